@@ -20,7 +20,7 @@ FEATURES: dict[str, dict[str, str]] = {
         "smem": "A tile in shared memory: atom, strides, CuTe, and the descriptor of every K step.",
         "descriptor": "",
     },
-    "dump": {"dump": ""},
+    "dump": {"dump": "Dumps of shared memory: what an instruction reads from them."},
     "capture": {"capture": ""},
     "check": {"check": ""},
     "diagram": {"diagram": ""},
@@ -35,7 +35,15 @@ FEATURES: dict[str, dict[str, str]] = {
         " conflicts."
     },
     "tiles": {"tiles": ""},
-    "layouts": {"tiles": "", "cute": "", "convert": "", "feeds": ""},
+    "layouts": {
+        "tiles": "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts.",
+        "cute": "CuTe's layout algebra, step by step: composition, complement, divides, products, inverses, coalesce,"
+        " slices.",
+        "convert": "What a conversion between two of Triton's layouts moves. Exit status 1 where elements change their"
+        " thread.",
+        "feeds": "The operands of mma and wgmma that a layout of threads already is. Exit status 1 where there is"
+        " none.",
+    },
     "idesc": {"idesc": "Instruction descriptors of tcgen05.mma, and zero-column masks."},
     "tmem": {"tmem": "Tensor memory of tcgen05."},
     "scales": {

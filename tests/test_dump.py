@@ -1,7 +1,7 @@
 """Memory dumps: what is read, what is wrong, where the tile really lies, which layout that is, and the repair.
 
 The storages that write a tile are those of the contract, and the numbers of f16, bf16 and tf32 are NumPy's: what finds
-them again is layouts/capture/tile_search.py and layouts/ptx/codec.py.
+them again is layouts/descriptor/tile_search.py and layouts/ptx/codec.py.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import pytest
 
 from lanescope import dump as engine
 from lanescope import find
-from lanescope.capture import tile_search
-from lanescope.capture.tile_search import ABSENT, SEVERAL
+from lanescope.descriptor import tile_search
 from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.descriptor.matrix import encode_wgmma as word_of
+from lanescope.descriptor.tile_search import ABSENT, SEVERAL
 from lanescope.dump import Dump, Examined, examine, of_file, tile_of, written
 from lanescope.errors import LayoutError
 from lanescope.ptx.codec import decode_bits, encode_values

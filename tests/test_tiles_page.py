@@ -13,8 +13,10 @@ import pytest
 
 from lanescope.app.kit.maps import script_data
 from lanescope.app.kit.maps.bench import HolderMap
+from lanescope.app.kit.question import read_question
 from lanescope.app.tiles import bench, chains, forms, main_loop_page, presets, state, tiled_copy_facts, tiled_copy_page
-from lanescope.app.tiles.facts import build_chain, parse_mma
+from lanescope.app.tiles.facts import build_chain
+from lanescope.app.tiles.questions import TiledChainBody, parse_mma
 from lanescope.app.tiles.tiled_copy_maps import build_copy_bench, build_tma_bench
 from lanescope.reader import recognise_text
 from lanescope.tiles import bulk_code, shades
@@ -230,7 +232,7 @@ def test_options_of_the_picture_that_do_not_fit(client: Client, query: str, fiel
 def test_fp8_needs_k_reordered() -> None:
     """In the order that is offered, the thread of each element of A holds that element of C."""
     asked = chains.PRESETS["FlashAttention-3, fp8"]
-    found = build_chain(chains.build_body(asked))
+    found = build_chain(read_question(TiledChainBody, chains.build_body(asked)))
     first, second = (parse_mma(chains.build_body(asked)[name]) for name in ("first", "second"))
     assert found.verdict == "in_warp" and found.k_order is not None
     assert sorted(found.k_order) == list(range(128)) and found.k_order[:8] == [0, 1, 8, 9, 2, 3, 10, 11]

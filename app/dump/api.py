@@ -21,4 +21,5 @@ def verify_dump(given: Given) -> Response:
     """Which bytes of a shared-memory dump an instruction reads, as values; with the expected tile, which elements are
     wrong, where their values lie in the dump, which layout that is, and the repair.
     """
-    return encode_json_body(forms.build_answer(*forms.examine_body(given)))
+    asked, raw, expected = forms.read_body(given)
+    return encode_json_body(forms.build_answer(forms.examine_dump(asked, raw, expected), asked.instruction.ptx))

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import base64
 
-from lanescope.app.kit.feature import Entry, Feature
+from lanescope.app.dump import forms
+from lanescope.app.dump.command import run_verify
+from lanescope.app.dump.forms import DumpQuestion
+from lanescope.app.kit.feature import Entry, Feature, Tool
 
 DUMP = base64.b64encode(bytes(range(256))).decode()  # 8 × 16 elements of 16 bits
 
+VERIFY = Tool(
+    question=DumpQuestion,
+    answer=forms.examine_dump,
+    command="dump verify",
+    help="What an instruction reads from a dump; with --expected, which elements are wrong and where they lie. Exit"
+    " status 1 where some are wrong, 2 where the dump does not hold all that is read.",
+    run=run_verify,
+)
 FEATURE = Feature(
+    tools=(VERIFY,),
     written=("api", "page"),
     menu=(
         Entry(

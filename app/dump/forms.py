@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from lanescope import dump as engine
+from lanescope.app.dump.examples import F16
 from lanescope.app.dump.facts import decode_base64
 from lanescope.app.kit.enumerations import ElementType, Word64
 from lanescope.app.kit.fact import (
@@ -20,15 +21,27 @@ from lanescope.app.kit.fact import (
     fact,
     make_optional_field,
 )
+from lanescope.app.kit.question import (
+    number_field,
+    options_of,
+    parsed_field,
+    question,
+    question_field,
+    read_question,
+    word_field,
+)
 from lanescope.app.memory import descriptors as memory
-from lanescope.capture.tile_search import ABSENT, SEVERAL
+from lanescope.app.memory.facts import MAJORS
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.descriptor.tile_search import ABSENT, SEVERAL
 from lanescope.errors import LayoutError
-from lanescope.inputs import check_keys, parse_choice, parse_integer, require_object
+from lanescope.inputs import check_keys, parse_integer
 from lanescope.ptx import catalog
 from lanescope.ptx.codec import Bits, decode_as_read
+from lanescope.ptx.instruction import Instruction
 from lanescope.shared.storage import MOST_BYTES
 
-KEYS = ("dump", "descriptor", "instruction", "operand", "major", "base", "expected", "expected_as", "slice")
+FILES = {"dump": "Dump of shared memory", "expected": "Expected tile"}
 
 
 @fact
@@ -120,24 +133,69 @@ MOST_WRONG = 16
 # what is asked --------------------------------------------------------------------------------------------------------
 
 
-def examine_body(given: Json) -> tuple[engine.Examined, str]:
-    """The examination that a body of POST /dumps/verify asks for; LayoutError names the wrong key."""
-    check_keys(given, KEYS)
-    raw = decode_base64(given.get("dump"), "dump")
-    expected = given.get("expected")
-    return examine_dump(given, raw, None if expected is None else decode_base64(expected, "expected"))
+@question
+class DumpSlice:
+    """Where the instruction's slice begins in the expected tile, in elements."""
+
+    mn: int = number_field(0, "First row (M or N)", "The slice's first row in the expected tile.", most=MOST_BYTES)
+    k: int = number_field(0, "First k", "The slice's first K in the expected tile.", most=MOST_BYTES)
 
 
-def examine_dump(given: Mapping[str, Any], raw: bytes, expected: bytes | None) -> tuple[engine.Examined, str]:
-    """(what is read, the instruction's PTX) of a dump's bytes and the other keys of a body."""
-    part = require_object(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
-    check_keys(part, ("mn", "k"), "slice")
-    origin = tuple(parse_integer(part.get(name, 0), f"slice.{name}", 0, MOST_BYTES) for name in ("mn", "k"))
-    base = parse_integer(given.get("base", engine.BASE), "base", 0, MOST_BYTES)
-    taken = parse_choice(given.get("expected_as", ""), "expected_as", engine.AS)
-    word = memory.parse_descriptor(given.get("descriptor"))
-    instruction = catalog.find(memory.parse_view({name: given[name] for name in memory.SEEN_BY if name in given})[0])
-    operand, major = (given.get("operand", "a"), given.get("major", "K"))
+@question
+class DumpQuestion:
+    """The word and the instruction that read a dump, and where it begins; its bytes and the expected tile are files."""
+
+    descriptor: Descriptor = parsed_field(
+        lambda given, field: memory.parse_descriptor(given),
+        "Descriptor",
+        "The descriptor your program uses.",
+        "0x4000004000010040",
+        required=True,
+        wide=True,
+        size=20,
+    )
+    instruction: Instruction = parsed_field(
+        catalog.parse_instruction, "Instruction", "The wgmma that reads it.", F16, required=True, wide=True, size=20
+    )
+    operand: str = word_field(("a", "b"), "Operand", "Which operand.", code="bad_operand", called={"a": "A", "b": "B"})
+    major: str = word_field(
+        MAJORS,
+        "Read as",
+        "As the instruction's transpose immediate says.",
+        code="bad_major",
+        called={"K": "K-major", "MN": "MN-major"},
+    )
+    base: int = parsed_field(
+        lambda given, field: parse_integer(given, field, 0, MOST_BYTES),
+        "Address of the first byte",
+        "The shared-window address of the dump's first byte.",
+        hex(engine.BASE),
+        size=8,
+    )
+    expected_as: str = word_field(
+        filter(None, engine.AS),
+        "Expected tile holds",
+        "What the expected file holds; as its type says where it is left out.",
+        "",
+        called={"": "by its type"},
+    )
+    slice: DumpSlice = question_field(
+        DumpSlice, "Slice", "", code="bad_slice", hint="Give {'mn': 0, 'k': 0}.", prefix="slice_"
+    )
+
+
+def read_body(given: Json) -> tuple[DumpQuestion, bytes, bytes | None]:
+    """Return what a body of POST /dumps/verify asks, the dump and the expected tile."""
+    check_keys(given, (*FILES, *options_of(DumpQuestion)))
+    raw, tile = decode_base64(given.get("dump"), "dump"), given.get("expected")
+    expected = None if tile is None else decode_base64(tile, "expected")
+    rest = {name: value for name, value in given.items() if name not in FILES}
+    return read_question(DumpQuestion, rest, blank=False), raw, expected
+
+
+def examine_dump(asked: DumpQuestion, raw: bytes = b"", expected: bytes | None = None) -> engine.Examined:
+    """Return what is read from a dump's bytes."""
+    origin = asked.slice.mn, asked.slice.k
     if expected is None and any(origin):
         name = "mn" if origin[0] else "k"
         raise LayoutError(
@@ -146,18 +204,16 @@ def examine_dump(given: Mapping[str, Any], raw: bytes, expected: bytes | None) -
             "Give the expected tile, or leave the slice out.",
             f"slice.{name}",
         )
-    dump = engine.of_file(raw, base)
-    made = engine.examine(
-        dump,
-        word,
-        instruction,
-        operand=str(operand).strip().lower(),
-        major=str(major).strip().upper(),
+    return engine.examine(
+        engine.of_file(raw, asked.base),
+        asked.descriptor,
+        asked.instruction,
+        operand=asked.operand,
+        major=asked.major,
         expected=expected,
-        taken=taken,
-        origin=(origin[0], origin[1]),
+        taken=asked.expected_as,
+        origin=origin,
     )
-    return made, instruction.ptx
 
 
 # what is answered -----------------------------------------------------------------------------------------------------

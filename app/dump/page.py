@@ -12,33 +12,25 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from lanescope import find
 from lanescope.app.dump import draw, facts, forms
-from lanescope.app.dump.examples import BY_NAME, EXAMPLES, F16, build_files
+from lanescope.app.dump.examples import BY_NAME, EXAMPLES, build_files
+from lanescope.app.dump.forms import FILES, DumpQuestion
 from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
+from lanescope.app.kit.question import fields_of, form_of, labels_of, nest_fields, read_question
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.memory.storage import USED
 from lanescope.descriptor import causes
-from lanescope.dump import AS, BASE, summary
+from lanescope.dump import AS, summary
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.render.read_pictures import render_hatches
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 FORM = "multipart/form-data"
-FIELDS = {
-    "descriptor": "0x4000004000010040",
-    "instruction": F16,
-    "operand": "a",
-    "major": "K",
-    "base": hex(BASE),
-    "slice_mn": "0",
-    "slice_k": "0",
-    "expected_as": "",
-}
-FILES = ("dump", "expected")
+ASKED = fields_of(DumpQuestion)
+FIELDS = {name: field.option.default for name, field in ASKED.items()}
 KEPT = {name: f"kept_{name}" for name in FILES}  # the files of the form before, in base64
 
 
@@ -79,7 +71,8 @@ def _render_answer(request: Request, given: dict[str, str], sent: dict[str, byte
         "given": given,
         "examples": EXAMPLES,
         "example": example,
-        "kinds": AS,
+        "labels": labels_of(DumpQuestion) | FILES,
+        "form": form_of(DumpQuestion, given, {"expected_as": AS}),
         "error": None,
         "told": None,
         "kept": {},
@@ -101,10 +94,9 @@ def _render_answer(request: Request, given: dict[str, str], sent: dict[str, byte
 
 
 def _build_context(given: Mapping[str, str], sent: Mapping[str, bytes], example: str) -> dict[str, Any]:
-    asked = {name: given[name] for name in ("descriptor", "instruction", "operand", "major", "base", "expected_as")}
-    part = {"mn": given["slice_mn"], "k": given["slice_k"]}
-    made, ptx = forms.examine_dump({**asked, "slice": part}, sent["dump"], sent.get("expected"))
-    told = forms.build_answer(made, ptx)
+    asked = read_question(DumpQuestion, nest_fields(ASKED, {name: given[name] for name in ASKED}))
+    made = forms.examine_dump(asked, sent["dump"], sent.get("expected"))
+    told = forms.build_answer(made, asked.instruction.ptx)
     fixes = {found.fix.descriptor for one in told.layouts for found in one.diagnoses[:1] if found.fix}
     return {
         "told": told,
@@ -117,7 +109,7 @@ def _build_context(given: Mapping[str, str], sent: Mapping[str, bytes], example:
         "repaired": "?" + urlencode({"example": example, "descriptor": next(iter(fixes))}) if len(fixes) == 1 else "",
         "stored": [_link_storage(given, told.descriptor, one.storage) for one in told.layouts],
         "descriptor_page": links.link_descriptor(told.descriptor, _select_view(given)),
-        "instruction_page": links.link_instruction(find(ptx)),
+        "instruction_page": links.link_instruction(asked.instruction),
         "command": _format_command(given, "expected" in sent),
     }
 

@@ -31,7 +31,7 @@ from lanescope.app.read import text_meanings
 from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.app.tiles import chains, main_loop_figure, tiled_copy_figure
 from lanescope.app.tiles import figure as whole_tiles
-from lanescope.app.tmem.forms import draw_figure as tensor_memory
+from lanescope.app.tmem.feature import PLACEMENT
 from lanescope.errors import LayoutError
 from lanescope.render.diagram import render_diagram
 from lanescope.render.svg import render_svg
@@ -294,7 +294,7 @@ DRAWINGS: dict[str, Callable[[FigureRequest], str | tuple[str, str]]] = {
     "i": _draw_instruction,
     "smem": _draw_tile,
     "descriptor": _draw_descriptor,
-    "tmem": lambda request: tensor_memory(request.query),
+    "tmem": lambda request: PLACEMENT.figure(request.query),
     "scale-factors": lambda request: SCALE_FACTORS.figure(request.query),
     "banks": _draw_banks,
     "chain": lambda request: draw_figure(request.query),

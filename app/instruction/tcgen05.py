@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 from lanescope.app.idesc.forms import ORDER
 from lanescope.app.kit.fact import fact
 from lanescope.app.kit.links import link_instruction
-from lanescope.app.tmem import forms as tensor_memory
+from lanescope.app.tmem.feature import PLACEMENT
 from lanescope.blackwell import bound
 from lanescope.blackwell.bound import BoundMma
 from lanescope.errors import LayoutError
@@ -116,7 +115,7 @@ def build_idesc_view(instruction: Instruction, query: str) -> IdescView | None:
         ),
         open=dict(instruction.open),
         tmem=link_tmem(instruction),
-        map=tensor_memory.draw_figure(_build_placement_query(instruction)),
+        map=PLACEMENT.figure(_build_placement_query(instruction)),
         code=render_code(word)["constant"],
     )
 
@@ -128,7 +127,7 @@ def is_on_stage(operand: Operand) -> bool:
 
 def link_tmem(instruction: BoundMma) -> str:
     """Link the page of tensor memory with this product's operands side by side."""
-    return f"/tmem?{urlencode(_build_placement_query(instruction))}"
+    return PLACEMENT.link(_build_placement_query(instruction))
 
 
 def _build_placement_query(instruction: BoundMma) -> dict[str, str]:

@@ -113,7 +113,8 @@ def _answer(tool: Tool[Any, Any], words: dict[str, Any], *, as_json: bool) -> No
     if as_json:
         print_json(found)
     elif tool.lines:
-        print("\n".join(tool.lines(asked, found)))
+        for line in tool.lines(asked, found):
+            print(line)
     if not tool.succeeds(found):
         raise typer.Exit(1)
 

@@ -44,6 +44,7 @@ class Tool(Generic[Asked, Answer]):
     context: Callable[[Asked, Answer], dict[str, Any]] = lambda asked, answer: {}  # what else the template shows
     picture: Callable[[Asked, Answer], str] | None = None  # its SVG
     examples: tuple[tuple[str, Query], ...] = ()  # (title, query) of the page
+    opening: Query = field(default_factory=dict)  # what the page asks where its address asks nothing
     command: str = ""  # `scale-factors`, or a group and its verb: `tmem epilogue`
     help: str = ""  # of the command
     lines: Callable[[Asked, Answer], Iterable[str]] | None = None  # what the command prints
@@ -94,8 +95,9 @@ class Tool(Generic[Asked, Answer]):
 
     def typed(self, query: Query) -> dict[str, str]:
         """Return the query of a page: its fields, each as it was sent or its default; other parameters are ignored."""
+        asked = query if any(query.get(name) for name in fields_of(self.question, query)) else self.opening
         return {
-            name: query.get(name) or field.option.default for name, field in fields_of(self.question, query).items()
+            name: asked.get(name) or field.option.default for name, field in fields_of(self.question, asked).items()
         }
 
     def page_context(self, query: Query) -> dict[str, Any]:

@@ -58,7 +58,10 @@ class Option:
     examples: tuple[str, ...] = ()  # in the document
     size: int = 5  # characters of the control
     wide: bool = False  # the control takes the whole row
+    rows: int = 0  # lines of the control; 0: it is one line
+    placeholder: str = ""  # in the empty control
     suggest: str = ""  # the list of words that the control offers
+    split: Callable[[str], Any] | None = None  # text of an address or a command → what a body has
     type: Any = None  # in the document of a body, where it is not that of a number, a switch, a word or text
     parts: tuple[type, ...] = ()  # the questions it may be; of several, `kind` chooses
     prefix: str = ""  # of their fields in an address
@@ -75,7 +78,8 @@ class Option:
         if self.words:
             what, semicolon, more = says.partition(";")
             says = f"{what}: {join_words(self.words, 'or')}{semicolon}{more}"
-        return f"{says}; {self.default} when left out." if self.default and not self.derived else f"{says}."
+        has_default = self.default and not (self.derived or self.required)
+        return f"{says}; {self.default} when left out." if has_default else f"{says}."
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -141,7 +145,7 @@ def word_field(
     allowed = tuple(words)
 
     def parse_word(given: Any, field: str) -> str:
-        return "" if given == default == "" else parse_choice(given, field, allowed, code)
+        return "" if default == "" and given in ("", None) else parse_choice(given, field, allowed, code)
 
     return parsed_field(
         parse or parse_word, label, help, allowed[0] if default is None else default, words=allowed, **more
@@ -311,11 +315,12 @@ def nest_fields(fields: Mapping[str, Field], given: Mapping[str, Any]) -> Json:
     """
     out: Json = {}
     for name, value in given.items():
-        *outer, last = fields[name].path.split(".") if name in fields else [name]
+        found = fields.get(name)
+        *outer, last = found.path.split(".") if found else [name]
         within = out
         for step in outer:
             within = within.setdefault(step, {})
-        within[last] = value
+        within[last] = (found and found.option.split and found.option.split(value)) or value
     return out
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any, Literal
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -51,4 +52,6 @@ def _default_of(option: Option) -> Any:
         return model_of(option.parts[0])() if option.default == {} else None
     if option.numeric or option.flag:
         return int(option.default, 0) if option.default else None
+    if option.default == "" and NoneType in get_args(option.type):
+        return None
     return option.default

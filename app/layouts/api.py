@@ -1,6 +1,4 @@
-"""POST /layouts/tv, /layouts/triton, /layouts/triton/convert and /layouts/triton/feeds, GET /cute; pictures at
-/cute.{form}, /layouts/tv.{form} and /layouts/triton.{form}.
-"""
+"""Pictures at /cute.{form}, /layouts/tv.{form} and /layouts/triton.{form}."""
 
 from __future__ import annotations
 
@@ -10,83 +8,18 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from lanescope.app.kit.api import (
-    Given,
     StrictRoute,
-    describe_body,
     describe_pictures,
     make_path_parameter,
     make_query_dependency,
-    make_text_parameter,
 )
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import check_drawing
-from lanescope.app.kit.wire import encode_json_body, make_picture_body
-from lanescope.app.layouts import facts, pictures
-from lanescope.app.layouts.facts import ConversionFacts, CuteFacts, FeedsFacts, TritonFacts, TvFacts
-from lanescope.app.layouts.schemas import ConvertBody, TritonBody, TvBody
+from lanescope.app.kit.wire import make_picture_body
+from lanescope.app.layouts import pictures
+from lanescope.app.layouts.facts import CuteFacts, TritonFacts, TvFacts
 
-API = "/api/v1"
 router = APIRouter(route_class=StrictRoute)
-
-
-@router.post(
-    API + "/layouts/tv", responses={200: {"model": TvFacts}}, tags=["v1"], openapi_extra=describe_body("TvBody", TvBody)
-)
-def tv_api(given: Given) -> Response:
-    """Any thread-value layout over a tile of rows × columns, the row running fastest."""
-    return encode_json_body(facts.build_tv(facts.parse_tv(given)))
-
-
-@router.post(
-    API + "/layouts/triton",
-    responses={200: {"model": TritonFacts}},
-    tags=["v1"],
-    openapi_extra=describe_body("TritonBody", TritonBody),
-)
-def triton_api(given: Given) -> Response:
-    """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
-    layout, and the coordinates of every thread and register or the offset of every element."""
-    return encode_json_body(facts.build_triton(facts.parse_triton(given)))
-
-
-@router.get(API + "/cute", tags=["v1"], responses={200: {"model": CuteFacts}})
-def cute_api(
-    expression: Annotated[
-        str,
-        make_text_parameter(
-            "CuTe's operations, nested or as statements behind `;`.", "logical_divide((4,2,3):(2,1,8), 4:2)"
-        ),
-    ],
-) -> Response:
-    """CuTe's layout algebra: composition, complement, divides, products, inverses, coalesce, slices, each step with its
-    result. What is not admissible is refused with CuTe's condition and what would do."""
-    return encode_json_body(facts.build_cute(expression))
-
-
-@router.post(
-    API + "/layouts/triton/convert",
-    tags=["v1"],
-    responses={200: {"model": ConversionFacts}},
-    openapi_extra=describe_body("ConvertBody", ConvertBody),
-)
-def convert_api(given: Given) -> Response:
-    """What a conversion between two of Triton's layouts moves: what stays in its thread, what in its warp, what goes
-    through shared memory, and what that trip costs in banks."""
-    return encode_json_body(facts.convert_request(given))
-
-
-@router.post(
-    API + "/layouts/triton/feeds",
-    tags=["v1"],
-    responses={200: {"model": FeedsFacts}},
-    openapi_extra=describe_body("TritonBody", TritonBody),
-)
-def feeds_api(given: Given) -> Response:
-    """The operands of dense mma and wgmma that a layout of threads already is, with the registers of each."""
-    return encode_json_body(facts.build_feeds(given))
-
-
-# pictures -------------------------------------------------------------------------------------------------------------
 
 
 def _make_parameters(name: str) -> dict[str, Any]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.layouts.facts import build_cute_layout
+from lanescope.app.kit.question import link_to
+from lanescope.app.layouts.facts import CuteQuestion, build_cute_layout
 from lanescope.app.layouts.sheet_pictures import SheetPicture, draw_sheet
 from lanescope.cute import algebra
 from lanescope.cute.calls import FITTED, OPS, AlgebraStep, evaluate_statements, find_nearest_fits, format_value
@@ -20,50 +21,23 @@ from lanescope.render.sheet import FOLDED, TileSheet, draw_sheets
 Longs = NDArray[np.int64]
 PATH = "/cute"
 MOST_CELLS = 1 << 12
-PRESETS = (
-    ("composition", "composition((6,2):(8,2), (4,3):(3,1))"),
-    ("complement", "complement((2,2):(1,6), 24)"),
-    ("logical_divide", "A = (4,2,3):(2,1,8)\nlogical_divide(A, 4:2)"),
-    ("zipped_divide", "A = (8,16):(16,1)\nT = zipped_divide(A, (4,8))\nT(_,(1,0))"),
-    ("blocked_product", "blocked_product((2,5):(5,1), (3,4):(1,3))"),
-    ("raked_product", "raked_product((2,5):(5,1), (3,4):(1,3))"),
-    ("right_inverse", "right_inverse((4,8):(8,1))"),
-    ("coalesce", "coalesce((2,(1,6)):(1,(6,2)))"),
-    ("slice", "A = ((4,8),(2,2)):((32,1),(16,8))\nA((_,3),(_,1))"),
-    ("swizzle", "A = Sw<3,3,3> o (8,64):(64,1)\nzipped_divide(A, (8,8))"),
-    ("not admissible", "composition((4,6):(1,8), 6:3)"),
-)
 
 
-def build_context(query: Mapping[str, str]) -> dict[str, Any]:
-    """What the template shows; a refused step is shown with CuTe's condition and what would do."""
-    text = query.get("expression", "").replace("\r\n", "\n")
-    out: dict[str, Any] = {
-        "given": {"expression": text},
-        "error": None,
-        "steps": [],
-        "presets": [(n, link_expression(e)) for n, e in PRESETS],
+def show_steps(asked: CuteQuestion, told: Sequence[AlgebraStep]) -> dict[str, Any]:
+    """Return what the page shows: each step drawn; a refused one with CuTe's condition and what would do."""
+    steps, refused = [_build_step(step) for step in told], told[-1].error
+    return {
+        "steps": steps,
+        "refused": refused,
+        "fits": _list_alternatives(told[-1]),
         "operations": {name: row.signature for name, row in OPS.items()},
-        "example": not text.strip(),
+        "pictured": urlencode({"expression": asked.expression}) if steps[-1]["pictures"] and not refused else "",
     }
-    if not text.strip():
-        out["given"]["expression"] = text = PRESETS[2][1]
-    try:
-        made = evaluate_statements(text)
-    except LayoutError as error:
-        out["error"] = error
-        return out
-    out["steps"] = [_build_step(step) for step in made]
-    out["pictured"] = urlencode({"expression": text}) if out["steps"][-1]["pictures"] and not made[-1].error else ""
-    if made[-1].error:
-        out["error"] = made[-1].error
-        out["fits"] = _list_alternatives(made[-1])
-    return out
 
 
 def link_expression(expression: str) -> str:
     """The page of an expression."""
-    return f"{PATH}?{urlencode({'expression': expression})}"
+    return link_to(PATH, {"expression": expression})
 
 
 def _list_alternatives(step: AlgebraStep) -> list[tuple[str, str]]:

@@ -4,34 +4,51 @@ and the command line say them. No framework.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from lanescope.app.kit.enumerations import CuteText, Number
 from lanescope.app.kit.fact import (
     ByThread,
     Description,
     IntegerArray,
-    Json,
     Numbers,
     RealArray,
     fact,
     make_optional_field,
 )
+from lanescope.app.kit.question import parsed_field, question
+from lanescope.app.layouts.linear_layouts import parse_sizes
 from lanescope.cute import calls as cutecalls
 from lanescope.cute import tuples
 from lanescope.cute.calls import AlgebraStep
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.inputs import check_keys, get_given, require_text, shorten_value
-from lanescope.tiles.convert import BufferAccess, Conversion, convert_layout
+from lanescope.inputs import require_text, shorten_value
+from lanescope.tiles.convert import BufferAccess, convert_layout
 from lanescope.tiles.feeds import MatchingOperand, find_fed_operands
 from lanescope.tiles.tv import TV, tv
 from lanescope.triton.gluon import TritonLayout, triton_layout
 from lanescope.triton.linear import linear_from_cute
 
 MOST_INDICES = 1 << 12
+
+
+@question
+class CuteQuestion:
+    """An expression of CuTe's algebra."""
+
+    expression: str = parsed_field(
+        lambda given, field: str(given or ""),
+        "Expression",
+        "CuTe's operations, nested or as statements: logical_divide((4,2,3):(2,1,8), 4:2), or A = …; B = …; A o B.",
+        "A = (4,2,3):(2,1,8)\nlogical_divide(A, 4:2)",
+        required=True,
+        argument=True,
+        examples=("logical_divide((4,2,3):(2,1,8), 4:2)",),
+    )
 
 
 @fact
@@ -81,14 +98,31 @@ class CuteFacts:
     steps: list[CuteStep]
 
 
-def build_cute(expression: str) -> CuteFacts:
-    """GET /cute. LayoutError where a step is refused: CuTe's condition, and what would do."""
-    made = cutecalls.evaluate_statements(expression)
+def evaluate_expression(asked: CuteQuestion) -> tuple[AlgebraStep, ...]:
+    """Return the steps; of the last, error says why CuTe refuses it."""
+    return tuple(cutecalls.evaluate_statements(asked.expression))
+
+
+def build_cute(asked: CuteQuestion) -> CuteFacts:
+    """CuTe's layout algebra: composition, complement, divides, products, inverses, coalesce, slices, each step with its
+    result. What is not admissible is refused with CuTe's condition and what would do.
+    """
+    made = evaluate_expression(asked)
     for step in made:
         if step.error:
             raise step.error.at("expression")
     told = [_build_step(step) for step in made]
-    return CuteFacts(expression=expression, result=told[-1].result, layout=told[-1].layout, steps=told)
+    return CuteFacts(expression=asked.expression, result=told[-1].result, layout=told[-1].layout, steps=told)
+
+
+def format_cute(asked: CuteQuestion, told: CuteFacts) -> Iterator[str]:
+    """Yield the lines of the command."""
+    for step in told.steps:
+        yield f"{step.name + ' = ' if step.name else ''}{step.expression}"
+        yield from (f"  {part.expression} = {part.result}" for part in step.parts)
+        if step.operation != "layout":
+            yield f"  = {step.result}"
+        yield f"  {step.says}"
 
 
 def _build_step(step: AlgebraStep) -> CuteStep:
@@ -122,6 +156,40 @@ def build_cute_layout(value: Any) -> CuteLayoutFacts | None:
 # thread-value layouts -------------------------------------------------------------------------------------------------
 
 
+def _parse_tile(given: Any, field: str) -> list[Any]:
+    if not isinstance(given, list):
+        why = "missing" if given in (None, "") else shorten_value(given)
+        raise LayoutError("bad_tile", f"{field} is {why}.", "A list of two sizes: [rows, columns].", field)
+    return given
+
+
+@question
+class TvBody:
+    """A thread-value layout over a tile."""
+
+    cute: str = parsed_field(
+        require_text,
+        "Layout (thread, value) → element",
+        "(thread, value) → element: ((4,8),(2,2)):((32,1),(16,8)), or in C++ or Python.",
+        required=True,
+        argument=True,
+        type=CuteText,
+        examples=("((4,8),(2,2,2)):((32,1),(16,8,128))",),
+    )
+    tile: list[Any] = parsed_field(
+        _parse_tile,
+        "Tile",
+        "Rows and columns: 16x16, in JSON [16, 16].",
+        required=True,
+        split=parse_sizes,
+        type=Annotated[list[Number], Description(limits={"minItems": 2, "maxItems": 2})],
+    )
+
+    @property
+    def layout(self) -> TV:
+        return tv(self.cute, self.tile)
+
+
 @fact
 class TvFacts:
     """A thread-value layout over a tile."""
@@ -143,18 +211,9 @@ class TvFacts:
     elements: Annotated[int, Description("Elements of the tile.")]
 
 
-def parse_tv(given: Json) -> TV:
-    """The layout of a request; LayoutError names the wrong field."""
-    check_keys(given, ("cute", "tile"))
-    tile = given.get("tile")
-    if not isinstance(tile, list):
-        why = "missing" if tile is None else shorten_value(tile)
-        raise LayoutError("bad_tile", f"tile is {why}.", "A list of two sizes: [rows, columns].", "tile")
-    return tv(require_text(given.get("cute"), "cute"), tile)
-
-
-def build_tv(found: TV) -> TvFacts:
-    """POST /layouts/tv."""
+def build_tv(asked: TvBody) -> TvFacts:
+    """Any thread-value layout over a tile of rows × columns, the row running fastest."""
+    found = asked.layout
     bases, why = None, None
     try:
         bases = linear_from_cute(found.layout, (found.row_count, found.col_count)).list_bases()
@@ -177,6 +236,66 @@ def build_tv(found: TV) -> TvFacts:
 # Triton's layouts -----------------------------------------------------------------------------------------------------
 
 TEXT = 1 << 16
+LayoutText = Annotated[str, Description(limits={"maxLength": TEXT})]
+
+
+def _parse_text(given: Any, field: str) -> str:
+    return require_text(given, field, TEXT)
+
+
+def _parse_shape(given: Any, field: str) -> list[Any] | None:
+    if given not in (None, "") and not isinstance(given, list):
+        raise LayoutError("bad_shape", f"{field} is {shorten_value(given)}.", "A list of sizes: [128, 64].", field)
+    return None if given == "" else given
+
+
+@question
+class TritonBody:
+    """A layout of Triton or Gluon over a tensor."""
+
+    text: str = parsed_field(
+        _parse_text,
+        "Layout, or a module",
+        "#ttg.…<{…}> with the aliases it names, a module, or a Gluon class with its arguments.",
+        required=True,
+        argument=True,
+        type=LayoutText,
+        examples=(
+            "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>",
+        ),
+    )
+    shape: list[Any] | None = parsed_field(
+        _parse_shape,
+        "Tensor",
+        "The tensor's sizes: 128x64, in JSON [128, 64]; those of tensor<…> in the text.",
+        split=parse_sizes,
+        type=Annotated[list[Number], Description(limits={"minItems": 1, "maxItems": 8})] | None,
+    )
+    element_bits: Any = parsed_field(
+        lambda given, field: None if str(given).strip() == "" else given,  # the layout knows what is legal
+        "Element bits",
+        "Those of tensor<…> in the text, else 16.",
+        type=Number | None,
+    )
+
+    @property
+    def layout(self) -> TritonLayout:
+        return triton_layout(self.text, self.shape, self.element_bits)
+
+
+@question
+class ConvertBody(TritonBody):
+    """Two layouts of threads over one tensor."""
+
+    to: str = parsed_field(
+        _parse_text,
+        "Convert to",
+        "The layout that the elements go to, spelled as `text` is.",
+        required=True,
+        argument=True,
+        type=LayoutText,
+        examples=("#ttg.nvidia_mma<{versionMajor = 2, warpsPerCTA = [2, 2], instrShape = [16, 8]}>",),
+    )
 
 
 @fact
@@ -238,21 +357,10 @@ class TritonFacts:
     ]
 
 
-def parse_triton(given: Json) -> TritonLayout:
-    """The layout of a request; LayoutError names the wrong field."""
-    check_keys(given, ("text", "shape", "element_bits"))
-    return _parse_layout(given)
-
-
-def _parse_layout(given: Mapping[str, Any]) -> TritonLayout:
-    shape = given.get("shape")
-    if shape is not None and not isinstance(shape, list):
-        raise LayoutError("bad_shape", f"shape is {shorten_value(shape)}.", "A list of sizes: [128, 64].", "shape")
-    return triton_layout(require_text(given.get("text"), "text", TEXT), shape, get_given(given, "element_bits", None))
-
-
-def build_triton(found: TritonLayout) -> TritonFacts:
-    """POST /layouts/triton."""
+def build_triton(asked: TritonBody) -> TritonFacts:
+    """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
+    layout, and the coordinates of every thread and register or the offset of every element."""
+    found = asked.layout
     of_threads, tensor = found.of_threads, found.tensor_memory
     lane, column = found.lane_and_column if tensor else (None, None)
     at = None if column is None else column * found.element_bits
@@ -322,23 +430,15 @@ class ConversionFacts:
     trip: ScratchTrip | None
 
 
-def convert_request(given: Json) -> ConversionFacts:
-    """POST /layouts/triton/convert."""
-    check_keys(given, ("text", "to", "shape", "element_bits"))
-    return build_conversion(convert_layout(*_parse_pair(given)))
-
-
-def _parse_pair(given: Mapping[str, Any]) -> tuple[TritonLayout, TritonLayout]:
-    """The two layouts of a request; what is wrong with the second stands beside `to`."""
-    source = _parse_layout(given)
+def build_conversion(asked: ConvertBody) -> ConversionFacts:
+    """What a conversion between two of Triton's layouts moves: what stays in its thread, what in its warp, what goes
+    through shared memory, and what that trip costs in banks."""
+    source = asked.layout
     try:
-        return source, triton_layout(require_text(given.get("to"), "to", TEXT), list(source.shape), source.element_bits)
+        target = triton_layout(asked.to, list(source.shape), source.element_bits)
     except LayoutError as error:
         raise error.at("to") from None
-
-
-def build_conversion(found: Conversion) -> ConversionFacts:
-    """A conversion as JSON has it."""
+    found = convert_layout(source, target)
     trip = found.trip
     solution = trip.solution if trip else None
     return ConversionFacts(
@@ -387,10 +487,9 @@ class FeedsFacts:
     feeds: list[FedOperand]
 
 
-def build_feeds(given: Json) -> FeedsFacts:
-    """POST /layouts/triton/feeds."""
-    check_keys(given, ("text", "shape", "element_bits"))
-    made = _parse_layout(given)
+def build_feeds(asked: TritonBody) -> FeedsFacts:
+    """The operands of dense mma and wgmma that a layout of threads already is, with the registers of each."""
+    made = asked.layout
     if not made.of_threads:
         raise LayoutError(
             "bad_conversion",
@@ -398,12 +497,8 @@ def build_feeds(given: Json) -> FeedsFacts:
             "Give a layout of threads.",
             "text",
         )
-    bits = get_given(given, "element_bits", None)
-    return FeedsFacts(
-        feeds=[
-            _build_operand(one) for one in find_fed_operands(made.linear, None if bits is None else made.element_bits)
-        ]
-    )
+    bits = None if asked.element_bits is None else made.element_bits
+    return FeedsFacts(feeds=[_build_operand(one) for one in find_fed_operands(made.linear, bits)])
 
 
 def _build_operand(one: MatchingOperand) -> FedOperand:

@@ -2,11 +2,178 @@
 
 from __future__ import annotations
 
-from lanescope.app.kit.feature import Entry, Feature
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.app.kit.question import read_question
+from lanescope.app.kit.terminal import print_json
+from lanescope.app.layouts import cute, facts
+from lanescope.app.layouts.facts import (
+    ConversionFacts,
+    ConvertBody,
+    CuteQuestion,
+    FeedsFacts,
+    TritonBody,
+    TvBody,
+)
+from lanescope.inputs import parse_integer, parse_pair
+from lanescope.triton.gluon import TritonLayout
 
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
 
+
+def format_conversion(asked: ConvertBody, found: ConversionFacts) -> Iterator[str]:
+    """Yield the lines of the command convert."""
+    yield f"{found.way}: of {found.places} registers {found.in_thread} find their element in the thread,"
+    yield f"  {found.in_warp} in the warp, {found.in_block} in the block"
+    if found.way == "registers" and found.order:
+        yield f"  registers {' '.join(map(str, found.order))}"
+    if trip := found.trip:
+        for one in (trip.store, trip.load):
+            yield f"  {one.access}: {one.wavefronts} wavefronts, {one.ideal} without conflicts, {one.ways}-way"
+        if trip.why:
+            yield f"  {trip.why}"
+
+
+def format_feeds(asked: TritonBody, found: FeedsFacts) -> Iterator[str]:
+    """Yield the lines of the command feeds."""
+    for one in found.feeds:
+        order = "in order" if one.in_order else " ".join(map(str, one.registers))
+        yield f"{one.operand.upper()} of {one.family} {one.shape}, {one.element_bits}-bit, ×{one.fragments}: {order}"
+
+
+def run_tv(
+    words: dict[str, Any],
+    *,
+    at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element?")] = "",
+    as_json: bool,
+) -> None:
+    """Print what a layout covers, or who holds an element."""
+    asked = read_question(TvBody, words)
+    if at and not as_json:
+        found = asked.layout
+        row, col = parse_pair(at, "at", (found.row_count - 1, found.col_count - 1))
+        print("\n".join(f"thread {t} value {v}" for t, v in found.owner(row, col)) or "no thread")
+        return
+    told = facts.build_tv(asked)
+    if as_json:
+        return print_json(told)
+    covered = f"cover {told.covered} of {told.elements} elements"
+    print(f"{told.cute}: {told.threads} threads × {told.values} values {covered}")
+    if told.copies > 1:
+        print(f"  an element is held up to {told.copies} times")
+
+
+def run_triton(
+    words: dict[str, Any],
+    *,
+    at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element, or where it lies.")] = "",
+    as_json: bool,
+) -> None:
+    """Print a layout's bases, or who holds an element."""
+    asked = read_question(TritonBody, words)
+    if as_json:
+        return print_json(facts.build_triton(asked))
+    print("\n".join(_format_holders(asked.layout, at) if at else _format_triton(asked.layout)))
+
+
+def _format_holders(found: TritonLayout, at: str) -> Iterator[str]:
+    place = [parse_integer(part, "at", 0, size - 1) for part, size in zip(at.split(","), found.shape, strict=False)]
+    if found.shared:
+        yield f"offset {found.offset[tuple(place)]}"
+    elif found.tensor_memory:
+        for lane, column in found.owner(*place):
+            yield f"lane {lane} column {column * found.element_bits // 32} bit {column * found.element_bits % 32}"
+    else:
+        for thread, register in found.owner(*place):
+            yield f"thread {thread} warp {thread // 32} lane {thread % 32} register {register}"
+
+
+def _format_triton(found: TritonLayout) -> Iterator[str]:
+    yield f"{found.kind} over {'×'.join(map(str, found.shape))}"
+    if found.tensor_memory:
+        yield f"  {found.columns} columns of tensor memory"
+    if found.of_threads:
+        copies = f", {found.copies} hold each element" if found.copies > 1 else ""
+        yield f"  {found.threads} threads × {found.registers} registers{copies}"
+    for name, bases in found.linear.list_bases().items():
+        yield f"  {name:8} {' '.join(str(tuple(basis)).replace(' ', '') for basis in bases) or '-'}"
+    yield f"  CuTe     {found.cute or 'none: bits are XORed, or padding is added'}"
+
+
+TV = Tool(
+    question=TvBody,
+    answer=facts.build_tv,
+    api="layouts/tv",
+    body="TvBody",
+    command="tiles tv",
+    help="Any thread-value layout over a tile: `T12:V3` a cell, or who holds one.",
+    run=run_tv,
+    name="tv_api",
+)
+TRITON = Tool(
+    question=TritonBody,
+    answer=facts.build_triton,
+    api="layouts/triton",
+    body="TritonBody",
+    command="tiles triton",
+    help="A layout of Triton or Gluon: bases, threads and registers, or places in shared memory.",
+    run=run_triton,
+    name="triton_api",
+)
+CONVERT = Tool(
+    question=ConvertBody,
+    answer=facts.build_conversion,
+    api="layouts/triton/convert",
+    body="ConvertBody",
+    command="convert",
+    lines=format_conversion,
+    succeeds=lambda found: found.way in ("same", "registers"),
+    name="convert_api",
+)
+FEEDS = Tool(
+    question=TritonBody,
+    answer=facts.build_feeds,
+    api="layouts/triton/feeds",
+    body="TritonBody",
+    command="feeds",
+    lines=format_feeds,
+    succeeds=lambda found: bool(found.feeds),
+    name="feeds_api",
+)
+CUTE = Tool(
+    question=CuteQuestion,
+    answer=facts.build_cute,
+    api="cute",
+    command="cute",
+    lines=facts.format_cute,
+    name="cute_api",
+)
+CUTE_PAGE = Tool(
+    question=CuteQuestion,
+    answer=facts.evaluate_expression,  # a step that CuTe refuses is drawn, too
+    page=cute.PATH,
+    template="layouts/cute.html",
+    context=cute.show_steps,
+    examples=(
+        ("composition", {"expression": "composition((6,2):(8,2), (4,3):(3,1))"}),
+        ("complement", {"expression": "complement((2,2):(1,6), 24)"}),
+        ("logical_divide", {"expression": "A = (4,2,3):(2,1,8)\nlogical_divide(A, 4:2)"}),
+        ("zipped_divide", {"expression": "A = (8,16):(16,1)\nT = zipped_divide(A, (4,8))\nT(_,(1,0))"}),
+        ("blocked_product", {"expression": "blocked_product((2,5):(5,1), (3,4):(1,3))"}),
+        ("raked_product", {"expression": "raked_product((2,5):(5,1), (3,4):(1,3))"}),
+        ("right_inverse", {"expression": "right_inverse((4,8):(8,1))"}),
+        ("coalesce", {"expression": "coalesce((2,(1,6)):(1,(6,2)))"}),
+        ("slice", {"expression": "A = ((4,8),(2,2)):((32,1),(16,8))\nA((_,3),(_,1))"}),
+        ("swizzle", {"expression": "A = Sw<3,3,3> o (8,64):(64,1)\nzipped_divide(A, (8,8))"}),
+        ("not admissible", {"expression": "composition((4,6):(1,8), 6:3)"}),
+    ),
+)
 FEATURE = Feature(
+    tools=(TV, TRITON, CUTE, CONVERT, FEEDS, CUTE_PAGE),
     written=("api", "page"),
     menu=(
         Entry("Tiles", 5, "Thread-value layout", "/layouts/tv", "any CuTe TV layout over a tile, and what it feeds"),

@@ -1,4 +1,4 @@
-"""/layouts/triton, /layouts/tv and /cute: any layout, drawn. Every page's state is its address."""
+"""/layouts/triton and /layouts/tv: any layout, drawn. Every page's state is its address."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 from lanescope.app.kit.api import OffLoopRoute, read_form_body
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.work import run_off_loop
-from lanescope.app.layouts import cute, triton, tv
+from lanescope.app.layouts import triton, tv
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
@@ -40,11 +40,3 @@ def tv_page(request: Request) -> Response:
     """Any thread-value layout over a tile."""
     context = tv.build_context(dict(request.query_params))
     return render_page(request, "layouts/tv.html", context, 422 if context["error"] else 200)
-
-
-@router.get("/cute")
-def cute_page(request: Request) -> Response:
-    """CuTe's algebra, step by step."""
-    context = cute.build_context(dict(request.query_params))
-    unread = context["error"] and not context["steps"]  # a step that is not admissible is an answer
-    return render_page(request, "layouts/cute.html", context, 422 if unread else 200)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram.forms import Draw, Made
@@ -13,11 +13,13 @@ from lanescope.app.kit.maps import figure
 from lanescope.app.kit.maps.bench import MapBench
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
+from lanescope.app.kit.question import fields_of, nest_fields, read_question
 from lanescope.app.layouts import cute, triton, tv
-from lanescope.app.layouts.facts import build_cute, build_triton, build_tv, parse_triton, parse_tv
+from lanescope.app.layouts.facts import CuteQuestion, TritonBody, TvBody, build_cute, build_triton, build_tv
 from lanescope.errors import LayoutError
 from lanescope.render.sheet import TileSheet, draw_sheets
 
+Asked = TypeVar("Asked")
 Parts = list[tuple[TileSheet, str, str]]
 LOOKS = {
     "colour": "warp, thread, lane, value or vector; bank or address of shared memory; moves of a comparison",
@@ -50,14 +52,10 @@ class LayoutPicture:
     staged: Callable[[Mapping[str, str]], tuple[MapBench, dict[str, str]]] | None = None
 
 
-def _build_tile_body(name: str, given: Mapping[str, str], sizes: str) -> dict[str, Any]:
-    """The body of the API that says the same."""
-    body: dict[str, Any] = {name: given.get(name)}
-    if given.get(sizes):
-        body[sizes] = [
-            part.strip() for part in given[sizes].strip("[]() ").replace("×", "x").replace("x", ",").split(",")
-        ]
-    return body | {k: given[k] for k in ("element_bits",) if given.get(k)}
+def _read(asked: type[Asked], query: Mapping[str, str]) -> Asked:
+    """Read what the API answers of what a picture is asked."""
+    fields = fields_of(asked)
+    return read_question(asked, nest_fields(fields, {name: query[name] for name in fields if name in query}))
 
 
 KINDS = {
@@ -70,7 +68,7 @@ KINDS = {
         },
         triton.build_sheets,
         "R",
-        lambda query: build_triton(parse_triton(_build_tile_body("text", query, "shape"))),
+        lambda query: build_triton(_read(TritonBody, query)),
         triton.build_staged_bench,
     ),
     "tv": LayoutPicture(
@@ -84,14 +82,14 @@ KINDS = {
         },
         tv.build_sheets,
         "V",
-        lambda query: build_tv(parse_tv(_build_tile_body("cute", {**query, "element_bits": ""}, "tile"))),
+        lambda query: build_tv(_read(TvBody, query)),
         tv.build_staged_bench,
     ),
     "cute": LayoutPicture(
         {"expression": "operations, nested or as statements behind ;"},
         cute.build_sheets,
         "V",
-        lambda query: build_cute(query.get("expression", "")),
+        lambda query: build_cute(CuteQuestion(expression=query.get("expression", ""))),
     ),
 }
 

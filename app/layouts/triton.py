@@ -88,20 +88,12 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         "found": None,
         "beside": lambda name: format_field_error(out["error"], name),
         "presets": [_link_preset(row) for row in PRESETS],
-        "example": False,
         "listed": None,
         "to": None,
         "kept": [(name, query[name]) for name in LOOK if query.get(name)],
     }
     try:
-        text = (expand_text(given["z"]) if given["z"] else given["text"]).replace("\r\n", "\n")
-        if len(text) > LONGEST:
-            raise LayoutError("bad_text", f"The text has {len(text)} characters.", f"At most {LONGEST}.", "text")
-        if not text.strip():
-            text, given["shape"] = MMA, given["shape"] or "32x32"
-            given["element_bits"] = given["element_bits"] or "32"
-            out["example"] = True
-        given["text"] = text
+        text = _expand_given(given)
         whole = parse_module(text) if "\n" in text or "tensor<" in text else None
         chosen: ModuleLayout | None = None
         if whole:
@@ -121,6 +113,18 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
             except LayoutError:
                 return out
     return out
+
+
+def _expand_given(given: dict[str, str]) -> str:
+    """Put the text in the place of its compressed form, or an example in the place of none, and return it."""
+    text = (expand_text(given["z"]) if given["z"] else given["text"]).replace("\r\n", "\n")
+    if len(text) > LONGEST:
+        raise LayoutError("bad_text", f"The text has {len(text)} characters.", f"At most {LONGEST}.", "text")
+    if not text.strip():
+        text, given["shape"] = MMA, given["shape"] or "32x32"
+        given["element_bits"] = given["element_bits"] or "32"
+    given["text"] = text
+    return text
 
 
 def _link_preset(row: tuple[str, str, str, str]) -> tuple[str, str]:
@@ -284,7 +288,7 @@ def _build_layout(
         "bases": format_bases(made.linear),
         "cute": cute,
         "cute_link": _link_cute(made, cute.layout),
-        "feeds": _find_feeds(made, int(known) if known else None) if made.of_threads else [],
+        "feeds": _find_feeds(made, made.element_bits if known else None) if made.of_threads else [],
         "hidden": [] if made.tensor_memory else list(build_plane(look, made.shape).fixed),
         "verdict": _format_verdict(made),
         "tile": _link_tile(made),

@@ -57,9 +57,6 @@ def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, 
     kept = {name: value for name, value in given.items() if value != OPTIONS[name]} | {
         name: value for name, value in texts.items() if value
     }
-    multiplies = {"a", "b", "d"} <= set(found.operands) | (
-        {"b"} if found.family.by_descriptor else set()
-    ) and "k" in found.sizes
     lies = {side: texts[side] for side in SIDES if texts[side]} if found.family.by_descriptor else {}
     return {
         "program": programs.link_program(found, lies) if programs.has_program(found) else "",
@@ -67,11 +64,7 @@ def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, 
         "title": wording.format_title(found),
         "given": given | texts,
         "matrices": ("data_a", "data_b", "c") if found.family.by_descriptor else user_matrices.OPERANDS,
-        "shapes": {
-            name: " × ".join(map(str, user_matrices.get_matrix_shape(found, name))) for name in user_matrices.OPERANDS
-        }
-        if multiplies
-        else {},
+        "shapes": _format_shapes(found),
         "most_shown": MOST_SHOWN,
         "shown": user_matrices.format_number,
         "error": None,
@@ -81,3 +74,11 @@ def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, 
         "query_but": urlencode({k: v for k, v in kept.items() if k not in ("row", "col")}),
         "several": found.operands.get("d") and found.operands["d"].extents.get("product", 1) > 1,
     }
+
+
+def _format_shapes(found: Instruction) -> dict[str, str]:
+    """Return rows × columns of each matrix that a user may give."""
+    held = set(found.operands) | ({"b"} if found.family.by_descriptor else set())
+    if not {"a", "b", "d"} <= held or "k" not in found.sizes:
+        return {}
+    return {name: " × ".join(map(str, user_matrices.get_matrix_shape(found, name))) for name in user_matrices.OPERANDS}

@@ -1,4 +1,4 @@
-"""POST /tiles/mma, /tiles/mma/chain, /tiles/copy and /tiles/loop; pictures at /tiles/mma.{form}, /tiles/copy.{form} and
+"""POST /tiles/copy and /tiles/loop; pictures at /tiles/mma.{form}, /tiles/copy.{form} and
 /tiles/loop.{form}.
 """
 
@@ -21,9 +21,9 @@ from lanescope.app.kit.api import (
 )
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import check_drawing
+from lanescope.app.kit.question import options_of
 from lanescope.app.kit.wire import encode_json_body, make_picture_body
 from lanescope.app.tiles import (
-    facts,
     figure,
     forms,
     main_loop_facts,
@@ -34,40 +34,15 @@ from lanescope.app.tiles import (
     tiled_copy_page,
     umma_figure,
 )
-from lanescope.app.tiles.facts import ChainedFacts, TiledMmaFacts
+from lanescope.app.tiles.facts import TiledMmaFacts
 from lanescope.app.tiles.main_loop_facts import LoopFacts
-from lanescope.app.tiles.schemas import LoopBody, TiledChainBody, TiledCopyBody, TiledUmmaBody
+from lanescope.app.tiles.questions import UMMA, TiledUmmaBody
+from lanescope.app.tiles.schemas import LoopBody, TiledCopyBody
 from lanescope.app.tiles.tiled_copy_facts import TiledCopyFacts, TmaCopyFacts
-from lanescope.app.tiles.umma_facts import UMMA
 from lanescope.tiles.bulk import is_tma
 
 API = "/api/v1"
 router = APIRouter(route_class=StrictRoute)
-
-
-@router.post(
-    API + "/tiles/mma",
-    responses={200: {"model": TiledMmaFacts}},
-    tags=["v1"],
-    openapi_extra=describe_body("TiledUmmaBody", TiledUmmaBody),
-)
-def tiled_mma_api(given: Given) -> Response:
-    """A, B and C of a whole tile: which thread and value hold which element. atom as PTX or CUTLASS's name,
-    AtomLayoutMNK and PermutationMNK as CuTe writes them, tile [M, N, K]. B is (k, n). Of an UMMA atom (SM100_MMA_…,
-    tcgen05.mma) the CTAs of the pair are the threads, and `umma` says shared and tensor memory and every MMA."""
-    return encode_json_body(facts.build_mma(facts.parse_mma(given)))
-
-
-@router.post(
-    API + "/tiles/mma/chain",
-    responses={200: {"model": ChainedFacts}},
-    tags=["v1"],
-    openapi_extra=describe_body("TiledChainBody", TiledChainBody),
-)
-def tiled_chain_api(given: Given) -> Response:
-    """Is C of the first TiledMMA A of the second in registers, as FlashAttention's P? N of the first tile is K of the
-    second."""
-    return encode_json_body(facts.build_chain(given))
 
 
 @router.post(
@@ -109,7 +84,7 @@ def _make_parameters(path: str, fields: Iterable[str], options: Mapping[str, str
 
 
 ASKED = {name: Annotated[str, Query(description=f"{name} of POST /tiles/mma, as text.")] for name in forms.MMA}
-ASKED |= {name: Annotated[str, Query(description=says)] for name, (_, says) in UMMA.items()}
+ASKED |= {name: Annotated[str, Query(description=options_of(TiledUmmaBody)[name].help)] for name in UMMA}
 ASKED |= {
     name: Annotated[str, Query(description=says)] for name, says in (umma_figure.OPTIONS | figure.OPTIONS).items()
 }

@@ -10,7 +10,7 @@ import numpy as np
 
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.maps.bench import CellHolders
-from lanescope.app.tiles import draw, facts, forms
+from lanescope.app.tiles import draw, facts, forms, questions
 from lanescope.app.tiles.facts import ChainedFacts
 from lanescope.render.palette import MOVED, REORDERED, RIGHT, STATUSES
 from lanescope.render.svg import render_status_legend, render_svg
@@ -61,7 +61,7 @@ def build_body(asked: Mapping[str, str]) -> Json:
     if asked["atom_layout"]:
         first["atom_layout"] = second["atom_layout"] = asked["atom_layout"]
     if asked["tile"]:
-        first["tile"] = forms.parse_sizes(asked["tile"])
+        first["tile"] = questions.parse_sizes(asked["tile"])
         m, n = (*first["tile"], "", "")[:2]
         second["tile"] = [m, asked["width"] or n, n]
     return {"first": first, "second": second}
@@ -70,8 +70,8 @@ def build_body(asked: Mapping[str, str]) -> Json:
 def build_context(asked: Mapping[str, str]) -> dict[str, Any]:
     """Everything the page shows; LayoutError where a field does not fit."""
     given = build_body(asked)
-    first, second = (facts.parse_mma(given[name], name) for name in ("first", "second"))
-    found = facts.build_chain(given)
+    first, second = (questions.parse_mma(given[name], name) for name in ("first", "second"))
+    found = facts.build_chain(questions.TiledChainBody(first=first, second=second))
     return {
         "found": found,
         "title": "C is A once K is reordered" if found.k_order is not None else TITLES[found.verdict],
@@ -90,7 +90,7 @@ def build_context(asked: Mapping[str, str]) -> dict[str, Any]:
 def draw_inline(query: Mapping[str, str]) -> str:
     """The picture of an address in a page's colours, for the guide."""
     given = build_body(parse_form(query))
-    return draw_chain(*(facts.parse_mma(given[name], name) for name in ("first", "second")))
+    return draw_chain(*(questions.parse_mma(given[name], name) for name in ("first", "second")))
 
 
 def link_bench(given: Json) -> str:

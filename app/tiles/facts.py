@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from lanescope.app.kit.fact import ByThread, Description, Json, fact, make_optional_field
+from lanescope.app.kit.fact import ByThread, Description, fact, make_optional_field
 from lanescope.app.tiles import umma_facts
+from lanescope.app.tiles.questions import TiledChainBody, TiledUmmaBody
 from lanescope.app.tiles.umma_facts import UmmaFacts
 from lanescope.cute import algebra
-from lanescope.errors import LayoutError
-from lanescope.inputs import check_keys, get_given, require_object, require_text, shorten_value
 from lanescope.tiles import umma_code
 from lanescope.tiles.arguments import get_least_size
 from lanescope.tiles.mma import MOST_REGISTERS, SIDES, TiledMMA, TileOperand, get_closing_size
 from lanescope.tiles.mma_chain import MmaChain, chain_mmas
-from lanescope.tiles.tiled_mma import tiled_mma
-from lanescope.tiles.umma import TiledUmma, is_umma
-
-MMA_FIELDS = ("atom", "atom_layout", "permutation", "tile", *umma_facts.UMMA)
-
-
-# TiledMMA -------------------------------------------------------------------------------------------------------------
+from lanescope.tiles.umma import TiledUmma
 
 
 @fact
@@ -87,37 +79,15 @@ class TiledMmaFacts:
     ] = make_optional_field()
 
 
-def parse_mma(given: Mapping[str, Any], field: str = "") -> TiledMMA:
-    """The TiledMMA of a request; LayoutError names the wrong field, behind `field.` where that is given."""
-    try:
-        check_keys(given, MMA_FIELDS)
-        tile = get_given(given, "tile", None)
-        if tile is not None and not isinstance(tile, list):
-            raise LayoutError(
-                "bad_tile", f"tile is {shorten_value(tile)}.", "A list of three sizes: [M, N, K].", "tile"
-            )
-        atom = require_text(get_given(given, "atom", None), "atom")
-        layout = None if given.get("atom_layout") is None else parse_layout_text(given["atom_layout"], "atom_layout")
-        permutation = (
-            None if get_given(given, "permutation", None) is None else require_text(given["permutation"], "permutation")
-        )
-        if is_umma(atom):
-            return umma_facts.parse_umma(given, atom, layout, permutation, tile)
-        umma_facts.require_no_umma_fields(given)
-        return tiled_mma(atom, layout, permutation, tile)
-    except LayoutError as error:
-        raise error.at(f"{field}.{error.field}".strip(".") if field else error.field) from None
-
-
-def parse_layout_text(given: object, field: str) -> str:
-    """CuTe text; a list of sizes is a shape."""
-    if isinstance(given, list) and all(isinstance(n, int) and not isinstance(n, bool) for n in given):
-        return f"({','.join(map(str, given[:8]))})"
-    return require_text(given, field)
+def answer_mma(asked: TiledUmmaBody) -> TiledMmaFacts:
+    """A, B and C of a whole tile: which thread and value hold which element. atom as PTX or CUTLASS's name,
+    AtomLayoutMNK and PermutationMNK as CuTe writes them, tile [M, N, K]. B is (k, n). Of an UMMA atom (SM100_MMA_…,
+    tcgen05.mma) the CTAs of the pair are the threads, and `umma` says shared and tensor memory and every MMA."""
+    return build_mma(asked.tiled_mma)
 
 
 def build_mma(made: TiledMMA) -> TiledMmaFacts:
-    """POST /tiles/mma."""
+    """Return what a TiledMMA's tile is."""
     ids = made.thread_ids.tolist()
     return TiledMmaFacts(
         threads=made.threads,
@@ -254,12 +224,10 @@ class ChainedFacts:
     message: str
 
 
-def build_chain(given: Json) -> ChainedFacts:
-    """POST /tiles/mma/chain."""
-    check_keys(given, ("first", "second"))
-    hint = "{'atom': …, 'atom_layout': …, 'tile': [M, N, K]}."
-    first, second = (parse_mma(require_object(given.get(name), name, hint), name) for name in ("first", "second"))
-    found = chain_mmas(first, second)
+def build_chain(asked: TiledChainBody) -> ChainedFacts:
+    """Is C of the first TiledMMA A of the second in registers, as FlashAttention's P? N of the first tile is K of the
+    second."""
+    found = chain_mmas(asked.first, asked.second)
     return ChainedFacts(
         verdict=_find_verdict(found),  # type: ignore[arg-type]  # one of the words
         elements=found.elements,

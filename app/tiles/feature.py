@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from lanescope.app.kit.feature import Entry, Feature
+from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.app.tiles import facts
+from lanescope.app.tiles.questions import TiledChainBody, TiledUmmaBody
 
+MMA = Tool(
+    question=TiledUmmaBody,
+    answer=facts.answer_mma,
+    api="tiles/mma",
+    body="TiledUmmaBody",
+    name="tiled_mma_api",
+)
+CHAIN = Tool(
+    question=TiledChainBody,
+    answer=facts.build_chain,
+    api="tiles/mma/chain",
+    body="TiledChainBody",
+    name="tiled_chain_api",
+)
 FEATURE = Feature(
+    tools=(MMA, CHAIN),
     written=("api", "page"),
     menu=(
         Entry("Tiles", 1, "TiledMMA", "/tiles/mma", "which thread of a block holds which element"),

@@ -13,7 +13,7 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
-from lanescope.app.tiles import bench, draw, facts, forms, state, umma_figure
+from lanescope.app.tiles import bench, draw, facts, forms, questions, state, umma_figure
 from lanescope.app.tiles.state import BenchState
 from lanescope.errors import LayoutError
 from lanescope.render import window
@@ -45,7 +45,7 @@ def render_tiled_mma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJ
     if is_umma(asked["atom"]):
         return umma_figure.render_umma(form, query, draw_)
     diagrams.check_picture_options(form, query, OPTIONS, tuple(forms.MMA))
-    found = facts.parse_mma(forms.build_mma_body(asked))
+    found = questions.parse_mma(forms.build_mma_body(asked))
     chosen, notices = state.parse_state(found, bench.make_base_state(asked), query)
     if notices:
         raise LayoutError(
@@ -114,7 +114,7 @@ def draw_tiled_mma(
 def draw_inline(query: Mapping[str, str]) -> str:
     """The picture of a page's address in a page's colours, for the guide; LayoutError where it is none."""
     asked = forms.parse_fields(query, forms.MMA)
-    found = facts.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
+    found = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
     if isinstance(found, TiledUmma):
         return umma_figure.draw_umma(found, None)
     chosen, notices = state.parse_state(found, bench.make_base_state(asked), query)

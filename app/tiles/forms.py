@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.labels import LOOP_FIELDS
-from lanescope.app.tiles import umma_facts
+from lanescope.app.tiles import questions
+from lanescope.app.tiles.questions import parse_sizes
 from lanescope.errors import LayoutError
 
 # The fields of a request → those of the forms that are called otherwise.
@@ -29,7 +29,7 @@ MMA = {
 }
 
 
-UMMA = dict.fromkeys(umma_facts.UMMA, "")  # beside MMA's, of a tcgen05.mma
+UMMA = dict.fromkeys(questions.UMMA, "")  # beside MMA's, of a tcgen05.mma
 
 
 def parse_fields(query: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
@@ -55,11 +55,6 @@ def build_mma_body(asked: Mapping[str, str]) -> Json:
 def add_umma_fields(query: Mapping[str, str]) -> dict[str, str]:
     """The fields of a TiledMMA's form, and those of an UMMA that the address says."""
     return parse_fields(query, MMA) | {name: query[name].strip() for name in UMMA if query.get(name)}
-
-
-def parse_sizes(text: str) -> list[str]:
-    """64x64x32, 64 × 64 × 32, (64, 64, 32): the parts, whole numbers or not."""
-    return [part.removeprefix("_") for part in re.split(r"\s*[x×*,;]\s*|\s+", text.strip(" ()[]")) if part]
 
 
 def find_form_field(error: LayoutError | None, names: Mapping[str, str]) -> str:

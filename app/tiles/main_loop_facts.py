@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from lanescope.app.kit.fact import Description, Json, fact, make_optional_field
-from lanescope.app.tiles.facts import parse_mma
+from lanescope.app.tiles.questions import parse_mma
 from lanescope.app.tiles.tiled_copy_facts import parse_tiled_copy
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError

@@ -10,7 +10,14 @@ from urllib.parse import parse_qsl, urlencode
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.rows import format_short_name
-from lanescope.app.tiles import facts, forms, main_loop_facts, tiled_copy_facts, tiled_copy_figure, tiled_copy_page
+from lanescope.app.tiles import (
+    forms,
+    main_loop_facts,
+    questions,
+    tiled_copy_facts,
+    tiled_copy_figure,
+    tiled_copy_page,
+)
 from lanescope.app.tiles.bench import number_legend
 from lanescope.app.tiles.main_loop_facts import LoopFacts, LoopOperand
 from lanescope.app.tiles.state import BenchState
@@ -103,7 +110,7 @@ def _build_side(asked: Mapping[str, str], name: str) -> Json:
 def build_context(asked: Mapping[str, str]) -> dict[str, Any]:
     """Everything the page shows; LayoutError where a field does not fit."""
     given = build_body(asked)
-    made = facts.parse_mma(given["tiled_mma"], "tiled_mma")
+    made = questions.parse_mma(given["tiled_mma"], "tiled_mma")
     found = main_loop_facts.build_loop(given)
     feeds = [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one]
     pages = {f"{side}.{stage}": link_copy(asked, side, stage) for side in "ab" for stage in ("store", "load")}
@@ -185,7 +192,7 @@ def link_copy(asked: Mapping[str, str], side: str, stage: str) -> str:
     """The TiledCopy of a stage by itself: the store from global memory, or the load to the TiledMMA's operand."""
     own = {key: asked[f"{side}_{key}"] for key in SIDE}
     try:
-        made = facts.parse_mma(forms.build_mma_body(asked))
+        made = questions.parse_mma(forms.build_mma_body(asked))
     except LayoutError:
         return ""
     m, n, k = made.tile

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -9,12 +11,25 @@ from starlette.responses import Response
 
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
-from lanescope.app.tiles import bench, chains, facts, forms, main_loop_page, presets, state, tiled_copy_page, umma_page
+from lanescope.app.kit.question import labels_of
+from lanescope.app.tiles import (
+    bench,
+    chains,
+    forms,
+    main_loop_page,
+    presets,
+    questions,
+    state,
+    tiled_copy_page,
+    umma_page,
+)
+from lanescope.app.tiles.questions import TiledUmmaBody
 from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import MODES
 from lanescope.tiles.bulk import is_tma
 from lanescope.tiles.umma import TiledUmma, is_umma
 
+SWIZZLES = [(mode.name, mode.name) for mode in MODES]
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 
@@ -23,52 +38,35 @@ def mma_page(request: Request) -> Response:
     """A TiledMMA: A, B and C of a whole tile by thread, warp and value."""
     query = request.query_params
     asked = forms.parse_fields(query, forms.MMA)
-    context: dict[str, Any] = {
-        "given": asked,
-        "error": None,
-        "at": "",
-        "found": None,
-        "presets": presets.list_presets(asked),
-    }
-    code = 200
-    try:
-        made = facts.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
+    umma = is_umma(asked["atom"])
+    if umma:
+        asked = {**forms.UMMA, **forms.add_umma_fields(query)}
+
+    def build() -> dict[str, Any]:
+        made = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
         if isinstance(made, TiledUmma):
-            asked = {**forms.UMMA, **forms.add_umma_fields(query)}
-            return render_page(
-                request, "tiles/umma.html", context | {"given": asked} | umma_page.build_context(made, asked)
-            )
-        chosen, context["notices"] = state.parse_state(made, bench.make_base_state(asked), query)
-        context |= bench.build_context(made, chosen, bench.make_base_state(forms.get_defaults(query, forms.MMA)))
-    except LayoutError as error:
-        if is_umma(asked["atom"]):
-            asked = {**forms.UMMA, **forms.add_umma_fields(query)}
-            context |= {"given": asked, "swizzles": umma_page.SWIZZLES, "orders": umma_page.ORDERS, "by_ptx": True}
-            context |= {"error": error, "at": forms.find_form_field(error, asked)}
-            return render_page(request, "tiles/umma.html", context, 422)
-        context |= {"error": error, "at": forms.find_form_field(error, asked)}
-        code = 422
-    return render_page(request, "tiles/mma.html", context, code)
+            return umma_page.build_context(made, asked)
+        chosen, notices = state.parse_state(made, bench.make_base_state(asked), query)
+        base = bench.make_base_state(forms.get_defaults(query, forms.MMA))
+        return {"notices": notices} | bench.build_context(made, chosen, base)
+
+    return _render_form(
+        request,
+        "tiles/umma.html" if umma else "tiles/mma.html",
+        asked,
+        build,
+        presets=presets.list_presets(asked),
+        L=labels_of(TiledUmmaBody),
+        **({"swizzles": umma_page.SWIZZLES, "orders": umma_page.ORDERS, "by_ptx": True} if umma else {}),
+    )
 
 
 @router.get("/tiles/mma/chain")
 def chain_page(request: Request) -> Response:
     """C of one TiledMMA as A of the next: what stays in its thread, and what has to move."""
     asked = chains.parse_form(request.query_params)
-    context: dict[str, Any] = {
-        "given": asked,
-        "error": None,
-        "at": "",
-        "found": None,
-        "presets": chains.list_presets(asked),
-    }
-    code = 200
-    try:
-        context |= chains.build_context(asked)
-    except LayoutError as error:
-        context |= {"error": error, "at": forms.find_form_field(error, asked)}
-        code = 422
-    return render_page(request, "tiles/chain.html", context, code)
+    build = partial(chains.build_context, asked)
+    return _render_form(request, "tiles/chain.html", asked, build, presets=chains.list_presets(asked))
 
 
 @router.get("/tiles/copy")
@@ -76,42 +74,38 @@ def copy_page(request: Request) -> Response:
     """A TiledCopy: source and destination, vector width, bank conflicts and sectors."""
     query = request.query_params
     asked = tiled_copy_page.parse_form(query)
-    context: dict[str, Any] = {
-        "given": asked,
-        "error": None,
-        "at": "",
-        "found": None,
-        "held": None,
-        "presets": tiled_copy_page.list_presets(asked),
-        "is_tma": is_tma(asked["atom"]),
-        "stored": tiled_copy_page.STORED,
-        "modes": [(mode.name, mode.name) for mode in MODES],
-    }
-    code = 200
-    try:
-        context |= tiled_copy_page.build_context(asked, query)
-    except LayoutError as error:
-        context |= {"error": error, "at": forms.find_form_field(error, asked)}
-        code = 422
-    return render_page(request, "tiles/copy.html", context, code)
+    return _render_form(
+        request,
+        "tiles/copy.html",
+        asked,
+        partial(tiled_copy_page.build_context, asked, query),
+        held=None,
+        presets=tiled_copy_page.list_presets(asked),
+        is_tma=is_tma(asked["atom"]),
+        stored=tiled_copy_page.STORED,
+        modes=SWIZZLES,
+    )
 
 
 @router.get("/tiles/loop")
 def loop_page(request: Request) -> Response:
     """A whole main loop: global memory, shared memory, registers; what arrives, and what it costs."""
     asked = main_loop_page.parse_form(request.query_params)
-    context: dict[str, Any] = {
-        "given": asked,
-        "error": None,
-        "at": "",
-        "found": None,
-        "presets": main_loop_page.list_presets(asked),
-        "modes": [(mode.name, mode.name) for mode in MODES],
-    }
+    build = partial(main_loop_page.build_context, asked)
+    return _render_form(
+        request, "tiles/loop.html", asked, build, presets=main_loop_page.list_presets(asked), modes=SWIZZLES
+    )
+
+
+def _render_form(
+    request: Request, template: str, asked: dict[str, str], build: Callable[[], dict[str, Any]], **more: Any
+) -> Response:
+    """Render a form with what it asks for, or with what is wrong beside its field."""
+    context: dict[str, Any] = {"given": asked, "error": None, "at": "", "found": None, **more}
     code = 200
     try:
-        context |= main_loop_page.build_context(asked)
+        context |= build()
     except LayoutError as error:
         context |= {"error": error, "at": forms.find_form_field(error, asked)}
         code = 422
-    return render_page(request, "tiles/loop.html", context, code)
+    return render_page(request, template, context, code)

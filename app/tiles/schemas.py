@@ -2,60 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from lanescope.app.kit.enumerations import Major, Order, SwizzleMode
+from lanescope.app.kit.enumerations import Major
 from lanescope.app.kit.schemas import ClosedModel, CuteText, Number
 from lanescope.app.memory.schemas import Storage
-from lanescope.app.tiles.umma_facts import UMMA
-
-Atom = Annotated[
-    str,
-    Field(
-        description="A PTX text, a CUTLASS name, or the text of a whole TiledMMA as print shows it. A of a wgmma lies"
-        " in shared memory unless the name says _RS.",
-        examples=["SM80_16x8x16_F32F16F16F32_TN", "wgmma.mma_async.m64n128k16.f32.f16.f16"],
-    ),
-]
-
-
-class RepeatedBody(ClosedModel):
-    atom: Atom
-    atom_layout: CuteText | list[int] | None = Field(
-        default="(1,1,1)", description="AtomLayoutMNK: how many atoms stand side by side.", examples=["(2,2,1)"]
-    )
-    permutation: CuteText | None = Field(
-        default=None,
-        description="PermutationMNK, a Tile of sizes, layouts and underscores.",
-        examples=["(32,32,16)", "Tile<_64,Layout<Shape<_4,_2,_4>,Stride<_1,_32,_8>>,_16>"],
-    )
-
-
-class TiledMmaBody(RepeatedBody):
-    """make_tiled_mma(atom, atom_layout, permutation) over a tile."""
-
-    tile: list[Number] | None = Field(
-        default=None, min_length=3, max_length=3, description="M, N and K; the TiledMMA's own where it is left out."
-    )
-
-
-class TiledUmmaBody(TiledMmaBody):
-    """make_tiled_mma(atom, atom_layout, permutation) over a tile; and what a tcgen05.mma takes beside."""
-
-    idesc: str | None = Field(default=None, description=UMMA["idesc"][1], examples=["0x08400490"])
-    a_from: Literal["shared", "tensor"] | None = Field(default=None, description=UMMA["a_from"][1])
-    swizzle_a: SwizzleMode | None = Field(default=None, description=UMMA["swizzle_a"][1])
-    swizzle_b: SwizzleMode | None = Field(default=None, description=UMMA["swizzle_b"][1])
-    order: Order | None = Field(default=None, description=UMMA["order"][1])
-
-
-class TiledChainBody(ClosedModel):
-    """Two products: C of the first is A of the second."""
-
-    first: TiledMmaBody
-    second: TiledMmaBody
+from lanescope.app.tiles.questions import TiledMmaBody
 
 
 class TiledCopyBody(ClosedModel):

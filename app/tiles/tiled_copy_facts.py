@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from lanescope.app.kit.fact import ByThread, Description, IntegerArray, Json, Numbers, fact, make_optional_field
-from lanescope.app.tiles.facts import parse_layout_text, parse_mma
+from lanescope.app.tiles.questions import parse_layout_text, parse_mma
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.inputs import (

@@ -11,7 +11,7 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.maps import drawing, script_data, stage
 from lanescope.app.kit.maps.bench import MapBench
-from lanescope.app.tiles import forms, tiled_copy_facts
+from lanescope.app.tiles import questions, tiled_copy_facts
 from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, build_copy_bench, build_tma_bench, make_tma_look
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
@@ -152,7 +152,7 @@ def build_body(asked: Mapping[str, str]) -> Json:
     if not is_tma(asked["atom"]):
         names += ("bits",) if asked["mma"] else ("bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn")
     out: Json = {name: asked[name] for name in names if asked[name]}
-    out["tile"] = forms.parse_sizes(asked["tile"])
+    out["tile"] = questions.parse_sizes(asked["tile"])
     if asked["mma"] and not is_tma(asked["atom"]):
         named = {"atom": asked["mma"], "atom_layout": asked["atom_layout"], "permutation": asked["permutation"]}
         out |= {"tiled_mma": {name: text for name, text in named.items() if text}, "operand": asked["operand"]}

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlencode
 
 from lanescope.app.kit.fact import Description, fact, make_optional_field
 from lanescope.blackwell import epilogue
 from lanescope.blackwell.tmem import PlacedOperand
-from lanescope.errors import LayoutError
-from lanescope.inputs import parse_choice
-from lanescope.inputs import require_text as read_text
-from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.tiles import umma_code
-from lanescope.tiles.umma import NAMES, TiledUmma, UmmaTileStep, tiled_umma
+from lanescope.tiles.umma import NAMES, TiledUmma, UmmaTileStep
 from lanescope.tiles.umma_shared import SharedOperand
 
-# What only a tcgen05.mma takes: field → (the words it may be, none for text; what it is).
-UMMA: dict[str, tuple[tuple[str, ...], str]] = {
-    "idesc": ((), "Of a tcgen05.mma in PTX: its instruction descriptor, or a wish as m=128,n=256,a=bf16."),
-    "a_from": (("shared", "tensor"), "Of a tcgen05.mma in PTX: where A comes from."),
-    "swizzle_a": (TCGEN05.names, "A's swizzle in shared memory; the widest that fits where it is left out."),
-    "swizzle_b": (TCGEN05.names, "B's swizzle in shared memory; the widest that fits where it is left out."),
-    "order": (("mn", "k"), "Which way the swizzle atoms are laid first; as CUTLASS's collectives where left out."),
-}
 EVIDENCE = "documented; atoms, layouts and fragments as CUTLASS 4.7 has them; not executed on hardware"
 
 
@@ -95,38 +82,6 @@ class UmmaFacts:
     open: Annotated[dict[str, str], Description("Operands whose place is open, and why.")]
     epilogue: Annotated[str | None, Description("The page of D's way out of tensor memory.")] = make_optional_field()
     evidence: str
-
-
-def parse_umma(given: Mapping[str, Any], text: str, atom_layout: Any, permutation: Any, tile: Any) -> TiledUmma:
-    """The TiledMMA of a request whose atom is one of tensor memory; LayoutError names the wrong field."""
-    said = {name: _parse_umma_field(given, name) for name in UMMA}
-    return tiled_umma(
-        text,
-        atom_layout,
-        permutation,
-        tile,
-        idesc=said["idesc"],
-        a_from=said["a_from"],
-        swizzles=(said["swizzle_a"], said["swizzle_b"]),
-        order=said["order"],
-    )
-
-
-def require_no_umma_fields(given: Mapping[str, Any]) -> None:
-    """LayoutError where another atom is given what only a tcgen05.mma takes."""
-    for name in UMMA:
-        if _parse_umma_field(given, name):
-            raise LayoutError(
-                "bad_choice", f"{name} is only of a tcgen05.mma.", "Leave it out, or give an UMMA atom.", name
-            )
-
-
-def _parse_umma_field(given: Mapping[str, Any], name: str) -> str:
-    """What a request says of one of UMMA's fields, "" for nothing; LayoutError where it is no text or no such word."""
-    words, value = UMMA[name][0], given.get(name)
-    if value is None:
-        return ""
-    return parse_choice(value, name, words) if words else read_text(value, name)
 
 
 def build_umma(made: TiledUmma) -> UmmaFacts:

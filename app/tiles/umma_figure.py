@@ -17,7 +17,7 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
-from lanescope.app.tiles import facts, forms
+from lanescope.app.tiles import facts, forms, questions
 from lanescope.app.tmem import draw as memory
 from lanescope.blackwell import tmem
 from lanescope.blackwell.tmem import Allocation, PlacedOperand
@@ -37,7 +37,7 @@ _ROLES = {"raised": "paper", "soft": "paper", "rule": "line", "edge": "line", "c
 def render_umma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJob.render) -> Made:
     """The picture, table or text of a tile that a query names; LayoutError for the first option that does not fit."""
     diagrams.check_picture_options(form, query, OPTIONS, (*forms.MMA, *forms.UMMA))
-    found = facts.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
+    found = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
     assert isinstance(found, TiledUmma)
     if form == "json":
         return encode_json(facts.build_mma(found)), FORMS[form]

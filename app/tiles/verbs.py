@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -10,16 +10,11 @@ from lanescope.app.kit.terminal import (
     AsJson,
     drop_empty,
     make_verb_group,
-    parse_picture_form,
     parse_sizes,
     parse_storage_options,
     print_answer,
     print_json,
-    write_output,
 )
-
-if TYPE_CHECKING:
-    from lanescope.tiles.mma import TileOperand
 
 app, tiles_app = make_verb_group("tiles", "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts.")
 
@@ -58,74 +53,14 @@ def mma(
 ) -> None:
     """A, B and C of a whole tile: threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit
     status 1 where the tile does not fit tensor memory."""
-    from lanescope.app.tiles import facts, umma_page
-    from lanescope.inputs import parse_integer, parse_pair
-    from lanescope.tiles.umma import TiledUmma, is_umma
+    from lanescope.app.tiles import mma_command
 
     more = {"idesc": idesc, "a_from": a_from, "swizzle_a": swizzle_a, "swizzle_b": swizzle_b, "order": order}
+    words = _build_mma_body(atom, atom_layout, permutation, tile) | drop_empty(more)
     if output:
-        from lanescope.app.tiles import figure
-
-        asked = {
-            "atom": atom,
-            "atom_layout": atom_layout,
-            "permutation": permutation,
-            "tile": tile,
-            "operand": operand,
-            "colour": colour,
-        }
-        if not is_umma(atom):
-            asked["legend"] = "1"
-        return write_output(figure.render_tiled_mma(parse_picture_form(output), drop_empty(asked | more))[0], output)
-    made = facts.parse_mma(_build_mma_body(atom, atom_layout, permutation, tile) | drop_empty(more))
-    if as_json:
-        print_json(facts.build_mma(made))
-    elif isinstance(made, TiledUmma) and not (at or thread):
-        print("\n".join(umma_page.format_tile(made)))
-    if isinstance(made, TiledUmma) and made.faults:
-        raise typer.Exit(1)
-    if as_json or (isinstance(made, TiledUmma) and not (at or thread)):
-        return None
-    names = [made.operand(operand).name] if operand else ["a", "b", "c"]
-    if at:
-        for name in names:
-            op = made.operand(name)
-            row, col = parse_pair(at, "at", (op.row_count - 1, op.col_count - 1))
-            for held, value in op.owner(row, col):
-                lane = "" if isinstance(made, TiledUmma) else f" warp {held // 32} lane {held % 32}"
-                print(f"{name}[{row},{col}] {'CTA' if not lane else 'thread'} {held}{lane} value {value}")
-        return None
-    print(f"{made.atom.instruction.ptx}, atoms {made.atom_layout}, tile {'×'.join(map(str, made.tile))}")
-    print(
-        f"  {made.threads} threads, {made.registers} registers a thread, atom repeated {'×'.join(map(str, made.steps))}"
-    )
-    for name in names:
-        op = made.operand(name)
-        print(f"  {_format_operand(op)}")
-        if thread:
-            each = parse_integer(thread, "thread", 0, int(made.thread_ids[-1]))
-            print("    " + _format_thread(op, each))
-    for note in facts.list_notes(made):
-        print(f"  {note}")
+        return mma_command.draw_mma(words | drop_empty({"operand": operand, "colour": colour}), output)
+    mma_command.print_mma(words, operand, at, thread, as_json)
     return None
-
-
-def _format_operand(op: TileOperand) -> str:
-    place = "shared memory" if op.shared else f"{op.registers} registers"
-    copies = f", {op.copies} threads hold each element" if op.copies > 1 else ""
-    modes = ",".join(map(str, op.modes))
-    return f"{op.name.upper()} {op.row_count}×{op.col_count}: {op.values} values ({modes}), {place}{copies}"
-
-
-def _format_thread(op: TileOperand, thread: int) -> str:
-    """The elements of one thread, in the order of its values."""
-    ids = op.thread_ids.tolist()
-    each = thread - thread % 128 if op.shared else thread
-    if each not in ids:
-        return f"thread {thread} holds nothing"
-    at = ids.index(each)
-    pairs = zip(op.rows[at].tolist(), op.cols[at].tolist(), strict=True)
-    return " ".join(f"({row},{col})" for row, col in pairs)
 
 
 @tiles_app.command("chain")
@@ -138,14 +73,16 @@ def chain(
     as_json: AsJson = False,
 ) -> None:
     """Is C of the first product A of the second in registers? Exit status 1 where elements move between threads."""
+    from lanescope.app.kit.question import read_question
     from lanescope.app.tiles import facts
+    from lanescope.app.tiles.questions import TiledChainBody
 
     one = _build_mma_body(first, atom_layout, "", tile)
     other = _build_mma_body(second or first, atom_layout, "", second_tile)
     if tile and not second_tile:
         mnk = parse_sizes(tile) or []
         other["tile"] = [*mnk[:2], *mnk[1:2]]
-    found = facts.build_chain({"first": one, "second": other})
+    found = facts.build_chain(read_question(TiledChainBody, {"first": one, "second": other}))
     if as_json:
         print_json(found)
     else:

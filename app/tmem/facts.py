@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, fact, make_optional_field
-from lanescope.app.kit.question import flag_field, number_field, options_of, question, text_field, word_field
+from lanescope.app.kit.fact import Description, IntegerArray, Numbers, fact, make_optional_field
+from lanescope.app.kit.question import flag_field, number_field, question, text_field, word_field
 from lanescope.app.kit.tcgen05 import columns_of_d, rows_of_d
 from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.kind import MmaKind
-from lanescope.blackwell.tmem import OPERANDS, PlacedOperand, TensorAccess, TmemMma
-from lanescope.errors import LayoutError
+from lanescope.blackwell.tmem import OPERANDS, TmemMma
 from lanescope.inputs import parse_integer
-
-PLACES = {"d": "0", "a": "", "metadata": "", "scale_a": "", "scale_b": ""}  # column of each; empty: not placed
 
 
 def _parse_group(given: object, field: str) -> int:
@@ -34,8 +31,8 @@ class MmaQuestion:
     cta_group: int = word_field(("1", "2"), "CTA group", "CTAs that issue it together.", parse=_parse_group)
     ws: bool = flag_field(".ws", "1: with .ws.", _parse_switch)
     sparse: bool = flag_field("Sparse A", "1: with .sp.", _parse_switch)
-    m: int = rows_of_d()
-    n: int = columns_of_d()
+    m: int = rows_of_d(size=4)
+    n: int = columns_of_d(size=4)
     k: int | None = number_field(None, "K", "K of one instruction; the kind's where it is empty.")
     bits: int | None = number_field(
         None, "Element bits", "Bits of an element of A in its container; the kind's where it is empty."
@@ -164,96 +161,3 @@ def access(asked: AccessQuestion) -> TmemAccess:
         columns=found.columns,
         evidence=found.evidence,
     )
-
-
-# a placement ----------------------------------------------------------------------------------------------------------
-
-
-def parse_placements(mma: TmemMma, given: Json, prefix: str = "") -> list[PlacedOperand]:
-    """The operands of an MMA that a request gives a column, `160` or `16:160` with the lane before it."""
-    out = []
-    for operand, usual in PLACES.items():
-        text = str(given.get(f"{operand}_at", usual if not prefix else "")).strip()
-        if not text:
-            continue
-        lane, colon, column = text.rpartition(":")
-        field = f"{operand}_at"
-        at = (
-            parse_integer(lane, field, 0, tmem.LANES - 1) if colon else 0,
-            parse_integer(column, field, 0, tmem.COLUMNS - 1),
-        )
-        try:
-            found = tmem.make_tmem_layout(mma, operand)
-        except LayoutError as error:
-            raise error.at(field) from None
-        out.append(PlacedOperand(f"{prefix}{CALLED[operand]}", found, *at))
-    return out
-
-
-CALLED = {"d": "D", "a": "A", "metadata": "metadata", "scale_a": "scale A", "scale_b": "scale B"}
-
-
-def parse_more_mmas(text: str) -> list[Json]:
-    """Further MMAs of a text, one a line or after `;`: `kind=f16 m=128 n=64 d=320`. LayoutError names the word."""
-    out = []
-    for line in text.replace(";", "\n").splitlines():
-        given: Json = {}
-        for word in line.split():
-            name, equals, value = word.partition("=")
-            name = f"{name}_at" if name in PLACES else name
-            if not equals or name not in (*options_of(MmaQuestion), *(f"{one}_at" for one in PLACES)):
-                raise LayoutError(
-                    "bad_mma",
-                    f"'{word[:40]}' says nothing of an MMA.",
-                    "Write name=value: kind=f16 m=128 n=64 d=320.",
-                    "more",
-                )
-            given[name] = value
-        if given:
-            out.append({"d_at": "", **given})
-    if len(out) > 3:
-        raise LayoutError("bad_mma", f"{len(out)} more MMAs were given.", "At most 3.", "more")
-    return out
-
-
-def format_holders(placed: list[PlacedOperand], lane: int, column: int) -> list[str]:
-    """What lies at a lane and column: a sentence an operand."""
-    out = []
-    for one in placed:
-        last = min(one.column + one.layout.columns, tmem.COLUMNS)
-        if not (one.column <= column < last and lane < tmem.LANES and one.mask[lane, column]):
-            continue
-        per = 32 // one.layout.bits
-        units = range((column - one.column) * per, (column - one.column + 1) * per)
-        coords = list(one.layout.coords.values())[:2]
-        names = one.layout.axes[:2]
-        inside = [unit for unit in units if unit < coords[0].shape[1]]
-        first, last = inside[0], inside[-1]
-        said = ", ".join(
-            f"{name} {c[lane, first]}"
-            if c[lane, first] == c[lane, last]
-            else f"{name} {c[lane, first]}–{c[lane, last]}"
-            for name, c in zip(names, coords, strict=True)
-        )
-        out.append(f"{one.name}: {said}")
-    return out
-
-
-def list_registers(found: TensorAccess, one: PlacedOperand, lane: int, column: int, most: int = 4) -> list[list[str]]:
-    """What thread and register hold of an operand after a load at an address: rows of (thread, register, lane,
-    column, element); `most` registers of the first and last threads.
-    """
-    lanes, columns = found.pattern.evaluate()[:2]
-    columns = tmem.place_columns(found, columns)
-    coords = list(one.layout.coords.values())[:2]
-    out = []
-    step = 2 if found.packed else 1
-    for thread in (0, 1, 2, 31):
-        for value in range(0, min(most * step, lanes.shape[1]), step):
-            at, col = int(lanes[thread, value]) + lane, int(columns[thread, value]) + column
-            unit = (col - one.column) * (32 // one.layout.bits)
-            there = at < tmem.LANES and 0 <= col < tmem.COLUMNS
-            inside = there and 0 <= unit < coords[0].shape[1] and bool(one.mask[at, col])
-            text = f"{one.name}[{coords[0][at, unit]}, {coords[1][at, unit]}]" if inside else "not in it"
-            out.append([str(thread), str(value // step), str(at), str(col), text])
-    return out

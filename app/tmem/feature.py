@@ -3,11 +3,48 @@
 from __future__ import annotations
 
 from lanescope.app.kit.feature import Entry, Feature, Tool
-from lanescope.app.tmem import epilogue, facts
+from lanescope.app.tmem import epilogue, facts, placement
 from lanescope.app.tmem.epilogue import EpilogueQuestion
 from lanescope.app.tmem.facts import AccessQuestion, LayoutQuestion
+from lanescope.app.tmem.placement import PlacementQuestion
 from lanescope.blackwell.epilogue import ROWS
 
+FOUR_WARPS = {"access": "tcgen05.ld.sync.aligned.32x32b.x32.b32", "at": "64:32", "warp": "2"}
+PLACEMENT = Tool(
+    question=PlacementQuestion,
+    answer=placement.place_operands,
+    page="/tmem",
+    template="tmem/page.html",
+    context=placement.show_placement,
+    picture=placement.draw_placement,
+    opening=FOUR_WARPS,
+    examples=(
+        ("f16, 128 × 256, D read by four warps", FOUR_WARPS),
+        (
+            "A from tensor memory, 64 rows",
+            {"m": "64", "n": "128", "a_at": "128", "access": "tcgen05.st.16x128b.x4", "at": "0:128", "warp": "0"},
+        ),
+        (
+            "A pair of CTAs, M = 256",
+            {"cta_group": "2", "m": "256", "access": "tcgen05.ld.16x256b.x8", "at": "16:0", "warp": "0"},
+        ),
+        (
+            "mxf4nvf4 with scale factors",
+            {
+                "kind": "mxf4nvf4",
+                "n": "256",
+                "scale_vec": "4X",
+                "scale_a_at": "256",
+                "scale_b_at": "260",
+                "access": "tcgen05.cp.cta_group::1.32x128b.warpx4",
+                "at": "0:256",
+                "warp": "0",
+            },
+        ),
+        ("Sparse f16 with metadata", {"sparse": "1", "n": "256", "metadata_at": "256"}),
+        ("Two accumulators in 512 columns", {"n": "256", "more": "m=128 n=256 d=256"}),
+    ),
+)
 EPILOGUE = Tool(
     question=EpilogueQuestion,
     answer=epilogue.out,
@@ -32,8 +69,7 @@ LAYOUT = Tool(question=LayoutQuestion, answer=facts.layout, api="tmem/layout")
 ACCESS = Tool(question=AccessQuestion, answer=facts.access, api="tmem/access")
 
 FEATURE = Feature(
-    tools=(EPILOGUE, LAYOUT, ACCESS),
-    written=("page",),
+    tools=(PLACEMENT, EPILOGUE, LAYOUT, ACCESS),
     menu=(
         Entry(
             "Blackwell", 1, "Tensor memory", "/tmem", "what lies in which lane and column, and which warp may read it"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.capture import fills
-from lanescope.capture.tile_search import hash_chunks
+from lanescope.descriptor.tile_search import hash_chunks
 from lanescope.ptx import codec
 from lanescope.ptx.codec import Bits
 from lanescope.ptx.dtypes import DType, get_dtype

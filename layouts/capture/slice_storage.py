@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from lanescope.capture.operand_codes import CHUNK, KnownOperand, RecordedMemory
 from lanescope.capture.recorded_operands import OperandCodes, find_origin
 from lanescope.capture.slice_order import OperandSlice
-from lanescope.capture.tile_search import MemoryImage, find_layouts
 from lanescope.descriptor.case import Diagnosis
 from lanescope.descriptor.matrix import SHARED_BEGIN, Addresses, Descriptor
+from lanescope.descriptor.tile_search import MemoryImage, find_layouts
 from lanescope.descriptor.verify import verify
 from lanescope.errors import LayoutError
 from lanescope.shared.storage import Storage

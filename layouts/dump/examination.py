@@ -1,7 +1,7 @@
 """What an instruction reads from a dump, whether that is the expected tile, and where the tile really lies.
 
 The bytes that are read follow layouts/descriptor/matrix.py; numbers are decoded by layouts/ptx/codec.py.
-layouts/capture/tile_search.py looks for the tile in the dump; why the word does not read it is
+layouts/descriptor/tile_search.py looks for the tile in the dump; why the word does not read it is
 layouts/descriptor/verify.py's.
 """
 
@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.capture.tile_search import ElementPlaces, MemoryImage, TileFit, find_layouts, locate_elements
 from lanescope.descriptor.matrix import WINDOW_BYTES, Addresses, Descriptor, View, reads, view
+from lanescope.descriptor.tile_search import ElementPlaces, MemoryImage, TileFit, find_layouts, locate_elements
 from lanescope.descriptor.verify import Diagnosis, verify
 from lanescope.dump.files import BASE, Dump, Tile, tile_of
 from lanescope.errors import LayoutError

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from lanescope.app.tiles import bench, forms, presets
-from lanescope.app.tiles.facts import parse_mma
+from lanescope.app.tiles.questions import parse_mma
 from lanescope.tiles.mma import TiledMMA
 from tests.browser.test_instruction import find_centre, hover_cell
 from tests.browser.waiting import wait_until

@@ -1,56 +1,34 @@
-"""The verb dump."""
+"""What the command dump verify prints."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from lanescope.app.kit.terminal import AsJson, format_storage_options, make_verb_group, print_json, read_bytes
+from lanescope.app.dump import forms
+from lanescope.app.dump.forms import DumpQuestion, DumpVerified, Wrong
+from lanescope.app.kit.question import read_question
+from lanescope.app.kit.terminal import format_storage_options, print_json, read_bytes
+from lanescope.dump import MOST_FILE, MOST_TILE, summary
 
-if TYPE_CHECKING:
-    from lanescope.app.dump.forms import DumpVerified, Wrong
-
-app, dump_app = make_verb_group("dump", "Dumps of shared memory: what an instruction reads from them.")
 MOST_PRINTED = 8
 
 
-@dump_app.command("verify")
-def dump_verify(
-    file: Annotated[str, typer.Argument(help="The dump: raw bytes of shared memory, or a .npy array of them.")],
+def run_verify(
+    words: dict[str, Any],
     *,
-    descriptor: Annotated[str, typer.Option(help="The descriptor your program uses.")],
-    instruction: Annotated[str, typer.Option(help="The wgmma that reads it.")],
-    operand: Annotated[str, typer.Option(help="a or b.")] = "a",
-    major: Annotated[str, typer.Option(help="K or MN, as the instruction's transpose immediate says.")] = "K",
+    file: Annotated[str, typer.Argument(help="The dump: raw bytes of shared memory, or a .npy array of them.")],
     expected: Annotated[
         str, typer.Option(help="A .npy file with the tile that should be read: (m, k) of a, (k, n) of b.")
     ] = "",
-    expected_as: Annotated[str, typer.Option(help="values or bits: what the expected file holds.")] = "",
-    base: Annotated[str, typer.Option(help="The shared-window address of the dump's first byte.")] = "0x400",
-    slice_mn: Annotated[str, typer.Option(help="The slice's first row of M or N in the expected tile.")] = "0",
-    slice_k: Annotated[str, typer.Option(help="The slice's first K in the expected tile.")] = "0",
-    as_json: AsJson = False,
+    as_json: bool,
 ) -> None:
-    """What an instruction reads from a dump; with --expected, which elements are wrong and where they lie. Exit status
-    1 where some are wrong, 2 where the dump does not hold all that is read.
-    """
-    from lanescope.app.dump import forms
-    from lanescope.dump import MOST_FILE, MOST_TILE, summary
-
-    given = {
-        "descriptor": descriptor,
-        "instruction": instruction,
-        "operand": operand,
-        "major": major,
-        "base": base,
-        "expected_as": expected_as,
-        "slice": {"mn": slice_mn, "k": slice_k},
-    }
-    made, ptx = forms.examine_dump(
-        given, read_bytes(file, "dump", MOST_FILE), read_bytes(expected, "expected", MOST_TILE) if expected else None
-    )
-    told = forms.build_answer(made, ptx)
+    """Print what is read; exit status 1 where elements are wrong, 2 where the dump does not hold all that is read."""
+    asked = read_question(DumpQuestion, words)
+    tile = read_bytes(expected, "expected", MOST_TILE) if expected else None
+    made = forms.examine_dump(asked, read_bytes(file, "dump", MOST_FILE), tile)
+    told = forms.build_answer(made, asked.instruction.ptx)
     if as_json:
         print_json(told)
     else:

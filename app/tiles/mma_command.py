@@ -1,0 +1,78 @@
+"""What the command tiles mma prints and draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from lanescope.app.kit.question import read_question
+from lanescope.app.kit.terminal import parse_picture_form, print_json, write_output
+from lanescope.app.tiles import facts, figure, umma_page
+from lanescope.app.tiles.questions import TiledUmmaBody
+from lanescope.inputs import parse_integer, parse_pair
+from lanescope.tiles.mma import TiledMMA, TileOperand
+from lanescope.tiles.umma import TiledUmma, is_umma
+
+
+def print_mma(words: dict[str, Any], operand: str, at: str, thread: str, as_json: bool) -> None:
+    """Print threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit status 1 where the tile
+    does not fit tensor memory.
+    """
+    made = read_question(TiledUmmaBody, words).tiled_mma
+    umma = made if isinstance(made, TiledUmma) else None
+    if as_json:
+        print_json(facts.build_mma(made))
+    elif umma and not (at or thread):
+        print("\n".join(umma_page.format_tile(umma)))
+    else:
+        sides = [made.operand(operand)] if operand else [made.a, made.b, made.c]
+        for line in _format_holders(made, sides, at) if at else _format_mma(made, sides, thread):
+            print(line)
+    if umma and umma.faults:
+        raise typer.Exit(1)
+
+
+def draw_mma(words: dict[str, Any], output: str) -> None:
+    """Write the picture of a TiledMMA."""
+    more = {"tile": "x".join(words.get("tile", ()))} | ({} if is_umma(words["atom"]) else {"legend": "1"})
+    write_output(figure.render_tiled_mma(parse_picture_form(output), words | more)[0], output)
+
+
+def _format_holders(made: TiledMMA, sides: list[TileOperand], at: str) -> Iterator[str]:
+    """Yield who holds an element of each operand."""
+    for op in sides:
+        row, col = parse_pair(at, "at", (op.row_count - 1, op.col_count - 1))
+        for held, value in op.owner(row, col):
+            holder = f"thread {held} warp {held // 32} lane {held % 32}"
+            yield f"{op.name}[{row},{col}] {f'CTA {held}' if isinstance(made, TiledUmma) else holder} value {value}"
+
+
+def _format_mma(made: TiledMMA, sides: list[TileOperand], thread: str) -> Iterator[str]:
+    yield f"{made.atom.instruction.ptx}, atoms {made.atom_layout}, tile {'×'.join(map(str, made.tile))}"
+    repeated = "×".join(map(str, made.steps))
+    yield f"  {made.threads} threads, {made.registers} registers a thread, atom repeated {repeated}"
+    for op in sides:
+        yield f"  {_format_operand(op)}"
+        if thread:
+            yield "    " + _format_thread(op, parse_integer(thread, "thread", 0, int(made.thread_ids[-1])))
+    yield from (f"  {note}" for note in facts.list_notes(made))
+
+
+def _format_operand(op: TileOperand) -> str:
+    place = "shared memory" if op.shared else f"{op.registers} registers"
+    copies = f", {op.copies} threads hold each element" if op.copies > 1 else ""
+    modes = ",".join(map(str, op.modes))
+    return f"{op.name.upper()} {op.row_count}×{op.col_count}: {op.values} values ({modes}), {place}{copies}"
+
+
+def _format_thread(op: TileOperand, thread: int) -> str:
+    """The elements of one thread, in the order of its values."""
+    ids = op.thread_ids.tolist()
+    each = thread - thread % 128 if op.shared else thread
+    if each not in ids:
+        return f"thread {thread} holds nothing"
+    at = ids.index(each)
+    pairs = zip(op.rows[at].tolist(), op.cols[at].tolist(), strict=True)
+    return " ".join(f"({row},{col})" for row, col in pairs)

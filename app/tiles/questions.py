@@ -1,0 +1,164 @@
+"""What requests about a TiledMMA ask, each under its name in the document. A TiledCopy and a main loop are read by
+hand: most of their defaults follow from another part of the request.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from lanescope.app.kit.enumerations import CuteText, Number, Order, SwizzleMode
+from lanescope.app.kit.fact import Description
+from lanescope.app.kit.question import options_of, parsed_field, question, question_field, read_question, word_field
+from lanescope.errors import LayoutError
+from lanescope.inputs import require_object, require_text, shorten_value
+from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.tiles.mma import TiledMMA
+from lanescope.tiles.tiled_mma import tiled_mma
+from lanescope.tiles.umma import is_umma, tiled_umma
+
+HINT = "{'atom': …, 'atom_layout': …, 'tile': [M, N, K]}."
+
+
+def parse_sizes(text: str) -> list[str]:
+    """64x64x32, 64 × 64 × 32, (64, 64, 32): the parts, whole numbers or not."""
+    return [part.removeprefix("_") for part in re.split(r"\s*[x×*,;]\s*|\s+", text.strip(" ()[]")) if part]
+
+
+def parse_layout_text(given: Any, field: str) -> str | None:
+    """CuTe text; a list of sizes is a shape."""
+    if isinstance(given, list) and all(isinstance(n, int) and not isinstance(n, bool) for n in given):
+        return f"({','.join(map(str, given[:8]))})"
+    return _parse_text(given, field)
+
+
+def _parse_text(given: Any, field: str) -> str | None:
+    return None if given in ("", None) else require_text(given, field)
+
+
+def _parse_atom(given: Any, field: str) -> str:
+    return require_text(None if isinstance(given, str) and not given.strip() else given, field)
+
+
+def _parse_tile(given: Any, field: str) -> list[Any] | None:
+    if given not in ("", None) and not isinstance(given, list):
+        raise LayoutError("bad_tile", f"tile is {shorten_value(given)}.", "A list of three sizes: [M, N, K].", field)
+    return None if given == "" else given
+
+
+@question
+class TiledMmaBody:
+    """make_tiled_mma(atom, atom_layout, permutation) over a tile."""
+
+    atom: str = parsed_field(
+        _parse_atom,
+        "Atom",
+        "A PTX text, a CUTLASS name, or the text of a whole TiledMMA as print shows it. A of a wgmma lies in shared"
+        " memory unless the name says _RS.",
+        required=True,
+        argument=True,
+        examples=("SM80_16x8x16_F32F16F16F32_TN", "wgmma.mma_async.m64n128k16.f32.f16.f16"),
+    )
+    atom_layout: str | None = parsed_field(
+        parse_layout_text,
+        "Atom layout (M, N, K)",
+        "AtomLayoutMNK: how many atoms stand side by side, e.g. (2,2,1) or (2,2,1):(2,1,0); one where it is left out.",
+        type=CuteText | list[int] | None,
+        examples=("(2,2,1)",),
+    )
+    permutation: str | None = parsed_field(
+        _parse_text,
+        "Permutation (M, N, K)",
+        "PermutationMNK, a Tile of sizes, layouts and underscores, e.g. (32,32,16) or (_,(4,2):(1,8),_).",
+        type=CuteText | None,
+        examples=("(32,32,16)", "Tile<_64,Layout<Shape<_4,_2,_4>,Stride<_1,_32,_8>>,_16>"),
+    )
+    tile: list[Any] | None = parsed_field(
+        _parse_tile,
+        "Tile (M, N, K)",
+        "M, N and K: 64x64x32, in JSON [64, 64, 32]; the TiledMMA's own where it is left out.",
+        split=parse_sizes,
+        type=Annotated[list[Number], Description(limits={"minItems": 3, "maxItems": 3})] | None,
+    )
+
+
+@question
+class TiledUmmaBody(TiledMmaBody):
+    """make_tiled_mma(atom, atom_layout, permutation) over a tile; and what a tcgen05.mma takes beside."""
+
+    idesc: str | None = parsed_field(
+        _parse_text,
+        "Instruction descriptor",
+        "Of a tcgen05.mma in PTX: its instruction descriptor, or a wish as m=128,n=256,a=bf16.",
+        type=str | None,
+        examples=("0x08400490",),
+    )
+    a_from: str = word_field(
+        ("shared", "tensor"),
+        "A from",
+        "Of a tcgen05.mma in PTX: where A comes from.",
+        "",
+        type=Literal["shared", "tensor"] | None,
+    )
+    swizzle_a: str = word_field(
+        TCGEN05.names,
+        "Swizzle of A",
+        "A's swizzle in shared memory; the widest that fits where it is left out.",
+        "",
+        type=SwizzleMode | None,
+    )
+    swizzle_b: str = word_field(
+        TCGEN05.names,
+        "Swizzle of B",
+        "B's swizzle in shared memory; the widest that fits where it is left out.",
+        "",
+        type=SwizzleMode | None,
+    )
+    order: str = word_field(
+        ("mn", "k"),
+        "Atoms laid first",
+        "Which way the swizzle atoms are laid first; as CUTLASS's collectives where left out.",
+        "",
+        type=Order | None,
+    )
+
+    @property
+    def tiled_mma(self) -> TiledMMA:
+        """The TiledMMA, of a tcgen05.mma a TiledUmma; LayoutError names the wrong field."""
+        if is_umma(self.atom):
+            return tiled_umma(
+                self.atom,
+                self.atom_layout,
+                self.permutation,
+                self.tile,
+                idesc=self.idesc or "",
+                a_from=self.a_from,
+                swizzles=(self.swizzle_a, self.swizzle_b),
+                order=self.order,
+            )
+        for name in UMMA:
+            if getattr(self, name):
+                raise LayoutError(
+                    "bad_choice", f"{name} is only of a tcgen05.mma.", "Leave it out, or give an UMMA atom.", name
+                )
+        return tiled_mma(self.atom, self.atom_layout, self.permutation, self.tile)
+
+
+UMMA = tuple(name for name in options_of(TiledUmmaBody) if name not in options_of(TiledMmaBody))
+
+
+def parse_mma(given: Any, field: str = "") -> TiledMMA:
+    """The TiledMMA of an object; LayoutError names the wrong field, behind `field.` where that is given."""
+    asked = read_question(TiledUmmaBody, require_object(given, field, HINT), field)
+    try:
+        return asked.tiled_mma
+    except LayoutError as error:
+        raise error.at(f"{field}.{error.field}".strip(".")) from None
+
+
+@question
+class TiledChainBody:
+    """Two products: C of the first is A of the second."""
+
+    first: TiledMMA = question_field(TiledMmaBody, "First", "", parse=parse_mma, required=True)
+    second: TiledMMA = question_field(TiledMmaBody, "Second", "", parse=parse_mma, required=True)

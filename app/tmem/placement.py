@@ -1,0 +1,283 @@
+"""/tmem: tensor memory with the operands of MMAs in it, and what an access touches. No framework."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from lanescope.app.kit.question import link_to, number_field, options_of, parsed_field, question, read_question
+from lanescope.app.tmem.draw import draw_tmem
+from lanescope.app.tmem.facts import MmaQuestion, parse_mma
+from lanescope.blackwell import idesc, tmem
+from lanescope.blackwell.idesc import IdescWord
+from lanescope.blackwell.tmem import Allocation, Mask, PlacedOperand, PlacementFault, TensorAccess, TmemMma
+from lanescope.errors import LayoutError
+from lanescope.inputs import parse_integer, require_text
+from lanescope.render.tmem import render_statement
+
+Place = tuple[int, int]  # lane, column
+CALLED = {"d": "D", "a": "A", "metadata": "metadata", "scale_a": "scale A", "scale_b": "scale B"}
+MOST_MORE = 3
+
+
+def _parse_place(given: Any, field: str) -> Place | None:
+    """Read the address of an operand: a column, or lane:column."""
+    if not given:
+        return None
+    lane, colon, column = given.strip().rpartition(":")
+    at = parse_integer(lane, field, 0, tmem.LANES - 1) if colon else 0
+    return at, parse_integer(column, field, 0, tmem.COLUMNS - 1)
+
+
+def _parse_address(given: Any, field: str) -> Place | None:
+    """Read lane:column; or one number as PTX has it, lane << 16 | column."""
+    if ":" in given:
+        return _parse_place(given, field)
+    whole = parse_integer(given, field, 0, (tmem.LANES << 16) - 1) if given else None
+    return None if whole is None else (whole >> 16, whole & 0xFFFF)
+
+
+def _operand(name: str, default: str = "") -> Any:
+    label = CALLED[name][0].upper() + CALLED[name][1:]
+    return parsed_field(_parse_place, label, f"First column of {CALLED[name]}, or lane:column.", default, size=6)
+
+
+@question
+class PlacedQuestion(MmaQuestion):
+    """One tcgen05.mma, and where its operands lie."""
+
+    d_at: Place | None = _operand("d")
+    a_at: Place | None = _operand("a")
+    metadata_at: Place | None = _operand("metadata")
+    scale_a_at: Place | None = _operand("scale_a")
+    scale_b_at: Place | None = _operand("scale_b")
+
+
+def _parse_more(given: Any, field: str) -> tuple[PlacedQuestion, ...]:
+    """Read further MMAs, one a line or after `;`: `kind=f16 m=128 n=64 d=320`."""
+    out = []
+    for line in require_text(given, field).replace(";", "\n").splitlines():
+        words: dict[str, str] = {}
+        for word in line.split():
+            name, equals, value = word.partition("=")
+            name = f"{name}_at" if name in CALLED else name
+            if not equals or name not in options_of(PlacedQuestion):
+                raise LayoutError(
+                    "bad_mma",
+                    f"'{word[:40]}' says nothing of an MMA.",
+                    "Write name=value: kind=f16 m=128 n=64 d=320.",
+                    field,
+                )
+            words[name] = value
+        if words:
+            out.append(read_question(PlacedQuestion, words))
+    if len(out) > MOST_MORE:
+        raise LayoutError("bad_mma", f"{len(out)} more MMAs were given.", f"At most {MOST_MORE}.", field)
+    return tuple(out)
+
+
+def _parse_word(given: Any, field: str) -> int | None:
+    return idesc.parse_idesc_word(given, field) if given else None
+
+
+@question
+class PlacementQuestion(PlacedQuestion):
+    """MMAs whose operands lie in tensor memory, and an access to it."""
+
+    d_at: Place | None = _operand("d", "0")
+    alloc: int = number_field(tmem.COLUMNS, "Columns allocated", "Columns that the kernel allocated.", size=4)
+    first: int = number_field(0, "First column", "The first of them.")
+    idesc: int | None = parsed_field(
+        _parse_word, "Its idesc", "The MMA's instruction descriptor.", size=12, placeholder="0x08400490"
+    )
+    more: tuple[PlacedQuestion, ...] = parsed_field(
+        _parse_more,
+        "More MMAs in the same columns",
+        "One a line: kind=f16 m=128 n=64 d=320.",
+        rows=2,
+        wide=True,
+        placeholder="kind=f16 m=128 n=64 d=320",
+    )
+    access: str = parsed_field(
+        require_text,
+        "Load, store, copy or shift",
+        "A tcgen05.ld, .st, .cp or .shift.",
+        wide=True,
+        size=20,
+        placeholder="tcgen05.ld.32x32b.x32",
+    )
+    at: Place | None = parsed_field(
+        _parse_address, "At lane:column", "The address of the access.", size=8, placeholder="64:32"
+    )
+    warp: int | None = number_field(None, "By warp", "The warp; that of the lane where it is empty.", most=15, size=3)
+    split: int = number_field(0, "Half split", "The constant of 16x32bx2.", most=tmem.COLUMNS)
+    look: Place | None = parsed_field(
+        _parse_address, "Look at lane:column", "What lies there.", size=8, placeholder="37:5"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Operands in tensor memory, each with its MMA, an access to them, and what is wrong."""
+
+    mma: TmemMma
+    placed: list[tuple[PlacedOperand, TmemMma]]
+    allocation: Allocation
+    access: TensorAccess | None
+    where: Place
+    touched: Mask | None
+    faults: list[PlacementFault]
+
+    @property
+    def operands(self) -> list[PlacedOperand]:
+        return [operand for operand, _ in self.placed]
+
+
+def place_operands(asked: PlacementQuestion) -> Placement:
+    """Place the operands of every MMA, and say what is wrong with them and with the access."""
+    mma = parse_mma(asked)
+    placed = _list_operands(asked, mma, "")
+    for number, more in enumerate(asked.more, 2):
+        placed += _list_operands(more, parse_mma(more), f"{number}: ")
+    allocation = Allocation(asked.alloc, asked.first)
+    mmas = {operand.name: of for operand, of in placed}
+    faults = tmem.find_placement_faults(allocation, [operand for operand, _ in placed], mmas)
+    if len({of.ctas for of in mmas.values()}) > 1:
+        says = "All tcgen05 instructions of a kernel use the same .cta_group; ptxas refuses a mixture."
+        faults.append(PlacementFault("cta_group_mixed", "more", says))
+    if asked.idesc is not None:
+        faults += tmem.find_idesc_faults(IdescWord(asked.idesc, mma.kind), mma)
+    lane, column = asked.at or (0, 0)
+    access = tmem.parse_access(asked.access, asked.split) if asked.access else None
+    if access:
+        warp = lane // tmem.QUARTER if asked.warp is None else asked.warp
+        faults += tmem.find_access_faults(access, lane, column, warp, allocation)
+    return Placement(
+        mma=mma,
+        placed=placed,
+        allocation=allocation,
+        access=access,
+        where=(lane, column),
+        touched=tmem.mask_touched(access, lane, column) if access else None,
+        faults=faults,
+    )
+
+
+def _list_operands(asked: PlacedQuestion, mma: TmemMma, prefix: str) -> list[tuple[PlacedOperand, TmemMma]]:
+    """Return the operands of an MMA that a request places."""
+    out = []
+    for operand, name in CALLED.items():
+        field = f"{operand}_at"
+        at = getattr(asked, field)
+        if at is None:
+            continue
+        try:
+            found = tmem.make_tmem_layout(mma, operand)
+        except LayoutError as error:
+            raise error.at(field) from None
+        out.append((PlacedOperand(f"{prefix}{name}", found, *at), mma))
+    return out
+
+
+# the page -------------------------------------------------------------------------------------------------------------
+
+
+def show_placement(asked: PlacementQuestion, told: Placement) -> dict[str, Any]:
+    """Return what the page shows beside the placement."""
+    mma, access, look = told.mma, told.access, asked.look
+    hit = [one for one in told.operands if told.touched is not None and (one.mask & told.touched).any()]
+    sparse = ", A sparse" if mma.sparse else ""
+    again = {"kind": mma.kind.name, "m": mma.m, "n": mma.n, "cta_group": mma.ctas, "ws": int(asked.ws)}
+    shape = f"kind::{mma.kind.name}, M {mma.m} × N {mma.n} × K {mma.k}{sparse}"
+    return {
+        "shown": {"scale_vec": mma.scale_vec},
+        "choices": {"scale_vec": mma.kind.scaled},
+        "title": f"{shape}, {tmem.format_form(mma.form)}",
+        "loaded": list_registers(access, hit[0], *told.where) if access and access.by_warp and hit else [],
+        "touching": [one.name for one in hit],
+        "look": look,
+        "held": format_holders(told.operands, *look) if look else None,
+        "word": _link_idesc(mma),
+        "code": render_statement(access) if access else "",
+        "epilogue": link_to("/tmem/epilogue", again),
+        "map": link_to("/api/v1/tmem/layout", again | {"sparse": int(mma.sparse)}),
+    }
+
+
+def draw_placement(asked: PlacementQuestion, told: Placement) -> str:
+    """Draw the memory of one CTA, or of both of a pair."""
+    masks = [one.mask for one in told.operands]
+    overlap = np.zeros((tmem.LANES, tmem.COLUMNS), bool)
+    for one, other in combinations(masks, 2):
+        overlap |= one & other
+    rows = told.mma.place.rows
+    titles = ["CTA"]
+    if told.mma.ctas > 1:
+        titles = [f"CTA {cta} of the pair: rows {rows * cta}–{rows * cta + rows - 1} of A and D" for cta in range(2)]
+    panels = [
+        (title, [(one, _describe_operand(one, mma, cta)) for one, mma in told.placed])
+        for cta, title in enumerate(titles)
+    ]
+    return draw_tmem(panels, told.allocation, told.touched, overlap)
+
+
+def _describe_operand(one: PlacedOperand, mma: TmemMma, cta: int) -> str:
+    rows = mma.place.rows
+    share = f", rows {rows * cta} to {rows * cta + rows - 1}" if one.layout.operand in ("d", "a") else ""
+    columns = f"columns {one.column} to {one.column + one.layout.columns - 1}"
+    return f"{one.name}: {columns}, layout {one.layout.letter}{share}"
+
+
+def format_holders(placed: list[PlacedOperand], lane: int, column: int) -> list[str]:
+    """What lies at a lane and column: a sentence an operand."""
+    out = []
+    for one in placed:
+        last = min(one.column + one.layout.columns, tmem.COLUMNS)
+        if not (one.column <= column < last and lane < tmem.LANES and one.mask[lane, column]):
+            continue
+        per = 32 // one.layout.bits
+        units = range((column - one.column) * per, (column - one.column + 1) * per)
+        coords = list(one.layout.coords.values())[:2]
+        names = one.layout.axes[:2]
+        inside = [unit for unit in units if unit < coords[0].shape[1]]
+        first, last = inside[0], inside[-1]
+        said = ", ".join(
+            f"{name} {c[lane, first]}"
+            if c[lane, first] == c[lane, last]
+            else f"{name} {c[lane, first]}–{c[lane, last]}"
+            for name, c in zip(names, coords, strict=True)
+        )
+        out.append(f"{one.name}: {said}")
+    return out
+
+
+def list_registers(found: TensorAccess, one: PlacedOperand, lane: int, column: int, most: int = 4) -> list[list[str]]:
+    """What thread and register hold of an operand after a load at an address: rows of (thread, register, lane,
+    column, element); `most` registers of the first and last threads.
+    """
+    lanes, columns = found.pattern.evaluate()[:2]
+    columns = tmem.place_columns(found, columns)
+    coords = list(one.layout.coords.values())[:2]
+    out = []
+    step = 2 if found.packed else 1
+    for thread in (0, 1, 2, 31):
+        for value in range(0, min(most * step, lanes.shape[1]), step):
+            at, col = int(lanes[thread, value]) + lane, int(columns[thread, value]) + column
+            unit = (col - one.column) * (32 // one.layout.bits)
+            there = at < tmem.LANES and 0 <= col < tmem.COLUMNS
+            inside = there and 0 <= unit < coords[0].shape[1] and bool(one.mask[at, col])
+            text = f"{one.name}[{coords[0][at, unit]}, {coords[1][at, unit]}]" if inside else "not in it"
+            out.append([str(thread), str(value // step), str(at), str(col), text])
+    return out
+
+
+def _link_idesc(mma: TmemMma) -> str:
+    """The page of an instruction descriptor of this MMA."""
+    try:
+        made = idesc.encode(mma.kind, {"m": mma.m, "n": mma.n, "sparse": int(mma.sparse)}, mma.form)
+    except LayoutError:
+        return "/idesc"
+    return f"/idesc/{made}?kind={mma.kind.name}"
