@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanescope.app.catalogue import facts as catalogue
+from lanescope.app.guide.rendering import render_guide_page
 from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
@@ -300,6 +301,7 @@ def test_a_table_of_targets_that_misses_a_variant_is_refused(monkeypatch: pytest
         catalog, "_load_targets", lambda: (meta, {ptx: one for ptx, one in known.items() if ptx != M16})
     )
     catalog._index_target_support.cache_clear()
+    render_guide_page.cache_clear()
     try:
         with pytest.raises(LayoutError, match=f"targets.json .* '{re.escape(M16)}'. Run `make targets`"):
             catalog.get_target_support(catalog.find(F8))

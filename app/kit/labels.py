@@ -51,6 +51,7 @@ LABELS = {
         "nk": "B is (n, k)",
     },
     "short": {f.name: f.short for f in WGMMA.fields},
+    "amounts": {f.amount: f.label for f in WGMMA.fields},
     "tiles_loop": {
         "atom": "TiledMMA's atom",
         "atom_layout": "Atom layout (M, N, K)",
