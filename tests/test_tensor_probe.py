@@ -36,7 +36,7 @@ def list_operations() -> list[Any]:
     class Noting:
         def tensor(self, job: TensorJob) -> tuple[Any, Any]:
             seen.setdefault(job.operation.code, job.operation)
-            return job.tensor, np.zeros((*job.tensor.shape[:3], max(job.given, 1)), np.uint32)
+            return job.tensor, np.zeros((*job.tensor.shape[:3], max(job.loaded_registers, 1)), np.uint32)
 
     for probe in tensor_probes.PROBES:
         deque(probe(Noting()), 0)
