@@ -39,5 +39,5 @@ def kernel(
     form = "cu" if output == "-" else output.rpartition(".")[2].lower()
     if form not in programs.FORMS:
         allowed = ", ".join("." + name for name in programs.FORMS)
-        raise LayoutError("bad_usage", f"'{output}' names no form.", f"End it in {allowed}.", "output")
+        raise LayoutError("bad_usage", f"'{output}' is not a known output format.", f"End it in {allowed}.", "output")
     write_output(programs.write_program(made, form).encode(), output)
