@@ -302,7 +302,7 @@ def test_accesses_as_people_write_them() -> None:
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("/chain", "256 of 256 elements arrive where the operand wants them</h2> <p>No bank conflicts."),
+        ("/chain", "256 of 256 elements arrive in the register that the operand needs</h2> <p>No bank conflicts."),
         (f"/chain?operand=b&load={LOAD}", "128 of 128 elements arrive"),
         (
             f"/chain?operand=b&mma={S8}&load={TRANS}&s_kind=cute&s_layout=(8,(2,8)):(2,(1,16))&s_unit=bytes",

@@ -49,7 +49,7 @@ def test_refusals_name_the_option(client: Client) -> None:
         page = client.get(f"/kernel/{PTX}", params=given)
         assert page.status_code == 422 and 'role="alert"' in page.text and 'name="a.swizzle"' in page.text
     assert client.get(f"/kernel/{PTX}.cu", params={"a": "k=24"}).status_code == 422
-    assert client.get("/api/v1/instructions/ldmatrix.m8n8.x4.shared.b16/kernel").status_code == 422
+    assert client.get("/api/v1/instructions/movmatrix.m8n8.trans.b16/kernel").status_code == 422
     assert client.get(f"/api/v1/instructions/{PTX}/kernel", params={"e": "1"}).status_code == 422
     refused = run_lanescope("kernel", PTX, "--a", "swizzle=96B")
     assert refused.returncode == 2 and "none, 128B, 64B, 32B" in refused.stderr
@@ -104,3 +104,23 @@ def test_tile_and_descriptor_pages_lead_to_a_whole_product(client: Client) -> No
     )
     run = re.search(r'href="(/gpu/run\?kind=mma[^"]*)"', rows.text)
     assert run and "kind%3Drows" in run[1] and "Simulated:" in client.get(unescape(run[1])).text
+
+
+def test_a_load_has_a_program_of_its_own(client: Client, tmp_path: Path) -> None:
+    """Page, file, API and command say the same of ldmatrix; a product has no data, a load no A."""
+    load, data = "ldmatrix.m8n8.x1.trans.shared.b16", "pitch_bytes=80,fill=s8"
+    api = client.get(f"/api/v1/instructions/{load}/kernel", params={"data": data}).json()
+    assert api["options"] == {"a": {}, "b": {}, "d": {}, "data": {"pitch_bytes": "80", "swizzle": "none", "fill": "s8"}}
+    assert api["k"] is None and api["steps"] == 1 and "lane %2u" in api["cu"]
+    for form in ("cu", "py"):
+        assert client.get(f"/kernel/{load}.{form}", params={"data": data}).text == api[form]
+        file = tmp_path / f"out.{form}"
+        assert run_lanescope("kernel", load, "--data", data, "-o", str(file)).returncode == 0
+        assert file.read_text() == api[form]
+    sent = client.get(f"/kernel/{load}", params={"data.fill": "s8", "data.swizzle": ""}, follow_redirects=False)
+    assert sent.status_code == 303 and sent.headers["location"].endswith("?data=fill=s8")
+    page = client.get(sent.headers["location"])
+    assert page.status_code == 200 and "move.cu" in page.text and "/gpu/run?kind=mma" not in page.text
+    for ptx, side in ((load, "a"), (PTX, "data")):
+        refused = client.get(f"/kernel/{ptx}", params={side: "k=16"})
+        assert refused.status_code == 422 and f"has no {side}." in refused.text

@@ -122,7 +122,7 @@ def test_a_reduction_is_one_register_of_its_own_columns() -> None:
     red = make_client().get(f"{API}/{found.ptx}/operands/red").json()
     assert red["registers"] == 1 and red["lane"][17] == [1] and red["half"][17] == [1]
     page = make_client().get(f"/i/{found.ptx}").text
-    assert "inferred" in page and "open" in page
+    assert "inferred" in page and "not documented" in page
     whole = find("tcgen05.ld.red.32x32b.x4.min.u32")
     assert "inferred" not in make_client().get(f"/i/{whole.ptx}").text
     assert catalog.get_target_support(whole).targets == ("sm_103a", "sm_110a")
@@ -137,7 +137,7 @@ def test_rows_move_by_a_lane_in_every_quarter() -> None:
 
 def test_a_decompressing_copy_says_what_is_open() -> None:
     page = make_client().get("/i/tcgen05.cp.cta_group::1.128x128b.b8x16.b6x16_p32").text
-    assert "6 bits and 32 bits of padding" in page and "is open" in page
+    assert "6 bits and 32 bits of padding" in page and "is not documented" in page
     assert not find("tcgen05.cp.cta_group::1.128x128b.b8x16.b4x16_p64").family.agrees
 
 
@@ -276,8 +276,8 @@ def test_what_is_inferred_and_what_is_open_stands_on_the_page() -> None:
         ("tcgen05.mma.ws.cta_group::1.kind::f16", "m=32,n=64", "A inferred"),
         ("tcgen05.mma.sp.cta_group::1.kind::f16", "m=64,n=64", "metadata inferred"),
         ("tcgen05.mma.sp.cta_group::2.kind::f16", "m=128,n=64", "inferred"),
-        ("tcgen05.mma.sp.cta_group::1.kind::f8f6f4", "m=64,n=64", "is open"),
-        ("tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16", "m=256,n=64,k=96", "is open"),
+        ("tcgen05.mma.sp.cta_group::1.kind::f8f6f4", "m=64,n=64", "is not documented"),
+        ("tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16", "m=256,n=64,k=96", "is not documented"),
     ):
         page = make_client().get(f"/i/{text}", params={"idesc": word}).text
         assert says in page and "documented" in page and "verified" not in page, text

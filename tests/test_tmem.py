@@ -176,9 +176,9 @@ def test_faults_have_the_names_of_ptxass_checks() -> None:
 
 
 def test_what_is_open_is_refused() -> None:
-    with pytest.raises(LayoutError, match="is open"):
+    with pytest.raises(LayoutError, match="is not documented"):
         tmem.make_tmem_layout(TmemMma(F8, ALONE, True, 64, 64), "metadata")
-    with pytest.raises(LayoutError, match="is open"):
+    with pytest.raises(LayoutError, match="is not documented"):
         tmem.make_tmem_layout(TmemMma(NVF4, PAIR, False, 256, 64, 96), "scale_a")
 
 

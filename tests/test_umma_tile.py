@@ -305,10 +305,12 @@ def test_what_is_open_or_inferred_says_so() -> None:
     wide = build_umma(
         f"SM103_MXF4_ULTRA_SS_VS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 128, 64, 16, {K}, {K}>"
     )
-    assert set(wide.open) == {"a", "b", "scale_a", "scale_b"} and all("open" in why for why in wide.open.values())
+    assert set(wide.open) == {"a", "b", "scale_a", "scale_b"} and all(
+        "not documented" in why for why in wide.open.values()
+    )
     assert not wide.shared and [step.b for step in wide.mmas] == [None] * 4
     pair = build_umma(f"SM100_MMA_F16BF16_2x1SM_SS_SPARSE<half_t, half_t, float, 128, 64, {K}, {K}>")
-    assert any("open" in says for says in pair.inferred)
+    assert any("not documented" in says for says in pair.inferred)
     thin = f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 64, {K}, {K}>"
     narrow = build_umma(thin, (128, 64, 64), swizzles=("", "32B"))
     assert narrow.mmas[0].b and narrow.mmas[0].b.lbo_bytes == 64 * 32  # the next atom along K
@@ -373,7 +375,7 @@ def test_the_api_the_command_and_the_page_say_the_same() -> None:
     by_ptx = {"atom": "tcgen05.mma.cta_group::2.kind::f16", "idesc": "m=256,n=256"}
     assert CLIENT.post("/api/v1/tiles/mma", json={**by_ptx, "tile": [256, 256, 64]}).json()["umma"] == told["umma"]
     thin = {"atom": f"SM103_MXF4_ULTRA_SS_VS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 128, 64, 16, {K}, {K}>"}
-    assert "steps begin in a tile of shared memory is open" in CLIENT.get("/tiles/mma", params=thin).text
+    assert "steps begin in a tile of shared memory is not documented" in CLIENT.get("/tiles/mma", params=thin).text
     wrong = CLIENT.get("/tiles/mma", params={"atom": PAIR, "swizzle_a": "64B", "tile": "256x256x16"})
     assert wrong.status_code == 422 and "swizzle" in wrong.text.lower()
     assert (

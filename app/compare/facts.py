@@ -83,7 +83,7 @@ def compare_fragments(left: Operand, right: Operand) -> Comparison:
         raise LayoutError(
             "cannot_compare",
             f"The left is {a.rows}×{a.cols}, the right {b.rows}×{b.cols}.",
-            "Both must be of one size.",
+            "Both must have the same size.",
             "right",
         )
     lanes = _is_within(a.thread, b.thread), _is_within(b.thread, a.thread)

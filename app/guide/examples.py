@@ -41,9 +41,8 @@ EXAMPLES = (
         ("MN", "64B"),
         ("MN", "none"),
         "A's atom is 32 elements of M wide and 8 of K deep, so 64 rows need two atoms side by side: LBO is the step "
-        "between them, SBO the one to the "
-        "next 8 of K. B without a swizzle turns the roles round: LBO runs along K and SBO along N. Both transpose "
-        "immediates are 1.",
+        "between them, SBO the one to the next 8 of K. For B without a swizzle the roles are exchanged: LBO runs along "
+        "K and SBO along N. Both transpose immediates are 1.",
     ),
     WorkedExample(
         "mixed-128b-32b",

@@ -64,6 +64,9 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
         "Shared memory of wgmma",
         (
             GuidePage("swizzle", "xor bank conflict 32B 64B 128B atom mode"),
+            GuidePage(
+                "128-bytes", "row chunk pitch start address swizzle xor bank conflict arrow drag interactive live"
+            ),
             GuidePage("tile-to-shape", "cute tile_to_shape atom order layout"),
             GuidePage("lbo-sbo", "leading stride dimension byte offset"),
             GuidePage("canonical-layouts", "cute K-major MN-major GMMA core matrix matrices"),

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from lanescope import find
 from lanescope.app.catalogue import topics
-from lanescope.app.guide import benchmarks
+from lanescope.app.guide import benchmarks, row_figure
 from lanescope.app.guide.examples import BY_SLUG, EXAMPLES, INSTRUCTION, TRANSPOSE, build_side, format_storage
 from lanescope.app.guide.index import GROUPS, ORDER, read_title
 from lanescope.app.guide.rendering import (
@@ -22,6 +22,7 @@ from lanescope.app.guide.rendering import (
     render_guide_page,
     render_thumbnail,
 )
+from lanescope.app.guide.row_figure import insert_row_figure
 from lanescope.app.guide.words import GLOSSARY, KEYS
 from lanescope.app.kernel import facts as programs
 from lanescope.app.kit.api import OffLoopRoute
@@ -108,7 +109,10 @@ def example_page(request: Request, slug: str) -> Response:
         context = {
             "slug": slug,
             "title": read_title(slug),
-            "body": insert_ptx_form(render_guide_page(slug), request.query_params.get("ptx", "")),
+            "body": insert_row_figure(
+                insert_ptx_form(render_guide_page(slug), request.query_params.get("ptx", "")), request.query_params
+            ),
+            "live": slug == row_figure.SLUG,
             "near": neighbours,
             "title_of": read_title,
             "lead": topics.BY_PAGE[f"/guide/{slug}"].summary,

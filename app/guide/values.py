@@ -254,7 +254,7 @@ def render_strides() -> str:
             caveat = "; not read when M or N is one atom wide" if name == "lbo" else "; not read when M or N is 8"
             cells.append("not read" if name in unread[0] else target + (caveat if name in unread[1] else ""))
         rows.append((*_format_modes(major, mode), *cells))
-    return format_table(("mode", "contiguous", "LBO leads", "SBO leads"), rows)
+    return format_table(("mode", "contiguous", "LBO is the distance", "SBO is the distance"), rows)
 
 
 def render_k_steps() -> str:

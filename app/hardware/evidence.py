@@ -18,13 +18,13 @@ FOLDER = Path(lanescope.__file__).parent / "evidence"
 METHODS = {
     "mma": "random whole numbers packed by the fragment maps, executed, unpacked, compared with NumPy exactly",
     "fragment": (
-        "each operand's map measured: slots, element indices and metadata nibbles told a bit a run, a sparse A met"
-        " keeping first and last positions"
+        "each operand's map measured: slots, element indices and metadata nibbles read out one bit per run, a sparse A"
+        " with the first and with the last positions kept"
     ),
     "descriptor": (
         "wgmma over shared memory that holds its own addresses, random descriptors, against the address model"
     ),
-    "chains": "generated ldmatrix loads and stmatrix stores, every byte told by its address",
+    "chains": "generated ldmatrix loads and stmatrix stores, every byte identified by its address",
     "programs": (
         "generated CuPy scripts executed as they stand, each with its own check: every mode and major of wgmma, every"
         " row of the other tables"
@@ -49,14 +49,14 @@ METHODS = {
 }
 # Parts besides the instructions' own maps: name → what each case of it shows if it agrees.
 PARTS = {
-    "descriptors": "maps as the address model says",
-    "banks": "address patterns that take the clocks the wavefronts say",
-    "chains": "generated loads and stores that put every byte right",
-    "programs": "whole programs whose own check found every element right",
-    "code": "generated functions that give every word the maps give",
-    "boxes": "TMA loads and tensor maps as the rules say",
-    "captures": "kernels, right or with a planted mistake, whose capture says so",
-    "tcgen05": "answers of tensor memory that are the maps'",
+    "descriptors": "descriptors whose reads match the address model",
+    "banks": "address patterns whose clock counts match the predicted wavefronts",
+    "chains": "generated loads and stores that moved every byte correctly",
+    "programs": "whole programs whose own check passed",
+    "code": "generated functions whose words all match the maps",
+    "boxes": "TMA loads and tensor maps that follow the rules",
+    "captures": "kernels, correct or with a planted mistake, that the capture diagnosed correctly",
+    "tcgen05": "reads of tensor memory that match the maps",
 }
 _METHOD_OF = {"descriptors": "descriptor"}  # parts whose method has another name
 

@@ -39,13 +39,12 @@ class PopularInstruction:
 class EvidenceCounts:
     """Counts of the evidence files, the assembler's answers and the catalogue.
 
-    forms: instructions that ran, a wgmma once with A in registers and once with A in shared memory; agreed: those on
-    which every device agreed with the maps; descriptors: those that each device read; waiting: instructions that no
-    device has run.
+    ran: instructions that some device ran; agreed: those on which every device agreed with the maps; descriptors: those
+    that each device read; waiting: instructions that no device has run.
     """
 
     devices: tuple[str, ...]
-    forms: int
+    ran: int
     agreed: int
     descriptors: int
     descriptors_agreed: int
@@ -66,18 +65,19 @@ def list_popular() -> list[PopularInstruction]:
 def count_evidence() -> EvidenceCounts:
     """Count everything that the page says of its evidence."""
     files = catalog.load_evidence()
-    answers_by_form: dict[str, list[bool]] = {}
+    answers: dict[str, list[bool]] = {}  # by instruction; a wgmma that takes A from shared memory is no other one
     for data in files:
         for form, methods in data["results"].items():
-            answers_by_form.setdefault(form, []).extend(answer == "agrees" for answer in methods.values())
+            answer = answers.setdefault(form.removesuffix(catalog.SHARED_A), [])
+            answer.extend(said == "agrees" for said in methods.values())
     reads = [data["descriptors"].values() for data in files if data["descriptors"]]
     read_counts = [sum(row["ran"] for row in rows) for rows in reads]
     wrong_counts = [sum(row["ran"] - row["agreed"] for row in rows) for rows in reads]
     instructions = catalog.instructions()
     return EvidenceCounts(
         devices=tuple(catalog.shorten_device_name(data["meta"]["device"]) for data in files),
-        forms=len(answers_by_form),
-        agreed=sum(map(all, answers_by_form.values())),
+        ran=len(answers),
+        agreed=sum(map(all, answers.values())),
         descriptors=max(read_counts, default=0),
         descriptors_agreed=max(read_counts, default=0) - max(wrong_counts, default=0),
         instructions=len(instructions),

@@ -36,7 +36,7 @@ BY_OPCODE = "The kind of the tcgen05.mma that takes it; the word does not say it
 
 def _require_kind(given: Any, field: str) -> MmaKind:
     if not given:
-        hint = f"Allowed: {', '.join(idesc.NAMES)}. The kind stands in the opcode, not in the word."
+        hint = f"Allowed: {', '.join(idesc.NAMES)}. The kind is part of the opcode, not of the word."
         raise LayoutError("unknown_kind", "kind is missing.", hint, field)
     return _parse_kind(given, field)
 

@@ -112,7 +112,7 @@ FEATURE = Feature(
             "what the 32 bits of a tcgen05.mma say, and the word you want",
         ),
         Entry(
-            "Blackwell", 6, "Zero-column mask", "/zero-column-mask", "which columns of B tcgen05.mma.ws takes as zero"
+            "Blackwell", 6, "Zero-column mask", "/zero-column-mask", "which columns of B tcgen05.mma.ws reads as zero"
         ),
     ),
     examples={

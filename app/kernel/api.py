@@ -12,7 +12,6 @@ from lanescope.app.kernel.facts import Program
 from lanescope.app.kit.api import Ptx, StrictRoute, make_text_parameter
 from lanescope.app.kit.wire import encode_json_body
 from lanescope.product.options import LONGEST
-from lanescope.product.planning import make_plan
 from lanescope.ptx import catalog
 
 
@@ -29,7 +28,11 @@ def kernel(
     a: Annotated[str, _make_options_parameter("How A is stored", "swizzle=128B,major=K", "from=registers")] = "",
     b: Annotated[str, _make_options_parameter("How B is stored", "swizzle=32B,major=MN,order=mn")] = "",
     d: Annotated[str, _make_options_parameter("What becomes of D", "scale=0")] = "",
+    data: Annotated[
+        str, _make_options_parameter("ldmatrix and stmatrix: how the rows lie", "pitch_bytes=80,swizzle=64B", "fill=s8")
+    ] = "",
 ) -> Response:
     """A whole program around one instruction: a .cu file with its check on the CPU, and the same as a CuPy script.
-    `options` lists what A, B and D take, as it was chosen or by default."""
-    return encode_json_body(programs.build_program(make_plan(catalog.find(ptx), a, b, d)))
+    `options` lists what A, B and D take, or the data of a load or store, as it was chosen or by default."""
+    made = programs.plan_program(catalog.find(ptx), {"a": a, "b": b, "d": d, "data": data})
+    return encode_json_body(programs.build_program(made))

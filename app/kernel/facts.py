@@ -7,18 +7,20 @@ from typing import Annotated, Any
 
 from lanescope.app.kit import links
 from lanescope.app.kit.enumerations import Target, Word64
-from lanescope.app.kit.fact import Description, fact
-from lanescope.app.kit.run_results import Options
+from lanescope.app.kit.fact import Description, fact, make_optional_field
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys
+from lanescope.product import planning
+from lanescope.product.move_plan import SIDE, MovePlan, make_move_plan, moves_rows
 from lanescope.product.plan import DescribedSide, ProductPlan
-from lanescope.product.planning import SIDES, is_plannable, make_plan
+from lanescope.product.planning import is_plannable, make_plan
 from lanescope.ptx.instruction import Instruction
-from lanescope.render import kernel
+from lanescope.render import kernel, move_program
 from lanescope.render.kernel import format_plan_options
 from lanescope.shared.tiling import Tile
 
-FORMS = {"cu": kernel.render_program, "py": kernel.render_script_program}
+FORMS = ("cu", "py")
+SIDES = (*planning.SIDES, SIDE)  # whose options a request may name
 # What an option is, for the form and the help.
 WHAT = {
     "from": "A comes from",
@@ -46,7 +48,18 @@ WHAT = {
     "inner_stride": "Panel stride, bytes",
     "line_stride": "Row stride, bytes",
     "unit": "Unit of the layout",
+    "fill": "Elements",
 }
+
+
+@fact
+class ProgramOptions:
+    """Every option by side, spelled in full: what was given, and the defaults."""
+
+    a: dict[str, str]
+    b: dict[str, str]
+    d: dict[str, str]
+    data: Annotated[dict[str, str] | None, Description("Of a load or store.")] = make_optional_field()
 
 
 @fact
@@ -54,12 +67,12 @@ class Program:
     """A program, and what it was made of."""
 
     ptx: str
-    title: Annotated[tuple[str, ...], Description("What it computes and how A and B lie, a line each.")]
+    title: Annotated[tuple[str, ...], Description("What it does and how its operands lie, a line each.")]
     target: Annotated[Target, Description("The oldest architecture that has everything it uses.")]
     build: Annotated[str, Description("How to build and run the .cu file.")]
     command: Annotated[str, Description("The command that writes the same file.")]
-    options: Options
-    k: Annotated[int, Description("Elements of K of the whole product.")]
+    options: ProgramOptions
+    k: Annotated[int | None, Description("Elements of K of the whole product; null for a load or store.")]
     steps: Annotated[int, Description("How many instructions it takes.")]
     shared_bytes: Annotated[int, Description("Dynamic shared memory of a block.")]
     immediates: Annotated[dict[str, int], Description("The instruction's immediates by name.")]
@@ -72,12 +85,33 @@ class Program:
 
 
 def has_program(instruction: Instruction) -> bool:
-    """Whether there is a program: for everything that multiplies."""
+    """Whether there is a program with A and B: for everything that multiplies."""
     return is_plannable(instruction)
 
 
+def plan_program(instruction: Instruction, given: Mapping[str, str]) -> ProductPlan | MovePlan:
+    """Plan a product from the options of A, B and D, a load or store from those of its data. LayoutError names an
+    option, or a side that the instruction does not have.
+    """
+    moves = moves_rows(instruction)
+    for side, text in given.items():
+        if text and (side == SIDE) is not moves:
+            sides = (SIDE,) if moves else planning.SIDES
+            raise LayoutError("unknown_key", f"{instruction.ptx} has no {side}.", f"It has {', '.join(sides)}.", side)
+    if moves:
+        return make_move_plan(instruction, given.get(SIDE, ""))
+    return make_plan(instruction, *(given.get(side, "") for side in planning.SIDES))
+
+
+def write_program(made: ProductPlan | MovePlan, form: str) -> str:
+    """The program as a file: "cu" or "py"."""
+    if isinstance(made, MovePlan):
+        return move_program.render_program(made) if form == "cu" else move_program.render_script_program(made)
+    return kernel.render_program(made) if form == "cu" else kernel.render_script_program(made)
+
+
 def parse_options(query: Mapping[str, str]) -> dict[str, str]:
-    """The options of A, B and D from a query: `a=major=MN,swizzle=64B`, or a form's fields `a.major=MN`. LayoutError
+    """The options of every side from a query: `a=major=MN,swizzle=64B`, or a form's fields `a.major=MN`. LayoutError
     for other names.
     """
     out = {side: query.get(side, "").strip() for side in SIDES}
@@ -95,9 +129,9 @@ def link_program(instruction: Instruction, given: Mapping[str, str], form: str =
     return links.link_kernel(instruction, {side: text for side, text in given.items() if text}, form)
 
 
-def format_options(made: ProductPlan) -> dict[str, str]:
+def format_options(made: ProductPlan | MovePlan) -> dict[str, str]:
     """The options that were given, as text by side: what belongs in a link."""
-    return {side: format_plan_options(made.chosen[side]) for side in SIDES}
+    return {side: format_plan_options(options) for side, options in made.chosen.items()}
 
 
 def build_tile_options(
@@ -141,27 +175,35 @@ def check_options(instruction: Instruction, operand: str, options: Mapping[str, 
     return given
 
 
-def build_program(made: ProductPlan) -> Program:
+def build_program(made: ProductPlan | MovePlan) -> Program:
     """The program of a plan in every form, and what it was made of."""
-    options = {side: {name: value for name, value in made.options[side].items() if value} for side in SIDES}
+    options = {side: {n: value for n, value in given.items() if value} for side, given in made.options.items()}
+    k: int | None
+    if isinstance(made, MovePlan):
+        title, stem, k, steps = move_program.render_title(made), move_program.NAME, None, 1
+    else:
+        title, stem, k, steps = kernel.render_title(made), "product", made.k, made.steps
     return Program(
         ptx=made.instruction.ptx,
-        title=tuple(kernel.render_title(made)),
+        title=tuple(title),
         target=kernel.get_target(made),
-        build=kernel.render_build(made),
-        command=kernel.format_command(made),
-        options=Options(**options),
-        k=made.k,
-        steps=made.steps,
+        build=kernel.render_build(made, stem),
+        command=kernel.format_command(made, f"{stem}.cu"),
+        options=ProgramOptions(**{side: {} for side in planning.SIDES} | options),
+        k=k,
+        steps=steps,
         shared_bytes=made.shared_bytes,
-        immediates=made.immediates,
-        descriptors={
-            side.letter: list_descriptors(side, made.steps)
-            for side in (made.a, made.b)
-            if isinstance(side, DescribedSide)
-        },
-        **{form: write(made) for form, write in FORMS.items()},
+        immediates={} if isinstance(made, MovePlan) else made.immediates,
+        descriptors={} if isinstance(made, MovePlan) else _list_all_descriptors(made),
+        cu=write_program(made, "cu"),
+        py=write_program(made, "py"),
     )
+
+
+def _list_all_descriptors(made: ProductPlan) -> dict[str, tuple[str, ...]]:
+    """The descriptors of A and B by letter, of those that have some."""
+    sides = [side for side in (made.a, made.b) if isinstance(side, DescribedSide)]
+    return {side.letter: list_descriptors(side, made.steps) for side in sides}
 
 
 def list_descriptors(side: DescribedSide, steps: int) -> tuple[str, ...]:

@@ -9,9 +9,11 @@ from lanescope.app.kernel import facts as programs
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import fact
 from lanescope.errors import LayoutError
+from lanescope.product.move_plan import MovePlan, make_move_plan, moves_rows
 from lanescope.product.plan import ProductPlan, TiledSide
-from lanescope.product.planning import SIDES, make_plan
+from lanescope.product.planning import make_plan
 from lanescope.ptx.instruction import Instruction
+from lanescope.render import move_program
 
 RARE = ("swizzle_by", "mn", "first", "base", "descriptor")  # options that the form keeps folded
 
@@ -41,8 +43,10 @@ class TileLinks:
     verify: str
 
 
-def find_legal_plan(found: Instruction, given: dict[str, str]) -> ProductPlan:
+def find_legal_plan(found: Instruction, given: dict[str, str]) -> ProductPlan | MovePlan:
     """A legal plan to show the form of beside an error; LayoutError where the instruction has none at all."""
+    if moves_rows(found):
+        return make_move_plan(found)
     for a in ("from=registers" if "from=registers" in given["a"] else "", ""):
         try:
             return make_plan(found, a)
@@ -52,28 +56,29 @@ def find_legal_plan(found: Instruction, given: dict[str, str]) -> ProductPlan:
     raise AssertionError
 
 
-def build_context(made: ProductPlan, given: dict[str, str], error: LayoutError | None) -> dict[str, Any]:
+def build_context(made: ProductPlan | MovePlan, given: dict[str, str], error: LayoutError | None) -> dict[str, Any]:
     """What the page shows."""
-    found = made.instruction
+    found, moved = made.instruction, isinstance(made, MovePlan)
     options = {side: text for side, text in (given if error else programs.format_options(made)).items() if text}
     return {
         "found": found,
         "evidence": about.list_evidence(found),
         "error": error,
         "facts": None if error else programs.build_program(made),
-        "fields": {side: _build_fields(made, side, given[side] if error else "") for side in SIDES},
+        "fields": {side: _build_fields(made, side, given[side] if error else "") for side in made.words},
         "forms": {form: programs.link_program(found, options, form) for form in (*programs.FORMS, "json")},
-        "run": links.link_run(found, options),
-        "steps": links.link_steps(found, options if found.family.by_descriptor else {}),
-        "tiles": [_link_tile(side, made) for side in (made.a, made.b) if isinstance(side, TiledSide)],
+        "stem": move_program.NAME if moved else "product",
+        "run": "" if moved else links.link_run(found, options),
+        "steps": "" if moved else links.link_steps(found, options if found.family.by_descriptor else {}),
+        "tiles": [] if isinstance(made, MovePlan) else _link_tiles(made),
         "labels": (
-            {f"{side}.{name}": what for side in SIDES for name, what in programs.WHAT.items()}
-            | {"d.scale": "scale-d", "d.layout": "C and D stored"}
+            {f"{side}.{name}": what for side in programs.SIDES for name, what in programs.WHAT.items()}
+            | {"d.scale": "scale-d", "d.layout": "C and D stored", "data": "Shared memory"}
         ),
     }
 
 
-def _build_fields(made: ProductPlan, side: str, typed: str) -> list[OptionField]:
+def _build_fields(made: ProductPlan | MovePlan, side: str, typed: str) -> list[OptionField]:
     """The form of one side."""
     kept = dict(part.partition("=")[::2] for part in typed.split(",") if "=" in part)
     return [
@@ -86,6 +91,11 @@ def _build_fields(made: ProductPlan, side: str, typed: str) -> list[OptionField]
         )
         for name, words in made.words[side].items()
     ]
+
+
+def _link_tiles(made: ProductPlan) -> list[TileLinks]:
+    """Links of A and B where they lie in tiles."""
+    return [_link_tile(side, made) for side in (made.a, made.b) if isinstance(side, TiledSide)]
 
 
 def _link_tile(side: TiledSide, made: ProductPlan) -> TileLinks:

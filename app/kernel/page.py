@@ -12,7 +12,6 @@ from lanescope.app.kit.errors import get_status
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.wire import CachedBody, encode_json_body
 from lanescope.errors import LayoutError
-from lanescope.product.planning import make_plan
 from lanescope.ptx import catalog
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
@@ -28,14 +27,15 @@ def kernel_page(request: Request, rest: str) -> Response:
     query = dict(request.query_params)
     given = programs.parse_options(query)
     if form:
-        made = make_plan(found, *given.values())
+        made = programs.plan_program(found, given)
         if form == "json":
             return encode_json_body(programs.build_program(made))
         return CachedBody(
-            programs.FORMS[form](made).encode(), f"text/{'x-python' if form == 'py' else 'plain'}; charset=utf-8"
+            programs.write_program(made, form).encode(),
+            f"text/{'x-python' if form == 'py' else 'plain'}; charset=utf-8",
         )
     try:
-        made, error = make_plan(found, *given.values()), None
+        made, error = programs.plan_program(found, given), None
     except LayoutError as refused:
         made, error = find_legal_plan(found, given), refused
     if error is None and any("." in name for name in query):  # a form was sent: its plain address says the same in less

@@ -21,7 +21,7 @@ def find_operand(text: str, field: str) -> tuple[Instruction, Operand]:
     if not slash:
         raise LayoutError(
             "bad_operand",
-            f"'{catalog.shorten(text)}' names no operand.",
+            f"'{catalog.shorten(text)}' does not name an operand.",
             "Write {ptx}/{operand}, e.g. mma.m16n8k16.row.col.f32.f16.f16.f32/a.",
             field,
         )

@@ -135,7 +135,10 @@ def parse_picture_form(output: str) -> str:
     form = "svg" if output == "-" else output.rpartition(".")[2].lower()
     if form not in FORMS or (output != "-" and "." not in output):
         raise LayoutError(
-            "bad_usage", f"'{output}' names no form.", f"End it in {', '.join('.' + form for form in FORMS)}.", "output"
+            "bad_usage",
+            f"'{output}' is not a known output format.",
+            f"End it in {', '.join('.' + form for form in FORMS)}.",
+            "output",
         )
     return form
 

@@ -126,7 +126,7 @@ class WorkThreads:
         return LayoutError(
             "too_slow",
             f"This took longer than {self.seconds:g} s.",
-            "Ask for less: a smaller tile, fewer accesses, a window.",
+            "Request less: a smaller tile, fewer accesses, or a window of the matrix.",
         )
 
     def _submit_job(self, make: Callable[[], Result]) -> Computation[Result]:

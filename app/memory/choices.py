@@ -57,7 +57,7 @@ class CommonTile:
 COMMON = (
     CommonTile("f16, K-major, 128B", "64×64, one TMA box", bits=16, major="K", swizzle="128B", mn=64, k=64),
     CommonTile("f16, MN-major, 128B", "128×64, two panels", bits=16, major="MN", swizzle="128B", mn=128, k=64),
-    CommonTile("f16, K-major, 64B", "128×32, a short K", bits=16, major="K", swizzle="64B", mn=128, k=32),
+    CommonTile("f16, K-major, 64B", "128×32, 32 of K", bits=16, major="K", swizzle="64B", mn=128, k=32),
     CommonTile("Core matrices", "64×64, no swizzle", bits=16, major="K", swizzle="none", mn=64, k=64),
     CommonTile("fp8, K-major, 128B", "64×128, one byte each", bits=8, major="K", swizzle="128B", mn=64, k=128),
     CommonTile("tf32, K-major, 128B", "64×32, four bytes each", bits=32, major="K", swizzle="128B", mn=64, k=32),

@@ -20,6 +20,7 @@ from lanescope.app.tiles import draw, facts, state, tiled_copy_facts, tiled_copy
 from lanescope.app.tiles.state import DIMS, BenchState
 from lanescope.cute import algebra
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
 from lanescope.ptx.instruction import WARP
 from lanescope.render import palette, window
 from lanescope.render.view import BETWEEN_OWNERS, OWNER, SPOKEN
@@ -109,8 +110,16 @@ def describe_holders(op: TileOperand) -> str:
         return "each element in one thread"
     teams = group_sharing_warps(op)
     if any(len(team) > 1 for team in teams) and len(teams) <= 4:
-        return "loaded by warps " + ", ".join(" and ".join(map(str, team)) for team in teams)
+        verb = "held" if op.name == "c" else "loaded"
+        return f"{verb} by {join_words([f'warps {_format_warps(team)}' for team in teams], 'or')}"
     return f"each element in {op.copies} threads"
+
+
+def _format_warps(team: tuple[int, ...]) -> str:
+    """Warps as a reader says them: 0–3 where they follow one another, else 0 and 2."""
+    if len(team) > 2 and team[-1] - team[0] == len(team) - 1:
+        return f"{team[0]}–{team[-1]}"
+    return join_words(list(map(str, team)), "and")
 
 
 def group_sharing_warps(op: TileOperand) -> list[tuple[int, ...]]:

@@ -25,8 +25,20 @@ FEATURE = Feature(
     written=("api", "page"),
     menu=(
         Entry("Tiles", 1, "TiledMMA", "/tiles/mma", "which thread of a block holds which element"),
-        Entry("Tiles", 2, "TiledCopy", "/tiles/copy", "who moves what, how wide, at which cost in banks and sectors"),
-        Entry("Tiles", 3, "C as the next A", "/tiles/mma/chain", "FlashAttention’s P: is it there in registers?"),
+        Entry(
+            "Tiles",
+            2,
+            "TiledCopy",
+            "/tiles/copy",
+            "which thread moves what, how wide, with which bank conflicts and sectors",
+        ),
+        Entry(
+            "Tiles",
+            3,
+            "C as the next A",
+            "/tiles/mma/chain",
+            "whether C’s registers already hold the next A, as FlashAttention’s P",
+        ),
         Entry("Tiles", 4, "Main loop", "/tiles/loop", "from global memory to registers: what arrives, what it costs"),
     ),
     examples={

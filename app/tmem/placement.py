@@ -67,7 +67,7 @@ def _parse_more(given: Any, field: str) -> tuple[PlacedQuestion, ...]:
             if not equals or name not in options_of(PlacedQuestion):
                 raise LayoutError(
                     "bad_mma",
-                    f"'{word[:40]}' says nothing of an MMA.",
+                    f"'{word[:40]}' is not a field of an MMA.",
                     "Write name=value: kind=f16 m=128 n=64 d=320.",
                     field,
                 )

@@ -216,8 +216,9 @@ def _describe_illegal_code(word: IdescWord, part: KindField) -> tuple[str, str, 
         for other in KINDS
         if other is not row and other.has_field(part.name) and _has_code(other, part, code)
     ]
-    elsewhere = f" kind::{also[0]} has it." if also and part.chosen else ""
-    return "reserved_code", part.name, f"The code {code} of {title} is not in kind::{row.name}: {legal}.{elsewhere}"
+    elsewhere = f" kind::{also[0]} defines it." if also and part.chosen else ""
+    shown = title[:1].upper() + title[1:]
+    return "reserved_code", part.name, f"{shown} {code} is not defined for kind::{row.name}: {legal}.{elsewhere}"
 
 
 def _format_code(name: str, value: int) -> str:
@@ -278,23 +279,28 @@ def find_legal_forms(word: IdescWord) -> tuple[str, ...]:
 
 
 def find_warnings(word: IdescWord) -> list[FieldNotice]:
-    """Return what is legal but should be checked, each with its reason; open questions are marked as open."""
+    """Return what is legal but should be checked, each with its reason."""
     warnings, row = [], word.kind
     if word.format_field("k") == _K96:
         if word.m != 256:
-            message = "PTX's table lists K = 96 for M = 256 only; CUTLASS runs it at M = 128, too. This is open."
+            message = (
+                "PTX's table lists K = 96 for M = 256 only; CUTLASS also runs it with M = 128, which is not documented."
+            )
             warnings.append(FieldNotice("k96_m", "m", message, SIZES))
         if word.get_code("sfa_id") % 2 or word.get_code("sfb_id") % 2:
-            message = "PTX allows the ids 0 and 2 in Table 44, and 0 to 3 with K = 96 in 9.7.16.10.7.2. This is open."
+            message = (
+                "PTX allows the ids 0 and 2 in Table 44, and 0 to 3 with K = 96 in 9.7.16.10.7.2. Which holds is not"
+                " documented."
+            )
             warnings.append(FieldNotice("k96_id", "sfa_id", message, row.source))
         warnings.append(FieldNotice("k96_target", "k", "K = 96 takes sm_103a.", SIZES))
     if word.sparse and 1 < word.get_code("sparsity_selector") < row.selectors:
-        message = "CUTLASS uses the selectors 0 and 1; what 2 and 3 select is open."
+        message = "CUTLASS uses the selectors 0 and 1; what 2 and 3 select is not documented."
         warnings.append(FieldNotice("selector_open", "sparsity_selector", message, "CUTLASS, mma_traits_sm100.hpp"))
     if row.alike and word.types["a"] != word.types["b"]:
         first_type, other = row.get_field("a").codes
-        message = f"PTX does not say whether A may be {first_type} and B {other}; CUTLASS's collectives take one type."
-        warnings.append(FieldNotice("mixed_types", "b", f"{message} This is open.", SIZES))
+        message = f"Whether A may be {first_type} and B {other} is not documented; CUTLASS's collectives take one type."
+        warnings.append(FieldNotice("mixed_types", "b", message, SIZES))
     modes = TCGEN05.turned.get(row.element_bits, ())
     if len(modes) == 1 and "MN" in (word.format_field("transpose_a"), word.format_field("transpose_b")):
         message = f"An MN-major {row.name} operand is read only with the swizzle {modes[0].name}."

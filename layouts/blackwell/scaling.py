@@ -126,7 +126,7 @@ class ScaleOperand:
         are open.
         """
         if self.split:
-            message = "How the factors of a pair with M = 128 lie in shared memory for their copies is open."
+            message = "How the factors of a pair with M = 128 lie in shared memory for their copies is not documented."
             raise LayoutError("open_layout", message, "M = 256, or one CTA, has known copies.", "m")
         copies = []
         for k in range(self.atoms[1]):

@@ -65,7 +65,7 @@ def _diagnose_own_registers(side: OperandCodes, part: OperandSlice) -> Diagnosis
             )
         else:
             moved = join_words([f"register {r} holds what belongs in {p}" for r, p in enumerate(holds) if p != r])
-            message = f"The registers of {name} stand in another order: {moved}."
+            message = f"The registers of {name} are in another order: {moved}."
         return Diagnosis("registers_exchanged", message)
     origin = find_origin(side)
     if origin is not None and origin[2] == 1.0:
@@ -257,7 +257,7 @@ def _find_row_cause(
         message = (
             f"Matrices {said} are exchanged: lanes {lane} to {lane + 7} give the rows of matrix {pairs[0][1]}."
             if pairs
-            else f"The matrices stand in the order {', '.join(map(str, matrices))}."
+            else f"The matrices are in the order {', '.join(map(str, matrices))}."
         )
         return "matrices_exchanged", message
     stored = fits.find_storage(memory, part, rows=side.rows, depth=side.depth, word=Descriptor(0))

@@ -162,9 +162,11 @@ def format_wrong_element(operand: OperandVerdict) -> str:
         return ""
     w = operand.first
     at = "" if w.address is None else f" from {w.address:#x}"
-    lies = {None: "", NONE: "; that is nowhere in the recorded memory", SEVERAL: "; that is there more than once"}.get(
-        w.lies, f", which lies at {w.lies:#x}" if w.lies is not None else ""
-    )
+    lies = {
+        None: "",
+        NONE: "; that value is not in the recorded memory",
+        SEVERAL: "; that value occurs there more than once",
+    }.get(w.lies, f", which lies at {w.lies:#x}" if w.lies is not None else "")
     inside = f"({w.row}, {w.k})" if operand.name == "a" else f"({w.k}, {w.row})"
     name = operand.name
     return (

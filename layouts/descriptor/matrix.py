@@ -237,7 +237,7 @@ def _check_lbo_mode(descriptor: Descriptor) -> Iterator[Found]:
     """Yield LBO as an absolute address, which tcgen05 has for one case."""
     if "lbo_mode" in descriptor.facts and descriptor.get_amount("lbo_mode"):
         message = "LBO is an absolute address: for K = 96 on sm_103a, with a 128B swizzle, K-major and base offset 0."
-        yield "absolute_lbo", "lbo_mode", f"{message} Which bytes that reads is open here."
+        yield "absolute_lbo", "lbo_mode", f"{message} Which bytes that reads is not documented."
 
 
 def _check_shared_end(descriptor: Descriptor) -> Iterator[Found]:
@@ -384,7 +384,7 @@ def reads(descriptor: Descriptor, seen: View) -> Addresses:
     if "lbo_mode" in descriptor.facts and descriptor.get_amount("lbo_mode"):
         raise LayoutError(
             "open_lbo_mode",
-            "LBO is an absolute address; which bytes that reads is open.",
+            "LBO is an absolute address; which bytes that reads is not documented.",
             "Clear bit 52: LBO is an offset then.",
             "descriptor",
         )
@@ -507,7 +507,7 @@ def find_unread_fields(mode: Mode, seen: View) -> dict[str, str]:
     if seen.major == "K" and swizzled and seen.k <= seen.per * mode.chunks:
         unread["lbo"] = "not read: in a swizzled K-major layout the chunks of K are neighbours inside the atom"
     if seen.major == "MN" and swizzled and seen.rows <= seen.per * mode.chunks:
-        unread["lbo"] = f"not read: {seen.rows} rows lie in one atom of {seen.per * mode.chunks}"
+        unread["lbo"] = f"not read: the {seen.rows} rows fit in one atom of {seen.per * mode.chunks} rows"
     if seen.rows == (8 if seen.major == "K" else seen.per) and not (seen.major == "MN" and swizzled):
         unread["sbo"] = "not read: the operand has only 8 rows"
     if not swizzled:

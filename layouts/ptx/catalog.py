@@ -230,7 +230,7 @@ def find(text: str) -> Instruction:
     if not opcode:
         raise LayoutError(
             "unknown_instruction",
-            f"'{shorten(text)}' names no matrix instruction.",
+            f"'{shorten(text)}' is not the name of a matrix instruction.",
             "Allowed: a PTX text that starts with " + ", ".join(sorted(OPCODES)) + ".",
             "ptx",
             tuple(i.ptx for i in instructions()[:3]),

@@ -117,7 +117,7 @@ def list_document_slips() -> tuple[DocumentSlip, ...]:
             ("ptx", "000"),
             "9.7.14.2 (sub-byte row), 9.7.15.3; note 000, data types",
             "Both multiplicands have the same type: both signed or both unsigned.",
-            "Only wmma asks for that. mma and mma.sp mix s8 with u8 and s4 with u4, and wgmma mixes s8 with u8 from PTX"
+            "Only wmma requires this. mma and mma.sp mix s8 with u8 and s4 with u4, and wgmma mixes s8 with u8 from PTX"
             " 8.4 on; the syntax of 9.7.14.5.14 and its examples do so, too.",
             ran=(
                 "mma.sync.aligned.m16n8k32.row.col.s32.u4.s4.s32",
@@ -150,7 +150,7 @@ def list_document_slips() -> tuple[DocumentSlip, ...]:
             ("guide", "004"),
             "mma_sync",
             "With satf, infinities become the largest finite value and NaN becomes +0.",
-            "That mode is gone: `.satfinite` on floating-point wmma was deprecated in PTX 6.4 and removed in 6.5, and"
+            "That mode was removed: `.satfinite` on floating-point wmma was deprecated in PTX 6.4 and removed in 6.5."
             " mma.h of CUDA 13.0 has the parameter for int accumulators alone. There it saturates to the 32-bit range.",
             ran=("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32.satfinite",),
             refused=("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32.satfinite",),
@@ -163,7 +163,7 @@ def list_document_slips() -> tuple[DocumentSlip, ...]:
             ("004",),
             "sub-byte operations",
             "The u4, s4 and b1 forms are removed in sm_90.",
-            "They assemble for every target up to sm_120a and ran on an H100, emulated. New code takes `mma`.",
+            "They assemble for every target up to sm_120a and ran on an H100, emulated. Use `mma` in new code.",
             ran=(
                 "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32",
                 "wmma.mma.sync.aligned.row.col.m8n8k32.s32.u4.u4.s32",

@@ -6,19 +6,21 @@ from __future__ import annotations
 
 import shlex
 
+from lanescope.product.move_plan import MovePlan
 from lanescope.product.plan import DescribedSide, PlacedSide, ProductPlan, ProductSide, RowsSide, TiledSide, WmmaSide
 from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
 from lanescope.render import kernel_script
 from lanescope.render.kernel_device import render_device
 from lanescope.render.kernel_host import render_host, render_includes
 
 
-def get_target(plan: ProductPlan) -> str:
+def get_target(plan: ProductPlan | MovePlan) -> str:
     """Return the oldest architecture that has everything the program uses."""
     return catalog.get_target_support(plan.instruction).targets[0]
 
 
-def render_build(plan: ProductPlan, stem: str = "product") -> str:
+def render_build(plan: ProductPlan | MovePlan, stem: str = "product") -> str:
     """Return the command that builds and runs the .cu file.
 
     For sm_90a and its like, nvcc 13's -arch also asks for plain compute_90, which has no wgmma.
@@ -26,7 +28,7 @@ def render_build(plan: ProductPlan, stem: str = "product") -> str:
     return f"nvcc -std=c++17 {get_arch_option(plan)} -o {stem} {stem}.cu && ./{stem}"
 
 
-def get_arch_option(plan: ProductPlan) -> str:
+def get_arch_option(plan: ProductPlan | MovePlan) -> str:
     """Return nvcc's option for the target."""
     name = get_target(plan)
     return f"-gencode arch={name.replace('sm_', 'compute_')},code={name}" if name.endswith("a") else f"-arch={name}"
@@ -37,7 +39,7 @@ def format_plan_options(options: dict[str, str]) -> str:
     return ",".join(f"{name}={value}" for name, value in options.items())
 
 
-def format_command(plan: ProductPlan, output: str = "product.cu") -> str:
+def format_command(plan: ProductPlan | MovePlan, output: str = "product.cu") -> str:
     """Return the command that writes this program."""
     sides = "".join(
         f" --{side} {shlex.quote(format_plan_options(given))}" for side, given in plan.chosen.items() if given
@@ -56,18 +58,22 @@ def render_title(plan: ProductPlan) -> list[str]:
         _describe_placement(side, i.operands["a"].sparsity is not None and side.letter == "a")
         for side in (plan.a, plan.b)
     ]
+    return out + list_doubts(i)
+
+
+def list_doubts(i: Instruction) -> list[str]:
+    """Return where hardware differed from the maps of an instruction, or that it has not run."""
     runs = catalog.list_hardware_runs(i)
-    out += [
+    if not runs:
+        target = catalog.get_target_support(i).targets[0]
+        return [
+            f"Not yet run on hardware: the instruction assembles for {target}, and its maps are as documented.",
+        ]
+    return [
         f"Hardware differs from the maps of this instruction: {run.device}, {run.date}."
         for run in runs
         if not run.agrees
     ]
-    if not runs:
-        out.append(
-            f"Not yet run on hardware: the instruction assembles for {get_target(plan)}, and its maps are as"
-            f" documented."
-        )
-    return out
 
 
 def _describe_placement(side: ProductSide, stored: bool) -> str:

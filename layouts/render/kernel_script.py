@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 
+from lanescope.product.move_plan import MovePlan
 from lanescope.product.plan import ProductPlan, ProductSide
 from lanescope.ptx import catalog, codec
 from lanescope.render.kernel_device import NAME, list_parameters, render_device
@@ -104,7 +105,7 @@ def _get_numpy_type(plan: ProductPlan, name: str) -> str:
     return "float16" if name in "CD" and kind == "unsigned short" else _NUMPY[kind]
 
 
-def list_architectures(plan: ProductPlan) -> dict[str, str]:
+def list_architectures(plan: ProductPlan | MovePlan) -> dict[str, str]:
     """Compute capability → the target to compile for, of every target that has the instruction."""
     out: dict[str, str] = {}
     for name in catalog.get_target_support(plan.instruction).targets:

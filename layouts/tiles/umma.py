@@ -152,7 +152,7 @@ class TiledUmma(TiledMMA):
         """Operands whose place is open, and why."""
         left = {name: message for name, message in self.umma.bound.open.items() if name != "a" or self.umma.tensor_a}
         if self.umma.shape[2] == THIN_K:
-            message = f"K = {THIN_K} is 48 bytes: where its steps begin in a tile of shared memory is open."
+            message = f"K = {THIN_K} is 48 bytes: where its steps begin in a tile of shared memory is not documented."
             left |= dict.fromkeys(("b",) if self.umma.tensor_a else ("a", "b"), message)
         return left
 
@@ -304,7 +304,8 @@ class TiledUmma(TiledMMA):
             )
         if self.umma.word.sparse and self.umma.mma.place.letter == "C":
             notes.append(
-                "Where D of a sparse pair with M = 128 lies is open: PTX has layout C, CUTLASS's fragment layout B."
+                "Where D of a sparse pair with M = 128 lies is not documented consistently: PTX gives layout C,"
+                " CUTLASS's fragment layout B."
             )
         return notes
 

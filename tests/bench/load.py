@@ -206,7 +206,7 @@ def main() -> None:
         rows = runner.run(measure_load())
     told = hostile.main()
     rows.append(
-        f"| {len(told):,} requests that mean harm, one at a time (tests/hostile.py): the slowest; the longest /healthz"
+        f"| {len(told):,} hostile requests, one at a time (tests/hostile.py): the slowest; the longest /healthz"
         f" waited meanwhile, least of up to 4 tries; memory with its workers | {max(s.seconds for s in told):.1f} s;"
         f" {max(s.health_ms for s in told):.0f} ms, over 100 ms {sum(s.health_ms > 100 for s in told)} times;"
         f" {max(s.rss_mb for s in told):.0f} MB | 5 s; 100 ms; 300 MB |"

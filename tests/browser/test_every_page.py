@@ -113,6 +113,7 @@ PAGES = (  # of pages that share a template the fullest first: on it axe sees bo
     "/guide",
     "/guide/paste",
     "/guide/ldmatrix",
+    "/guide/128-bytes",
     "/guide/descriptor-fields",
     "/guide/atom-to-tile",
 )

@@ -82,8 +82,9 @@ class TensorAccess:
             return "documented; measured by others; not executed here"
         maps = MOVE_MAPS if self.by_warp else COPY_MAPS
         if self.widened:
-            message = f"16 elements lie in {self.widened} bytes and {16 - self.widened} of padding"
-            return f"documented: {message}; which bits of its byte an element takes is open; not executed on hardware"
+            where = f"16 elements lie in {self.widened} bytes and {16 - self.widened} of padding"
+            bits = "which bits of its byte an element takes is not documented in text"
+            return f"documented: {where}; {bits}; not executed on hardware"
         return f"documented; agrees with CUTLASS ({maps} maps of all shapes); not executed on hardware"
 
 

@@ -179,7 +179,9 @@ def _make_metadata_layout(mma: TmemMma) -> TmemOperandLayout:
     axes = ("row", "group")
     if len(mma.place.aligned) > 1:  # layouts C and F: 64 rows in 16 lanes of each quarter
         if not wide:
-            message = f"Where the metadata of kind::{mma.kind.name} lies in layout {mma.place.letter} is open."
+            message = (
+                f"Where the metadata of kind::{mma.kind.name} lies in layout {mma.place.letter} is not documented."
+            )
             raise LayoutError("open_layout", message, "M = 128, or .ws, has a known layout.", "m")
         return _build_layout(mma, "metadata", Pattern.parse(METADATA_SPLIT), axes, 4, 0)
     rows = mma.place.rows
@@ -189,7 +191,7 @@ def _make_metadata_layout(mma: TmemMma) -> TmemOperandLayout:
 
 def _make_scale_layout(mma: TmemMma, operand: str) -> TmemOperandLayout:
     if mma.k == 96:
-        message = "Where the factors of K = 96 lie, 3 or 6 a row, is open."
+        message = "Where the factors of K = 96 lie, 3 or 6 per row, is not documented."
         raise LayoutError("open_layout", message, "k: 64 has a known layout.", "k")
     factors = FACTORS[mma.scale_vec]
     split = mma.form == PAIR and mma.m == 128

@@ -27,7 +27,7 @@ N = KindField(BitField("n", 17, 22, 8, title="N", meaning="columns of B and D, i
 M = KindField(BitField("m", 24, 28, 16, title="M", meaning="rows of A and D, in steps of 16", of="rows"))
 M_SCALED = KindField(BitField("m", 27, 28, 128, title="M", meaning="rows of A and D, in steps of 128", of="rows"))
 MAX_SHIFT = KindField(
-    BitField("max_shift", 30, 31, title="maximum shift", meaning="columns that .ws may shift B by to reuse it"),
+    BitField("max_shift", 30, 31, title="maximum shift", meaning="columns by which .ws may shift B to reuse it"),
     SHIFTS,
     True,
 )
@@ -48,12 +48,8 @@ def _make_type_fields(codes: dict[str, int], high_b: int = 12) -> tuple[KindFiel
 
 def _make_sign_fields(negate: dict[str, int] = NO_YES, majors: dict[str, int] = MAJORS) -> tuple[KindField, ...]:
     return (
-        KindField(
-            BitField("negate_a", 13, 13, title="negate A", meaning="whether A enters with the other sign"), negate
-        ),
-        KindField(
-            BitField("negate_b", 14, 14, title="negate B", meaning="whether B enters with the other sign"), negate
-        ),
+        KindField(BitField("negate_a", 13, 13, title="negate A", meaning="whether the product takes -A"), negate),
+        KindField(BitField("negate_b", 14, 14, title="negate B", meaning="whether the product takes -B"), negate),
         KindField(
             BitField("transpose_a", 15, 15, title="transpose A", meaning="whether A in shared memory is MN-major"),
             majors,

@@ -8,7 +8,7 @@ from lanescope.ptx.table.mma import ABCD, F8F6F4, OPCODE
 from lanescope.ptx.table.mma_sparse import ABCD as SPARSE_ABCD
 from lanescope.ptx.table.mma_sparse import BYTE_64, NIBBLE_128, ORDERED
 
-DOCUMENTED = "Documented by PTX and CUTLASS; it needs sm_120a, which nobody here has run."
+DOCUMENTED = "Documented by PTX and CUTLASS. Needs sm_120a; not yet run on hardware."
 _FP4_4X = " scale_vec::4X with ue8m0 is documented from PTX 9.1 on; ptxas 13.0 (PTX 9.0) refuses it."
 
 

@@ -14,7 +14,7 @@ ROWS_8 = "(x:x r:8) () -> (x) (r) ()"
 ROWS_16 = "(x:x r:16) () -> (x) (r) ()"
 STRAIGHT = "(g:8 t:4) (x:x e:2) -> (x) (g) (t e)"
 TRANSPOSED = "(g:8 t:4) (x:x e:2) -> (x) (t e) (g)"
-NOT_RUN = "From PTX and CUTLASS; it needs sm_100a or sm_120a, which nobody here has run."
+NOT_RUN = "From PTX and CUTLASS. Needs sm_100a or sm_120a; not yet run on hardware."
 _COUNTS = (".x1", ".x2", ".x4")
 
 LOAD = OpcodeWords(

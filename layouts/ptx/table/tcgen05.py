@@ -46,7 +46,7 @@ _LANES = {
 }
 _HALVES = " The upper 16 threads' columns begin at the immediate half-split offset; here it is the width of one half."
 _OPEN_RED = (
-    " Whether the two threads of a lane, one a half, get one result or each its own is open: PTX does not say; shown is"
+    " Whether the two threads of a lane, one a half, get one result or each its own is not documented; shown is"
     " each its own, which is inferred."
 )
 
@@ -135,7 +135,7 @@ def _make_copy_families() -> Iterator[Family]:
         for packed in ("", *_WORDS):
             unpacked = (
                 f" {_WORDS[packed]}; in tensor memory each is a byte: a word holds 4 elements. Where the bits"
-                " of an element stand in its byte is open."
+                " of an element stand in its byte is not documented in text."
                 if packed
                 else ""
             )

@@ -1,0 +1,103 @@
+"""The live figure of the page "128 bytes": its script computes what the engine does; keys and drags move it."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import asdict
+
+import pytest
+from playwright.sync_api import expect
+
+from lanescope.app.guide import row_figure
+from lanescope.app.guide.row_figure import RowState
+from tests.browser.conftest import Open
+
+pytestmark = pytest.mark.browser
+PAGE = "/guide/128-bytes"
+ASK = """async (states) => {
+  const row = await import("/static/guide/row.js");
+  const all = (state, at, columns) => Array.from({ length: row.ROWS }, (_, r) =>
+    Array.from({ length: columns }, (_, c) => at(state, r, c)));
+  return states.map((state) => [
+    all(state, row.stored, row.CHUNKS), all(state, row.read, row.STEP_CHUNKS), row.groups(state),
+    row.describeXor(state), row.describeRead(state), row.describeBanks(state),
+  ]);
+}"""
+
+
+def _pick_states(count: int) -> list[RowState]:
+    chooser = random.Random(128)
+    return [
+        RowState(
+            start=16 * chooser.randrange(64),
+            pitch=chooser.choice((128, 128, 144, 160)),
+            swizzle=chooser.choice(row_figure.NAMES),
+            by=chooser.choice(row_figure.SWIZZLED_BY),
+            row=chooser.randrange(8),
+            chunk=chooser.randrange(8),
+        )
+        for _ in range(count)
+    ]
+
+
+def test_the_script_computes_what_the_engine_does(open_page: Open) -> None:
+    """Addresses, reads, banks and sentences of 400 states."""
+    page = open_page(PAGE)
+    states = _pick_states(400)
+    answers = page.evaluate(ASK, [asdict(state) for state in states])
+    for state, answer in zip(states, answers, strict=True):
+        expected = [
+            row_figure.list_stored(state),
+            row_figure.list_read(state),
+            row_figure.count_groups(state),
+            row_figure.describe_xor(state),
+            row_figure.describe_read(state),
+            row_figure.describe_banks(state),
+        ]
+        assert answer == expected, state
+
+
+def test_the_script_draws_what_the_server_draws(open_page: Open) -> None:
+    """Moved there by script or asked by address, a state has the same picture."""
+    facts = """() => [...document.querySelectorAll("#row-figure :is(rect, path, text)")].map((node) => [
+      node.getAttribute("class"), node.textContent, ...["x", "y", "height", "d"].map((name) => node.getAttribute(name)),
+    ])"""
+    for state in _pick_states(4):
+        query = "&".join(f"{name}={value}" for name, value in asdict(state).items())
+        live = open_page(f"{PAGE}?{query}").evaluate(facts)
+        assert live == open_page(f"{PAGE}?{query}", scripts=False).evaluate(facts), state
+
+
+def test_keys_and_sliders_move_it_and_the_address_follows(open_page: Open) -> None:
+    page = open_page(PAGE)
+    page.locator(".row-figure").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("]")
+    expect(page).to_have_url(re.compile(re.escape(f"{PAGE}?start=16&pitch=144&row=4") + "$"))
+    expect(page.locator("#row-read")).to_contain_text("from the wrong place")
+    page.get_by_label("Row pitch, bytes").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page).to_have_url(re.compile(re.escape(f"{PAGE}?start=16&row=4") + "$"))
+    expect(page.locator("#row-read")).to_contain_text("reads all 16 chunks")
+    page.reload()
+    expect(page.locator("#row-xor")).to_contain_text("row 4, chunk 0: 0x210")
+
+
+def test_rows_are_dragged(open_page: Open) -> None:
+    """Row 0 moves the start, here two chunks to the right; another row moves the pitch."""
+    page = open_page(f"{PAGE}?swizzle=none")
+
+    def drag(slot: int, to: int) -> None:
+        page.locator(f"#slot-{slot}").scroll_into_view_if_needed()
+        for number, act in ((slot, page.mouse.down), (to, page.mouse.up)):
+            box = page.locator(f"#slot-{number}").bounding_box()
+            assert box
+            page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            act()
+
+    drag(0, 2)
+    expect(page).to_have_url(re.compile(re.escape(f"{PAGE}?start=32&row=0&swizzle=none") + "$"))
+    drag(10, 11)  # row 1, chunk 0, at 0xa0
+    expect(page).to_have_url(re.compile(re.escape(f"{PAGE}?start=32&pitch=144&row=1&swizzle=none") + "$"))
