@@ -31,6 +31,14 @@ class SourceSpan:
 
 
 @fact
+class SourceEdit:
+    """What has to stand at a place instead."""
+
+    place: SourceSpan
+    text: str
+
+
+@fact
 class CheckFinding:
     """One mistake."""
 
@@ -42,6 +50,10 @@ class CheckFinding:
     reads: Annotated[int, Description("How many wrong reads follow from it.")]
     fix: Annotated[str | None, Description("The word that would be right, where the code decides it whole.")]
     assumed: Annotated[dict[str, str], Description("What it rests on and the text does not say: name → value.")]
+    edits: Annotated[
+        list[SourceEdit],
+        Description("Changes of the text that were tried: with all of them every read that follows is right."),
+    ]
 
 
 @fact
@@ -161,6 +173,7 @@ def _build_finding(path: Path, text: str, finding: engine.CheckFinding) -> Check
         reads=finding.reads,
         fix=finding.fix or None,
         assumed=dict(finding.assumed),
+        edits=[SourceEdit(place=_locate_span(path, text, edit.span), text=edit.text) for edit in finding.edits],
     )
 
 

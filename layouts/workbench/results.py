@@ -107,6 +107,27 @@ class Assumption:
         return self.key.partition(".")[0] in ("size", "swizzle", "boxes", "instruction", "type")
 
 
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """What stands at a place of the text instead."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """Edits of a text that were tried and make operands right, all of their steps.
+
+    before: what stands at each edit's place; operands: which of the bench's; words: their steps, all right then.
+    """
+
+    edits: tuple[TextEdit, ...]
+    before: tuple[str, ...]
+    operands: tuple[int, ...]
+    words: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperandStep:
     """One descriptor that one instruction reads: the slice (mn, k) of `rows` × `depth` elements that it should read.
@@ -205,6 +226,7 @@ class Bench:
     detail: str
     complete: bool = True
     caution: tuple[str, ...] = ()
+    repairs: tuple[Repair, ...] = ()
 
     def move_spans(self, place: Callable[[int, int], Span]) -> Bench:
         """Return the bench with every span moved to its place in another text."""
@@ -217,7 +239,11 @@ class Bench:
             replace(part, steps=tuple(map(step, part.steps)), place=part.place and place(*part.place))
             for part in self.operands
         )
-        return replace(self, pieces=tuple(pieces), operands=tuple(operands))
+        repairs = (
+            replace(part, edits=tuple(replace(edit, span=place(*edit.span)) for edit in part.edits))
+            for part in self.repairs
+        )
+        return replace(self, pieces=tuple(pieces), operands=tuple(operands), repairs=tuple(repairs))
 
     @property
     def kinds(self) -> frozenset[str]:
