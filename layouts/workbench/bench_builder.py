@@ -15,6 +15,7 @@ from lanescope.errors import LayoutError, refuse_deep_recursion
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import pasted_text
+from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.reader.code.doubts import UNSEEN
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.excerpt import extract_code
@@ -124,7 +125,13 @@ class _BenchBuilder(TextContents):
         described = []
         for n, piece in enumerate(self.pieces):
             names = dict.fromkeys(o.name for o in operands if n in (o.descriptor, o.storage, *o.others))
-            described.append(replace(piece, operands=tuple(names), doubts=self._list_doubts(n, n in verified)))
+            doubts = self._list_doubts(n, n in verified)
+            suspects = {(p.code, p.span) for p in self.doubtful.get(n, ()) if p.message in doubts}
+            described.append(
+                replace(
+                    piece, operands=tuple(names), doubts=doubts, suspects=tuple(sorted(suspects, key=lambda s: s[1]))
+                )
+            )
         return tuple(described)
 
     def _list_doubts(self, piece: int, verified: bool) -> tuple[str, ...]:

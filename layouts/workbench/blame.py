@@ -16,8 +16,9 @@ Span = tuple[int, int]
 class BlameFinder:
     """The places of one text's wrong reads.
 
-    Where a repair was found (`repairs.py`), its first edit is the place. Else a cause that one field mends, or LBO and SBO together, stands where the code gives the first of them, if everything
-    that reads it is wrong in the same way; a wrong transpose immediate at the instruction; any other at the descriptor
+    Where a repair was found (`repairs.py`), its first edit is the place. Else a cause that one field mends, or LBO and
+    SBO together, stands where the code gives the first of them, if everything that reads it is wrong in the same way; a
+    wrong transpose immediate at the instruction; any other at the descriptor
     of the step.
     """
 

@@ -14,6 +14,7 @@ from itertools import product
 
 from lanescope.deadline import check_deadline
 from lanescope.descriptor.matrix import Descriptor
+from lanescope.descriptor.repair import list_changes
 from lanescope.errors import LayoutError
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.workbench.results import Bench, OperandStep, Repair, Span, TextEdit, VerifiedOperand
@@ -114,7 +115,7 @@ def _list_candidates(
     if cause.code == "wrong_transpose":
         yield list(_flip_transpose(text, bench, operand))
         return
-    changes = dict(cause.changes)
+    changes = list_changes(Descriptor(wrong.word), cause.fix) if cause.fix else dict(cause.changes)
     builders = [b for b in built if b.span == wrong.span] or list(built)
     if not changes:
         return
@@ -135,9 +136,7 @@ def _list_candidates(
         yield list(_scale_amounts(text, places[name], *pair))
 
 
-def _find_places(
-    text: str, builders: Sequence[DescriptorBuilder], wrong: OperandStep, field: str
-) -> tuple[Span, ...]:
+def _find_places(text: str, builders: Sequence[DescriptorBuilder], wrong: OperandStep, field: str) -> tuple[Span, ...]:
     """Find the places of the text that may give a field: where its value came from, and the macros that stand there."""
     spans = [span for builder in builders for span in builder.origins.get(field, ())]
     if field == "start_address":
@@ -206,9 +205,7 @@ def _scale_amounts(text: str, places: Iterable[Span], encoded: int, needed: int)
             yield (_write_like(text, span, value * needed // encoded),)
 
 
-def _scale_start(
-    text: str, operand: VerifiedOperand, wrong: OperandStep, places: Iterable[Span]
-) -> Iterator[Edits]:
+def _scale_start(text: str, operand: VerifiedOperand, wrong: OperandStep, places: Iterable[Span]) -> Iterator[Edits]:
     """Yield the edits of factors of a K step: with one of them this step begins where it should."""
     first = next((s for s in operand.steps if (s.stage, s.mn) == (wrong.stage, wrong.mn)), wrong)
     fix = wrong.causes[0].fix

@@ -33,7 +33,8 @@ class TextPiece:
 
     kind: tensor_map, descriptor (code or a printed word), instruction or layout; title: what it says, short; spans:
     where it stands; facts: as POST /read has them; notices: rules it breaks, C's pitfalls; doubts: what is unusual and
-    may be right; operands: which operands of the instruction it belongs to.
+    may be right; operands: which operands of the instruction it belongs to; origins: of a descriptor, field → the
+    places of the text that it came from; suspects: (code, place) of each doubt.
     """
 
     kind: str
@@ -43,6 +44,8 @@ class TextPiece:
     notices: tuple[str, ...] = ()
     operands: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    origins: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
+    suspects: tuple[tuple[str, Span], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +237,18 @@ class Bench:
         def step(step: OperandStep) -> OperandStep:
             return replace(step, span=place(*step.span), around=tuple(place(*span) for span in step.around))
 
-        pieces = (replace(part, spans=tuple(place(*span) for span in part.spans)) for part in self.pieces)
+        def places(spans: tuple[Span, ...]) -> tuple[Span, ...]:
+            return tuple(place(*span) for span in spans)
+
+        pieces = (
+            replace(
+                part,
+                spans=places(part.spans),
+                origins={name: places(spans) for name, spans in part.origins.items()},
+                suspects=tuple((code, place(*span)) for code, span in part.suspects),
+            )
+            for part in self.pieces
+        )
         operands = (
             replace(part, steps=tuple(map(step, part.steps)), place=part.place and place(*part.place))
             for part in self.operands
