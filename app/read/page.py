@@ -14,7 +14,7 @@ from lanescope.app.kit.rows import format_product_types, format_short_name
 from lanescope.app.kit.wire import encode_json_body
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.layouts import triton
-from lanescope.app.read import draw, text_meanings, workbench
+from lanescope.app.read import draw, files, text_meanings, workbench
 from lanescope.app.read.answer import read_and_verify
 from lanescope.app.read.edits import RepairedText, repair_text
 from lanescope.app.read.facts import Reading
@@ -26,6 +26,7 @@ from lanescope.reader.ttgir import parse_module
 from lanescope.render.read_pictures import render_hatches
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
+router.include_router(files.router)
 LABEL_OF = {
     "tensor_map": "Tensor map",
     "descriptor": "Descriptor",
