@@ -57,4 +57,4 @@ def test_what_is_no_text_and_no_file_is_told(client: Client) -> None:
 def test_texts_of_sixty_thousand_characters_open_in_the_workbench(client: Client) -> None:
     text = KERNELS[0].text + "// a comment\n" * ((60_000 - len(KERNELS[0].text)) // 13)
     answer = client.post("/read", data={"text": text})
-    assert answer.status_code == 200 and 'class="guilty"' in answer.text
+    assert answer.status_code == 200 and 'class="line-guilty"' in answer.text

@@ -299,8 +299,8 @@ def test_a_repair_without_an_address_is_applied_and_undone_by_forms(client: Clie
     apply = re.search(r'name="apply" value="([^"]+)"', first.text)
     assert apply
     after = client.post("/read", data={"text": text, "apply": apply[1]}, follow_redirects=False)
-    assert after.status_code == 200 and 'class="mended"' in after.text and 'class="guilty"' not in after.text
+    assert after.status_code == 200 and 'class="line-mended"' in after.text and 'class="line-guilty"' not in after.text
     fix = re.search(r'name="fix" value="([^"]+)"', after.text)
     assert fix and fix[1] == apply[1]
     undone = client.post("/read", data={"text": text, "fix": fix[1], "undo": "1"}, follow_redirects=False)
-    assert 'class="guilty"' in undone.text and 'name="fix"' not in undone.text
+    assert 'class="line-guilty"' in undone.text and 'name="fix"' not in undone.text

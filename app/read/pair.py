@@ -121,7 +121,7 @@ def _draw_operand(places: _Places, name: Callable[[int, int], str]) -> Iterable[
             where = f' data-stored="{lies:#x}"' if lies is not None else ""
             x, y, w, h = places.locate_cell(line, n)
             yield (
-                f'<rect class="c {state}" x="{x:g}" y="{y:.1f}" width="{w:g}" height="{h:g}" data-name="'
+                f'<rect class="c c-{state}" x="{x:g}" y="{y:.1f}" width="{w:g}" height="{h:g}" data-name="'
                 f'{escape(name(row, k))}" data-read="{read:#x}"{where}/>'
             )
             _add_tick(ticks, state, x + w / 2, y + h / 2)
@@ -155,7 +155,7 @@ def _draw_memory(places: _Places, shown: list[int], name: Callable[[int, int], s
         x, y, w, h = at
         holds = f' data-holds="{escape(needed[chunk])}"' if is_needed else ""
         yield (
-            f'<rect class="c {state}" x="{x:g}" y="{y:.1f}" width="{w:g}" height="{h:g}" data-at="{chunk << 4:#x}"'
+            f'<rect class="c c-{state}" x="{x:g}" y="{y:.1f}" width="{w:g}" height="{h:g}" data-at="{chunk << 4:#x}"'
             f"{holds}/>"
         )
         _add_tick(ticks, state, x + w / 2, y + h / 2)
@@ -185,7 +185,7 @@ def _add_tick(ticks: dict[str, list[str]], state: str, x: float, y: float) -> No
 
 
 def _draw_ticks(ticks: dict[str, list[str]]) -> Iterable[str]:
-    return (f'<path class="{kind}" d="{"".join(parts)}"/>' for kind, parts in ticks.items() if parts)
+    return (f'<path class="sign-{kind}" d="{"".join(parts)}"/>' for kind, parts in ticks.items() if parts)
 
 
 def _list_legend(chunks: OperandChunks) -> Iterable[tuple[str, str]]:
@@ -284,4 +284,4 @@ def _outline(places: _Places, address: int) -> str:
 
 
 def _write(x: float, y: float, text: str, kind: str) -> str:
-    return f'<text class="{kind}" x="{x:g}" y="{y:.1f}">{escape(text)}</text>'
+    return f'<text class="w-{kind}" x="{x:g}" y="{y:.1f}">{escape(text)}</text>'

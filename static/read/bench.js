@@ -96,7 +96,7 @@ function pointCells(bench) {
   const draw = (name, attributes, kind) => {
     const shape = document.createElementNS(SVG, name);
     for (const [key, value] of Object.entries(attributes)) shape.setAttribute(key, value);
-    shape.setAttribute("class", kind);
+    shape.dataset.end = kind;
     over.append(shape);
   };
   const box = (cell) => ["x", "y", "width", "height"].map((name) => Number(cell.getAttribute(name)));
@@ -138,7 +138,8 @@ function pointCells(bench) {
       join(cell, to, "to");
     }
     const there = from?.dataset.holds;
-    tell("", name, ` is stored at ${stored}, but read from ${read}${there ? ", where " : "."}`, there ?? "", there ? " lies." : "");
+    const where = there ? [", where ", there, " lies."] : ["."];
+    tell("", name, ` is stored at ${stored}, but read from ${read}${where[0]}`, ...where.slice(1));
   };
   const point = (event) => {
     const { dataset } = event.target;
@@ -155,7 +156,7 @@ function pointCells(bench) {
   picture.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") rest(); });
   const rest = () => {
     clear();
-    const wrong = picture.querySelector(".c.wrong");
+    const wrong = picture.querySelector(".c-wrong");
     if (!wrong) return;
     pointOperand(wrong);
     said.remove(); // the sentence of the page says the same in full

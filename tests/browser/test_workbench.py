@@ -120,19 +120,19 @@ def test_a_repair_is_applied_and_undone_on_the_page(browser: Browser, site: str,
     page = context.new_page()
     try:
         page.goto(site + "/read?" + urlencode({"text": GUILTY}))
-        line = page.locator(".lines li.guilty")
+        line = page.locator(".lines li.line-guilty")
         expect(line.locator("del")).to_have_text("512")
         expect(line.locator("ins")).to_have_text("1024")
         expect(page.locator("#headline")).to_have_text(re.compile(r"SBO is 512, this tile needs 1024 \(line 9\)"))
         expect(page.locator(".because")).to_contain_text("A[8][0] is stored at 0x800 and read from 0x640")
         expect(page.locator(".because")).to_contain_text("all 4 words of A become right")
         line.get_by_role("button", name="Apply 512 → 1024").click()
-        expect(page.locator(".lines li.mended ins")).to_have_text("1024")
-        assert page.locator(".ks.match").count() == 4
+        expect(page.locator(".lines li.line-mended ins")).to_have_text("1024")
+        assert page.locator(".ks-match").count() == 4
         query = parse_qs(urlsplit(page.url).query)
         assert query["text"] == [GUILTY] and len(query["fix"]) == 1
-        page.locator(".lines li.mended").get_by_role("button", name="Undo").click()
-        expect(page.locator(".lines li.guilty del")).to_have_text("512")
+        page.locator(".lines li.line-mended").get_by_role("button", name="Undo").click()
+        expect(page.locator(".lines li.line-guilty del")).to_have_text("512")
         assert "fix" not in parse_qs(urlsplit(page.url).query)
     finally:
         context.close()
@@ -141,12 +141,12 @@ def test_a_repair_is_applied_and_undone_on_the_page(browser: Browser, site: str,
 def test_a_repaired_page_comes_back_by_its_address_and_by_back(open_page: Open) -> None:
     page = open_page("/read?" + urlencode({"text": GUILTY}))
     page.locator(".acts").get_by_role("button", name="Apply 512 → 1024").click()
-    expect(page.locator(".lines li.mended")).to_have_count(1)
+    expect(page.locator(".lines li.line-mended")).to_have_count(1)
     expect(page.locator(".acts [name=undo]")).to_be_focused()
     page.reload()
-    expect(page.locator(".lines li.mended ins")).to_have_text("1024")
+    expect(page.locator(".lines li.line-mended ins")).to_have_text("1024")
     page.go_back()
-    expect(page.locator(".lines li.guilty del")).to_have_text("512")
+    expect(page.locator(".lines li.line-guilty del")).to_have_text("512")
 
 
 def test_a_token_its_bits_and_its_bytes_light_together(open_page: Open) -> None:
