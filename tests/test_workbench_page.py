@@ -17,6 +17,8 @@ from lanescope.app.read import workbench as benches
 from lanescope.errors import LayoutError
 from tests.client import Client
 from tests.command import run_lanescope
+from tests.guilty_kernels import CODE, KERNELS
+from tests.guilty_kernels import RIGHT as KERNEL
 from tests.workbench_cases import CASES
 
 TEXT = next(case.text for case in CASES if case.title.startswith("the tensor map, the builder"))
@@ -131,14 +133,17 @@ def test_what_is_assumed_can_be_given(client: Client) -> None:
 
 def test_the_page_marks_the_text_and_opens_the_first_wrong_step(client: Client) -> None:
     shown = get_page(client, TEXT)
-    assert "<h2>K steps 4 to 7 of A read past the swizzle atom</h2>" in shown
+    line = 1 + TEXT.count("\n", 0, TEXT.index("make_desc(sA + k * 16)"))
+    assert f">K steps 4 to 7 of A read past the swizzle atom (line {line})</h2>" in shown
     marks = re.findall(r'<mark class="(k-\w+)( wrong)?"[^>]*>([^<]*)</mark>', shown)
     assert ("k-tensor_map", "", "CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE") in [
         (kind, wrong, text.rsplit(",", 1)[0]) for kind, wrong, text in marks
     ]
     assert [text for _, wrong, text in marks if wrong] == ["make_desc(sA + k * 16)"]
     raw = client.get("/read", params={"text": TEXT}).text
-    lines = re.findall(r"<li>(.*?)</li>", raw[raw.index('<ol class="lines">') : raw.index("</ol>", raw.index("lines"))])
+    lines = re.findall(
+        r"<li [^>]*>(.*?)</li>", raw[raw.index('<ol class="lines">') : raw.index("</ol>", raw.index("lines"))]
+    )
     plain = [unescape(re.sub(r"<[^>]+>", "", line)).replace("\u200b", "") for line in lines]
     assert plain == TEXT.rstrip("\n").split("\n")
     assert shown.count('<tr class="cause">') == 1 and shown.count("✗<span") == 4
@@ -256,3 +261,46 @@ def test_applying_one_assumption_leaves_the_others_as_they_are_taken(client: Cli
     answer = client.post("/read", data={"text": code, **values, "size.pA": "1"}, follow_redirects=False)
     query = parse_qs(urlsplit(answer.headers["location"]).query)
     assert set(query) == {"text", "size.pA"} and query["size.pA"] == ["1"]
+
+
+def test_a_storage_chosen_by_name_counts_what_the_verifier_counts(client: Client) -> None:
+    """Worked by hand for core matrices: SBO 512 of a word with the 128B swizzle meets one row of 8 elements."""
+    code = CODE.replace("(1024 >>", "(512 >>")
+    counts = {"box": 128, "atoms": 128, "cores": 8, "rows": 16}
+    for name, matched in counts.items():
+        told = client.post("/api/v1/read", json={"text": code, "assume": {"stored.a": name}}).json()["bench"]
+        a = told["operands"][0]
+        assert a["steps"][0]["matched"] == matched and a["storage"]["base"] == 0x400
+        body = {
+            "descriptor": a["steps"][0]["descriptor"],
+            "instruction": a["instruction"],
+            "operand": "a",
+            "major": "K",
+            "storage": a["storage"],
+            "slice": {"mn": 0, "k": 0},
+        }
+        assert client.post("/api/v1/descriptors/verify", json=body).json()["matched"] == matched
+    refused = client.post("/api/v1/read", json={"text": code, "assume": {"stored.a": "heap"}})
+    assert refused.status_code == 422 and refused.json()["error"]["field"] == "assume.stored.a"
+
+
+def test_a_right_operand_beside_an_open_one_is_not_green(client: Client) -> None:
+    shown = get_page(client, KERNEL)
+    assert 'class="verdict care"' in shown and "B not judged" in shown
+    assert 'class="verdict ok"' in get_page(client, KERNEL, **{"stored.a": "box", "stored.b": "box"})
+
+
+def test_a_repair_without_an_address_is_applied_and_undone_by_forms(client: Client) -> None:
+    """A text that no address holds is sent along, with the repairs."""
+    noise = "".join(f"// {hash((n, 'x')) & (1 << 64) - 1:x}\n" for n in range(1800))
+    text = KERNELS[0].text + noise
+    first = client.post("/read", data={"text": text}, follow_redirects=False)
+    assert first.status_code == 200
+    apply = re.search(r'name="apply" value="([^"]+)"', first.text)
+    assert apply
+    after = client.post("/read", data={"text": text, "apply": apply[1]}, follow_redirects=False)
+    assert after.status_code == 200 and 'class="line-mended"' in after.text and 'class="line-guilty"' not in after.text
+    fix = re.search(r'name="fix" value="([^"]+)"', after.text)
+    assert fix and fix[1] == apply[1]
+    undone = client.post("/read", data={"text": text, "fix": fix[1], "undo": "1"}, follow_redirects=False)
+    assert 'class="line-guilty"' in undone.text and 'name="fix"' not in undone.text

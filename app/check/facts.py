@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -31,6 +32,14 @@ class SourceSpan:
 
 
 @fact
+class SourceEdit:
+    """What has to stand at a place instead."""
+
+    place: SourceSpan
+    text: str
+
+
+@fact
 class CheckFinding:
     """One mistake."""
 
@@ -42,6 +51,10 @@ class CheckFinding:
     reads: Annotated[int, Description("How many wrong reads follow from it.")]
     fix: Annotated[str | None, Description("The word that would be right, where the code decides it whole.")]
     assumed: Annotated[dict[str, str], Description("What it rests on and the text does not say: name → value.")]
+    edits: Annotated[
+        list[SourceEdit],
+        Description("Changes of the text that were tried: with all of them every read that follows is right."),
+    ]
 
 
 @fact
@@ -105,18 +118,32 @@ class TooSlowError(Exception):
         self.place = place
 
 
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A source file's text with LF line ends; unread: why it is not checked, "" if it is."""
+
+    name: str
+    text: str
+    unread: str = ""
+
+
 def check_files(paths: Iterable[Path], seconds: float = SECONDS) -> CheckReport:
     """Check the files in their order; raise LayoutError for one that cannot be read. seconds: for each."""
+    return check_sources(map(_read_source, paths), seconds)
+
+
+def check_sources(sources: Iterable[SourceText], seconds: float = SECONDS) -> CheckReport:
+    """Check texts in their order. seconds: for each."""
     findings: list[CheckFinding] = []
     open_: list[OpenQuestion] = []
     doubts: list[CheckFinding] = []
     unverified: Counter[str] = Counter()
     files = descriptors = maps = verified = 0
-    for path in paths:
+    for source in sources:
         files += 1
-        text, why = _read_source(path)
-        if why:
-            open_.append(OpenQuestion(message=why, place=_locate_span(path, "", (0, 0))))
+        name, text = source.name, source.text
+        if source.unread:
+            open_.append(OpenQuestion(message=source.unread, place=_locate_span(name, "", (0, 0))))
             continue
         try:
             result = run_within(seconds, lambda text=text: engine.check_text(text), TooSlowError)  # type: ignore[misc]
@@ -124,19 +151,19 @@ def check_files(paths: Iterable[Path], seconds: float = SECONDS) -> CheckReport:
             at = error.place or 0
             progress = f"reading had come to line {text.count(chr(10), 0, at) + 1}"
             why = f"The file is not checked: its {seconds:g} s were over when {progress}."
-            open_.append(OpenQuestion(message=why, place=_locate_span(path, text, (at, at))))
+            open_.append(OpenQuestion(message=why, place=_locate_span(name, text, (at, at))))
             continue
         except LayoutError as error:
             open_.append(
-                OpenQuestion(message=f"The file is not checked. {error}", place=_locate_span(path, "", (0, 0)))
+                OpenQuestion(message=f"The file is not checked. {error}", place=_locate_span(name, "", (0, 0)))
             )
             continue
         descriptors, maps, verified = descriptors + result.descriptors, maps + result.maps, verified + result.steps
         unverified.update(dict(result.unverified))
-        findings += (_build_finding(path, text, finding) for finding in result.findings)
-        doubts += (_build_finding(path, text, doubt) for doubt in result.doubts)
+        findings += (_build_finding(name, text, finding) for finding in result.findings)
+        doubts += (_build_finding(name, text, doubt) for doubt in result.doubts)
         open_ += (
-            OpenQuestion(message=question.message, place=_locate_span(path, text, question.span))
+            OpenQuestion(message=question.message, place=_locate_span(name, text, question.span))
             for question in result.open
         )
     return CheckReport(
@@ -151,21 +178,22 @@ def check_files(paths: Iterable[Path], seconds: float = SECONDS) -> CheckReport:
     )
 
 
-def _build_finding(path: Path, text: str, finding: engine.CheckFinding) -> CheckFinding:
+def _build_finding(name: str, text: str, finding: engine.CheckFinding) -> CheckFinding:
     return CheckFinding(
         code=finding.code,
         title=engine.get_finding_title(finding.code),
         level=finding.level,  # type: ignore[arg-type]  # its three words
         message=finding.message,
-        place=_locate_span(path, text, finding.span),
+        place=_locate_span(name, text, finding.span),
         reads=finding.reads,
         fix=finding.fix or None,
         assumed=dict(finding.assumed),
+        edits=[SourceEdit(place=_locate_span(name, text, edit.span), text=edit.text) for edit in finding.edits],
     )
 
 
-def _read_source(path: Path) -> tuple[str, str]:
-    """Return (a file's text with LF line ends, why it is not read)."""
+def _read_source(path: Path) -> SourceText:
+    """Return a file's text."""
     try:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
@@ -177,19 +205,24 @@ def _read_source(path: Path) -> tuple[str, str]:
             "Name source files or folders.",
             "file",
         ) from None
+    return decode_source(path.as_posix(), raw)
+
+
+def decode_source(name: str, raw: bytes) -> SourceText:
+    """Return the text of a file's bytes, or why they are not read."""
     if b"\0" in raw:
-        return "", "The file is not text; it was not read."
+        return SourceText(name, "", "The file is not text; it was not read.")
     text = raw.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     if len(raw) > MOST_BYTES or len(text) > engine.LONGEST:
-        return "", f"The file has more than {engine.LONGEST:,} characters; it was not read."
-    return text, ""
+        return SourceText(name, "", f"The file has more than {engine.LONGEST:,} characters; it was not read.")
+    return SourceText(name, text)
 
 
-def _locate_span(path: Path, text: str, span: tuple[int, int]) -> SourceSpan:
+def _locate_span(name: str, text: str, span: tuple[int, int]) -> SourceSpan:
     first, past = min(span[0], len(text)), min(max(span), len(text))
     line, end = text.count("\n", 0, first), text.count("\n", 0, past)
     return SourceSpan(
-        file=path.as_posix(),
+        file=name,
         line=line + 1,
         column=first - (text.rfind("\n", 0, first) + 1) + 1,
         end_line=end + 1,

@@ -59,6 +59,8 @@ def _print_report(report: CheckReport) -> None:
         print(f"{_format_place(finding.place)}: {finding.level}: {finding.message} [{finding.code}]")
         if finding.fix:
             print(f"    the right word: {finding.fix}")
+        for edit in finding.edits:
+            print(f"    repair: {_format_place(edit.place)}: write {edit.text}")
     for doubt in report.doubts:
         print(f"{_format_place(doubt.place)}: note: {doubt.message} [{doubt.code}]")
     for question in report.open:

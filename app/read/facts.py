@@ -138,6 +138,27 @@ class BenchAssumed:
 
 
 @fact
+class BenchEdit:
+    """What has to stand at a place of the text: characters first to before past, at line and column from 1."""
+
+    first: int
+    past: int
+    line: int
+    column: int
+    before: str
+    text: str
+
+
+@fact
+class BenchRepair:
+    """Edits that were tried: with all of them every step of these operands is right, and nothing else is worse."""
+
+    edits: tuple[BenchEdit, ...]
+    operands: Annotated[tuple[str, ...], Description("Those that become right.")]
+    words: Annotated[int, Description("How many descriptors are right then.")]
+
+
+@fact
 class BenchFacts:
     """The whole text, verified together."""
 
@@ -154,6 +175,10 @@ class BenchFacts:
         Description("Beside operands that are right: reserved bits of their words, and what was assumed. Else empty."),
     ]
     complete: Annotated[bool, Description("False where the text has more to run than is looked at.")]
+    repairs: Annotated[
+        tuple[BenchRepair, ...],
+        Description("Literals whose change makes wrong operands right, each tried; several where one alone would do."),
+    ]
     link: Annotated[str, Description("The page that shows it.")]
 
 

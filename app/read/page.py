@@ -14,14 +14,19 @@ from lanescope.app.kit.rows import format_product_types, format_short_name
 from lanescope.app.kit.wire import encode_json_body
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.layouts import triton
-from lanescope.app.read import draw, text_meanings, workbench
+from lanescope.app.read import draw, files, text_meanings, workbench
 from lanescope.app.read.answer import read_and_verify
+from lanescope.app.read.edits import RepairedText, repair_text
 from lanescope.app.read.facts import Reading
+from lanescope.app.read.marks import TextMarks, mark_text
+from lanescope.app.read.sheet import build_sheet
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.reader.ttgir import parse_module
+from lanescope.render.read_pictures import render_hatches
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
+router.include_router(files.router)
 LABEL_OF = {
     "tensor_map": "Tensor map",
     "descriptor": "Descriptor",
@@ -42,7 +47,7 @@ def read_page(request: Request) -> Response:
 def read_json(request: Request) -> Response:
     """Return what POST /api/v1/read answers for the same address."""
     query = dict(request.query_params)
-    return encode_json_body(read_and_verify(_parse_text(query), workbench.parse_assumptions(query)))
+    return encode_json_body(read_and_verify(_parse_text(query).text, _parse_choices(query)))
 
 
 @router.post("/read")
@@ -54,42 +59,77 @@ async def post_text(request: Request) -> Response:
 
 
 def _redirect_or_render(request: Request, query: dict[str, str]) -> Response:
-    text = _parse_text(query)
-    target = workbench.link_text(text, workbench.drop_default_assumptions(text, workbench.parse_assumptions(query)))
-    return RedirectResponse(target, 303) if text and target != "/read" else _render_text(request, query)
+    repaired = _parse_text(query)
+    choices = workbench.drop_default_assumptions(repaired.text, _parse_choices(query))
+    target = workbench.link_text(repaired.before, choices | _get_page_state(repaired, query))
+    if repaired.before and target.partition("?")[2].startswith(("text=", "z=")):
+        return RedirectResponse(target, 303)
+    return _render_text(request, query)
 
 
-def _parse_text(query: dict[str, str]) -> str:
+def _parse_text(query: dict[str, str]) -> RepairedText:
+    """Return the text of a query, with the repairs that were applied. apply, undo: of the page's buttons."""
     text = workbench.expand_text(query["z"]) if query.get("z") else query.get("text", "")
-    return text.replace("\r\n", "\n")
+    fix = query.get("apply") or query.get("fix", "")
+    return repair_text(text.replace("\r\n", "\n"), fix.rpartition("~")[0] if query.get("undo") else fix)
+
+
+def _parse_choices(query: dict[str, str]) -> dict[str, str]:
+    """Return the values of a query that the workbench may take. take: a button's, `key:value`, which goes first; "" for
+    what the text says.
+    """
+    choices = workbench.parse_assumptions(query)
+    key, _, value = query.get("take", "").partition(":")
+    if key:
+        choices |= workbench.parse_assumptions({key: value})
+        if not value:
+            choices.pop(key, None)
+    return choices
+
+
+def _get_page_state(repaired: RepairedText, query: dict[str, str]) -> dict[str, str]:
+    """Return the parts of the address beside the text and what is assumed of it."""
+    state = {"fix": repaired.fix, "step": query.get("step", "")}
+    return {key: value for key, value in state.items() if value}
 
 
 def _render_text(request: Request, query: dict[str, str]) -> Response:
     error: LayoutError | None = None
-    text, assumptions = "", workbench.parse_assumptions(query)
+    repaired, assumptions = RepairedText("", ""), _parse_choices(query)
     try:
-        text = _parse_text(query)
-        bench = workbench.verify_text(text, assumptions)
+        repaired = _parse_text(query)
+        bench = workbench.verify_text(repaired.text, assumptions)
     except LayoutError as refused:
         error, bench = refused, None
         if assumptions and error.field in assumptions:
-            bench = workbench.verify_text(text, {k: v for k, v in assumptions.items() if k != error.field})
+            assumptions = {key: value for key, value in assumptions.items() if key != error.field}
+            bench = workbench.verify_text(repaired.text, assumptions)
+    text = repaired.text
     if bench is None:
         return _render_meanings(request, text, error)
     answer = workbench.build_answer(bench, text, assumptions)
     descriptors = [operand.descriptor for operand in bench.operands]
     paired = sorted(zip(answer.operands, descriptors, strict=True), key=lambda pair: pair[0].verdict != "mismatch")
+    sheet = build_sheet(bench, repaired, assumptions, query.get("step", ""))
+    shown = bench.pieces[sheet.shown.operand.descriptor] if sheet.shown else None
+    marks = TextMarks(shown.origins if shown else {}, sheet.suspects, repaired.applied)
+    link = workbench.link_text(repaired.before, assumptions | ({"fix": repaired.fix} if repaired.fix else {}))
     context = {
         "text": text,
+        "repaired": repaired,
         "bench": answer,
-        "lines": workbench.mark_pieces(text, bench),
-        "given": assumptions,
+        "sheet": sheet,
+        "lines": mark_text(text, bench, marks),
+        "given": dict(query) | assumptions,
+        "chosen": {key: value for key, value in assumptions.items() if key.startswith("stored.")},
         "error": error,
-        "needed": any(assumption.value is None for assumption in answer.assumed),
         "wrong": error.field if error else "",
-        "json": answer.link.replace("/read?", "/read.json?", 1) if "?" in answer.link else "",
+        "link": link,
+        "holds_text": "?" in link,
+        "json": link.replace("/read?", "/read.json?", 1) if "?" in link else "",
         "shown": paired,
         "labels": LABEL_OF,
+        "hatches": render_hatches(),
     }
     return render_page(request, "read/bench.html", context, 422 if error else 200)
 

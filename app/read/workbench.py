@@ -6,7 +6,6 @@ import base64
 import binascii
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,9 +15,11 @@ from lanescope.app.memory.storage import replace_storage
 from lanescope.app.read.facts import (
     BenchAssumed,
     BenchCause,
+    BenchEdit,
     BenchFacts,
     BenchOperand,
     BenchPiece,
+    BenchRepair,
     BenchSlice,
     BenchStep,
 )
@@ -29,9 +30,9 @@ from lanescope.ptx import catalog
 from lanescope.reader import LONGEST, pasted_text, statements
 from lanescope.workbench import Bench, OperandStep, TextPiece, VerifiedOperand
 from lanescope.workbench.messages import describe_contents
+from lanescope.workbench.results import Repair
 from lanescope.workbench.scan import find_mentions
 
-FAR = 64  # columns that the card of a text always shows
 LONGEST_ADDRESS = 7 << 10  # longest query that every address holds
 KEYS = (
     "at.",
@@ -47,17 +48,17 @@ KEYS = (
     "base.",
     "major.",
     "storage.",
+    "stored.",
     "operand",
     "instruction",
 )
-TAGS = {"tensor_map": "map", "descriptor": "desc", "instruction": "mma", "layout": "layout"}
 
 
 def verify_text(text: str, assumptions: Mapping[str, str]) -> Bench | None:
     """Verify a text that has more than one thing in it and return its Bench; None for any other. LayoutError if an
     assumption is wrong.
     """
-    bench = workbench.build_bench(text, assumptions)
+    bench = workbench.build_bench(text, assumptions, repair=True)
     has_broken_map = any(piece.notices for piece in bench.pieces if piece.kind == "tensor_map")
     has_several_kinds = len(bench.kinds) > 1 and bench.kinds & {"descriptor", "tensor_map", "layout"}
     leaves_open = any(
@@ -125,8 +126,30 @@ def build_answer(bench: Bench, text: str, assumptions: Mapping[str, str]) -> Ben
         missing=(*bench.missing, *dict.fromkeys(notice for _, notice in refusals if notice not in piece_notices)),
         caution=bench.caution,
         complete=bench.complete,
+        repairs=tuple(_build_repair(repair, bench, text) for repair in bench.repairs),
         link=link_text(text, assumptions),
     )
+
+
+def _build_repair(repair: Repair, bench: Bench, text: str) -> BenchRepair:
+    names = dict.fromkeys(bench.operands[at].name for at in repair.operands)
+    edits = tuple(
+        BenchEdit(
+            first=edit.span[0],
+            past=edit.span[1],
+            line=find_line(text, edit.span[0]),
+            column=edit.span[0] - text.rfind("\n", 0, edit.span[0]),
+            before=text[slice(*edit.span)],
+            text=edit.text,
+        )
+        for edit in repair.edits
+    )
+    return BenchRepair(edits=edits, operands=tuple(names), words=repair.words)
+
+
+def find_line(text: str, at: int) -> int:
+    """Return the line of a character, from 1."""
+    return text.count("\n", 0, at) + 1
 
 
 def _build_piece(bench: Bench, n: int, refusals: Sequence[tuple[tuple[int, int], str]]) -> BenchPiece:
@@ -211,7 +234,7 @@ def _build_operand(operand: VerifiedOperand, text: str) -> BenchOperand:
         notices=operand.notices,
         steps=tuple(_build_step(operand, step) for step in operand.steps),
         place=operand.place,
-        line=text.count("\n", 0, operand.place[0]) + 1 if operand.place else None,
+        line=find_line(text, operand.place[0]) if operand.place else None,
     )
 
 
@@ -278,80 +301,3 @@ def expand_text(z: str) -> str:
         return plain.decode()
     except (UnicodeError, binascii.Error, zlib.error, ValueError):
         raise wrong from None
-
-
-# the text, marked -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class TextRun:
-    """A run of characters of one line.
-
-    piece: its number, -1 outside all; first: whether it is the first of its piece; wrong: whether it causes the first
-    wrong step.
-    """
-
-    text: str
-    piece: int
-    kind: str
-    tag: str
-    first: bool
-    wrong: bool
-
-
-def mark_pieces(text: str, bench: Bench) -> list[list[TextRun]]:
-    """Cut the lines of a text where a piece begins or ends; of nested pieces the smaller has the characters."""
-    owner = [-1] * len(text)
-    spans = [(b - a, a, b, n) for n, piece in enumerate(bench.pieces) for a, b in piece.spans]
-    for _, a, b, n in sorted(spans, reverse=True):
-        owner[a:b] = [n] * (b - a)
-    wrong_characters = {at for operand in bench.operands if operand.place for at in range(*operand.place)}
-    lines: list[list[TextRun]] = []
-    tags = _place_tags(text, bench.pieces, owner)
-    at = 0
-    for line in text.removesuffix("\n").split("\n"):
-        runs: list[TextRun] = []
-        start = at
-        end = at + len(line)
-        while start < end:
-            key = (owner[start], start in wrong_characters)
-            stop = start + 1
-            while stop < end and (owner[stop], stop in wrong_characters) == key:
-                stop += 1
-            tagged = key[0] >= 0 and start <= tags[key[0]] < stop
-            runs += _build_runs(text[start:stop], key, bench.pieces, tagged)
-            start = stop
-        lines.append(runs)
-        at = end + 1
-    return lines
-
-
-def _place_tags(text: str, pieces: Sequence[TextPiece], owner: Sequence[int]) -> list[int]:
-    """Find where the tag of each piece stands: at the first of its places, which is where it is used, unless that is
-    far to the right of its line and another is not; -1 if none of its characters is its own.
-    """
-    tags = []
-    for n, piece in enumerate(pieces):
-        places = (next((i for i in range(a, b) if _is_owned(text, owner, i, n)), -1) for a, b in piece.spans)
-        owned = [place for place in places if place >= 0]
-        visible = [place for place in owned if place - text.rfind("\n", 0, place) <= FAR]
-        tags.append((visible or owned or [-1])[0])
-    return tags
-
-
-def _is_owned(text: str, owner: Sequence[int], at: int, piece: int) -> bool:
-    return owner[at] == piece and not text[at].isspace()
-
-
-def _build_runs(text: str, key: tuple[int, bool], pieces: Sequence[TextPiece], tagged: bool) -> list[TextRun]:
-    """Build a run; its blanks in front are not marked."""
-    n, wrong = key
-    body = text.lstrip()
-    runs = [TextRun(text[: len(text) - len(body)], -1, "", "", False, False)] if len(body) < len(text) else []
-    if not body:
-        return runs
-    if n < 0:
-        return [*runs, TextRun(body, -1, "", "", False, wrong)]
-    piece = pieces[n]
-    tag = " ".join((TAGS[piece.kind], *(name.upper() for name in piece.operands)))
-    return [*runs, TextRun(body, n, piece.kind, tag, tagged, wrong)]

@@ -19,8 +19,10 @@ The path of a text, module by module:
 6. `operands.py`: one operand on its way to a verdict. `symbols.py` takes addresses (`addresses.py`, `alignment.py`),
    `tiles.py` makes a storage of the map or layout, `verification.py` compares what every step reads with it,
    `stages.py` looks for stages that overlap.
-7. `messages.py`: the sentences; `blame.py`: the line that has to be changed. `results.py` has the classes of the
-answer.
+7. `messages.py`: the sentences; `repairs.py`: edits of the text that were tried and make wrong steps right; `blame.py`:
+the place that has to be changed. `results.py` has the classes of the answer.
+
+`presets.py` has the common ways to store a tile, for a text that does not say it (the choice `stored.a`).
 
 `check.py` is the other way in: findings of a whole source file. With `guesses.py` it runs `build_bench` again with
 other choices of what was assumed, and tells only of mismatches that none of them mends.

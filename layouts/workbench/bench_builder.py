@@ -15,10 +15,11 @@ from lanescope.errors import LayoutError, refuse_deep_recursion
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import pasted_text
+from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.reader.code.doubts import UNSEEN
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.excerpt import extract_code
-from lanescope.workbench import alignment, exchanged_buffers, messages, uses, verification
+from lanescope.workbench import alignment, exchanged_buffers, messages, repairs, uses, verification
 from lanescope.workbench.addresses import get_start_address, start_names
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.contents import TextContents
@@ -36,7 +37,13 @@ MOST_GROUPS = 8  # instructions of one text that are verified
 
 @refuse_deep_recursion()
 def build_bench(
-    text: str, choices: Mapping[str, str] | None = None, patience: int = 1, copied: bool = True, why: bool = True
+    text: str,
+    choices: Mapping[str, str] | None = None,
+    patience: int = 1,
+    copied: bool = True,
+    *,
+    why: bool = True,
+    repair: bool = False,
 ) -> Bench:
     """Build the bench of a text: what it holds, verified as far as the text says enough.
 
@@ -45,14 +52,18 @@ def build_bench(
     it is nested too deeply, and for an invalid value.
     patience: multiple of the steps that a server grants code; copied: whether to skip quotes, diffs, entities and the
     like, which a source file does not have; why: whether to look for the causes of a mismatch, which costs more than
-    all the rest. Without causes steps have their verdicts alone.
+    all the rest. Without causes steps have their verdicts alone. repair: whether to look for edits that make wrong
+    operands right; each is tried, which costs a bench without causes.
 
     >>> build_bench("desc_a: 0x4000004000010040 \\nwgmma.mma_async.m64n8k16.f32.f16.f16").missing
     ('The text does not say how A is stored: paste its tensor map or its layout.',)
     """
     text = inputs.require_text(text, "text", LONGEST * patience)
     seen = pasted_text.clean_text(text, places=True) if copied else text
-    bench = _BenchBuilder(seen, extract_code(text, seen), dict(choices or {}), patience, why).build()
+    builder = _BenchBuilder(seen, extract_code(text, seen), dict(choices or {}), patience, why)
+    bench = builder.build()
+    if repair and bench.verdict == "mismatch":
+        bench = builder.add_repairs(bench)
     moved = pasted_text.make_place_map(text) if copied else None
     return bench.move_spans(moved) if moved else bench
 
@@ -63,6 +74,7 @@ class _BenchBuilder(TextContents):
     def __init__(self, text: str, source: str, choices: dict[str, str], patience: int, why: bool) -> None:
         super().__init__(text, source, choices, patience)
         self.why = why
+        self.patience = patience
         self.used: set[int] = set()  # stores of the tiles so far
         self.loads = TextLoads(self.code)
 
@@ -86,9 +98,26 @@ class _BenchBuilder(TextContents):
             complete=self.code is None or self.code.complete,
             caution=message.caution,
         )
+        return self._place_blame(bench)
+
+    def add_repairs(self, bench: Bench) -> Bench:
+        """Return the bench with the edits that make its wrong operands right."""
+        built: dict[int, list[DescriptorBuilder]] = {}
+        for piece, builder in self.built:
+            built.setdefault(piece, []).append(builder)
+
+        def retry(text: str) -> Bench:
+            return build_bench(text, self.choices, self.patience, copied=False, why=False)
+
+        found = repairs.find_repairs(self.text, bench, built, retry)
+        return self._place_blame(replace(bench, repairs=found)) if found else bench
+
+    def _place_blame(self, bench: Bench) -> Bench:
+        """Return the bench with the place of each wrong operand that has to be changed."""
         blame = BlameFinder(self.text, bench, [builder for _, builder in self.built])
-        placed_ = (replace(o, place=blame.find_blamed_span(o, o.first_wrong)) if o.first_wrong else o for o in operands)
-        return replace(bench, operands=tuple(placed_))
+        places = {n: blame.find_blamed_span(o, o.first_wrong) for n, o in enumerate(bench.operands) if o.first_wrong}
+        operands = (replace(o, place=places.get(n)) for n, o in enumerate(bench.operands))
+        return replace(bench, operands=tuple(operands))
 
     def _told(self, operands: list[VerifiedOperand]) -> tuple[TextPiece, ...]:
         """Return the pieces with the operands that they belong to, and what is unusual in them."""
@@ -96,7 +125,13 @@ class _BenchBuilder(TextContents):
         described = []
         for n, piece in enumerate(self.pieces):
             names = dict.fromkeys(o.name for o in operands if n in (o.descriptor, o.storage, *o.others))
-            described.append(replace(piece, operands=tuple(names), doubts=self._list_doubts(n, n in verified)))
+            doubts = self._list_doubts(n, n in verified)
+            suspects = {(p.code, p.span) for p in self.doubtful.get(n, ()) if p.message in doubts}
+            described.append(
+                replace(
+                    piece, operands=tuple(names), doubts=doubts, suspects=tuple(sorted(suspects, key=lambda s: s[1]))
+                )
+            )
         return tuple(described)
 
     def _list_doubts(self, piece: int, verified: bool) -> tuple[str, ...]:

@@ -16,8 +16,9 @@ Span = tuple[int, int]
 class BlameFinder:
     """The places of one text's wrong reads.
 
-    A cause that one field mends, or LBO and SBO together, stands where the code gives the first of them, if everything
-    that reads it is wrong in the same way; a wrong transpose immediate at the instruction; any other at the descriptor
+    Where a repair was found (`repairs.py`), its first edit is the place. Else a cause that one field mends, or LBO and
+    SBO together, stands where the code gives the first of them, if everything that reads it is wrong in the same way; a
+    wrong transpose immediate at the instruction; any other at the descriptor
     of the step.
     """
 
@@ -27,6 +28,10 @@ class BlameFinder:
         self.built = {builder.span: builder for builder in reversed(list(built))}
 
     def find_blamed_span(self, operand: VerifiedOperand, wrong: OperandStep) -> Span:
+        at = next((n for n, other in enumerate(self.made.operands) if other is operand), -1)
+        repaired = next((repair for repair in self.made.repairs if at in repair.operands), None)
+        if repaired is not None:
+            return repaired.edits[0].span
         cause = wrong.causes[0] if wrong.causes else None
         if cause is None:
             return wrong.span
@@ -62,6 +67,8 @@ class BlameFinder:
         """Find the place of a field's wrong number, else the place that puts it into the descriptor."""
         encoded = changes[field][0]
         for span in origin:
+            if self.text[: span[0]].rstrip(" (").endswith(("<<", ">>")):
+                continue  # how far the field is shifted
             digits = self.text[slice(*span)].rstrip("uUlLzZ").replace("'", "")
             try:
                 value = int(digits, 0)

@@ -24,7 +24,7 @@ from lanescope.workbench import Bench, OperandStep, VerifiedOperand, build_bench
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.guesses import PATIENCE, Guesses
-from lanescope.workbench.results import TextPiece
+from lanescope.workbench.results import TextEdit, TextPiece
 
 __all__ = ["LONGEST", "CheckFinding", "CheckReport", "OpenPoint", "check_text", "get_finding_title"]
 
@@ -71,7 +71,8 @@ TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
     """One mistake: its code, a sentence, its place (first, past last character), the word that would be right. reads:
-    how many wrong reads follow from it; assumed: what it rests on and the text does not say, name → value.
+    how many wrong reads follow from it; assumed: what it rests on and the text does not say, name → value; edits: what
+    has to stand at places of the text instead, tried: then every read that follows from it is right.
     """
 
     code: str
@@ -80,6 +81,7 @@ class CheckFinding:
     fix: str = ""
     reads: int = 0
     assumed: tuple[tuple[str, str], ...] = ()
+    edits: tuple[TextEdit, ...] = ()
 
     @property
     def level(self) -> str:
@@ -123,7 +125,7 @@ def check_text(text: str) -> CheckReport:
     >>> check_text("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    bench = build_bench(text, patience=PATIENCE, copied=False)
+    bench = build_bench(text, patience=PATIENCE, copied=False, repair=True)
     code = evaluate_text(extract_code(text, text), PATIENCE)
     built = builders.find_evaluation_builders(code) if code else ()
     maps = tensor_maps.find_evaluation_maps(code) if code else ()
@@ -288,10 +290,12 @@ def _make_mismatch_finding(bench: Bench, alike: list[tuple[VerifiedOperand, Oper
     head = _lost(alike)
     if not wrong.causes:
         return CheckFinding("other_bytes", head, span, "", reads, assumed)
+    repaired = next((r for r in bench.repairs if all(bench.operands.index(o) in r.operands for o, _ in alike)), None)
+    edits = repaired.edits if repaired else ()
     cause = wrong.causes[0]
     moved = any(a.key.startswith("at.") for a in bench.assumed)  # then a word would hold an address that was made up
     fix = str(cause.fix) if cause.fix and not moved else ""
-    return CheckFinding(cause.code, f"{head} {cause.message}", span, fix, reads, assumed)
+    return CheckFinding(cause.code, f"{head} {cause.message}", span, fix, reads, assumed, edits)
 
 
 def _lost(alike: list[tuple[VerifiedOperand, OperandStep]]) -> str:

@@ -17,9 +17,10 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.reader.code.findings import Pitfall
 from lanescope.shared.swizzle import Mode
 from lanescope.workbench import alignment, verification
-from lanescope.workbench.addresses import evaluate_linear, get_start_address, start_names
+from lanescope.workbench.addresses import evaluate_linear, get_start_address, start_names, word_of
 from lanescope.workbench.contents import TextContents
 from lanescope.workbench.loads import FilledTile
+from lanescope.workbench.presets import lay_preset
 from lanescope.workbench.results import Assumption, OperandStep, VerifiedOperand
 from lanescope.workbench.stores import BY_ORDER, GUESSED, TileStore
 from lanescope.workbench.symbols import list_symbols, take_symbols
@@ -123,6 +124,8 @@ class OperandCase:
     def _lay(self, seen: View) -> None:
         """Find the operand's tile, or say what is missing for it."""
         name = self.name.upper()
+        if self._lay_preset(seen):
+            return
         if self.store is None:
             rest = self.why or "paste its tensor map or its layout"
             self.missing.append(f"The text does not say how {name} is stored: {rest}.")
@@ -138,6 +141,18 @@ class OperandCase:
                 self.contents.assume(assumption)
         else:
             self._ask_for(laid, self.store)
+
+    def _lay_preset(self, seen: View) -> bool:
+        """Take the common way of storing that was given for the operand; return whether one was."""
+        chosen = self.contents.choices.get(f"stored.{self.name}")
+        words = (word_of(turn.argument.value, self.contents.symbols) for turn in self.turns)
+        word = next((word for word in words if word is not None), None)
+        if chosen is None or word is None:
+            return False
+        self.tile, self.store, self.why = lay_preset(chosen, self._request(seen), word), None, "as given"
+        for assumption in self.tile.assumed:
+            self.contents.assume(assumption)
+        return True
 
     def _ask_for(self, open_values: Iterable[Assumption], store: TileStore) -> None:
         """Say which values of a tensor map or a layout have to be given, and of which map where there are several."""

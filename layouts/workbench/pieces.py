@@ -81,7 +81,8 @@ def piece_from_builders(same: list[DescriptorBuilder]) -> TextPiece:
         "word": None if first.word is None else format_word(first.word),
     }
     title = f"SBO {sbo}, LBO {lbo}, {'no' if swizzle == 'none' else swizzle} swizzle, start {start}"
-    return TextPiece("descriptor", title, tuple(spans), facts, tuple(w.message for w in first.warnings))
+    notices = tuple(w.message for w in first.warnings)
+    return TextPiece("descriptor", title, tuple(spans), facts, notices, origins=dict(first.origins))
 
 
 def piece_from_words(label: str, words: list[scan.PrintedWord]) -> TextPiece:

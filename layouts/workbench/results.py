@@ -33,7 +33,8 @@ class TextPiece:
 
     kind: tensor_map, descriptor (code or a printed word), instruction or layout; title: what it says, short; spans:
     where it stands; facts: as POST /read has them; notices: rules it breaks, C's pitfalls; doubts: what is unusual and
-    may be right; operands: which operands of the instruction it belongs to.
+    may be right; operands: which operands of the instruction it belongs to; origins: of a descriptor, field → the
+    places of the text that it came from; suspects: (code, place) of each doubt.
     """
 
     kind: str
@@ -43,6 +44,8 @@ class TextPiece:
     notices: tuple[str, ...] = ()
     operands: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    origins: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
+    suspects: tuple[tuple[str, Span], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,27 @@ class Assumption:
     def detailed(self) -> bool:
         """Whether it is told of a mismatch, too: what may well be other than it was taken for."""
         return self.key.partition(".")[0] in ("size", "swizzle", "boxes", "instruction", "type")
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """What stands at a place of the text instead."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """Edits of a text that were tried and make operands right, all of their steps.
+
+    before: what stands at each edit's place; operands: which of the bench's; words: their steps, all right then.
+    """
+
+    edits: tuple[TextEdit, ...]
+    before: tuple[str, ...]
+    operands: tuple[int, ...]
+    words: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +229,7 @@ class Bench:
     detail: str
     complete: bool = True
     caution: tuple[str, ...] = ()
+    repairs: tuple[Repair, ...] = ()
 
     def move_spans(self, place: Callable[[int, int], Span]) -> Bench:
         """Return the bench with every span moved to its place in another text."""
@@ -212,12 +237,27 @@ class Bench:
         def step(step: OperandStep) -> OperandStep:
             return replace(step, span=place(*step.span), around=tuple(place(*span) for span in step.around))
 
-        pieces = (replace(part, spans=tuple(place(*span) for span in part.spans)) for part in self.pieces)
+        def places(spans: tuple[Span, ...]) -> tuple[Span, ...]:
+            return tuple(place(*span) for span in spans)
+
+        pieces = (
+            replace(
+                part,
+                spans=places(part.spans),
+                origins={name: places(spans) for name, spans in part.origins.items()},
+                suspects=tuple((code, place(*span)) for code, span in part.suspects),
+            )
+            for part in self.pieces
+        )
         operands = (
             replace(part, steps=tuple(map(step, part.steps)), place=part.place and place(*part.place))
             for part in self.operands
         )
-        return replace(self, pieces=tuple(pieces), operands=tuple(operands))
+        repairs = (
+            replace(part, edits=tuple(replace(edit, span=place(*edit.span)) for edit in part.edits))
+            for part in self.repairs
+        )
+        return replace(self, pieces=tuple(pieces), operands=tuple(operands), repairs=tuple(repairs))
 
     @property
     def kinds(self) -> frozenset[str]:

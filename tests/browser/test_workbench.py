@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import Open
+from tests.guilty_kernels import CODE, KERNELS
 from tests.workbench_cases import CASES
 
 pytestmark = pytest.mark.browser
@@ -47,10 +48,12 @@ def test_edit_and_assume_work_with_and_without_scripts(browser: Browser, site: s
     page = context.new_page()
     try:
         page.goto(site + "/read?" + urlencode({"text": TEXT}))
-        page.locator(".assumed summary").click()
         page.get_by_label("sA", exact=True).fill("0x2000")
-        page.get_by_role("button", name="Apply").click()
-        expect(page.locator(".steps td", has_text="0x2000").first).to_be_visible()
+        if scripts:
+            page.keyboard.press("Enter")
+        else:
+            page.get_by_role("button", name="Verify with these").click()
+        expect(page.locator(".names li", has_text="Start address")).to_contain_text("0x2080")
         assert parse_qs(urlsplit(page.url).query)["at.sA"] == ["0x2000"]
         page.get_by_text("Edit", exact=True).click()
         page.locator("textarea#text").fill(LONG)
@@ -105,3 +108,97 @@ def test_the_tag_of_a_part_stands_where_it_can_be_seen(open_page: Open) -> None:
     expect(tag).to_have_count(1)
     box, card = tag.bounding_box(), page.locator(".code .scroll").bounding_box()
     assert box and card and box["x"] + 40 < card["x"] + card["width"] and "make_desc(smem_A)" in tag.inner_text()
+
+
+GUILTY = KERNELS[0].text  # 512 in the helper, where 1024 belongs
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_repair_is_applied_and_undone_on_the_page(browser: Browser, site: str, scripts: bool) -> None:
+    """On the line of the literal; the address holds the text as it was pasted, and the repair."""
+    context = browser.new_context(java_script_enabled=scripts)
+    page = context.new_page()
+    try:
+        page.goto(site + "/read?" + urlencode({"text": GUILTY}))
+        line = page.locator(".lines li.line-guilty")
+        expect(line.locator("del")).to_have_text("512")
+        expect(line.locator("ins")).to_have_text("1024")
+        expect(page.locator("#headline")).to_have_text(re.compile(r"SBO is 512, this tile needs 1024 \(line 9\)"))
+        expect(page.locator(".because")).to_contain_text("A[8][0] is stored at 0x800 and read from 0x640")
+        expect(page.locator(".because")).to_contain_text("all 4 words of A become right")
+        line.get_by_role("button", name="Apply 512 → 1024").click()
+        expect(page.locator(".lines li.line-mended ins")).to_have_text("1024")
+        assert page.locator(".ks-match").count() == 4
+        query = parse_qs(urlsplit(page.url).query)
+        assert query["text"] == [GUILTY] and len(query["fix"]) == 1
+        page.locator(".lines li.line-mended").get_by_role("button", name="Undo").click()
+        expect(page.locator(".lines li.line-guilty del")).to_have_text("512")
+        assert "fix" not in parse_qs(urlsplit(page.url).query)
+    finally:
+        context.close()
+
+
+def test_a_repaired_page_comes_back_by_its_address_and_by_back(open_page: Open) -> None:
+    page = open_page("/read?" + urlencode({"text": GUILTY}))
+    page.locator(".acts").get_by_role("button", name="Apply 512 → 1024").click()
+    expect(page.locator(".lines li.line-mended")).to_have_count(1)
+    expect(page.locator(".acts [name=undo]")).to_be_focused()
+    page.reload()
+    expect(page.locator(".lines li.line-mended ins")).to_have_text("1024")
+    page.go_back()
+    expect(page.locator(".lines li.line-guilty del")).to_have_text("512")
+
+
+def test_a_token_its_bits_and_its_bytes_light_together(open_page: Open) -> None:
+    page = open_page("/read?" + urlencode({"text": GUILTY}))
+    guide, saying = page.locator("g.guide[data-field='sbo']"), page.locator("p.guide[data-field='sbo']")
+    expect(saying).to_be_hidden()
+    page.locator(".lines mark[data-field='sbo']").first.hover()
+    expect(saying).to_be_visible()
+    assert guide.locator("path:not(.span)").count() == 8  # a line every SBO bytes, one for each 8 of 64 rows
+    lit = page.locator(".bit.sbo").first
+    expect(lit).to_have_css("box-shadow", re.compile(r"1\.5px"))
+    page.locator(".bit.swizzle").first.hover()
+    expect(saying).to_be_hidden()
+    expect(page.locator(".lines mark[data-field='swizzle']").first).to_have_css("box-shadow", re.compile(r"1\.5px"))
+    page.locator(".names li[data-field='start_address']").focus()
+    page.mouse.move(0, 0)
+    expect(page.locator("p.guide[data-field='start_address']")).to_be_visible()
+    page.locator(".pairs .c[data-name='A[8][0…7]']").hover()
+    page.locator(".names li[data-field='start_address']").blur()
+    expect(page.locator(".saying .pointed")).to_have_text(
+        "A[8][0…7] is stored at 0x800, but read from 0x640, where A[4][0…7] lies."
+    )
+
+
+def test_without_a_map_the_storages_state_their_outcome_and_one_is_chosen(open_page: Open) -> None:
+    page = open_page("/read?" + urlencode({"text": CODE.replace("(1024 >>", "(512 >>")}))
+    expect(page.locator("#headline")).to_have_text("Suspicious: SBO 512 does not fit the 128B swizzle (line 5)")
+    expect(page.locator("#verdict")).to_have_class(re.compile(r"\bcare\b"))
+    box = page.locator(".choose").get_by_role("button", name=re.compile("TMA box, 128B"))
+    expect(box).to_contain_text("896 of 1,024 wrong")
+    expect(box).to_contain_text("repair: SBO 512 → 1024")
+    box.click()
+    expect(page.locator("#headline")).to_have_text(re.compile("SBO is 512, this tile needs 1024"))
+    assert parse_qs(urlsplit(page.url).query)["stored.a"] == ["box"]
+    page.locator(".acts").get_by_role("button", name="Apply 512 → 1024").click()
+    expect(page.locator("#headline")).to_have_text("Every K step of A reads what is stored; B is not judged")
+    expect(page.locator("#verdict")).to_have_class(re.compile(r"\bcare\b"))  # green only when nothing is open
+    page.locator(".choose").get_by_role("button", name=re.compile("TMA box, 128B")).click()
+    expect(page.locator("#verdict")).to_have_class(re.compile(r"\bok\b"))
+
+
+def test_a_template_parameter_is_given_in_its_chip(open_page: Open) -> None:
+    text = GUILTY.replace("(512 >>", "(8 * ROW >>").replace("__device__ uint", "template <int ROW>\n__device__ uint")
+    text = text.replace("make_smem_desc(s", "make_smem_desc<BK>(s").replace(
+        "__global__", "template <int BK> __global__"
+    )
+    page = open_page("/read?" + urlencode({"text": text}))
+    chip = page.get_by_label("BK", exact=True)
+    expect(chip).to_have_value("")
+    chip.fill("128")
+    chip.press("Enter")
+    expect(page.locator("#headline")).to_have_text(re.compile("Every K step of A reads what is stored"))
+    page.get_by_label("BK", exact=True).fill("64")
+    page.get_by_label("BK", exact=True).press("Enter")
+    expect(page.locator("#headline")).to_have_text(re.compile("Every K step of A reads the wrong bytes"))

@@ -1,0 +1,275 @@
+"""Edits of a text that make its wrong reads right: the literal that is guilty, and what has to stand there.
+
+`bench_builder.py` calls `find_repairs` where it is asked to. A cause (layouts/descriptor/verify.py) names the fields
+that are wrong and what they need; here are the places of the text that such a field came from. Nothing is offered that
+was not tried: the text is changed, evaluated and verified again, and an edit counts only where every step of the
+operand is then right, the same steps as before, and nothing else got worse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
+
+from lanescope.deadline import check_deadline
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.descriptor.repair import list_changes
+from lanescope.errors import LayoutError
+from lanescope.reader.code.builders import DescriptorBuilder
+from lanescope.workbench.results import Bench, OperandStep, Repair, Span, TextEdit, VerifiedOperand
+
+MOST_TRIED = 24  # edits that are tried for one operand
+MOST_CHARACTERS = 1 << 20  # of all texts that are tried for one operand
+MOST_OFFERED = 4
+_NUMBER = re.compile(r"(?<![\w.])(0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)([uUlLzZ]*)(?![\w.])")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_SHIFT = re.compile(r"(?:<<|>>)\s*\(?$")
+_SWIZZLE = re.compile(r"\bCU_TENSOR_MAP_SWIZZLE_(128B|64B|32B|NONE)\b")
+_TRANSPOSE = re.compile(r"(?<=,)\s*([01])\s*(?=[,;])")
+_CODES = {0: "NONE", 1: "128B", 2: "64B", 3: "32B"}
+
+Edits = tuple[TextEdit, ...]
+Retry = Callable[[str], Bench]
+
+
+def find_repairs(
+    text: str, bench: Bench, built: Mapping[int, Sequence[DescriptorBuilder]], retry: Retry
+) -> tuple[Repair, ...]:
+    """Find the edits of a text that make its wrong operands right, those of one literal first.
+
+    built: piece → the builders that it is made of; retry: the bench of another text with the same choices.
+    """
+    repairs: dict[Edits, Repair] = {}
+    for at, operand in enumerate(bench.operands):
+        wrong = operand.first_wrong
+        if wrong is None or any(at in done.operands for done in repairs.values()):
+            continue
+        tried: dict[Edits, Repair | None] = {}
+        limit = min(MOST_TRIED, MOST_CHARACTERS // (len(text) + 1))
+        found = 0
+        for group in _list_candidates(text, bench, built.get(operand.descriptor, ()), operand, wrong):
+            for edits in group:
+                if edits in tried or len(tried) >= limit or found >= MOST_OFFERED:
+                    continue
+                check_deadline()
+                tried[edits] = repair = _try(text, bench, operand, edits, retry)
+                if repair is not None:
+                    repairs[edits] = repair
+                    found += 1
+    return tuple(repairs.values())
+
+
+def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
+    """Apply edits that do not overlap, whose spans are those of the text before all of them."""
+    for edit in sorted(edits, key=lambda edit: edit.span, reverse=True):
+        text = text[: edit.span[0]] + edit.text + text[edit.span[1] :]
+    return text
+
+
+def _try(text: str, bench: Bench, operand: VerifiedOperand, edits: Edits, retry: Retry) -> Repair | None:
+    """Return the repair that edits are, None if they leave a step of the operand wrong or make anything else worse."""
+    try:
+        after = retry(apply_edits(text, edits))
+    except LayoutError:
+        return None
+    if len(after.operands) != len(bench.operands) or _count_problems(after) > _count_problems(bench):
+        return None
+    pairs = list(zip(bench.operands, after.operands, strict=True))
+    if any(_list_slices(old) != _list_slices(new) for old, new in pairs):
+        return None
+    if any(old.verdict != new.verdict and old.verdict != "mismatch" for old, new in pairs):
+        return None
+    new = after.operands[bench.operands.index(operand)]
+    if new.verdict != "match":
+        return None
+    mended = [at for at, (old, new) in enumerate(pairs) if old.wrong and new.verdict == "match"]
+    return Repair(
+        edits=edits,
+        before=tuple(text[slice(*edit.span)] for edit in edits),
+        operands=tuple(mended),
+        words=sum(len(after.operands[at].steps) for at in mended),
+    )
+
+
+def _count_problems(bench: Bench) -> int:
+    """Count what speaks against a bench beside its steps: broken rules of TMA, values that have to be given."""
+    broken = sum(len(piece.notices) for piece in bench.pieces if piece.kind == "tensor_map")
+    return broken + sum(assumption.missing for assumption in bench.assumed)
+
+
+def _list_slices(operand: VerifiedOperand) -> list[tuple[int, int, int]]:
+    return [(step.stage, step.mn, step.k) for step in operand.steps]
+
+
+# what may be guilty ---------------------------------------------------------------------------------------------------
+
+
+def _list_candidates(
+    text: str, bench: Bench, built: Sequence[DescriptorBuilder], operand: VerifiedOperand, wrong: OperandStep
+) -> Iterator[list[Edits]]:
+    """Yield groups of edits that may be right, the likeliest first."""
+    cause = wrong.causes[0] if wrong.causes else None
+    if cause is None:
+        return
+    if cause.code == "wrong_transpose":
+        yield list(_flip_transpose(text, bench, operand))
+        return
+    changes = list_changes(Descriptor(wrong.word), cause.fix) if cause.fix else dict(cause.changes)
+    builders = [b for b in built if b.span == wrong.span] or list(built)
+    if not changes:
+        return
+    if not builders:
+        yield list(_rewrite_words(text, operand, changes))
+        return
+    places = {name: _find_places(text, builders, wrong, name) for name in changes}
+    if "start_address" in changes:
+        if len(changes) == 1:
+            yield list(_scale_start(text, operand, wrong, places["start_address"]))
+            yield list(_shift_start(text, cause.code, places["start_address"]))
+        return
+    exact = [list(_replace_amounts(text, places[name], *pair, name)) for name, pair in changes.items()]
+    yield [tuple(edit for edits in chosen for edit in edits) for chosen in product(*exact)]
+    yield list(_change_map(text, bench, operand, wrong))
+    if len(changes) == 1:
+        ((name, pair),) = changes.items()
+        yield list(_scale_amounts(text, places[name], *pair))
+
+
+def _find_places(text: str, builders: Sequence[DescriptorBuilder], wrong: OperandStep, field: str) -> tuple[Span, ...]:
+    """Find the places of the text that may give a field: where its value came from, and the macros that stand there."""
+    spans = [span for builder in builders for span in builder.origins.get(field, ())]
+    if field == "start_address":
+        spans += [wrong.span, *wrong.around]
+    spans = list(dict.fromkeys(spans))
+    for _ in range(3):  # macros of macros
+        names = {name for span in spans for name in _NAME.findall(text[slice(*span)])}
+        bodies = [match.span(2) for match in _find_defines(text) if match[1] in names]
+        more = [span for span in bodies if span not in spans]
+        if not more:
+            break
+        spans += more
+    return tuple(spans)
+
+
+def _find_defines(text: str) -> Iterator[re.Match[str]]:
+    return re.finditer(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)\n]*\))?((?:[^\n\\]|\\.|\\\n)*)", text, re.M)
+
+
+def _find_numbers(text: str, places: Iterable[Span]) -> Iterator[tuple[Span, int]]:
+    """Yield the whole numbers that stand in these places, each once, but no amounts of shifts."""
+    seen: set[Span] = set()
+    for first, past in places:
+        for match in _NUMBER.finditer(text, first, past):
+            if match.span() in seen or _SHIFT.search(text[max(0, match.start() - 8) : match.start()]):
+                continue
+            seen.add(match.span())
+            try:
+                yield match.span(), _parse_literal(match[1])
+            except ValueError:
+                continue
+
+
+def _parse_literal(digits: str) -> int:
+    plain = digits.replace("'", "")
+    return int(plain, 8) if re.fullmatch("0[0-7]+", plain) else int(plain, 0)
+
+
+def _write_like(text: str, span: Span, value: int) -> TextEdit:
+    """Return the edit that puts another number in place of one, in its base and with its suffix."""
+    match = _NUMBER.fullmatch(text[slice(*span)])
+    digits, suffix = (match[1], match[2]) if match else ("", "")
+    if digits[:2] in ("0x", "0X"):
+        written = f"{digits[:2]}{value:{'X' if any(c in 'ABCDEF' for c in digits) else 'x'}}"
+    elif digits[:2] in ("0b", "0B"):
+        written = f"{digits[:2]}{value:b}"
+    else:
+        written = str(value)
+    return TextEdit(span, written + suffix)
+
+
+def _replace_amounts(text: str, places: Iterable[Span], encoded: int, needed: int, field: str) -> Iterator[Edits]:
+    """Yield the edits of literals that are the field's amount itself, encoded or in bytes."""
+    units = (1,) if field in ("swizzle", "base_offset") else (16, 1)
+    numbers = list(_find_numbers(text, places))
+    for unit in units:
+        for span, value in numbers:
+            if value == encoded * unit and (encoded or unit == units[0]):
+                yield (_write_like(text, span, needed * unit),)
+
+
+def _scale_amounts(text: str, places: Iterable[Span], encoded: int, needed: int) -> Iterator[Edits]:
+    """Yield the edits of factors: with one of them the amount becomes what is needed."""
+    for span, value in _find_numbers(text, places):
+        if encoded and value > 1 and not value * needed % encoded:
+            yield (_write_like(text, span, value * needed // encoded),)
+
+
+def _scale_start(text: str, operand: VerifiedOperand, wrong: OperandStep, places: Iterable[Span]) -> Iterator[Edits]:
+    """Yield the edits of factors of a K step: with one of them this step begins where it should."""
+    first = next((s for s in operand.steps if (s.stage, s.mn) == (wrong.stage, wrong.mn)), wrong)
+    fix = wrong.causes[0].fix
+    if fix is None or first is wrong:
+        return
+    begin = Descriptor(first.word).start_address
+    moved, needed = Descriptor(wrong.word).start_address - begin, fix.start_address - begin
+    for span, value in _find_numbers(text, places):
+        if moved and value > 1 and value * needed > 0 and not value * needed % moved:
+            yield (_write_like(text, span, value * needed // moved),)
+
+
+def _shift_start(text: str, code: str, places: Sequence[Span]) -> Iterator[Edits]:
+    """Yield the edits that shift an address right by 4 before it becomes the start."""
+    if code not in ("bytes_not_shifted", "not_shifted"):
+        return
+    for first, past in sorted(places, key=lambda span: span[0] - span[1]):
+        said = text[first:past]
+        assigned = re.search(r"(?<![=<>!|&^+*/-])=(?!=)\s*", said)
+        begin = first + (assigned.end() if assigned else 0)
+        value = text[begin:past].rstrip()
+        if value and "\n" not in value:
+            inner = value if re.fullmatch(r"\([^()]*\)|\w+", value) else f"({value})"
+            yield (TextEdit((begin, begin + len(value)), f"({inner} >> 4)"),)
+
+
+def _change_map(text: str, bench: Bench, operand: VerifiedOperand, wrong: OperandStep) -> Iterator[Edits]:
+    """Yield the edits that store the tile with the swizzle that the word has."""
+    if operand.storage is None:
+        return
+    said = _CODES[Descriptor(wrong.word).mode_code & 3]
+    for span in bench.pieces[operand.storage].spans:
+        for match in _SWIZZLE.finditer(text, *span):
+            if match[1] != said:
+                yield (TextEdit(match.span(1), said),)
+
+
+def _flip_transpose(text: str, bench: Bench, operand: VerifiedOperand) -> Iterator[Edits]:
+    """Yield the edits of a statement's transpose immediates: 0 in place of 1, or the other way round."""
+    for piece in bench.pieces:
+        if piece.facts.get("ptx") != operand.instruction:
+            continue
+        for _, past in piece.spans:
+            end = text.find(";", past)
+            bits = [m.span(1) for m in _TRANSPOSE.finditer(text, past, end + 1)] if end >= 0 else []
+            for span in bits[-2:]:
+                yield (TextEdit(span, "10"[int(text[slice(*span)])]),)
+
+
+def _rewrite_words(text: str, operand: VerifiedOperand, changes: Mapping[str, tuple[int, int]]) -> Iterator[Edits]:
+    """Yield the edit that puts the right fields into every printed word of an operand."""
+    edits: dict[Span, TextEdit] = {}
+    if "start_address" in changes and len(operand.wrong) > 1:
+        return  # every word needs a start of its own
+    for step in operand.wrong:
+        word = Descriptor(step.word)
+        for name, (_, needed) in changes.items():
+            at = word.format.get_field(name)
+            mask = (1 << at.high - at.low + 1) - 1
+            word = Descriptor(word.word & ~(mask << at.low) | (needed & mask) << at.low)
+        match = re.search(r"0[xX][\da-fA-F']{9,16}", text[slice(*step.span)])
+        if match is None:
+            return
+        first = step.span[0] + match.start()
+        edits[first, first + len(match[0])] = TextEdit((first, first + len(match[0])), f"0x{word.word:016x}")
+    if edits:
+        yield tuple(edits.values())

@@ -1,0 +1,60 @@
+"""Several source files at once: each is read by itself, and each finding names its file and line."""
+
+from __future__ import annotations
+
+from html import unescape
+
+import pytest
+
+from lanescope.app.read import files as page
+from tests.client import Client
+from tests.guilty_kernels import KERNELS, RIGHT
+
+
+@pytest.fixture(autouse=True)
+def without_haste(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is told here is no matter of time."""
+    monkeypatch.setattr(page, "SECONDS", 60.0)
+
+
+def send(client: Client, *files: tuple[str, str | bytes]) -> tuple[int, str]:
+    answer = client.post("/read/files", files=[("files", file) for file in files], follow_redirects=False)
+    return answer.status_code, " ".join(unescape(answer.text).split())
+
+
+def test_each_finding_names_its_file_and_line(client: Client) -> None:
+    helper, call = KERNELS[0].text, "\n\n" + KERNELS[8].text
+    code, shown = send(client, ("right.cu", RIGHT), ("src/helper.cuh", helper), ("src/call.cu", call))
+    assert code == 200 and "3 files, 2 findings" in shown
+    line = 1 + helper.count("\n", 0, helper.index("512"))
+    assert f"<b>src/helper.cuh, line {line}</b>" in shown and "<code>512 → 1024</code>" in shown
+    line = 1 + call.count("\n", 0, call.index("512"))
+    assert f"<b>src/call.cu, line {line}</b>" in shown
+    assert shown.index("src/call.cu") < shown.index("right.cu")  # what is wrong comes first
+
+
+def test_a_single_file_opens_in_the_workbench(client: Client) -> None:
+    answer = client.post("/read/files", files=[("files", ("a.cu", KERNELS[0].text))], follow_redirects=False)
+    assert answer.status_code == 303
+    assert "SBO is <code>512</code>" in client.get(answer.headers["location"]).text
+
+
+def test_a_file_past_the_workbench_s_limit_is_checked(client: Client) -> None:
+    long = KERNELS[0].text + "// a comment\n" * 5000
+    assert len(long) > 1 << 16
+    code, shown = send(client, ("long.cu", long))
+    assert code == 200 and "long.cu, line 9" in shown and "Open and repair" not in shown
+
+
+def test_what_is_no_text_and_no_file_is_told(client: Client) -> None:
+    code, shown = send(client, ("a.cu", RIGHT), ("b.cu", b"\0\1\2"))
+    assert code == 200 and "The file is not text" in shown
+    assert client.post("/read/files", files={"other": ("a.cu", "x")}).status_code == 422
+    assert client.post("/read/files", data={"text": "x"}).status_code == 415
+    assert client.get("/read/files").status_code == 200
+
+
+def test_texts_of_sixty_thousand_characters_open_in_the_workbench(client: Client) -> None:
+    text = KERNELS[0].text + "// a comment\n" * ((60_000 - len(KERNELS[0].text)) // 13)
+    answer = client.post("/read", data={"text": text})
+    assert answer.status_code == 200 and 'class="line-guilty"' in answer.text
