@@ -15,6 +15,7 @@ from lanescope.app.instruction.state import bind_descriptor
 from lanescope.app.kit.names import name_form
 from lanescope.app.read import text_meanings
 from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
 from tests.client import Client
 
 FORMS = catalog.instructions()
@@ -44,8 +45,8 @@ def _link_unnamed_space(ptx: str) -> str:
 
 
 @pytest.mark.parametrize("form", random.Random(32).sample(FORMS, 24), ids=lambda form: form.ptx)
-def test_the_heading_of_a_page_typed_into_the_box_opens_the_page(client: Client, form: object) -> None:
-    ptx = form.ptx  # type: ignore[attr-defined]
+def test_the_heading_of_a_page_typed_into_the_box_opens_the_page(client: Client, form: Instruction) -> None:
+    ptx = form.ptx
     page = client.get(f"/i/{ptx}").text
     heading = " ".join(unescape(re.sub(r"<[^>]*>", " ", re.findall(r"<h1[^>]*>(.*?)</h1>", page, re.S)[0])).split())
     assert open_text(client, heading) == f"/i/{ptx}", heading

@@ -50,6 +50,7 @@ SYNONYMS = {
     "permuted": "wrong results permuted",
     "flash": "flashattention",
     "attention": "flashattention",
+    "advance": "advance step",
     "slow": "slow bank conflicts",
     "transposed": "transpose trans",
     "hopper": "wgmma",
@@ -103,8 +104,9 @@ def find_pages(text: str) -> list[FoundPage]:
     """
     index = _build_index()
     words = [word for word in _expand(split_words(text[:LONGEST])) if word in index.rarity]
-    telling = {word for word in words if index.rarity[word] > -math.log(MOST_COMMON)}
-    if not telling or (len(telling) == 1 and not _is_prominent(index, *telling)):
+    prominent = {word for word in words if _is_prominent(index, word)}
+    telling = prominent | {word for word in words if index.rarity[word] > -math.log(MOST_COMMON)}
+    if not prominent and len(telling) < 2:
         return []
     scores: dict[int, float] = {}
     for word in dict.fromkeys(words):
@@ -123,8 +125,21 @@ def find_pages(text: str) -> list[FoundPage]:
     return [_describe(section, score) for score, section in ranked]
 
 
+def find_titled(text: str) -> list[FoundPage]:
+    """Find the pages whose title is a text.
+
+    >>> [found.page for found in find_titled("Instruction descriptor")]
+    ['/idesc']
+    """
+    words = split_words(text[:LONGEST])
+    titled = [one for one in _build_index().sections if not one.heading and split_words(one.title) == words]
+    return [_describe(section, TITLE) for section in titled if words]
+
+
 def _is_prominent(index: _TextIndex, word: str) -> bool:
     """Return whether a word alone asks for a page: it stands in a title, a heading or a first sentence."""
+    if len(word) < 2:
+        return False
     return any(index.sections[number].weights[word] >= LEAD for number in index.pages[word])
 
 
@@ -135,7 +150,7 @@ def split_words(text: str) -> list[str]:
     words = []
     for word in _WORD.findall(text.lower()):
         parts = [word, *(part for part in word.split("_") if part != word and len(part) > 1)]
-        words += [_strip_plural(part) for part in parts if part not in SILENT and (len(part) > 1)]
+        words += [_strip_plural(part) for part in parts if part not in SILENT and (len(part) > 1 or part == "k")]
     return words
 
 
@@ -167,7 +182,7 @@ def _build_index() -> _TextIndex:
     return _TextIndex(
         sections,
         {word: frozenset(numbers) for word, numbers in having.items()},
-        {word: math.log(count / len(found)) for word, found in pages.items()},
+        {word: math.log((count + 1) / len(found)) for word, found in pages.items()},
     )
 
 

@@ -26,7 +26,7 @@ from lanescope.reader.ptx import find_instruction
 from lanescope.render.view import make_figure
 
 MOST_FORMS = 12  # that are answered
-LONGEST = 4096  # characters of a text with a question
+LONGEST = 400  # characters of a question
 _PLACE = (
     r"(?:\[\s*(\d{1,6})\s*\]\s*\[\s*(\d{1,6})\s*\]|[\[(]\s*(\d{1,6})\s*[,;]\s*(\d{1,6})\s*[\])]"
     r"|row\s+(\d{1,6})\s*,?\s*(?:and\s+)?col(?:umn)?\s+(\d{1,6}))"
@@ -44,7 +44,7 @@ _LANE = re.compile(r"(?<![\w.%])(lane|thread|tid)\s*(?:id|#|=)?\s*(\d{1,6})(?![\
 _REGISTER = re.compile(r"(?<![\w.%])(?:r|reg|register)\s*(\d{1,6})(?![\w.\]])", re.I)
 _OPERAND = re.compile(r"(?<![\w.:])(?:([ABCD])|(accumulator|acc))(?![\w.:\[(])")
 _ACCUMULATOR = frozenset(("accumulator", "acc", "result", "output"))
-_CODE = re.compile(r"[{};\"\\$@]|%\w")
+_CODE = re.compile(r"[{};\"\\$@<>\n]|%\w|(?<!\+)=|->")  # a question has none of it
 ASKING = frozenset(  # words of such a question that name no form
     """accumulator acc cell element entry find fragment held hold holds lane lanes locate matrix operand output owner
     owns register registers result s thread threads value values who whose""".split()
@@ -94,7 +94,8 @@ def parse_question(text: str) -> ElementQuestion | None:
     >>> parse_question("A[5][9] of mma.m16n8k16 bf16")
     ElementQuestion(operand='a', place=(5, 9), lane=None, register=None, rest='of mma.m16n8k16 bf16', by_warp=False)
     """
-    if len(text) > LONGEST:
+    text = text.strip()
+    if len(text) > LONGEST or _CODE.search(text):
         return None
     for pattern in _PLACES:
         if match := pattern.search(text):
@@ -109,7 +110,7 @@ def parse_question(text: str) -> ElementQuestion | None:
 
 def _parse_lane(text: str) -> ElementQuestion | None:
     lane = _LANE.search(text)
-    if not lane or _CODE.search(text):
+    if not lane:
         return None
     rest = f"{text[: lane.start()]} {text[lane.end() :]}"
     register, operand = _REGISTER.search(rest), _OPERAND.search(rest)

@@ -7,7 +7,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from lanescope.ptx import catalog
+
 LONGEST = 4096  # characters of a text that is looked at
+MOST_NAME = 200  # characters of a name or a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,12 @@ MESSAGES = (
 def find_maker(text: str) -> OtherMaker | None:
     """Find the maker whose matrix instructions a text names, if it is not NVIDIA."""
     return next((maker for maker in MAKERS if maker.names.search(text)), None) if len(text) <= LONGEST else None
+
+
+def is_other_maker(text: str) -> bool:
+    """Return whether a text is another maker's name or line, not code for NVIDIA that mentions one."""
+    short = len(text) <= MOST_NAME and "\n" not in text.strip()
+    return (short or "rocwmma::" in text) and find_maker(text) is not None and not catalog.extract_opcode(text)
 
 
 def find_message(text: str) -> KnownMessage | None:

@@ -91,13 +91,17 @@ _TITLES = {  # code of a refusal → title of the page that shows it
 _CALLED = re.compile(
     rf"\b(?:{'|'.join(sorted(op for op in cutecalls.OPS if '_' in op or op.startswith('comp')))})\s*[<(]|\)\s*[o∘]\s*\("
 )
-_OF_CODE = re.compile(r"[;{}=]|::|->|\w\(\w*[,)(]|[\"'],|(?:^|\s)\.\w")
+_OF_CODE = re.compile(
+    r"[;{}=]|::|->|\w\(\w*[,)(]|[\"'],|(?:^|\s)\.(?:reg|pred|shared|global|param|local|const|entry|visible|func)\b"
+)
 
 
 def read_text(text: str) -> Reading:
     """Return what a text is; LayoutError if it is too long, or not text."""
     text = inputs.require_text(text, "text", reader.LONGEST)
-    if (reading := _read_other_maker(text) or _read_question(text)) is not None:
+    if elsewhere.is_other_maker(text):
+        return _read_other_maker(text)
+    if (reading := _read_question(text)) is not None:
         return reading
     named = named_forms.find_named(pasted_text.clean_text(text))
     if named and _is_worded(text, named):
@@ -112,28 +116,31 @@ def read_text(text: str) -> Reading:
     if named and is_open and (reading := _read_shorter_name(text, named, recognised)) is not None:
         return reading
     if not (meanings_found or pages or recognised.refused):
+        if elsewhere.find_maker(text):
+            return _read_other_maker(text)
         addresses = printed_words.find_addresses(text[:MOST_NAMED])
         pages = [] if addresses else [*_explain_message(text), *_look_up(text)]
     meanings = [*(_build_meaning(meaning, text) for meaning in meanings_found), *pages]
     if meanings_found and all(meaning.fits for meaning in meanings_found):
         return _read_bare_number(text, meanings)
+    if meanings_found and all(meaning.kind == "topic" for meaning in meanings_found):
+        meanings += _search_question(text, meanings)
     if meanings_found or (pages and not _is_malformed(recognised)):
         return extend_fact(meanings[0], Reading, also=tuple(meanings[1:]))
     return _build_unknown(text, recognised.refused, addresses, pages)
 
 
-def _read_other_maker(text: str) -> Reading | None:
-    """Read a text with an instruction that another maker's documents cover; None for the rest."""
+def _read_other_maker(text: str) -> Reading:
+    """Read a text with an instruction that another maker's documents cover."""
     maker = elsewhere.find_maker(text)
-    if maker is None:
-        return None
+    assert maker is not None
     notice = f"{elsewhere.COVERED} {maker.covers}"
     return Reading(kind="unknown", title=maker.title, link=_link_text(text), facts={}, notices=(notice,), also=())
 
 
 def _read_question(text: str) -> Reading | None:
     """Read a question about an element, a lane or a register; None for any other text."""
-    cleaned = pasted_text.clean_text(text[: elements.LONGEST + 1])
+    cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
     if tile := tile_elements.answer_question(cleaned):
         return _read_refused_place(text, tile) if isinstance(tile, LayoutError) else extend_fact(tile, Reading, also=())
     answers = elements.answer_question(cleaned)
@@ -269,11 +276,11 @@ def _is_malformed(recognised: reader.RecognisedText) -> bool:
 
 def find_certain_link(text: str) -> str:
     """Find the address of the one page that a text certainly means, "" if it may mean several or none."""
-    if elsewhere.find_maker(text):
+    if elsewhere.is_other_maker(text):
         return ""
     if address := link_algebra(text):
         return address
-    cleaned = pasted_text.clean_text(text[: elements.LONGEST + 1])
+    cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
     if tile_elements.parse_question(cleaned) or elements.answer_question(cleaned):
         return _find_certain_answer(cleaned)
     named = named_forms.find_named(cleaned)
@@ -459,6 +466,7 @@ def _look_up(text: str) -> list[Meaning]:
 
 def _find_pages(text: str) -> list[Meaning]:
     """Find pages by the words of a text: those that have all of them, then those that share some."""
+    titled = [_build_topic(found.title, found.page, found.summary) for found in full_text.find_titled(text)]
     meanings = [_build_topic(topic.title, topic.page, topic.summary) for topic in topics.find_topics(text)]
     pages = {meaning.link for meaning in meanings}
     lone_words = set(re.findall(r"(?<![\w.%-])[\w-]+(?![\w-]|\.\w)", text.lower()))
@@ -476,9 +484,17 @@ def _find_pages(text: str) -> list[Meaning]:
         [*meanings, *tools, *searched] if meanings or len(lone_words) < 3 else [*searched[:2], *tools, *searched[2:]]
     )
     first: dict[str, Meaning] = {}
-    for meaning in ordered:
+    for meaning in (*titled, *ordered):
         first.setdefault(meaning.link.partition("#")[0], meaning)
-    return list(first.values())[: full_text.MOST + len(meanings)]
+    return list(first.values())[: full_text.MOST + len(titled) + len(meanings)]
+
+
+def _search_question(text: str, meanings: Sequence[Meaning]) -> list[Meaning]:
+    """Search the pages beside those of a text of several words; none for code."""
+    if len(text.split()) < 2 or _OF_CODE.search(text):
+        return []
+    shown = {meaning.link.partition("#")[0] for meaning in meanings}
+    return [page for page in _search_pages(text) if page.link.partition("#")[0] not in shown]
 
 
 def _search_pages(text: str) -> list[Meaning]:

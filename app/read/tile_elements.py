@@ -8,12 +8,13 @@ from urllib.parse import urlencode
 
 from lanescope import reader
 from lanescope.app.kit.maps.stage import PIN
-from lanescope.app.read.elements import LONGEST, format_holders
+from lanescope.app.read.elements import format_holders
 from lanescope.app.read.facts import Meaning
 from lanescope.app.tiles import questions
 from lanescope.errors import LayoutError
 from lanescope.tiles.mma import TiledMMA, TileOperand
 
+LONGEST = 4096  # characters of a TiledMMA's text with a question
 _PLACE = r"([abcd])\s*(?:[\[(]\s*(\d{1,6})\s*,\s*(\d{1,6})\s*[\])]|\[\s*(\d{1,6})\s*\]\s*\[\s*(\d{1,6})\s*\])"
 _BEFORE = re.compile(rf"^\s*{_PLACE}\s*(?:of|in|:|;)?\s+(?=\S)", re.I)
 _AFTER = re.compile(rf"(?<=[\s;])\s*(?:element\s+)?{_PLACE}\s*\??\s*$", re.I)
