@@ -35,7 +35,12 @@ MOST_NAMED = 4096  # longest text that is searched for names of pages
 MOST_STAGES = 16  # linked stages of a layout
 FIRST = 0x1000  # first byte of a pasted tile
 MOST_WORDS = 8  # longest text that is looked up word by word
-ACCEPTED = (*((row.what, row.example) for row in reader.RECOGNISERS), ("a word to look up", "bank conflicts"))
+ACCEPTED = (
+    ("an instruction's name, or words of it", "wgmma 64x128x16 half"),
+    ("a question about an element, a lane or a register", "A[5][9] of mma.m16n8k16 bf16"),
+    *((row.what, row.example) for row in reader.RECOGNISERS),
+    ("a word to look up, or a question", "bank conflicts"),
+)
 TRIED = (
     ("wgmma … m64n256k16.f32.bf16.bf16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
     ("0x4000004000010100", "0x4000004000010100"),
