@@ -10,15 +10,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope import inputs, reader
-from lanescope.app.catalogue import full_text, topics
+from lanescope.app.catalogue import topics
 from lanescope.app.catalogue.forms import FormMatches
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
-from lanescope.app.kit.menus import entry_of
 from lanescope.app.memory.tile_descriptors import describe_tile, link_offset
-from lanescope.app.read import elements, elsewhere, named_forms, tile_elements
+from lanescope.app.read import elements, elsewhere, named_forms, page_meanings, tile_elements
 from lanescope.app.read.facts import Meaning, Reading
-from lanescope.app.read.languages import translate_words
 from lanescope.blackwell import tmem
 from lanescope.cute import calls as cutecalls
 from lanescope.descriptor.tile_descriptors import describe_stored_tile
@@ -34,7 +32,6 @@ MOST_CANDIDATES = 48  # in an answer; the catalogue has all
 MOST_NAMED = 4096  # longest text that is searched for names of pages
 MOST_STAGES = 16  # linked stages of a layout
 FIRST = 0x1000  # first byte of a pasted tile
-MOST_WORDS = 8  # longest text that is looked up word by word
 ACCEPTED = (
     ("an instruction's name, or words of it", "wgmma 64x128x16 half"),
     ("a question about an element, a lane or a register", "A[5][9] of mma.m16n8k16 bf16"),
@@ -54,28 +51,6 @@ TRIED = (
     ),
     ("logical_divide(…)", "logical_divide((4,2,3):(2,1,8), 4:2)"),
 )
-TOOLS = {  # page of a menu → the words that find it
-    "/descriptor": frozenset("descriptor descriptors gmmadesc lbo sbo".split()),
-    "/tmem": frozenset("tmem tcgen05".split()),
-    "/idesc": frozenset("idesc instrdescriptor".split()),
-    "/smem": frozenset("tile smem shared swizzle k-major mn-major tma".split()),
-    "/banks": frozenset("bank banks conflict conflicts wavefront wavefronts".split()),
-    "/chain": frozenset("chain ldmatrix ldsm".split()),
-    "/reuse": frozenset("reuse shuffle accumulator".split()),
-    "/diagram": frozenset("figure diagram tikz latex svg pdf png".split()),
-    "/gpu": frozenset("evidence hardware verified".split()),
-    "/tiles/mma": frozenset("tiledmma tiled_mma make_tiled_mma partition_fragment_c permutationmnk".split()),
-    "/tiles/mma/chain": frozenset("convert_layout_acc_aregs flashattention".split()),
-    "/tiles/copy": frozenset("tiledcopy tiled_copy make_tiled_copy coalescing coalesced vectorized".split()),
-    "/tiles/loop": frozenset("mainloop main-loop".split()),
-    "/layouts/triton": frozenset("triton gluon ttgir ttg blocked dot_op nvidia_mma convert_layout".split()),
-    "/layouts/tv": frozenset("tv thread-value".split()),
-    "/cute": frozenset("cute algebra composition complement logical_divide zipped_divide raked_product".split()),
-}
-GUIDE = {  # guide page → words that find it besides its own
-    "/guide/wmma-mma-wgmma": frozenset("blackwell".split()),
-    "/guide/lanes-and-fragments": frozenset("fragment fragments".split()),
-}
 TOPICS = {  # topic of a recogniser → its page
     "tcgen05": "/tmem",
     "idesc": "/idesc",
@@ -96,9 +71,6 @@ _TITLES = {  # code of a refusal → title of the page that shows it
 _CALLED = re.compile(
     rf"\b(?:{'|'.join(sorted(op for op in cutecalls.OPS if '_' in op or op.startswith('comp')))})\s*[<(]|\)\s*[o∘]\s*\("
 )
-_OF_CODE = re.compile(
-    r"[;{}=]|::|->|\w\(\w*[,)(]|[\"'],|(?:^|\s)\.(?:reg|pred|shared|global|param|local|const|entry|visible|func)\b"
-)
 
 
 def read_text(text: str) -> Reading:
@@ -115,7 +87,7 @@ def read_text(text: str) -> Reading:
     if named and _is_name_of_topic(named, recognised):
         return _read_name(text, named)
     meanings_found = sorted(recognised.found, key=lambda meaning: (meaning.fits, not meaning.sure))
-    pages = [_build_topic(topic.title, topic.page, topic.summary) for topic in _find_named_topics(text)]
+    pages = [page_meanings.build_topic(topic.title, topic.page, topic.summary) for topic in _find_named_topics(text)]
     addresses: Sequence[int] = ()
     is_open = not (meanings_found or pages or _is_malformed(recognised))
     if named and is_open and (reading := _read_shorter_name(text, named, recognised)) is not None:
@@ -124,12 +96,12 @@ def read_text(text: str) -> Reading:
         if elsewhere.find_maker(text):
             return _read_other_maker(text)
         addresses = printed_words.find_addresses(text[:MOST_NAMED])
-        pages = [] if addresses else [*_explain_message(text), *_look_up(text)]
+        pages = [] if addresses else [*page_meanings.explain_message(text), *page_meanings.look_up(text)]
     meanings = [*(_build_meaning(meaning, text) for meaning in meanings_found), *pages]
     if meanings_found and all(meaning.fits for meaning in meanings_found):
         return _read_bare_number(text, meanings)
     if meanings_found and all(meaning.kind == "topic" for meaning in meanings_found):
-        meanings += _search_question(text, meanings)
+        meanings += page_meanings.search_question(text, meanings)
     if meanings_found or (pages and not _is_malformed(recognised)):
         return extend_fact(meanings[0], Reading, also=tuple(meanings[1:]))
     return _build_unknown(text, recognised.refused, addresses, pages)
@@ -172,7 +144,7 @@ def _ask_for_instruction(text: str) -> Reading | None:
         link=_link_text(text),
         facts={},
         notices=(notice,),
-        also=tuple(_find_pages(text)),
+        also=tuple(page_meanings.find_pages(text)),
     )
 
 
@@ -200,7 +172,7 @@ def _read_name(text: str, named: FormMatches) -> Reading:
 def _list_topics(text: str, named: FormMatches) -> tuple[Meaning, ...]:
     """List the pages that have all words of a name."""
     found = [] if named.exact else topics.find_topics(text)
-    return tuple(_build_topic(topic.title, topic.page, topic.summary) for topic in found)
+    return tuple(page_meanings.build_topic(topic.title, topic.page, topic.summary) for topic in found)
 
 
 def _read_shorter_name(text: str, named: FormMatches, recognised: reader.RecognisedText) -> Reading | None:
@@ -436,71 +408,3 @@ def _build_meaning(meaning: TextMeaning, text: str) -> Meaning:
         facts["descriptors"] = describe_tile(spec, facts["element_bits"])
     kind: Any = meaning.kind  # one of Kind
     return Meaning(kind=kind, title=meaning.title, link=_link_meaning(meaning, text), facts=facts, notices=notices)
-
-
-def _build_topic(title: str, page: str, summary: str = "") -> Meaning:
-    return Meaning(kind="topic", title=title, link=page, facts={"page": page}, notices=(summary,) if summary else ())
-
-
-def _explain_message(text: str) -> list[Meaning]:
-    """Explain a message of the driver, as a page that helps."""
-    message = elsewhere.find_message(text)
-    if message is None:
-        return []
-    facts = {"page": message.page}
-    return [Meaning(kind="topic", title=message.title, link=message.page, facts=facts, notices=message.notices)]
-
-
-def _look_up(text: str) -> list[Meaning]:
-    """Find pages and instructions by the words of a text."""
-    text = translate_words(pasted_text.clean_text(text))
-    if re.fullmatch(r"\s*[A-Za-z_][\w:]*\s*", text):
-        text = text.replace("::", " ")  # a name of C++
-    words = re.findall(r"[\w-]+", text.lower())
-    if not words or len(text) > full_text.LONGEST or _OF_CODE.search(text):
-        return []
-    if len(words) > MOST_WORDS:
-        return _search_pages(text)
-    pages = _find_pages(text)
-    if not pages and len(plain := re.sub(r"(?<!\S)(?=\S*\d)\S{1,6}(?!\S)", " ", text).split()) not in (0, len(words)):
-        pages = _find_pages(" ".join(plain))  # `core matrix 8x8`: drop the words that name no page
-    named = named_forms.find_named(text)
-    found = [named_forms.build_meaning(text, named)] if named and named.forms and not named.ignored else []
-    return [*pages, *found]
-
-
-def _find_pages(text: str) -> list[Meaning]:
-    """Find pages by the words of a text: those that have all of them, then those that share some."""
-    titled = [_build_topic(found.title, found.page, found.summary) for found in full_text.find_titled(text)]
-    meanings = [_build_topic(topic.title, topic.page, topic.summary) for topic in topics.find_topics(text)]
-    pages = {meaning.link for meaning in meanings}
-    lone_words = set(re.findall(r"(?<![\w.%-])[\w-]+(?![\w-]|\.\w)", text.lower()))
-    for page, asked_by in GUIDE.items():
-        if page not in pages and not asked_by.isdisjoint(lone_words):
-            topic = topics.BY_PAGE[page]
-            meanings.append(_build_topic(topic.title, page, topic.summary))
-    tools = []
-    for page, asked_by in TOOLS.items():
-        if not asked_by.isdisjoint(lone_words):
-            entry = entry_of(page)
-            tools.append(_build_topic(entry.text, page, f"{entry.about[0].upper()}{entry.about[1:]}."))
-    searched = _search_pages(text)
-    ordered = (
-        [*meanings, *tools, *searched] if meanings or len(lone_words) < 3 else [*searched[:2], *tools, *searched[2:]]
-    )
-    first: dict[str, Meaning] = {}
-    for meaning in (*titled, *ordered):
-        first.setdefault(meaning.link.partition("#")[0], meaning)
-    return list(first.values())[: full_text.MOST + len(titled) + len(meanings)]
-
-
-def _search_question(text: str, meanings: Sequence[Meaning]) -> list[Meaning]:
-    """Search the pages beside those of a text of several words; none for code."""
-    if len(text.split()) < 2 or _OF_CODE.search(text):
-        return []
-    shown = {meaning.link.partition("#")[0] for meaning in meanings}
-    return [page for page in _search_pages(text) if page.link.partition("#")[0] not in shown]
-
-
-def _search_pages(text: str) -> list[Meaning]:
-    return [_build_topic(found.title, found.page, found.summary) for found in full_text.find_pages(text)]
