@@ -164,7 +164,7 @@ def test_what_may_be_two_things_is_not_decided(client: Client, text: str) -> Non
         ("tcgen05", "/tmem"),
         ("transpose", "/guide/bytes-and-trans"),
         ("fragment", "/guide/lanes-and-fragments"),
-        ("fp8", "/instructions?q=e4m3"),
+        ("fp8", "/instructions?q=fp8"),
         ("m16n8k16 bf16", "/instructions?q=m16n8k16%20bf16"),
         ("wgmma", "/guide/wmma-mma-wgmma"),
     ],

@@ -373,7 +373,6 @@ def test_a_directive_alone_is_no_wrong_instruction() -> None:
         ("wmma.load.a.sync.aligned.row.m16n16k16.f32", "'f32' is not legal"),
         ("wmma.store.d.sync.aligned.row.m16n16k16.bf16", "'bf16' is not legal"),
         ("wmma.load.d.sync.aligned.row.m16n16k16.f16", "wmma.load.d"),
-        ("wgmma.mma_async", "shape and types are missing"),
     ],
 )
 def test_a_wrong_instruction_keeps_its_name(text: str, said: str) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lanescope.app.catalogue.facts import FamilyCount, list_chapters
 from lanescope.app.kit.links import link_instruction
+from lanescope.app.kit.names import list_spelling_words
 from lanescope.app.kit.rows import find_group, format_product_types, format_targets
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.syntax import SILENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ def _group_by_types(rows: Sequence[Instruction]) -> tuple[TypeGroup, ...]:
 
 
 def _build_variants(instructions: Sequence[Instruction]) -> tuple[CatalogueVariant, ...]:
-    words = [_list_spelling_words(i) for i in instructions]
+    words = [list_spelling_words(i) for i in instructions]
     variants = [
         CatalogueVariant(
             i.ptx,
@@ -99,13 +98,6 @@ def _build_variants(instructions: Sequence[Instruction]) -> tuple[CatalogueVaria
         for i, own_words in zip(instructions, words, strict=True)
     ]
     return tuple(sorted(variants, key=lambda variant: variant.apart != ""))
-
-
-def _list_spelling_words(i: Instruction) -> list[str]:
-    """List the words of a text apart from its shape: opcode, the layouts together, modifiers and types."""
-    syntax = i.syntax
-    words = [*re.split(r"\.|::", syntax.opcode), ".".join(syntax.layouts), *syntax.modifiers, *syntax.types]
-    return [word for word in words if word and word not in SILENT and word not in catalog.SPACES]
 
 
 def sort_instructions(instructions: Iterable[Instruction]) -> tuple[Instruction, ...]:

@@ -1,10 +1,13 @@
 """The search of the catalogue: a row has keys, a query asks for keys. No framework.
 
 The server matches with `has_keys`; an exported site receives `build_export()` and matches with
-static/catalogue/site.js, which follows the same three rules and knows nothing else:
+static/catalogue/site.js, which follows the same rules and knows nothing else:
   - every filter is a whole key, `name=value`;
   - a text that spells one instruction in full asks for its whole key `line=…` and for nothing else;
-  - of any other text every word is a whole key `shape=…` or the beginning of a part of the PTX text.
+  - of any other text every word counts in any order, and means what `vocabulary.SYNONYMS` says of it, or itself;
+  - a shape, m16n8k16 or 16x8x16 or a part of one, asks for the whole key `shape=…` of each of its sizes;
+  - a word that some form of the catalogue has asks for that word or the whole key `type=…`; any other one is the
+    beginning of a word if it has two letters or more.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from lanescope.app.catalogue import vocabulary
 from lanescope.app.kit.fact import fact
 from lanescope.ptx import catalog
 from lanescope.ptx.dtypes import DTYPES
@@ -25,6 +29,7 @@ ORDERED = frozenset((*LAYOUTS, *DTYPES))  # parts of a PTX text whose order coun
 BLANKS = " \t\r\n"
 # Python and JavaScript read these alike: ASCII, everything else is a blank.
 _FOREIGN, _END, _WORD = r"[^\x00-\x7f]", r"[{\[%;]", r"[0-9a-z_:]+"
+_PRODUCT, _PART = r"([0-9]+)x([0-9]+)(?:x([0-9]+))?", r"(m[0-9]+)?(n[0-9]+)?(k[0-9]+)?"
 _OPCODE = re.compile(catalog.OPCODE.pattern, re.I | re.A)
 
 
@@ -44,9 +49,7 @@ class SearchQuery:
     words: tuple[str, ...]
 
     def has_keys(self, keys: SearchKeys) -> bool:
-        return keys.whole.issuperset(self.whole) and all(
-            f"shape={word}" in keys.whole or any(key.startswith(word) for key in keys.words) for word in self.words
-        )
+        return keys.whole.issuperset(self.whole) and all(has_word(keys, word) for word in self.words)
 
 
 @fact
@@ -69,7 +72,12 @@ class SearchExport:
     end: str
     word: str
     silent: tuple[str, ...]
+    unspelled: tuple[str, ...]
     ordered: tuple[str, ...]
+    product: str
+    part: str
+    synonyms: dict[str, tuple[str, ...]]
+    known: tuple[str, ...]
     keys: tuple[str, ...]
     rows: tuple[RowKeys, ...]
     lines: tuple[str, ...]
@@ -121,6 +129,41 @@ def _build_keys(i: Instruction) -> SearchKeys:
     return SearchKeys(frozenset(whole_keys), tuple(words))
 
 
+@lru_cache(maxsize=1)
+def list_known_words() -> frozenset[str]:
+    """Return every word and every type of some form."""
+    return frozenset(
+        word
+        for keys in index_instructions().values()
+        for word in (*keys.words, *(key[5:] for key in keys.whole if key.startswith("type=")))
+    )
+
+
+def split_shape(word: str) -> tuple[str, ...]:
+    """Split a shape or a part of one into its sizes; () for any other word.
+
+    >>> split_shape("16x8x16"), split_shape("n8k16"), split_shape("x4")
+    (('m16', 'n8', 'k16'), ('n8', 'k16'), ())
+    """
+    if match := re.fullmatch(_PRODUCT, word):
+        return tuple(f"{dim}{size}" for dim, size in zip("mnk", match.groups(), strict=True) if size)
+    match = re.fullmatch(_PART, word)
+    return tuple(part for part in match.groups() if part) if match else ()
+
+
+def has_word(keys: SearchKeys, word: str) -> bool:
+    """Return whether a form has a word, or what the word stands for."""
+    return any(_has_spelling(keys, spelling) for spelling in vocabulary.SYNONYMS.get(word, (word,)))
+
+
+def _has_spelling(keys: SearchKeys, word: str) -> bool:
+    if sizes := split_shape(word):
+        return all(f"shape={size}" in keys.whole for size in sizes)
+    if word in list_known_words():
+        return word in keys.words or f"type={word}" in keys.whole
+    return len(word) > 1 and not word.isdecimal() and any(key.startswith(word) for key in keys.words)
+
+
 def parse_query(filters: Mapping[str, str]) -> SearchQuery:
     """Parse the filters and the text of a search into the keys that they ask for."""
     whole_keys = [
@@ -131,7 +174,7 @@ def parse_query(filters: Mapping[str, str]) -> SearchQuery:
     if spelled in _list_lines():
         return SearchQuery((*whole_keys, spelled), ())
     words = re.findall(_WORD, re.split(_END, re.sub(_FOREIGN, " ", text))[0].lower())
-    return SearchQuery(tuple(whole_keys), tuple(word for word in dict.fromkeys(words) if word not in SILENT))
+    return SearchQuery(tuple(whole_keys), tuple(word for word in dict.fromkeys(words) if word not in vocabulary.SILENT))
 
 
 def find_instructions(filters: Mapping[str, str]) -> list[Instruction]:
@@ -150,8 +193,13 @@ def build_export(chosen: Iterable[Instruction]) -> SearchExport:
         opcode=_OPCODE.pattern,
         end=_END,
         word=_WORD,
-        silent=tuple(sorted(SILENT)),
+        silent=tuple(sorted(vocabulary.SILENT)),
+        unspelled=tuple(sorted(SILENT)),
         ordered=tuple(sorted(ORDERED)),
+        product=_PRODUCT,
+        part=_PART,
+        synonyms=vocabulary.SYNONYMS,
+        known=tuple(sorted(list_known_words())),
         keys=tuple(names),
         rows=tuple(
             RowKeys(whole=tuple(sorted(at[key] for key in keys.whole)), words=tuple(at[key] for key in keys.words))

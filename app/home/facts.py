@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanescope.app.kit.links import link_instruction
-from lanescope.app.kit.rows import format_product_types, format_short_name
+from lanescope.app.kit.names import name_form
 from lanescope.ptx import catalog
 
 POPULAR = (
@@ -28,7 +28,7 @@ WORD = 0x4000004000010100
 
 @dataclass(frozen=True, slots=True)
 class PopularInstruction:
-    """An instruction that people look for: its page, its short name, and its types as a product."""
+    """An instruction that people look for: its page, its name, and its types with what tells it apart."""
 
     path: str
     name: str
@@ -56,9 +56,10 @@ class EvidenceCounts:
 
 def list_popular() -> list[PopularInstruction]:
     """List the instructions that people look for most."""
-    instructions = map(catalog.find, POPULAR)
+    popular = [(i, name_form(i)) for i in map(catalog.find, POPULAR)]
     return [
-        PopularInstruction(link_instruction(i), format_short_name(i), format_product_types(i)) for i in instructions
+        PopularInstruction(link_instruction(i), form.name, " ".join(filter(None, (form.types, form.apart))))
+        for i, form in popular
     ]
 
 

@@ -14,6 +14,7 @@ from lanescope.app.instruction.state import PageState
 from lanescope.app.instruction.tcgen05 import link_tmem
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import fact
+from lanescope.app.kit.names import FormName, name_form
 from lanescope.blackwell import bound
 from lanescope.blackwell.bound import BoundMma
 from lanescope.inputs import join_words
@@ -35,10 +36,9 @@ class StatusPill:
 
 @fact
 class PageHead:
-    """Title, types, tab's title and the statements behind them."""
+    """The form's name, the tab's title and the statements behind them."""
 
-    name: str
-    types: str
+    name: FormName
     title: str
     pills: tuple[StatusPill, ...]
 
@@ -55,8 +55,7 @@ class PageLink:
 def build_head(instruction: Instruction) -> PageHead:
     """Build the head: the strongest evidence first, then the targets and the PTX version."""
     return PageHead(
-        name=wording.format_short_name(instruction),
-        types=wording.format_assignment(instruction),
+        name=name_form(instruction),
         title=wording.format_title(instruction),
         pills=(
             *_build_execution_pills(instruction),

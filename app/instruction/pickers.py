@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
 from lanescope.app.instruction import wording
+from lanescope.app.kit.names import format_assignment
 from lanescope.app.kit.rows import find_issued_kind
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
@@ -97,7 +98,7 @@ def _build_tcgen05_pickers(instruction: Instruction, candidates: list[Instructio
 
 def _build_types_picker(instruction: Instruction, candidates: list[Instruction]) -> Picker:
     """Build the types by kind, those that this shape has first; the others say which shape they lead to."""
-    picker = _build_picker("types", "Types", instruction, candidates, lambda s: s.types, wording.format_assignment)
+    picker = _build_picker("types", "Types", instruction, candidates, lambda s: s.types, format_assignment)
     kinds = {
         kind: n
         for n, kind in enumerate((wording.find_types_group(instruction), *wording.KIND_OF.values(), "other")[::-1])
@@ -150,7 +151,7 @@ def _format_other_changes(instruction: Instruction, candidate: Instruction, pick
     if picked != "shape" and shown.shape != other.shape:
         changes.append(other.shape)
     if picked != "types" and shown.types != other.types:
-        changes.append(wording.format_assignment(candidate))
+        changes.append(format_assignment(candidate))
     if picked not in ("types", "modifiers") and set(shown.modifiers) != set(other.modifiers):
         changes.append(".".join(other.modifiers) or "no modifiers")
     return ", ".join(changes)

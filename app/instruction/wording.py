@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lanescope.app.instruction.state import AUTO, make_default_state
 from lanescope.app.kit.fact import fact
-from lanescope.app.kit.rows import find_issued_kind
+from lanescope.app.kit.names import name_form
 from lanescope.ptx.instruction import WARP, Instruction, Operand, OperandPlace
 
 LABEL_WORDS = {
@@ -44,48 +44,18 @@ def list_labels(instruction: Instruction) -> dict[str, str]:
     }
 
 
-def format_assignment(instruction: Instruction) -> str:
-    """Format the types as an assignment: f32 += f16 × f16, or the element types if nothing is multiplied.
-
-    >>> from lanescope.ptx.catalog import find
-    >>> format_assignment(find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16"))
-    'f32 = f16 × f16 + f16'
-    """
-    types = instruction.types
-    if instruction.family.issue and not instruction.types:
-        return find_issued_kind(instruction)
-    if not instruction.family.multiplies:
-        return ", ".join(dict.fromkeys(types.values())) or ".".join(instruction.syntax.types)
-    d, a, b = (types[name] for name in "dab")
-    c = types.get("c", d)
-    scale = f", scale {types['s']}" if "s" in types else ""
-    return (f"{d} += {a} × {b}" if c == d else f"{d} = {a} × {b} + {c}") + scale
-
-
 def find_types_group(instruction: Instruction) -> str:
     """Find the group of the types menu that an instruction belongs to, by its first multiplicand."""
     return KIND_OF.get(instruction.types.get("a", ""), "other")
 
 
-def format_short_name(instruction: Instruction) -> str:
-    """Format the opcode as people say it and the shape: mma.m16n8k16, wgmma.m64n256k16, ldmatrix.m8n8.x4."""
-    syntax = instruction.syntax
-    if instruction.family.issue:
-        return f"{syntax.opcode}.{find_issued_kind(instruction)}"
-    opcode = syntax.opcode.replace("wgmma.mma_async", "wgmma").replace("::ordered_metadata", "")
-    modifiers = () if instruction.family.multiplies else (m for m in syntax.modifiers if m[:1] == "x" or m == "trans")
-    return ".".join(filter(None, (opcode, syntax.shape, *modifiers)))
-
-
 def format_title(instruction: Instruction) -> str:
     """Format a tab's title: m16n8k16 mma, f32 += f16 × f16."""
-    name = format_short_name(instruction)
-    opcode = name.removesuffix(f".{instruction.shape}")
-    return (
-        f"{instruction.shape} {opcode}, {format_assignment(instruction)}"
-        if instruction.shape and name.endswith(instruction.shape)
-        else f"{name}, {format_assignment(instruction)}"
-    )
+    form = name_form(instruction)
+    opcode = form.name.removesuffix(f".{instruction.shape}")
+    turned = instruction.shape and form.name.endswith(instruction.shape)
+    name = f"{instruction.shape} {opcode}" if turned else form.name
+    return ", ".join(filter(None, (name, form.types, form.apart)))
 
 
 def describe_names(instruction: Instruction) -> dict[str, str]:

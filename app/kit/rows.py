@@ -95,20 +95,6 @@ def find_group(instruction: Instruction) -> str:
     return instruction.shape or (find_issued_kind(instruction) if instruction.family.issue else "")
 
 
-def format_short_name(instruction: Instruction) -> str:
-    """Format an instruction by its opcode and shape, as people say it; a short name for lists, not PTX.
-
-    >>> (format_short_name(catalog.find("wgmma.mma_async.m64n8k16.f32.f16.f16")),
-    ... format_short_name(catalog.find("ldmatrix.m8n8.x4.trans.b16")))
-    ('wgmma.m64n8k16', 'ldmatrix.m8n8.x4.trans')
-    """
-    opcode, syntax = instruction.family.opcode, instruction.syntax
-    opcode_name = (opcode.short or opcode.text).partition("::")[0]
-    modifiers = [m for m in syntax.modifiers if m not in catalog.SPACES] if not instruction.family.multiplies else []
-    scaled = " block_scale" if instruction.family.scale_blocks else ""
-    return ".".join(filter(None, (opcode_name, instruction.shape, *modifiers))) + scaled
-
-
 def format_product_types(instruction: Instruction) -> str:
     """Format the types as the product reads; for instructions that move matrices, the operand and its type.
 

@@ -34,7 +34,8 @@ class Meaning:
         Description(
             "By kind. instruction: ptx (null where several fit), candidates, operand, all; majors (of A and B, where"
             " the text says them); refused (why ptxas refuses lines of the text, where it does); for"
-            " SASS sass (each mnemonic) and several (instructions that become so many of it)."
+            " SASS sass (each mnemonic) and several (instructions that become so many of it); for a question about an"
+            " element, a lane or a register holders (each value with its thread, register, bits and element, and text)."
             " descriptor: word, format, name (as it was printed)."
             " builder: fields, start (bytes, or the name of the free symbol), format, word (null where the start is"
             " free), warnings, free (the expressions that decide what is null). tensor_map: storage, element_bits, box"

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.kit.api import OffLoopRoute, read_form_body
+from lanescope.app.kit.names import name_form
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.rows import format_product_types, format_short_name
 from lanescope.app.kit.wire import encode_json_body
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.layouts import triton
@@ -159,12 +159,15 @@ def _render_meanings(request: Request, text: str, error: LayoutError | None = No
     except LayoutError as refused:
         error = refused
     meanings = [reading, *reading.also] if reading and reading.kind != "unknown" else []
+    listed = (
+        [ptx for meaning in (reading, *reading.also) for ptx in _list_instructions(meaning.facts)] if reading else []
+    )
     context = {
         "text": text,
         "found": reading,
         "error": error,
         "meanings": meanings,
-        "candidates": {ptx: catalog.find(ptx) for meaning in meanings for ptx in _list_instructions(meaning.facts)},
+        "names": {ptx: name_form(catalog.find(ptx)).text for ptx in (*listed, *nearest)},
         "grids": {
             meaning.title: draw.build_offset_table(meaning.facts["cute"])
             for meaning in meanings
@@ -174,8 +177,6 @@ def _render_meanings(request: Request, text: str, error: LayoutError | None = No
         "near": [catalog.find(ptx) for ptx in nearest],
         "module": _link_module(text) if any(meaning.kind == "triton" for meaning in meanings) else "",
         "accepted": text_meanings.ACCEPTED,
-        "named": format_short_name,
-        "product": format_product_types,
         "in_majors": text_meanings.format_major_query,
         "stages": text_meanings.link_stages,
         "tile_of": text_meanings.link_tile,

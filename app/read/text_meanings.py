@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
-from lanescope import reader
-from lanescope.app.catalogue import search, topics
+from lanescope import inputs, reader
+from lanescope.app.catalogue import topics
+from lanescope.app.catalogue.forms import FormMatches
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
-from lanescope.app.kit.menus import entry_of
 from lanescope.app.memory.tile_descriptors import describe_tile, link_offset
+from lanescope.app.read import elements, elsewhere, named_forms, page_meanings, tile_elements
 from lanescope.app.read.facts import Meaning, Reading
-from lanescope.app.read.languages import translate_words
 from lanescope.blackwell import tmem
 from lanescope.cute import calls as cutecalls
 from lanescope.descriptor.tile_descriptors import describe_stored_tile
@@ -31,8 +32,12 @@ MOST_CANDIDATES = 48  # in an answer; the catalogue has all
 MOST_NAMED = 4096  # longest text that is searched for names of pages
 MOST_STAGES = 16  # linked stages of a layout
 FIRST = 0x1000  # first byte of a pasted tile
-MOST_WORDS = 8  # longest text that is looked up word by word
-ACCEPTED = (*((row.what, row.example) for row in reader.RECOGNISERS), ("a word to look up", "bank conflicts"))
+ACCEPTED = (
+    ("an instruction's name, or words of it", "wgmma 64x128x16 half"),
+    ("a question about an element, a lane or a register", "A[5][9] of mma.m16n8k16 bf16"),
+    *((row.what, row.example) for row in reader.RECOGNISERS),
+    ("a word to look up, or a question", "bank conflicts"),
+)
 TRIED = (
     ("wgmma … m64n256k16.f32.bf16.bf16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
     ("0x4000004000010100", "0x4000004000010100"),
@@ -46,55 +51,6 @@ TRIED = (
     ),
     ("logical_divide(…)", "logical_divide((4,2,3):(2,1,8), 4:2)"),
 )
-TYPES = {  # common name of an element type → its types in PTX
-    "fp64": "f64",
-    "double": "f64",
-    "fp32": "f32",
-    "float": "f32",
-    "fp16": "f16",
-    "half": "f16",
-    "bfloat16": "bf16",
-    "fp8": "e4m3 e5m2",
-    "fp6": "e3m2 e2m3",
-    "fp4": "e2m1",
-    "float8": "e4m3 e5m2",
-    "float6": "e3m2 e2m3",
-    "float4": "e2m1",
-    "float16": "f16",
-    "nvfp4": "e2m1",
-    "mxfp4": "e2m1",
-    "mxfp8": "e4m3 e5m2",
-    "mxfp6": "e3m2 e2m3",
-    "int8": "s8",
-    "uint8": "u8",
-    "int4": "s4",
-    "uint4": "u4",
-    "binary": "b1",
-}
-
-
-TOOLS = {  # page of a menu → the words that find it
-    "/descriptor": frozenset("descriptor descriptors gmmadesc lbo sbo".split()),
-    "/tmem": frozenset("tmem tcgen05".split()),
-    "/idesc": frozenset("idesc instrdescriptor".split()),
-    "/smem": frozenset("tile smem shared swizzle k-major mn-major tma".split()),
-    "/banks": frozenset("bank banks conflict conflicts wavefront wavefronts".split()),
-    "/chain": frozenset("chain ldmatrix ldsm".split()),
-    "/reuse": frozenset("reuse shuffle accumulator".split()),
-    "/diagram": frozenset("figure diagram tikz latex svg pdf png".split()),
-    "/gpu": frozenset("evidence hardware verified".split()),
-    "/tiles/mma": frozenset("tiledmma tiled_mma make_tiled_mma partition_fragment_c permutationmnk".split()),
-    "/tiles/mma/chain": frozenset("convert_layout_acc_aregs flashattention".split()),
-    "/tiles/copy": frozenset("tiledcopy tiled_copy make_tiled_copy coalescing coalesced vectorized".split()),
-    "/tiles/loop": frozenset("mainloop main-loop".split()),
-    "/layouts/triton": frozenset("triton gluon ttgir ttg blocked dot_op nvidia_mma convert_layout".split()),
-    "/layouts/tv": frozenset("tv thread-value".split()),
-    "/cute": frozenset("cute algebra composition complement logical_divide zipped_divide raked_product".split()),
-}
-GUIDE = {  # guide page → words that find it besides its own
-    "/guide/wmma-mma-wgmma": frozenset("blackwell".split()),
-    "/guide/lanes-and-fragments": frozenset("fragment fragments".split()),
-}
 TOPICS = {  # topic of a recogniser → its page
     "tcgen05": "/tmem",
     "idesc": "/idesc",
@@ -115,25 +71,132 @@ _TITLES = {  # code of a refusal → title of the page that shows it
 _CALLED = re.compile(
     rf"\b(?:{'|'.join(sorted(op for op in cutecalls.OPS if '_' in op or op.startswith('comp')))})\s*[<(]|\)\s*[o∘]\s*\("
 )
-_SHAPE = re.compile(r"m\d+n\d+k\d+")
-_OF_CODE = re.compile(r"[;{}=]|::|->|\w\(\w*[,)(]|[\"'],")
 
 
 def read_text(text: str) -> Reading:
     """Return what a text is; LayoutError if it is too long, or not text."""
+    text = inputs.require_text(text, "text", reader.LONGEST)
+    if elsewhere.is_other_maker(text):
+        return _read_other_maker(text)
+    if (reading := _read_question(text)) is not None:
+        return reading
+    named = named_forms.find_named(pasted_text.clean_text(text))
+    if named and _is_worded(text, named):
+        return _read_name(text, named)
     recognised = reader.recognise_text(text)
+    if named and _is_name_of_topic(named, recognised):
+        return _read_name(text, named)
     meanings_found = sorted(recognised.found, key=lambda meaning: (meaning.fits, not meaning.sure))
-    pages = [_build_topic(topic.title, topic.page, topic.summary) for topic in _find_named_topics(text)]
+    pages = [page_meanings.build_topic(topic.title, topic.page, topic.summary) for topic in _find_named_topics(text)]
     addresses: Sequence[int] = ()
+    is_open = not (meanings_found or pages or _is_malformed(recognised))
+    if named and is_open and (reading := _read_shorter_name(text, named, recognised)) is not None:
+        return reading
     if not (meanings_found or pages or recognised.refused):
+        if elsewhere.find_maker(text):
+            return _read_other_maker(text)
         addresses = printed_words.find_addresses(text[:MOST_NAMED])
-        pages = [] if addresses else _look_up(text)
+        pages = [] if addresses else [*page_meanings.explain_message(text), *page_meanings.look_up(text)]
     meanings = [*(_build_meaning(meaning, text) for meaning in meanings_found), *pages]
     if meanings_found and all(meaning.fits for meaning in meanings_found):
         return _read_bare_number(text, meanings)
+    if meanings_found and all(meaning.kind == "topic" for meaning in meanings_found):
+        meanings += page_meanings.search_question(text, meanings)
     if meanings_found or (pages and not _is_malformed(recognised)):
         return extend_fact(meanings[0], Reading, also=tuple(meanings[1:]))
     return _build_unknown(text, recognised.refused, addresses, pages)
+
+
+def _read_other_maker(text: str) -> Reading:
+    """Read a text with an instruction that another maker's documents cover."""
+    maker = elsewhere.find_maker(text)
+    assert maker is not None
+    notice = f"{elsewhere.COVERED} {maker.covers}"
+    return Reading(kind="unknown", title=maker.title, link=_link_text(text), facts={}, notices=(notice,), also=())
+
+
+def _read_question(text: str) -> Reading | None:
+    """Read a question about an element, a lane or a register; None for any other text."""
+    cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
+    if tile := tile_elements.answer_question(cleaned):
+        return _read_refused_place(text, tile) if isinstance(tile, LayoutError) else extend_fact(tile, Reading, also=())
+    answers = elements.answer_question(cleaned)
+    if answers is None:
+        return _ask_for_instruction(cleaned)
+    if answers.refused:
+        return _read_refused_place(text, answers.refused)
+    first, *rest = answers.meanings
+    if answers.more:
+        more = f"{answers.more:,} more instructions fit; say the shape and the types."
+        first = dataclasses.replace(first, notices=(*first.notices, more))
+    return extend_fact(first, Reading, also=tuple(rest))
+
+
+def _ask_for_instruction(text: str) -> Reading | None:
+    """Read a question that does not say of which instruction; None for any other text."""
+    question = elements.parse_question(text)
+    if question is None or not elements.needs_instruction(question):
+        return None
+    notice = f"Say of which instruction: {question.text} of mma.m16n8k16 bf16."
+    return Reading(
+        kind="unknown",
+        title="Of which instruction?",
+        link=_link_text(text),
+        facts={},
+        notices=(notice,),
+        also=tuple(page_meanings.find_pages(text)),
+    )
+
+
+def _read_refused_place(text: str, error: LayoutError) -> Reading:
+    notice = f"{error.message} {error.hint}"
+    title = "Not in registers" if error.code == "operand_not_in_registers" else "No such element"
+    return Reading(kind="unknown", title=title, link=_link_text(text), facts={}, notices=(notice,), also=())
+
+
+def _is_worded(text: str, named: FormMatches) -> bool:
+    """Return whether a text names instructions by words, not as PTX spells them."""
+    return " " in text.strip() and (named.exact or named_forms.is_name(named))
+
+
+def _is_name_of_topic(named: FormMatches, recognised: reader.RecognisedText) -> bool:
+    """Return whether a text is a whole name that recognisers take for a subject at most: tcgen05.mma.ws.kind::f16."""
+    return named.exact and all(meaning.kind == "topic" for meaning in recognised.found)
+
+
+def _read_name(text: str, named: FormMatches) -> Reading:
+    """Read a name: its forms, and the pages that have its words."""
+    return extend_fact(named_forms.build_meaning(text, named), Reading, also=_list_topics(text, named))
+
+
+def _list_topics(text: str, named: FormMatches) -> tuple[Meaning, ...]:
+    """List the pages that have all words of a name."""
+    found = [] if named.exact else topics.find_topics(text)
+    return tuple(page_meanings.build_topic(topic.title, topic.page, topic.summary) for topic in found)
+
+
+def _read_shorter_name(text: str, named: FormMatches, recognised: reader.RecognisedText) -> Reading | None:
+    """Read a name that leaves something out, or that no form has; None if the text is no name."""
+    refused = recognised.refused[0] if recognised.refused else None
+    if refused and not named_forms.keeps_order(text, named):
+        return None
+    if named.exact or named_forms.is_name(named) or (refused and named_forms.is_opcode(named)):
+        meaning = named_forms.build_meaning(text, named)
+        if refused and named_forms.is_spelled_out(text):
+            meaning = dataclasses.replace(meaning, notices=(refused.message, *meaning.notices))
+        return extend_fact(meaning, Reading, also=_list_topics(text, named))
+    if named_forms.is_refused(named) and not named_forms.is_spelled_out(text):
+        return Reading(
+            kind="unknown",
+            title="No such instruction",
+            link=_link_text(text),
+            facts={},
+            notices=(named_forms.explain_refusal(named),),
+            also=named_forms.build_nearest(text, named),
+        )
+    if named.named and named.forms and named_forms.has_shape(named):
+        return extend_fact(named_forms.build_meaning(text, named), Reading, also=_list_topics(text, named))
+    return None
 
 
 def _build_unknown(
@@ -190,15 +253,36 @@ def _is_malformed(recognised: reader.RecognisedText) -> bool:
 
 def find_certain_link(text: str) -> str:
     """Find the address of the one page that a text certainly means, "" if it may mean several or none."""
+    if elsewhere.is_other_maker(text):
+        return ""
     if address := link_algebra(text):
         return address
+    cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
+    if tile_elements.parse_question(cleaned) or elements.answer_question(cleaned):
+        return _find_certain_answer(cleaned)
+    named = named_forms.find_named(cleaned)
+    only = named_forms.get_only(named) if named else None
+    if named and _is_worded(text, named):
+        return links.link_instruction(only) if only else ""
     recognised = reader.recognise_text(text)
+    if named and only and _is_name_of_topic(named, recognised):
+        return links.link_instruction(only)
     certain = [meaning for meaning in recognised.found if meaning.sure]
     if len(recognised.found) == len(certain) == 1:
         link = _link_meaning(certain[0], text)
         return "" if link == _link_text(text) else link
     named_topics = [] if recognised.found or _is_malformed(recognised) else _find_named_topics(text)
+    if only and not (recognised.found or named_topics) and not named_forms.is_spelled_out(text):
+        return links.link_instruction(only)
     return named_topics[0].page if len(named_topics) == 1 else ""
+
+
+def _find_certain_answer(text: str) -> str:
+    """Find the page with the answer to a question, "" if forms that fit have different ones."""
+    if tile := tile_elements.answer_question(text):
+        return "" if isinstance(tile, LayoutError) else tile.link
+    answers = elements.answer_question(text)
+    return answers.meanings[0].link if answers and answers.certain else ""
 
 
 def link_algebra(text: str) -> str:
@@ -324,72 +408,3 @@ def _build_meaning(meaning: TextMeaning, text: str) -> Meaning:
         facts["descriptors"] = describe_tile(spec, facts["element_bits"])
     kind: Any = meaning.kind  # one of Kind
     return Meaning(kind=kind, title=meaning.title, link=_link_meaning(meaning, text), facts=facts, notices=notices)
-
-
-def _build_topic(title: str, page: str, summary: str = "") -> Meaning:
-    return Meaning(kind="topic", title=title, link=page, facts={"page": page}, notices=(summary,) if summary else ())
-
-
-def _look_up(text: str) -> list[Meaning]:
-    """Find pages and instructions by the words of a text."""
-    text = translate_words(pasted_text.clean_text(text))
-    words = re.findall(r"[\w-]+", text.lower())
-    if not 0 < len(words) <= MOST_WORDS or _OF_CODE.search(text):
-        return []
-    pages = _find_pages(text)
-    if not pages and len(plain := re.sub(r"(?<!\S)(?=\S*\d)\S{1,6}(?!\S)", " ", text).split()) not in (0, len(words)):
-        pages = _find_pages(" ".join(plain))  # `core matrix 8x8`: drop the words that name no page
-    shapes_and_types = [word for word in words if _SHAPE.fullmatch(word) or word in TYPES]
-    return [
-        *pages,
-        *(
-            _search_instructions(words)
-            or (_search_instructions(shapes_and_types) if any(map(_SHAPE.fullmatch, shapes_and_types)) else [])
-        ),
-    ]
-
-
-def _find_pages(text: str) -> list[Meaning]:
-    """Find pages by the words of a text."""
-    meanings = [_build_topic(topic.title, topic.page, topic.summary) for topic in topics.find_topics(text)]
-    pages = {meaning.link for meaning in meanings}
-    lone_words = set(re.findall(r"(?<![\w.%-])[\w-]+(?![\w-]|\.\w)", text.lower()))
-    for page, asked_by in GUIDE.items():
-        if page not in pages and not asked_by.isdisjoint(lone_words):
-            topic = topics.BY_PAGE[page]
-            meanings.append(_build_topic(topic.title, page, topic.summary))
-    for page, asked_by in TOOLS.items():
-        if not asked_by.isdisjoint(lone_words):
-            entry = entry_of(page)
-            meanings.append(_build_topic(entry.text, page, f"{entry.about[0].upper()}{entry.about[1:]}."))
-    return meanings
-
-
-def _search_instructions(words: list[str]) -> list[Meaning]:
-    """Find the instructions that have all of some words; a name of several types finds those of each."""
-    meanings = []
-    kinds = next((TYPES[word].split() for word in words if " " in TYPES.get(word, "")), [""])
-    for kind in kinds:
-        names = [TYPES.get(word, word) for word in words]
-        query = " ".join(kind if kind and kind in name.split() else name for name in names)
-        instructions = search.find_instructions({"q": query}) if search.parse_query({"q": query}).words else []
-        if not instructions:
-            continue
-        texts = [i.ptx for i in instructions[:MOST_CANDIDATES]]
-        is_single = len(instructions) == 1
-        facts = {
-            "ptx": texts[0] if is_single else None,
-            "candidates": [] if is_single else texts,
-            "operand": None,
-            "all": [],
-        }
-        meanings.append(
-            Meaning(
-                kind="instruction",
-                title=texts[0] if is_single else f"{len(instructions):,} instructions with '{shorten_value(query)}'",
-                link=links.link_instruction(instructions[0]) if is_single else f"/instructions?q={quote(query)}",
-                facts=facts,
-                notices=(f"The first {MOST_CANDIDATES} are listed.",) if len(instructions) > MOST_CANDIDATES else (),
-            )
-        )
-    return meanings

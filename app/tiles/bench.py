@@ -15,7 +15,7 @@ from lanescope.app.kit.fact import fact
 from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.maps.script_data import ShadeData, TileData
 from lanescope.app.kit.maps.stage import PIN
-from lanescope.app.kit.rows import format_short_name
+from lanescope.app.kit.names import name_form
 from lanescope.app.tiles import draw, facts, state, tiled_copy_facts, tiled_copy_page
 from lanescope.app.tiles.state import DIMS, BenchState
 from lanescope.cute import algebra
@@ -228,9 +228,7 @@ def list_layouts(made: TiledMMA) -> list[tuple[str, str]]:
 
 def list_next_pages(made: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]:
     """(text, address) of where people go from here."""
-    out = [
-        (f"The instruction {format_short_name(made.atom.instruction)}", links.link_instruction(made.atom.instruction))
-    ]
+    out = [(f"The instruction {name_form(made.atom.instruction).text}", links.link_instruction(made.atom.instruction))]
     n = made.tile[1]
     chained = {
         "first": chosen.atom,

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.maps import drawing
-from lanescope.app.kit.rows import format_short_name
+from lanescope.app.kit.names import format_short_name
 from lanescope.app.tiles import (
     forms,
     main_loop_facts,

@@ -10,6 +10,7 @@ const shownTopics = element("ul", { className: "topics" });
 count.before(shownTopics);
 const rules = JSON.parse(document.getElementById("search").textContent);
 const known = new Set([...rules.keys, ...rules.lines]);
+const synonyms = new Map(Object.entries(rules.synonyms)), spelledSomewhere = new Set(rules.known);
 const silent = new Set(rules.silent), ordered = new Set(rules.ordered);
 const elements = document.querySelectorAll("#results .variant");
 const rows = rules.rows.map(({ whole, words }, at) => ({
@@ -20,7 +21,7 @@ const rows = rules.rows.map(({ whole, words }, at) => ({
 function line(text) {
   const found = new RegExp(rules.opcode, "i").exec(text);
   const opcode = (found?.[0] ?? "").toLowerCase().replace(/\s/g, "").replace(/:+$/, "");
-  const parts = opcode.split(".").filter((part) => part && !silent.has(part));
+  const parts = opcode.split(".").filter((part) => part && !rules.unspelled.includes(part));
   return [...parts.filter((part) => !ordered.has(part)).sort(), ...parts.filter((part) => ordered.has(part))].join(".");
 }
 
@@ -35,9 +36,22 @@ function question({ q = "", ...filters }) {
   return { whole, words: words.filter((word) => !silent.has(word)) };
 }
 
+function sizes(word) {
+  const product = new RegExp(`^(?:${rules.product})$`).exec(word);
+  if (product) return ["m", "n", "k"].filter((_, n) => product[n + 1]).map((dim, n) => dim + product[n + 1]);
+  return new RegExp(`^(?:${rules.part})$`).exec(word)?.slice(1).filter(Boolean) ?? [];
+}
+
+function hasWord(row, word) {
+  const shape = sizes(word);
+  if (shape.length) return shape.every((size) => row.whole.has(`shape=${size}`));
+  if (spelledSomewhere.has(word)) return row.words.includes(word) || row.whole.has(`type=${word}`);
+  return word.length > 1 && !/^\d+$/.test(word) && row.words.some((key) => key.startsWith(word));
+}
+
 function matches(asked, row) {
   return asked.whole.every((key) => row.whole.has(key))
-    && asked.words.every((word) => row.whole.has(`shape=${word}`) || row.words.some((key) => key.startsWith(word)));
+    && asked.words.every((word) => (synonyms.get(word) ?? [word]).some((spelling) => hasWord(row, spelling)));
 }
 
 // The pages a text asks for, by the rules of app/catalogue/topics.py: those it names, then those with all its words.

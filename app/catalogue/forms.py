@@ -1,0 +1,211 @@
+"""The instructions that a name means: a full name means one, a shorter one every form that has its words, the plain one
+first. Nothing is dropped unsaid. No framework.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+
+from lanescope.app.catalogue import search, vocabulary
+from lanescope.app.kit.names import format_short_name, name_form
+from lanescope.blackwell import bound
+from lanescope.ptx import catalog
+from lanescope.ptx.dtypes import DTYPES
+from lanescope.ptx.instruction import Instruction
+
+LONGEST = 400  # characters of a text that may be a name
+MOST_WORDS = 16
+_WORD = re.compile(r"[0-9a-z_]+(?:::[0-9a-z_]+)*")
+_TOKEN = re.compile(rf"{_WORD.pattern}|\+=|[=+×*]")
+_ASSIGNED = re.compile(r"(\w+)\s*\+=\s*(\w+)\s*[×x*]\s*(\w+)|(\w+)\s*=\s*(\w+)\s*[×x*]\s*(\w+)\s*\+\s*(\w+)")
+_TYPE_ORDER = ("f16", "bf16", "tf32", "f64", "e4m3", "s8")  # of products: which one a shorter name means first
+
+
+@dataclass(frozen=True, slots=True)
+class FormMatches:
+    """What the words of a text find.
+
+    words: those that count, as given; ignored: those that no form has; forms: every one that has all the words, the
+    plain one first; exact: whether the text is the one form's whole name; whole: whether every word was spelled in
+    full; without: per word how many forms have all the others; nearest: those forms, for the words that alone are in
+    the way.
+    """
+
+    words: tuple[str, ...]
+    ignored: tuple[str, ...]
+    forms: tuple[Instruction, ...]
+    exact: bool = False
+    whole: bool = True
+    without: tuple[tuple[str, int], ...] = ()
+    nearest: tuple[Instruction, ...] = ()
+
+    @property
+    def named(self) -> bool:
+        """Whether the words alone say that an instruction is meant: an opcode or a shape, even a wrong one, is among
+        them.
+        """
+        return any(is_opcode(word) or search.split_shape(word) for word in (*self.words, *self.ignored))
+
+
+def find_forms(text: str) -> FormMatches:
+    """Find the forms that a text names by its words, in any order; a dot and a blank separate alike.
+
+    >>> [form.ptx for form in find_forms("wgmma 64x256x16 bf16").forms]
+    ['wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16']
+    """
+    text = text.strip().lower()
+    if not text or len(text) > LONGEST:
+        return FormMatches((), (), ())
+    if (only := _index_names().get(_tokenize(text))) is not None:
+        return FormMatches(tuple(_WORD.findall(text)), (), (only,), exact=True)
+    words = [word for word in split_words(text) if word not in vocabulary.SILENT]
+    content = [word for word in words if _match_word(word)]
+    ignored = tuple(word for word in words if word not in content)
+    if len(content) > MOST_WORDS:
+        return FormMatches((), tuple(words), ())
+    assigned = _match_assignment(text)
+    fits = _intersect(content) & assigned
+    articles = [word for word in content if word in vocabulary.ARTICLES]
+    if not fits and articles and " " in text:
+        content = [word for word in content if word not in articles]
+        fits = _intersect(content) & assigned
+    if fits and content:
+        whole = all(_is_whole(word) for word in content)
+        return FormMatches(tuple(content), ignored, _sort_forms(fits, content), whole=whole)
+    return _explain_none(content, ignored, assigned)
+
+
+def split_words(text: str) -> list[str]:
+    """Split a text into its words, each once; a word of PTX with :: stays one, a name with _ that nothing has falls
+    apart.
+    """
+    words: list[str] = []
+    for word in _WORD.findall(text.replace("×", "x").lower() if re.search(r"\d\s?×\s?\d", text) else text.lower()):
+        parts = [word]
+        if not _match_word(word) and ("_" in word or "::" in word):
+            parts = [part for part in re.split(r"_|::", word) if part]
+            parts = parts if all(map(_match_word, parts)) else [word]
+        words += parts
+    return list(dict.fromkeys(words))
+
+
+def is_opcode(word: str) -> bool:
+    """Return whether a word begins an opcode: mma, wgmma, ldmatrix."""
+    return any(opcode.partition(".")[0] == word for opcode in catalog.OPCODES)
+
+
+def _explain_none(content: list[str], ignored: tuple[str, ...], assigned: int) -> FormMatches:
+    """Return which words are in the way, and the forms that have all the others."""
+    left = {word: _intersect([other for other in content if other != word]) & assigned for word in content}
+    if len(content) < 2:
+        return FormMatches(tuple(content), ignored, ())
+    without = tuple((word, fits.bit_count()) for word, fits in left.items() if fits)
+    near = reduce(int.__or__, left.values(), 0)
+    return FormMatches(tuple(content), ignored, (), without=without, nearest=_sort_forms(near, content))
+
+
+@lru_cache(maxsize=1)
+def _index_names() -> dict[tuple[str, ...], Instruction]:
+    """Map the tokens of every name that the pages print in full, h1 and tab, to its form; of a product in tensor
+    memory also with the types of the usual instruction descriptor.
+    """
+    names: dict[tuple[str, ...], Instruction | None] = {}
+    for form in catalog.instructions():
+        bound_form = bound.bind(form, None) if form.family.issue else form
+        for shown in {name_form(form), name_form(bound_form)}:
+            opcode = shown.name.removesuffix(f".{form.shape}")
+            for text in {
+                shown.text,
+                f"{form.shape} {opcode} {shown.types} {shown.apart}",
+                f"{shown.name} {shown.apart}",
+            }:
+                tokens = _tokenize(text)
+                names[tokens] = form if names.get(tokens, form) is form else None
+    whole = {_tokenize(name_form(form).text): form for form in catalog.instructions()}
+    return {tokens: form for tokens, form in {**names, **whole}.items() if form is not None}
+
+
+def _tokenize(text: str) -> tuple[str, ...]:
+    """Return the words and signs of a name in order."""
+    return tuple("×" if token in ("x", "*") else token for token in _TOKEN.findall(text.lower()))
+
+
+@lru_cache(maxsize=4096)
+def _match_word(word: str) -> int:
+    """Return the forms that have a word, as bits in the catalogue's order."""
+    keys = search.index_instructions()
+    return sum(1 << n for n, form in enumerate(catalog.instructions()) if search.has_word(keys[form.ptx], word))
+
+
+def _intersect(words: list[str]) -> int:
+    return reduce(int.__and__, map(_match_word, words), (1 << len(catalog.instructions())) - 1)
+
+
+def _is_whole(word: str) -> bool:
+    """Return whether a word is spelled in full, not the beginning of one."""
+    spellings = vocabulary.SYNONYMS.get(word, (word,))
+    return any(one in search.list_known_words() or bool(search.split_shape(one)) for one in spellings)
+
+
+def _list_sizes(form: Instruction) -> set[str]:
+    return {f"{dim}{size}" for dim, size in form.sizes.items()}
+
+
+def _match_assignment(text: str) -> int:
+    """Return the forms with the product of a text, f32 += bf16 × bf16; all where it says none."""
+    everything = _intersect([])
+    match = _ASSIGNED.search(text)
+    if not match:
+        return everything
+    d, a, b, *rest = match.groups() if match[1] else match.groups()[3:]
+    expected = {"d": d, "a": a, "b": b, "c": d if match[1] else rest[0]}
+    if not all(_list_types(name) for name in expected.values()):
+        return everything
+    return sum(
+        1 << n
+        for n, form in enumerate(catalog.instructions())
+        if {"a", "d"} <= set(form.types) and _has_types(form, expected)
+    )
+
+
+def _list_types(name: str) -> tuple[str, ...]:
+    return tuple(one for one in vocabulary.SYNONYMS.get(name, (name,)) if one in DTYPES)
+
+
+def _has_types(form: Instruction, expected: dict[str, str]) -> bool:
+    types = form.types
+    actual = {"c": types["d"], "b": types["a"], **types}
+    return all(actual[operand] in _list_types(name) for operand, name in expected.items())
+
+
+def _sort_forms(bits: int, words: list[str]) -> tuple[Instruction, ...]:
+    """Sort forms: the plain one first."""
+    forms = [form for n, form in enumerate(catalog.instructions()) if bits >> n & 1]
+    return tuple(sorted(forms, key=lambda form: _rank_form(form, words)))
+
+
+def _rank_form(form: Instruction, words: list[str]) -> tuple[int, ...]:
+    """Rank how far a form is from the plain one that a shorter name means: the opcode and shape as given, few
+    modifiers, row.col, an f32 accumulator, equal types.
+    """
+    syntax, types = form.syntax, form.types
+    told = {spelling for word in words for spelling in vocabulary.SYNONYMS.get(word, (word,))}
+    opcode = [word for word in re.split(r"\.|::", syntax.opcode) if word not in told]
+    modifiers = [word for word in syntax.modifiers if word not in told and word not in catalog.SPACES]
+    order = [types.get(name, "") for name in "dabc"]
+    given = [word for word in words if word in DTYPES]
+    return (
+        len(opcode),
+        all(set(search.split_shape(word)) != _list_sizes(form) for word in words),
+        not form.family.multiplies,
+        len(format_short_name(form)) if not form.family.multiplies else 0,
+        len(modifiers),
+        syntax.layouts not in ((), ("row", "col"), ("row",)),
+        given != [name for name in order if name in given][: len(given)] and given != order,
+        types.get("d") != "f32",
+        types.get("c", "") not in ("", types.get("d", "")),
+        types.get("a") != types.get("b"),
+        _TYPE_ORDER.index(types["a"]) if types.get("a") in _TYPE_ORDER else len(_TYPE_ORDER),
+    )

@@ -1,0 +1,242 @@
+"""Every page by its words: titles, headings and text of the guide, menu entries of the tools. A question finds the
+pages that share words with it, rare words before common ones. Built once, from the Markdown. No framework.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from lanescope.app.catalogue import topics
+from lanescope.app.guide import index as guide_index
+from lanescope.app.kit import menus
+
+MOST = 6  # pages of an answer
+LONGEST = 400  # characters of a question
+MOST_COMMON = 0.4  # share of the pages that have a word which asks for nothing alone
+TITLE, HEADING, LEAD, BODY = 8.0, 4.0, 3.0, 1.0  # what a word counts for, by where it stands
+_WORD = re.compile(r"[a-z0-9_]+")
+_HEADING = re.compile(r"^##+ (.*?)(?: \{#([\w-]+)\})?$")
+SILENT = frozenset(
+    """a about all also an and any are as at be been but by can could did do does each every for from get give gives go
+    had has have here how i if in into is it its just like made make makes me mean means more most much my need never no
+    not nothing of on once one only or other our out own please same say should show so some something such take tell
+    than that the their them then there these they thing this to too two up us use used using very want was way we were
+    what when where which while who why will with work works world would you your""".split()
+)
+# Phrases of a question → the words that the pages have for it.
+SYNONYMS = {
+    "2cta": "pair cta_group",
+    "2sm": "pair cta_group",
+    "1sm": "cta_group",
+    "reorder_meta": "metadata order reorder",
+    "reordermeta": "metadata order reorder",
+    "multicast": "tma multicast",
+    "xor": "swizzle xor",
+    "smem": "shared memory",
+    "tmem": "tensor memory",
+    "umma": "tcgen05",
+    "gmma": "wgmma descriptor",
+    "sf": "scale factor",
+    "sfa": "scale factor",
+    "sfb": "scale factor",
+    "garbage": "wrong results",
+    "incorrect": "wrong results",
+    "nan": "wrong results",
+    "permuted": "wrong results permuted",
+    "flash": "flashattention",
+    "attention": "flashattention",
+    "advance": "advance step",
+    "slow": "slow bank conflicts",
+    "transposed": "transpose trans",
+    "hopper": "wgmma",
+    "blackwell": "tcgen05",
+    "quantized": "scale factor",
+    "deadlock": "wait fence",
+    "race": "fence proxy async",
+    "hazard": "fence proxy async",
+    "leading": "lbo leading",
+    "stride": "stride sbo",
+    "holds": "lane register fragment",
+    "owns": "lane register fragment",
+    "layouts": "layout",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page for a question: its address, with the heading where that says most, its title and what it answers."""
+
+    page: str
+    title: str
+    summary: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A page, or a part of one below a heading: its words with what each counts for."""
+
+    page: str
+    anchor: str
+    title: str
+    heading: str
+    summary: str
+    weights: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _TextIndex:
+    sections: tuple[_Section, ...]
+    pages: dict[str, frozenset[int]]  # word → sections that have it
+    rarity: dict[str, float]  # word → log of how few pages have it
+
+
+def find_pages(text: str) -> list[FoundPage]:
+    """Find the pages that share words with a question, best first; [] if none has a word that says anything.
+
+    >>> find_pages("which address is swizzled")[0].page
+    '/guide/swizzle#which-address-is-swizzled'
+    """
+    index = _build_index()
+    words = [word for word in _expand(split_words(text[:LONGEST])) if word in index.rarity]
+    prominent = {word for word in words if _is_prominent(index, word)}
+    telling = prominent | {word for word in words if index.rarity[word] > -math.log(MOST_COMMON)}
+    if not prominent and len(telling) < 2:
+        return []
+    scores: dict[int, float] = {}
+    for word in dict.fromkeys(words):
+        for number in index.pages[word]:
+            scores[number] = scores.get(number, 0.0) + index.rarity[word] * index.sections[number].weights[word]
+    best: dict[str, tuple[float, _Section]] = {}
+    for number, sum_of_words in scores.items():
+        section = index.sections[number]
+        shared = len(telling & section.weights.keys())
+        if not shared:
+            continue
+        score = sum_of_words * (1 + shared / len(telling)) / 2
+        if section.page not in best or score > best[section.page][0]:
+            best[section.page] = (score, section)
+    ranked = sorted(best.values(), key=lambda pair: -pair[0])[:MOST]
+    return [_describe(section, score) for score, section in ranked]
+
+
+def find_titled(text: str) -> list[FoundPage]:
+    """Find the pages whose title is a text.
+
+    >>> [found.page for found in find_titled("Instruction descriptor")]
+    ['/idesc']
+    """
+    words = split_words(text[:LONGEST])
+    titled = [one for one in _build_index().sections if not one.heading and split_words(one.title) == words]
+    return [_describe(section, TITLE) for section in titled if words]
+
+
+def _is_prominent(index: _TextIndex, word: str) -> bool:
+    """Return whether a word alone asks for a page: it stands in a title, a heading or a first sentence."""
+    if len(word) < 2:
+        return False
+    return any(index.sections[number].weights[word] >= LEAD for number in index.pages[word])
+
+
+def split_words(text: str) -> list[str]:
+    """Split a text into words as the index has them: small letters, without the s of a plural; parts of a name with _
+    too.
+    """
+    words = []
+    for word in _WORD.findall(text.lower()):
+        parts = [word, *(part for part in word.split("_") if part != word and len(part) > 1)]
+        words += [_strip_plural(part) for part in parts if part not in SILENT and (len(part) > 1 or part == "k")]
+    return words
+
+
+def _strip_plural(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+
+
+def _expand(words: list[str]) -> list[str]:
+    """Return the words of a question with those that pages have for them."""
+    more = [other for word in words if word in SYNONYMS for other in split_words(SYNONYMS[word])]
+    return [*words, *more]
+
+
+def _describe(section: _Section, score: float) -> FoundPage:
+    page = f"{section.page}#{section.anchor}" if section.anchor else section.page
+    title = f"{section.title}: {section.heading}" if section.heading else section.title
+    return FoundPage(page, title, section.summary, score)
+
+
+@lru_cache(maxsize=1)
+def _build_index() -> _TextIndex:
+    sections = (*_list_guide_sections(), *_list_tools())
+    having: dict[str, set[int]] = {}
+    for number, section in enumerate(sections):
+        for word in section.weights:
+            having.setdefault(word, set()).add(number)
+    pages = {word: {sections[number].page for number in numbers} for word, numbers in having.items()}
+    count = len({section.page for section in sections})
+    return _TextIndex(
+        sections,
+        {word: frozenset(numbers) for word, numbers in having.items()},
+        {word: math.log((count + 1) / len(found)) for word, found in pages.items()},
+    )
+
+
+def _list_guide_sections() -> Iterator[_Section]:
+    """Yield every page of the guide, and every part of it below a heading."""
+    for topic in topics.list_topics():
+        slug = topic.page.removeprefix("/guide/")
+        parts = _split_sections(guide_index.read_source(slug))
+        entry = next(entry for entry in guide_index.ENTRIES if entry.slug == slug)
+        title_words = _count(f"{topic.title} {slug} {entry.words} {' '.join(entry.names)}", TITLE)
+        lead = _count(topic.summary, LEAD)
+        whole = _count(" ".join(body for _, _, body in parts), BODY)
+        headings = _count(" ".join(heading for heading, _, _ in parts), HEADING)
+        yield _Section(topic.page, "", topic.title, "", topic.summary, _join(title_words, lead, whole, headings))
+        for heading, anchor, body in parts:
+            if heading:
+                weights = _join(title_words, _count(heading, TITLE), _count(body, BODY * 1.5), lead)
+                yield _Section(topic.page, anchor, topic.title, heading, topic.summary, weights)
+
+
+def _split_sections(markdown: str) -> list[tuple[str, str, str]]:
+    """Split a page into (heading, its anchor, text); the first has no heading. Anchors as app/guide/rendering.py gives
+    them.
+    """
+    parts: list[tuple[str, str, list[str]]] = [("", "", [])]
+    for line in markdown.splitlines()[1:]:
+        if match := _HEADING.match(line):
+            plain = re.sub(r"[`*]|<[^>]*>", "", match[1])
+            parts.append((plain, match[2] or re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-"), []))
+        else:
+            parts[-1][2].append(line)
+    return [(heading, anchor, " ".join(lines)) for heading, anchor, lines in parts]
+
+
+def _list_tools() -> Iterator[_Section]:
+    """Yield the pages of the menus."""
+    for links in menus.entries().values():
+        for entry in links:
+            summary = f"{entry.about[0].upper()}{entry.about[1:]}."
+            path = " ".join(part for part in entry.href.split("/") if part)
+            weights = _join(_count(f"{entry.text} {path}", TITLE), _count(entry.about, HEADING))
+            yield _Section(entry.href, "", entry.text, "", summary, weights)
+
+
+def _count(text: str, weight: float) -> dict[str, float]:
+    """Return what each word of a text counts for; saying it often helps little."""
+    return {word: weight * (1 + math.log(n)) for word, n in Counter(split_words(text)).items()}
+
+
+def _join(*weights: dict[str, float]) -> dict[str, float]:
+    """Join weights: where a word stands in several places, the best counts and the others add a little."""
+    joined: dict[str, float] = {}
+    for each in weights:
+        for word, weight in each.items():
+            before = joined.get(word, 0.0)
+            joined[word] = max(before, weight) + 0.25 * min(before, weight)
+    return joined

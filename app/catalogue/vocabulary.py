@@ -1,0 +1,43 @@
+"""The words of a search for instructions: what people call the types, and words that ask for nothing. No framework."""
+
+from __future__ import annotations
+
+from lanescope.ptx import syntax
+
+_ALTERNATIVES = {  # as PTX spells it, one of several where the common name leaves it open → common names
+    "f64": "fp64 double float64",
+    "f32": "fp32 float float32 float_t",
+    "f16": "fp16 half float16 half_t __half half2 __half2",
+    "bf16": "bfloat16 bfloat bfloat16_t __nv_bfloat16 nv_bfloat16",
+    "tf32": "tfloat32 tfloat32_t",
+    "e4m3 e5m2": "fp8 float8",
+    "e4m3": "float_e4m3_t float8_e4m3 float8_e4m3fn fp8_e4m3 __nv_fp8_e4m3 e4m3fn",
+    "e5m2": "float_e5m2_t float8_e5m2 fp8_e5m2 __nv_fp8_e5m2",
+    "e3m2 e2m3": "fp6 float6",
+    "e2m1": "fp4 float4 nvfp4 mxfp4 float_e2m1_t",
+    "s8": "int8 int8_t i8",
+    "u8": "uint8 uint8_t",
+    "s4": "int4 int4_t int4b_t",
+    "u4": "uint4 uint4_t uint4b_t",
+    "s32": "int32 int32_t int i32",
+    "b1": "binary uint1b_t",
+    "sp": "sparse",
+    "trans": "transposed",
+    "satfinite": "saturate saturating",
+    "cta_group::1": "1cta 1sm",
+    "cta_group::2": "2cta 2sm",
+}
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    name: tuple(spellings.split()) for spellings, names in _ALTERNATIVES.items() for name in names.split()
+}
+KIND_OF_I8 = "i8"  # kind::i8 of tcgen05.mma is a word of PTX, s8 what other compilers call so
+SYNONYMS[KIND_OF_I8] = (KIND_OF_I8, *SYNONYMS[KIND_OF_I8])
+for _name in ("mxfp8", "mxfp6"):  # types with block scales
+    SYNONYMS[_name] = SYNONYMS["fp" + _name[-1]]
+# Words of a sentence around a name; x is a product's sign, scale stands before the type of the scale factors.
+FILLERS = frozenset(
+    """an are at by do does for from give have how i in instruction instructions into is it its layout layouts me
+    my of on or open please ptx scale show tell that the this to variant variants what where which with x""".split()
+)
+ARTICLES = frozenset(("a", "and"))  # words of a sentence that PTX has, too
+SILENT = frozenset(syntax.SILENT) | FILLERS

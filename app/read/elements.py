@@ -1,0 +1,337 @@
+"""Questions about an element, a lane or a register of an instruction: `A[5][9] of mma.m16n8k16 bf16`, `R2 of lane 20`.
+The engine answers; the link opens the page with the answer pinned. No framework.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lanescope import reader
+from lanescope.app.catalogue import forms, vocabulary
+from lanescope.app.instruction import answers, wording
+from lanescope.app.instruction.answers import HeldValue
+from lanescope.app.instruction.state import PIN, bind_descriptor
+from lanescope.app.kit import links
+from lanescope.app.kit.names import name_form
+from lanescope.app.read.facts import Meaning
+from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.reader.ptx import find_instruction
+from lanescope.render.view import make_figure
+
+MOST_FORMS = 12  # that are answered
+LONGEST = 400  # characters of a question
+_PLACE = (
+    r"(?:\[\s*(\d{1,6})\s*\]\s*\[\s*(\d{1,6})\s*\]|[\[(]\s*(\d{1,6})\s*[,;]\s*(\d{1,6})\s*[\])]"
+    r"|row\s+(\d{1,6})\s*,?\s*(?:and\s+)?col(?:umn)?\s+(\d{1,6}))"
+)
+_LETTER = r"(?:the\s+)?(?:matrix\s+|operand\s+|fragment\s+)?(?:the\s+)?(a|b|c|d|accumulator|acc|result|output)"
+_PLACES = tuple(
+    re.compile(pattern, re.I)
+    for pattern in (
+        rf"(?<![\w.:]){_LETTER}(?:\s+(?:fragment|matrix|operand))?(?:\s+(?:element|at))?\s*{_PLACE}(?![\w:(\[])",
+        rf"(?<![\w.:])(?:element\s+)?{_PLACE}\s+(?:of|in)\s+{_LETTER}(?![\w.:])",
+        rf"(?<![\w.:])(?:element|entry|holds|owns|has)\s+{_PLACE}",
+    )
+)
+_LANE = re.compile(r"(?<![\w.%])(lane|thread|tid)\s*(?:id|#|=)?\s*(\d{1,6})(?![\w.\]])(?:'s)?", re.I)
+_REGISTER = re.compile(r"(?<![\w.%])(?:r|reg|register)\s*(\d{1,6})(?![\w.\]])", re.I)
+_OPERAND = re.compile(r"(?<![\w.:])(?:([ABCD])|(accumulator|acc))(?![\w.:\[(])")
+_ACCUMULATOR = frozenset(("accumulator", "acc", "result", "output"))
+_CODE = re.compile(r"[{};\"\\$@<>\n]|%\w|(?<!\+)=|->")  # a question has none of it
+ASKING = frozenset(  # words of such a question that name no form
+    """accumulator acc cell element entry find fragment held hold holds lane lanes locate matrix operand output owner
+    owns register registers result s thread threads value values who whose""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ElementQuestion:
+    """What a text asks for, and the rest of it, which names the instruction.
+
+    operand: its letter in small letters, "" if none is named; place: row and column; lane, register: None if none is
+    named; by_warp: whether `lane` counts in a warp.
+    """
+
+    operand: str
+    place: tuple[int, int] | None
+    lane: int | None
+    register: int | None
+    rest: str
+    by_warp: bool = False
+
+    @property
+    def text(self) -> str:
+        if self.place:
+            return f"{self.operand.upper() or 'element'}[{self.place[0]}][{self.place[1]}]"
+        register = f"R{self.register} of " if self.register is not None else ""
+        return f"{register}{'lane' if self.by_warp else 'thread'} {self.lane}"
+
+
+@dataclass(frozen=True, slots=True)
+class ElementAnswers:
+    """The answers for each form that fits, the plain one first, or why there is none.
+
+    certain: whether the first is right for every form with its opcode; more: how many other forms fit.
+    """
+
+    question: ElementQuestion
+    meanings: tuple[Meaning, ...]
+    certain: bool = False
+    more: int = 0
+    refused: LayoutError | None = None
+
+
+def parse_question(text: str) -> ElementQuestion | None:
+    """Parse a question about an element, a lane or a register; None for any other text.
+
+    >>> parse_question("A[5][9] of mma.m16n8k16 bf16")
+    ElementQuestion(operand='a', place=(5, 9), lane=None, register=None, rest='of mma.m16n8k16 bf16', by_warp=False)
+    """
+    text = text.strip()
+    if len(text) > LONGEST or _CODE.search(text):
+        return None
+    for pattern in _PLACES:
+        if match := pattern.search(text):
+            found = [group for group in match.groups() if group]
+            numbers = [int(group) for group in found if group.isdecimal()]
+            letters = [group.lower() for group in found if not group.isdecimal()]
+            operand = _name_operand(letters[0]) if letters else ""
+            rest = f"{text[: match.start()]} {text[match.end() :]}".strip()
+            return ElementQuestion(operand, (numbers[0], numbers[1]), None, None, rest)
+    return _parse_lane(text)
+
+
+def _parse_lane(text: str) -> ElementQuestion | None:
+    lane = _LANE.search(text)
+    if not lane:
+        return None
+    rest = f"{text[: lane.start()]} {text[lane.end() :]}"
+    register, operand = _REGISTER.search(rest), _OPERAND.search(rest)
+    for match in filter(None, (register, operand)):
+        rest = rest.replace(match[0], " ", 1)
+    return ElementQuestion(
+        operand=_name_operand(operand[0].lower()) if operand else "",
+        place=None,
+        lane=int(lane[2]),
+        register=int(register[1]) if register else None,
+        rest=rest.strip(),
+        by_warp=lane[1].lower() == "lane",
+    )
+
+
+def _name_operand(word: str) -> str:
+    return "d" if word in _ACCUMULATOR else word
+
+
+def answer_question(text: str) -> ElementAnswers | None:
+    """Answer a question about an element, a lane or a register; None for any other text, or one that names no form."""
+    question = parse_question(text)
+    if question is None:
+        return None
+    found, unused = _find_forms(question.rest)
+    if not found:
+        return None
+    meanings, refused = [], None
+    for form in found[:MOST_FORMS]:
+        try:
+            meanings.append(_build_answer(bind_descriptor(form, {}), question, unused))
+        except LayoutError as error:
+            refused = refused or error
+    alike = [meaning for meaning in meanings if _get_opcode(meaning) == _get_opcode(meanings[0])]
+    certain = (
+        not unused
+        and len(found) <= MOST_FORMS
+        and bool(meanings)
+        and meanings[0].facts["ptx"] == bind_descriptor(found[0], {}).ptx
+        and all(meaning.facts["holders"] == meanings[0].facts["holders"] for meaning in alike)
+    )
+    return ElementAnswers(
+        question, tuple(meanings), certain, max(0, len(found) - MOST_FORMS), None if meanings else refused
+    )
+
+
+def _get_opcode(meaning: Meaning) -> str:
+    return catalog.find(meaning.facts["ptx"]).syntax.opcode
+
+
+def needs_instruction(question: ElementQuestion) -> bool:
+    """Return whether a question says everything but its instruction."""
+    words = re.findall(r"[\w']+", question.rest.lower())
+    return all(word in ASKING or word in vocabulary.SILENT or word in vocabulary.ARTICLES for word in words)
+
+
+def _find_forms(rest: str) -> tuple[tuple[Instruction, ...], tuple[str, ...]]:
+    """Find the forms that the rest of a question names, and its words that say nothing."""
+    named = re.sub(r"^(?:\s*(?:of|in|for|at|on|the|an?)\b|\s*[:,?])+", "", rest, flags=re.I).strip().rstrip("?.:, ")
+    if spelled := find_spelled(named):
+        return (spelled,), ()
+    matches = forms.find_forms(" ".join(word for word in named.split() if word.lower().strip(",?'") not in ASKING))
+    if matches.forms and matches.named and not any(re.search(r"\d|::", word) for word in matches.ignored):
+        return matches.forms, matches.ignored
+    for meaning in reader.recognise_text(named).found[:1]:
+        if meaning.kind == "instruction":
+            texts = [meaning.facts["ptx"]] if meaning.facts["ptx"] else meaning.facts["candidates"]
+            return tuple(catalog.find(ptx) for ptx in texts), ()
+    return (), ()
+
+
+def find_spelled(text: str) -> Instruction | None:
+    """Find the instruction that a text spells from its first to its last character."""
+    text = text.strip()
+    match = catalog.OPCODE.match(text)
+    return find_instruction(text) if match and match.end() == len(text) else None
+
+
+def _build_answer(form: Instruction, question: ElementQuestion, unused: tuple[str, ...]) -> Meaning:
+    holders, query, notices = (
+        _answer_element(form, question) if question.place else _answer_lane(form, question, question.lane or 0)
+    )
+    name = name_form(form).text
+    if unused:
+        notices = (*notices, f"Not used: {join_words(list(unused))}.")
+    facts: dict[str, Any] = {
+        "ptx": form.ptx,
+        "candidates": [],
+        "operand": holders[0]["operand"] if holders else None,
+        "all": [form.ptx],
+        "holders": holders,
+    }
+    link = links.link_instruction(form, query=query)
+    return Meaning(kind="instruction", title=f"{question.text} of {name}", link=link, facts=facts, notices=notices)
+
+
+def _answer_element(
+    form: Instruction, question: ElementQuestion
+) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
+    assert question.place is not None
+    op = _find_operand(form, question.operand)
+    row, col = question.place
+    sizes = (op.row_count, op.col_count)
+    letter = op.name.upper() if len(op.name) == 1 else op.name
+    if row >= sizes[0] or col >= sizes[1]:
+        stored = " stored" if op.sparsity else ""
+        raise LayoutError(
+            "bad_coordinate",
+            f"{letter} of {name_form(form).text} has no element [{row}][{col}].",
+            f"Its rows go from 0 to {sizes[0] - 1} and its{stored} columns from 0 to {sizes[1] - 1}.",
+            "text",
+        )
+    holders = [
+        _describe_holder(form, op, held)
+        for place in _list_places(op, row, col)
+        for held in answers.find_owners(op, place).owners
+    ]
+    notices = [f"{letter}[{row}][{col}] is in {format_holders(holders)}."]
+    if not question.operand:
+        notices.append(f"The text names no matrix: this is {letter}.")
+    if op.sparsity:
+        notices.append(f"{letter} is stored compressed: the column counts what is stored, the metadata place it.")
+    if not form.family.specified:
+        notices.append(form.family.note or "PTX does not say where these elements lie.")
+    if op.name == "a" and form.family.by_descriptor:
+        notices.append("This is A in registers; a descriptor can read it from shared memory instead.")
+    if form.family.issue:
+        notices.append("M, N and the types are those of the usual instruction descriptor.")
+    panel = _find_panel(form, op)
+    return holders, {"pin": PIN.format(panel=panel, row=row, col=col)} if panel else {}, tuple(notices)
+
+
+def format_holders(holders: list[dict[str, Any]]) -> str:
+    """Format who holds an element: each, or the first four and how many more."""
+    shown = "; ".join(holder["text"] for holder in holders[:4])
+    return f"{shown}; and {len(holders) - 4} more" if len(holders) > 4 else shown
+
+
+def _list_places(op: Operand, row: int, col: int) -> list[str]:
+    """List the coordinates of an element: one, or one of each of m8n8k4's products or a load's matrices."""
+    down, across = op.plane
+    extra = [axis for axis in op.axes if axis not in (down, across)]
+    places: list[dict[str, int]] = [{down: row, across: col}]
+    for axis in extra:
+        places = [{**place, axis: n} for place in places for n in range(op.extents[axis])]
+    return [",".join(str(place[axis]) for axis in op.axes) for place in places]
+
+
+def _find_operand(form: Instruction, name: str) -> Operand:
+    """Find an operand by its letter, D or the only one without; C where D takes its place."""
+    if not name:
+        name = "d" if "d" in form.operands else next(iter(form.operands))
+    if name == "c" and "c" not in form.operands and "d" in form.operands:
+        name = "d"
+    if name == "d" and "d" not in form.operands and "c" in form.operands:
+        name = "c"
+    return form.operand(name)
+
+
+def _find_panel(form: Instruction, op: Operand) -> str:
+    """Find the panel of the page that shows an operand; C stands under D where both are alike."""
+    panels = {panel.name for panel in make_figure(form).panels if panel.grid}
+    return op.name if op.name in panels else "d" if op.name == "c" and "d" in panels else ""
+
+
+def _answer_lane(
+    form: Instruction, question: ElementQuestion, lane: int
+) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
+    names = [question.operand] if question.operand else list(form.operands)
+    operands = {op.name: op for op in (_find_operand(form, name) for name in names)}
+    if "d" in operands and "c" in operands and operands["c"].pattern == operands["d"].pattern and not question.operand:
+        del operands["c"]
+    threads = min(form.threads, 32) if question.by_warp and form.family.scope.several else form.threads
+    word = "lane" if question.by_warp else form.family.scope.thread
+    if lane >= threads:
+        raise LayoutError(
+            "bad_lane", f"{name_form(form).text} has no {word} {lane}.", f"They go from 0 to {threads - 1}.", "text"
+        )
+    holders = [
+        _describe_holder(form, op, held)
+        for op in operands.values()
+        for held in answers.find_lane_values(op, lane, None).values
+        if question.register in (None, held.register)
+    ]
+    if not holders:
+        most = max(op.registers for op in operands.values())
+        raise LayoutError(
+            "bad_register",
+            f"{question.text} holds nothing of {name_form(form).text}.",
+            f"Registers go from R0 to R{most - 1}.",
+            "text",
+        )
+    notices = [_format_lane(op, [one for one in holders if one["operand"] == op.name]) for op in operands.values()]
+    if form.family.scope.several and question.by_warp:
+        notices.append("This is the lane of the warpgroup's first warp; the others follow 32 threads apart.")
+    query = {"lanes": str(lane)}
+    first = holders[0]
+    panel = _find_panel(form, operands[first["operand"]])
+    if panel and "row" in first and "col" in first:
+        query["pin"] = PIN.format(panel=panel, row=first["row"], col=first["col"])
+    return holders, query, tuple(filter(None, notices))
+
+
+def _format_lane(op: Operand, held: list[dict[str, Any]]) -> str:
+    """Format what a lane holds of an operand: the elements of each register."""
+    letter = op.name.upper() if len(op.name) == 1 else op.name
+    registers: dict[int, list[str]] = {}
+    for one in held:
+        place = f"[{one['row']}][{one['col']}]" if "row" in one and "col" in one else f"{one['name']}"
+        registers.setdefault(one["register"], []).append(letter + place)
+    shown = [f"R{register} {' '.join(places)}" for register, places in list(registers.items())[:8]]
+    more = f" and {len(registers) - 8} more registers" if len(registers) > 8 else ""
+    return f"{letter}: {', '.join(shown)}{more}." if shown else ""
+
+
+def _describe_holder(form: Instruction, op: Operand, held: HeldValue) -> dict[str, Any]:
+    """Describe one value of a thread: where it is held and which element it is."""
+    facts = {name: value for name, value in dataclasses.asdict(held).items() if value is not None}
+    who, more = wording.format_holder(form, held.thread)
+    where = f"register R{held.register}" if op.scope.register == "register" else f"{op.scope.register} {held.register}"
+    bits = f", bits {held.bit + held.bits - 1}:{held.bit}" if held.bits < op.register_bits else ""
+    thread = f" ({more})" if form.family.scope.several else ""
+    part = "".join(f"{axis} {facts[axis]}: " for axis in op.axes if axis not in op.plane and axis in facts)
+    return {"operand": op.name, **facts, "text": f"{part}{who}{thread}, {where}{bits}"}

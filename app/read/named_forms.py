@@ -1,0 +1,160 @@
+"""Names of instructions as people type them → the meanings of a text: the forms that have all its words, or which word
+no form has beside the others. No framework.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote, urlencode
+
+from lanescope.app.catalogue import forms, search
+from lanescope.app.catalogue.forms import FormMatches
+from lanescope.app.kit import links
+from lanescope.app.kit.names import name_form
+from lanescope.app.read.elements import find_spelled
+from lanescope.app.read.facts import Meaning
+from lanescope.inputs import join_words, shorten_value
+from lanescope.ptx.dtypes import DTYPES
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.refusals import measure_shape_distance
+
+MOST_LISTED = 48  # forms in an answer; the catalogue has all
+_CODE = re.compile(r"[{}\[\]<>;%\"'\\@$#&|?!\n]|0x|->|\w\(")
+_PART = re.compile(r"\d")  # a word with a digit is a part of a form, not of a sentence
+
+
+def find_named(text: str) -> FormMatches | None:
+    """Find the forms that a text of words names; None for code, and for a text that spells a line of PTX."""
+    if len(text) > forms.LONGEST or _CODE.search(text.strip()) or not text.strip() or find_spelled(text):
+        return None
+    return forms.find_forms(text)
+
+
+def is_name(matches: FormMatches) -> bool:
+    """Return whether nothing but an instruction can be meant: every word is one of a form, several or a shape."""
+    return bool(matches.forms) and not matches.ignored and (len(matches.words) > 1 or has_shape(matches))
+
+
+def is_opcode(matches: FormMatches) -> bool:
+    """Return whether a text is an opcode's beginning alone: mma.sync."""
+    return bool(matches.forms) and not matches.ignored and all(map(forms.is_opcode, matches.words))
+
+
+def has_shape(matches: FormMatches) -> bool:
+    """Return whether a shape, or a part of one, is among the words."""
+    return any(search.split_shape(word) for word in matches.words)
+
+
+def is_spelled_out(text: str) -> bool:
+    """Return whether a text is a line of PTX, legal or not, rather than a name."""
+    return "aligned" in text.lower()
+
+
+def keeps_order(text: str, matches: FormMatches) -> bool:
+    """Return whether some form has the types in the order of a dotted text, where that has three or more."""
+    given = [word for word in re.split(r"[.\s]+", text.lower()) if word in DTYPES]
+    if len(given) < 3 or " " in text.strip():
+        return True
+    return any(_is_within(given, form.syntax.types) for form in matches.forms)
+
+
+def _is_within(given: list[str], types: tuple[str, ...]) -> bool:
+    rest = iter(types)
+    return all(name in rest for name in given)
+
+
+def get_only(matches: FormMatches) -> Instruction | None:
+    """Return the one form that a text names, each word in full; None if several fit, or a word was not used."""
+    certain = matches.exact or (len(matches.forms) == 1 and matches.whole and not matches.ignored)
+    return matches.forms[0] if certain else None
+
+
+def build_meaning(text: str, matches: FormMatches) -> Meaning:
+    """Build the meaning of a name: its one form, or all that fit."""
+    if only := get_only(matches):
+        facts = {"ptx": only.ptx, "candidates": [], "operand": None, "all": [only.ptx]}
+        return Meaning(
+            kind="instruction", title=name_form(only).text, link=links.link_instruction(only), facts=facts, notices=()
+        )
+    words = " ".join(matches.words)
+    count = len(matches.forms)
+    title = f"{count:,} instruction{'s' * (count != 1)} with '{shorten_value(words)}'"
+    notices = []
+    if matches.ignored:
+        notices.append(
+            f"No instruction has the word{'s' * (len(matches.ignored) > 1)} {_quote(matches.ignored)}: not used."
+        )
+    if not matches.whole:
+        notices.append("A word is only the beginning of one of the instruction's.")
+    return _build_list(title, _link_list(text, words), matches.forms, tuple(notices))
+
+
+def _link_list(text: str, words: str) -> str:
+    if any(sign in text for sign in "×*="):
+        return f"/read?{urlencode({'text': text})}"
+    return f"/instructions?q={quote(words)}"
+
+
+def _build_list(title: str, link: str, found: tuple[Instruction, ...], notices: tuple[str, ...]) -> Meaning:
+    facts = {"ptx": None, "candidates": [form.ptx for form in found[:MOST_LISTED]], "operand": None, "all": []}
+    if len(found) > MOST_LISTED:
+        notices = (*notices, f"The first {MOST_LISTED} are listed, the plainest first.")
+    return Meaning(kind="instruction", title=title, link=link, facts=facts, notices=notices)
+
+
+def is_refused(matches: FormMatches) -> bool:
+    """Return whether a text names an instruction that does not exist: two of its words or more stand in no form, or one
+    that looks like a part of a name stands in none.
+    """
+    missing = [word for word in matches.ignored if _PART.search(word)]
+    return matches.named and bool((missing and matches.forms) or matches.without)
+
+
+def explain_refusal(matches: FormMatches) -> str:
+    """Explain which words are in the way, and how many forms there are without each."""
+    missing = [word for word in matches.ignored if _PART.search(word)]
+    if missing and matches.forms:
+        count = len(matches.forms)
+        return (
+            f"No instruction has {_quote(missing)}. Without {'it' if len(missing) == 1 else 'them'}:"
+            f" {_count(count)} with {_quote(matches.words)}."
+        )
+    left = " ".join(f"Without {word}: {_count(count)}." for word, count in matches.without)
+    unused = f" Not used: {_quote(matches.ignored)}." if matches.ignored else ""
+    return f"No instruction has all of {join_words(list(matches.words))}. {left}{unused}"
+
+
+def list_nearest(matches: FormMatches) -> tuple[Instruction, ...]:
+    """List the forms that have all words but one that is in the way, those of the nearest shape first."""
+    words = (*matches.ignored, *matches.words)
+    return _sort_by_shape(matches.forms or matches.nearest, next(filter(search.split_shape, words), ""))
+
+
+def _sort_by_shape(found: tuple[Instruction, ...], shape: str) -> tuple[Instruction, ...]:
+    asked = "".join(search.split_shape(shape))
+    return tuple(sorted(found, key=lambda form: measure_shape_distance(asked, form.shape))) if asked else found
+
+
+def build_nearest(text: str, matches: FormMatches) -> tuple[Meaning, ...]:
+    """Build, for every word that is in the way, the forms that have all the others."""
+    if matches.forms:
+        words = " ".join(matches.words)
+        return (
+            _build_list(
+                f"{_count(len(matches.forms))} with '{words}'", _link_list("", words), list_nearest(matches), ()
+            ),
+        )
+    lists = []
+    for word, count in matches.without:
+        words = " ".join(other for other in matches.words if other != word)
+        found = _sort_by_shape(forms.find_forms(words).forms, word)
+        lists.append(_build_list(f"{_count(count)} without {word}", _link_list("", words), found, ()))
+    return tuple(lists)
+
+
+def _count(count: int) -> str:
+    return f"{count:,} instruction{'s' * (count != 1)}"
+
+
+def _quote(words: tuple[str, ...] | list[str]) -> str:
+    return join_words([f"'{shorten_value(word)}'" for word in words])

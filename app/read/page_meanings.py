@@ -1,0 +1,108 @@
+"""Pages as meanings of a text: by its words, by a message that it holds. No framework."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lanescope.app.catalogue import full_text, topics
+from lanescope.app.kit.menus import entry_of
+from lanescope.app.read import elsewhere, named_forms
+from lanescope.app.read.facts import Meaning
+from lanescope.app.read.languages import translate_words
+from lanescope.reader import pasted_text
+
+TOOLS = {  # page of a menu → the words that find it
+    "/descriptor": frozenset("descriptor descriptors gmmadesc lbo sbo".split()),
+    "/tmem": frozenset("tmem tcgen05".split()),
+    "/idesc": frozenset("idesc instrdescriptor".split()),
+    "/smem": frozenset("tile smem shared swizzle k-major mn-major tma".split()),
+    "/banks": frozenset("bank banks conflict conflicts wavefront wavefronts".split()),
+    "/chain": frozenset("chain ldmatrix ldsm".split()),
+    "/reuse": frozenset("reuse shuffle accumulator".split()),
+    "/diagram": frozenset("figure diagram tikz latex svg pdf png".split()),
+    "/gpu": frozenset("evidence hardware verified".split()),
+    "/tiles/mma": frozenset("tiledmma tiled_mma make_tiled_mma partition_fragment_c permutationmnk".split()),
+    "/tiles/mma/chain": frozenset("convert_layout_acc_aregs flashattention".split()),
+    "/tiles/copy": frozenset("tiledcopy tiled_copy make_tiled_copy coalescing coalesced vectorized".split()),
+    "/tiles/loop": frozenset("mainloop main-loop".split()),
+    "/layouts/triton": frozenset("triton gluon ttgir ttg blocked dot_op nvidia_mma convert_layout".split()),
+    "/layouts/tv": frozenset("tv thread-value".split()),
+    "/cute": frozenset("cute algebra composition complement logical_divide zipped_divide raked_product".split()),
+}
+GUIDE = {  # guide page → words that find it besides its own
+    "/guide/wmma-mma-wgmma": frozenset("blackwell".split()),
+    "/guide/lanes-and-fragments": frozenset("fragment fragments".split()),
+}
+MOST_WORDS = 8  # longest text that is looked up word by word
+_OF_CODE = re.compile(
+    r"[;{}=]|::|->|\w\(\w*[,)(]|[\"'],|(?:^|\s)\.(?:reg|pred|shared|global|param|local|const|entry|visible|func)\b"
+)
+
+
+def build_topic(title: str, page: str, summary: str = "") -> Meaning:
+    return Meaning(kind="topic", title=title, link=page, facts={"page": page}, notices=(summary,) if summary else ())
+
+
+def explain_message(text: str) -> list[Meaning]:
+    """Explain a message of the driver, as a page that helps."""
+    message = elsewhere.find_message(text)
+    if message is None:
+        return []
+    facts = {"page": message.page}
+    return [Meaning(kind="topic", title=message.title, link=message.page, facts=facts, notices=message.notices)]
+
+
+def look_up(text: str) -> list[Meaning]:
+    """Find pages and instructions by the words of a text."""
+    text = translate_words(pasted_text.clean_text(text))
+    if re.fullmatch(r"\s*[A-Za-z_][\w:]*\s*", text):
+        text = text.replace("::", " ")  # a name of C++
+    words = re.findall(r"[\w-]+", text.lower())
+    if not words or len(text) > full_text.LONGEST or _OF_CODE.search(text):
+        return []
+    if len(words) > MOST_WORDS:
+        return _search_pages(text)
+    pages = find_pages(text)
+    if not pages and len(plain := re.sub(r"(?<!\S)(?=\S*\d)\S{1,6}(?!\S)", " ", text).split()) not in (0, len(words)):
+        pages = find_pages(" ".join(plain))  # `core matrix 8x8`: drop the words that name no page
+    named = named_forms.find_named(text)
+    found = [named_forms.build_meaning(text, named)] if named and named.forms and not named.ignored else []
+    return [*pages, *found]
+
+
+def find_pages(text: str) -> list[Meaning]:
+    """Find pages by the words of a text: those that have all of them, then those that share some."""
+    titled = [build_topic(found.title, found.page, found.summary) for found in full_text.find_titled(text)]
+    meanings = [build_topic(topic.title, topic.page, topic.summary) for topic in topics.find_topics(text)]
+    pages = {meaning.link for meaning in meanings}
+    lone_words = set(re.findall(r"(?<![\w.%-])[\w-]+(?![\w-]|\.\w)", text.lower()))
+    for page, asked_by in GUIDE.items():
+        if page not in pages and not asked_by.isdisjoint(lone_words):
+            topic = topics.BY_PAGE[page]
+            meanings.append(build_topic(topic.title, page, topic.summary))
+    tools = []
+    for page, asked_by in TOOLS.items():
+        if not asked_by.isdisjoint(lone_words):
+            entry = entry_of(page)
+            tools.append(build_topic(entry.text, page, f"{entry.about[0].upper()}{entry.about[1:]}."))
+    searched = _search_pages(text)
+    ordered = (
+        [*meanings, *tools, *searched] if meanings or len(lone_words) < 3 else [*searched[:2], *tools, *searched[2:]]
+    )
+    first: dict[str, Meaning] = {}
+    for meaning in (*titled, *ordered):
+        first.setdefault(meaning.link.partition("#")[0], meaning)
+    return list(first.values())[: full_text.MOST + len(titled) + len(meanings)]
+
+
+def search_question(text: str, meanings: Sequence[Meaning]) -> list[Meaning]:
+    """Search the pages beside those of a text of several words; none for code."""
+    if len(text.split()) < 2 or _OF_CODE.search(text):
+        return []
+    shown = {meaning.link.partition("#")[0] for meaning in meanings}
+    return [page for page in _search_pages(text) if page.link.partition("#")[0] not in shown]
+
+
+def _search_pages(text: str) -> list[Meaning]:
+    return [build_topic(found.title, found.page, found.summary) for found in full_text.find_pages(text)]

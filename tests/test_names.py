@@ -1,0 +1,150 @@
+"""Names of instructions: every one its own, and the box opens it by that name, by a shorter one and in other words."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from html import unescape
+
+import pytest
+
+from lanescope.app.catalogue import forms, search, vocabulary
+from lanescope.app.instruction import wording
+from lanescope.app.instruction.state import bind_descriptor
+from lanescope.app.kit.names import name_form
+from lanescope.app.read import text_meanings
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from tests.client import Client
+
+FORMS = catalog.instructions()
+
+
+def open_text(client: Client, text: str) -> str:
+    """Return the page that the box opens for a text, "" where it lists several."""
+    return client.get("/read", params={"text": text}, follow_redirects=False).headers.get("location", "")
+
+
+def test_every_form_has_a_name_of_its_own() -> None:
+    repeated = [
+        name for name, count in Counter(name_form(bind_descriptor(i, {})).text for i in FORMS).items() if count > 1
+    ]
+    assert repeated == []
+
+
+def test_every_name_opens_exactly_its_form() -> None:
+    for form in FORMS:
+        for text in (name_form(bind_descriptor(form, {})).text, name_form(form).text, wording.format_title(form)):
+            assert text_meanings.find_certain_link(text) in (f"/i/{form.ptx}", _link_unnamed_space(form.ptx)), text
+
+
+def _link_unnamed_space(ptx: str) -> str:
+    """A name without blanks is read as PTX: no state space means generic addresses."""
+    return f"/i/{ptx.replace('.shared', '')}"
+
+
+@pytest.mark.parametrize("form", random.Random(32).sample(FORMS, 24), ids=lambda form: form.ptx)
+def test_the_heading_of_a_page_typed_into_the_box_opens_the_page(client: Client, form: Instruction) -> None:
+    ptx = form.ptx
+    page = client.get(f"/i/{ptx}").text
+    heading = " ".join(unescape(re.sub(r"<[^>]*>", " ", re.findall(r"<h1[^>]*>(.*?)</h1>", page, re.S)[0])).split())
+    assert open_text(client, heading) == f"/i/{ptx}", heading
+    reading = client.post("/api/v1/read", json={"text": heading}).json()
+    assert (reading["kind"], reading["facts"]["ptx"], reading["link"]) == ("instruction", ptx, f"/i/{ptx}")
+
+
+def test_the_names_of_the_home_page_open_their_pages(client: Client) -> None:
+    text = client.get("/").text
+    rows = re.findall(r'<li><a href="([^"]+)"><code>([^<]+)</code><span class="mono">([^<]+)', text)
+    assert len(rows) == 12
+    for href, name, types in rows:
+        assert open_text(client, unescape(f"{name} {types}")) == href, name
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "count"),
+    [
+        ("mma.m16n8k16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 32),
+        ("mma.m16n8k16 bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 3),
+        ("mma.sync m16n8k16 f32 bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 3),
+        ("wgmma 64x128x16 f16", "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", 2),
+        ("wmma 16x16x16 half", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", 24),
+        ("x4 trans", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", 3),
+    ],
+)
+def test_a_shorter_name_lists_all_that_fit_the_plain_one_first(
+    client: Client, text: str, first: str, count: int
+) -> None:
+    reading = client.post("/api/v1/read", json={"text": text}).json()
+    assert reading["kind"] == "instruction" and reading["facts"]["ptx"] is None
+    assert reading["facts"]["candidates"][0] == first and len(reading["facts"]["candidates"]) == count
+    page = client.get("/read", params={"text": text}, follow_redirects=False)
+    assert page.status_code == 200 and page.text.index(first) and "Not recognised" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("text", "ptx"),
+    [
+        ("mma.m16n8k16 f32 += bf16 × bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+        ("mma.m16n8k16 f32 += bf16 x bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+        ("wgmma.m64n256k16 bf16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
+        ("WGMMA 64x256x16 bfloat16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
+        ("ldmatrix x4 trans", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
+        ("bf16 k16 n256 wgmma", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
+        ("movmatrix m8n8", "movmatrix.sync.aligned.m8n8.trans.b16"),
+    ],
+)
+def test_a_name_that_fits_one_form_opens_it(client: Client, text: str, ptx: str) -> None:
+    assert open_text(client, text) == f"/i/{ptx}"
+
+
+def test_an_order_of_types_counts_in_a_product() -> None:
+    found = forms.find_forms("mma.m16n8k32 f32 += e5m2 × e4m3").forms
+    assert {(form.types["a"], form.types["b"]) for form in found} == {("e5m2", "e4m3")}
+
+
+def test_some_words_of_a_form_find_it_in_any_order_and_with_any_separator() -> None:
+    draw = random.Random(7)
+    common = {
+        name: [c for c, spellings in vocabulary.SYNONYMS.items() if spellings == (name,)]
+        for name in ("f16", "bf16", "f32")
+    }
+    for form in draw.sample(FORMS, 300):
+        words = [word for word in form.ptx.split(".") if word not in catalog.SPACES]
+        kept = [word for word in words if draw.random() < 0.7] or words
+        kept = [draw.choice(common[word]) if word in common and draw.random() < 0.3 else word for word in kept]
+        if form.shape in kept and form.shape.count("k") and draw.random() < 0.3:
+            kept[kept.index(form.shape)] = "x".join(str(form.sizes[dim]) for dim in "mnk")
+        draw.shuffle(kept)
+        text = draw.choice((" ", ".", "  ", ", ", " .")).join(kept)
+        if set(kept) <= vocabulary.SILENT:
+            continue
+        found = forms.find_forms(text)
+        assert form in found.forms, (form.ptx, text)
+        keys = search.index_instructions()
+        assert all(search.has_word(keys[f.ptx], word) for f in found.forms for word in found.words)
+
+
+def test_a_refusal_says_per_word_what_would_be_left(client: Client) -> None:
+    reading = client.post("/api/v1/read", json={"text": "wgmma m64n128k8 bf16"}).json()
+    assert reading["kind"] == "unknown" and "Without bf16: 1 instruction." in reading["notices"][0]
+    without = {row["title"]: row["facts"]["candidates"] for row in reading["also"]}
+    assert len(without["1 instruction without bf16"]) == 1
+    assert all("m64n128k8" in ptx for ptx in without["1 instruction without bf16"])
+    page = client.get("/read", params={"text": "wgmma m64n128k8 bf16"}).text
+    assert "Without bf16" in page and "m64n128k8.f32.tf32.tf32" in page
+
+
+def test_a_word_that_no_form_has_is_said(client: Client) -> None:
+    wrong = client.post("/api/v1/read", json={"text": "m16n8k12 f16"}).json()
+    assert wrong["kind"] == "unknown" and "No instruction has 'm16n8k12'" in wrong["notices"][0]
+    odd = client.post("/api/v1/read", json={"text": "mma m16n8k16 bf16 purple"}).json()
+    assert odd["kind"] == "instruction" and "'purple': not used" in odd["notices"][0]
+    assert open_text(client, "mma.m16n8k16 f32 bf16 row col purple") == ""
+
+
+def test_a_wrong_line_of_ptx_keeps_its_refusal(client: Client) -> None:
+    for text in ("mma.sync.aligned.m16n8k16.row.col.f32.bf16.f16.f32", "mma.m16n8k16.row.col.f16.f32.f16.f16"):
+        reading = client.post("/api/v1/read", json={"text": text}).json()
+        assert reading["kind"] == "unknown" and "not legal here" in reading["notices"][0], text
