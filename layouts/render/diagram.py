@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from html import escape
 
 from lanescope.errors import LayoutError
+from lanescope.render.names import format_names
 from lanescope.render.palette import LIGHT, Palette, list_fill_variables
 from lanescope.render.svg import choose_colour, render_svg
 from lanescope.render.view import FigurePanel, PanelFigure
@@ -101,9 +102,10 @@ def _list_legend_rows(figure: PanelFigure, style: DiagramStyle) -> list[tuple[st
 def _render_legend(figure: PanelFigure, style: DiagramStyle, top: float, ink: str) -> tuple[list[str], float]:
     out, widest = [], 0.0
     words = WORDS[style.lang]
+    formulas = format_names(panel.grid.operand for panel in figure.panels if panel.grid)
     for number, (name, count) in enumerate(_list_legend_rows(figure, style)):
         y = top + number * _LINE * 1.4
-        head = f"{words['colour']} {name}" + (f", {words['modulo']}" if count > 8 else "")
+        head = f"{words['colour']} = {formulas[name]}" + (f", {words['modulo']}" if count > 8 else "")
         out.append(f'<text x="8" y="{y + 10:.1f}" font-size="11" fill="{ink}">{escape(head)}</text>')
         x = 20 + len(head) * 11 * _ADVANCE * (2 if style.lang == "zh" else 1)
         for category in range(min(count, 8)):
