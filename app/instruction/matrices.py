@@ -44,7 +44,8 @@ def _build_matrix(
     rows, cols = (spans[dim] for dim in window.get_dimensions(instruction, panel))
     rows, cols = (rows[0], min(rows[1], panel.rows)), (cols[0], min(cols[1], panel.cols))
     op = panel.grid.operand if panel.grid else None
-    drawn_panel = panel if op else build_offset_panel(instruction, panel, page_state.get_major(panel.name))
+    shown = (rows[1] - rows[0]) * (cols[1] - cols[0])
+    drawn_panel = panel if op else build_offset_panel(instruction, panel, page_state.get_major(panel.name), shown)
     return Matrix(
         name=panel.name,
         title=format_matrix_title(instruction, panel),
