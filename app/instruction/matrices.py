@@ -16,8 +16,8 @@ from lanescope.render.window import Range
 
 @fact
 class Matrix:
-    """One matrix. `svg`: its cells; rows, cols: how many are shown, as a class of the style sheet; stored: where no
-    thread holds it.
+    """One matrix. `svg`: its cells; rows: how many are shown, as a class of the style sheet; stored: where no thread
+    holds it.
     """
 
     name: str
@@ -26,7 +26,6 @@ class Matrix:
     cute: str
     pattern: str
     rows: int
-    cols: int
     svg: str
     stored: SharedOperand | None
 
@@ -53,7 +52,6 @@ def _build_matrix(
         cute=op.cute if op and op.name != ADDRESS else "",
         pattern=str(op.pattern) if op else "",
         rows=_round_up_span(rows),
-        cols=_round_up_span(cols),
         svg=render_matrix(
             drawn_panel,
             rows,

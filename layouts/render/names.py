@@ -82,16 +82,13 @@ def _join_texts(by_text: dict[str, list[str]]) -> str:
 
 
 def _describe_thread_term(op: Operand, term: DigitTerm) -> str:
+    """Return lane group (lane / 4) for what has a name, else the formula."""
     formula = _format_thread_term(op, term)
-    if formula in ("lane", "quarter"):
-        return formula
     if op.scope.place is OperandPlace.TENSOR:
-        name = "quarter" if term.weight == WARP.threads and term.size == 4 else "lane digit"
-    elif term.weight >= WARP.threads:
-        name = "warp"
+        name = "quarter" if term.weight == WARP.threads and term.size == 4 else ""
     else:
-        name = _THREAD_NAMES.get((term.size, term.weight), "lane digit")
-    return f"{name} ({formula})"
+        name = "warp" if term.weight >= WARP.threads else _THREAD_NAMES.get((term.size, term.weight), "")
+    return f"{name} ({formula})" if name else formula
 
 
 def _format_thread_term(op: Operand, term: DigitTerm) -> str:

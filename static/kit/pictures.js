@@ -15,8 +15,8 @@ const part = (name, attributes) => {
 function makeMap(box, picture) {
   picture.id ||= `picture-${made++}`;
   const { x, y, width, height } = picture.viewBox.baseVal, view = `${x} ${y} ${width} ${height}`;
-  const frame = part("rect", { class: "frame" });
-  const map = part("svg", { class: "picture-map", viewBox: view, "aria-hidden": "true" });
+  const frame = part("rect", {}), map = part("svg", { viewBox: view, "aria-hidden": "true" });
+  map.classList.add("picture-map");
   map.append(part("use", { href: `#${picture.id}`, width, height }), frame);
   map.draw = () => {
     const scale = width / picture.getBoundingClientRect().width;
