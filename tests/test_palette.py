@@ -35,10 +35,43 @@ def test_fills_stay_apart(theme: palette.Palette, vision: str) -> None:
     assert find_least_distance(list(theme.four), vision) >= theme.least_distance
 
 
+FROM_PAGE, FROM_WRONG = 10.0, 7.0  # CIEDE2000 between a category and what is behind it, and a wrong cell
+
+
+def read_page_colours(theme: palette.Palette) -> list[str]:
+    """What a category must not look like: the page, a card on it, the paper of a figure, and a right cell's white."""
+    css = (ROOT / "static" / "kit" / "base.css").read_text()
+    pairs = [re.findall(rf"--{name}: light-dark\((#\w+), (#\w+)\)", css)[0] for name in ("paper", "raised")]
+    return [pair[theme is palette.DARK] for pair in pairs] + [theme.paper]
+
+
+@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
+@pytest.mark.parametrize("vision", VISION)
+def test_no_fill_looks_like_the_page_or_like_a_status(theme: palette.Palette, vision: str) -> None:
+    for fill in {*theme.fills, *theme.four}:
+        for page in read_page_colours(theme):
+            assert find_least_distance([fill, page], vision) >= FROM_PAGE, (fill, page)
+        assert find_least_distance([fill, theme.wrong], vision) >= FROM_WRONG, fill
+
+
+@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
+def test_an_area_of_one_of_four_colours_does_not_look_empty(theme: palette.Palette) -> None:
+    """A TiledMMA whose filter leaves one warp is one colour on the page."""
+    page = read_page_colours(theme)[0]
+    assert min(compute_contrast(fill, page) for fill in theme.four) >= 1.5
+    assert min(compute_contrast(fill, page) for fill in theme.fills) >= (1.2 if theme is palette.LIGHT else 1.1)
+
+
+@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
+def test_neighbours_in_a_row_differ_more_than_they_must(theme: palette.Palette) -> None:
+    for one, other in zip(theme.fills, theme.fills[1:], strict=False):
+        assert min(find_least_distance([one, other], vision) for vision in VISION) >= theme.least_distance + 4
+
+
 @pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
 def test_ink_is_readable_on_every_fill(theme: palette.Palette) -> None:
-    assert all(compute_contrast(theme.ink, fill) >= (7 if theme is palette.LIGHT else 4.5) for fill in theme.fills)
-    assert all(fill in theme.fills for fill in theme.four)
+    for fill in (*theme.fills, *theme.four):
+        assert compute_contrast(theme.ink, fill) >= (7 if theme is palette.LIGHT else 4.5), fill
     assert compute_contrast(theme.ink, theme.wrong) >= 7
     assert all(compute_contrast(colour, theme.paper) >= 4.5 for colour in (theme.ok, theme.bad, theme.accent))
     assert compute_contrast(theme.bad, theme.wrong) >= 3, "the sign on a wrong cell"
@@ -47,7 +80,7 @@ def test_ink_is_readable_on_every_fill(theme: palette.Palette) -> None:
 
 @pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
 def test_fills_are_calm(theme: palette.Palette) -> None:
-    colours = convert_to_lab(parse_linear_rgb(list(theme.fills)))
+    colours = convert_to_lab(parse_linear_rgb([*theme.fills, *theme.four]))
     assert np.hypot(colours[:, 1], colours[:, 2]).max() <= 40
 
 
@@ -118,8 +151,16 @@ def test_the_distance_itself_is_right() -> None:
 
 def test_css_carries_both_themes() -> None:
     text = palette.render_css()
+    for n, (light, dark) in enumerate(zip(palette.LIGHT.four, palette.DARK.four, strict=True)):
+        assert f"--four-{n}: light-dark({light}, {dark});" in text
     for n, (light, dark) in enumerate(zip(palette.LIGHT.fills, palette.DARK.fills, strict=True)):
         assert f"--fill-{n}: light-dark({light}, {dark});" in text
+
+
+def test_the_icon_has_the_colours_of_the_wordmark() -> None:
+    """Its files have no style sheet, so the colours stand in it: two fills and the accent."""
+    drawn = set(re.findall(r'fill="(#\w+)"', (ROOT / "static" / "kit" / "icon.svg").read_text()))
+    assert drawn == {palette.LIGHT.fills[0], palette.LIGHT.fills[5], palette.LIGHT.accent}
 
 
 def test_more_than_eight_categories_repeat() -> None:

@@ -62,8 +62,8 @@ def test_options_are_in_the_picture() -> None:
     shown = [t for t in list_texts(render_svg(lanes="0-1")) if t.startswith("T")]
     assert {t.split(":")[0] for t in shown} == {"T0", "T1"} and len(shown) == 16
     captioned = list_texts(render_svg(legend="1", caption="1"))
-    assert "colour g" in captioned and any("row = 8 * ((i >> 1) & 1) + groupID" in t for t in captioned)
-    assert any("Farbe g" in t for t in list_texts(render_svg(legend="1", lang="de")))
+    assert "colour = lane / 4" in captioned and any("row = 8 * ((i >> 1) & 1) + groupID" in t for t in captioned)
+    assert any("Farbe = lane / 4" in t for t in list_texts(render_svg(legend="1", lang="de")))
 
 
 def test_a_window_keeps_the_numbers_of_the_matrix() -> None:

@@ -39,8 +39,9 @@ class PopularInstruction:
 class EvidenceCounts:
     """Counts of the evidence files, the assembler's answers and the catalogue.
 
-    ran: instructions that some device ran; agreed: those on which every device agreed with the maps; descriptors: those
-    that each device read; waiting: instructions that no device has run.
+    ran: instructions that every device ran, a wgmma with A in registers and in shared memory; agreed: those on which
+    every device agreed with the maps; descriptors: those that each device read; waiting: instructions that not every
+    device has run.
     """
 
     devices: tuple[str, ...]
@@ -65,24 +66,19 @@ def list_popular() -> list[PopularInstruction]:
 
 def count_evidence() -> EvidenceCounts:
     """Count everything that the page says of its evidence."""
-    files = catalog.load_evidence()
-    answers: dict[str, list[bool]] = {}  # by instruction; a wgmma that takes A from shared memory is no other one
-    for data in files:
-        for form, methods in data["results"].items():
-            answer = answers.setdefault(form.removesuffix(catalog.SHARED_A), [])
-            answer.extend(said == "agrees" for said in methods.values())
+    files, instructions = catalog.load_evidence(), catalog.instructions()
+    every_run = [runs for runs in map(catalog.list_hardware_runs, instructions) if runs and len(runs) == len(files)]
     reads = [data["descriptors"].values() for data in files if data["descriptors"]]
     read_counts = [sum(row["ran"] for row in rows) for rows in reads]
     wrong_counts = [sum(row["ran"] - row["agreed"] for row in rows) for rows in reads]
-    instructions = catalog.instructions()
     return EvidenceCounts(
         devices=tuple(catalog.shorten_device_name(data["meta"]["device"]) for data in files),
-        ran=len(answers),
-        agreed=sum(map(all, answers.values())),
+        ran=len(every_run),
+        agreed=sum(all(run.agrees for run in runs) for runs in every_run),
         descriptors=max(read_counts, default=0),
         descriptors_agreed=max(read_counts, default=0) - max(wrong_counts, default=0),
         instructions=len(instructions),
         assembled=sum(bool(catalog.get_target_support(i).targets) for i in instructions),
         assembler=catalog.get_assembler_release(),
-        waiting=sum(not catalog.list_hardware_runs(i) for i in instructions),
+        waiting=len(instructions) - len(every_run),
     )

@@ -16,8 +16,8 @@ from lanescope.render.window import Range
 
 @fact
 class Matrix:
-    """One matrix. `svg`: its cells; rows, cols: how many are shown, as a class of the style sheet; stored: where no
-    thread holds it.
+    """One matrix. `svg`: its cells; rows: how many are shown, as a class of the style sheet; stored: where no thread
+    holds it.
     """
 
     name: str
@@ -26,7 +26,6 @@ class Matrix:
     cute: str
     pattern: str
     rows: int
-    cols: int
     svg: str
     stored: SharedOperand | None
 
@@ -44,7 +43,8 @@ def _build_matrix(
     rows, cols = (spans[dim] for dim in window.get_dimensions(instruction, panel))
     rows, cols = (rows[0], min(rows[1], panel.rows)), (cols[0], min(cols[1], panel.cols))
     op = panel.grid.operand if panel.grid else None
-    drawn_panel = panel if op else build_offset_panel(instruction, panel, page_state.get_major(panel.name))
+    shown = (rows[1] - rows[0]) * (cols[1] - cols[0])
+    drawn_panel = panel if op else build_offset_panel(instruction, panel, page_state.get_major(panel.name), shown)
     return Matrix(
         name=panel.name,
         title=format_matrix_title(instruction, panel),
@@ -52,7 +52,6 @@ def _build_matrix(
         cute=op.cute if op and op.name != ADDRESS else "",
         pattern=str(op.pattern) if op else "",
         rows=_round_up_span(rows),
-        cols=_round_up_span(cols),
         svg=render_matrix(
             drawn_panel,
             rows,

@@ -20,6 +20,8 @@ from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 
 SWIZZLE = "128B"
+CHUNK_BITS = 128
+EACH_NUMBERED = 256  # cells shown of which each has its number
 
 
 @fact
@@ -90,9 +92,9 @@ def build_shared_operand(instruction: Instruction, name: str, major: str) -> Sha
     )
 
 
-def build_offset_panel(instruction: Instruction, panel: FigurePanel, major: str) -> FigurePanel:
-    """Build the panel with every cell's byte offset in the tile. No thread holds it, so it takes no colour of the
-    legend.
+def build_offset_panel(instruction: Instruction, panel: FigurePanel, major: str, shown: float) -> FigurePanel:
+    """Build the panel with byte offsets in the tile: of every cell, or where more than EACH_NUMBERED are shown, of the
+    first in each 16 bytes. No thread holds it, so it takes no colour of the legend.
     """
     tile, _ = build_default_tile(instruction, panel.name, major)
     k, n = np.indices((panel.rows, panel.cols))
@@ -101,4 +103,7 @@ def build_offset_panel(instruction: Instruction, panel: FigurePanel, major: str)
     )  # each CTA of a pair holds its share
     offset = np.asarray(tile.address(own_n, k), np.int64)
     plain = np.full(offset.shape, -1, np.int32)
-    return replace(panel, category=plain, texts=[[str(at) for at in row] for row in offset.tolist()], of=1)
+    along = k if tile.major == "K" else own_n
+    numbered = (along % (CHUNK_BITS // tile.element_bits) == 0) | (shown <= EACH_NUMBERED)
+    texts = np.where(numbered, offset.astype(np.str_), "")
+    return replace(panel, category=plain, texts=texts.tolist(), of=1)

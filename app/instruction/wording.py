@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from lanescope.app.instruction.state import AUTO, make_default_state
 from lanescope.app.kit.fact import fact
 from lanescope.app.kit.names import name_form
-from lanescope.ptx.instruction import WARP, Instruction, Operand, OperandPlace
+from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
+from lanescope.render import names
 
 LABEL_WORDS = {
     "lane:value": "lane : value index",
@@ -60,58 +59,20 @@ def format_title(instruction: Instruction) -> str:
 
 def describe_names(instruction: Instruction) -> dict[str, str]:
     """Describe each name of the patterns, and of an address: {"g": "lane group (lane / 4)", …}."""
-    names: dict[str, str] = {}
-    for op in filter(None, (*instruction.operands.values(), instruction.address)):
-        for name, text in (*_describe_thread_names(op), *_describe_value_names(op)):
-            names.setdefault(name, text)
-    return names | {"register": "register"}
+    return names.describe_names(filter(None, (*instruction.operands.values(), instruction.address)))
 
 
 def list_colours(instruction: Instruction) -> list[MenuChoice]:
     """List what cells may be coloured by, those of the thread first; what each digit does derives from the pattern."""
-    used = {
-        name
-        for op in instruction.operands.values()
-        for name, _ in (*_describe_thread_names(op), *_describe_value_names(op))
-    } | {"register"}
+    used = {digit.name for op in instruction.operands.values() for digit in op.pattern.digits} | {names.REGISTER}
     automatic = [MenuChoice(value=AUTO, text="warp, or lane group in one warp", letter="")] * (
         make_default_state(instruction).colour == AUTO
     )
     return automatic + [
-        MenuChoice(value=name, text=text, letter="" if name == "register" else name)
+        MenuChoice(value=name, text=text, letter="" if name == names.REGISTER else name)
         for name, text in describe_names(instruction).items()
         if name in used
     ]
-
-
-def _describe_thread_names(op: Operand) -> Iterator[tuple[str, str]]:
-    for term in op.pattern.thread_terms():
-        if op.scope.place is OperandPlace.TENSOR:
-            name = "quarter" if term.weight == WARP.threads and term.size == 4 else "lane digit"
-            yield term.name, f"{name} ({_format_digit(op.scope.thread, term.size, term.weight, op.threads)})"
-            continue
-        if term.weight >= WARP.threads:
-            yield term.name, f"warp (thread / {term.weight})"
-            continue
-        name = {(8, 4): "lane group", (4, 1): "thread in group"}.get((term.size, term.weight), "lane digit")
-        yield term.name, f"{name} ({_format_digit('lane', term.size, term.weight, min(op.threads, WARP.threads))})"
-
-
-def _describe_value_names(op: Operand) -> Iterator[tuple[str, str]]:
-    for term in op.pattern.value_terms():
-        axis_steps = [
-            f"{axis.replace('col', 'column')} + {place.weight}"
-            for axis, terms in zip(op.axes, op.pattern.coord_terms(), strict=True)
-            for place in terms
-            if place.name == term.name
-        ]
-        digit = _format_digit("value", term.size, term.weight, op.values)
-        yield term.name, f"{' and '.join(axis_steps) or 'copy'} ({digit})"
-
-
-def _format_digit(unit: str, size: int, weight: int, most: int) -> str:
-    text = f"{unit} / {weight}" if weight > 1 else unit
-    return text if size * weight >= most else f"{text} % {size}"
 
 
 def format_holder(instruction: Instruction, thread: int) -> tuple[str, str]:

@@ -214,7 +214,7 @@ def _compute_cell_size(rows: int, cols: int) -> tuple[float, float]:
 
 def has_numbers(rows: int, cols: int) -> bool:
     """Whether so many cells are drawn large enough for a number."""
-    return rows * cols <= LABELLED and cols * 22 <= 1500 and rows <= 128
+    return rows * cols <= LABELLED and cols * 22 <= 1500 and rows <= 256
 
 
 def _draw_overlay(panel: FigurePanel, tile: Tile, cells: TileMap, rows: int, ink: str, line: str) -> str:

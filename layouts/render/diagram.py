@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from html import escape
 
 from lanescope.errors import LayoutError
+from lanescope.render.labels import GLYPH
+from lanescope.render.names import format_names
 from lanescope.render.palette import LIGHT, Palette, list_fill_variables
 from lanescope.render.svg import choose_colour, render_svg
 from lanescope.render.view import FigurePanel, PanelFigure
@@ -21,7 +23,6 @@ WORDS = {
     "zh": {"colour": "颜色", "modulo": "模 8", "where": "其中"},
 }
 _TITLE, _LINE = 22.0, 15.0
-_ADVANCE = 0.602
 MOST_LABELS = 20000
 
 
@@ -54,7 +55,7 @@ def render_diagram(figure: PanelFigure, style: DiagramStyle, title: str, descrip
     y, width = moved.height + 10, figure.width
     if above:
         out.append(f'<text x="8" y="17" font-size="14" font-weight="600" fill="{ink}">{escape(shown)}</text>')
-        width = max(width, len(shown) * 14 * _ADVANCE + 16)
+        width = max(width, len(shown) * 14 * GLYPH + 16)
     if style.legend:
         lines, wide = _render_legend(moved, style, y, muted)
         out += lines
@@ -64,7 +65,7 @@ def render_diagram(figure: PanelFigure, style: DiagramStyle, title: str, descrip
         words = format_caption(moved, style.lang)
         out += _draw_caption(words, y, muted)
         y += _LINE * len(words)
-        width = max([width, *(len(line) * 11 * _ADVANCE + 16 for line in words)])
+        width = max([width, *(len(line) * 11 * GLYPH + 16 for line in words)])
     tall = y if style.legend or style.caption else moved.height
     body = f'<g transform="translate(0 {above:g})">{extra}</g>' if extra and above else extra
     return render_svg(
@@ -101,11 +102,12 @@ def _list_legend_rows(figure: PanelFigure, style: DiagramStyle) -> list[tuple[st
 def _render_legend(figure: PanelFigure, style: DiagramStyle, top: float, ink: str) -> tuple[list[str], float]:
     out, widest = [], 0.0
     words = WORDS[style.lang]
+    formulas = format_names(panel.grid.operand for panel in figure.panels if panel.grid)
     for number, (name, count) in enumerate(_list_legend_rows(figure, style)):
         y = top + number * _LINE * 1.4
-        head = f"{words['colour']} {name}" + (f", {words['modulo']}" if count > 8 else "")
+        head = f"{words['colour']} = {formulas[name]}" + (f", {words['modulo']}" if count > 8 else "")
         out.append(f'<text x="8" y="{y + 10:.1f}" font-size="11" fill="{ink}">{escape(head)}</text>')
-        x = 20 + len(head) * 11 * _ADVANCE * (2 if style.lang == "zh" else 1)
+        x = 20 + len(head) * 11 * GLYPH * (2 if style.lang == "zh" else 1)
         for category in range(min(count, 8)):
             variables = list_fill_variables(count)
             index = category % len(variables)

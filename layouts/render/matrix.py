@@ -1,6 +1,6 @@
 """One matrix of a page as SVG that fills its box, whatever the box's size: cells in percent, text in pixels.
 
-The box is HTML's: the page's style sheet gives it its height and --size, the size of its labels. Colours are CSS
+The box is HTML's: the page's style sheet gives it its height; labels take their size from it. Colours are CSS
 variables, so the picture follows the page's theme.
 """
 
@@ -13,6 +13,7 @@ from math import ceil, floor
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.render.labels import GLYPH, SMALLEST
 from lanescope.render.palette import list_fill_variables
 from lanescope.render.svg import choose_colour, find_runs, mask_shown
 from lanescope.render.view import FigurePanel
@@ -23,6 +24,7 @@ MOST_LABELS = 1100  # cells that are still labelled
 _TICKS = (1, 2, 4, 8, 16, 32, 64, 128)
 _MOST_TICKS = (34, 66)  # down, across
 _MOST_LINES = 66  # cells of an axis whose lines are drawn
+_LARGEST = 12  # pixels of a label
 _MOST_LONG = 20  # above the columns, where they have three digits
 
 
@@ -105,13 +107,20 @@ def _draw_labels(panel: FigurePanel, label: str, visible: Mask, rows: Range, col
     else:
         texts = [row[across] for row in (panel.texts or [])[down]]
     places = [f'<tspan x="{_format_percent(c + 0.5 - c0, c1 - c0)}">' for c in range(across.start, across.stop)]
-    yield '<g class="labels">'
+    longest = max((len(text) for line in texts for text in line), default=0)
+    yield f'<g class="labels" font-size="{_format_label_size(longest, c1 - c0, r1 - r0)}">'
     for r, line in enumerate(texts, down.start):
         cells = zip(places, line, visible[r, across].tolist(), strict=True)
-        spans = "".join(f"{place}{text}</tspan>" for place, text, seen in cells if seen)
+        spans = "".join(f"{place}{text}</tspan>" for place, text, seen in cells if seen and text)
         if spans:
             yield f'<text y="{_format_percent(r + 0.5 - r0, r1 - r0)}" dy=".35em">{spans}</text>'
     yield "</g>"
+
+
+def _format_label_size(longest: int, across: float, down: float) -> str:
+    """Return the size of labels as CSS: what the cells of the box leave, and nothing where that cannot be read."""
+    size = f"min({_LARGEST}px, 100cqh / {down:g} - 2.5px, 100cqw / {across * (longest + 1) * GLYPH:.2f})"
+    return f"min({size}, max(0px, ({size} - {SMALLEST - 0.1:g}px) * 99))"
 
 
 def _render_ticks(rows: Range, cols: Range) -> list[str]:

@@ -1,5 +1,7 @@
-"""Colours of two kinds that never mix. Categories: fills of one row stay apart in normal and colour-blind vision, and
-their ink is readable on all of them. Status: what a check says of a cell, the same in both themes.
+"""Colours of two kinds that never mix. Categories: fills of one row stay apart in normal and colour-blind vision, from
+the page and from white, which is a right cell, and their ink is readable on all of them. Neighbours in a row differ
+most; the four are mid-tones, for whole areas of one colour. Status: what a check says of a cell, the same in both
+themes.
 
 tests/test_palette.py measures the distances (CIEDE2000 under Machado 2009 vision) and contrasts (WCAG).
 """
@@ -44,8 +46,8 @@ class Palette:
 
 LIGHT = Palette(
     "light",
-    ("#75aff3", "#f0d7c7", "#a0adbf", "#eef5a6", "#b9d9fe", "#d6a169", "#e9f5f9", "#adaba4"),
-    four=("#75aff3", "#e9f5f9", "#d6a169", "#adaba4"),
+    ("#8ec5ff", "#a6958c", "#d7e7fc", "#7395d8", "#c0bbbf", "#d59c6c", "#9294a6", "#f2e0af"),
+    four=("#7b93d8", "#c08c56", "#9bd6fa", "#989596"),
     ink="#000000",
     paper="#ffffff",
     line="#5c6370",
@@ -58,8 +60,8 @@ LIGHT = Palette(
 )
 DARK = Palette(
     "dark",
-    ("#257ab4", "#581d02", "#3f5369", "#9c6a3a", "#221f51", "#614e46", "#2d2427", "#707678"),
-    four=("#257ab4", "#581d02", "#9c6a3a", "#221f51"),
+    ("#017eb4", "#4b4c45", "#807654", "#0e235b", "#6c7778", "#6a4b0d", "#2d566a", "#391800"),
+    four=("#047eb6", "#9a6e36", "#003b6d", "#636263"),
     ink="#ffffff",
     paper="#14161a",
     line="#8b93a1",
@@ -74,7 +76,7 @@ DARK = Palette(
 BW = Palette(
     "bw",
     tuple(f"url(#hatch-{n})" for n in range(8)),
-    four=tuple(f"url(#hatch-{n})" for n in (0, 1, 3, 4)),
+    four=tuple(f"url(#hatch-{n})" for n in (1, 2, 3, 4)),
     ink="#000000",
     paper="#ffffff",
     line="#000000",

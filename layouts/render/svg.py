@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.ptx.pattern import IntArray
+from lanescope.render.labels import GLYPH, fit_labels
 from lanescope.render.palette import BW, HATCHES, LIGHT, STATUSES, CellStatus, Palette, list_fill_variables
 from lanescope.render.view import FigurePanel, OperandGrid, PanelFigure
 
 Mask = NDArray[np.bool_]
 MOST_LABELS = 900
 _FONT = "'DejaVu Sans Mono', Menlo, Consolas, ui-monospace, monospace"
-_ADVANCE = 0.602  # width of a monospace glyph, in ems
 _HALO = ' stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
 
 
@@ -222,7 +222,7 @@ def render_swatches(
             )
         text = (words or {}).get(status.name, status.words)
         out.append(f'<text x="{_format_number(x + 20)}" y="12.5" font-size="11" fill="{muted}">{escape(text)}</text>')
-        x += 20 + len(text) * 11 * _ADVANCE + 18
+        x += 20 + len(text) * 11 * GLYPH + 18
     row = FigurePanel(
         "",
         "",
@@ -371,54 +371,34 @@ def _render_labels(
     texts = [row[across] for row in texts[down]]
     visible = mask_shown(panel, threads)
     paint = f'fill="{ink}"' + (_HALO if halo else "")
-    return _render_one_line_labels(panel, texts, visible, paint) or _render_two_line_labels(
-        panel, texts, visible, paint
-    )
+    return _draw_labels(panel, texts, visible, paint)
 
 
-def _render_one_line_labels(panel: FigurePanel, texts: list[list[str]], shown: Mask, paint: str) -> list[str]:
-    """Return a text per cell, empty ones left out; nothing where they would be unreadable."""
+def _draw_labels(panel: FigurePanel, texts: list[list[str]], shown: Mask, paint: str) -> list[str]:
+    """Return a text per row of one line, or per cell of two; nothing where labels would be unreadable."""
     w, h = panel.cell_width, panel.cell_height
-    longest = max(len(text) for row in texts for text in row)
-    fitting = min(11.0, (w - 3) / (longest * _ADVANCE))
-    if fitting < 7.5:
+    fit = fit_labels([text for row in texts for text in row], w, h)
+    if fit is None:
         return []
-    size = min(fitting, h - 3)
-    out = [f'<g font-size="{_format_number(size)}" text-anchor="middle" {paint}>']
+    size, out = fit.size, [f'<g font-size="{_format_number(fit.size)}" text-anchor="middle" {paint}>']
     for r, row in enumerate(texts):
-        middles = (
-            (_format_number(panel.x + (c + 0.5) * w), text) for c, text in enumerate(row) if shown[r, c] and text
-        )
-        cells = "".join(f'<tspan x="{x}">{text}</tspan>' for x, text in middles)
-        if cells:
-            out.append(f'<text y="{_format_number(panel.y + (r + 0.5) * h + size * 0.36)}">{cells}</text>')
-    return [*out, "</g>"]
-
-
-def _render_two_line_labels(panel: FigurePanel, texts: list[list[str]], shown: Mask, paint: str) -> list[str]:
-    """Return `T31:12` broken at its separator, for narrow cells; nothing where even that would be unreadable."""
-    w, h = panel.cell_width, panel.cell_height
-    parts = [[_break_label(text) for text in row] for row in texts]
-    longest = max(len(half) for row in parts for pair in row for half in pair)
-    size = min(10.0, (w - 2) / (max(longest, 1) * _ADVANCE), (h - 2) / 2.1)
-    if size < 6.5:
-        return []
-    out = [f'<g font-size="{_format_number(size)}" text-anchor="middle" {paint}>']
-    for r, row in enumerate(parts):
         y = panel.y + (r + 0.5) * h
-        for c, (top, bottom) in enumerate(row):
-            if shown[r, c]:
-                x = _format_number(panel.x + (c + 0.5) * w)
-                out.append(
-                    f'<text x="{x}" y="{_format_number(y - 1)}">{top}<tspan x="{x}"'
-                    f' y="{_format_number(y + size - 1)}">{bottom}</tspan></text>'
-                )
+        cells = [
+            (_format_number(panel.x + (c + 0.5) * w), fit.list_lines(text))
+            for c, text in enumerate(row)
+            if shown[r, c] and text
+        ]
+        if fit.form == "two":
+            out += [_draw_pair(x, y, size, lines) for x, lines in cells]
+        elif cells:
+            spans = "".join(f'<tspan x="{x}">{lines[0]}</tspan>' for x, lines in cells)
+            out.append(f'<text y="{_format_number(y + size * 0.36)}">{spans}</text>')
     return [*out, "</g>"]
 
 
-def _break_label(text: str) -> tuple[str, str]:
-    for separator in (":", " ", ","):
-        if separator in text:
-            first, _, rest = text.partition(separator)
-            return first, rest
-    return text, ""
+def _draw_pair(x: str, y: float, size: float, lines: tuple[str, ...]) -> str:
+    """Return a label of one or two lines, its middle at y."""
+    if len(lines) == 1:
+        return f'<text x="{x}" y="{_format_number(y + size * 0.36)}">{lines[0]}</text>'
+    below = f'<tspan x="{x}" y="{_format_number(y + size - 1)}">{lines[1]}</tspan>'
+    return f'<text x="{x}" y="{_format_number(y - 1)}">{lines[0]}{below}</text>'

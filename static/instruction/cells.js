@@ -1,7 +1,7 @@
 // What is drawn of one matrix: ticks beside it, lines between its cells, a label in each.
-const MONO = 'ui-monospace, "DejaVu Sans Mono", monospace';
-const GLYPH = 0.602;
-const SMALLEST_LABEL = 7.5;
+import { fitLabels, MONO, splitLabel } from "./labels.js";
+
+const LARGEST_LABEL = 13;
 const GRID_LINES_FROM = 6;
 
 export function drawTicks(context, panel, theme) {
@@ -47,39 +47,29 @@ export function drawLines(context, panel, theme) {
   context.stroke();
 }
 
-/** Labels in one size for the whole matrix: in one line, broken at the separator, or none. label(cell) → text. */
+/** Labels in one size for the whole matrix, of those in view. label(cell) → text. */
 export function drawLabels(context, panel, theme, label) {
   const { c0, c1, r0, r1 } = panel.visible();
   panel.labelled = 0; // the size of the labels, 0 where there are none
   if (panel.cellWidth < 18 || panel.cellHeight < 8) return;
   const texts = [];
-  let longest = 0, longestHalf = 0;
   for (let r = r0; r < r1; r++) for (let c = c0; c < c1; c++) {
     const text = label({ panel, row: r, col: c });
-    if (!text) continue;
-    const halves = text.split(text.search(/[: ]/) < 0 ? "," : /[: ]/, 2);
-    texts.push([r, c, text, halves]);
-    longest = Math.max(longest, text.length);
-    longestHalf = Math.max(longestHalf, ...halves.map((half) => half.length));
+    if (text) texts.push([r, c, text]);
   }
+  const fit = fitLabels(texts.map(([, , text]) => text), panel.cellWidth, panel.cellHeight, LARGEST_LABEL);
+  if (!fit) return;
+  const { size, form } = fit;
+  panel.labelled = size;
   context.fillStyle = theme.ink;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  const font = (size) => { context.font = `${size}px ${MONO}`; };
-  const one = Math.min(13, (panel.cellWidth - 3) / (longest * GLYPH), panel.cellHeight - 3);
-  if (one >= SMALLEST_LABEL) {
-    panel.labelled = one;
-    font(one);
-    for (const [r, c, text] of texts) context.fillText(text, panel.columnAt(c + 0.5), panel.rowAt(r + 0.5) + 0.5);
-    return;
-  }
-  const two = Math.min(10, (panel.cellWidth - 2) / (longestHalf * GLYPH), (panel.cellHeight - 2) / 2.1);
-  if (two < 6.5) return;
-  panel.labelled = two;
-  font(two);
-  for (const [r, c, , [first, second]] of texts) {
-    const x = panel.columnAt(c + 0.5), y = panel.rowAt(r + 0.5);
-    context.fillText(first, x, y - (second ? two * 0.5 : 0));
-    if (second) context.fillText(second, x, y + two * 0.55);
+  context.font = `${size}px ${MONO}`;
+  for (const [r, c, text] of texts) {
+    const x = panel.columnAt(c + 0.5), y = panel.rowAt(r + 0.5), [first, rest] = splitLabel(text);
+    if (form === "two" && rest) {
+      context.fillText(first, x, y - size * 0.5);
+      context.fillText(rest, x, y + size * 0.55);
+    } else context.fillText(form === "one" ? text : first, x, y + 0.5);
   }
 }

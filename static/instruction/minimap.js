@@ -16,6 +16,7 @@ export function followMinimap() {
     context.clearRect(0, 0, map.width, map.height);
     context.drawImage(panel.image, 0, 0, map.width, map.height);
     if (data.automatic && state.colour === data.automatic.name) bands(high);
+    map.classList.toggle("idle", isWhole());
     if (isWhole()) return;
     const box = [x0 * wide, y0 * high, (x1 - x0) * wide, (y1 - y0) * high];
     context.fillStyle = stage.theme.dim;

@@ -11,6 +11,7 @@ const panels = data.panels.map((spec) =>
 export const stage = new Stage($("stage"), panels);
 
 const LABELLED = [20, 8]; // pixels of a column that has room for a label, and how many columns open at least
+const LOW = 10, ROOMY = [26, 18]; // pixels: a row without room for a label; a cell with room for one in two lines
 const partial = Object.entries(data.extents).some(([dim, count]) => data.opening[dim][1] < count);
 
 /** Where the columns of a part are too narrow for labels, the page opens on fewer of them. Whether it does. */
@@ -20,7 +21,20 @@ function narrow({ operand, dims, width }) {
   data.opening[dim] = [first, first + Math.max(LABELLED[1], room - (room % LABELLED[1]))];
   return true;
 }
-const narrowed = panels.filter((panel) => panel.width).map(narrow).includes(true) && !state.view;
+/** A whole tile whose labels find no room opens on its first part, in cells that have room. Whether it does. */
+function shorten() {
+  if (partial || state.view || state.pin || state.sel || state.label === "none") return false;
+  const small = panels.filter(({ operand, width, cellWidth, cellHeight }) =>
+    operand && !operand.shared && width && (cellWidth < LABELLED[0] || cellHeight < LOW));
+  for (const { dims, width, height } of small) {
+    [height / ROOMY[1], width / ROOMY[0]].forEach((cells, n) => {
+      const [first, last] = data.opening[dims[n]], room = Math.max(LABELLED[1], cells - (cells % LABELLED[1]));
+      data.opening[dims[n]] = [first, Math.min(last, first + room)];
+    });
+  }
+  return small.length > 0;
+}
+const narrowed = shorten() || panels.filter((panel) => panel.width).map(narrow).includes(true) && !state.view;
 if (narrowed) for (const panel of panels) panel.show(ranges());
 export const served = !narrowed; // whether the page shows the part that the server drew
 for (const { operand, slot } of panels) if (operand) slot.replaceChildren(); // the canvas draws what stood there

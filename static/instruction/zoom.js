@@ -20,6 +20,7 @@ function mark() {
 }
 
 export function followZoom() {
+  if (!isWhole()) $("zoom").querySelector("[data-view=all]")?.removeAttribute("aria-current");
   $("zoom").addEventListener("click", (event) => {
     const { view, zoom } = event.target.closest("#zoom [data-view], #zoom [data-zoom]")?.dataset ?? {};
     if (view === undefined && !zoom) return;

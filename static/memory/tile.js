@@ -1,6 +1,7 @@
 // The tile explorer: pointing at a cell in any picture marks it in the one beside it and spells its address bits.
 import "../kit/scripted.js";
 import { $ } from "../kit/dom.js";
+import { zoomPictures } from "../kit/pictures.js";
 import { fill } from "../kit/template.js";
 
 function cellAt(panel, x, y) {
@@ -70,6 +71,7 @@ function follow(data) {
   }
 }
 
+zoomPictures();
 for (const data of JSON.parse($("data").textContent).drawings) follow(data);
 // A stride named in a card and its arrow in memory light each other.
 for (const one of document.querySelectorAll("[data-stride]")) {

@@ -19,7 +19,7 @@ def test_the_builder_follows_every_choice(open_page: Open) -> None:
     page.locator("select[name=theme]").select_option("bw")
     expect(page).to_have_url(re.compile("theme=bw"))
     page.get_by_label("legend").check()
-    expect(page.locator(".paper svg text", has_text="colour g")).to_be_visible()
+    expect(page.locator(".paper svg text", has_text="colour = lane / 4")).to_be_visible()
     page.locator("select[name=form]").select_option("md")
     expect(page.locator("pre", has_text="lanescope diagram")).to_contain_text("--theme bw --legend -o")
     with page.expect_download() as download:

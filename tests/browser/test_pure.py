@@ -15,6 +15,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import parse_ranges
 from lanescope.ptx.table.descriptors import WGMMA as FORMAT
 from lanescope.render import window as view_of
+from lanescope.render.labels import fit_labels
 from tests.browser.test_instruction import M16, WIDE, find_centre
 from tests.browser.waiting import wait_for_rest, wait_until
 
@@ -392,6 +393,33 @@ def test_lines_ticks_and_labels(open_page: Any) -> None:
     assert ["fillText", "T0:10", 110, 20.5] in one and not any(call[1] == "T1:10" for call in one[4:])
     assert any(call[0] == "font" and call[1].startswith("13px ") for call in one)
     two = drawn("drawLabels", cellWidth=22, cellHeight=22)
-    size = (22 - 2) / (2 * 0.602)
-    assert ["fillText", "T0", 53, pytest.approx(21 - min(10, (22 - 2) / 2.1, size) * 0.5)] in two
-    assert ["fillText", "10", 53, pytest.approx(21 + min(10, (22 - 2) / 2.1, size) * 0.55)] in two
+    size = (22 - 2) / 2.1
+    assert ["fillText", "T0", 53, pytest.approx(21 - size * 0.5)] in two
+    assert ["fillText", "10", 53, pytest.approx(21 + size * 0.55)] in two
+    alone = drawn("drawLabels", cellWidth=22, cellHeight=10)  # two lines find no room: the holder without the value
+    assert {call[1] for call in alone if call[0] == "fillText"} == {"T0", "T1"}
+
+
+def test_labels_fit_as_in_pictures(open_page: Any) -> None:
+    """The canvas and the server's pictures have one rule, in two languages."""
+    page, rng = open_page(f"/i/{M16}"), random.Random(7)
+    texts = ("T0:0", "T31:7,15", "T127:63", "T3 R1", "4,12", "T33+:0", "511", "L13 C1", "", "[0,8-11]")
+    asked = [
+        [rng.sample(texts, rng.randint(1, 4)), rng.uniform(4, 70), rng.uniform(4, 30), rng.choice((11, 13))]
+        for _ in range(400)
+    ]
+    found = page.evaluate(
+        """async (asked) => {
+          const { fitLabels } = await import("/static/instruction/labels.js");
+          return asked.map(([texts, ...sizes]) => fitLabels(texts, ...sizes, 0.602));
+        }""",
+        asked,
+    )
+    forms = set()
+    for given, fit in zip(asked, found, strict=True):
+        expected = fit_labels(*given)
+        assert (fit is None) == (expected is None), given
+        if expected:
+            assert (fit["form"], fit["size"]) == (expected.form, pytest.approx(expected.size)), given
+            forms.add(expected.form)
+    assert forms == {"one", "two", "first"}

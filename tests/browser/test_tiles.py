@@ -65,7 +65,7 @@ def test_the_page_says_of_every_element_who_holds_it(open_page: Any, name: str) 
 
 
 def test_a_thread_is_lit_in_all_three_and_its_registers_are_listed(open_page: Any) -> None:
-    page = open_page("/tiles/mma")
+    page = open_page("/tiles/mma?view=all")
     hover_cell(page, "c", 19, 2)
     wait_until(page, lambda: list_lit_cells(page), {"thread": 45, "cells": {"a": 32, "b": 32, "c": 32}})
     panel = page.locator("#panel")
@@ -91,7 +91,7 @@ def test_a_thread_is_lit_in_all_three_and_its_registers_are_listed(open_page: An
 
 
 def test_a_drag_lights_the_threads_of_a_region(open_page: Any) -> None:
-    page = open_page("/tiles/mma")
+    page = open_page("/tiles/mma?view=all")
     end, start = find_centre(page, "c", 8, 8), find_centre(page, "c", 15, 11)
     page.mouse.move(*start)
     page.mouse.down()

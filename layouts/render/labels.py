@@ -1,0 +1,74 @@
+"""How the labels of cells are written so that none touches its neighbour: smaller first, then in two lines, then
+without the value.
+
+All labels of a matrix have one size. Between two of them a glyph's width stays free. The canvas follows the same rule
+(static/instruction/labels.js); tests/browser/test_pure.py holds both equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+GLYPH = 0.602  # width of a monospace glyph, in ems
+LARGEST, SMALLEST = 11.0, 6.5  # pixels of a label
+_SHORTEN_BELOW = 7.5  # one line as small as this becomes two, where they fit
+_LARGEST_PAIR = 10.0
+_ABOVE, _PAIR_HEIGHT = 2.5, 2.1  # pixels of a cell's height that a line leaves free; height of two lines, in ems
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFit:
+    """The size of a matrix's labels in pixels, and their form: one line, two, or the first part alone."""
+
+    size: float
+    form: str
+
+    def list_lines(self, text: str) -> tuple[str, ...]:
+        """Return what is written of a label, a line each."""
+        if self.form == "one":
+            return (text,)
+        first, rest = split_label(text)
+        return (first, rest) if self.form == "two" and rest else (first,)
+
+
+def split_label(text: str) -> tuple[str, str]:
+    """Return a label's two parts: holder and value, or row and column.
+
+    >>> split_label("T31:7,15"), split_label("T3 R1"), split_label("4,12")
+    (('T31', '7,15'), ('T3', 'R1'), ('4', '12'))
+    """
+    for separator in (":", " ", ","):
+        first, found, rest = text.partition(separator)
+        if found:
+            return first, rest
+    return text, ""
+
+
+def fit_labels(
+    texts: Sequence[str], width: float, height: float, largest: float = LARGEST, glyph: float = GLYPH
+) -> LabelFit | None:
+    """Return how labels are written in cells of this size, None if they cannot be read there.
+
+    The value is left out only after a holder (T31, L4): half of a coordinate would be another place.
+
+    >>> fit_labels(["T31:7"], 60, 20), fit_labels(["T31:7"], 22, 21), fit_labels(["T31:7"], 22, 10)
+    (LabelFit(size=11.0, form='one'), LabelFit(size=9.047..., form='two'), LabelFit(size=7.5, form='first'))
+    """
+    texts = [text for text in texts if text]
+    if not texts:
+        return None
+    room, parts = width / glyph, [split_label(text) for text in texts]
+    one = min(largest, room / (max(map(len, texts)) + 1), height - _ABOVE)
+    if one >= _SHORTEN_BELOW:
+        return LabelFit(one, "one")
+    longest = max(len(part) for pair in parts for part in pair)
+    two = min(_LARGEST_PAIR, room / (longest + 1), (height - 2) / _PAIR_HEIGHT)
+    if two >= SMALLEST and any(rest for _, rest in parts):
+        return LabelFit(two, "two")
+    if one >= SMALLEST:
+        return LabelFit(one, "one")
+    first = min(largest, room / (max(len(first) for first, _ in parts) + 1), height - _ABOVE)
+    if first >= SMALLEST and all(rest and first[0].isalpha() for first, rest in parts):
+        return LabelFit(first, "first")
+    return None

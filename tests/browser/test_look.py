@@ -1,0 +1,98 @@
+"""Large pictures: they open so that labels can be read, lead to their other parts, and show where they are cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from lanescope.render.labels import SMALLEST
+from tests.browser.test_instruction import M16, WIDE
+from tests.browser.waiting import wait_until
+
+pytestmark = pytest.mark.browser
+REUSE = f"/reuse?from={M16}&to={M16}"
+TILES = ("/tiles/mma", "/tiles/copy", "/layouts/triton")
+
+
+def read_window(page: Page, panel: str) -> dict[str, float]:
+    window: dict[str, float] = page.evaluate(
+        "(name) => lanescope.stage.panels.find((p) => p.name === name).window", panel
+    )
+    return window
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("path", TILES)
+def test_a_whole_tile_opens_with_labels(open_page: Any, path: str, width: int) -> None:
+    page = open_page(path, width=width)
+    sizes = page.evaluate("lanescope.stage.panels.filter((p) => p.operand && !p.operand.shared).map((p) => p.labelled)")
+    assert sizes and min(sizes) >= SMALLEST, sizes
+
+
+def test_fit_shows_the_whole_and_the_map_leads_to_a_part(open_page: Any) -> None:
+    page = open_page("/tiles/mma")
+    assert read_window(page, "c")["x1"] < 64 and "view" not in page.url
+    fit = page.locator("#zoom [data-view=all]")
+    assert fit.get_attribute("aria-current") is None
+    before = read_window(page, "c")
+    box = page.locator(".minimap").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + box["height"] * 0.9)
+    page.mouse.down()
+    page.mouse.up()
+    after = read_window(page, "c")
+    assert after["x1"] == 64 and after["x1"] - after["x0"] == before["x1"] - before["x0"]
+    fit.click()
+    wait_until(page, lambda: read_window(page, "c"), {"x0": 0, "x1": 64, "y0": 0, "y1": 64})
+    expect(fit).to_have_attribute("aria-current", "true")
+    expect(page.locator(".minimap")).to_be_hidden()
+    page.wait_for_url("**view=all**")
+
+
+def test_a_pinned_link_still_shows_the_whole_tile(open_page: Any) -> None:
+    assert read_window(open_page("/tiles/mma?pin=c:60,60"), "c") == {"x0": 0, "x1": 64, "y0": 0, "y1": 64}
+
+
+def test_b_of_a_wgmma_has_a_number_for_16_bytes(open_page: Any) -> None:
+    """16 rows of 32 bf16: each column is two chunks of 16 bytes."""
+    page = open_page(f"/i/{WIDE}")
+    texts = page.locator(".mat[data-panel=b] .labels tspan").all_text_contents()
+    assert len(texts) == 64 and all(int(text) % 16 == 0 for text in texts)
+    size = page.locator(".mat[data-panel=b] .labels").evaluate("(g) => parseFloat(getComputedStyle(g).fontSize)")
+    assert size >= 8
+
+
+def test_a_picture_larger_than_its_box_can_be_fitted_and_enlarged(open_page: Any) -> None:
+    page = open_page(REUSE, width=390)
+    picture, box = page.locator(".figure > svg").first, page.locator(".figure").first
+
+    def read_width() -> float:
+        width: float = picture.evaluate("(svg) => svg.getBoundingClientRect().width")
+        return width
+
+    natural = read_width()
+    assert natural > 390
+    page.get_by_role("button", name="Zoom in").click()
+    assert read_width() == pytest.approx(natural * 1.25, rel=0.01)
+    expect(page.locator(".picture-map")).to_be_visible()
+    box.press("0")
+    assert read_width() == pytest.approx(box.evaluate("(box) => box.clientWidth"), abs=1)
+    box.press("1")
+    assert read_width() == pytest.approx(natural, rel=0.01)
+
+
+def test_a_picture_that_fits_has_no_zoom(open_page: Any) -> None:
+    assert open_page(REUSE, width=1440).locator(".picture-tools").count() == 0
+
+
+def test_a_cut_picture_fades_at_its_edge(open_page: Any) -> None:
+    read = "(box, edge) => parseFloat(getComputedStyle(box).getPropertyValue(`--cut-${edge}`))"
+    page = open_page(REUSE, width=390)
+    box = page.locator(".figure").first
+    assert (box.evaluate(read, "left"), box.evaluate(read, "right")) == (0, 24)
+    box.evaluate("(box) => box.scrollTo(box.scrollWidth, 0)")
+    wait_until(page, lambda: (box.evaluate(read, "left"), box.evaluate(read, "right")), (24, 0))
+    whole = open_page(REUSE, width=1440).locator(".figure").first
+    assert whole.evaluate(read, "right") == 0
