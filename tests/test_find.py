@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from lanescope import find
@@ -143,3 +145,60 @@ def test_the_field_leads_to_the_pin_without_scripts(client: Client) -> None:
     page = client.get(f"/i/{MMA}?find=A[16][9]")
     assert page.status_code == 422 and "A is 16 × 16: rows 0–15, columns 0–15." in page.text
     assert 'value="A[16][9]"' in page.text
+
+
+TILE = "/tiles/mma?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=64x64x32"
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "pin"),
+    [
+        (TILE, "C(37,50)", "c:37,50"),
+        (TILE, "D[1][6]", "c:1,6"),
+        (TILE, "R2 of T13", "a:3,10"),  # a4 of lane 13: row 13 / 4, column 8 + 2 · (13 % 4)
+        ("/layouts/triton?shape=32x32", "[3][5]", "tile:3,5"),
+        ("/layouts/triton?shape=32x32", "D 70", "tile:2,6"),
+    ],
+)
+def test_tiles_and_triton_layouts_have_the_same_field(client: Client, page: str, text: str, pin: str) -> None:
+    sent = client.get(
+        page,
+        params={**dict(p.split("=", 1) for p in page.split("?")[1].split("&")), "find": text},
+        follow_redirects=False,
+    )
+    assert sent.status_code == 303 and sent.headers["location"].endswith(f"pin={pin}")
+    assert client.get(sent.headers["location"]).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "legal"),
+    [
+        (TILE, "C(64,0)", "C is 64 × 64: rows 0–63, columns 0–63."),
+        (TILE, "T128", "Threads run from 0 to 127."),
+        (TILE, "lane 3", "Write warp 0 lane 3"),
+        ("/layouts/triton?shape=32x32", "[32][0]", "rows 0–31, columns 0–31."),
+        ("/layouts/triton?shape=32x32", "T128", "Threads run from 0 to 127."),
+    ],
+)
+def test_their_refusals_stand_beside_the_field(client: Client, page: str, text: str, legal: str) -> None:
+    shown = client.get(page, params={**dict(p.split("=", 1) for p in page.split("?")[1].split("&")), "find": text})
+    assert legal in re.findall(r'<output id="find-refusal">([^<]*)', shown.text)[0]
+
+
+def test_an_element_of_a_tile_in_shared_memory_has_a_byte_and_a_bank(client: Client) -> None:
+    """Row 5, k 9 of 128B-swizzled bf16: 5 · 128 + 18 bytes, chunk 1 ^ 5 = 4, so 640 + 64 + 2 = 0x2c2, bank 16."""
+    page = client.get("/smem", params={"swizzle": "128B", "mn": "64", "k": "64", "find": "[5][9]"}).text
+    assert "<code>[5][9]</code> (mn, k) is at byte <code>0x2c2</code>, 706 bytes into the tile" in page
+    assert "bank <code>16</code>" in page
+    page = client.get("/smem", params={"swizzle": "128B", "mn": "64", "k": "64", "find": "[64][0]"}).text
+    assert "rows 0–63, columns 0–63." in re.findall(r'<output id="find-refusal">([^<]*)', page)[0]
+
+
+def test_an_element_of_d_in_tensor_memory_has_a_lane_and_a_column(client: Client) -> None:
+    """M 128: row r of D lies in lane r; f32, from column 0."""
+    page = client.get("/tmem", params={"m": "128", "n": "256", "find": "D[70, 3]"}).text
+    assert "<code>D[70][3]</code> is in <code>lane 70</code>, <code>column 3</code>" in page
+    page = client.get("/tmem", params={"m": "128", "n": "256", "d_at": "64", "find": "row 70 of D"}).text
+    assert "<code>D[70][0]</code> is in <code>lane 70</code>, <code>column 64</code>" in page
+    page = client.get("/tmem", params={"m": "128", "n": "256", "find": "D[128][0]"}).text
+    assert "rows 0–127, columns 0–255." in re.findall(r'<output id="find-refusal">([^<]*)', page)[0]

@@ -33,11 +33,11 @@ class SoughtPlace:
     value: int | None = None
 
 
-def parse_places(text: str, matrices: Iterable[str], example: str) -> list[SoughtPlace]:
+def parse_places(text: str, matrices: Iterable[str], example: str, bare: bool = False) -> list[SoughtPlace]:
     """Parse one place, or two to compare (`lane 20 vs lane 21`).
 
-    matrices: the names that the page has, in lower case; example: what the hint of a refusal offers. LayoutError
-    `bad_find` for any other text.
+    matrices: the names that the page has, in lower case; bare: whether they name one matrix, so that an element needs
+    no name; example: what the hint of a refusal offers. LayoutError `bad_find` for any other text.
     """
     parts = [part for part in _JOIN.split(text.strip()) if part]
     ordered = sorted({name.lower() for name in matrices}, key=len, reverse=True)
@@ -45,12 +45,12 @@ def parse_places(text: str, matrices: Iterable[str], example: str) -> list[Sough
     if not parts or len(parts) > MOST_TOGETHER:
         why = "names nothing" if not parts else f"names {len(parts)} places; a page compares two"
         raise LayoutError("bad_find", f"‘{shorten_value(text, 60)}’ {why}.", f"Try {example}.", "find")
-    return [_parse_place(part, names, example) for part in parts]
+    return [_parse_place(part, names, example, bare or len(names) == 1) for part in parts]
 
 
-def _parse_place(text: str, names: list[str], example: str) -> SoughtPlace:
+def _parse_place(text: str, names: list[str], example: str, bare: bool) -> SoughtPlace:
     matrix = rf"(?:(?P<matrix>{'|'.join(names)})\s*)"
-    either = matrix + "?" * (len(names) == 1)
+    either = matrix + "?" * bare
     forms = (
         rf"{either}(?P<open>[\[(])?\s*(?P<row>\d{{1,9}})(?:\s*\]\s*\[\s*|\s*[,;]\s*|\s+)"
         rf"(?P<col>\d{{1,9}})\s*(?(open)[\])])",
