@@ -195,7 +195,7 @@ def test_plotly_comes_from_the_installed_package_and_is_immutable(client: Client
 def test_page_stands_without_scripts(client: Client) -> None:
     page = client.get(f"/i/{M16}?pin=d:3,2").text
     assert "<svg" in page and "T13:0" in page and "Lane 13" in page
-    assert 'title="a2, bits [15:0]">A[11,2]<' in page and "row = 8 * (i &gt;&gt; 1) + groupID" in page
+    assert 'title="a2, bits [15:0]">A[11][2]<' in page and "row = 8 * (i &gt;&gt; 1) + groupID" in page
 
 
 @pytest.mark.parametrize(

@@ -209,3 +209,18 @@ def test_no_style_sheet_paints_what_is_wrong_as_right() -> None:
                 assert not (words & WRONG_WORDS and "ok" in used), f"{path.name}: {selector.strip()}"
                 seen += bool(used and words & (RIGHT_WORDS | WRONG_WORDS))
     assert seen >= 15
+
+
+@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
+def test_dimmed_labels_keep_a_contrast_of_3(theme: palette.Palette) -> None:
+    """A fill covers the label by its alpha: what is left of the ink stays readable below pointer and pin."""
+    css = (ROOT / "static" / "kit" / "base.css").read_text()
+    side = 0 if theme is palette.LIGHT else 1
+    for name in ("--fade-hover", "--fade-pin"):
+        alpha = float(re.findall(rf"{name}:.*?;", css)[0].split("rgba(0, 0, 0, ")[side + 1].split(")")[0])
+        for fill in (*theme.fills, *theme.four):
+            parts = [
+                round((1 - alpha) * int(theme.ink[at : at + 2], 16) + alpha * int(fill[at : at + 2], 16))
+                for at in (1, 3, 5)
+            ]
+            assert compute_contrast("#{:02x}{:02x}{:02x}".format(*parts), fill) >= 3, (name, fill)

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from lanescope.app.catalogue import topics
 from lanescope.app.hardware import fragment_runs, runs
 from lanescope.app.instruction import facts as about
-from lanescope.app.instruction import head, lanes, pickers, state, tcgen05, terms, wording
+from lanescope.app.instruction import find, head, headline, lanes, pickers, shown_lanes, state, tcgen05, terms, wording
 from lanescope.app.instruction import wmma as wmma_facts
 from lanescope.app.instruction.code import build_code_parts
 from lanescope.app.instruction.matrices import build_matrices, list_views
@@ -119,6 +119,10 @@ class OperandData(MatrixData):
     held: str
     head: str
     tip: str
+    answer: str
+    value_bits: tuple[str, ...]
+    per_register: int
+    lines: tuple[lanes.NumericLine, ...]
 
 
 @fact
@@ -153,6 +157,7 @@ class PageData:
     colours: dict[str, str]
     automatic: AutomaticColour | None
     warp: int
+    words: headline.AnswerWords
     panels: tuple[PanelData, ...]
     operands: dict[str, OperandData]
 
@@ -184,11 +189,6 @@ def build_context(
     """
     figure = make_figure(instruction, page_state.product)
     distinct = lanes.list_distinct_operands(instruction)
-    lane = lanes.find_selected_lane(instruction, figure, page_state)
-    registers_by_panel = (
-        lanes.build_lane_registers(grid, name, lane)
-        for name, grid in lanes.build_panel_grids(instruction, figure).items()
-    )
     spans = window.parse_window(page_state.view, instruction, figure)
     painted = state.resolve_colour(instruction, page_state, spans)
     figures = head.list_pictures(instruction, painted)
@@ -233,10 +233,11 @@ def build_context(
         "products": state.count_products(instruction),
         "majors": {name: list_majors(instruction, page_state, name) for name in state.MAJORS},
         "run": run,
-        "holder": wording.format_holder(instruction, lane),
-        "element": lanes.describe_element(figure, page_state),
+        "answer": headline.build_answer(instruction, figure, page_state),
+        "grid": shown_lanes.build_lanes_grid(instruction, figure),
+        "example": find.format_example(instruction, figure),
+        "shown_lanes": shown_lanes.build_shown_lanes(instruction, figure, page_state),
         "tabs": [(name, _format_tab(instruction, text)) for name, text in TABS.items() if name != "run" or run],
-        "lane_rows": [rows for rows in registers_by_panel if rows],
         "pressure": pressure,
         "pressure_chart": encode_json(pressure.chart).decode() if pressure else "",
         "tables": [lanes.build_full_table(op) for op in distinct if op.threads * op.values <= table_values],
@@ -341,6 +342,7 @@ def build_page_data(instruction: Instruction, figure: PanelFigure, page_state: P
         colours=wording.describe_names(instruction),
         automatic=state.select_automatic(instruction),
         warp=WARP.threads if instruction.family.scope.several else 0,
+        words=headline.build_words(instruction, figure),
         panels=tuple(
             PanelData(
                 name=p.name,
@@ -390,4 +392,8 @@ def build_operand_data(grid: OperandGrid, panel: str) -> OperandData:
         held=lanes.HELD_ROW if op.name == ADDRESS else lanes.HELD,
         head=lanes.format_table_head(op),
         tip=lanes.TIP,
+        answer=headline.get_element_template(op),
+        value_bits=headline.list_value_bits(op),
+        per_register=op.register_bits // op.container_bits,
+        lines=lanes.list_numeric_lines(op),
     )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
-from lanescope.app.instruction.state import PageState
+from lanescope.app.instruction.state import PageState, split_pin
 from lanescope.app.kit.fact import fact
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.render.view import ADDRESS, OperandGrid, PanelFigure
 
 # What the panel says of one value, and of the cell that is pointed at: templates, which a page's script fills for other
 # lanes.
-HELD, HELD_ROW = "{title}[{row},{col}]", "row {row}"
+HELD, HELD_ROW = "{title}[{row}][{col}]", "row {row}"
 TIP = "{name}{value}, bits {bits}"
-HEAD, HEAD_ROW = "{title}[{row},{col}] = {name}{value}, R{register}{bits}", "points at row {row} of matrix {matrix}"
+HEAD, HEAD_ROW = "{title}[{row}][{col}] = {name}{value}, R{register}{bits}", "points at row {row} of matrix {matrix}"
 
 
 @fact
@@ -75,11 +77,8 @@ def find_selected_lane(instruction: Instruction, figure: PanelFigure, page_state
     """Find the thread whose registers the page lists: the pinned cell's owner, else the first shown that the figure
     has.
     """
-    pin = page_state.pinned()
-    if pin:
-        grid = next(p.grid for p in figure.panels if p.name == pin[0])
-        assert grid is not None
-        return int(grid.thread[pin[1], pin[2], 0])
+    if page_state.pin or page_state.pin2:
+        return find_pinned_lane(figure, (page_state.pin or page_state.pin2))
     threads = set(
         np.unique(
             np.concatenate([grid.thread.ravel() for grid in build_panel_grids(instruction, figure).values()])
@@ -88,20 +87,34 @@ def find_selected_lane(instruction: Instruction, figure: PanelFigure, page_state
     return int(min(threads & (page_state.parse_threads() or threads) or page_state.parse_threads() or threads))
 
 
+def find_pinned_lane(figure: PanelFigure, pin: str) -> int:
+    """Find the thread that a pin names, or that holds the element it names."""
+    element, thread = split_pin(pin)
+    if element is None:
+        assert thread is not None
+        return thread
+    grid = next(panel.grid for panel in figure.panels if panel.name == element[0])
+    assert grid is not None
+    return int(grid.thread[element[1], element[2], 0])
+
+
+def list_held(grid: OperandGrid, thread: int) -> list[tuple[int, int, int]]:
+    """List value, row and column of what a thread holds of a panel, in the order of the values."""
+    places = zip(*(grid.thread == thread).nonzero(), strict=True)
+    return sorted((int(grid.value[r, c, n]), int(r), int(c)) for r, c, n in places)
+
+
 def build_lane_registers(grid: OperandGrid, panel: str, thread: int) -> LaneRegisters | None:
     """Build one thread's registers of one panel, each with its values' text and bits; None if it holds nothing of it.
 
     The script prints the same for the lane under the pointer from the same templates (static/instruction/panel.js); a
     browser test compares them.
     """
-    op = grid.operand
-    places = [
-        (int(grid.value[r, c, n]), int(r), int(c)) for r, c, n in zip(*(grid.thread == thread).nonzero(), strict=True)
-    ]
+    op, places = grid.operand, list_held(grid, thread)
     if not places:
         return None
     registers: dict[int, list[ValueText]] = {}
-    for value, row, col in sorted(places):
+    for value, row, col in places:
         template = HELD_ROW if op.name == ADDRESS else HELD
         text = template.format(title=format_panel_title(panel), row=row, col=col)
         tip = TIP.format(name=op.name, value=value, bits=grid.format_bits(value))
@@ -109,26 +122,82 @@ def build_lane_registers(grid: OperandGrid, panel: str, thread: int) -> LaneRegi
     return LaneRegisters(name=panel, title=format_panel_title(panel), element=op.element.name, registers=registers)
 
 
-def describe_element(figure: PanelFigure, page_state: PageState) -> list[str]:
-    """Describe the pinned element: its value and register, and its coordinates' formulas; [] if none is pinned."""
-    pin = page_state.pinned()
+@fact
+class NumericLine:
+    """How the thread, the value index or the register of an element follows: a template of the element's facts, and
+    what comes out.
+    """
+
+    name: str
+    work: str
+    result: str
+
+
+def list_numeric_lines(op: Operand) -> tuple[NumericLine, ...]:
+    """List the lines of an operand: thread and value from the coordinates, the register from the value.
+
+    The name of a copy stands in a line with its number, too.
+    """
+    named = {*op.axes, *(digit.name for digit in op.pattern.digits)}
+    thread, value = op.formula()["inverse"].values()
+
+    def open_names(text: str) -> str:
+        return re.sub(r"[A-Za-z_]\w*", lambda word: f"{{{word[0]}}}" if word[0] in named else word[0], text)
+
+    lines = [
+        NumericLine(name=name, work=f"{text} = {open_names(text)}" if open_names(text) != text else text, result=result)
+        for name, text, result in ((op.scope.thread, thread, "{thread}"), (op.scope.value, value, "{name}{value}"))
+    ]
+    if op.name == ADDRESS:
+        return tuple(lines[:1])
+    letter = op.scope.register[0].upper()
+    per, several = op.register_bits // op.container_bits, op.container_bits // op.register_bits
+    work = f"value / {per} = {{value}} / {per}" if per > 1 else f"{several} * value = {several} * {{value}}"
+    work = f"{op.scope.value} = {{value}}" if per == several == 1 else work
+    result = f"{letter}{{register}}{{bits}}" if per > 1 else f"{letter}{{register}}"
+    return (*lines, NumericLine(name=op.scope.register, work=work, result=result))
+
+
+@fact
+class ElementText:
+    """What the panel says of a pinned element."""
+
+    head: str
+    lines: tuple[NumericLine, ...]
+
+
+def describe_element(figure: PanelFigure, pin: tuple[str, int, int] | None) -> ElementText | None:
+    """Describe a pinned element: its value and register, and how lane, value and register follow from its place."""
     if not pin:
-        return []
+        return None
     name, row, col = pin
     grid = next(panel.grid for panel in figure.panels if panel.name == name)
     assert grid is not None
-    op, value = grid.operand, int(grid.value[row, col, 0])
-    head = format_table_head(op).format(
-        title=format_panel_title(name),
-        row=row,
-        col=col,
-        name=op.name,
-        value=value,
-        register=op.register_of(value)[0],
-        bits=grid.format_bits(value),
-        matrix=grid.product,
+    op, thread, value = grid.operand, int(grid.thread[row, col, 0]), int(grid.value[row, col, 0])
+    facts = {
+        "title": format_panel_title(name),
+        "row": row,
+        "col": col,
+        "name": op.name,
+        "thread": thread,
+        "value": value,
+        "register": op.register_of(value)[0],
+        "bits": grid.format_bits(value),
+        "matrix": grid.product,
+    }
+    digits = {
+        digit: int(of.numbers[thread if of.of == "thread" else value])
+        for digit, of in grid.categories.items()
+        if digit != "register"
+    }
+    place = dict(zip(op.plane, (row, col), strict=True)) | {
+        axis: grid.product for axis in op.axes if axis not in op.plane
+    }
+    lines = tuple(
+        NumericLine(name=line.name, work=line.work.format(**facts | digits | place), result=line.result.format(**facts))
+        for line in list_numeric_lines(op)
     )
-    return [head, "\n".join(f"{axis} = {text}" for axis, text in op.formula()["forward"].items())]
+    return ElementText(head=format_table_head(op).format(**facts), lines=lines)
 
 
 def build_full_table(op: Operand) -> FullTable:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.catalogue import topics
-from lanescope.app.instruction import state
+from lanescope.app.instruction import find, state
 from lanescope.app.instruction import tcgen05 as forms
 from lanescope.app.instruction.context import build_context
 from lanescope.app.kit.api import OffLoopRoute
@@ -49,6 +49,9 @@ def instruction_page(request: Request, rest: str) -> Response:
         return RedirectResponse(
             link_instruction(instruction, query={"idesc": query["idesc"]} if "idesc" in query else {}), 303
         )
+    found, refusal = _find_pins(instruction, page_state, query)
+    if found is not None:
+        return RedirectResponse(found, 303)
     if operand:
         descriptor = {"idesc": query["idesc"]} if query.get("idesc") else {}
         return RedirectResponse(link_instruction(instruction, query={"pin": f"{operand.name}:0,0", **descriptor}), 303)
@@ -56,7 +59,24 @@ def instruction_page(request: Request, rest: str) -> Response:
     context = build_context(
         instruction, page_state, notices, request.query_params, server.hardware.reason, server.limits.table_values
     )
-    return render_page(request, "instruction/page.html", context)
+    context |= {"sought": query.get("find", ""), "refusal": refusal}
+    return render_page(request, "instruction/page.html", context, 422 if refusal else 200)
+
+
+def _find_pins(
+    instruction: Instruction, page_state: state.PageState, query: Mapping[str, str]
+) -> tuple[str | None, str]:
+    """Return the page with what the find field asks for pinned, or why there is none; (None, "") if it asks nothing."""
+    text = query.get("find", "").strip()
+    if not text:
+        return None, ""
+    try:
+        pins = find.find_pins(instruction, text, page_state.product)
+    except LayoutError as error:
+        return None, f"{error.message} {error.hint}".strip()
+    default = state.make_default_state(instruction)
+    shown = page_state.format_query(default, **{"pin2": "", **pins})
+    return f"{link_instruction(instruction)}?{shown}", ""
 
 
 def _bind_query_descriptor(instruction: Instruction, query: Mapping[str, str]) -> tuple[Instruction, list[str]]:

@@ -28,15 +28,17 @@ PIN = "{panel}:{row},{col}"  # the pinned cell in a URL; scripts get this templa
 class PageState:
     """The state of an instruction page; numbers stand in decimal however they were written, for scripts and links.
 
-    colour: a pattern's name, "register" or AUTO; label: one of LABELS; lanes: "", or "0-7,12"; pin: "", or "d:3,2";
-    product: 0–3 (m8n8k4 f16); view: which part is shown (layouts/render/window.py); a_major, b_major: K or MN, how
-    wgmma's multiplicands lie in shared memory; idesc: the instruction descriptor of a tcgen05.mma.
+    colour: a pattern's name, "register" or AUTO; label: one of LABELS; lanes: "", or "0-7,12"; pin: "", "d:3,2", or
+    "lane:20" for a whole lane ("thread:52" in a warpgroup); pin2: a second pin, whose lane is compared; product:
+    0–3 (m8n8k4 f16); view: which part is shown (layouts/render/window.py); a_major, b_major: K or MN, how wgmma's
+    multiplicands lie in shared memory; idesc: the instruction descriptor of a tcgen05.mma.
     """
 
     colour: str = "g"
     label: str = "lane:value"
     lanes: str = ""
     pin: str = ""
+    pin2: str = ""
     product: int = 0
     view: str = ""
     a_major: str = "K"
@@ -62,8 +64,19 @@ class PageState:
         return {"a": self.a_major, "b": self.b_major}[letter]
 
     def pinned(self) -> tuple[str, int, int] | None:
-        matrix, colon, place = self.pin.partition(":")
-        return (matrix, *parse_pair(place, "pin")) if colon else None
+        """Return matrix, row and column of the pinned element, None if none or a whole lane is pinned."""
+        return split_pin(self.pin)[0]
+
+    def list_pins(self) -> list[str]:
+        return [pin for pin in (self.pin, self.pin2) if pin]
+
+
+def split_pin(pin: str) -> tuple[tuple[str, int, int] | None, int | None]:
+    """Return the element (matrix, row, column) that a pin names, or the thread."""
+    name, colon, place = pin.partition(":")
+    if not colon:
+        return None, None
+    return ((name, *parse_pair(place, "pin")), None) if "," in place else (None, int(place))
 
 
 def parse_state(
@@ -174,6 +187,11 @@ def _parse_view(instruction: Instruction, text: str) -> str:
 
 def _parse_pin(instruction: Instruction, text: str) -> str:
     matrix, _, place = text.partition(":")
+    unit = instruction.family.scope.thread
+    if matrix == unit:
+        most = instruction.threads - 1
+        hint = f"{unit}s run from 0 to {most}."
+        return f"{unit}:{_parse_with_hint('pin', hint, lambda: parse_integer(place, 'pin', 0, most))}"
     grids = {panel.name: panel.grid for panel in make_figure(instruction).panels if panel.grid}
     if matrix not in grids:
         hint = f"Write matrix:row,column with a matrix of {', '.join(grids)}, as in {min(grids, key=len)}:3,2."
@@ -189,6 +207,7 @@ _PARSERS: dict[str, Callable[[Instruction, str], str | int]] = {
     "product": _parse_product,
     "view": _parse_view,
     "pin": _parse_pin,
+    "pin2": _parse_pin,
 }
 T = TypeVar("T")
 
@@ -229,5 +248,5 @@ SPEC: dict[str, object] = asdict(PageState())
 SEPARATE = ("product", "half")  # axes of which a page shows one place at a time
 MAJORS = ("a_major", "b_major")
 PICTURED = tuple(
-    name for name in SPEC if name not in ("view", *MAJORS)
+    name for name in SPEC if name not in ("view", "pin2", *MAJORS)
 )  # the state of a picture; its window is rows and cols instead

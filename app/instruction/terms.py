@@ -56,17 +56,17 @@ def format_terms(figure: PanelFigure, page_state: PageState) -> list[str]:
     a, b = panels["a"], panels["b"]
     compressed = a.grid.operand.kept if a.grid else None
     if compressed is None:
-        head = f"D[{row},{col}] = C[{row},{col}] + Σk A[{row},k]·B[k,{col}]"
+        head = f"D[{row}][{col}] = C[{row}][{col}] + Σk A[{row}][k]·B[k][{col}]"
         return [
             head,
             *(f"k={k:<3} A {_format_holder(a, row, k):<10} × B {_format_holder(b, k, col)}" for k in range(a.cols)),
         ]
     kept, group = compressed
-    lines = [f"D[{row},{col}] = C[{row},{col}] + Σs A[{row},s]·B[k,{col}], s → k by the metadata"]
+    lines = [f"D[{row}][{col}] = C[{row}][{col}] + Σs A[{row}][s]·B[k][{col}], s → k by the metadata"]
     for s in range(a.cols):
         first = s // kept * group
         rows = f"{first}–{first + group - 1}"
-        lines.append(f"s={s:<3} A {_format_holder(a, row, s):<10} × B[{rows},{col}]")
+        lines.append(f"s={s:<3} A {_format_holder(a, row, s):<10} × B[{rows}][{col}]")
     return lines
 
 

@@ -246,7 +246,10 @@ def build_stage(
     own = {name: said for name, said in look.items() if name not in UNDRAWN and said != defaults[name]}
     return {
         "stage": stage.build_stage(bench, look),
-        "notices": notices,
+        "notices": [each for each in notices if not each.startswith(stage.FIND_NOTICE)],
+        "refusal": stage.get_refusal(notices),
+        "sought": query.get("find", ""),
+        "pin": look["pin"],
         "own": own,
         "data": encode_json(data).decode().replace("</", "<\\/"),
     }

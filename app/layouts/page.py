@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+from urllib.parse import urlencode
+
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
@@ -31,12 +34,20 @@ def _redirect_or_render(request: Request, query: dict[str, str]) -> Response:
 
 
 def _render_triton(request: Request, query: dict[str, str]) -> Response:
-    context = triton.build_context(query)
-    return render_page(request, "layouts/triton.html", context, 422 if context["error"] else 200)
+    return _render(request, "layouts/triton.html", triton.build_context(query), query)
 
 
 @router.get("/layouts/tv")
 def tv_page(request: Request) -> Response:
     """Any thread-value layout over a tile."""
-    context = tv.build_context(dict(request.query_params))
-    return render_page(request, "layouts/tv.html", context, 422 if context["error"] else 200)
+    query = dict(request.query_params)
+    return _render(request, "layouts/tv.html", tv.build_context(query), query)
+
+
+def _render(request: Request, template: str, context: dict[str, Any], query: dict[str, str]) -> Response:
+    """Render a page, or lead to it with what the find field asks for pinned."""
+    path = template.replace("layouts", "/layouts").removesuffix(".html")
+    if request.method == "GET" and context.get("sought", "").strip() and not context["refusal"]:
+        kept = {name: text for name, text in query.items() if name not in ("find", "pin", "sel", "thread")}
+        return RedirectResponse(f"{path}?{urlencode({**kept, 'pin': context['pin']}, safe=':,')}", 303)
+    return render_page(request, template, context, 422 if context["error"] or context.get("refusal") else 200)

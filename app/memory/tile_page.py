@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from lanescope.app.kernel import facts as programs
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
-from lanescope.app.memory import choices
+from lanescope.app.memory import choices, find
 from lanescope.app.memory import facts as memory
 from lanescope.app.memory.options import LOOK
 from lanescope.app.memory.storage import ORDERS
@@ -64,6 +64,13 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     pictures = [draw_tile_panels("whole", tile, look, rows)]
     if is_close_up_useful(cells):
         pictures.insert(0, draw_tile_panels("atom", replace(tile, mn=tile.atom[0], k=tile.atom[1]), look, rows=0))
+    found, refusal = "", ""
+    if sought := query.get("find", "").strip():
+        try:
+            found = find.find_element(tile, sought)
+        except LayoutError as error:
+            refusal = f"{error.message} {error.hint}".strip()
+    out |= {"found": found, "refusal": refusal, "sought": sought, "example": find.EXAMPLE}
     out |= {
         "tile": tile,
         "orders": ORDERS,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
@@ -15,6 +15,7 @@ from lanescope.app.kit.question import labels_of
 from lanescope.app.tiles import (
     bench,
     chains,
+    find,
     forms,
     main_loop_page,
     presets,
@@ -42,15 +43,25 @@ def mma_page(request: Request) -> Response:
     if umma:
         asked = {**forms.UMMA, **forms.add_umma_fields(query)}
 
+    found: list[str] = []
+
     def build() -> dict[str, Any]:
         made = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
         if isinstance(made, TiledUmma):
             return umma_page.build_context(made, asked)
         chosen, notices = state.parse_state(made, bench.make_base_state(asked), query)
         base = bench.make_base_state(forms.get_defaults(query, forms.MMA))
-        return {"notices": notices} | bench.build_context(made, chosen, base)
+        refusal = ""
+        if sought := query.get("find", "").strip():
+            try:
+                pin = find.find_pin(made, sought)
+                found.append(f"{bench.PATH}?{chosen.format_query(base, pin=pin, sel='')}")
+            except LayoutError as error:
+                refusal = f"{error.message} {error.hint}".strip()
+        context = {"notices": notices, "sought": sought, "refusal": refusal, "example": find.EXAMPLE}
+        return context | bench.build_context(made, chosen, base)
 
-    return _render_form(
+    page = _render_form(
         request,
         "tiles/umma.html" if umma else "tiles/mma.html",
         asked,
@@ -59,6 +70,7 @@ def mma_page(request: Request) -> Response:
         L=labels_of(TiledUmmaBody),
         **({"swizzles": umma_page.SWIZZLES, "orders": umma_page.ORDERS, "by_ptx": True} if umma else {}),
     )
+    return RedirectResponse(found[0], 303) if found else page
 
 
 @router.get("/tiles/mma/chain")

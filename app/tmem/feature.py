@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanescope.app.kit.feature import Entry, Feature, Tool
-from lanescope.app.tmem import epilogue, facts, placement
+from lanescope.app.tmem import epilogue, facts, find, placement
 from lanescope.app.tmem.epilogue import EpilogueQuestion
 from lanescope.app.tmem.facts import AccessQuestion, LayoutQuestion
 from lanescope.app.tmem.placement import PlacementQuestion
@@ -15,7 +15,7 @@ PLACEMENT = Tool(
     answer=placement.place_operands,
     page="/tmem",
     template="tmem/page.html",
-    context=placement.show_placement,
+    context=find.show_placement,
     picture=placement.draw_placement,
     opening=FOUR_WARPS,
     examples=(

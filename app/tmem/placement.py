@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from lanescope.app.kit.question import link_to, number_field, options_of, parsed_field, question, read_question
+from lanescope.app.kit.question import (
+    link_to,
+    number_field,
+    options_of,
+    parsed_field,
+    question,
+    read_question,
+    text_field,
+)
 from lanescope.app.tmem.draw import draw_tmem
 from lanescope.app.tmem.facts import MmaQuestion, parse_mma
 from lanescope.blackwell import idesc, tmem
@@ -117,6 +125,7 @@ class PlacementQuestion(PlacedQuestion):
     look: Place | None = parsed_field(
         _parse_address, "Look at lane:column", "What lies there.", size=8, placeholder="37:5"
     )
+    find: str = text_field("", "Find an element or a row of D", "An element or a row of D, as D[70][3] or row 70.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

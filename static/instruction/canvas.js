@@ -44,10 +44,12 @@ function frame(context, panel, { rows, cols }, theme) {
   context.strokeRect(x, y, width * (cols[1] - cols[0] + 1), height * (rows[1] - rows[0] + 1));
 }
 
-/** The page's style sheet places the matrices: each has a .slot in the stage, and the canvases cover all of them. */
+/** The page's style sheet places the matrices: each has a .slot in the stage, and the canvases cover all of them.
+ *  `panels`: the matrices; `drawn`: also what shows their elements in another order, and is drawn and pointed at alike.
+ */
 export class Stage {
-  constructor(element, panels) {
-    Object.assign(this, { element, panels, after: [] });
+  constructor(element, panels, more = []) {
+    Object.assign(this, { element, panels, drawn: [...panels, ...more], after: [] });
     this.base = document.createElement("canvas");
     this.over = document.createElement("canvas");
     this.base.className = "base";
@@ -71,7 +73,7 @@ export class Stage {
       canvas.style.height = `${box.height}px`;
       canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
     }
-    for (const panel of this.panels) panel.place(box);
+    for (const panel of this.drawn) panel.place(box);
   }
 
   /** The matrix under a point of the stage; without an operand, too. */
@@ -80,9 +82,9 @@ export class Stage {
   }
 
   hit(px, py) {
-    for (const panel of this.panels) {
-      const cell = panel.hit(px, py);
-      if (cell && panel.operand) return cell;
+    for (const panel of this.drawn) {
+      const cell = panel.operand && panel.hit(px, py);
+      if (cell) return panel.elementAt ? panel.elementAt(cell) : cell;
     }
     return null;
   }
@@ -92,8 +94,8 @@ export class Stage {
     const context = this.base.getContext("2d");
     context.clearRect(0, 0, this.width, this.height);
     context.imageSmoothingEnabled = false;
-    for (const panel of this.panels) {
-      if (!panel.operand) continue;
+    for (const panel of this.drawn) {
+      if (!panel.operand || !panel.width) continue;
       drawTicks(context, panel, this.theme);
       context.save();
       context.beginPath();
@@ -107,52 +109,71 @@ export class Stage {
     }
   }
 
-  /** Dims all but the lit cells. lit: Map panel → cells; traced: [{panel, row?, col?}]; cursor: a cell or null; region:
-   *  {panel, rows, cols}, framed, or null. */
-  light(lit, traced, cursor, region = null) {
+  /**
+   * Lights cells, Map panel → cells, and dims the labels of the others; a fill keeps its colour. marks: bands, [{panel,
+   * row?, col?}], rows and columns that a pinned element meets; pins and hovered, lists of cells with a ring; region:
+   * {panel, rows, cols}, framed; pinned: whether what is lit stays.
+   */
+  light(lit, { bands = [], pins = [], hovered = [], region = null, pinned = false } = {}) {
     const context = this.over.getContext("2d");
     context.clearRect(0, 0, this.width, this.height);
-    if (!lit && !cursor) return;
-    for (const panel of this.panels) {
-      if (!panel.operand) continue;
+    if (!lit && !hovered.length) return;
+    context.imageSmoothingEnabled = false;
+    for (const panel of this.drawn) {
+      if (!panel.operand || !panel.width) continue;
+      const mine = (list) => list.filter((one) => one.panel === panel);
       context.save();
-      context.beginPath();
-      context.rect(panel.left - 1, panel.top - 1, panel.width + 2, panel.height + 2);
-      context.clip();
-      const boxOf = (cell) => panel.boxOf(Math.floor(cell / panel.cols), cell % panel.cols);
-      const held = lit?.get(panel) ?? [];
-      const cells = region || held.length > MANY_LIT ? runsOf(panel, held) : held.map(boxOf);
-      if (lit) {
-        context.fillStyle = this.theme.dim;
-        context.fillRect(panel.left, panel.top, panel.width, panel.height);
-        for (const box of cells) context.clearRect(...box);
-      }
-      this.#trace(context, (traced ?? []).filter((band) => band.panel === panel));
-      context.strokeStyle = this.theme.ink;
-      context.lineWidth = Math.min(2, Math.max(1, panel.cellWidth / 6));
-      context.beginPath();
-      for (const box of cells) context.rect(...box);
-      context.stroke();
+      clip(context, panel, 1);
+      if (lit) this.#dim(context, panel, lit.get(panel) ?? [], { pinned, bands: mine(bands), pins: mine(pins), region });
       if (region?.panel === panel) frame(context, panel, region, this.theme);
-      if (cursor?.panel === panel) {
-        context.lineWidth = 3;
-        context.strokeRect(...panel.boxOf(cursor.row, cursor.col));
+      for (const { row, col } of mine(hovered)) ring(context, panel.boxOf(row, col), 2, this.theme.ink, -1);
+      context.restore();
+      context.save();
+      clip(context, panel, 5);
+      for (const { row, col } of mine(pins)) {
+        const box = panel.boxOf(row, col);
+        if (!panel.covers(box[0] + box[2] / 2, box[1] + box[3] / 2)) continue;
+        ring(context, box, 1.5, this.theme.raised, 3.25);
+        ring(context, box, 2.5, this.theme.trace, 1.25);
       }
       context.restore();
     }
   }
 
-  /** A row of A or a column of B that the pinned element of D is the product of. */
-  #trace(context, bands) {
-    context.strokeStyle = this.theme.trace;
-    context.lineWidth = 2;
-    for (const { panel, row, col } of bands) {
-      const [w, h] = [panel.cellWidth, panel.cellHeight];
-      const box = row === undefined
-        ? [panel.columnAt(col), panel.rowAt(0), w, panel.rows * h]
-        : [panel.columnAt(0), panel.rowAt(row), panel.cols * w, h];
-      context.clearRect(...box);
-      context.strokeRect(...box);
+  #dim(context, panel, held, { pinned, bands, pins, region }) {
+    const boxOf = (cell) => panel.boxOf(Math.floor(cell / panel.cols), cell % panel.cols);
+    const cells = region || held.length > MANY_LIT ? runsOf(panel, held) : held.map(boxOf);
+    context.globalAlpha = pinned ? this.theme.fadePin : this.theme.fadeHover;
+    context.drawImage(panel.image, panel.columnAt(0), panel.rowAt(0), panel.cols * panel.cellWidth,
+      panel.rows * panel.cellHeight);
+    context.globalAlpha = 1;
+    const across = bands.map(({ row, col }) => (row === undefined
+      ? [panel.columnAt(col), panel.rowAt(0), panel.cellWidth, panel.rows * panel.cellHeight]
+      : [panel.columnAt(0), panel.rowAt(row), panel.cols * panel.cellWidth, panel.cellHeight]));
+    for (const box of [...cells, ...across]) context.clearRect(...box);
+    for (const box of across) ring(context, box, 1.75, this.theme.accent, -0.875);
+    context.strokeStyle = this.theme.ink;
+    context.lineWidth = Math.min(1.75, Math.max(1, panel.cellWidth / 6));
+    const inset = context.lineWidth / 2;
+    context.beginPath();
+    const rings = new Set(pins.map(({ row, col }) => panel.boxOf(row, col).join()));
+    for (const [x, y, width, height] of cells) {
+      if (rings.has([x, y, width, height].join())) continue;
+      context.rect(x + inset, y + inset, width - context.lineWidth, height - context.lineWidth);
     }
+    context.stroke();
   }
+}
+
+function clip(context, panel, more) {
+  context.beginPath();
+  context.rect(panel.left - more, panel.top - more, panel.width + 2 * more, panel.height + 2 * more);
+  context.clip();
+}
+
+/** A ring of a width, its middle so far outside a box. */
+function ring(context, [x, y, width, height], wide, colour, outside) {
+  context.lineWidth = wide;
+  context.strokeStyle = colour;
+  context.strokeRect(x - outside, y - outside, width + 2 * outside, height + 2 * outside);
 }

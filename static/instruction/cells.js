@@ -12,7 +12,8 @@ export function drawTicks(context, panel, theme) {
   const step = (cell, least) => [1, 2, 4, 8, 16, 32, 64, 128].find((s) => s * cell >= least) ?? 128;
   context.textAlign = "center";
   const across = step(panel.cellWidth, 18);
-  for (let c = Math.ceil(c0 / across) * across; c < c1; c += across) {
+  if (panel.col_names) drawNames(context, panel);
+  else for (let c = Math.ceil(c0 / across) * across; c < c1; c += across) {
     const x = panel.columnAt(c + 0.5);
     if (x >= panel.left && x <= panel.left + panel.width) context.fillText(c, x, panel.top - 5);
   }
@@ -20,8 +21,20 @@ export function drawTicks(context, panel, theme) {
   const down = step(panel.cellHeight, 10);
   for (let r = Math.ceil(r0 / down) * down; r < r1; r += down) {
     const y = panel.rowAt(r + 0.5);
-    if (y >= panel.top && y <= panel.top + panel.height) context.fillText(r, panel.left - 5, y + 3);
+    if (y >= panel.top && y <= panel.top + panel.height) context.fillText(panel.row_names?.[r] ?? r, panel.left - 5, y + 3);
   }
+}
+
+/** Names above the first of several columns, those that find room beside the last one. */
+function drawNames(context, panel) {
+  context.textAlign = "left";
+  let free = 0;
+  panel.col_names.forEach((name, c) => {
+    const x = panel.columnAt(c) + 2;
+    if (!name || x < free) return;
+    context.fillText(name, x, panel.top - 5);
+    free = x + context.measureText(name).width + 4;
+  });
 }
 
 function line(context, x, y, dx, dy) {
@@ -40,7 +53,7 @@ export function drawLines(context, panel, theme) {
     for (let r = r0; r <= r1; r++) line(context, panel.left, panel.rowAt(r), panel.width, 0);
   } else context.rect(panel.left, panel.top, panel.width, panel.height);
   context.stroke();
-  context.lineWidth = 2;
+  context.lineWidth = panel.thin_edges ? 1 : 2;
   context.beginPath();
   for (const r of panel.warp_edges) line(context, panel.left, panel.rowAt(r), panel.width, 0);
   for (const c of panel.col_edges ?? []) line(context, panel.columnAt(c), panel.top, 0, panel.height);

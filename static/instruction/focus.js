@@ -1,5 +1,6 @@
 // Which cell the page is about: the pinned one, else the pointer's, else the keyboard's; and the name pointed at.
-import { readPin } from "./state.js";
+import { owner } from "./owners.js";
+import { readPin, state } from "./state.js";
 import { stage } from "./stage.js";
 
 export const focus = { hovered: null, cursor: null, name: null, region: null };
@@ -8,10 +9,19 @@ export const focus = { hovered: null, cursor: null, name: null, region: null };
 export const told = [];
 export const tell = () => { for (const each of told) each(); };
 
-export function pinnedCell() {
-  const pin = readPin();
+function cellOf(text) {
+  const pin = readPin(text);
   const panel = pin && stage.panels.find((each) => each.name === pin.panel && each.operand);
   return panel ? { panel, row: Number(pin.row), col: Number(pin.col) } : null;
+}
+export const pinnedCell = () => cellOf(state.pin);
+
+/** Each pin as {cell, thread}; cell is null where a whole lane is pinned. */
+export function readPins() {
+  return [state.pin, state.pin2].filter(Boolean).map((text) => {
+    const cell = cellOf(text), thread = Number(text.split(":")[1]);
+    return { cell, thread: cell ? owner(cell)?.thread : thread };
+  }).filter(({ thread }) => Number.isInteger(thread));
 }
 
 export const focusCell = () => pinnedCell() ?? focus.hovered ?? focus.cursor;

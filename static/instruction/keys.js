@@ -12,7 +12,7 @@ import { ZOOMS } from "./zoom.js";
 
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 const ACTS = {
-  "+": ZOOMS.in, "=": ZOOMS.in, "-": ZOOMS.out, "−": ZOOMS.out, "0": ZOOMS.fit, "1": ZOOMS.one, f: ZOOMS.full,
+  "+": ZOOMS.in, "=": ZOOMS.in, "-": ZOOMS.out, "−": ZOOMS.out, "0": ZOOMS.fit, "1": ZOOMS.one, z: ZOOMS.full,
   l: () => openTable(focus.cursor ?? pinnedCell()), p: () => openHeatmap(focus.cursor ?? pinnedCell()),
 };
 const TYPING = "input, select, textarea, dialog, [contenteditable]";
@@ -74,6 +74,6 @@ export function followKeys() {
   stage.element.setAttribute("aria-label", `Matrices of ${data.ptx}. ${keys}`);
   document.addEventListener("keydown", follow);
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && state.pin && !document.querySelector("dialog[open]")) pin(null);
+    if (event.key === "Escape" && (state.pin || state.pin2) && !document.querySelector("dialog[open]")) pin(null);
   });
 }

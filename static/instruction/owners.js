@@ -1,5 +1,5 @@
 // Who holds which element: the maps that the server sent, looked up by cell and by thread.
-import { data } from "./state.js";
+import { data, shownThreads } from "./state.js";
 import { expand } from "./whole.js";
 
 // An exported site keeps maps in files of their own, named by their content, because many instructions share them.
@@ -28,7 +28,12 @@ export function owners(cell) {
   const all = Array.from({ length: copies }, (_, n) => ({ thread: thread[first + n], value: value[first + n] }));
   return all.at(-1)?.thread < 0 ? all.filter((held) => held.thread >= 0) : all;
 }
-export const owner = (cell) => owners(cell)[0];
+
+/** The owner that is spoken of first: one of those that the chosen lanes leave, where they leave any. */
+export function owner(cell) {
+  const all = owners(cell), chosen = all.length > 1 && shownThreads();
+  return (chosen && all.find(({ thread }) => chosen.has(thread))) || all[0];
+}
 
 /** What a thread holds of an operand: [{cell, value}], in the order of the values. */
 export function heldBy(op, thread) {

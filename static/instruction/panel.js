@@ -1,49 +1,51 @@
 // The panel beside the stage: the lane in focus, its element's formula with numbers, and all its registers.
 import { $, element } from "../kit/dom.js";
 import { fill } from "../kit/template.js";
-import { focusCell } from "./focus.js";
-import { digitsOf, heldBy, holder, operands, owner } from "./owners.js";
+import { focusCell, readPins } from "./focus.js";
+import { digitsOf, heldBy, holder, operands, owner, owners } from "./owners.js";
 import { data, state } from "./state.js";
 import { dotProduct } from "./trace.js";
 
 const FEW = 16, MANY = 256; // registers of an operand: while pointing, and pinned
 
 export function fillPanel() {
-  const cell = focusCell();
-  if (!cell) return;
-  const held = owner(cell), op = cell.panel.operand, digits = digitsOf(op, held);
-  const facts = { ...textFacts(op, held.value, cell.row, cell.col), ...op.extra };
-  const [who, more] = holder(held.thread);
-  const small = element("small", {}, [more, state.pin ? "pinned" : ""].filter(Boolean).join(" · "));
-  if (state.pin) small.append(" ", element("kbd", {}, "Esc"));
-  const named = op.digits.map((name) => `${name}=${digits[name]}`).join(" ");
-  const told = element("div", { className: "told" }, hung(`${fill(op.head, facts)}   ${named}`),
-    hung(formula(op, { ...digits, ...held }, placeOf(op, cell))));
-  if (state.pin && cell.panel.name === "d") {
+  const pins = readPins(), cell = focusCell();
+  const shown = pins.length ? pins : cell ? [{ cell, thread: owner(cell).thread }] : [];
+  if (!shown.length) return;
+  const lanes = shown.map((one, n) => lane(one, pins.length > 0, n === 0));
+  const box = element("div", { className: lanes.length > 1 ? "lanes two" : "lanes" }, ...lanes);
+  $("panel").replaceChildren(box);
+}
+
+/** One lane: its registers, and how the place of the element that it is shown for follows. */
+function lane({ cell, thread }, pinned, first) {
+  const held = cell ? owners(cell).find((one) => one.thread === thread) : { thread };
+  const [who, more] = holder(thread), small = element("small", {}, [more, pinned ? "pinned" : ""].filter(Boolean).join(" · "));
+  if (pinned && first) small.append(" ", element("kbd", {}, "Esc"));
+  const head = element("h2", {}, who[0].toUpperCase() + who.slice(1), " ", small);
+  const lists = Object.values(operands).flatMap((each) => registers(each, held, each === cell?.panel.operand));
+  const made = element("div", { className: "lane" }, head, element("div", { className: "held" }, ...lists));
+  if (!cell) return made;
+  const op = cell.panel.operand, facts = { ...textFacts(op, held.value, cell.row, cell.col), thread, ...op.extra };
+  const told = element("div", { className: "told" }, element("pre", {}, fill(op.head, facts)), numbers(op, held, facts));
+  if (pinned && first && cell.panel.name === "d") {
     const terms = element("pre", { id: "trace" }, dotProduct(cell.row, cell.col));
     told.append(element("div", { className: "terms" }, terms));
   }
-  const lists = Object.values(operands).flatMap((each) => registers(each, held, each === op));
-  const head = element("h2", {}, who[0].toUpperCase() + who.slice(1), " ", small);
-  $("panel").replaceChildren(head, element("div", { className: "held" }, ...lists), told);
+  made.append(told);
+  return made;
+}
+
+/** How lane, value and register follow from row and column, with the numbers of one element. */
+function numbers(op, held, facts) {
+  const [down, across] = op.plane, named = { ...digitsOf(op, held), [down]: facts.row, [across]: facts.col };
+  return element("dl", { className: "numbers" }, ...op.lines.map(({ name, work, result }) =>
+    element("div", {}, element("dt", {}, name),
+      element("dd", {}, `${fill(work, { ...facts, ...named })} = `, element("b", {}, fill(result, facts))))));
 }
 
 const textFacts = (op, value, row, col) =>
   ({ name: op.name, title: op.title, value, row, col, register: op.register[value], bits: op.bits[value] });
-
-/** Lines of a formula: what is too long for its box goes on further to the right. */
-const hung = (text) => element("pre", {}, ...text.split("\n").map((line, n, all) =>
-  element("span", { className: "hang" }, n < all.length - 1 ? `${line}\n` : line)));
-
-/** A cell by the names of its operand's axes. */
-const placeOf = ({ plane: [down, across] = ["row", "col"], extra }, { row, col }) =>
-  ({ [down]: row, [across]: col, ...extra });
-
-/** Each coordinate's formula, then with the numbers of one owner, then what it is. */
-function formula(op, numbers, place) {
-  return op.axes.map(({ axis, text, template }) =>
-    `${axis} = ${text}\n${" ".repeat(axis.length)} = ${fill(template, numbers)} = ${place[axis]}`).join("\n");
-}
 
 /** A table of what a thread holds of one operand, by register; nothing where it holds nothing. */
 function registers(op, { thread, value }, here) {

@@ -1,12 +1,13 @@
 // What the stage shows: colours and labels by the state, and the lit lane of the cell in focus.
 import { fill } from "../kit/template.js";
-import { focus, focusCell } from "./focus.js";
+import { focus, focusCell, readPins } from "./focus.js";
 import { drawLegend } from "./legend.js";
 import { factsOf, heldBy, numberOf, owner, owners } from "./owners.js";
 import { stage } from "./stage.js";
 import { colour, data, shownThreads, state } from "./state.js";
 
-const drawn = stage.panels.filter((panel) => panel.operand);
+const drawn = stage.drawn.filter((panel) => panel.operand);
+const lanes = drawn.find((panel) => panel.follow);
 let painted = "";
 
 /** The name that a matrix is coloured by: the wanted one where it has it, else its first. */
@@ -17,6 +18,7 @@ export function colourOf({ categories }, wanted = colour()) {
 /** Colours every cell anew: after a change of colour, lanes or theme. */
 export function paint() {
   const chosen = shownThreads(), legend = new Map();
+  lanes?.follow();
   painted = colour();
   for (const panel of drawn) {
     panel.texts = []; // of its cells, each when it is first drawn
@@ -37,7 +39,7 @@ export function paint() {
   draw();
 }
 
-document.addEventListener("view", () => { if (painted !== colour()) paint(); });
+document.addEventListener("view", () => { if (painted !== colour() || lanes?.follow()) paint(); });
 
 /** The threads that stand for a whole team of which one is shown. */
 function teamsOf({ held_by: ids, team }, shown) {
@@ -70,22 +72,31 @@ export function draw() {
   for (const then of stage.after) then();
 }
 
-/** Lights the lane of the cell in focus in every matrix, and for a pinned element of D what it is the product of. */
+/** Lights the lane of the cell in focus in every matrix, or the pinned lanes, and what one pinned element meets. */
 export function lightUp() {
-  const began = performance.now(), cell = focusCell(), told = stage.element.dataset;
-  if (cell || focus.region) {
-    const threads = focus.region ? threadsOf(focus.region) : owners(cell).slice(0, 1).map((held) => held.thread);
-    const [thread] = threads;
-    const lit = new Map(drawn.map((panel) => [panel, cellsOf(panel.operand, threads)]));
-    stage.light(lit, state.pin && cell ? traced(cell) : [], focus.region ? null : focus.cursor ?? cell, focus.region);
-    const counts = Object.fromEntries([...lit].map(([panel, cells]) => [panel.name, cells.length]));
+  const began = performance.now(), told = stage.element.dataset, pins = focus.region ? [] : readPins();
+  const cell = focusCell(), held = pins.length ? pins : cell ? [{ cell, thread: owner(cell)?.thread }] : [];
+  if (lanes?.follow()) return paint();
+  const hovered = focus.region ? [] : [focus.hovered, focus.cursor].filter(Boolean).flatMap(everywhere);
+  if (held.length || focus.region) {
+    const threads = focus.region ? threadsOf(focus.region) : [...new Set(held.map(({ thread }) => thread))];
+    const [thread] = threads, known = threads.filter((one) => one !== undefined);
+    const lit = new Map(drawn.map((panel) => [panel, cellsOf(panel.operand, known)]));
+    const bands = pins.length === 1 && pins[0].cell ? met(pins[0].cell) : [];
+    const ringed = pins.filter((one) => one.cell).flatMap((one) => everywhere(one.cell));
+    stage.light(lit, { bands, pins: ringed, hovered, region: focus.region, pinned: pins.length > 0 });
+    const matrices = [...lit].filter(([panel]) => stage.panels.includes(panel));
+    const counts = Object.fromEntries(matrices.map(([panel, cells]) => [panel.name, cells.length]));
     told.lit = JSON.stringify({ thread, ...(focus.region ? { threads: threads.length } : {}), cells: counts });
   } else {
-    stage.light(null, null, null);
+    stage.light(null, { hovered });
     delete told.lit;
   }
   told.lightMs = (performance.now() - began).toFixed(2);
 }
+
+/** A cell with what shows its element in another order. */
+const everywhere = (cell) => [cell, ...stage.drawn.flatMap((panel) => panel.cellsOf?.(cell) ?? [])];
 
 /** Every thread that holds a cell of a region, ascending. */
 export function threadsOf({ panel, rows, cols }) {
@@ -110,8 +121,13 @@ function ofTeam(op, team) {
   return op.lit.get(team);
 }
 
-function traced({ panel, row, col }) {
-  if (panel.name !== (data.result ?? "d")) return [];
-  const bands = { a: { row }, b: { col } };
+/** The rows and columns that an element meets in the product. */
+function met({ panel, row, col }) {
+  const result = data.result ?? "d";
+  const bands = {
+    a: { b: { row: col }, [result]: { row } }, b: { a: { col: row }, [result]: { col } },
+    [result]: { a: { row }, b: { col } },
+  }[panel.name] ?? {};
+  if (panel.name !== result && stage.panels.some((each) => each.operand?.sparse)) return [];
   return stage.panels.filter((each) => each.name in bands).map((each) => ({ panel: each, ...bands[each.name] }));
 }

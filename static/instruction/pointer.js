@@ -2,7 +2,7 @@
 // neither pins.
 import { focus, sameCell, tell } from "./focus.js";
 import { lightUp } from "./picture.js";
-import { pin, pinText } from "./pin.js";
+import { pin, pinTexts } from "./pin.js";
 import { stage } from "./stage.js";
 import { state } from "./state.js";
 
@@ -12,8 +12,12 @@ let before = ["", ""]; // what was pinned before each of the last two clicks
 
 function cellUnder(event) {
   const box = stage.base.getBoundingClientRect();
-  return stage.hit(event.clientX - box.left, event.clientY - box.top);
+  const cell = stage.hit(event.clientX - box.left, event.clientY - box.top);
+  return cell && isShown(cell) ? cell : null;
 }
+
+/** Whether the chosen lanes and warps leave a holder of the cell: what they hide is not pointed at. */
+const isShown = ({ panel, row, col }) => panel.visibleCell?.(row * panel.cols + col) ?? true;
 
 export function followPointer() {
   stage.element.addEventListener("pointermove", (event) => {
@@ -22,13 +26,12 @@ export function followPointer() {
     if (sameCell(cell, focus.hovered)) return;
     focus.hovered = cell;
     focus.cursor = null;
-    if (state.pin) return;
     lightUp();
-    tell();
+    if (!state.pin) tell();
   });
   stage.element.addEventListener("pointerleave", () => {
     focus.hovered = null;
-    if (!state.pin) lightUp();
+    lightUp();
   });
   stage.element.addEventListener("pointerdown", (event) => {
     pressed = event.button === 0 && event.isPrimary ? [event.clientX, event.clientY] : null;
@@ -39,13 +42,13 @@ export function followPointer() {
     const cell = cellUnder(event);
     if (!cell) return;
     before = [before[1], state.pin];
-    pin(cell);
+    pin(cell, event.shiftKey);
   }, true);
   addEventListener("pointercancel", () => { pressed = null; });
   stage.element.addEventListener("touchstart", (event) => {
     if (event.touches.length > 1) pressed = null;
   }, { passive: true });
   stage.element.addEventListener("dblclick", (event) => {
-    if (cellUnder(event) && state.pin !== before[0]) pinText(before[0]);
+    if (cellUnder(event) && state.pin !== before[0]) pinTexts(before[0]);
   });
 }

@@ -1,6 +1,7 @@
 // The page's stage: its matrices, each in the slot that the page has for it.
 import { $ } from "../kit/dom.js";
 import { Stage } from "./canvas.js";
+import { makeLanes } from "./lanes.js";
 import { Panel } from "./matrix.js";
 import { operands } from "./owners.js";
 import { data, ranges, state } from "./state.js";
@@ -8,7 +9,17 @@ import { data, ranges, state } from "./state.js";
 const slotOf = (name) => document.querySelector(`.mat[data-panel="${name}"] .slot`);
 const panels = data.panels.map((spec) =>
   new Panel(spec, operands[spec.name] ?? null, slotOf(spec.name), ranges()));
-export const stage = new Stage($("stage"), panels);
+const lanes = makeLanes(slotOf("lanes"), panels, data, warpOf);
+export const stage = new Stage($("stage"), panels, lanes ? [lanes] : []);
+
+/** The warp whose lanes the grid shows: that of the pinned lane or row, else of the first row in view. */
+function warpOf() {
+  if (!data.warp || !data.automatic) return 0;
+  const [name, place] = state.pin.split(":"), [row] = (place ?? "").split(",").map(Number);
+  if (name === data.unit) return Math.floor(row / data.warp);
+  const panel = panels.find((each) => each.name === name);
+  return Math.floor((panel?.dims[0] === "m" ? row : ranges().m?.[0] ?? 0) / data.automatic.rows);
+}
 
 const LABELLED = [20, 8]; // pixels of a column that has room for a label, and how many columns open at least
 const LOW = 10, ROOMY = [26, 18]; // pixels: a row without room for a label; a cell with room for one in two lines

@@ -40,12 +40,26 @@ function changedFrom(defaults, values, without) {
 }
 const spelled = (value) => encodeURIComponent(value).replace(/%3A/g, ":").replace(/%2C/g, ",");
 
+const LOOK = ["colour", "label", "lanes", "warps", "pin", "pin2", "view"]; // what a page changes in place
+
+/** Takes the state from the URL, after Back and Forward. Whether another page has to be loaded for it. */
+export function recall() {
+  const address = onServer ? location.search : location.hash.slice(1);
+  const now = { ...data.defaults, ...Object.fromEntries(new URLSearchParams(address)) };
+  const changed = (name) => String(now[name]) !== String(state[name]);
+  const other = Object.keys(state).some((name) => !LOOK.includes(name) && changed(name));
+  for (const name of Object.keys(state)) {
+    state[name] = now[name];
+    if (view.elements[name]) view.elements[name].value = now[name];
+  }
+  return other;
+}
 /** Puts the state into the URL and into the links that carry it: to pictures, to the figure page, to other views. */
-export function remember() {
-  keep(query(state));
+export function remember(pushed = false) {
+  keep(query(state), pushed);
   if (!onServer) return;
   const painted = { ...state, colour: colour() };
-  const unpictured = data.unpictured ?? ["pin", "view", "a_major", "b_major", "sel"];
+  const unpictured = data.unpictured ?? ["pin", "pin2", "view", "a_major", "b_major", "sel"];
   const own = Object.entries(data.drawn ?? {}).map(([name, value]) => `${name}=${spelled(value)}`);
   const drawn = [...own, changedFrom(data.pictured, painted, unpictured)].filter(Boolean).join("&");
   for (const link of document.querySelectorAll("a[data-form]")) {
@@ -70,7 +84,7 @@ export function remember() {
 }
 
 export const pinOf = (cell) => fill(data.pin, { panel: cell.panel.name, row: cell.row, col: cell.col });
-export const readPin = () => read(data.pin, state.pin);
+export const readPin = (text) => read(data.pin, text);
 
 const named = (text) => new Set(spans(text).flatMap(([first, last = first]) =>
   Array.from({ length: last - first + 1 }, (_, n) => first + n)));

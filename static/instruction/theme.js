@@ -13,7 +13,9 @@ export function readTheme() {
     }
     return known.get(name);
   };
+  const alpha = (name) => Number(of(name).match(/[\d.]+/g)[3]);
   return {
+    fadeHover: alpha("--fade-hover"), fadePin: alpha("--fade-pin"), accent: of("--accent"), raised: of("--raised"),
     of, ink: of("--cell-ink"), line: of("--cell-line"), muted: of("--muted"), shared: of("--shared"),
     dim: of("--dim"), trace: of("--trace"), paper: of("--paper"),
   };

@@ -13,13 +13,13 @@ export function dotProduct(row, col) {
   const left = (k) => holder({ panel: a, row, col: k }).padEnd(10), each = [...Array(a.cols).keys()];
   if (!a.operand?.sparse) {
     const lines = each.map((k) => `k=${String(k).padEnd(3)} A ${left(k)} × B ${holder({ panel: b, row: k, col })}`);
-    return [`D[${row},${col}] = C[${row},${col}] + Σk A[${row},k]·B[k,${col}]`, ...lines].join("\n");
+    return [`D[${row}][${col}] = C[${row}][${col}] + Σk A[${row}][k]·B[k][${col}]`, ...lines].join("\n");
   }
   const [kept, group] = a.operand.sparse; // a stored column multiplies one row of its group; the metadata chooses it
   const lines = each.map((s) => {
     const first = Math.floor(s / kept) * group;
-    return `s=${String(s).padEnd(3)} A ${left(s)} × B[${first}–${first + group - 1},${col}]`;
+    return `s=${String(s).padEnd(3)} A ${left(s)} × B[${first}–${first + group - 1}][${col}]`;
   });
-  const sum = `D[${row},${col}] = C[${row},${col}] + Σs A[${row},s]·B[k,${col}], s → k by the metadata`;
+  const sum = `D[${row}][${col}] = C[${row}][${col}] + Σs A[${row}][s]·B[k][${col}], s → k by the metadata`;
   return [sum, ...lines].join("\n");
 }

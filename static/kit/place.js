@@ -9,9 +9,10 @@ export function pageOf(ptx, search) {
   return search ? page + mark + search : page;
 }
 
-export function keep(search) {
-  if (exported) history.replaceState(null, "", `#${search}`);
-  else history.replaceState(null, "", location.pathname + (search ? `?${search}` : "") + location.hash);
+/** Puts a state into the address; pushed: as a step that Back undoes. */
+export function keep(search, pushed = false) {
+  const address = exported ? `#${search}` : location.pathname + (search ? `?${search}` : "") + location.hash;
+  history[pushed ? "pushState" : "replaceState"](null, "", address);
 }
 
 // What the fragment of an exported page asks for; the server has already read the query.

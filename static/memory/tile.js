@@ -1,6 +1,7 @@
 // The tile explorer: pointing at a cell in any picture marks it in the one beside it and spells its address bits.
 import "../kit/scripted.js";
 import { $ } from "../kit/dom.js";
+import { followFind } from "../kit/find.js";
 import { zoomPictures } from "../kit/pictures.js";
 import { fill } from "../kit/template.js";
 
@@ -80,4 +81,5 @@ for (const one of document.querySelectorAll("[data-stride]")) {
     one.addEventListener(event, () => both.forEach((each) => each.classList.toggle("lit", on)));
   }
 }
+followFind();
 $("tile").addEventListener("change", () => $("tile").requestSubmit());

@@ -106,10 +106,20 @@ def test_click_pins_traces_and_escape_frees(open_page: Any) -> None:
 def test_panel_says_registers_bits_and_numbers(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?pin=a:11,3")
     panel = page.inner_text("#panel")
-    assert page.locator("#panel .lit").all_inner_texts() == ["A[11,3]"]
-    assert "A[11,3] = a3, R1[31:16]" in panel and "g=3 t=1 j=0 i=1 e=1" in panel
-    assert "row = 8 * ((i >> 1) & 1) + groupID" in panel and "= 8 * ((3 >> 1) & 1) + 3 = 11" in panel
-    assert "= 8 * (3 >> 2) + 2 * 1 + (3 & 1) = 3" in panel
+    assert page.locator("#panel .lit").all_inner_texts() == ["A[11][3]"]
+    assert "A[11][3] = a3, R1[31:16]" in panel
+    lines = dict(
+        zip(
+            page.locator("#panel .numbers dt").all_inner_texts(),
+            page.locator("#panel .numbers dd").all_inner_texts(),
+            strict=True,
+        )
+    )
+    assert lines == {
+        "lane": "4 * (row & 7) + ((col >> 1) & 3) = 4 * (11 & 7) + ((3 >> 1) & 3) = 13",
+        "value": "4 * (col >> 3) + 2 * (row >> 3) + (col & 1) = 4 * (3 >> 3) + 2 * (11 >> 3) + (3 & 1) = a3",
+        "register": "value / 2 = 3 / 2 = R1[31:16]",
+    }
 
 
 def test_url_restores_everything(open_page: Any) -> None:
@@ -121,6 +131,7 @@ def test_url_restores_everything(open_page: Any) -> None:
         "label": "row,col",
         "lanes": "0-3,9",
         "pin": "d:8,3",
+        "pin2": "",
         "product": 0,
         "view": "",
         "a_major": "K",
@@ -252,7 +263,7 @@ def test_quad_pair_shows_one_product(open_page: Any) -> None:
 def test_no_scripts_no_loss(open_page: Any, scheme: str) -> None:
     page = open_page(f"/i/{M16}?pin=d:3,2&colour=t", scripts=False, scheme=scheme)
     expect(page.locator("#stage svg text", has_text="T13:0").first).to_be_visible()
-    assert "Lane 13" in page.inner_text("#panel") and "D[3,2] = d0, R0[31:0]" in page.inner_text("#panel")
+    assert "Lane 13" in page.inner_text("#panel") and "D[3][2] = d0, R0[31:0]" in page.inner_text("#panel")
     expect(page.locator("#view button")).to_be_visible()
     page.select_option("select[name=label]", "register")
     page.click("#view button")

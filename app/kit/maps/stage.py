@@ -4,13 +4,14 @@ framework.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.app.kit.find import check_element, parse_places
 from lanescope.app.kit.maps.bench import LANES, CellHolders, HolderMap, MapBench
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, parse_integer, parse_pair, parse_ranges, shorten_value
@@ -21,6 +22,7 @@ from lanescope.render.window import Range
 
 LOOK = ("colour", "label", "warps", "lanes", "pin", "sel", "view")
 PIN = "{panel}:{row},{col}"
+FIND_NOTICE = "find: "  # what begins a notice that belongs beside the find field
 MOST_WARPS = 1024
 MOST_SERVED, WIDEST = 1 << 16, 512  # cells and columns of a matrix before any script runs
 
@@ -44,7 +46,50 @@ def parse_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, st
             notices.append(
                 f"thread ‘{shorten_value(thread, 60)}’ is not used: {bench.unit}s run from 0 to {bench.holders - 1}."
             )
+    if sought := query.get("find", "").strip():
+        try:
+            look["pin"] = find_pin(bench, sought)
+        except LayoutError as error:
+            notices.append(f"{FIND_NOTICE}{error.message} {error.hint}".strip())
     return look, notices
+
+
+def find_pin(bench: MapBench, text: str) -> str:
+    """The cell that a find field names: an element, what a holder has, or a register or value of it. LayoutError
+    `bad_find` names the legal range.
+    """
+    first = bench.maps[0]
+    maps = {one.name.lower(): one for one in bench.maps}
+    bare = len(maps) == 1
+    if bare:  # one tensor, whatever it is called
+        maps |= dict.fromkeys(("a", "b", "c", "d", "tensor"), first)
+    example = f"{first.name}[{first.rows // 2}][{first.cols // 2}], {bench.unit} {min(20, bench.holders - 1)}"
+    place, *more = parse_places(text, maps, example, bare)
+    if more:
+        raise LayoutError("bad_find", "This page pins one place.", f"Try {example}.", "find")
+    one = maps.get(place.matrix, first)
+    if place.thread is None:
+        row, col = check_element(place, one.rows, one.cols, one.title)
+        return PIN.format(panel=one.name, row=row, col=col)
+    if place.is_lane and place.warp is None and bench.warps > 1:
+        hint = f"Write warp 0 lane {place.thread}, or thread 0–{bench.holders - 1}."
+        raise LayoutError("bad_find", f"{bench.warps} warps have a lane {place.thread}.", hint, "find")
+    holder = place.thread + LANES * (place.warp or 0)
+    if holder >= len(one.cell) or (place.warp is not None and place.thread >= LANES):
+        raise LayoutError("bad_find", f"{bench.unit.capitalize()}s run from 0 to {len(one.cell) - 1}.", "", "find")
+    number = place.value if place.register is None else place.register
+    groups = range(one.cell.shape[1]) if place.register is None else one.group
+    for group, cell in zip(groups, one.cell[holder].tolist(), strict=True):
+        if cell >= 0 and number in (None, group):
+            return PIN.format(panel=one.name, row=cell // one.cols, col=cell % one.cols)
+    what = "nothing here" if number is None else f"no {'value' if place.register is None else 'register'} {number}"
+    hint = f"It has {min(groups)}–{max(groups)}." if groups and number is not None else ""
+    raise LayoutError("bad_find", f"{bench.unit.capitalize()} {holder} holds {what}.", hint, "find")
+
+
+def get_refusal(notices: Sequence[str]) -> str:
+    """What a find field says beside it, from the notices of parse_look."""
+    return next((each.removeprefix(FIND_NOTICE) for each in notices if each.startswith(FIND_NOTICE)), "")
 
 
 def require_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,100 @@
+"""The find field of an instruction's page: a text that names an element, a register or a lane becomes a pin."""
+
+from __future__ import annotations
+
+from lanescope.app.instruction import lanes, state
+from lanescope.app.kit.find import SoughtPlace, check_element, parse_places
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
+from lanescope.render.view import ADDRESS, OperandGrid, PanelFigure, make_figure
+
+
+def find_pins(instruction: Instruction, text: str, product: int = 0) -> dict[str, str]:
+    """Find what a text names, as the parts of an address: pin, and pin2 where it names two places.
+
+    LayoutError `bad_find` names the legal range.
+    """
+    figure = make_figure(instruction, product)
+    held = {p.name: p.grid for p in figure.panels if p.grid and p.grid.operand.name != ADDRESS}
+    names = {name: name for name in held} | {
+        other: alike
+        for other, alike in (("c", "d"), ("d", "c"))
+        if other not in held and alike in held and _is_alike(instruction)
+    }
+    elsewhere = set(instruction.operands) - set(names) | ({"a", "b"} if instruction.family.multiplies else set())
+    places = parse_places(text, {*names, *elsewhere}, format_example(instruction, figure))
+    for place in places:
+        if place.matrix and place.matrix not in names:
+            why = "lies in shared memory: no thread holds it" if place.matrix in "ab" else "has no cells on this page"
+            raise LayoutError("bad_find", f"{place.matrix.upper()} {why}.", "", "find")
+    pins = [_find_pin(instruction, held, names.get(place.matrix, ""), place) for place in places]
+    return dict(zip(("pin", "pin2"), pins, strict=False))
+
+
+def _is_alike(instruction: Instruction) -> bool:
+    """Return whether C has D's map and type."""
+    ops = instruction.operands
+    return {"c", "d"} <= set(ops) and (ops["c"].pattern, ops["c"].element) == (ops["d"].pattern, ops["d"].element)
+
+
+def format_example(instruction: Instruction, figure: PanelFigure) -> str:
+    """Format what may be asked of an instruction, as a find field's placeholder and its errors show it."""
+    scope = instruction.family.scope
+    held = {p.name: p.grid for p in figure.panels if p.grid and p.grid.operand.name != ADDRESS}
+    name, grid = next(iter(held.items()))
+    title = lanes.format_panel_title(name)
+    examples = [f"{title}[{grid.rows // 2}][{grid.cols // 2}]", f"{scope.thread} 20"]
+    return ", ".join([*examples, f"R0 of {scope.thread} 20"] if scope.place is OperandPlace.REGISTERS else examples)
+
+
+def _find_pin(instruction: Instruction, held: dict[str, OperandGrid], matrix: str, place: SoughtPlace) -> str:
+    if place.thread is None:
+        name = matrix or next(iter(held))
+        row, col = check_element(place, held[name].rows, held[name].cols, lanes.format_panel_title(name))
+        return state.PIN.format(panel=name, row=row, col=col)
+    thread = _find_thread(instruction, place)
+    if place.register is None and place.value is None:
+        return f"{instruction.family.scope.thread}:{thread}"
+    chosen = {matrix: held[matrix]} if matrix else held
+    for name, grid in chosen.items():
+        for value, row, col in lanes.list_held(grid, thread):
+            if place.value == value or (place.value is None and grid.operand.register_of(value)[0] == place.register):
+                return state.PIN.format(panel=name, row=row, col=col)
+    raise LayoutError("bad_find", *_list_legal(instruction, chosen, thread, place), "find")
+
+
+def _find_thread(instruction: Instruction, place: SoughtPlace) -> int:
+    """Find a thread's number; LayoutError for a lane of a warpgroup without its warp."""
+    scope, thread = instruction.family.scope, place.thread
+    assert thread is not None
+    warps = instruction.threads // WARP.threads
+    if scope.several and place.is_lane and place.warp is None:
+        hint = f"Write warp 0 lane {thread} (warps 0–{warps - 1}), or a thread 0–{instruction.threads - 1}."
+        raise LayoutError("bad_find", f"{warps} warps have a lane {thread}.", hint, "find")
+    if place.warp is not None:
+        most = warps if scope.several else 1
+        if place.warp >= most or thread >= WARP.threads:
+            legal = f"warp 0–{most - 1}, " if most > 1 else ""
+            raise LayoutError("bad_find", f"A warp has lanes 0–{WARP.threads - 1}.", f"Write {legal}lane 0–31.", "find")
+        return place.warp * WARP.threads + thread
+    if thread >= instruction.threads:
+        who = "A warp" if instruction.threads == WARP.threads else "This instruction"
+        raise LayoutError("bad_find", f"{who} has {scope.thread}s 0–{instruction.threads - 1}.", "", "find")
+    return thread
+
+
+def _list_legal(
+    instruction: Instruction, held: dict[str, OperandGrid], thread: int, place: SoughtPlace
+) -> tuple[str, str]:
+    """Return what a thread holds, as the message and the hint of a refusal."""
+    legal, letter = [], instruction.family.scope.register[0].upper()
+    for name, grid in held.items():
+        values = [value for value, _, _ in lanes.list_held(grid, thread)]
+        if values and place.value is None:
+            numbers = [grid.operand.register_of(value)[0] for value in values]
+            legal.append(f"{lanes.format_panel_title(name)} {letter}{min(numbers)}–{letter}{max(numbers)}")
+        elif values:
+            legal.append(f"{grid.operand.name}{min(values)}–{grid.operand.name}{max(values)}")
+    sought = f"{letter}{place.register}" if place.value is None else f"value {place.value}"
+    unit = instruction.family.scope.thread
+    return f"{unit.capitalize()} {thread} has no {sought}.", f"It has {', '.join(legal) or 'nothing here'}."

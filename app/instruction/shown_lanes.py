@@ -1,0 +1,66 @@
+"""The lanes that the page's panel lists, and the grid of lanes and registers. No framework."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lanescope.app.instruction import lanes, state, wording
+from lanescope.app.instruction.state import PageState
+from lanescope.app.kit.fact import fact
+from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
+from lanescope.render.view import ADDRESS, PanelFigure
+
+MOST_BESIDE = 16  # columns that leave room for labels where three pictures stand side by side
+
+
+@fact
+class LanesGrid:
+    """The grid of lanes and registers; the script draws it. `beside`: beside the matrices, else below them."""
+
+    title: str
+    about: str
+    beside: bool
+
+
+def build_lanes_grid(instruction: Instruction, figure: PanelFigure) -> LanesGrid | None:
+    """Build the caption of the grid; None for operands that lie in no registers."""
+    scope = instruction.family.scope
+    if scope.place is not OperandPlace.REGISTERS:
+        return None
+    halves = any(p.grid and p.grid.operand.container_bits == 16 for p in figure.panels)
+    about = "row, column of the element" + " · left half = bits 15:0" * halves
+    grids = [panel.grid for panel in figure.panels if panel.grid and panel.grid.operand.name != ADDRESS]
+    values = sum(len(np.unique(grid.value)) for grid in grids)
+    beside = values <= MOST_BESIDE and all(grid.cols <= MOST_BESIDE for grid in grids)
+    return LanesGrid(title=f"{WARP.threads} lanes × registers", about=about, beside=beside)
+
+
+@fact
+class ShownLane:
+    """One lane in the panel: its name, its registers of every operand, and the pinned element that it is shown for."""
+
+    holder: tuple[str, str]
+    pinned: bool
+    rows: tuple[lanes.LaneRegisters, ...]
+    element: lanes.ElementText | None
+
+
+def build_shown_lanes(instruction: Instruction, figure: PanelFigure, page_state: PageState) -> list[ShownLane]:
+    """Build the lanes of the panel: that of each pin, else the first that the figure has."""
+    pins = page_state.list_pins()
+    shown = [(lanes.find_pinned_lane(figure, pin), state.split_pin(pin)[0]) for pin in pins] or [
+        (lanes.find_selected_lane(instruction, figure, page_state), None)
+    ]
+    grids = lanes.build_panel_grids(instruction, figure)
+    made = []
+    for lane, element in shown:
+        rows = (lanes.build_lane_registers(grid, name, lane) for name, grid in grids.items())
+        made.append(
+            ShownLane(
+                holder=wording.format_holder(instruction, lane),
+                pinned=bool(pins),
+                rows=tuple(filter(None, rows)),
+                element=lanes.describe_element(figure, element),
+            )
+        )
+    return made

@@ -1,0 +1,104 @@
+// What the page says first of its pins, by the server's templates (app/instruction/headline.py), and what Share copies.
+import { $, element } from "../kit/dom.js";
+import { onServer } from "../kit/place.js";
+import { fill } from "../kit/template.js";
+import { readPins } from "./focus.js";
+import { heldBy, holder, operands, owners } from "./owners.js";
+import { stage } from "./stage.js";
+import { data } from "./state.js";
+
+const { words } = data;
+const joined = (list) => [list.slice(0, -1).join(", "), ...list.slice(-1)].filter(Boolean).join(" and ");
+const capital = (text) => text.replace(/[a-z]/i, (letter) => letter.toUpperCase());
+const isAddress = (op) => op.name === "address";
+
+function aboutElement(cell) {
+  const op = cell.panel.operand, all = owners(cell), [{ thread, value }] = all, { row, col } = cell;
+  const register = op.register[value], facts = { ...op.extra, title: op.title, row, col, register };
+  const line = fill(op.answer, { ...facts, holder: holder(thread)[0], bits: op.value_bits[value] });
+  if (isAddress(op)) return [line, ""];
+  const names = all.filter((held) => held.thread === thread).map((held) => op.name + held.value);
+  const others = [...new Set(all.filter((held) => held.thread !== thread).map((held) => holder(held.thread)[0]))];
+  const said = [fill(words.value[Number(names.length > 1)], { names: joined(names) }), mates(op, thread, value),
+    others.length ? holders(others) : "", fill(words.product[cell.panel.name] ?? "", facts)];
+  return [line, said.filter(Boolean).join(" ")];
+}
+
+/** What else lies in the register of a value. */
+function mates(op, thread, value) {
+  const register = op.register[value];
+  const named = heldBy(op, thread).filter((held) => held.value !== value && op.register[held.value] === register)
+    .map(({ cell }) => fill(op.held, { title: op.title, row: Math.floor(cell / op.cols), col: cell % op.cols }));
+  if (!named.length) return "";
+  const [half, some, many] = words.mates;
+  if (named.length > words.most) return fill(many, { count: named.length });
+  return fill(op.per_register === 2 && named.length === 1 ? half : some, { mates: joined(named) });
+}
+
+function holders(all) {
+  const more = all.length - words.most;
+  const named = more > 0 ? [...all.slice(0, words.most), `${more} more`] : all;
+  return capital(fill(words.copies[Number(all.length > 1)], { holders: joined(named) }));
+}
+
+function aboutThread(thread) {
+  const shown = stage.panels.filter(({ operand }) => operand && !isAddress(operand)).map(({ operand }) => operand);
+  const counts = shown.map((op) => ({ title: op.title, count: heldBy(op, thread).length })).filter(({ count }) => count);
+  const said = joined(counts.map((each) => fill(words.count, each))) || "nothing here";
+  return [capital(fill(words.lane, { holder: holder(thread)[0], counts: said })),
+    fill(words.groups, { group: Math.floor((thread % 32) / 4), member: thread % 4 })];
+}
+
+/** {lines, text} of what is pinned. */
+function answer() {
+  const pins = readPins();
+  if (!pins.length) return { lines: [words.nothing], text: words.invitation };
+  const told = pins.map(({ cell, thread }) => (cell ? aboutElement(cell) : aboutThread(thread)));
+  const same = pins.length > 1 && pins[0].thread === pins[1].thread;
+  const text = pins.length > 1 ? (same ? words.together : words.apart) : told[0][1];
+  return { lines: told.map(([line]) => line), text };
+}
+
+/** Text whose words between backticks are code. */
+const ticked = (text) => text.split("`").map((part, n) => (n % 2 ? element("code", {}, part) : part));
+
+let shown = "";
+export function fillHeadline() {
+  const { lines, text } = answer(), now = [...lines, text].join("\n");
+  if (now !== shown) {
+    shown = now;
+    const box = $("answer").firstElementChild;
+    box.replaceChildren(...lines.map((line) => element("h2", {}, ...ticked(line))), element("p", {}, text));
+    $("answer").querySelector(".sticky").replaceChildren(...ticked(lines.join("; ")));
+    $("answer").classList.toggle("none", !readPins().length);
+  }
+  fillShare(lines);
+}
+
+const absolute = (address) => new URL(address, location.href).href;
+
+/** What Share copies: each text stands there as it is copied. */
+function fillShare(lines) {
+  const picture = document.querySelector("a[data-form=svg]")?.href, name = document.querySelector("h1").textContent;
+  const link = location.href, alt = name.replace(/\s+/g, " ").trim(), [first] = lines;
+  const place = readPins().length ? `**${first.replaceAll("`", "").replace(" is in ", "** is in ")}` : "";
+  const said = place.includes("** is in") ? `${place}, ${alt}` : `${first.replaceAll("`", "")}, ${alt}`;
+  const image = picture ? `\n![${alt}](${absolute(picture)})` : "";
+  const texts = { Link: link, Markdown: `${readPins().length ? said : alt}. [Open](${link})${image}` };
+  if (picture && onServer) texts["Picture address"] = absolute(picture);
+  for (const [title, text] of Object.entries(texts)) {
+    const pre = $("share").querySelector(`[data-share="${title}"] pre`);
+    if (pre) pre.textContent = text;
+    else {
+      const box = element("div", {}, element("h3", {}, title), element("pre", {}, text));
+      box.dataset.share = title;
+      box.querySelector("pre").dataset.copy = "";
+      $("share").lastElementChild.append(box);
+    }
+  }
+}
+
+export function followHeadline() {
+  fillShare(answer().lines);
+  $("share").hidden = false;
+}

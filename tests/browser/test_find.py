@@ -1,0 +1,156 @@
+"""The answer above an instruction's matrices, the find field, two pins, and the grid of lanes and registers."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from lanescope import find
+from tests.browser.test_instruction import M16, WIDE, find_centre, hover_cell, list_lit_cells, list_thread_cells
+from tests.browser.waiting import wait_until
+
+pytestmark = pytest.mark.browser
+SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+PINNED = (
+    f"{M16}?pin=a:5,9",
+    f"{M16}?pin=d:3,2",
+    f"{M16}?pin=lane:20",
+    f"{M16}?pin=a:5,9&pin2=b:3,4",
+    f"{WIDE}?pin=d:9,4&pin2=thread:40",
+    f"{SPARSE}?pin=b:20,1",
+    "ldmatrix.sync.aligned.m8n8.x4.shared.b16?pin=address2:3,0",
+    "wmma.load.a.sync.aligned.row.m16n16k16.f16?pin=a:3,4",
+    "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32?product=2&pin=d:5,1",
+    "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc?pin=a:1,70",
+)
+
+
+def ask(page: Page, text: str) -> None:
+    page.keyboard.press("f")
+    wait_until(page, "document.activeElement.id", "find")
+    page.fill("#find", text)
+    page.keyboard.press("Enter")
+
+
+@pytest.mark.parametrize("path", PINNED)
+def test_the_script_says_of_a_pin_what_the_server_says(open_page: Any, path: str) -> None:
+    """The headline and the panel of a page that pins by script are those of its address."""
+    query = path.partition("?")[2]
+    plain = open_page(f"/i/{path}", scripts=False)
+    want = [" ".join(plain.locator(css).inner_text().split()) for css in ("#answer .says", "#panel .lanes")]
+    page = open_page(f"/i/{path}")
+    page.evaluate("(query) => history.replaceState(null, '', '?' + query)", re.sub(r"&?pin2?=[^&]*", "", query))
+    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    expect(page.locator("#answer h2")).to_have_text("Which element?")
+    page.evaluate("(query) => history.replaceState(null, '', '?' + query)", query)
+    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    expect(page.locator("#answer h2").first).not_to_have_text("Which element?")
+    got = [" ".join(page.locator(css).inner_text().split()) for css in ("#answer .says", "#panel .lanes")]
+    assert got[0] == want[0] and got[1].replace(" Esc", "") == want[1]
+
+
+def test_f_finds_an_element_and_back_undoes_the_pin(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?colour=t")
+    ask(page, "A[5][9]")
+    expect(page.locator("#answer h2")).to_have_text("A[5][9] is in lane 20, register R2, bits 31:16")
+    expect(page).to_have_url(re.compile(r"\?colour=t&pin=a:5,9$"))
+    assert page.evaluate("performance.getEntriesByType('navigation').length") == 1
+    page.locator("#find").blur()
+    ask(page, "D 70")
+    expect(page.locator("#answer h2")).to_contain_text("D[8][6]")
+    page.go_back()
+    expect(page.locator("#answer h2")).to_contain_text("A[5][9]")
+    page.go_back()
+    expect(page.locator("#answer h2")).to_have_text("Which element?")
+    expect(page).to_have_url(re.compile(r"\?colour=t$"))
+
+
+def test_an_error_stands_beside_the_field_and_names_the_range(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?pin=d:3,2")
+    ask(page, "A[16][0]")
+    expect(page.locator("#find-refusal")).to_have_text("A is 16 × 16: rows 0–15, columns 0–15.")
+    expect(page.locator("#find")).to_have_attribute("aria-invalid", "true")
+    expect(page).to_have_url(re.compile("pin=d:3,2$"))
+    page.fill("#find", "lane 20")
+    page.keyboard.press("Enter")
+    expect(page.locator("#answer h2")).to_contain_text("Lane 20 holds 8 values of A")
+    expect(page.locator("#find-refusal")).to_be_empty()
+    lanes = list_thread_cells(find(M16), "d", 20)
+    wait_until(page, lambda: list_lit_cells(page, "d"), lanes)
+
+
+def test_a_second_pin_compares_two_lanes(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?pin=a:5,9")
+    hover_cell(page, "b", 3, 4)
+    page.keyboard.down("Shift")
+    page.mouse.down()
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    expect(page).to_have_url(re.compile("pin=a:5,9&pin2=b:3,4$"))
+    expect(page.locator("#panel h2")).to_contain_text(["Lane 20", "Lane 17"])
+    expect(page.locator("#answer p").first).to_have_text("They are in different lanes.")
+    wanted = list_thread_cells(find(M16), "d", 20) | list_thread_cells(find(M16), "d", 17)
+    wait_until(page, lambda: list_lit_cells(page, "d"), wanted)
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("pin"))
+
+
+GRID = """([row, col]) => { const s = lanescope.stage, p = s.drawn.find((x) => x.name === 'lanes');
+  const box = s.base.getBoundingClientRect();
+  return [box.x + p.columnAt(col + .5), box.y + p.rowAt(row + .5)]; }"""
+
+
+def test_the_grid_of_lanes_points_at_the_matrices(open_page: Any) -> None:
+    """Row 20, column 5 of the grid is a5 of lane 20; columns are A's 8 values, B's 4 and D's 4."""
+    page = open_page(f"/i/{M16}")
+    for col, (operand, value) in {5: ("a", 5), 9: ("b", 1), 15: ("d", 3)}.items():
+        op = find(M16).operand(operand)
+        row_at, col_at = int(op.rows[20, value]), int(op.cols[20, value])
+        page.mouse.click(*page.evaluate(GRID, [20, col]))
+        expect(page).to_have_url(re.compile(rf"pin={operand}:{row_at},{col_at}$"))
+        page.keyboard.press("Escape")
+    hover_cell(page, "d", 3, 2)
+    wait_until(page, lambda: json.loads(page.get_attribute("#stage", "data-lit") or "{}").get("thread"), 13)
+    counts = json.loads(page.get_attribute("#stage", "data-lit") or "{}")["cells"]
+    assert counts == {"a": 8, "b": 4, "d": 4}
+
+
+def test_the_grid_of_a_warpgroup_shows_the_pinned_warp(open_page: Any) -> None:
+    page = open_page(f"/i/{WIDE}?pin=d:20,0")
+    names = page.evaluate("lanescope.stage.drawn.find((one) => one.name === 'lanes').row_names")
+    assert (names[0], names[-1]) == ("T32", "T63")
+
+
+def test_hidden_lanes_are_not_pointed_at(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?lanes=4-7")
+    page.mouse.move(*find_centre(page, "d", 1, 0))  # lane 4
+    wait_until(page, lambda: json.loads(page.get_attribute("#stage", "data-lit") or "{}").get("thread"), 4)
+    page.mouse.click(*find_centre(page, "d", 0, 0))  # lane 0
+    expect(page.locator("#stage")).not_to_have_attribute("data-lit", re.compile(""))
+    assert "pin" not in page.url
+
+
+def test_share_copies_what_it_shows(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?pin=a:5,9")
+    page.click("#share summary")
+    for title in ("Link", "Markdown", "Picture address"):
+        box = page.locator(f"#share [data-share='{title}']")
+        box.locator("button").click()
+        expect(box.locator("button")).to_have_text("Copied")
+        assert page.evaluate("navigator.clipboard.readText()") == box.locator("pre").text_content()
+    link, markdown, picture = page.locator("#share pre").all_text_contents()
+    assert link == page.url and f"({page.url})" in markdown and f"({picture})" in markdown
+    assert markdown.startswith("**A[5][9]** is in lane 20, register R2, bits 31:16, mma.m16n8k16")
+    assert page.request.get(picture).headers["content-type"].startswith("image/svg")
+
+
+def test_on_a_phone_the_answer_stays_at_the_bottom_in_one_line(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?pin=a:5,9", width=390, height=844)
+    page.mouse.wheel(0, 1500)
+    box = page.locator(".sticky").bounding_box()
+    assert box["y"] + box["height"] == pytest.approx(844, abs=1) and box["height"] < 50
+    expect(page.locator(".sticky")).to_have_text("A[5][9] is in lane 20, register R2, bits 31:16")

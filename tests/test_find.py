@@ -1,0 +1,204 @@
+"""A find field: texts that name a place, what they pin, and the sentence about what is pinned."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from lanescope import find
+from lanescope.app.instruction import headline, lanes, state
+from lanescope.app.instruction.find import find_pins
+from lanescope.app.kit.find import SoughtPlace, parse_places
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.render.view import ADDRESS, make_figure
+from tests.client import Client
+from tests.sample import take_sample
+
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+FP4 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("A[5][9]", SoughtPlace(matrix="a", coords=(5, 9))),
+        ("a (5, 9)", SoughtPlace(matrix="a", coords=(5, 9))),
+        ("D 7 3", SoughtPlace(matrix="d", coords=(7, 3))),
+        ("D 70", SoughtPlace(matrix="d", index=70)),
+        ("D[70]", SoughtPlace(matrix="d", index=70)),
+        ("lane 20", SoughtPlace(thread=20, is_lane=True)),
+        ("T13", SoughtPlace(thread=13)),
+        ("warp 2, lane 5", SoughtPlace(thread=5, warp=2, is_lane=True)),
+        ("R2 of lane 20", SoughtPlace(register=2, thread=20, is_lane=True)),
+        ("lane 20 R2", SoughtPlace(register=2, thread=20, is_lane=True)),
+        ("D R3 of T4", SoughtPlace(matrix="d", register=3, thread=4)),
+        ("a5 of lane 20", SoughtPlace(matrix="a", value=5, thread=20, is_lane=True)),
+        ("T20:5", SoughtPlace(value=5, thread=20)),
+    ],
+)
+def test_a_place_is_read_as_people_write_it(text: str, place: SoughtPlace) -> None:
+    assert parse_places(text, "abcd", "A[0][0]") == [place]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "hello", "A", "A[5", "A[5][9", "A[5)", "A[5][9][1]", "lane", "R2", "a5", "A[-1][0]", "E[1][1]", "; ;"]
+)
+def test_any_other_text_is_refused(text: str) -> None:
+    with pytest.raises(LayoutError) as refused:
+        parse_places(text, "abcd", "A[5][9]")
+    assert refused.value.code == "bad_find" and refused.value.field == "find" and refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("ptx", "text", "pins"),
+    [
+        (MMA, "A[5][9]", {"pin": "a:5,9"}),
+        (MMA, "C(8,6)", {"pin": "d:8,6"}),
+        (MMA, "D 70", {"pin": "d:8,6"}),  # 70 = 8 · 8 + 6
+        (MMA, "R2 of lane 20", {"pin": "a:5,8"}),
+        (MMA, "D R3 of lane 3", {"pin": "d:8,7"}),
+        (MMA, "T20:5", {"pin": "a:5,9"}),
+        (MMA, "T13", {"pin": "lane:13"}),
+        (MMA, "lane 20 vs lane 21", {"pin": "lane:20", "pin2": "lane:21"}),
+        (WGMMA, "warp 2 lane 5", {"pin": "thread:69"}),
+        (WGMMA, "T100", {"pin": "thread:100"}),
+        (LDMATRIX, "matrix 2[3][4]", {"pin": "matrix2:3,4"}),
+    ],
+)
+def test_a_place_becomes_a_pin(ptx: str, text: str, pins: dict[str, str]) -> None:
+    assert find_pins(find(ptx), text) == pins
+
+
+@pytest.mark.parametrize(
+    ("ptx", "text", "legal"),
+    [
+        (MMA, "A[16][0]", "rows 0–15, columns 0–15"),
+        (MMA, "B[0][8]", "rows 0–15, columns 0–7"),
+        (MMA, "D 128", r"D\[127\]"),
+        (MMA, "lane 32", "lanes 0–31"),
+        (MMA, "warp 1 lane 3", "lane 0–31"),
+        (MMA, "R4 of lane 0", "A R0–R3, B R0–R1, D R0–R3"),
+        (MMA, "b4 of lane 0", "b0–b3"),
+        (WGMMA, "lane 20", "warp 0 lane 20"),
+        (WGMMA, "T128", "threads 0–127"),
+        (WGMMA, "B[1][1]", "shared memory"),
+    ],
+)
+def test_a_refusal_names_the_legal_range(ptx: str, text: str, legal: str) -> None:
+    with pytest.raises(LayoutError, match=legal):
+        find_pins(find(ptx), text)
+
+
+def answer(ptx: str, **pins: str) -> headline.Answer:
+    instruction = find(ptx)
+    return headline.build_answer(instruction, make_figure(instruction), state.PageState(**pins))
+
+
+def test_the_first_sentence_says_where_an_element_is() -> None:
+    told = answer(MMA, pin="a:5,9")
+    assert told.plain == "A[5][9] is in lane 20, register R2, bits 31:16"
+    assert "half of the register holds A[5][8]." in told.text
+    assert "It meets B[9][0…7] and goes into D[5][0…7]." in told.text
+    assert answer(MMA, pin="d:3,2").plain == "D[3][2] is in lane 13, register R0"  # f32 fills its register
+    assert answer(WGMMA, pin="d:9,4").plain == "D[9][4] is in warp 0, lane 6, register R2"
+    assert answer(FP4, pin="a:0,1").plain == "A[0][1] is in lane 0, register R0, bits 13:10"  # padding in 8 bits
+
+
+def test_a_sparse_element_leaves_to_the_metadata_what_it_meets() -> None:
+    for pin in ("a:1,1", "b:20,1", "d:1,1"):
+        assert "metadata choose" in answer(SPARSE, pin=pin).text
+
+
+def test_two_pins_say_whether_their_lane_is_one() -> None:
+    assert answer(MMA, pin="a:5,9", pin2="a:5,8").text == "Both are in the same lane."
+    assert answer(MMA, pin="a:5,9", pin2="b:3,4").text == "They are in different lanes."
+
+
+def test_lane_and_value_follow_from_row_and_column_by_the_numeric_lines() -> None:
+    """The lines are evaluated: each gives the thread and the value of the map, for every kind of operand."""
+    checked = 0
+    for instruction in take_sample(catalog.instructions(), 60):
+        if instruction.family.issue:
+            continue
+        for panel in make_figure(instruction).panels:
+            if panel.grid is None or panel.grid.operand.name == ADDRESS:
+                continue
+            row, col = panel.rows * 2 // 3, panel.cols * 3 // 4
+            told = lanes.describe_element(make_figure(instruction), (panel.name, row, col))
+            assert told is not None
+            thread, value = int(panel.grid.thread[row, col, 0]), int(panel.grid.value[row, col, 0])
+            for line, number in zip(told.lines[:2], (thread, value), strict=True):
+                numbers = line.work.rsplit(" = ", 1)[-1]
+                assert eval(numbers, {}) == number, (instruction.ptx, line)
+            checked += 1
+    assert checked > 30
+
+
+def test_the_field_leads_to_the_pin_without_scripts(client: Client) -> None:
+    sent = client.get(f"/i/{MMA}?colour=t&find=A[5][9]", follow_redirects=False)
+    assert sent.status_code == 303 and sent.headers["location"].endswith(f"{MMA}?colour=t&pin=a:5,9")
+    page = client.get(f"/i/{MMA}?find=A[16][9]")
+    assert page.status_code == 422 and "A is 16 × 16: rows 0–15, columns 0–15." in page.text
+    assert 'value="A[16][9]"' in page.text
+
+
+TILE = "/tiles/mma?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=64x64x32"
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "pin"),
+    [
+        (TILE, "C(37,50)", "c:37,50"),
+        (TILE, "D[1][6]", "c:1,6"),
+        (TILE, "R2 of T13", "a:3,10"),  # a4 of lane 13: row 13 / 4, column 8 + 2 · (13 % 4)
+        ("/layouts/triton?shape=32x32", "[3][5]", "tile:3,5"),
+        ("/layouts/triton?shape=32x32", "D 70", "tile:2,6"),
+    ],
+)
+def test_tiles_and_triton_layouts_have_the_same_field(client: Client, page: str, text: str, pin: str) -> None:
+    sent = client.get(
+        page,
+        params={**dict(p.split("=", 1) for p in page.split("?")[1].split("&")), "find": text},
+        follow_redirects=False,
+    )
+    assert sent.status_code == 303 and sent.headers["location"].endswith(f"pin={pin}")
+    assert client.get(sent.headers["location"]).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "legal"),
+    [
+        (TILE, "C(64,0)", "C is 64 × 64: rows 0–63, columns 0–63."),
+        (TILE, "T128", "Threads run from 0 to 127."),
+        (TILE, "lane 3", "Write warp 0 lane 3"),
+        ("/layouts/triton?shape=32x32", "[32][0]", "rows 0–31, columns 0–31."),
+        ("/layouts/triton?shape=32x32", "T128", "Threads run from 0 to 127."),
+    ],
+)
+def test_their_refusals_stand_beside_the_field(client: Client, page: str, text: str, legal: str) -> None:
+    shown = client.get(page, params={**dict(p.split("=", 1) for p in page.split("?")[1].split("&")), "find": text})
+    assert legal in re.findall(r'<output id="find-refusal">([^<]*)', shown.text)[0]
+
+
+def test_an_element_of_a_tile_in_shared_memory_has_a_byte_and_a_bank(client: Client) -> None:
+    """Row 5, k 9 of 128B-swizzled bf16: 5 · 128 + 18 bytes, chunk 1 ^ 5 = 4, so 640 + 64 + 2 = 0x2c2, bank 16."""
+    page = client.get("/smem", params={"swizzle": "128B", "mn": "64", "k": "64", "find": "[5][9]"}).text
+    assert "<code>[5][9]</code> (mn, k) is at byte <code>0x2c2</code>, 706 bytes into the tile" in page
+    assert "bank <code>16</code>" in page
+    page = client.get("/smem", params={"swizzle": "128B", "mn": "64", "k": "64", "find": "[64][0]"}).text
+    assert "rows 0–63, columns 0–63." in re.findall(r'<output id="find-refusal">([^<]*)', page)[0]
+
+
+def test_an_element_of_d_in_tensor_memory_has_a_lane_and_a_column(client: Client) -> None:
+    """M 128: row r of D lies in lane r; f32, from column 0."""
+    page = client.get("/tmem", params={"m": "128", "n": "256", "find": "D[70, 3]"}).text
+    assert "<code>D[70][3]</code> is in <code>lane 70</code>, <code>column 3</code>" in page
+    page = client.get("/tmem", params={"m": "128", "n": "256", "d_at": "64", "find": "row 70 of D"}).text
+    assert "<code>D[70][0]</code> is in <code>lane 70</code>, <code>column 64</code>" in page
+    page = client.get("/tmem", params={"m": "128", "n": "256", "find": "D[128][0]"}).text
+    assert "rows 0–127, columns 0–255." in re.findall(r'<output id="find-refusal">([^<]*)', page)[0]
