@@ -46,7 +46,7 @@ def build_timeline(found: Product) -> tuple[list[StepperPhase], list[StepperStep
     for name, loaded in found.loaded.items():
         steps = [
             StepperStep(
-                phase=0, kind="addresses", operand=name, index=0, at="addresses", caption=_say_addresses(loaded)
+                phase=0, kind="addresses", operand=name, index=0, at="addresses", caption=_say_addresses(found, loaded)
             )
         ]
         for n, move in enumerate(loaded.moves):
@@ -160,7 +160,7 @@ def _say_xor(loaded: LoadedOperand) -> str:
 # loads ----------------------------------------------------------------------------------------------------------------
 
 
-def _say_addresses(loaded: LoadedOperand) -> str:
+def _say_addresses(found: Product, loaded: LoadedOperand) -> str:
     name = loaded.operand.name.upper()
     if not loaded.is_matrix_load:
         size = loaded.moves[0].size
@@ -171,11 +171,13 @@ def _say_addresses(loaded: LoadedOperand) -> str:
     rows = {lane: _describe_row(loaded, move) for move in loaded.moves if move.turn == 0 for lane in move.lanes}
     lanes = format_range(givers[0], givers[-1])
     turned = ".trans hands out the columns of each 8 × 8 matrix. " if ".trans" in loaded.load else ""
+    wmma = found.instruction.syntax.opcode.startswith("wmma")
+    measured = "PTX leaves wmma's registers open; this map was measured. " if wmma else ""
     rest = "" if len(givers) == 32 else f" The addresses of lanes {format_range(len(givers), 31)} are not used."
     seconds = f", lane 8 at {rows[8]}" if 8 in rows else ""
     return (
-        f"{turned}Lanes {lanes} give {format_load(loaded.load)} one address each, of 16 bytes: lane 0 points at"
-        f" {rows[0]}, lane 1 at {rows[1]}{seconds}.{rest}"
+        f"{measured}{turned}Lanes {lanes} give {format_load(loaded.load)} one address each, of 16 bytes: lane 0 points"
+        f" at {rows[0]}, lane 1 at {rows[1]}{seconds}.{rest}"
     )
 
 

@@ -53,14 +53,17 @@ export class Caption {
   // the life of one number ----------------------------------------------------------------------------------------------
 
   showLife(pin, go, unpin) {
-    const card = $("life");
+    const card = $("life"), { added, now } = this.timeline;
+    const key = pin && `${elementText(pin)} ${now.phase} ${pin.o === "d" ? added : 0}`;
+    if (this.lived === key) return;
+    this.lived = key;
     if (!pin) {
       card.replaceChildren(element("h2", { textContent: "One number’s life" }), element("p", {
         className: "muted", textContent: "Click any cell to follow that number from its byte in shared memory to the sums that use it.",
       }));
       return;
     }
-    const index = pin.r * this.model[pin.o].cols + pin.c, { phase } = this.timeline.now;
+    const index = pin.r * this.model[pin.o].cols + pin.c, { phase } = now;
     const close = element("button", { type: "button", className: "btn", textContent: "Esc", title: "Unpin (Esc)" });
     close.setAttribute("aria-label", "Unpin");
     close.addEventListener("click", unpin);
@@ -144,17 +147,26 @@ export class Caption {
   }
 
   showScrubber() {
-    const { timeline, model } = this, { step, now } = timeline, scrub = $("scrub");
-    this.ticks.forEach((tick, n) => tick.setAttribute("class", n < step ? "past" : n === step ? "now" : ""));
+    const { timeline } = this, { step, now } = timeline, scrub = $("scrub");
+    const from = Math.min(step, this.ticked ?? 0), to = this.ticked === undefined ? this.ticks.length : Math.max(step, this.ticked) + 1;
+    for (let n = from; n < to; n++) this.ticks[n].setAttribute("class", n < step ? "past" : n === step ? "now" : "");
+    this.ticked = step;
     this.segments.forEach((segment, p) => segment.classList.toggle("now", p === now.phase));
     scrub.setAttribute("aria-valuenow", step + 1);
     scrub.setAttribute("aria-valuetext", `${timeline.phase.name}, ${now.at}`);
-    this.placeKnob(model.phases[now.phase]);
+    this.placeKnob();
   }
 
-  placeKnob({ first, steps } = this.timeline.phase) {
-    const segment = this.segments[this.timeline.now.phase];
-    this.knob.style.left = `${segment.offsetLeft + (this.timeline.step - first + .5) / steps * segment.offsetWidth}px`;
+  /** Where each phase lies on the scrubber, read once a layout. */
+  measure() {
+    this.places = this.segments.map((segment) => [segment.offsetLeft, segment.offsetWidth]);
+    this.placeKnob();
+  }
+
+  placeKnob() {
+    if (!this.places) return;
+    const { now, step, phase } = this.timeline, [left, wide] = this.places[now.phase];
+    this.knob.style.left = `${left + (step - phase.first + .5) / phase.steps * wide}px`;
   }
 
   /** The step under a place of the scrubber. */

@@ -11,24 +11,87 @@ export class Drawing {
     this.model = model;
     this.scene = scene;
     this.timeline = timeline;
+    this.shown = {};
   }
 
-  /** Everything that a step changes only when it ends; what this depends on, as a text. */
-  get key() {
-    const { timeline } = this;
-    return `${timeline.step} ${timeline.t >= 1} ${timeline.added}`;
-  }
+  /** Draws nothing twice: each area is drawn again when what it shows has changed. After a layout or a theme: all. */
+  forget() { this.shown = {}; }
 
   draw(pen) {
-    const { scene } = this;
+    const { scene, timeline, model } = this;
     this.pen = pen;
-    if (this.timeline.now.kind !== "xor" || this.timeline.t >= 1) this.drawMemory(pen);
-    if (scene.boxes.lanes) this.drawLanes();
-    for (const o of "abd") {
-      this.drawElements(o);
-      this.drawFrame(o);
+    if (!Object.keys(this.shown).length) {
+      pen.g.clearRect(0, 0, scene.width, scene.height);
+      for (const o of "abd") this.drawHeads(o);
     }
-    this.drawAxes();
+    const { now } = timeline, flying = now.kind === "xor" && timeline.t < 1;
+    for (const o of "ab") {
+      const key = flying ? "moving" : `${timeline.xored} ${JSON.stringify(this.listBanks(o))}`;
+      this.drawAgain(`mem ${o}`, key, scene.memory(o), { left: 60, top: 38, right: 26 }, () => flying || this.drawTile(o));
+    }
+    this.drawAgain("lanes", this.lanesKey, scene.boxes.lanes && this.lanesBox, { top: 15 }, () => this.drawLanes());
+    for (const o of "ab") this.drawArrived(o);
+    const sums = timeline.added, ended = sums === model.k_groups.length;
+    for (const [name, box] of [["reg", scene.boxes.reg_d], ["mat", scene.matrix("d")]]) {
+      this.drawAgain(`${name} d`, `${sums} ${ended}`, box, { left: 1, top: 1, right: 1, bottom: 1 }, () => this.drawSums(name));
+    }
+    const matrix = scene.matrix("d");
+    const title = matrix && { x: matrix.x, y: matrix.y - 26, w: matrix.w, h: 0 };
+    this.drawAgain("title d", String(sums), title, { left: 14, top: 9, bottom: 9 }, () => this.drawTitle("d"));
+  }
+
+  drawAgain(name, key, box, { left = 0, top = 0, right = 0, bottom = 0 }, paint) {
+    if (!box || this.shown[name] === key) return;
+    this.shown[name] = key;
+    this.pen.g.clearRect(box.x - left, box.y - top, box.w + left + right, box.h + top + bottom + 1);
+    paint();
+  }
+
+  /** The registers and the matrix of A or B: what has arrived since they were drawn last, or all after a step back. */
+  drawArrived(o) {
+    const { pen, model, scene, timeline } = this, one = model[o], box = scene.boxes[`reg_${o}`], matrix = scene.matrix(o);
+    if (!box && !matrix) return;
+    const count = timeline.countMoves(o), before = this.shown[o] ?? Infinity;
+    if (count === before) return;
+    this.shown[o] = count;
+    const again = count < before;
+    if (again) for (const each of [box, matrix]) if (each) pen.g.clearRect(each.x - 1, each.y - 1, each.w + 3, each.h + 3);
+    const fresh = (slot) => again || (one.moveOf[slot] >= before && one.moveOf[slot] < count);
+    if (box) for (let slot = 0; slot < 32 * one.values; slot++) if (fresh(slot)) this.drawSlot(o, slot, scene.slot(o, slot));
+    if (matrix) {
+      one.slots.forEach(([slot], index) => { if (fresh(slot)) this.drawSlot(o, slot, scene.cell(o, index)); });
+    }
+    this.drawFrame(o);
+  }
+
+  drawSums(name) {
+    const { model, scene } = this, { d } = model;
+    if (name === "reg") for (let slot = 0; slot < 32 * d.values; slot++) this.drawSum(d.holds[slot], scene.slot("d", slot));
+    else for (let index = 0; index < d.rows * d.cols; index++) this.drawSum(index, scene.cell("d", index));
+    if (name === "reg") this.drawFrame("d");
+  }
+
+  drawSum(index, box) {
+    const { pen, model, timeline } = this, { colours } = pen, { added } = timeline;
+    if (added < 0) pen.cell(box, colours.raised);
+    else {
+      const wrong = added === model.k_groups.length && model.wrongAtEnd(index);
+      pen.cell(box, colours.fill[model.d.group(index)], numberText(model.d.sums[added][index]), { letters: 3, wrong });
+    }
+  }
+
+  /** What the lanes' column depends on. */
+  get lanesKey() {
+    const { now } = this.timeline;
+    if (now.kind !== "move") return now.kind === "addresses" ? `addresses ${now.operand}` : "";
+    const move = this.model[now.operand].moves[now.index];
+    return `${now.operand} ${move.turn} ${move.phase}`;
+  }
+
+  /** The labels of the lanes and their addresses; the registers beside them are drawn apart. */
+  get lanesBox() {
+    const { lanes, address } = this.scene.boxes;
+    return { x: lanes.x, y: lanes.y, w: (address ? address.x + address.w + 2 : lanes.x + 24) - lanes.x, h: lanes.h };
   }
 
   /** Both operands in memory: apart from the rest, because the XOR moves it. */
@@ -40,7 +103,7 @@ export class Drawing {
   drawTile(o) {
     const { pen, model, scene, timeline } = this, { colours } = pen, one = model[o], box = scene.memory(o);
     const high = box.h / one.lines.length, wide = box.w / 8, xored = timeline.xored;
-    const about = scene.phone ? "lines of 128 B" : o === "a" ? "lines of 128 B, chunks of 16 B" : "";
+    const about = scene.phone || wide < 30 ? "lines of 128 B" : o === "a" ? "lines of 128 B, chunks of 16 B" : "";
     pen.title(`Shared memory · ${o.toUpperCase()}`, about, box.x - Math.min(box.x, 42), box.y - 30);
     const met = this.listBanks(o);
     for (let n = 0; n < 8; n++) {
@@ -50,7 +113,7 @@ export class Drawing {
         pen.g.fillRect(box.x + n * wide + 3, box.y - 6, wide - 6, 3);
       }
       const label = count > 1 ? `×${count}` : `${4 * n}–${4 * n + 3}`;
-      pen.text(label, box.x + (n + .5) * wide, box.y - 13, { align: "center", size: 9.5, colour });
+      if (wide >= 31 || n % 2 === 0) pen.text(label, box.x + (n + .5) * wide, box.y - 13, { align: "center", size: 9.5, colour });
     }
     pen.text("bank", box.x - 6, box.y - 13, { align: "right", size: 9.5 });
     const each = Math.max(1, Math.ceil(11 / high)), swizzled = one.swizzle !== "none" && timeline.first("xor") >= 0;
@@ -128,18 +191,9 @@ export class Drawing {
   drawLanes() {
     const { pen, model, scene, timeline } = this, { colours } = pen, { now } = timeline, { lanes, address } = scene.boxes;
     const loading = now.kind === "addresses" || now.kind === "move", high = lanes.h / 32;
+    pen.g.clearRect(lanes.x, lanes.y - 38, lanes.w, 20);
     pen.title("32 lanes", scene.phone ? "" : loading ? "address given → registers received" : "their registers", lanes.x, lanes.y - 30);
     if (address && loading) pen.text("address", address.x + address.w / 2, lanes.y - 9, { align: "center" });
-    for (const o of "abd") {
-      const box = scene.boxes[`reg_${o}`];
-      if (!box) continue;
-      const { registers } = model[o], wide = box.w / registers;
-      const prefix = scene.phone ? "" : `${o.toUpperCase()} `;
-      for (let n = 0; n < registers; n++) {
-        if (n && wide < 18) continue;
-        pen.text(`${n ? "" : prefix}R${n}`, box.x + (n + .5) * wide, lanes.y - 9, { align: "center", size: Math.min(10, wide / 2.4) });
-      }
-    }
     const given = loading && timeline.now.kind === "move" ? this.listGiven(now) : new Map();
     for (let lane = 0; lane < 32; lane++) {
       const y = lanes.y + (lane + .5) * high;
@@ -163,35 +217,9 @@ export class Drawing {
     return found;
   }
 
-  drawElements(o) {
-    const { pen, model, scene, timeline } = this, { colours } = pen, one = model[o], box = scene.boxes[`reg_${o}`];
-    if (box) for (let slot = 0; slot < 32 * one.values; slot++) this.drawSlot(o, slot, scene.slot(o, slot));
-    if (!scene.matrix(o)) return;
-    const sums = o === "d" ? this.sums : null, last = timeline.added === model.k_groups.length;
-    for (let index = 0; index < one.rows * one.cols; index++) {
-      const cell = scene.cell(o, index), fill = colours.fill[one.group(index)];
-      if (o === "d") {
-        if (!sums) pen.cell(cell, colours.raised);
-        else pen.cell(cell, fill, numberText(sums[index]), { letters: 3, wrong: last && model.wrongAtEnd(index) });
-      } else this.drawSlot(o, one.slots[index][0], cell);
-    }
-  }
-
-  /** D after the steps of K so far, null before the first. */
-  get sums() {
-    const { added } = this.timeline;
-    return added < 0 ? null : this.model.d.sums[added];
-  }
-
   drawSlot(o, slot, box) {
     const { pen, model, timeline } = this, one = model[o], { colours } = pen;
     const index = one.holds[slot], fill = colours.fill[one.laneOf(slot) >> 2];
-    if (o === "d") {
-      const { sums } = this, last = timeline.added === model.k_groups.length;
-      if (sums) pen.cell(box, fill, numberText(sums[index]), { letters: 3, wrong: last && model.wrongAtEnd(index) });
-      else pen.cell(box, colours.raised);
-      return;
-    }
     if (timeline.arrived(o, slot)) {
       const wrong = one.wrong.get(slot);
       pen.cell(box, fill, numberText(wrong ? wrong.value : one.numbers[index]), { letters: LETTERS, wrong: Boolean(wrong) });
@@ -219,20 +247,34 @@ export class Drawing {
     g.stroke();
   }
 
-  drawAxes() {
-    const { scene, model, timeline } = this, { added } = timeline, groups = model.k_groups;
-    const until = added > 0 && added < groups.length ? `k < ${groups[added - 1][1]}` : "m × n";
-    this.drawAxis("a", model.a.cols < model.b.rows ? "m × k, as stored" : "m × k", true);
-    this.drawAxis("b", "k × n", true);
-    this.drawAxis("d", until, scene.phone && timeline.now.kind !== "k");
+  /** What never changes: the names of registers, rows and columns. */
+  drawHeads(o) {
+    const { pen, scene, model } = this, box = scene.boxes[`reg_${o}`], { registers } = model[o];
+    if (box) {
+      const wide = box.w / registers, prefix = scene.phone ? "" : `${o.toUpperCase()} `;
+      for (let n = 0; n < registers; n++) {
+        if (n && wide < 18) continue;
+        const look = { align: "center", size: Math.min(10, wide / 2.4) };
+        pen.text(`${n ? "" : prefix}R${n}`, box.x + (n + .5) * wide, box.y - 9, look);
+      }
+    }
+    if (scene.matrix(o)) this.drawAxis(o);
+    if (o !== "d" && scene.matrix(o)) this.drawTitle(o);
   }
 
-  drawAxis(o, about, left) {
+  drawTitle(o) {
+    const { pen, scene, model, timeline } = this, box = scene.matrix(o), { added } = timeline, groups = model.k_groups;
+    const about = {
+      a: model.a.cols < model.b.rows ? "m × k, as stored" : "m × k", b: "k × n",
+      d: added > 0 && added < groups.length ? `k < ${groups[added - 1][1]}` : "m × n",
+    };
+    pen.title(o.toUpperCase(), about[o], box.x - (o === "d" ? 0 : 12), box.y - (o === "b" ? 30 : 26));
+  }
+
+  drawAxis(o) {
     const { pen, scene, model } = this, box = scene.matrix(o), { rows, cols } = model[o];
-    if (!box) return;
-    const wide = box.w / cols, high = box.h / rows;
+    const wide = box.w / cols, high = box.h / rows, left = o !== "d" || (scene.phone && !scene.matrix("a"));
     const across = power((cols > 99 ? 22 : 14) / wide), down = power(10 / high);
-    pen.title(o.toUpperCase(), about, box.x - (left ? 12 : 0), box.y - (o === "b" ? 30 : 26));
     for (let c = 0; c < cols; c += across) pen.text(c, box.x + (c + .5) * wide, box.y - 8, { align: "center", size: 9.5 });
     if (left) for (let r = 0; r < rows; r += down) pen.text(r, box.x - 4, box.y + (r + .5) * high, { align: "right", size: 9.5 });
   }

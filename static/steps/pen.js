@@ -25,12 +25,17 @@ export class Pen {
   constructor(context, colours) {
     this.g = context;
     this.colours = colours;
+    this.font = "";
   }
+
+  /** After the canvas has a new size its font is another. */
+  forget() { this.font = ""; }
 
   text(words, x, y, { colour = this.colours.muted, weight = 400, size = 10, align = "left", sans = false } = {}) {
     const { g } = this;
     g.fillStyle = colour;
-    g.font = `${weight} ${size}px ${sans ? SANS : MONO}`;
+    const font = `${weight} ${Math.round(size * 4) / 4}px ${sans ? SANS : MONO}`;
+    if (font !== this.font) g.font = this.font = font;
     g.textAlign = align;
     g.textBaseline = "middle";
     g.fillText(words, x, y);
@@ -57,7 +62,7 @@ export class Pen {
       g.strokeRect(box.x + .5, box.y + .5, box.w, box.h);
     }
     const wide = wrong ? box.w - 5 : box.w; // room for the sign of a wrong cell
-    const size = Math.min(11.5, box.h * .72, wide / Math.max(String(words).length, letters) / .61);
+    const size = Math.min(11.5, box.h * .72, wide / Math.max(String(words).length, letters) / .68);
     if (words !== "" && size >= LEAST) {
       const look = { colour: ink, weight: bold ? 700 : 400, size, align: "center" };
       this.text(words, box.x + wide / 2, box.y + box.h / 2 + .5, look);

@@ -17,9 +17,10 @@ const still = matchMedia("(prefers-reduced-motion: reduce)");
 const model = makeModel(JSON.parse($("stepper-data").textContent));
 const timeline = new Timeline(model, still), scene = new Scene(model), caption = new Caption(model, timeline);
 const drawing = new Drawing(model, scene, timeline), motion = new Motion(model, scene, timeline, drawing);
-const stage = $("scene"), canvas = stage.querySelector("canvas"), resting = document.createElement("canvas");
+// What stands still is on the lower canvas, what moves on the upper one.
+const stage = $("scene"), [resting, canvas] = stage.querySelectorAll("canvas");
 let pen = new Pen(canvas.getContext("2d"), readColours(stage)), below = new Pen(resting.getContext("2d"), pen.colours);
-let drawn = "", frame = 0, last = 0, pin = null, hovered = null, lane = null, one = false;
+let frame = 0, last = 0, pin = null, hovered = null, lane = null, one = false;
 
 // the address ---------------------------------------------------------------------------------------------------------
 
@@ -33,17 +34,21 @@ function parsePin(text) {
   return Number(r) < model[o].rows && Number(c) < model[o].cols ? { o, r: Number(r), c: Number(c) } : null;
 }
 
+let waiting = 0;
+
+/** Keeps the state in the address, a moment later: while it plays, steps follow one another quickly. */
 function remember() {
+  clearTimeout(waiting);
+  waiting = setTimeout(keepState, timeline.playing ? 400 : 60);
+}
+
+function keepState() {
   const set = (name, value) => (value === null ? query.delete(name) : query.set(name, value));
   set("step", timeline.step ? String(timeline.step + 1) : null);
   set("pin", pin ? `${pin.o}:${pin.r},${pin.c}` : null);
   set("one", one ? "1" : null);
   set("speed", timeline.speed === 1 ? null : String(timeline.speed));
   keep(query.toString().replaceAll("%3A", ":").replaceAll("%2C", ","));
-  for (const name of ["step", "pin", "one", "speed"]) { // what a change of an option keeps
-    const input = $("step-options").elements.namedItem(name);
-    if (input) input.value = query.get(name) ?? "";
-  }
 }
 
 // drawing ---------------------------------------------------------------------------------------------------------------
@@ -57,28 +62,22 @@ function layout() {
     each.height = Math.round(scene.height * ratio);
     each.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
   }
-  canvas.style.height = `${scene.height}px`;
+  canvas.style.height = resting.style.height = `${scene.height}px`;
+  pen.forget();
+  below.forget();
   const card = $("life"), { aside } = scene;
   card.classList.toggle("beside", Boolean(aside));
   for (const [side, value] of Object.entries({ left: aside?.x, top: aside?.y, width: aside?.w, height: aside?.h })) {
     card.style[side] = aside ? `${value}px` : "";
   }
-  drawn = "";
+  drawing.forget();
+  caption.measure();
 }
 
 function draw() {
-  if (drawing.key !== drawn) {
-    below.g.clearRect(0, 0, scene.width, scene.height);
-    drawing.draw(below);
-    drawn = drawing.key;
-  }
-  const { g } = pen;
+  drawing.draw(below);
   stage.classList.toggle("flying", timeline.now.kind === "out" && timeline.t < 1);
-  g.clearRect(0, 0, scene.width, scene.height);
-  g.save();
-  g.setTransform(1, 0, 0, 1, 0, 0);
-  g.drawImage(resting, 0, 0);
-  g.restore();
+  pen.g.clearRect(0, 0, scene.width, scene.height);
   motion.draw(pen, { pin, one });
   if (lane !== null) motion.markLane(pen, lane);
   if (pin) motion.mark(pen, pin, pen.colours.trace, 2.5);
@@ -115,7 +114,11 @@ function show() {
 /** A change of the storage opens the page with the storage still in view. */
 function connectOptions() {
   const form = $("step-options"), storage = form.querySelector("details");
-  form.addEventListener("submit", () => { form.elements.namedItem("more").value = storage.open ? "1" : ""; });
+  form.addEventListener("submit", () => {
+    keepState();
+    for (const name of ["step", "pin", "one", "speed"]) form.elements.namedItem(name).value = query.get(name) ?? "";
+    form.elements.namedItem("more").value = storage.open ? "1" : "";
+  }, { capture: true });
   if (scene.phone) document.querySelector(".opts").open = false;
 }
 
@@ -174,7 +177,6 @@ connectPointer(canvas, scene, {
 new ResizeObserver(() => {
   if (stage.clientWidth === scene.width) return;
   layout();
-  caption.placeKnob();
   if (!frame) draw();
 }).observe(stage);
 addEventListener("resize", () => {
@@ -184,7 +186,7 @@ addEventListener("resize", () => {
 document.addEventListener("theme", () => {
   pen = new Pen(pen.g, readColours(stage));
   below = new Pen(below.g, pen.colours);
-  drawn = "";
+  drawing.forget();
   draw();
 });
 

@@ -39,6 +39,12 @@ export class Timeline {
     return this.step > at || (this.step === at && this.t >= 1);
   }
 
+  /** How many moves of A or B have arrived. */
+  countMoves(o) {
+    const { moves } = this.model[o], past = this.step - this.firstMove[o];
+    return clamp(past + (this.t >= 1 ? 1 : 0), 0, moves.length);
+  }
+
   /** How many steps of K are in D; −1 before D is drawn. */
   get added() {
     if (this.step < this.firstK) return -1;

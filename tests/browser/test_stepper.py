@@ -81,7 +81,7 @@ def test_a_pin_keeps_its_history_through_all_steps(open_page: Open) -> None:
 
 def test_a_click_pins_the_cell_under_the_pointer(open_page: Open) -> None:
     page = opened(open_page, "step=71")
-    canvas = page.locator("#scene canvas").bounding_box()
+    canvas = page.locator("#scene canvas[role=img]").bounding_box()
     assert canvas
     page.mouse.move(canvas["x"] + canvas["width"] - 10, canvas["y"] + canvas["height"] - 14)
     expect(page.locator("#step-out")).to_contain_text("D[15][7] =")
@@ -96,7 +96,7 @@ def test_reduced_motion_shows_stills(open_page: Open) -> None:
     page.emulate_media(reduced_motion="reduce")
     page.keyboard.press("ArrowRight")
     count(page, 25)
-    read = "document.querySelector('#scene canvas').toDataURL()"
+    read = "document.querySelector('#scene canvas[role=img]').toDataURL()"
     still = page.evaluate(f"() => new Promise(done => requestAnimationFrame(() => done({read})))")
     page.wait_for_timeout(200)
     assert still == page.evaluate(read)
