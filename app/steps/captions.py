@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Protocol
+from dataclasses import dataclass
+from typing import Annotated
 
 from lanescope.app.kit.fact import Description, fact
 from lanescope.app.steps.stored import LoadedOperand, Move
@@ -31,13 +32,13 @@ class StepperStep:
     caption: Annotated[str, Description("Code stands between backticks.")]
 
 
-class Product(Protocol):
-    """What the captions read."""
+@dataclass(frozen=True)
+class Product:
+    """What the captions read: the instruction, the loads of A and B, and the k of each step."""
 
     instruction: Instruction
     loaded: dict[str, LoadedOperand]
     groups: list[tuple[int, int]]
-    xor: bool
 
 
 def build_timeline(found: Product) -> tuple[list[StepperPhase], list[StepperStep]]:
@@ -53,9 +54,7 @@ def build_timeline(found: Product) -> tuple[list[StepperPhase], list[StepperStep
             at = f"phase {move.phase + 1} · row {move.row}" if loaded.is_matrix_load else f"load {n + 1}"
             if len({m.turn for m in loaded.moves}) > 1:
                 at = f"turn {move.turn + 1} · {at}"
-            steps.append(
-                StepperStep(phase=0, kind="move", operand=name, index=n, at=at, caption=_say_move(found, loaded, n))
-            )
+            steps.append(StepperStep(phase=0, kind="move", operand=name, index=n, at=at, caption=_say_move(loaded, n)))
         weight = 5.6 if len(steps) > 20 else 3.4
         parts.append((f"{format_load(loaded.load)} · {name.upper()}", weight, steps))
     parts.append(("Multiply", 3.4, [_make_k_step(found, n) for n in range(len(found.groups))]))
@@ -206,7 +205,7 @@ def _format_span(numbers: list[int]) -> str:
     return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}…{numbers[-1]}"
 
 
-def _say_move(found: Product, loaded: LoadedOperand, number: int) -> str:
+def _say_move(loaded: LoadedOperand, number: int) -> str:
     move, values = loaded.moves[number], loaded.operand.values
     lanes = sorted({slot // values for slot in move.slots})
     registers = sorted({loaded.operand.register_of(slot % values)[0] for slot in move.slots})

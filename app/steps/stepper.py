@@ -4,7 +4,7 @@ after every step of K.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,12 +17,14 @@ from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, f
 from lanescope.app.kit.question import flag_field, number_field, question, text_field, word_field
 from lanescope.app.memory.storage import storage_field
 from lanescope.app.steps import stored
-from lanescope.app.steps.captions import StepperPhase, StepperStep, build_timeline, format_load, format_stored
+from lanescope.app.steps.captions import Product, StepperPhase, StepperStep, build_timeline, format_load, format_stored
 from lanescope.app.steps.stored import LoadedOperand
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, Instruction, Operand
 from lanescope.shared import chain
+from lanescope.shared.pieces import make_operand_granules
+from lanescope.shared.storage import Storage
 from lanescope.shared.tiling import DEFAULT_ORDER
 
 MOST_K_STEPS = 32  # of the multiplication: longer products take several k at once
@@ -156,16 +158,6 @@ class Stepper:
     agrees: Annotated[bool, Description("Whether D is NumPy's product of the stored matrices.")]
 
 
-@dataclass(frozen=True)
-class TracedProduct:
-    """A product with its loads: what the captions read."""
-
-    instruction: Instruction
-    loaded: dict[str, LoadedOperand]
-    groups: list[tuple[int, int]]
-    xor: bool
-
-
 def can_step(i: Instruction) -> bool:
     """Return whether the stepper shows an instruction: one product of one warp."""
     return (
@@ -187,7 +179,7 @@ def build_stepper(asked: StepperQuestion) -> Stepper:
     k = i.sizes["k"]
     size = -(-k // MOST_K_STEPS)
     groups = [(first, min(k, first + size)) for first in range(0, k, size)]
-    timeline = build_timeline(TracedProduct(i, loaded, groups, not asked.no_xor))
+    timeline = build_timeline(Product(i, loaded, groups))
     tiles = {
         "a": np.concatenate([one.stored_a[0] for one in inputs], axis=1),
         "b": np.concatenate([one.b[0] for one in inputs], axis=0).T,
@@ -217,7 +209,7 @@ def _load_operands(i: Instruction, asked: StepperQuestion) -> tuple[dict[str, Lo
     """
     named = _find_majors(i)
     majors = {"a": asked.major_a or named["a"], "b": asked.major_b or named["b"]}
-    where: dict[str, stored.Storage] = {}
+    where: dict[str, Storage] = {}
     end = 0
     for name in ("b", "a") if asked.operand == "b" and asked.storage else ("a", "b"):
         spec = asked.storage if asked.storage and name in asked.operand else None
@@ -255,7 +247,7 @@ def _fit_major(spec: Json | None, major: str) -> Json | None:
     return {**spec, field: major} if spec and field else spec
 
 
-def _find_end(where: stored.Storage, operand: Operand) -> int:
+def _find_end(where: Storage, operand: Operand) -> int:
     """Return the byte after the last one of all K steps of an operand."""
     k = stored.get_k_extent(operand) * stored.count_k_steps(where, operand, "")
     lines = operand.col_count if operand.name == "b" else operand.row_count
@@ -319,7 +311,9 @@ def _add_up(i: Instruction, inputs: ProductInputs, arrived: dict[str, Any], grou
             inputs, a=np.where(np.arange(k) < end, a, 0)[None], b=np.where((np.arange(k) < end)[:, None], b, 0)[None]
         )
         total = np.array(part.compute_expected(i)[0], np.float64)
-        unknown = open_a[:, :end].any(axis=1)[:, None] | (met[:, :end].astype(int) @ (~sure_b[:end]).astype(int) > 0)
+        unknown = open_a[:, :end].any(axis=1, keepdims=True) | (
+            met[:, :end].astype(int) @ (~sure_b[:end]).astype(int) > 0
+        )
         total[np.broadcast_to(unknown, total.shape)] = np.nan
         sums.append(total)
     return np.array(sums)
@@ -383,7 +377,7 @@ def _build_operand(loaded: LoadedOperand, tile: Any, k: Any) -> StepperOperand:
 def _list_loads(operand: Operand) -> list[str]:
     """List what may load an operand: every ldmatrix whose registers fit, but those of bytes."""
     try:
-        chain.make_operand_granules(operand)
+        make_operand_granules(operand)
     except LayoutError:
         return []
     return [i.ptx for i in chain.list_candidates(operand) if i.types["data"] != "b8"]
