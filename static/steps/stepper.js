@@ -119,7 +119,6 @@ function connectOptions() {
     for (const name of ["step", "pin", "one", "speed"]) form.elements.namedItem(name).value = query.get(name) ?? "";
     form.elements.namedItem("more").value = storage.open ? "1" : "";
   }, { capture: true });
-  if (scene.phone) document.querySelector(".opts").open = false;
 }
 
 function changed() {
@@ -195,7 +194,6 @@ timeline.t = 1;
 timeline.speed = [.5, 1, 2, 4].includes(Number(query.get("speed"))) ? Number(query.get("speed")) : 1;
 pin = parsePin(query.get("pin") ?? (query.has("row") || query.has("col") ? `d:${query.get("row") || 0},${query.get("col") || 0}` : null));
 one = query.get("one") === "1";
-layout();
 connectOptions();
 layout();
 show();
