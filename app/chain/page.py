@@ -56,6 +56,7 @@ def _build_context(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any
     further = {
         "instruction": links.link_instruction(mma, mma.operand(given["operand"])),
         "banks": links.link_banks({"access": access, "address": ",".join(row)}),
+        "steps": "" if found.store else links.link_steps(mma, _build_steps_query(same)),
         "tile": links.link_smem(_build_tile_query(spec, given["major"])) if spec["kind"] == "canonical" else "",
     }
     return {
@@ -75,6 +76,13 @@ def _build_context(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any
         "rows_svg": draw_rows(found) if found.match else "",
         "banks_svg": draw_banks(found.costs) if found.costs else "",
     }
+
+
+def _build_steps_query(same: dict[str, str]) -> dict[str, str]:
+    """The storage and load of one operand as the stepper's address says them."""
+    letter = same["operand"]
+    renamed = {"major": f"major_{letter}", "load": f"load_{letter}"}
+    return {renamed.get(name, name): value for name, value in same.items() if value and name != "mma"}
 
 
 def _build_tile_query(spec: dict[str, str], major: str) -> dict[str, str]:

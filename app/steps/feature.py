@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from lanescope.app.kit.feature import Feature
+from lanescope.app.kit.feature import Feature, Tool
+from lanescope.app.steps.stepper import StepperQuestion, build_stepper
+
+STEPPER = Tool(
+    question=StepperQuestion,
+    answer=build_stepper,
+    api="stepper",
+    body="StepperBody",
+)
 
 FEATURE = Feature(
+    tools=(STEPPER,),
     written=("api", "page"),
     within={"steps": "Instructions"},
     bodies={
@@ -13,6 +22,11 @@ FEATURE = Feature(
             "data": {"a": "i", "b": "-(i + 1)"},
             "row": 0,
             "col": 1,
+        },
+        "/api/v1/stepper": {
+            "instruction": "mma.m16n8k16.row.col.f32.f16.f16.f32",
+            "k_step": 1,
+            "storage": {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B"},
         },
     },
 )

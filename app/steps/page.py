@@ -16,6 +16,7 @@ from lanescope.app.steps import requests as asking
 from lanescope.app.steps.api import trace_run
 from lanescope.app.steps.draw import render_steps
 from lanescope.app.steps.facts import Steps
+from lanescope.app.steps.view import build_view
 from lanescope.app.steps.wgmma import WgmmaSteps
 from lanescope.errors import LayoutError
 
@@ -63,6 +64,9 @@ async def _render_steps(request: Request, rest: str, query: dict[str, str]) -> R
         )
     if form:
         return await run_off_loop(_render_form, form, context["s"])
+    if not context["error"]:
+        context |= await run_off_loop(build_view, found, query)
+        status_code = 422 if "stepper_error" in context else status_code
     return await run_off_loop(
         render_page,
         request,

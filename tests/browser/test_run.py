@@ -58,12 +58,13 @@ def test_steps_follow_an_element_of_d(open_page: Open) -> None:
 
 def test_steps_take_formulas_and_files(open_page: Open, tmp_path: Path) -> None:
     page = open_page("/steps/mma.m8n8k16.row.col.s32.s8.s8.s32", wait=False)
-    page.fill("[name=a]", "i")
-    page.press("[name=a]", "Enter")
+    page.get_by_text("The same as tables").click()
+    page.fill("textarea[name=a]", "i")
+    page.press("textarea[name=a]", "Enter")
     expect(page).to_have_url(re.compile(r"[?&]a=i(&|$)"))
     np.save(tmp_path / "B.npy", -(np.arange(128, dtype=np.int16).reshape(8, 16).T + 1))
     page.set_input_files("[data-fills=b]", tmp_path / "B.npy")
-    expect(page.locator("[name=b]")).to_have_value(re.compile(r"^-1 -17 -33"))
+    expect(page.locator("textarea[name=b]")).to_have_value(re.compile(r"^-1 -17 -33"))
     page.click("button[value=numpy]")
     expect(page.locator(".facts")).to_contain_text("B = numbers given")
     assert page.inner_text("table.cells tbody tr >> nth=-1").split()[-1] == str(
@@ -72,11 +73,11 @@ def test_steps_take_formulas_and_files(open_page: Open, tmp_path: Path) -> None:
     assert len(page.url) < 7500
     (tmp_path / "bad.npy").write_bytes(b"no")
     page.set_input_files("[data-fills=a]", tmp_path / "bad.npy")
-    wait_until(page, "document.querySelector('[name=a]').validationMessage.includes('not a .npy file')")
-    expect(page.locator("[name=a]")).to_have_value("i")
-    page.fill("[name=a]", "i")
-    wait_until(page, "document.querySelector('[name=a]').validationMessage", "")
-    page.fill("[name=a]", " ".join(str(n % 100 + 0.25) for n in range(256)) * 8)
+    wait_until(page, "document.querySelector('textarea[name=a]').validationMessage.includes('not a .npy file')")
+    expect(page.locator("textarea[name=a]")).to_have_value("i")
+    page.fill("textarea[name=a]", "i")
+    wait_until(page, "document.querySelector('textarea[name=a]').validationMessage", "")
+    page.fill("textarea[name=a]", " ".join(str(n % 100 + 0.25) for n in range(256)) * 8)
     page.click("button[value=numpy]")
     expect(page.locator("[role=alert]")).to_contain_text("A has 12040 characters. At most 500")
     assert "a=" not in page.url  # too long for an address: it was posted

@@ -1,0 +1,397 @@
+"""A product to step through: where A and B lie, which lane gives which address, what arrives in which register, and D
+after every step of K.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import numpy as np
+
+from lanescope.app.hardware import product_inputs, user_matrices
+from lanescope.app.hardware.product_inputs import ProductInputs
+from lanescope.app.instruction import wording
+from lanescope.app.kit.enumerations import Major, PtxText
+from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, fact
+from lanescope.app.kit.question import flag_field, number_field, question, text_field, word_field
+from lanescope.app.memory.storage import storage_field
+from lanescope.app.steps import stored
+from lanescope.app.steps.captions import Product, StepperPhase, StepperStep, build_timeline, format_load, format_stored
+from lanescope.app.steps.stored import LoadedOperand
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import WARP, Instruction, Operand
+from lanescope.shared import chain
+from lanescope.shared.pieces import make_operand_granules
+from lanescope.shared.storage import Storage
+from lanescope.shared.tiling import DEFAULT_ORDER
+
+MOST_K_STEPS = 32  # of the multiplication: longer products take several k at once
+ALIGNMENT = 1024  # of the second operand's tile
+
+
+@question
+class StepperQuestion:
+    """A product of one warp, and how its operands are stored and loaded."""
+
+    instruction: str = text_field("", "Instruction", "An mma or wmma.mma of one warp.", type=PtxText, required=True)
+    seed: int = number_field(1, "Random seed", "Of the matrices that are not given.", least=0)
+    a: str = text_field("", "A", "A formula or rows of numbers in place of random ones.")
+    b: str = text_field("", "B", "A formula or rows of numbers in place of random ones.")
+    c: str = text_field("", "C", "A formula or rows of numbers; zero where A or B is given.")
+    k_step: int = number_field(0, "K step", "Which step of the tile's K the product takes.", least=0, most=3)
+    major_a: str | None = word_field(
+        DEFAULT_ORDER,
+        "A stored",
+        "The contiguous dimension of A; as the instruction says where it is left out.",
+        derived=True,
+        type=Major,
+    )
+    major_b: str | None = word_field(
+        DEFAULT_ORDER,
+        "B stored",
+        "The contiguous dimension of B; as the instruction says where it is left out.",
+        derived=True,
+        type=Major,
+    )
+    load_a: str = text_field("", "A loaded by", "An ldmatrix or ld.shared; the best where it is left out.")
+    load_b: str = text_field("", "B loaded by", "An ldmatrix or ld.shared; the best where it is left out.")
+    operand: str = word_field(("ab", "a", "b"), "Stored so", "The operands that the storage describes.", "ab")
+    storage: Json | None = storage_field(
+        "Where the program put element (mn, k); rows of 128 bytes with the 128B swizzle where it is left out.",
+        default="",
+    )
+    no_xor: bool = flag_field("Lane addresses", "1: lanes compute their addresses as if nothing were swizzled.")
+
+
+@fact
+class StoredChunk:
+    """16 bytes of shared memory: their address without the XOR and with it, and whether this product reads them."""
+
+    before: int
+    after: int
+    used: bool
+
+
+@fact
+class StepperMove:
+    """What travels in one step: the lanes that give an address, and the slots that their bytes fill, in the order of
+    memory.
+    """
+
+    turn: int
+    phase: int
+    row: int
+    lanes: list[int]
+    addresses: list[int]
+    size: Annotated[int, Description("Bytes at each address.")]
+    slots: Annotated[list[int], Description("lane · values + value")]
+    wavefronts: Annotated[int, Description("Of the whole phase; 0 where it has not been measured.")]
+
+
+@fact
+class StepperMismatch:
+    """A slot that gets another element than the product needs; value: null where its bytes are no element."""
+
+    slot: int
+    expected: str
+    arrived: str
+    value: float | None
+
+
+@fact
+class StepperOperand:
+    """A or B: its numbers, where they lie, and how they travel. An element is row · cols + col."""
+
+    rows: int
+    cols: int
+    values: Annotated[int, Description("Of a lane.")]
+    element: str
+    element_bits: int
+    register_bits: int
+    numbers: Annotated[Any, RealArray((1,), "[element]")]
+    at: Annotated[Any, IntegerArray(1, "[element]: bit address.")]
+    before: Annotated[Any, IntegerArray(1, "[element]: bit address without the XOR.")]
+    holds: Annotated[Any, IntegerArray(1, "[slot]: the element it should hold.")]
+    reads: Annotated[Any, IntegerArray(1, "[slot]: the bit address it is read from.")]
+    k: Annotated[Any, IntegerArray(1, "[element]: its place along K; of a sparse A by the metadata.")]
+    major: Major
+    origin: Annotated[int, Description("Where lines of 128 bytes are counted from.")]
+    swizzle: str
+    chunks: list[StoredChunk]
+    load: str
+    loads: Annotated[list[str], Description("Every ldmatrix whose registers fit.")]
+    moves: list[StepperMove]
+    wrong: list[StepperMismatch]
+
+
+@fact
+class StepperResult:
+    """D: who holds each element, and its sum after every step of K; null where it depends on unknown bytes."""
+
+    rows: int
+    cols: int
+    values: int
+    element: str
+    element_bits: int
+    register_bits: int
+    holds: Annotated[Any, IntegerArray(1, "[slot]: the element it holds.")]
+    sums: Annotated[Any, RealArray((2,), "[step of K][element], the first before any product: C.")]
+    expected: Annotated[Any, RealArray((1,), "[element]: D of the matrices as they were stored.")]
+
+
+@fact
+class Stepper:
+    """Everything that the stepper of one product shows."""
+
+    ptx: str
+    title: str
+    k_step: int
+    k_steps: Annotated[int, Description("How many K steps the stored tiles hold.")]
+    phases: list[StepperPhase]
+    steps: list[StepperStep]
+    a: StepperOperand
+    b: StepperOperand
+    d: StepperResult
+    k_groups: Annotated[Any, IntegerArray(2, "[step of K]: its first k and the one after its last.")]
+    agrees: Annotated[bool, Description("Whether D is NumPy's product of the stored matrices.")]
+
+
+def can_step(i: Instruction) -> bool:
+    """Return whether the stepper shows an instruction: one product of one warp."""
+    return (
+        i.family.multiplies and i.family.scope is WARP and not i.family.by_descriptor and len(i.operands["d"].axes) == 2
+    )
+
+
+def build_stepper(asked: StepperQuestion) -> Stepper:
+    """Everything that the stepper shows of one product: stored chunks with and without the XOR, lane addresses, moves
+    from memory to registers, sums after every step of K, and a sentence for each step."""
+    i = catalog.parse_instruction(asked.instruction, "instruction")
+    if not can_step(i):
+        raise LayoutError(
+            "no_stepper", f"{i.ptx} is not one product of one warp.", "Choose an mma or a wmma.mma.", "instruction"
+        )
+    loaded, count = _load_operands(i, asked)
+    inputs = _make_inputs(i, asked, count)
+    this = inputs[asked.k_step]
+    k = i.sizes["k"]
+    size = -(-k // MOST_K_STEPS)
+    groups = [(first, min(k, first + size)) for first in range(0, k, size)]
+    timeline = build_timeline(Product(i, loaded, groups))
+    tiles = {
+        "a": np.concatenate([one.stored_a[0] for one in inputs], axis=1),
+        "b": np.concatenate([one.b[0] for one in inputs], axis=0).T,
+    }
+    arrived = {name: _collect_arrived(one, tiles[name]) for name, one in loaded.items()}
+    sums = _add_up(i, this, arrived, groups)
+    expected = this.compute_expected(i)[0]
+    columns = _find_dense_columns(i, this)
+    return Stepper(
+        ptx=i.ptx,
+        title=wording.format_title(i),
+        k_step=asked.k_step,
+        k_steps=count,
+        phases=timeline[0],
+        steps=timeline[1],
+        a=_build_operand(loaded["a"], tiles["a"], columns),
+        b=_build_operand(loaded["b"], tiles["b"], np.repeat(np.arange(k), i.sizes["n"])),
+        d=_build_result(i.operands["d"], sums, expected),
+        k_groups=np.array(groups),
+        agrees=bool(np.array_equal(sums[-1], expected)),
+    )
+
+
+def _load_operands(i: Instruction, asked: StepperQuestion) -> tuple[dict[str, LoadedOperand], int]:
+    """Return the loads of A and B, and how many K steps their storages hold. The operand whose storage is given lies
+    where it says, the other one after it.
+    """
+    named = _find_majors(i)
+    majors = {"a": asked.major_a or named["a"], "b": asked.major_b or named["b"]}
+    where: dict[str, Storage] = {}
+    end = 0
+    for name in ("b", "a") if asked.operand == "b" and asked.storage else ("a", "b"):
+        spec = asked.storage if asked.storage and name in asked.operand else None
+        if spec and where:  # the second of two operands stored alike
+            spec = {**spec, "base": end}
+        spec = _fit_major(spec, majors[name])
+        where[name] = stored.find_storage(i.operands[name], spec, majors[name], end)
+        end = -(-(_find_end(where[name], i.operands[name])) // ALIGNMENT) * ALIGNMENT
+    own = bool(asked.a or asked.b)
+    count = 1 if own else min(stored.count_k_steps(where[name], i.operands[name], majors[name]) for name in "ab")
+    if asked.k_step >= count:
+        hint = "Own matrices have one step of K." if own else f"The stored tiles hold {count} steps of K, from 0."
+        raise LayoutError("bad_step", f"K step {asked.k_step} is not stored.", hint, "k_step")
+    loads = {"a": asked.load_a, "b": asked.load_b}
+    loaded = {}
+    for name in "ab":
+        try:
+            loaded[name] = stored.load_operand(
+                i.operands[name], where[name], loads[name], asked.k_step, count, not asked.no_xor
+            )
+        except LayoutError as error:
+            raise error.at(f"load_{name}" if error.field in ("load", "mma") else error.field) from None
+    return loaded, count
+
+
+def _find_majors(i: Instruction) -> dict[str, str]:
+    """Return the contiguous dimension of A and B as .row and .col of the instruction say."""
+    a, b = [word for word in i.ptx.split(".") if word in ("row", "col")] or ["row", "col"]
+    return {"a": "K" if a == "row" else "MN", "b": "K" if b == "col" else "MN"}
+
+
+def _fit_major(spec: Json | None, major: str) -> Json | None:
+    """Return a storage with the operand's contiguous dimension, where its kind has one."""
+    field = {"rows": "inner", "atoms": "inner", "canonical": "major"}.get(str((spec or {}).get("kind")))
+    return {**spec, field: major} if spec and field else spec
+
+
+def _find_end(where: Storage, operand: Operand) -> int:
+    """Return the byte after the last one of all K steps of an operand."""
+    k = stored.get_k_extent(operand) * stored.count_k_steps(where, operand, "")
+    lines = operand.col_count if operand.name == "b" else operand.row_count
+    return int(np.max(where.address(np.arange(lines)[:, None], np.arange(k)[None, :]))) + max(
+        1, operand.container_bits // 8
+    )
+
+
+def _make_inputs(i: Instruction, asked: StepperQuestion, count: int) -> list[ProductInputs]:
+    """Make the matrices of every K step; C of one is D of the step before."""
+    texts = {"a": asked.a, "b": asked.b, "c": asked.c}
+    data = {name: user_matrices.parse_matrix(text, name) for name, text in texts.items() if text}
+    inputs: list[ProductInputs] = []
+    for step in range(count):
+        one = product_inputs.make_random_inputs(i, asked.seed + step, data=user_matrices.check_matrices(i, data))
+        inputs.append(replace(one, c=inputs[-1].compute_expected(i)) if inputs else one)
+    return inputs
+
+
+def _collect_arrived(loaded: LoadedOperand, tile: Any) -> tuple[Any, Any]:
+    """Return the operand's matrix as the registers hold it, and where it is known: [row][col] of one K step."""
+    op = loaded.operand
+    known = loaded.got >= 0
+    values = np.where(known, tile.ravel()[loaded.got], 0)
+    shape = (op.row_count, op.col_count)
+    matrix, sure = np.zeros(shape, dtype=np.float64), np.zeros(shape, bool)
+    rows, cols = op.coords["row"].ravel(), op.coords["col"].ravel()
+    matrix[rows, cols], sure[rows, cols] = values, known
+    return matrix, sure
+
+
+def _find_dense_columns(i: Instruction, inputs: ProductInputs) -> Any:
+    """Return [element of A]: the column of the matrix that it stands for, which the metadata say of a sparse A."""
+    op = i.operands["a"]
+    out = np.tile(np.arange(op.col_count), op.row_count)
+    if op.sparsity:
+        rows, cols = op.coords["row"].ravel(), op.coords["col"].ravel()
+        dense = op.sparsity.list_dense_columns(op.coords["col"], inputs.metadata[0].tolist())
+        out[rows * op.col_count + cols] = dense.ravel()
+    return out
+
+
+def _add_up(i: Instruction, inputs: ProductInputs, arrived: dict[str, Any], groups: list[tuple[int, int]]) -> Any:
+    """Return [step of K][row][col]: C, then the sums after each step, of what the registers hold; NaN where that is
+    not known.
+    """
+    op, k = i.operands["a"], i.sizes["k"]
+    stored_a, sure_a = arrived["a"]
+    b, sure_b = arrived["b"]
+    rows = np.repeat(np.arange(op.row_count), op.col_count)
+    columns = _find_dense_columns(i, inputs)
+    a, open_a = np.zeros((op.row_count, k)), np.zeros((op.row_count, k), bool)
+    a[rows, columns], open_a[rows, columns] = stored_a.ravel(), ~sure_a.ravel()
+    if i.types["a"] == "b1":
+        a, b = a.astype(np.int64), b.astype(np.int64)
+    met = np.zeros((op.row_count, k), bool)  # a position that a sparse A does not store meets nothing
+    met[rows, columns] = True
+    sums = []
+    for end in (0, *(last for _, last in groups)):
+        part = replace(
+            inputs, a=np.where(np.arange(k) < end, a, 0)[None], b=np.where((np.arange(k) < end)[:, None], b, 0)[None]
+        )
+        total = np.array(part.compute_expected(i)[0], np.float64)
+        unknown = open_a[:, :end].any(axis=1, keepdims=True) | (
+            met[:, :end].astype(int) @ (~sure_b[:end]).astype(int) > 0
+        )
+        total[np.broadcast_to(unknown, total.shape)] = np.nan
+        sums.append(total)
+    return np.array(sums)
+
+
+def _build_operand(loaded: LoadedOperand, tile: Any, k: Any) -> StepperOperand:
+    op = loaded.operand
+    placed = loaded.where.placed
+    assert placed is not None
+    row, col = np.divmod(np.arange(op.row_count * op.col_count), op.col_count)
+    mn, along = (col, row) if op.name == "b" else (row, col)
+    mine = mn * loaded.k_extent + along + loaded.k_first  # [element] → element of the tile
+    at = loaded.at[mine]
+    slots = op.coords["row"].ravel() * op.col_count + op.coords["col"].ravel()
+    wrong = [
+        StepperMismatch(
+            slot=int(slot),
+            expected=format_stored(loaded, int(loaded.holds[slot])),
+            arrived=format_stored(loaded, got) if got >= 0 else "",
+            value=float(tile.ravel()[got]) if got >= 0 else None,
+        )
+        for slot, got in enumerate(loaded.got.tolist())
+        if got != loaded.holds[slot]
+    ]
+    return StepperOperand(
+        rows=op.row_count,
+        cols=op.col_count,
+        values=op.values,
+        element=op.element.name,
+        element_bits=op.container_bits,
+        register_bits=op.register_bits,
+        numbers=tile.ravel()[mine],
+        at=at,
+        before=stored.undo_xor(placed, at),
+        holds=slots,
+        reads=loaded.reads,
+        k=k,
+        major="K" if loaded.major == "K" else "MN",
+        origin=loaded.origin,
+        swizzle=loaded.where.mode.name,
+        chunks=[StoredChunk(before=a, after=b, used=used) for a, b, used in loaded.list_chunks()],
+        load=format_load(loaded.load),
+        loads=_list_loads(op),
+        moves=[
+            StepperMove(
+                turn=move.turn,
+                phase=move.phase,
+                row=move.row,
+                lanes=move.lanes,
+                addresses=move.addresses,
+                size=move.size,
+                slots=move.slots,
+                wavefronts=move.wavefronts,
+            )
+            for move in loaded.moves
+        ],
+        wrong=wrong,
+    )
+
+
+def _list_loads(operand: Operand) -> list[str]:
+    """List what may load an operand: every ldmatrix whose registers fit, but those of bytes."""
+    try:
+        make_operand_granules(operand)
+    except LayoutError:
+        return []
+    return [i.ptx for i in chain.list_candidates(operand) if i.types["data"] != "b8"]
+
+
+def _build_result(op: Operand, sums: Any, expected: Any) -> StepperResult:
+    return StepperResult(
+        rows=op.row_count,
+        cols=op.col_count,
+        values=op.values,
+        element=op.element.name,
+        element_bits=op.container_bits,
+        register_bits=op.register_bits,
+        holds=op.coords["row"].ravel() * op.col_count + op.coords["col"].ravel(),
+        sums=sums.reshape(len(sums), -1),
+        expected=expected.ravel(),
+    )

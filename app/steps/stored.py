@@ -1,0 +1,302 @@
+"""An operand of a warp's mma in shared memory, and how it reaches the registers: the 16-byte chunks with and without
+the XOR, every address that a lane gives, and the element that each register gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.shared import banks, chain
+from lanescope.shared.pieces import ROW_BYTES
+from lanescope.shared.storage import BitPlacement, Storage
+
+Ints = NDArray[np.int64]
+LINE_BYTES = 128  # of a line of the picture: 32 banks
+MOST_STEPS = 4  # K steps of a tile that are offered
+MOST_LINES = 96  # that are drawn
+PLAIN = "ld.shared"
+
+
+@dataclass(frozen=True)
+class Move:
+    """What travels in one step: the lanes that give an address, the bytes at each, and the slots that they fill, in
+    the order of memory. A slot is lane · values + value. wavefronts: of the whole phase.
+    """
+
+    turn: int
+    phase: int
+    row: int
+    lanes: list[int]
+    addresses: list[int]
+    size: int
+    slots: list[int]
+    wavefronts: int
+
+
+@dataclass(frozen=True)
+class LoadedOperand:
+    """One operand of one K step. holds, got: the element (row · columns + column of the whole tile) that each slot
+    should hold and that it gets, −1 where the bytes are no element; reads: the bit address that it reads; at: the bit
+    address of each element of the tile.
+    """
+
+    operand: Operand
+    where: Storage
+    load: str
+    k_first: int
+    k_extent: int
+    holds: Ints
+    got: Ints
+    reads: Ints
+    at: Ints
+    moves: list[Move]
+
+    @property
+    def is_matrix_load(self) -> bool:
+        return self.load != PLAIN
+
+    @property
+    def major(self) -> str:
+        """K where neighbours along K lie side by side, else MN."""
+        placed = _require_placed(self.where)
+        beside = placed.before(0, 1, 0) - placed.before(0, 0, 0)
+        return "K" if beside == self.operand.container_bits else "MN"
+
+    def get_element(self, index: int) -> tuple[int, int]:
+        """Return (row, column) of an element in the matrix of its own K step."""
+        mn, k = divmod(index, self.k_extent)
+        along = k % get_k_extent(self.operand)
+        return (along, mn) if self.operand.name == "b" else (mn, along)
+
+    def get_k_step(self, index: int) -> int | None:
+        """Return the K step that an element belongs to; None for the one that is loaded."""
+        step, own = (k // get_k_extent(self.operand) for k in (index % self.k_extent, self.k_first))
+        return None if step == own else step
+
+    @property
+    def origin(self) -> int:
+        """Where the lines of 128 bytes are counted from: a XOR of offsets counts from the base."""
+        placed = _require_placed(self.where)
+        return placed.base % LINE_BYTES if placed.by == "tile" else 0
+
+    def list_chunks(self) -> list[tuple[int, int, bool]]:
+        """List (address without the XOR, address, whether this step's operand has bytes there) of every chunk of 16
+        bytes, of all lines of 128 bytes that the operand touches.
+        """
+        placed, origin = _require_placed(self.where), self.origin
+        mine = self.at[np.unique(self.holds)]
+        stored = np.concatenate([mine, mine + self.operand.container_bits - 1])
+        used = set((((undo_xor(placed, stored) >> 3) - origin) // ROW_BYTES).tolist())
+        touched = np.concatenate([undo_xor(placed, stored), stored])
+        lines = np.unique(((touched >> 3) - origin) // LINE_BYTES)
+        if len(lines) > MOST_LINES:
+            raise LayoutError(
+                "tile_too_large",
+                f"Operand {self.operand.name} touches {len(lines)} lines of 128 bytes.",
+                f"The picture shows up to {MOST_LINES}: choose a smaller pitch.",
+                "storage",
+            )
+        per = LINE_BYTES // ROW_BYTES
+        chunks = (lines[:, None] * per + np.arange(per)).ravel()
+        before = chunks * ROW_BYTES + origin
+        after = apply_xor(placed, before * 8) >> 3
+        shown = np.isin((after - origin) // LINE_BYTES, lines)
+        found = zip(chunks.tolist(), before.tolist(), after.tolist(), shown.tolist(), strict=True)
+        return [(at, to, chunk in used) for chunk, at, to, inside in found if inside]
+
+
+def _require_placed(where: Storage) -> BitPlacement:
+    assert where.placed is not None
+    return where.placed
+
+
+def apply_xor(placed: BitPlacement, bits: Any) -> Any:
+    """Return the bit address of what would lie at `bits` without the XOR."""
+    return placed.locate_bits(bits - 8 * placed.base)
+
+
+def undo_xor(placed: BitPlacement, bits: Any) -> Any:
+    """Return where a bit address would lie without the XOR, which is its own inverse."""
+    before = apply_xor(placed, bits)
+    if not np.array_equal(apply_xor(placed, before), bits):
+        raise LayoutError(
+            "bad_storage", "This swizzle cannot be undone: it changes bits that it reads.", "e.g. Sw<3,4,3>.", "storage"
+        )
+    return before
+
+
+def count_k_steps(where: Storage, operand: Operand, major: str) -> int:
+    """Count the K steps that one storage holds, at most MOST_STEPS."""
+    k = get_k_extent(operand)
+    if where.k is not None:
+        return max(1, min(MOST_STEPS, where.k // k))
+    pitch = where.pitch_bytes
+    if pitch is None:
+        return 1
+    return MOST_STEPS if major == "MN" else max(1, min(MOST_STEPS, pitch * 8 // operand.container_bits // k))
+
+
+def get_k_extent(operand: Operand) -> int:
+    """Return how many elements along K one mma takes; of a sparse A as it is stored."""
+    return operand.row_count if operand.name == "b" else operand.col_count
+
+
+def load_operand(
+    operand: Operand, where: Storage, load: str = "", k_step: int = 0, k_steps: int = 1, xor: bool = True
+) -> LoadedOperand:
+    """Load one K step of an operand from its storage.
+
+    load: PTX text of an ldmatrix, "ld.shared", or "" for the best: an ldmatrix that feeds the operand, else ld.shared.
+    xor: False if the lanes compute their addresses without the swizzle that the data are stored with.
+    """
+    k = get_k_extent(operand)
+    whole, first = _require_placed(where), k_step * k
+
+    def before(mn: Any, at: Any, bit: Any) -> Any:
+        return whole.before(mn, at + first, bit)
+
+    placed = replace(whole, before=before)
+    sliced = replace(where, placed=placed, address=placed.address)
+    extent, lines = k * k_steps, operand.col_count if operand.name == "b" else operand.row_count
+    all_at = np.asarray(whole.locate_bits(whole.before(*np.divmod(np.arange(lines * extent), extent), 0)), np.int64)
+    mn, at_k = (np.asarray(operand.coords[axis], np.int64) for axis in _get_axes(operand))
+    holds = (mn * extent + at_k + first).ravel()
+    found = _choose_load(operand, sliced, load)
+    if found is None:
+        reads, moves = _load_plainly(operand, placed, all_at[holds], xor)
+    else:
+        reads, moves = _load_matrices(found, placed, xor)
+    return LoadedOperand(
+        operand=operand,
+        where=where,
+        load=found.load.instruction.ptx if found else PLAIN,
+        k_first=first,
+        k_extent=extent,
+        holds=holds,
+        got=_find_elements(whole, all_at, reads, extent, operand.container_bits),
+        reads=reads[:, 0],
+        at=all_at,
+        moves=moves,
+    )
+
+
+def _get_axes(operand: Operand) -> tuple[str, str]:
+    """Return the axes that M or N, and K, run along."""
+    return ("col", "row") if operand.name == "b" else ("row", "col")
+
+
+def _choose_load(operand: Operand, where: Storage, load: str) -> chain.Chain | None:
+    """Return what the chosen ldmatrix does, None for ld.shared."""
+    if load == PLAIN:
+        return None
+    if load:
+        return chain.make_chain(_parse_load(load), operand, where)
+    try:
+        best = chain.list_best_chains(operand, where)
+    except LayoutError:
+        return None
+    return next((one for one in best if one.load.instruction.types["data"] != "b8"), None)
+
+
+def _parse_load(text: str) -> Instruction:
+    load = catalog.parse_instruction(text, "load")
+    if load.family.stores:
+        raise LayoutError("bad_operand", f"{load.ptx} stores.", "Choose an ldmatrix, or ld.shared.", "load")
+    return load
+
+
+def _find_elements(whole: BitPlacement, at: Ints, reads: Ints, extent: int, bits: int) -> Ints:
+    """Return the element whose bits each slot reads, all of them in order; −1 where none. reads: [slot, granule]."""
+    size = min(8, bits)
+    order = np.argsort(at, kind="stable")
+    place = np.minimum(np.searchsorted(at[order], reads[:, 0]), len(at) - 1)
+    element = order[place]
+    mn, k = np.divmod(element, extent)
+    shift = np.arange(reads.shape[1]) * size
+    wanted = whole.locate_bits(whole.before(mn[:, None], k[:, None], shift[None, :]))
+    return np.where((wanted == reads).all(axis=1), element, -1)
+
+
+def _load_matrices(found: chain.Chain, placed: BitPlacement, xor: bool) -> tuple[Ints, list[Move]]:
+    """Return ([slot, granule] → bit address that is read, the moves) of an ldmatrix."""
+    operand, gives = found.want.operand, found.load
+    bits, size = operand.container_bits, min(8, operand.container_bits)
+    per, values = 32 // bits, operand.values
+    lane, value = np.divmod(np.arange(32 * values), values)
+    register, first_byte = value // per, value % per * bits // 8
+    turn, within = np.divmod(register, gives.registers)
+    matrix, row, byte = (array[lane, within, first_byte] for array in (gives.matrix, gives.row, gives.byte))
+    rows = found.rows[0]  # [turn, matrix, row]
+    given = rows if xor else undo_xor(placed, rows * 8) >> 3
+    reads = found.read[0].reshape(32 * values, bits // size) + ((given - rows)[turn, matrix, row] * 8)[:, None]
+    givers = {(int(m), int(r)): n for n, (m, r) in enumerate(zip(*found.lane_rows, strict=True))}
+    kind = banks.ACCESSES[f"ldmatrix.x{gives.matrices}"] if gives.rows == 8 else None
+    moves = []
+    for t in range(found.count):
+        lanes = found.spread_over_lanes(given[None])[0, t]
+        cost = banks.compute_cost(kind, lanes[: kind.lanes].tolist()) if kind else None
+        for (m, r), giver in sorted(givers.items(), key=lambda item: item[1]):
+            slots = np.flatnonzero((turn == t) & (matrix == m) & (row == r))
+            inside = byte[slots] * 8 + value[slots] % per * bits % 8
+            moves.append(
+                Move(
+                    turn=t,
+                    phase=m,
+                    row=r,
+                    lanes=[giver],
+                    addresses=[int(given[t, m, r])],
+                    size=ROW_BYTES,
+                    slots=slots[np.argsort(inside, kind="stable")].tolist(),
+                    wavefronts=cost.phases[m].wavefronts if cost else 0,
+                )
+            )
+    return reads, moves
+
+
+def _load_plainly(operand: Operand, placed: BitPlacement, at: Ints, xor: bool) -> tuple[Ints, list[Move]]:
+    """Return what ld.shared reads: as many bytes at once as lie side by side for all lanes, a register at the most."""
+    bits, size = operand.container_bits, min(8, operand.container_bits)
+    given = at if xor else undo_xor(placed, at)
+    reads = given[:, None] + np.arange(bits // size) * size
+    by_lane = given.reshape(32, operand.values)
+    unit = operand.register_bits
+    while unit > max(8, bits) and not _lie_together(by_lane, unit, bits):
+        unit //= 2
+    count = unit // bits if _lie_together(by_lane, unit, bits) else 1  # of a byte's elements one may be wanted
+    kind = banks.ACCESSES[f"ld.shared.b{unit}"]
+    moves = []
+    for n, first in enumerate(range(0, operand.values, count)):
+        addresses = (by_lane[:, first] >> 3).tolist()
+        slots = [lane * operand.values + first + v for lane in range(32) for v in range(count)]
+        cost = banks.compute_cost(kind, addresses)
+        moves.append(Move(0, n, 0, list(range(32)), addresses, unit // 8, slots, cost.wavefronts))
+    return reads, moves
+
+
+def _lie_together(by_lane: Ints, unit: int, bits: int) -> bool:
+    """Return whether the values of every `unit` bits of a lane lie side by side, aligned."""
+    groups = by_lane.reshape(32, -1, unit // bits)
+    return bool(
+        (groups == groups[..., :1] + np.arange(unit // bits) * bits).all() and (groups[..., 0] % unit == 0).all()
+    )
+
+
+def find_storage(
+    operand: Operand, spec: Mapping[str, Any] | None, major: str, base: int, field: str = "storage"
+) -> Storage:
+    """Return where an operand is stored: as the user says, or in rows of 128 bytes with the 128B swizzle from `base`
+    on.
+    """
+    given = {"kind": "rows", "inner": major, "pitch_bytes": LINE_BYTES, "swizzle": "128B", "base": base}
+    try:
+        return chain.make_operand_storage(dict(spec) if spec else given, operand, major)
+    except LayoutError as error:
+        raise error.at(error.field.replace("storage", field, 1)) from None

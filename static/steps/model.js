@@ -1,0 +1,54 @@
+// The data of the page, indexed for drawing: what a slot (lane · values + value) gets, from which bits, in which move.
+export const ROW = 16, LINE = 128;
+
+/** One operand with its memory: A or B. */
+function indexed(name, given) {
+  const moveOf = new Int32Array(32 * given.values).fill(-1);
+  given.moves.forEach((move, n) => move.slots.forEach((slot) => { moveOf[slot] = n; }));
+  const wrong = new Map(given.wrong.map((one) => [one.slot, one]));
+  const lineOf = (byte) => Math.floor((byte - given.origin) / LINE);
+  const lines = [...new Set(given.chunks.flatMap((one) => [lineOf(one.before), lineOf(one.after)]))].sort((p, q) => p - q);
+  const row = new Map(lines.map((line, n) => [line, n]));
+  return {
+    ...held(name, given), moveOf, wrong, lines, moves: given.moves,
+    /** Where a byte stands in the picture: line of the picture and byte along it; null outside. */
+    place(byte) {
+      const n = row.get(lineOf(byte));
+      return n === undefined ? null : [n, byte - given.origin - lineOf(byte) * LINE];
+    },
+    addressOf: (n) => lines[n] * LINE + given.origin,
+  };
+}
+
+/** What A, B and D have in common: who holds which element. */
+function held(name, given) {
+  const slots = Array.from({ length: given.rows * given.cols }, () => []);
+  given.holds.forEach((element, slot) => slots[element].push(slot));
+  const per = given.register_bits / given.element_bits;
+  return {
+    ...given, name, slots, per, registers: given.values / per,
+    laneOf: (slot) => Math.floor(slot / given.values),
+    valueOf: (slot) => slot % given.values,
+    /** Which eighth of the lanes holds an element: its colour. */
+    group: (element) => Math.floor(slots[element][0] / given.values) >> 2,
+    registerText(slot) {
+      const value = slot % given.values, low = (value % per) * given.element_bits;
+      const bits = per === 1 ? "" : ` bits ${low + given.element_bits - 1}:${low}`;
+      return `R${Math.floor(value / per)}${bits}`;
+    },
+  };
+}
+
+export function makeModel(data) {
+  return {
+    ...data, a: indexed("a", data.a), b: indexed("b", data.b), d: held("d", data.d),
+    wrongAtEnd: (element) => {
+      const got = data.d.sums.at(-1)[element];
+      return got === null || got !== data.d.expected[element];
+    },
+  };
+}
+
+export const numberText = (value) => (value === null || value === undefined ? "?" : String(value).replace("-", "−"));
+export const elementText = (e) => `${e.o.toUpperCase()}[${e.r}][${e.c}]`;
+export const hex = (n) => `0x${n.toString(16).toUpperCase().padStart(3, "0")}`;

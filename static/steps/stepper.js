@@ -1,0 +1,201 @@
+// The stepper: one product from shared memory to D, a step at a time. Numbers and sentences come with the page.
+import "../kit/auto.js";
+import { $ } from "../kit/dom.js";
+import { keep } from "../kit/place.js";
+import { Caption } from "./caption.js";
+import { Drawing } from "./drawing.js";
+import { connectControls, connectPointer } from "./input.js";
+import { makeModel } from "./model.js";
+import { Motion } from "./motion.js";
+import { Pen, readColours } from "./pen.js";
+import { Scene } from "./scene.js";
+import { Timeline } from "./timeline.js";
+
+const MARGIN = 10; // pixels between the picture and the controls below it
+
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+const model = makeModel(JSON.parse($("stepper-data").textContent));
+const timeline = new Timeline(model, still), scene = new Scene(model), caption = new Caption(model, timeline);
+const drawing = new Drawing(model, scene, timeline), motion = new Motion(model, scene, timeline, drawing);
+// What stands still is on the lower canvas, what moves on the upper one.
+const stage = $("scene"), [resting, canvas] = stage.querySelectorAll("canvas");
+let pen = new Pen(canvas.getContext("2d"), readColours(stage)), below = new Pen(resting.getContext("2d"), pen.colours);
+let frame = 0, last = 0, pin = null, hovered = null, lane = null, one = false;
+
+// the address ---------------------------------------------------------------------------------------------------------
+
+const query = new URLSearchParams(location.search);
+query.delete("more");
+
+function parsePin(text) {
+  const found = /^([abd]):(\d+),(\d+)$/.exec(text ?? "");
+  if (!found) return null;
+  const [, o, r, c] = found;
+  return Number(r) < model[o].rows && Number(c) < model[o].cols ? { o, r: Number(r), c: Number(c) } : null;
+}
+
+let waiting = 0;
+
+/** Keeps the state in the address, a moment later: while it plays, steps follow one another quickly. */
+function remember() {
+  clearTimeout(waiting);
+  waiting = setTimeout(keepState, timeline.playing ? 400 : 60);
+}
+
+function keepState() {
+  const set = (name, value) => (value === null ? query.delete(name) : query.set(name, value));
+  set("step", timeline.step ? String(timeline.step + 1) : null);
+  set("pin", pin ? `${pin.o}:${pin.r},${pin.c}` : null);
+  set("one", one ? "1" : null);
+  set("speed", timeline.speed === 1 ? null : String(timeline.speed));
+  keep(query.toString().replaceAll("%3A", ":").replaceAll("%2C", ","));
+}
+
+// drawing ---------------------------------------------------------------------------------------------------------------
+
+function layout() {
+  const above = stage.getBoundingClientRect().top + scrollY, controls = document.querySelector(".transport").offsetHeight;
+  scene.layout(stage.clientWidth, innerHeight - above - controls - MARGIN, timeline);
+  const ratio = devicePixelRatio || 1;
+  for (const each of [canvas, resting]) {
+    each.width = Math.round(scene.width * ratio);
+    each.height = Math.round(scene.height * ratio);
+    each.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
+  }
+  canvas.style.height = resting.style.height = `${scene.height}px`;
+  pen.forget();
+  below.forget();
+  const card = $("life"), { aside } = scene;
+  card.classList.toggle("beside", Boolean(aside));
+  for (const [side, value] of Object.entries({ left: aside?.x, top: aside?.y, width: aside?.w, height: aside?.h })) {
+    card.style[side] = aside ? `${value}px` : "";
+  }
+  drawing.forget();
+  caption.measure();
+}
+
+function draw() {
+  drawing.draw(below);
+  stage.classList.toggle("flying", timeline.now.kind === "out" && timeline.t < 1);
+  pen.g.clearRect(0, 0, scene.width, scene.height);
+  motion.draw(pen, { pin, one });
+  if (lane !== null) motion.markLane(pen, lane);
+  if (pin) motion.mark(pen, pin, pen.colours.trace, 2.5);
+  if (hovered) motion.mark(pen, hovered, pen.colours.ink, 2);
+}
+
+function tick(now) {
+  frame = 0;
+  const { step } = timeline, { more, changed } = timeline.advance(now - last);
+  last = now;
+  if (timeline.step !== step && scene.phone) layout();
+  if (changed) show();
+  draw();
+  if (more) frame = requestAnimationFrame(tick);
+}
+
+function run() {
+  if (frame) return;
+  last = performance.now();
+  frame = requestAnimationFrame(tick);
+}
+
+/** Words, controls and the address; the picture follows in the next frame. */
+function show() {
+  caption.show();
+  caption.showLife(pin, (step) => act.go(step, 0), act.unpin);
+  for (const button of document.querySelectorAll("#step-one button")) {
+    button.setAttribute("aria-pressed", String((button.value === "1") === one));
+  }
+  $("step-speed").value = String(timeline.speed);
+  remember();
+}
+
+/** A change of the storage opens the page with the storage still in view. */
+function connectOptions() {
+  const form = $("step-options"), storage = form.querySelector("details");
+  form.addEventListener("submit", () => {
+    keepState();
+    for (const name of ["step", "pin", "one", "speed"]) form.elements.namedItem(name).value = query.get(name) ?? "";
+    form.elements.namedItem("more").value = storage.open ? "1" : "";
+  }, { capture: true });
+}
+
+function changed() {
+  if (scene.phone) layout();
+  show();
+  run();
+}
+
+const same = (p, q) => p === q || Boolean(p && q && p.o === q.o && p.r === q.r && p.c === q.c);
+const act = {
+  toggle() {
+    timeline.playing = !timeline.playing;
+    if (timeline.playing && timeline.step === timeline.last && timeline.t >= 1) timeline.go(0, 0);
+    changed();
+  },
+  move(by, whole) {
+    timeline.playing = false;
+    timeline.move(by, whole);
+    changed();
+  },
+  go(step, t = 1) {
+    timeline.playing = false;
+    timeline.go(step, t);
+    changed();
+  },
+  unpin() {
+    pin = null;
+    changed();
+  },
+  speed(value) {
+    timeline.speed = value;
+    changed();
+  },
+  one(flag) {
+    one = flag;
+    if (one && timeline.now.kind !== "k") timeline.go(timeline.firstK, 0);
+    changed();
+  },
+};
+
+connectControls(act, caption, timeline);
+connectPointer(canvas, scene, {
+  hover(found, overLane) {
+    if (same(found, hovered) && overLane === lane) return;
+    hovered = found;
+    lane = overLane;
+    $("step-out").textContent = caption.readOut(found);
+    if (!frame) draw();
+  },
+  pin(found) {
+    pin = same(found, pin) ? null : found;
+    changed();
+  },
+});
+new ResizeObserver(() => {
+  if (stage.clientWidth === scene.width) return;
+  layout();
+  if (!frame) draw();
+}).observe(stage);
+addEventListener("resize", () => {
+  layout();
+  draw();
+});
+document.addEventListener("theme", () => {
+  pen = new Pen(pen.g, readColours(stage));
+  below = new Pen(below.g, pen.colours);
+  drawing.forget();
+  draw();
+});
+
+timeline.go((Number(query.get("step")) || 1) - 1, 1);
+timeline.t = 1;
+timeline.speed = [.5, 1, 2, 4].includes(Number(query.get("speed"))) ? Number(query.get("speed")) : 1;
+pin = parsePin(query.get("pin") ?? (query.has("row") || query.has("col") ? `d:${query.get("row") || 0},${query.get("col") || 0}` : null));
+one = query.get("one") === "1";
+connectOptions();
+layout();
+show();
+draw();
+document.documentElement.dataset.stepper = "ready";

@@ -1,0 +1,126 @@
+"""The stepper in a browser: play, keys, the scrubber, a pin with its history, reduced motion, the address."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Open
+from tests.browser.waiting import wait_until
+
+M16 = "/steps/mma.m16n8k16.row.col.f32.f16.f16.f32"
+READY = "document.documentElement.dataset.stepper === 'ready'"
+
+
+def opened(open_page: Open, query: str = "", **more: object) -> Page:
+    page = open_page(f"{M16}?{query}", **more)
+    wait_until(page, READY)
+    return page
+
+
+def count(page: Page, step: int) -> None:
+    expect(page.locator("#step-count")).to_have_text(f"{step} / 71")
+
+
+def test_keys_step_jump_and_end(open_page: Open) -> None:
+    page = opened(open_page, "k_step=1")
+    count(page, 1)
+    for key, step in (("ArrowRight", 2), ("ArrowRight", 3), ("ArrowLeft", 2), ("End", 71), ("Home", 1)):
+        page.keyboard.press(key)
+        count(page, step)
+    for step in (3, 4, 12, 20, 28, 36):  # the addresses of A, its four matrices, the addresses of B
+        page.keyboard.press("Shift+ArrowRight")
+        count(page, step)
+    page.keyboard.press("Shift+ArrowLeft")
+    count(page, 28)
+    expect(page.locator("#step-caption")).to_contain_text("Lane 24 gives 0x430")
+    expect(page).to_have_url(re.compile(r"[?&]step=28(&|$)"))
+
+
+def test_space_plays_and_pauses(open_page: Open) -> None:
+    page = opened(open_page, "step=4&speed=4")
+    page.keyboard.press(" ")
+    expect(page.locator("#step-play")).to_have_attribute("aria-label", "Pause")
+    wait_until(page, "new URLSearchParams(location.search).get('step') > 6")
+    page.keyboard.press(" ")
+    expect(page.locator("#step-play")).to_have_attribute("aria-label", "Play")
+    expect(page.locator("#scrub")).to_have_attribute("aria-valuetext", re.compile("ldmatrix.x4 · A, phase 1 · row"))
+
+
+def test_the_end_stops_and_play_begins_again(open_page: Open) -> None:
+    page = opened(open_page, "step=71&speed=4")
+    page.click("#step-play")
+    wait_until(page, "document.querySelector('#step-count').textContent === '1 / 71'")
+
+
+def test_the_scrubber_reaches_a_step_of_each_phase(open_page: Open) -> None:
+    page = opened(open_page)
+    for phase, first, last in ((0, 1, 2), (1, 3, 35), (2, 36, 52), (3, 53, 68), (4, 69, 71)):
+        box = page.locator(".seg").nth(phase).bounding_box()
+        assert box
+        for x, step in ((box["x"] + 2, first), (box["x"] + box["width"] - 2, last)):
+            page.mouse.click(x, box["y"] + box["height"] - 6)
+            count(page, step)
+
+
+def test_a_pin_keeps_its_history_through_all_steps(open_page: Open) -> None:
+    page = opened(open_page, "k_step=1&pin=a:5,9&step=25")
+    life = page.locator("#life")
+    for step in ("Home", "End"):
+        page.keyboard.press(step)
+        for text in ("byte 0x2E2", "lane 21 gives the address 0x2E0", "arrives in lane 20, R2 bits 31:16", "k = 9"):
+            expect(life).to_contain_text(text)
+    page.get_by_role("button", name="arrives in lane 20").click()
+    count(page, 25)
+    page.keyboard.press("Escape")
+    expect(life).to_contain_text("Click any cell")
+    expect(page).not_to_have_url(re.compile("pin="))
+
+
+def test_a_click_pins_the_cell_under_the_pointer(open_page: Open) -> None:
+    page = opened(open_page, "step=71")
+    canvas = page.locator("#scene canvas[role=img]").bounding_box()
+    assert canvas
+    page.mouse.move(canvas["x"] + canvas["width"] - 10, canvas["y"] + canvas["height"] - 14)
+    expect(page.locator("#step-out")).to_contain_text("D[15][7] =")
+    page.mouse.down()
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"[?&]pin=d:15,7(&|$)"))
+    expect(page.locator("#life")).to_contain_text("lane 31, R3")
+
+
+def test_reduced_motion_shows_stills(open_page: Open) -> None:
+    page = opened(open_page, "step=24")
+    page.emulate_media(reduced_motion="reduce")
+    page.keyboard.press("ArrowRight")
+    count(page, 25)
+    read = "document.querySelector('#scene canvas[role=img]').toDataURL()"
+    still = page.evaluate(f"() => new Promise(done => requestAnimationFrame(() => done({read})))")
+    page.wait_for_timeout(200)
+    assert still == page.evaluate(read)
+    page.emulate_media(reduced_motion="no-preference")
+
+
+def test_options_keep_the_step_and_the_pin(open_page: Open) -> None:
+    page = opened(open_page, "step=40&pin=b:3,2")
+    page.locator("[name=major_b]").select_option("MN")
+    expect(page.locator("#step-phase")).to_contain_text("ldmatrix.x2.trans · B")
+    expect(page).to_have_url(re.compile(r"step=40&pin=b:3,2"))
+    expect(page.locator("#life")).to_contain_text("B[3][2]")
+
+
+def test_wrong_elements_say_what_should_have_arrived(open_page: Open) -> None:
+    page = opened(open_page, "no_xor=1&step=5&pin=a:1,0")
+    expect(page.locator("p.notice")).to_contain_text("224 of 256 register elements of A are wrong")
+    expect(page.locator("#life")).to_contain_text("✗ A[1][8] arrives instead in lane 4")
+
+
+@pytest.mark.parametrize("step", [1, 25, 40, 60, 70])
+def test_a_phone_shows_the_areas_of_the_phase(open_page: Open, step: int) -> None:
+    page = opened(open_page, f"step={step}", width=390, height=844)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    box = page.locator("#step-play").bounding_box()
+    assert box and box["height"] >= 40
