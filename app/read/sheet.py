@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lanescope.app.kit.rows import format_short_name
+from lanescope.app.kit.names import format_short_name
 from lanescope.app.memory.presets import compute_thumbnail
 from lanescope.app.read.edits import RepairedText
 from lanescope.app.read.pair import PairPicture, draw_pair
