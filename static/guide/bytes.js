@@ -1,11 +1,12 @@
-// The live figure of the page "128 bytes": the server drew every part, this moves them. Rows are dragged in shared memory
-// (row 0 moves the start, any other row the pitch), arrow keys do the same, and the address keeps the state.
+// The live figure of the page "128 bytes": the server drew every part, this moves them. Rows are dragged in shared
+// memory (row 0 moves the start, any other row the pitch), arrow keys do the same, and the address keeps the state.
 
 import {
   CHUNKS, ROWS, STEP_CHUNKS, describeBanks, describeRead, describeXor, groups, read, stored,
 } from "./row.js";
 
-const LEFT = 16, TOP = 64, WIDE = 30, HIGH = 22, MEMORY = 360, SLOT = 62, BARS = 416, BOW = 56; // as app/guide/row_figure.py has them
+// as app/guide/row_figure.py has them
+const LEFT = 16, TOP = 64, WIDE = 30, HIGH = 22, MEMORY = 360, SLOT = 62, BARS = 416, BOW = 56;
 const form = document.getElementById("row-form"), figure = document.getElementById("row-figure");
 const part = (id) => document.getElementById(id);
 const field = (name) => form.elements.namedItem(name);

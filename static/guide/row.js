@@ -1,5 +1,5 @@
-// Addresses of the page "128 bytes", without a page: where eight rows of 128 bytes are stored, what the first K step of a
-// wgmma reads, and the banks of a column of chunks. The formulas are those of the server's descriptor model; a test
+// Addresses of the page "128 bytes", without a page: where eight rows of 128 bytes are stored, what the first K step of
+// a wgmma reads, and the banks of a column of chunks. The formulas are those of the server's descriptor model; a test
 // compares both over many states.
 
 export const ROWS = 8, CHUNKS = 8, STEP_CHUNKS = 2;

@@ -124,7 +124,10 @@ export class Stage {
       const mine = (list) => list.filter((one) => one.panel === panel);
       context.save();
       clip(context, panel, 1);
-      if (lit) this.#dim(context, panel, lit.get(panel) ?? [], { pinned, bands: mine(bands), pins: mine(pins), region });
+      if (lit) {
+        const rest = { pinned, bands: mine(bands), pins: mine(pins), region };
+        this.#dim(context, panel, lit.get(panel) ?? [], rest);
+      }
       if (region?.panel === panel) frame(context, panel, region, this.theme);
       for (const { row, col } of mine(hovered)) ring(context, panel.boxOf(row, col), 2, this.theme.ink, -1);
       context.restore();

@@ -21,7 +21,9 @@ export function drawTicks(context, panel, theme) {
   const down = step(panel.cellHeight, 10);
   for (let r = Math.ceil(r0 / down) * down; r < r1; r += down) {
     const y = panel.rowAt(r + 0.5);
-    if (y >= panel.top && y <= panel.top + panel.height) context.fillText(panel.row_names?.[r] ?? r, panel.left - 5, y + 3);
+    if (y >= panel.top && y <= panel.top + panel.height) {
+      context.fillText(panel.row_names?.[r] ?? r, panel.left - 5, y + 3);
+    }
   }
 }
 

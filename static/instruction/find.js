@@ -20,7 +20,8 @@ function refuse(input, text) {
 async function find(input, more) {
   const text = input.value.trim(), mine = ++asked;
   if (!text) return refuse(input, "");
-  const address = new URL(location.pathname, location.href), kept = new URLSearchParams(query(state, "pin", "pin2", "sel", "view"));
+  const address = new URL(location.pathname, location.href);
+  const kept = new URLSearchParams(query(state, "pin", "pin2", "sel", "view"));
   for (const [name, value] of kept) address.searchParams.set(name, value);
   address.searchParams.set("find", text);
   let answer = null;

@@ -43,7 +43,8 @@ function holders(all) {
 
 function aboutThread(thread) {
   const shown = stage.panels.filter(({ operand }) => operand && !isAddress(operand)).map(({ operand }) => operand);
-  const counts = shown.map((op) => ({ title: op.title, count: heldBy(op, thread).length })).filter(({ count }) => count);
+  const counts = shown.map((op) => ({ title: op.title, count: heldBy(op, thread).length }))
+    .filter(({ count }) => count);
   const said = joined(counts.map((each) => fill(words.count, each))) || "nothing here";
   return [capital(fill(words.lane, { holder: holder(thread)[0], counts: said })),
     fill(words.groups, { group: Math.floor((thread % 32) / 4), member: thread % 4 })];

@@ -1,5 +1,5 @@
-// The grid of lanes and registers: a row a lane, a column a value, the same elements as in the matrices. Its cells stand
-// for theirs, so that pointing and pinning are the matrices' own.
+// The grid of lanes and registers: a row a lane, a column a value, the same elements as in the matrices. Its cells
+// stand for theirs, so that pointing and pinning are the matrices' own.
 import { Panel } from "./matrix.js";
 
 const LANES = 32, MOST = 40; // columns: of more, those in view find room for labels

@@ -20,14 +20,16 @@ export function fillPanel() {
 /** One lane: its registers, and how the place of the element that it is shown for follows. */
 function lane({ cell, thread }, pinned, first) {
   const held = cell ? owners(cell).find((one) => one.thread === thread) : { thread };
-  const [who, more] = holder(thread), small = element("small", {}, [more, pinned ? "pinned" : ""].filter(Boolean).join(" · "));
+  const [who, more] = holder(thread);
+  const small = element("small", {}, [more, pinned ? "pinned" : ""].filter(Boolean).join(" · "));
   if (pinned && first) small.append(" ", element("kbd", {}, "Esc"));
   const head = element("h2", {}, who[0].toUpperCase() + who.slice(1), " ", small);
   const lists = Object.values(operands).flatMap((each) => registers(each, held, each === cell?.panel.operand));
   const made = element("div", { className: "lane" }, head, element("div", { className: "held" }, ...lists));
   if (!cell) return made;
   const op = cell.panel.operand, facts = { ...textFacts(op, held.value, cell.row, cell.col), thread, ...op.extra };
-  const told = element("div", { className: "told" }, element("pre", {}, fill(op.head, facts)), numbers(op, held, facts));
+  const text = element("pre", {}, fill(op.head, facts));
+  const told = element("div", { className: "told" }, text, numbers(op, held, facts));
   if (pinned && first && cell.panel.name === "d") {
     const terms = element("pre", { id: "trace" }, dotProduct(cell.row, cell.col));
     told.append(element("div", { className: "terms" }, terms));

@@ -7,8 +7,9 @@ import { pinOf, remember, state } from "./state.js";
 /** Pins a cell, or frees it where it is a pinned one; null frees whatever is pinned. second: beside what is pinned. */
 export function pin(cell, second = false) {
   const text = cell ? pinOf(cell) : "";
-  if (second && state.pin && "pin2" in state && text !== state.pin) pinTexts(state.pin, text === state.pin2 ? "" : text);
-  else pinTexts(text === state.pin ? "" : text);
+  if (second && state.pin && "pin2" in state && text !== state.pin) {
+    pinTexts(state.pin, text === state.pin2 ? "" : text);
+  } else pinTexts(text === state.pin ? "" : text);
   if (cell) speak(cell, [state.pin, state.pin2].includes(text) ? ", pinned" : ", freed");
   else say("freed");
 }

@@ -1,4 +1,5 @@
-// Words beside the picture: the step's sentence, what is under the pointer, the life of the pinned element, the scrubber.
+// Words beside the picture: the step's sentence, what is under the pointer, the life of the pinned element, the
+// scrubber.
 import { $, element } from "../kit/dom.js";
 import { elementText, hex, numberText } from "./model.js";
 
@@ -9,7 +10,8 @@ const coded = (text) => text.split("`").map((part, n) => (n % 2 ? element("code"
 
 /** Numbers as a range where they follow one another. */
 const listed = (numbers) => (numbers.at(-1) - numbers[0] === numbers.length - 1
-  ? `${numbers[0]}–${numbers.at(-1)}` : numbers.length > 4 ? `${numbers.slice(0, 3).join(", ")} … ${numbers.at(-1)}` : numbers.join(", "));
+  ? `${numbers[0]}–${numbers.at(-1)}`
+  : numbers.length > 4 ? `${numbers.slice(0, 3).join(", ")} … ${numbers.at(-1)}` : numbers.join(", "));
 
 export class Caption {
   constructor(model, timeline) {
@@ -50,7 +52,7 @@ export class Caption {
     return added < 0 ? "not yet" : numberText(one.sums[added][index]);
   }
 
-  // the life of one number ----------------------------------------------------------------------------------------------
+  // the life of one number --------------------------------------------------------------------------------------------
 
   showLife(pin, go, unpin) {
     const card = $("life"), { added, now } = this.timeline;
@@ -59,7 +61,8 @@ export class Caption {
     this.lived = key;
     if (!pin) {
       card.replaceChildren(element("h2", { textContent: "One number’s life" }), element("p", {
-        className: "muted", textContent: "Click any cell to follow that number from its byte in shared memory to the sums that use it.",
+        className: "muted",
+        textContent: "Click any cell to follow that number from its byte in shared memory to the sums that use it.",
       }));
       return;
     }
@@ -71,7 +74,8 @@ export class Caption {
     const list = (pin.o === "d" ? this.sumsOf(pin, index) : this.travelOf(pin, index)).map(([step, text]) => {
       const number = this.model.steps[step].phase, button = element("button", { type: "button" }, ...coded(text));
       button.addEventListener("click", () => go(step));
-      return element("li", { className: number === phase ? "now" : "" }, element("i", { textContent: number + 1 }), button);
+      const mark = element("i", { textContent: number + 1 });
+      return element("li", { className: number === phase ? "now" : "" }, mark, button);
     });
     card.replaceChildren(
       element("h2", {}, title, element("small", { textContent: "pinned" }), close), element("ol", {}, ...list),
@@ -81,20 +85,25 @@ export class Caption {
   travelOf({ o, r, c }, index) {
     const { model, timeline } = this, one = model[o], k = one.k[index], out = [];
     const byte = Math.floor(one.at[index] / 8), before = Math.floor(one.before[index] / 8);
-    const moved = byte === before ? "" : `, chunk ${one.place(before)?.[1] >> 4} stored at place ${one.place(byte)?.[1] >> 4}`;
+    const moved = byte === before ? ""
+      : `, chunk ${one.place(before)?.[1] >> 4} stored at place ${one.place(byte)?.[1] >> 4}`;
     out.push([Math.max(0, timeline.first("xor")), `byte \`${hex(byte)}\`${moved}`]);
     for (const slot of one.slots[index]) {
-      const step = timeline.firstMove[o] + one.moveOf[slot], move = one.moves[one.moveOf[slot]], wrong = one.wrong.get(slot);
+      const step = timeline.firstMove[o] + one.moveOf[slot];
+      const move = one.moves[one.moveOf[slot]], wrong = one.wrong.get(slot);
       const giver = move.lanes.length === 1 ? move.lanes[0] : one.laneOf(slot);
       out.push([step, `lane ${giver} gives the address \`${hex(move.addresses[move.lanes.indexOf(giver)])}\``]);
       const arrives = wrong ? `✗ ${wrong.arrived || "no element of the tile"} arrives instead in` : "arrives in";
       out.push([step, `${arrives} lane ${one.laneOf(slot)}, \`${one.registerText(slot)}\``]);
     }
     const group = model.k_groups.findIndex(([first, end]) => k >= first && k < end), { rows, cols } = model.d;
-    const meets = o === "a" ? `B[${k}][0…${cols - 1}], into D[${r}][0…${cols - 1}]` : `A[0…${rows - 1}][${k}], into D[0…${rows - 1}][${c}]`;
+    const meets = o === "a"
+      ? `B[${k}][0…${cols - 1}], into D[${r}][0…${cols - 1}]`
+      : `A[0…${rows - 1}][${k}], into D[0…${rows - 1}][${c}]`;
     const sparse = model.a.cols < model.b.rows && o === "a" ? "the metadata put it there; " : "";
     out.push([timeline.firstK + group, `k = ${k}: ${sparse}times ${meets}`]);
-    const sums = model.d.slots.flatMap((slots, n) => ((o === "a" ? Math.floor(n / cols) === r : n % cols === c) ? slots : []));
+    const uses = (n) => (o === "a" ? Math.floor(n / cols) === r : n % cols === c);
+    const sums = model.d.slots.flatMap((slots, n) => (uses(n) ? slots : []));
     const lanes = [...new Set(sums.map(model.d.laneOf))].sort((p, q) => p - q);
     const names = [...new Set(sums.map((slot) => `R${Math.floor(model.d.valueOf(slot) / model.d.per)}`))].sort();
     const step = timeline.first("out", "d") + (o === "a" ? Math.floor(r / Math.min(8, rows)) : 0);
@@ -119,13 +128,15 @@ export class Caption {
     ];
   }
 
-  // the scrubber --------------------------------------------------------------------------------------------------------
+  // the scrubber ------------------------------------------------------------------------------------------------------
 
   buildScrubber() {
     const { model } = this, scrub = $("scrub");
     this.ticks = [];
     this.segments = model.phases.map((phase, p) => {
-      const label = element("span", {}, element("b", { textContent: p + 1 }), element("em", { textContent: phase.name }));
+      const label = element(
+        "span", {}, element("b", { textContent: p + 1 }), element("em", { textContent: phase.name }),
+      );
       const picture = document.createElementNS(SVG, "svg");
       picture.setAttribute("viewBox", `0 0 ${phase.steps} 20`);
       picture.setAttribute("preserveAspectRatio", "none");
@@ -148,7 +159,8 @@ export class Caption {
 
   showScrubber() {
     const { timeline } = this, { step, now } = timeline, scrub = $("scrub");
-    const from = Math.min(step, this.ticked ?? 0), to = this.ticked === undefined ? this.ticks.length : Math.max(step, this.ticked) + 1;
+    const from = Math.min(step, this.ticked ?? 0);
+    const to = this.ticked === undefined ? this.ticks.length : Math.max(step, this.ticked) + 1;
     for (let n = from; n < to; n++) this.ticks[n].setAttribute("class", n < step ? "past" : n === step ? "now" : "");
     this.ticked = step;
     this.segments.forEach((segment, p) => segment.classList.toggle("now", p === now.phase));
@@ -172,7 +184,8 @@ export class Caption {
   /** The step under a place of the scrubber. */
   stepAt(x) {
     const { phases } = this.model, p = this.segments.findIndex((segment) => x < segment.getBoundingClientRect().right);
-    const number = p < 0 ? phases.length - 1 : p, box = this.segments[number].getBoundingClientRect(), { first, steps } = phases[number];
+    const number = p < 0 ? phases.length - 1 : p, { first, steps } = phases[number];
+    const box = this.segments[number].getBoundingClientRect();
     return first + Math.max(0, Math.min(steps - 1, Math.floor((x - box.left) / box.width * steps)));
   }
 }

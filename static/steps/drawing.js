@@ -27,13 +27,15 @@ export class Drawing {
     const { now } = timeline, flying = now.kind === "xor" && timeline.t < 1;
     for (const o of "ab") {
       const key = flying ? "moving" : `${timeline.xored} ${JSON.stringify(this.listBanks(o))}`;
-      this.drawAgain(`mem ${o}`, key, scene.memory(o), { left: 60, top: 38, right: 26 }, () => flying || this.drawTile(o));
+      const margins = { left: 60, top: 38, right: 26 };
+      this.drawAgain(`mem ${o}`, key, scene.memory(o), margins, () => flying || this.drawTile(o));
     }
     this.drawAgain("lanes", this.lanesKey, scene.boxes.lanes && this.lanesBox, { top: 15 }, () => this.drawLanes());
     for (const o of "ab") this.drawArrived(o);
     const sums = timeline.added, ended = sums === model.k_groups.length;
     for (const [name, box] of [["reg", scene.boxes.reg_d], ["mat", scene.matrix("d")]]) {
-      this.drawAgain(`${name} d`, `${sums} ${ended}`, box, { left: 1, top: 1, right: 1, bottom: 1 }, () => this.drawSums(name));
+      const margins = { left: 1, top: 1, right: 1, bottom: 1 };
+      this.drawAgain(`${name} d`, `${sums} ${ended}`, box, margins, () => this.drawSums(name));
     }
     const matrix = scene.matrix("d");
     const title = matrix && { x: matrix.x, y: matrix.y - 26, w: matrix.w, h: 0 };
@@ -49,15 +51,20 @@ export class Drawing {
 
   /** The registers and the matrix of A or B: what has arrived since they were drawn last, or all after a step back. */
   drawArrived(o) {
-    const { pen, model, scene, timeline } = this, one = model[o], box = scene.boxes[`reg_${o}`], matrix = scene.matrix(o);
+    const { pen, model, scene, timeline } = this, one = model[o];
+    const box = scene.boxes[`reg_${o}`], matrix = scene.matrix(o);
     if (!box && !matrix) return;
     const count = timeline.countMoves(o), before = this.shown[o] ?? Infinity;
     if (count === before) return;
     this.shown[o] = count;
     const again = count < before;
-    if (again) for (const each of [box, matrix]) if (each) pen.g.clearRect(each.x - 1, each.y - 1, each.w + 3, each.h + 3);
+    if (again) {
+      for (const each of [box, matrix]) if (each) pen.g.clearRect(each.x - 1, each.y - 1, each.w + 3, each.h + 3);
+    }
     const fresh = (slot) => again || (one.moveOf[slot] >= before && one.moveOf[slot] < count);
-    if (box) for (let slot = 0; slot < 32 * one.values; slot++) if (fresh(slot)) this.drawSlot(o, slot, scene.slot(o, slot));
+    if (box) {
+      for (let slot = 0; slot < 32 * one.values; slot++) if (fresh(slot)) this.drawSlot(o, slot, scene.slot(o, slot));
+    }
     if (matrix) {
       one.slots.forEach(([slot], index) => { if (fresh(slot)) this.drawSlot(o, slot, scene.cell(o, index)); });
     }
@@ -66,8 +73,9 @@ export class Drawing {
 
   drawSums(name) {
     const { model, scene } = this, { d } = model;
-    if (name === "reg") for (let slot = 0; slot < 32 * d.values; slot++) this.drawSum(d.holds[slot], scene.slot("d", slot));
-    else for (let index = 0; index < d.rows * d.cols; index++) this.drawSum(index, scene.cell("d", index));
+    if (name === "reg") {
+      for (let slot = 0; slot < 32 * d.values; slot++) this.drawSum(d.holds[slot], scene.slot("d", slot));
+    } else for (let index = 0; index < d.rows * d.cols; index++) this.drawSum(index, scene.cell("d", index));
     if (name === "reg") this.drawFrame("d");
   }
 
@@ -113,7 +121,9 @@ export class Drawing {
         pen.g.fillRect(box.x + n * wide + 3, box.y - 6, wide - 6, 3);
       }
       const label = count > 1 ? `×${count}` : `${4 * n}–${4 * n + 3}`;
-      if (wide >= 31 || n % 2 === 0) pen.text(label, box.x + (n + .5) * wide, box.y - 13, { align: "center", size: 9.5, colour });
+      if (wide >= 31 || n % 2 === 0) {
+        pen.text(label, box.x + (n + .5) * wide, box.y - 13, { align: "center", size: 9.5, colour });
+      }
     }
     pen.text("bank", box.x - 6, box.y - 13, { align: "right", size: 9.5 });
     const each = Math.max(1, Math.ceil(11 / high)), swizzled = one.swizzle !== "none" && timeline.first("xor") >= 0;
@@ -123,7 +133,9 @@ export class Drawing {
       pen.text(hex(one.addressOf(n)), box.x - 6, y, { align: "right" });
       if (swizzled && xored > 0) this.drawXor(one, box, n, y, xored);
     });
-    if (swizzled && xored > 0) pen.text("⊕", box.x + box.w + 15, box.y - 13, { align: "center", size: 11, colour: colours.accent });
+    if (swizzled && xored > 0) {
+      pen.text("⊕", box.x + box.w + 15, box.y - 13, { align: "center", size: 11, colour: colours.accent });
+    }
     for (const chunk of one.chunks) if (!chunk.used) this.drawChunk(o, chunk, xored);
     for (const chunk of one.chunks) if (chunk.used) this.drawChunk(o, chunk, xored);
   }
@@ -134,7 +146,8 @@ export class Drawing {
     if (!zero) return;
     const { pen } = this;
     pen.g.globalAlpha = xored;
-    pen.text(String(one.place(zero.after)[1] / 16), box.x + box.w + 15, y, { align: "center", colour: pen.colours.accent });
+    const number = String(one.place(zero.after)[1] / 16);
+    pen.text(number, box.x + box.w + 15, y, { align: "center", colour: pen.colours.accent });
     pen.g.globalAlpha = 1;
   }
 
@@ -189,10 +202,12 @@ export class Drawing {
   }
 
   drawLanes() {
-    const { pen, model, scene, timeline } = this, { colours } = pen, { now } = timeline, { lanes, address } = scene.boxes;
+    const { pen, model, scene, timeline } = this;
+    const { colours } = pen, { now } = timeline, { lanes, address } = scene.boxes;
     const loading = now.kind === "addresses" || now.kind === "move", high = lanes.h / 32;
     pen.g.clearRect(lanes.x, lanes.y - 38, lanes.w, 20);
-    pen.title("32 lanes", scene.phone ? "" : loading ? "address given → registers received" : "their registers", lanes.x, lanes.y - 30);
+    const about = scene.phone ? "" : loading ? "address given → registers received" : "their registers";
+    pen.title("32 lanes", about, lanes.x, lanes.y - 30);
     if (address && loading) pen.text("address", address.x + address.w / 2, lanes.y - 9, { align: "center" });
     const given = loading && timeline.now.kind === "move" ? this.listGiven(now) : new Map();
     for (let lane = 0; lane < 32; lane++) {
@@ -202,7 +217,8 @@ export class Drawing {
       const box = scene.address(lane), at = given.get(lane), mine = at?.mine;
       pen.cell(box, mine ? colours["accent-soft"] : colours.soft, "");
       if (at) {
-        pen.cell(box, null, hex(at.address), { letters: 6, alpha: mine ? 1 : .6, ink: mine ? colours.accent : colours.ink });
+        const ink = mine ? colours.accent : colours.ink;
+        pen.cell(box, null, hex(at.address), { letters: 6, alpha: mine ? 1 : .6, ink });
       } else if (now.kind === "move") pen.cell(box, null, "—", { ink: colours.muted });
     }
   }
@@ -222,7 +238,8 @@ export class Drawing {
     const index = one.holds[slot], fill = colours.fill[one.laneOf(slot) >> 2];
     if (timeline.arrived(o, slot)) {
       const wrong = one.wrong.get(slot);
-      pen.cell(box, fill, numberText(wrong ? wrong.value : one.numbers[index]), { letters: LETTERS, wrong: Boolean(wrong) });
+      const number = numberText(wrong ? wrong.value : one.numbers[index]);
+      pen.cell(box, fill, number, { letters: LETTERS, wrong: Boolean(wrong) });
     } else pen.cell(box, colours.raised);
   }
 
@@ -275,7 +292,12 @@ export class Drawing {
     const { pen, scene, model } = this, box = scene.matrix(o), { rows, cols } = model[o];
     const wide = box.w / cols, high = box.h / rows, left = o !== "d" || (scene.phone && !scene.matrix("a"));
     const across = power((cols > 99 ? 22 : 14) / wide), down = power(10 / high);
-    for (let c = 0; c < cols; c += across) pen.text(c, box.x + (c + .5) * wide, box.y - 8, { align: "center", size: 9.5 });
-    if (left) for (let r = 0; r < rows; r += down) pen.text(r, box.x - 4, box.y + (r + .5) * high, { align: "right", size: 9.5 });
+    for (let c = 0; c < cols; c += across) {
+      pen.text(c, box.x + (c + .5) * wide, box.y - 8, { align: "center", size: 9.5 });
+    }
+    if (!left) return;
+    for (let r = 0; r < rows; r += down) {
+      pen.text(r, box.x - 4, box.y + (r + .5) * high, { align: "right", size: 9.5 });
+    }
   }
 }

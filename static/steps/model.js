@@ -7,7 +7,8 @@ function indexed(name, given) {
   given.moves.forEach((move, n) => move.slots.forEach((slot) => { moveOf[slot] = n; }));
   const wrong = new Map(given.wrong.map((one) => [one.slot, one]));
   const lineOf = (byte) => Math.floor((byte - given.origin) / LINE);
-  const lines = [...new Set(given.chunks.flatMap((one) => [lineOf(one.before), lineOf(one.after)]))].sort((p, q) => p - q);
+  const touched = given.chunks.flatMap((one) => [lineOf(one.before), lineOf(one.after)]);
+  const lines = [...new Set(touched)].sort((p, q) => p - q);
   const row = new Map(lines.map((line, n) => [line, n]));
   return {
     ...held(name, given), moveOf, wrong, lines, moves: given.moves,

@@ -2,7 +2,9 @@
 import { clamp, ease } from "./timeline.js";
 import { hex, numberText } from "./model.js";
 
-const mix = (p, q, t) => ({ x: p.x + (q.x - p.x) * t, y: p.y + (q.y - p.y) * t, w: p.w + (q.w - p.w) * t, h: p.h + (q.h - p.h) * t });
+const mix = (p, q, t) => ({
+  x: p.x + (q.x - p.x) * t, y: p.y + (q.y - p.y) * t, w: p.w + (q.w - p.w) * t, h: p.h + (q.h - p.h) * t,
+});
 const LATER = .028, ARC = 14; // elements of a row start 2.8 % apart and fly in an arc
 const DASH = [4, 3];
 
@@ -28,13 +30,15 @@ export class Motion {
   /** Lanes give their addresses, one after the other. */
   drawAddresses(o) {
     const { pen, scene, model, timeline } = this, { colours } = pen;
-    const given = [...this.drawing.listGiven({ operand: o, index: 0 })], shown = clamp(timeline.t * 40, 0, given.length);
+    const given = [...this.drawing.listGiven({ operand: o, index: 0 })];
+    const shown = clamp(timeline.t * 40, 0, given.length);
     given.forEach(([lane, { address }], n) => {
       const alpha = clamp(shown - n, 0, 1);
       if (alpha > 0) pen.cell(scene.address(lane), null, hex(address), { letters: 6, alpha, ink: colours.ink });
     });
     const { size } = model[o].moves[0];
-    const lit = timeline.t < 1 ? [given[Math.min(given.length - 1, Math.floor(shown))]] : given.filter((_, n) => n % 8 === 0);
+    const lit = timeline.t < 1
+      ? [given[Math.min(given.length - 1, Math.floor(shown))]] : given.filter((_, n) => n % 8 === 0);
     for (const [lane, { address }] of lit) this.drawGiving(o, lane, address, size);
   }
 
@@ -90,7 +94,9 @@ export class Motion {
   focus() {
     const { pin, model } = this;
     if (pin?.o === "d") return pin;
-    return { o: "d", r: pin?.o === "a" ? pin.r : Math.min(5, model.d.rows - 1), c: pin?.o === "b" ? pin.c : Math.min(3, model.d.cols - 1) };
+    const r = pin?.o === "a" ? pin.r : Math.min(5, model.d.rows - 1);
+    const c = pin?.o === "b" ? pin.c : Math.min(3, model.d.cols - 1);
+    return { o: "d", r, c };
   }
 
   /** The elements of A, and of B, that a step of K uses. */
@@ -121,7 +127,9 @@ export class Motion {
       for (const o of "ab") for (const box of this.outline(o, used[o])) pen.ring(box, accent, 2, 1);
       pen.ring(matrix, accent, 1.5, 1);
     }
-    for (const o of "ab") for (const n of used[o]) for (const slot of model[o].slots[n]) pen.ring(scene.slot(o, slot), accent, 1.4);
+    for (const o of "ab") {
+      for (const n of used[o]) for (const slot of model[o].slots[n]) pen.ring(scene.slot(o, slot), accent, 1.4);
+    }
   }
 
   /** One box around cells that make a rectangle, else one each. */
@@ -142,8 +150,10 @@ export class Motion {
   }
 
   drawOne(group) {
-    const { pen, scene, model, timeline } = this, { accent } = pen.colours, f = this.focus(), used = this.factors(group);
-    const a = used.a.filter((n) => Math.floor(n / model.a.cols) === f.r), b = used.b.filter((n) => n % model.b.cols === f.c);
+    const { pen, scene, model, timeline } = this, { accent } = pen.colours;
+    const f = this.focus(), used = this.factors(group);
+    const a = used.a.filter((n) => Math.floor(n / model.a.cols) === f.r);
+    const b = used.b.filter((n) => n % model.b.cols === f.c);
     const index = f.r * model.d.cols + f.c, target = scene.cell("d", index), u = ease(clamp(timeline.t * 1.35, 0, 1));
     for (const [o, list] of [["a", a], ["b", b]]) {
       for (const n of list) {
@@ -166,23 +176,31 @@ export class Motion {
     const size = Math.min(8, d.rows), sums = d.sums.at(-1);
     for (let r = 0; r < size; r++) {
       for (let c = 0; c < d.cols; c++) {
-        const index = (part * size + r) * d.cols + c, from = scene.cell("d", index), u = ease(clamp(t * 3.1 - r * .3, 0, 1));
+        const index = (part * size + r) * d.cols + c, from = scene.cell("d", index);
+        const u = ease(clamp(t * 3.1 - r * .3, 0, 1));
         for (const slot of d.slots[index]) {
           const to = scene.slot("d", slot);
           if (!from || !to) continue;
-          if (t < 1 && u > 0 && u < 1) pen.cell(mix(from, to, u), pen.colours.fill[d.group(index)], numberText(sums[index]), { letters: 3 });
+          if (t < 1 && u > 0 && u < 1) {
+            const fill = pen.colours.fill[d.group(index)];
+            pen.cell(mix(from, to, u), fill, numberText(sums[index]), { letters: 3 });
+          }
           if (u >= 1) pen.ring(to, accent, 1.2);
           if (u > 0) pen.ring(from, accent, 1.2);
         }
       }
       const row = (part * size + r) * d.cols;
-      if (t >= 1 && !scene.phone) pen.link(scene.slot("d", d.slots[row + d.cols - 1][0]), scene.cell("d", row), accent, { alpha: .35 });
+      if (t >= 1 && !scene.phone) {
+        const last = scene.slot("d", d.slots[row + d.cols - 1][0]);
+        pen.link(last, scene.cell("d", row), accent, { alpha: .35 });
+      }
     }
   }
 
   /** A ring in every place of one element: its bytes, its registers, its cell, and the lane that gives its address. */
   mark(pen, element, colour, width) {
-    const { scene, model, timeline } = this, one = model[element.o], index = element.r * one.cols + element.c, { now } = timeline;
+    const { scene, model, timeline } = this, { now } = timeline;
+    const one = model[element.o], index = element.r * one.cols + element.c;
     const boxes = [scene.cell(element.o, index), ...one.slots[index].map((slot) => scene.slot(element.o, slot))];
     if (element.o !== "d") {
       boxes.push(scene.element(element.o, index, timeline.xored));
@@ -204,6 +222,8 @@ export class Motion {
     pen.ring({ x: lanes.x, y: lanes.y + lane * lanes.h / 32, w: lanes.w, h: lanes.h / 32 }, pen.colours.ink, 1.5);
     if (now.kind !== "move" && now.kind !== "addresses") return;
     const given = this.drawing.listGiven({ operand: now.operand, index: now.index }).get(lane);
-    if (given) pen.ring(scene.bytes(now.operand, given.address, this.model[now.operand].moves[now.index].size), pen.colours.ink, 2, 1);
+    if (!given) return;
+    const { size } = this.model[now.operand].moves[now.index];
+    pen.ring(scene.bytes(now.operand, given.address, size), pen.colours.ink, 2, 1);
   }
 }

@@ -48,7 +48,9 @@ export class Pen {
   }
 
   /** A cell with its label, which shrinks before it touches the edge and is left out before it cannot be read. */
-  cell(box, fill, words = "", { letters = 2, alpha = 1, ink = this.colours["cell-ink"], bold = false, wrong = false } = {}) {
+  cell(box, fill, words = "", {
+    letters = 2, alpha = 1, ink = this.colours["cell-ink"], bold = false, wrong = false,
+  } = {}) {
     if (!box) return;
     const { g, colours } = this;
     g.globalAlpha = alpha;
@@ -73,7 +75,8 @@ export class Pen {
 
   /** The sign of a wrong cell: a small cross in its corner. */
   cross(box) {
-    const { g, colours } = this, size = Math.min(5, box.w / 3, box.h / 3), x = box.x + box.w - size - 1.5, y = box.y + 1.5;
+    const { g, colours } = this, size = Math.min(5, box.w / 3, box.h / 3);
+    const x = box.x + box.w - size - 1.5, y = box.y + 1.5;
     g.strokeStyle = colours.bad;
     g.lineWidth = 1.2;
     g.beginPath();

@@ -51,10 +51,11 @@ function keepState() {
   keep(query.toString().replaceAll("%3A", ":").replaceAll("%2C", ","));
 }
 
-// drawing ---------------------------------------------------------------------------------------------------------------
+// drawing -------------------------------------------------------------------------------------------------------------
 
 function layout() {
-  const above = stage.getBoundingClientRect().top + scrollY, controls = document.querySelector(".transport").offsetHeight;
+  const above = stage.getBoundingClientRect().top + scrollY;
+  const controls = document.querySelector(".transport").offsetHeight;
   scene.layout(stage.clientWidth, innerHeight - above - controls - MARGIN, timeline);
   const ratio = devicePixelRatio || 1;
   for (const each of [canvas, resting]) {
@@ -192,7 +193,9 @@ document.addEventListener("theme", () => {
 timeline.go((Number(query.get("step")) || 1) - 1, 1);
 timeline.t = 1;
 timeline.speed = [.5, 1, 2, 4].includes(Number(query.get("speed"))) ? Number(query.get("speed")) : 1;
-pin = parsePin(query.get("pin") ?? (query.has("row") || query.has("col") ? `d:${query.get("row") || 0},${query.get("col") || 0}` : null));
+pin = parsePin(query.get("pin") ?? (
+  query.has("row") || query.has("col") ? `d:${query.get("row") || 0},${query.get("col") || 0}` : null
+));
 one = query.get("one") === "1";
 connectOptions();
 layout();
