@@ -37,7 +37,7 @@ def test_every_value_in_the_panel_is_where_its_map_says(found: object) -> None:
                             int(op.coords[a][thread, 0]) for a in ("matrix", "row")
                         )
                         continue
-                    ((title, row, col),) = re.findall(r"^(\w+)\[(\d+),(\d+)\]$", each.text)
+                    ((title, row, col),) = re.findall(r"^(\w+)\[(\d+)\]\[(\d+)\]$", each.text)
                     value = re.fullmatch(r"[a-z]+(\d+), bits \[\d+:\d+\]", each.tip)[1]  # type: ignore[index]
                     place = [int(row), int(col)]
                     third = [axis for axis in op.axes if axis not in op.plane]
@@ -85,7 +85,7 @@ def test_ldmatrix_page_names_matrix_row_and_column(client: Client) -> None:
     panel = unescape(text[text.index('id="panel"') : text.index("</aside>")])
     assert "DATA[" not in text
     for v in range(8):
-        assert re.search(rf'title="data{v}, bits [^"]+">matrix{v // 2}\[0,{v % 2}\]', panel), v
+        assert re.search(rf'title="data{v}, bits [^"]+">matrix{v // 2}\[0\]\[{v % 2}\]', panel), v
     table = re.search(r"every lane as a table of matrix,row,col</summary>(.*?)</table>", text, re.S)
     assert table and re.search(
         r'<th scope="row">13</th><td colspan="8">0,3,2  0,3,3  1,3,2  1,3,3  2,3,2  2,3,3  3,3,2  3,3,3</td>', table[1]
