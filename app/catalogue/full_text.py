@@ -28,6 +28,12 @@ SILENT = frozenset(
     than that the their them then there these they thing this to too two up us use used using very want was way we were
     what when where which while who why will with work works world would you your""".split()
 )
+_QUESTION = re.compile(
+    r"\s*(?:how|what|which|why|where|when|who|can|could|do|does|is|are|should|must|will)\b.*|.*[a-z)]\s*\?\s*",
+    re.I | re.S,
+)
+_PLAIN = re.compile(r"[\w'+-]+(?:(?:[,:]? +|[./]|::)[\w'+-]+)*[.?!]?", re.A)  # words of one line, without other marks
+LEAST_SHARE = 0.5  # share of a question's words that the pages have
 # Phrases of a question → the words that the pages have for it.
 SYNONYMS = {
     "2cta": "pair cta_group",
@@ -123,6 +129,30 @@ def find_pages(text: str) -> list[FoundPage]:
             best[section.page] = (score, section)
     ranked = sorted(best.values(), key=lambda pair: -pair[0])[:MOST]
     return [_describe(section, score) for score, section in ranked]
+
+
+def is_asked(text: str) -> bool:
+    """Return whether a text asks for pages: a question whose words they mostly have, or plain words that they all have.
+
+    Any other text only shares words with them: prose, a date, a path, a log.
+
+    >>> is_asked("why are my results wrong"), is_asked("2026-11-22"), is_asked("commit 9fceb02d0ae598e9")
+    (True, False, False)
+    """
+    plain = text.strip()
+    words = [spellings for word in set(_WORD.findall(plain.lower())) if (spellings := split_words(word))]
+    if not any(re.search("[a-z]", word) for word, *_ in words):
+        return False  # numbers alone
+    known = [spellings for spellings in words if _is_known(spellings)]
+    if _QUESTION.fullmatch(plain):
+        return len(known) >= LEAST_SHARE * len(words)
+    return len(known) == len(words) and _PLAIN.fullmatch(plain) is not None
+
+
+def _is_known(spellings: list[str]) -> bool:
+    """Return whether the pages have a word or, of a name with _, all its parts. spellings: of `split_words`."""
+    whole, *parts = (word in _build_index().rarity or word in SYNONYMS for word in spellings)
+    return whole or (bool(parts) and all(parts))
 
 
 def find_titled(text: str) -> list[FoundPage]:

@@ -55,25 +55,33 @@ def explain_message(text: str) -> list[Meaning]:
 
 def look_up(text: str) -> list[Meaning]:
     """Find pages and instructions by the words of a text."""
-    text = translate_words(pasted_text.clean_text(text))
+    cleaned = pasted_text.clean_text(text)
+    text = translate_words(cleaned)
+    is_translated = text != cleaned
     if re.fullmatch(r"\s*[A-Za-z_][\w:]*\s*", text):
         text = text.replace("::", " ")  # a name of C++
     words = re.findall(r"[\w-]+", text.lower())
     if not words or len(text) > full_text.LONGEST or _OF_CODE.search(text):
         return []
     if len(words) > MOST_WORDS:
-        return _search_pages(text)
-    pages = find_pages(text)
+        return _search_pages(text) if full_text.is_asked(text) else []
+    pages = find_pages(text, by_title=not is_translated)  # a translated word is a subject, not a title
     if not pages and len(plain := re.sub(r"(?<!\S)(?=\S*\d)\S{1,6}(?!\S)", " ", text).split()) not in (0, len(words)):
         pages = find_pages(" ".join(plain))  # `core matrix 8x8`: drop the words that name no page
     named = named_forms.find_named(text)
-    found = [named_forms.build_meaning(text, named)] if named and named.forms and not named.ignored else []
+    found = (
+        [named_forms.build_meaning(text, named)]
+        if named and named.forms and (not named.ignored or named_forms.has_shape(named))
+        else []
+    )
     return [*pages, *found]
 
 
-def find_pages(text: str) -> list[Meaning]:
-    """Find pages by the words of a text: those that have all of them, then those that share some."""
-    titled = [build_topic(found.title, found.page, found.summary) for found in full_text.find_titled(text)]
+def find_pages(text: str, *, by_title: bool = True) -> list[Meaning]:
+    """Find pages by the words of a text: those that have all of them, then those that share some; [] if the text
+    neither names one nor asks for one.
+    """
+    titled = [build_topic(found.title, found.page, found.summary) for found in full_text.find_titled(text) if by_title]
     meanings = [build_topic(topic.title, topic.page, topic.summary) for topic in topics.find_topics(text)]
     pages = {meaning.link for meaning in meanings}
     lone_words = set(re.findall(r"(?<![\w.%-])[\w-]+(?![\w-]|\.\w)", text.lower()))
@@ -86,6 +94,8 @@ def find_pages(text: str) -> list[Meaning]:
         if not asked_by.isdisjoint(lone_words):
             entry = entry_of(page)
             tools.append(build_topic(entry.text, page, f"{entry.about[0].upper()}{entry.about[1:]}."))
+    if not (titled or meanings or tools or full_text.is_asked(text)):
+        return []
     searched = _search_pages(text)
     ordered = (
         [*meanings, *tools, *searched] if meanings or len(lone_words) < 3 else [*searched[:2], *tools, *searched[2:]]
@@ -94,6 +104,12 @@ def find_pages(text: str) -> list[Meaning]:
     for meaning in (*titled, *ordered):
         first.setdefault(meaning.link.partition("#")[0], meaning)
     return list(first.values())[: full_text.MOST + len(titled) + len(meanings)]
+
+
+def find_sharing(text: str) -> list[Meaning]:
+    """Find pages that share words with a text which does not ask for one; none for code."""
+    text = translate_words(pasted_text.clean_text(text))
+    return [] if len(text) > full_text.LONGEST or _OF_CODE.search(text) else _search_pages(text)
 
 
 def search_question(text: str, meanings: Sequence[Meaning]) -> list[Meaning]:

@@ -59,6 +59,7 @@ TOPICS = {  # topic of a recogniser → its page
     "tma": "/guide/paste",
     "warp_group_dot": "/guide/wmma-mma-wgmma",
 }
+SHARING = "Pages that share words with this text"
 _TITLES = {  # code of a refusal → title of the page that shows it
     "unknown_instruction": "No such instruction",
     "unknown_atom": "No such atom",
@@ -104,6 +105,8 @@ def read_text(text: str) -> Reading:
         meanings += page_meanings.search_question(text, meanings)
     if meanings_found or (pages and not _is_malformed(recognised)):
         return extend_fact(meanings[0], Reading, also=tuple(meanings[1:]))
+    if not (recognised.refused or addresses or pages):
+        pages = page_meanings.find_sharing(text)
     return _build_unknown(text, recognised.refused, addresses, pages)
 
 
@@ -144,7 +147,7 @@ def _ask_for_instruction(text: str) -> Reading | None:
         link=_link_text(text),
         facts={},
         notices=(notice,),
-        also=tuple(page_meanings.find_pages(text)),
+        also=tuple(page_meanings.find_pages(text) or page_meanings.find_sharing(text)),
     )
 
 
@@ -178,7 +181,7 @@ def _list_topics(text: str, named: FormMatches) -> tuple[Meaning, ...]:
 def _read_shorter_name(text: str, named: FormMatches, recognised: reader.RecognisedText) -> Reading | None:
     """Read a name that leaves something out, or that no form has; None if the text is no name."""
     refused = recognised.refused[0] if recognised.refused else None
-    if refused and not named_forms.keeps_order(text, named):
+    if refused and (_is_complete(text, refused) or not named_forms.keeps_order(text, named)):
         return None
     if named.exact or named_forms.is_name(named) or (refused and named_forms.is_opcode(named)):
         meaning = named_forms.build_meaning(text, named)
@@ -194,9 +197,16 @@ def _read_shorter_name(text: str, named: FormMatches, recognised: reader.Recogni
             notices=(named_forms.explain_refusal(named),),
             also=named_forms.build_nearest(text, named),
         )
-    if named.named and named.forms and named_forms.has_shape(named):
+    others = " ".join(named.ignored)  # of a subject with a page of its own, they say what is asked
+    if named.named and named.forms and named_forms.has_shape(named) and not page_meanings.find_pages(others):
         return extend_fact(named_forms.build_meaning(text, named), Reading, also=_list_topics(text, named))
     return None
+
+
+def _is_complete(text: str, refused: LayoutError) -> bool:
+    """Return whether a refused line of PTX has every part that a legal one has: it is wrong, and no shorter name."""
+    parts = text.strip().count(".")
+    return named_forms.is_spelled_out(text) and any(parts >= ptx.count(".") > 0 for ptx in refused.nearest)
 
 
 def _build_unknown(
@@ -208,7 +218,7 @@ def _build_unknown(
         title = _TITLES.get(error.code, "Not understood")
         notices = [error.message if error.nearest else f"{error.message} {error.hint}"]
     else:
-        title = "Not recognised"
+        title = SHARING if pages else "Not recognised"
         notices = [_explain_unrecognised(text, addresses), f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."]
     return Reading(
         kind="unknown", title=title, link=_link_text(text), facts={}, notices=tuple(notices), also=tuple(pages)
