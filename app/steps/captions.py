@@ -170,8 +170,8 @@ def _say_addresses(found: Product, loaded: LoadedOperand) -> str:
     rows = {lane: _describe_row(loaded, move) for move in loaded.moves if move.turn == 0 for lane in move.lanes}
     lanes = format_range(givers[0], givers[-1])
     turned = ".trans hands out the columns of each 8 × 8 matrix. " if ".trans" in loaded.load else ""
-    is_measured = bool(found.instruction.family.measured)
-    measured = "PTX leaves wmma's registers open; this map was measured. " if is_measured else ""
+    is_open = not found.instruction.family.specified
+    measured = "PTX leaves wmma's registers open; this map was measured. " if is_open else ""
     rest = "" if len(givers) == 32 else f" The addresses of lanes {format_range(len(givers), 31)} are not used."
     seconds = f", lane 8 at {rows[8]}" if 8 in rows else ""
     return (
