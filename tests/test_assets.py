@@ -143,6 +143,8 @@ def test_every_class_and_id_of_the_style_sheets_is_used() -> None:
     given += re.findall(
         r"(?:className[:=]|className = |classList\.\w+\(|\$\(|getElementById\()\s*[\"'`]([\w -]+)", scripts
     )
+    for text in re.findall(r'(?:setAttribute\("class", |\bclass: )([^;\n]*)', scripts):
+        given += re.findall(r"[\"'`]([^\"'`]*)", text)
     used = {word for text in given for word in re.findall(r"[\w-]+", text)}
     rules = re.sub(r"/\*.*?\*/|\{[^{}]*\}", " ", assets.render_style_sheet(), flags=re.S)
     selectors = set(re.findall(r"[.#]([A-Za-z][\w-]*)", rules))

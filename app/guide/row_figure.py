@@ -165,7 +165,7 @@ def draw_row_figure(state: RowState) -> str:
 
 
 def _cell(x: float, y: float, width: float, names: str, chunk: int) -> str:
-    kind = f"chunk c{chunk}" if chunk >= 0 else "chunk"
+    kind = f"chunk chunk-{chunk}" if chunk >= 0 else "chunk"
     return f'<rect {names} class="{kind}" x="{x}" y="{y}" width="{width}" height="{HIGH}"/>'
 
 

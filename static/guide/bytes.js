@@ -31,7 +31,7 @@ function paintMemory(state) {
     for (let chunk = 0; chunk < CHUNKS; ++chunk) held.set(stored(state, row, chunk) >> 4, [row, chunk]);
   for (const slot of figure.querySelectorAll("[data-slot]")) {
     const [row, chunk] = held.get(Number(slot.dataset.slot)) ?? [-1, -1];
-    slot.setAttribute("class", chunk < 0 ? "chunk" : `chunk c${chunk}`);
+    slot.setAttribute("class", chunk < 0 ? "chunk" : `chunk chunk-${chunk}`);
     slot.dataset.row = row;
     slot.dataset.chunk = chunk;
     part(`text-${slot.dataset.slot}`).textContent = row < 0 ? "" : `${row}.${chunk}`;

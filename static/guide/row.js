@@ -2,7 +2,9 @@
 // a wgmma reads, and the banks of a column of chunks. The formulas are those of the server's descriptor model; a test
 // compares both over many states.
 
-export const ROWS = 8, CHUNKS = 8, STEP_CHUNKS = 2;
+export const ROWS = 8;
+export const CHUNKS = 8;
+export const STEP_CHUNKS = 2;
 const LBO = 128; // of mode none: core matrices side by side
 const WIDTH = { none: 1, "32B": 2, "64B": 4, "128B": 8 }; // of an atom, in chunks of 16 bytes
 

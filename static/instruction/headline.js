@@ -68,8 +68,8 @@ export function fillHeadline() {
   const { lines, text } = answer(), now = [...lines, text].join("\n");
   if (now !== shown) {
     shown = now;
-    const box = $("answer").firstElementChild;
-    box.replaceChildren(...lines.map((line) => element("h2", {}, ...ticked(line))), element("p", {}, text));
+    const heads = lines.map((line) => element("h2", {}, ...ticked(line)));
+    $("answer").firstElementChild.replaceChildren(...heads, element("p", {}, text));
     $("answer").querySelector(".sticky").replaceChildren(...ticked(lines.join("; ")));
     $("answer").classList.toggle("none", !readPins().length);
   }
@@ -81,11 +81,10 @@ const absolute = (address) => new URL(address, location.href).href;
 /** What Share copies: each text stands there as it is copied. */
 function fillShare(lines) {
   const picture = document.querySelector("a[data-form=svg]")?.href, name = document.querySelector("h1").textContent;
-  const link = location.href, alt = name.replace(/\s+/g, " ").trim(), [first] = lines;
-  const place = readPins().length ? `**${first.replaceAll("`", "").replace(" is in ", "** is in ")}` : "";
-  const said = place.includes("** is in") ? `${place}, ${alt}` : `${first.replaceAll("`", "")}, ${alt}`;
+  const link = location.href, alt = name.replace(/\s+/g, " ").trim(), pinned = readPins().length > 0;
+  const said = lines[0].replaceAll("`", "").replace(/^(.*?) is in /, "**$1** is in ");
   const image = picture ? `\n![${alt}](${absolute(picture)})` : "";
-  const texts = { Link: link, Markdown: `${readPins().length ? said : alt}. [Open](${link})${image}` };
+  const texts = { Link: link, Markdown: `${pinned ? `${said}, ` : ""}${alt}. [Open](${link})${image}` };
   if (picture && onServer) texts["Picture address"] = absolute(picture);
   for (const [title, text] of Object.entries(texts)) {
     const pre = $("share").querySelector(`[data-share="${title}"] pre`);

@@ -3,10 +3,9 @@ import { openHeatmap } from "./heatmap.js";
 import { focus, pinnedCell, tell } from "./focus.js";
 import { lightUp } from "./picture.js";
 import { pin } from "./pin.js";
-import { speak } from "./spoken.js";
+import { say, speak } from "./spoken.js";
 import { stage } from "./stage.js";
 import { data, remember, state } from "./state.js";
-import { openTable } from "./table.js";
 import { reveal } from "./window.js";
 import { ZOOMS } from "./zoom.js";
 
@@ -18,6 +17,20 @@ const ACTS = {
 const TYPING = "input, select, textarea, dialog, [contenteditable]";
 const within = (at, count) => Math.min(count - 1, Math.max(0, at));
 const mapped = stage.panels.filter((panel) => panel.operand);
+
+/** The list of what every lane holds of a cell's matrix, of the first matrix without a cell. */
+function openTable(cell) {
+  const tables = [...document.querySelectorAll("details[data-table]")];
+  const table = tables.find((each) => each.dataset.table === cell?.panel.operand.name) ?? tables[0];
+  if (!table) return;
+  const tab = table.closest(".tab");
+  if (tab?.hidden) document.querySelector(`#tabs a[href="#${tab.id}"]`).click();
+  table.open = true;
+  table.scrollIntoView({ block: "start" });
+  const summary = table.querySelector("summary");
+  summary.focus();
+  say(summary.textContent);
+}
 
 /** The cell that a key leads to, null for a key that leads nowhere. The first arrow shows the first cell in view. */
 function target(key) {

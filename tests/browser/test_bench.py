@@ -228,7 +228,7 @@ def test_plotly_comes_when_it_is_asked_for_and_stands_on_the_screen(site: str, b
     assert drawn == grid.number_cells("g").tolist()
     said = page.evaluate("document.querySelector('.chart').data[0].customdata[3][2]")
     (lane, value), *_ = find(M16).operand("d").owner(3, 2)
-    assert said.startswith(f"lane {lane}<br>D[3,2] = d{value}")
+    assert said.startswith(f"lane {lane}<br>D[3][2] = d{value}")
     with page.expect_download() as download:
         page.locator(".chart [data-title^='Download']").click()
     assert download.value.suggested_filename == f"{M16}-d.png"

@@ -29,10 +29,10 @@ def test_the_builder_follows_every_choice(open_page: Open) -> None:
 
 def test_the_builder_keeps_a_wrong_choice(open_page: Open) -> None:
     page = open_page("/diagram?operand=a")
-    page.get_by_label("rows").fill("9-99")
-    page.get_by_label("rows").press("Enter")
+    page.locator("input[name=rows]").fill("9-99")
+    page.locator("input[name=rows]").press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("rows 9-99 is not inside A")
-    expect(page.get_by_label("rows")).to_have_value("9-99")
+    expect(page.locator("input[name=rows]")).to_have_value("9-99")
 
 
 def test_a_chain_is_repaired_by_choosing_the_load(open_page: Open) -> None:
