@@ -37,10 +37,14 @@ def get_document(app: FastAPI) -> Json:
             OpenAPI(**document), by_alias=True, exclude_none=True
         )  # for FastAPI's order of keys
         schemas, responses = document["components"]["schemas"], document["components"].setdefault("responses", {})
+        bodies: Json = {}
         for path, method, operation in walk_operations(document):
             body = operation.get("requestBody")
             if body:
-                body["content"]["application/json"]["example"] = BODIES[path]
+                content = body["content"]["application/json"]
+                content["example"] = BODIES[path]
+                body_name = content["schema"]["$ref"].rpartition("/")[2]
+                bodies[body_name] = TAKEN[body_name]
             picture = operation["tags"] == ["pictures"]
             for status, (name, description) in (ERRORS | (WORKER if picture or path.endswith("/runs") else {})).items():
                 name = f"{name}Picture" if picture else name
@@ -49,7 +53,7 @@ def get_document(app: FastAPI) -> Json:
             if method == "get" and "200" in operation["responses"] and operation["tags"] != ["operation"]:
                 operation["responses"]["304"] = {"description": "Not modified: If-None-Match names the ETag."}
             operation["operationId"] = f"{method}_{operation['summary'].lower().replace(' ', '_')}"
-        for name, model in {"Error": Error, **TAKEN}.items():
+        for name, model in {"Error": Error, **bodies}.items():
             add_model(schemas, name, model)
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
