@@ -13,8 +13,9 @@ from lanescope import capture
 from lanescope.app.capture.facts import MOST_STEPS, MOST_TEXT
 from lanescope.app.dump.facts import decode_base64
 from lanescope.app.kit.enumerations import Word64
-from lanescope.app.kit.fact import Description, Json, RequestModel, fact
+from lanescope.app.kit.fact import Description, Json, fact
 from lanescope.app.memory import descriptors as memory
+from lanescope.app.memory.storage import StorageSpec
 from lanescope.bits import format_word
 from lanescope.capture.causes import CaptureCause, find_causes
 from lanescope.capture.report import Verified, summarize_verdict
@@ -67,7 +68,7 @@ class RecordedOperand:
     descriptor: Word64 | None
     major: str | None
     first_wrong: RecordedElement | None
-    storage: Annotated[Mapping[str, object], RequestModel("Storage")] | None
+    storage: StorageSpec | None
     storage_text: str | None
     storage_at: list[int] | None
     diagnoses: list[memory.Diagnosis]

@@ -6,7 +6,6 @@ from pydantic import Field
 
 from lanescope.app.capture.facts import MOST_TEXT
 from lanescope.app.kit.schemas import ClosedModel
-from lanescope.app.memory import schemas as memory  # noqa: F401  # the answer's storage is its Storage
 
 
 class CaptureBody(ClosedModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -17,7 +17,6 @@ from lanescope.app.kit.fact import (
     Json,
     Numbers,
     RealArray,
-    RequestModel,
     fact,
     make_optional_field,
 )
@@ -32,6 +31,7 @@ from lanescope.app.kit.question import (
 )
 from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory.facts import MAJORS
+from lanescope.app.memory.storage import StorageSpec
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.tile_search import ABSENT, SEVERAL
 from lanescope.errors import LayoutError
@@ -75,7 +75,7 @@ class Missing:
 class Layout:
     """A layout in which the expected tile lies in the dump, and why the word does not read it."""
 
-    storage: Annotated[Mapping[str, object], RequestModel("Storage")]
+    storage: StorageSpec
     text: str
     matched: int
     total: int

@@ -62,23 +62,23 @@ class Tool(Generic[Asked, Answer]):
         return join_types([get_type_hints(self.answer)["return"], *(tool.model for tool in self.instead.values())])
 
     @property
-    def asked(self) -> Any:
+    def body_type(self) -> Any:
         """The type of the body."""
-        return join_types([self.question, *(tool.asked for tool in self.instead.values())])
+        return join_types([self.question, *(tool.body_type for tool in self.instead.values())])
 
     def ask(self, given: Mapping[str, Any]) -> tuple[Asked, Answer]:
         """Read a request and answer it. LayoutError names the wrong field."""
-        asked = self.read(given)
+        asked = self.read_request(given)
         return asked, self.answer(asked)
 
-    def read(self, given: Mapping[str, Any], blank: bool = True) -> Any:
+    def read_request(self, given: Mapping[str, Any], blank: bool = True) -> Any:
         """Return what the answer takes. blank: whether blank text is left out, as forms send it."""
         return given if self.raw else read_question(self.question, given, blank=blank)
 
     def answer_body(self, given: Mapping[str, Any]) -> Any:
         """Answer a JSON body. LayoutError names the wrong field."""
         other = next((tool for key, tool in self.instead.items() if key in given), None)
-        return other.answer_body(given) if other else self.answer(self.read(given, blank=False))
+        return other.answer_body(given) if other else self.answer(self.read_request(given, blank=False))
 
     def ask_query(self, given: Query) -> tuple[Asked, Answer]:
         """Read the fields of an address and answer them. LayoutError names the wrong field."""

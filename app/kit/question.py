@@ -185,8 +185,8 @@ def question_field(
     """Declare a question inside this one: an object of a body; its fields in an address have the `prefix`.
 
     parts: the question, or several that each have a `kind_field`. default: {} where the question's own defaults stand
-    for it, "" where it may be left out and is None. code, hint: of the error where it is no object; parse: a reader of
-    its own.
+    for it, "" where it may be left out and is None. code, hint: of the error if something other than an object is
+    given; parse: a reader of its own.
     """
     one_of = parts if isinstance(parts, tuple) else (parts,)
 

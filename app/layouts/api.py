@@ -17,7 +17,8 @@ from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import check_drawing
 from lanescope.app.kit.wire import make_picture_body
 from lanescope.app.layouts import pictures
-from lanescope.app.layouts.facts import CuteFacts, TritonFacts, TvFacts
+from lanescope.app.layouts.facts import CuteFacts, TvFacts
+from lanescope.app.layouts.triton_facts import TritonFacts
 
 router = APIRouter(route_class=StrictRoute)
 

@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 from lanescope.app.kit.enumerations import FormatName, SwizzleMode, Word64
 from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, RequestModel, fact, make_optional_field
 from lanescope.app.memory.facts import MAJORS
-from lanescope.app.memory.questions import DecodeQuestion
+from lanescope.app.memory.questions import DecodeQuestion, Slice
+from lanescope.app.memory.storage import StorageSpec
 from lanescope.app.memory.tile_descriptors import DescribedTile, describe_tile
 from lanescope.bits import format_word
 from lanescope.blackwell import idesc, umma
@@ -146,7 +147,7 @@ class Diagnosis:
     message: str
     fix: Fix | None
     storage: Annotated[
-        Annotated[Mapping[str, object], RequestModel("Storage")] | None,
+        StorageSpec | None,
         Description("How the tile would have to be stored instead, where the data and not the word are at fault."),
     ]
 
@@ -155,8 +156,8 @@ class Diagnosis:
 class Fit:
     """A standard tile, one slice of which the word reads."""
 
-    storage: Annotated[Mapping[str, object], RequestModel("Storage")]
-    slice: Annotated[Mapping[str, int], RequestModel("Slice")]
+    storage: StorageSpec
+    slice: Annotated[Mapping[str, int], RequestModel(Slice)]
     text: str
 
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from keyword import iskeyword
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -75,9 +74,7 @@ def loop_api(given: Given) -> Response:
 def _make_parameters(path: str, fields: Iterable[str], options: Mapping[str, str]) -> dict[str, Any]:
     """The parameters of a picture: the fields of its page, and how it is drawn."""
     own = {
-        f"{name}_" if iskeyword(name) else name: Annotated[
-            str, Query(description=f"{name} of {path}, as the page's address has it.", alias=name)
-        ]
+        name: Annotated[str, Query(description=f"{name} of {path}, as the page's address has it.", alias=name)]
         for name in fields
     }
     return own | {name: Annotated[str, Query(description=says)] for name, says in options.items()}
