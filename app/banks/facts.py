@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from lanescope.app.kit.enumerations import AccessName, AccessPattern, Number, SwizzleMode
 from lanescope.app.kit.fact import Description, Json, fact
 from lanescope.app.kit.question import (
+    given_field,
     list_field,
     number_field,
     options_of,
-    parsed_field,
     question,
     text_field,
     word_field,
@@ -56,8 +56,7 @@ class _Use(_Rows, _Access):
 
 
 def _lanes() -> Any:
-    return parsed_field(
-        lambda given, field: given,
+    return given_field(
         "Lane addresses",
         "A byte address a lane, instead of a pattern; null for an inactive one.",
         None,
@@ -189,7 +188,9 @@ class Solved:
 
 
 def build_bank_cost(given: Json) -> BankCost:
-    """POST /banks: an access at the addresses given, or at rows; a swizzle is applied to byte addresses."""
+    """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane); `swizzle` (none, 32B, 64B,
+    128B or B,M,S) is applied to them. With tiled_mma what a whole main loop pays, its body as of POST /tiles/loop.
+    """
     check_keys(given, options_of(AccessBody))
     if given.get("address") is None and not set(given) & set(ROW_FIELDS):
         raise LayoutError(

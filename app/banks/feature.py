@@ -9,12 +9,13 @@ import typer
 
 from lanescope.app.banks import facts
 from lanescope.app.banks.draw import build_chart, draw_banks
-from lanescope.app.banks.facts import AccessQuestion, BankCost, BanksQuestion, Solved, SolveMany, SolveOne
+from lanescope.app.banks.facts import AccessBody, AccessQuestion, BankCost, BanksQuestion, Solved, SolveMany, SolveOne
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.feature import Entry, Feature, Tool
 from lanescope.app.kit.terminal import print_answer, print_json, read_json
 from lanescope.app.tiles import main_loop_facts
+from lanescope.app.tiles.questions import LoopBody
 from lanescope.errors import LayoutError
 from lanescope.shared import banks
 from lanescope.shared.banks import parse_addresses
@@ -134,9 +135,17 @@ SOLVE = Tool(
     raw=True,
     name="solve_api",
 )
+COST = Tool(
+    question=AccessBody,
+    answer=facts.build_bank_cost,
+    api="banks",
+    body="BanksBody",
+    instead={"tiled_mma": Tool(question=LoopBody, answer=main_loop_facts.build_loop_banks, raw=True)},
+    raw=True,
+    name="banks_api",
+)
 FEATURE = Feature(
-    tools=(PAGE, COMMAND, SOLVE),
-    written=("api",),
+    tools=(PAGE, COMMAND, SOLVE, COST),
     menu=(Entry("Shared memory", 6, "Bank conflicts", "/banks", "wavefronts of one warp's access"),),
     bodies={
         "/api/v1/banks": {"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},

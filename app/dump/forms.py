@@ -9,7 +9,7 @@ import numpy as np
 
 from lanescope import dump as engine
 from lanescope.app.dump.examples import F16
-from lanescope.app.dump.facts import decode_base64
+from lanescope.app.dump.facts import LONGEST, decode_base64
 from lanescope.app.kit.enumerations import ElementType, Word64
 from lanescope.app.kit.fact import (
     Description,
@@ -21,6 +21,7 @@ from lanescope.app.kit.fact import (
     make_optional_field,
 )
 from lanescope.app.kit.question import (
+    given_field,
     number_field,
     options_of,
     parsed_field,
@@ -31,6 +32,7 @@ from lanescope.app.kit.question import (
 )
 from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory.facts import MAJORS
+from lanescope.app.memory.questions import ReadsBody, Slice
 from lanescope.app.memory.storage import StorageSpec
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.tile_search import ABSENT, SEVERAL
@@ -41,6 +43,7 @@ from lanescope.ptx.codec import Bits, decode_as_read
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared.storage import MOST_BYTES
 
+Base64 = Annotated[str, Description(limits={"maxLength": LONGEST})]
 FILES = {"dump": "Dump of shared memory", "expected": "Expected tile"}
 
 
@@ -182,6 +185,39 @@ class DumpQuestion:
     slice: DumpSlice = question_field(
         DumpSlice, "Slice", "", code="bad_slice", hint="Give {'mn': 0, 'k': 0}.", prefix="slice_"
     )
+
+
+@question
+class DumpBody(ReadsBody):
+    """A dump of shared memory, the word and the instruction that read it, and the tile that should be there."""
+
+    dump: str = given_field(
+        FILES["dump"],
+        "The dump's bytes in base64: raw, or a .npy file, whose array's bytes are taken as they lie.",
+        required=True,
+        type=Base64,
+    )
+    base: int = number_field(1024, "Base", "The shared-window address of the dump's first byte.")
+    expected: str | None = given_field(
+        FILES["expected"],
+        "The expected tile in base64: a .npy file of (m, k) for a, (k, n) for b; null for none.",
+        type=Base64 | None,
+    )
+    expected_as: str = given_field(
+        "Expected tile holds",
+        "Whether the file holds numbers or the elements' codes; empty: codes where it holds whole numbers or raw bytes"
+        " as wide as a floating-point element.",
+        type=Literal["", "values", "bits"],
+    )
+    slice: Slice = question_field(Slice, "Slice", "Where the instruction's slice begins in the expected tile.")
+
+
+def verify_dump(given: Json) -> DumpVerified:
+    """Which bytes of a shared-memory dump an instruction reads, as values; with the expected tile, which elements are
+    wrong, where their values lie in the dump, which layout that is, and the repair.
+    """
+    asked, raw, expected = read_body(given)
+    return build_answer(examine_dump(asked, raw, expected), asked.instruction.ptx)
 
 
 def read_body(given: Json) -> tuple[DumpQuestion, bytes, bytes | None]:

@@ -117,6 +117,11 @@ def parsed_field(parse: Parse, label: str, help: str, default: Any = "", **more:
     return _declared(Option(label=label, help=help, parse=parse, default=default, **more))
 
 
+def given_field(label: str, help: str, default: Any = "", **more: Any) -> Any:
+    """Declare an option that is kept as it is given, for the answer to read."""
+    return parsed_field(lambda given, field: given, label, help, default, **more)
+
+
 def number_field(
     default: int | None, label: str, help: str, *, least: int = 0, most: int | None = None, **more: Any
 ) -> Any:
