@@ -204,10 +204,10 @@ def build_bank_cost(given: Json) -> BankCost:
 
 def count_wavefronts(asked: AccessQuestion) -> BankCost:
     """Wavefronts of one access under a swizzle."""
-    return build_use_cost(*use_asked(asked))
+    return build_use_cost(*parse_question(asked))
 
 
-def use_asked(asked: AccessQuestion) -> tuple[banks.AccessUse, Swizzle]:
+def parse_question(asked: AccessQuestion) -> tuple[banks.AccessUse, Swizzle]:
     """Return the access that the page asks for, and its swizzle."""
     return parse_use(asked.one | ({} if asked.address else asked.rows) | {"swizzle": asked.swizzle})
 

@@ -167,6 +167,11 @@ def make_path_parameter(says: str, *examples: str, known: Iterable[str] = ()) ->
     return Path(description=says, examples=list(examples), json_schema_extra=extra)
 
 
+def describe_parameters(says: Mapping[str, str]) -> dict[str, Any]:
+    """Return the query parameters of text for `make_query_dependency`, each with what the document says of it."""
+    return {name: Annotated[str, Query(description=text, alias=name)] for name, text in says.items()}
+
+
 def make_query_dependency(parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> Any:
     """A dependency: the query, with the parts of the path that are parameters, as a dict of what was given, and its
     parameters by name, each an annotated type. Without a default they are required. Python's keywords need their alias.
@@ -191,6 +196,7 @@ def make_query_dependency(parameters: Mapping[str, Any], defaults: Mapping[str, 
 
 
 Ptx = Annotated[str, make_path_parameter("An instruction as PTX spells it, with or without `.sync.aligned`.", PTX)]
+Form = Annotated[str, make_path_parameter("The form.", known=FORMS)]
 
 
 # bodies ---------------------------------------------------------------------------------------------------------------

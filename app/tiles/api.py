@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from starlette.responses import Response
 
 from lanescope.app.kit.api import (
+    Form,
     StrictRoute,
+    describe_parameters,
     describe_pictures,
-    make_path_parameter,
     make_query_dependency,
 )
-from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import check_drawing
 from lanescope.app.kit.question import options_of
 from lanescope.app.kit.wire import make_picture_body
@@ -37,21 +37,18 @@ router = APIRouter(route_class=StrictRoute)
 
 def _make_parameters(path: str, fields: Iterable[str], options: Mapping[str, str]) -> dict[str, Any]:
     """The parameters of a picture: the fields of its page, and how it is drawn."""
-    own = {
-        name: Annotated[str, Query(description=f"{name} of {path}, as the page's address has it.", alias=name)]
-        for name in fields
-    }
-    return own | {name: Annotated[str, Query(description=says)] for name, says in options.items()}
+    own = {name: f"{name} of {path}, as the page's address has it." for name in fields}
+    return describe_parameters({**own, **options})
 
 
-ASKED = {name: Annotated[str, Query(description=f"{name} of POST /tiles/mma, as text.")] for name in forms.MMA}
-ASKED |= {name: Annotated[str, Query(description=options_of(TiledUmmaBody)[name].help)] for name in UMMA}
-ASKED |= {
-    name: Annotated[str, Query(description=says)] for name, says in (umma_figure.OPTIONS | figure.OPTIONS).items()
-}
+ASKED = describe_parameters(
+    {name: f"{name} of POST /tiles/mma, as text." for name in forms.MMA}
+    | {name: options_of(TiledUmmaBody)[name].help for name in UMMA}
+    | umma_figure.OPTIONS
+    | figure.OPTIONS
+)
 COPY = _make_parameters("/tiles/copy", tiled_copy_page.FIELDS, tiled_copy_figure.OPTIONS)
 LOOP = _make_parameters("/tiles/loop", main_loop_page.FIELDS, main_loop_figure.OPTIONS)
-Form = Annotated[str, make_path_parameter("The form.", known=FORMS)]
 
 
 @router.get("/tiles/mma.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(TiledMmaFacts))
