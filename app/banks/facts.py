@@ -18,7 +18,7 @@ from lanescope.app.kit.question import (
 )
 from lanescope.cute.text import parse_swizzle
 from lanescope.errors import LayoutError
-from lanescope.inputs import LONGEST_KEY, check_keys, parse_choice, parse_integer
+from lanescope.inputs import LONGEST_KEY, check_keys
 from lanescope.shared import banks, freeing
 from lanescope.shared.swizzle import MODES, Swizzle
 
@@ -214,9 +214,7 @@ def parse_question(asked: AccessQuestion) -> tuple[banks.AccessUse, Swizzle]:
 
 def parse_pitch(given: Json) -> int:
     """Bytes from row to row, padding included."""
-    return parse_integer(given.get("row_bytes", 128), "row_bytes", 1, MOST_PITCH) + parse_integer(
-        given.get("pad", 0), "pad", 0, MOST_PITCH
-    )
+    return sum(option.parse(given.get(name, option.default), name) for name, option in options_of(_Rows).items())
 
 
 def parse_use(given: Json) -> tuple[banks.AccessUse, Swizzle]:
@@ -246,8 +244,9 @@ def _parse_access(item: Json, shared: Json) -> banks.AccessUse:
     kind = banks.get_access(item.get("access", "ldmatrix.x4"))
     if item.get("address") is not None:
         return banks.make_address_use(kind, item["address"])
+    pattern = options_of(_Access)["pattern"]
     return banks.make_rows_use(
-        kind, parse_choice(item.get("pattern", "ldmatrix"), "pattern", banks.REACHES), parse_pitch(shared)
+        kind, pattern.parse(item.get("pattern", pattern.default), "pattern"), parse_pitch(shared)
     )
 
 
