@@ -198,8 +198,9 @@ def _parse_request(given: Json) -> tuple[TiledMMA, dict[str, LoopFeed]]:
         raise LayoutError("bad_operand", "Neither a nor b is given.", "Say how one of them is stored and loaded.", "a")
     feeds = {}
     for name, side in sides.items():
+        asked = require_object(side, name, "{'storage': …, 'load': …}.")
         try:
-            feeds[name] = _parse_feed(mma, name, require_object(side, name, "{'storage': …, 'load': …}."))
+            feeds[name] = _parse_feed(mma, name, asked)
         except LayoutError as error:
             raise error.at(f"{name}.{error.field}".strip(".")) from None
     if get_given(given, "k", None) is not None and parse_integer(given["k"], "k", 1, MOST_K) % mma.tile[2]:
