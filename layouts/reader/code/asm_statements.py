@@ -9,20 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import ptx_evaluation, tree
 from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.static_writes import find_written_names
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
-from lanescope.reader.code.values import (
-    PLACES,
-    Address,
-    ArrayValue,
-    Cell,
-    NameScope,
-    ObjectPart,
-    ObjectValue,
-    Pointer,
-    ReferredPlace,
-    get_integer,
-)
+from lanescope.reader.code.values import PLACES, Address, ArrayValue, ObjectPart, ObjectValue, Pointer, ReferredPlace
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

@@ -8,24 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL, INT, find_arms_type
 from lanescope.reader.code import symbolic_integers, tree
+from lanescope.reader.code.integer_values import get_integer, integer_or_symbol
 from lanescope.reader.code.paths import EarlyExit, EscapedPath, Journal, JumpTarget
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.static_types import find_integer_type
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt, convert_int, merge_ints
 from lanescope.reader.code.values import (
     Address,
     ArrayValue,
-    Cell,
     EitherFunction,
     FunctionSet,
-    NameScope,
     ObjectValue,
     OpaqueValue,
     Pointer,
     ReferredPlace,
     ResolvedType,
     SplitPlace,
-    get_integer,
-    integer_or_symbol,
 )
 
 if TYPE_CHECKING:

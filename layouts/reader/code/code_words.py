@@ -23,10 +23,12 @@ from lanescope.reader.code.definitions import DEFINITIONS
 from lanescope.reader.code.evaluation import BUDGET, make_evaluator
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.paths import EarlyExit
 from lanescope.reader.code.preprocessor import prepare_source
+from lanescope.reader.code.scopes import Cell, NameScope, number_places
 from lanescope.reader.code.symbolic_integers import FIELD_BITS, FIELD_SHIFT, SymbolicInt, convert_int
-from lanescope.reader.code.values import PLACES, Cell, NameScope, ObjectValue, OpaqueValue, get_integer, number_places
+from lanescope.reader.code.values import PLACES, ObjectValue, OpaqueValue
 
 _ASSIGNS = re.compile(r"\s*[A-Za-z_][\w.>\[\]-]*(?:\.|->)\w+\s*=[^=]")  # a member
 HINT = "Allowed: `desc.bitfield.member_ = constant;` statements, or declarations and a `return` of one expression."

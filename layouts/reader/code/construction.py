@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import IntegerType
 from lanescope.reader.code import tree
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.lifetimes import MADE, is_named_object, list_own_members, may_copy
 from lanescope.reader.code.overloads import CallArgument, OverloadCandidate
 from lanescope.reader.code.paths import ThrownError
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.reader.code.values import (
     ArrayValue,
-    Cell,
     FunctionSet,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,
     OverlayPlace,
     RecordType,
     ResolvedType,
-    get_integer,
 )
 
 if TYPE_CHECKING:

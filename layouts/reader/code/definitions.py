@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import BOOL, INT, IntegerType, find_enumerators_type, make_enumeration_type
 from lanescope.reader.code import tree
 from lanescope.reader.code.candidates import filter_declared_before
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.lookup import find_in, find_name, open_namespace
 from lanescope.reader.code.records import merge_declarations
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt, add_ints, convert_int, make_free
 from lanescope.reader.code.values import (
-    Cell,
     EnumerationType,
     FunctionSet,
-    NameScope,
     NamespaceValue,
     RecordType,
     ResolvedType,
     TemplateEntity,
-    get_integer,
 )
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.evaluator import Evaluator
-from lanescope.reader.code.values import Cell, NameScope, OpaqueValue, ResolvedType, TemplateEntity
+from lanescope.reader.code.scopes import Cell, NameScope
+from lanescope.reader.code.values import OpaqueValue, ResolvedType, TemplateEntity
 
 # Words without which a text builds neither a descriptor nor a tensor map.
 CLUE = re.compile(

@@ -45,8 +45,8 @@ from lanescope.reader.code import (
 from lanescope.reader.code.expressions import CallFrame
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
 from lanescope.reader.code.paths import EscapedPath, JumpTarget
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, TextMark
-from lanescope.reader.code.values import Cell
 from lanescope.reader.code.write_summaries import WriteSummaries
 
 _OPERATOR = re.compile(r"\boperator\s*([-+*/%^&|<>=!~[]{1,3})")

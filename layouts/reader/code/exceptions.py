@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.paths import EarlyExit, EscapedPath
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.templates import is_same_type
-from lanescope.reader.code.values import Cell, NameScope, ObjectValue, OpaqueValue, RecordType, ResolvedType
+from lanescope.reader.code.values import ObjectValue, OpaqueValue, RecordType, ResolvedType
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

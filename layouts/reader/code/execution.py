@@ -21,12 +21,11 @@ from lanescope.reader.code.lookup import find_name, open_namespace
 from lanescope.reader.code.loops import execute_each
 from lanescope.reader.code.overloads import OverloadCandidate
 from lanescope.reader.code.paths import EarlyExit, ThrownError
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.values import (
     PLACES,
     ArrayValue,
-    Cell,
     FunctionSet,
-    NameScope,
     ObjectValue,
     OpaqueValue,
     ReferredPlace,

@@ -10,6 +10,7 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.branches import branch
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.paths import EarlyExit, Journal
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import list_reachable_places
 from lanescope.reader.code.symbolic_integers import SymbolicInt, insert_bits, make_free, make_symbol
 from lanescope.reader.code.values import (
@@ -17,10 +18,8 @@ from lanescope.reader.code.values import (
     Address,
     ArrayValue,
     BlurredPlace,
-    Cell,
     FunctionSet,
     JointPlace,
-    NameScope,
     NamespaceValue,
     ObjectPart,
     ObjectValue,

@@ -21,19 +21,18 @@ from lanescope.reader.code.construction import (
     zero_member,
     zero_value,
 )
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_symbol
 from lanescope.reader.code.values import (
     ArrayValue,
-    Cell,
     FunctionSet,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,
     Pointer,
     RecordType,
     ResolvedType,
-    get_integer,
 )
 
 if TYPE_CHECKING:

@@ -10,21 +10,13 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import BOOL
 from lanescope.reader.code import tree
 from lanescope.reader.code.constness import find_constness
+from lanescope.reader.code.integer_values import integer_or_symbol
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.paths import EarlyExit, Journal, JumpTarget
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import list_reachable_places
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
-from lanescope.reader.code.values import (
-    PLACES,
-    ArrayValue,
-    Cell,
-    NameScope,
-    ObjectPart,
-    ObjectValue,
-    OpaqueValue,
-    ResolvedType,
-    integer_or_symbol,
-)
+from lanescope.reader.code.values import PLACES, ArrayValue, ObjectPart, ObjectValue, OpaqueValue, ResolvedType
 from lanescope.reader.code.write_summaries import get_root_name, walk_nodes
 
 if TYPE_CHECKING:
