@@ -19,6 +19,21 @@ from lanescope.reader.code.inline_ptx import join_string_literals
 from lanescope.reader.code.nodes import MOST_DEPTH
 from lanescope.reader.code.source import ParsedSource, make_plain_source
 from lanescope.reader.code.symbolic_integers import Span
+from lanescope.reader.code.tree_statements import (
+    Assembly,
+    Block,
+    ExpressionStatement,
+    If,
+    Jump,
+    LabelStatement,
+    Loop,
+    RangeLoop,
+    Return,
+    Switch,
+    Throw,
+    Try,
+    UnreadText,
+)
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -101,7 +116,7 @@ class CxxLowering(Declarations):
             yield from self._lower_unread(node)
             return
         if self.depth > MOST_DEPTH:
-            yield tree.UnreadText(self.get_text(node), span=self.get_span(node))
+            yield UnreadText(self.get_text(node), span=self.get_span(node))
             return
         self.depth += 1
         try:
@@ -115,14 +130,12 @@ class CxxLowering(Declarations):
     def _broken(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         """Yield a statement of which a part did not parse: what could be read of it, and its text."""
         if node.type == "return_statement":
-            yield tree.Return(
-                tree.OpaqueExpression(self.get_text(node), span=self.get_span(node)), span=self.get_span(node)
-            )
+            yield Return(tree.OpaqueExpression(self.get_text(node), span=self.get_span(node)), span=self.get_span(node))
             return
         yield from _STATEMENTS[node.type](self, node, heads)
         after = node.next_named_sibling if node.children and node.children[-1].is_missing else None
         text = self.get_text(node) + (self.get_text(after) if after is not None else "")
-        yield tree.UnreadText(text, span=self.get_span(node))
+        yield UnreadText(text, span=self.get_span(node))
 
     def _unbroken(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         kind = node.type
@@ -131,9 +144,9 @@ class CxxLowering(Declarations):
         elif kind in _LISTS:
             yield from self.lower_statements(node.child_by_field_name("body") or node)
         elif kind.endswith(("_expression", "_literal")) or kind in ("identifier", "qualified_identifier"):
-            yield tree.ExpressionStatement(self.lower_expression(node), span=self.get_span(node))
+            yield ExpressionStatement(self.lower_expression(node), span=self.get_span(node))
         elif kind not in _SILENT and not kind.startswith("preproc"):
-            yield tree.UnreadText(self.get_text(node), span=self.get_span(node))
+            yield UnreadText(self.get_text(node), span=self.get_span(node))
 
     def _has_own_error(self, node: tree_sitter.Node) -> bool:
         """Return whether a part of a statement did not parse.
@@ -177,17 +190,17 @@ class CxxLowering(Declarations):
         rest = tuple(statement for statement in inner if statement not in defined)
         yield from defined
         if _CONTROL.search(text):
-            yield tree.UnreadText(self.get_text(node), rest, span=self.get_span(node))
+            yield UnreadText(self.get_text(node), rest, span=self.get_span(node))
         else:
             yield from rest
-            yield tree.UnreadText(text, span=self.get_span(node))
+            yield UnreadText(text, span=self.get_span(node))
 
     # templates and namespaces ----------------------------------------------------------------------------------------
 
     # blocks ----------------------------------------------------------------------------------------------------------
 
     def _lower_block(self, node: tree_sitter.Node) -> tree.Statement:
-        return tree.Block(tuple(self.lower_statements(node)), span=self.get_span(node))
+        return Block(tuple(self.lower_statements(node)), span=self.get_span(node))
 
     def _lower_compound(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         yield self._lower_block(node)
@@ -207,9 +220,9 @@ class CxxLowering(Declarations):
         """Lower a function try block; for a constructor, whose members it guards too, to text that may throw."""
         if any(c.type == "field_initializer_list" for c in node.named_children):
             text = self.get_text(node)
-            throws = tree.If(tree.OpaqueExpression("?"), tree.Throw(tree.OpaqueExpression("?")), None)
-            return tree.Block((tree.UnreadText(text, span=self.get_span(node)), throws), span=self.get_span(node))
-        return tree.Block(tuple(self._lower_try(node, ())), span=self.get_span(node))
+            throws = If(tree.OpaqueExpression("?"), Throw(tree.OpaqueExpression("?")), None)
+            return Block((UnreadText(text, span=self.get_span(node)), throws), span=self.get_span(node))
+        return Block(tuple(self._lower_try(node, ())), span=self.get_span(node))
 
     def _lower_single(self, node: tree_sitter.Node | None) -> tree.Statement | None:
         if node is None:
@@ -219,7 +232,7 @@ class CxxLowering(Declarations):
             return self._lower_single(inner[-1]) if inner else None
         if node.type == "compound_statement":
             return self._lower_block(node)
-        return tree.Block(tuple(self.lower_statement(node)), scoped=False, span=self.get_span(node))
+        return Block(tuple(self.lower_statement(node)), scoped=False, span=self.get_span(node))
 
     def _lower_condition(self, node: tree_sitter.Node | None) -> tree.Expression:
         if node is None:
@@ -240,31 +253,31 @@ class CxxLowering(Declarations):
     def _lower_condition_start(self, node: tree_sitter.Node | None) -> tree.Statement | None:
         """Lower the statement in front of a condition, `if (int x = 1; …)`."""
         start = node.child_by_field_name("initializer") if node is not None else None
-        return tree.Block(tuple(self.lower_statements(start)), scoped=False) if start is not None else None
+        return Block(tuple(self.lower_statements(start)), scoped=False) if start is not None else None
 
     def _lower_if(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        yes = self._lower_single(node.child_by_field_name("consequence")) or tree.Block(())
+        yes = self._lower_single(node.child_by_field_name("consequence")) or Block(())
         clause = node.child_by_field_name("condition")
         other = self._lower_single(node.child_by_field_name("alternative"))
-        yield tree.If(
+        yield If(
             self._lower_condition(clause), yes, other, self._lower_condition_start(clause), span=self.get_span(node)
         )
 
     def _lower_for(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         start = node.child_by_field_name("initializer")
         condition, step = node.child_by_field_name("condition"), node.child_by_field_name("update")
-        yield tree.Loop(
+        yield Loop(
             self._lower_single(start) if start else None,
             self._lower_condition(condition) if condition else None,
             self.lower_expression(step) if step else None,
-            self._lower_single(node.child_by_field_name("body")) or tree.Block(()),
+            self._lower_single(node.child_by_field_name("body")) or Block(()),
             span=self.get_span(node),
         )
 
     def _lower_while(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        body = self._lower_single(node.child_by_field_name("body")) or tree.Block(())
+        body = self._lower_single(node.child_by_field_name("body")) or Block(())
         condition = self._lower_condition(node.child_by_field_name("condition"))
-        yield tree.Loop(None, condition, None, body, node.type == "do_statement", span=self.get_span(node))
+        yield Loop(None, condition, None, body, node.type == "do_statement", span=self.get_span(node))
 
     def _lower_range_for(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         type_node, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
@@ -275,8 +288,8 @@ class CxxLowering(Declarations):
             bound = inner.type == "structured_binding_declarator"
             names = tuple(self.get_text(c) for c in inner.named_children) if bound else (self.get_text(inner),)
         values = node.child_by_field_name("right")
-        body = self._lower_single(node.child_by_field_name("body")) or tree.Block(())
-        yield tree.RangeLoop(
+        body = self._lower_single(node.child_by_field_name("body")) or Block(())
+        yield RangeLoop(
             names,
             self.lower_expression(values) if values else tree.OpaqueExpression(""),
             body,
@@ -288,7 +301,7 @@ class CxxLowering(Declarations):
     def _lower_switch(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         body, clause = node.child_by_field_name("body"), node.child_by_field_name("condition")
         if body is not None and any(_has_case_label(child) for child in body.named_children):
-            yield tree.UnreadText(self.get_text(node), span=self.get_span(node))
+            yield UnreadText(self.get_text(node), span=self.get_span(node))
             return
         cases: list[tuple[tree.Expression | None, tuple[tree.Statement, ...]]] = []
         for child in body.named_children if body else ():
@@ -299,21 +312,21 @@ class CxxLowering(Declarations):
                 cases.append((self.lower_expression(value) if value else None, statements))
             elif child.type != "comment":
                 cases.append((tree.OpaqueExpression("unreachable"), tuple(self.lower_statement(child))))
-        yield tree.Switch(
+        yield Switch(
             self._lower_condition(clause), tuple(cases), self._lower_condition_start(clause), span=self.get_span(node)
         )
 
     def _lower_return(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         inner = [child for child in node.named_children if child.type != "comment"]
-        yield tree.Return(self.lower_expression(inner[0]) if inner else None, span=self.get_span(node))
+        yield Return(self.lower_expression(inner[0]) if inner else None, span=self.get_span(node))
 
     def _lower_jump(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         label = self.get_text(node.child_by_field_name("label"))
-        yield tree.Jump(node.type.partition("_")[0], label, span=self.get_span(node))
+        yield Jump(node.type.partition("_")[0], label, span=self.get_span(node))
 
     def _lower_label(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         named = node.child_by_field_name("label")
-        yield tree.LabelStatement(self.get_text(named), span=self.get_span(node))
+        yield LabelStatement(self.get_text(named), span=self.get_span(node))
         for child in node.named_children:
             if named is None or child.id != named.id:
                 yield from self.lower_statement(child)
@@ -330,13 +343,13 @@ class CxxLowering(Declarations):
                 parameters = self._parameters(clause.child_by_field_name("parameters"))
                 inner = clause.child_by_field_name("body")
                 handlers.append(
-                    (parameters[0] if parameters else None, self._lower_block(inner) if inner else tree.Block(()))
+                    (parameters[0] if parameters else None, self._lower_block(inner) if inner else Block(()))
                 )
-        yield tree.Try(self._lower_block(body) if body else tree.Block(()), tuple(handlers), span=self.get_span(node))
+        yield Try(self._lower_block(body) if body else Block(()), tuple(handlers), span=self.get_span(node))
 
     def _lower_throw(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         inner = [child for child in node.named_children if child.type != "comment"]
-        yield tree.Throw(self.lower_expression(inner[0]) if inner else None, span=self.get_span(node))
+        yield Throw(self.lower_expression(inner[0]) if inner else None, span=self.get_span(node))
 
     def _lower_expression_statement(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         inner = [child for child in node.named_children if child.type != "comment"]
@@ -344,7 +357,7 @@ class CxxLowering(Declarations):
             yield from self._lower_assembly(inner[0], heads)
         elif inner:
             declared = self._lower_array_reference(inner[0])
-            yield declared or tree.ExpressionStatement(self.lower_expression(inner[0]), span=self.get_span(inner[0]))
+            yield declared or ExpressionStatement(self.lower_expression(inner[0]), span=self.get_span(inner[0]))
 
     def _lower_array_reference(self, node: tree_sitter.Node) -> tree.Declaration | None:
         """Lower int (&r)[3] = t and int (*p)[3] = t, which the grammar reads as an item of what int(&r) gives."""
@@ -384,7 +397,7 @@ class CxxLowering(Declarations):
         clobbered = re.findall(r'"([^"]*)"', self.get_text(node.child_by_field_name("clobbers")))
         words = {self.get_text(child).strip("_") for child in node.children if child.type == "gnu_asm_qualifier"}
         ptx_text = join_string_literals(code) if "goto" not in words else None
-        yield tree.Assembly(
+        yield Assembly(
             code,
             tuple(operands),
             tuple(names),
@@ -394,7 +407,7 @@ class CxxLowering(Declarations):
             span=self.get_span(node),
         )
         if "goto" in words:
-            yield tree.UnreadText("goto", span=self.get_span(node))
+            yield UnreadText("goto", span=self.get_span(node))
 
     # types -----------------------------------------------------------------------------------------------------------
 

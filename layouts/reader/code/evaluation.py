@@ -22,6 +22,7 @@ from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.scopes import Cell, NameScope, number_places
 from lanescope.reader.code.source import PreparedSource, UnreadPart, make_plain_source
 from lanescope.reader.code.symbolic_integers import Span
+from lanescope.reader.code.tree_statements import ExpressionStatement
 from lanescope.reader.code.values import NamespaceValue
 from lanescope.reader.code.variants import Variant, VariantChoice, list_leaves, make_variants
 
@@ -392,7 +393,7 @@ def _find_late_values(body: tuple[tree.Statement, ...]) -> Iterator[tree.Declara
             if isinstance(statement.value, tree.ItemList):
                 yield statement
         elif (
-            isinstance(statement, tree.ExpressionStatement)
+            isinstance(statement, ExpressionStatement)
             and isinstance(statement.value, tree.Assignment)
             and not statement.value.op
         ):

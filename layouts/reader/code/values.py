@@ -1,4 +1,6 @@
-"""What an evaluated expression can be beside an integer: pointers, objects, arrays, types, functions and unknown terms."""
+"""What an evaluated expression can be beside an integer: pointers, objects, arrays, types, functions and unknown
+terms.
+"""
 
 from __future__ import annotations
 
