@@ -1,4 +1,4 @@
-"""What the members of an object begin with: values in a constructor's list or in braces, their initializers, or zeros."""
+"""What the members of an object begin with: values in a constructor's list or in braces, initializers, or zeros."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def zero_member(ev: Evaluator, instance: ObjectValue, name: str, declared: tree.
     kind = ev.resolve_type(declared.type, scope) if declared.type else None
     plain = declared.value is None and kind is not None and kind.record is None and not kind.reference
     if plain and kind is not None and name in instance.members and (kind.dims or kind.whole is not None):
-        instance.members[name].value = link_inner_arrays(v) if isinstance(v := zero_value(ev, kind), ArrayValue) else v
+        instance.members[name].value = zero_value(ev, kind)
     else:
         initialize_default_member(ev, instance, name, declared, scope)
 
