@@ -17,6 +17,7 @@ from lanescope import find
 from lanescope.app.memory import descriptors, facts
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor, View, compute_many_addresses, encode_wgmma, reads
+from lanescope.descriptor.notices import find_outside_reads, find_warnings
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
 from lanescope.shared import slices
@@ -331,7 +332,7 @@ def test_sparse_b_takes_64_bytes_of_k_as_measured_on_an_h200() -> None:
 
 def test_warnings_are_about_what_is_there() -> None:
     def codes(word: Descriptor) -> set[str]:
-        return {notice.code for notice in desc.find_warnings(word)}
+        return {notice.code for notice in find_warnings(word)}
 
     assert codes(GOOD) == set()
     assert codes(build_right_word(build_canonical(), k=16)) == set()
@@ -364,11 +365,9 @@ def test_the_ends_of_shared_memory_and_of_its_window_are_exact() -> None:
         (desc.WINDOW_BYTES, ["reads_beyond_shared"], ["reads_beyond_window"]),
     ):
         for start, codes in ((end - size, inside), (end - size + 16, beyond)):
-            assert [
-                one.code for one in desc.find_outside_reads(encode_wgmma(start, 128, 256, 0, "none"), seen)
-            ] == codes
+            assert [one.code for one in find_outside_reads(encode_wgmma(start, 128, 256, 0, "none"), seen)] == codes
     for start, told in ((desc.SHARED_END - 16, False), (desc.SHARED_END, True)):
-        codes = [one.code for one in desc.find_warnings(encode_wgmma(start, 128, 256, 0, "none"))]
+        codes = [one.code for one in find_warnings(encode_wgmma(start, 128, 256, 0, "none"))]
         assert ("start_beyond_shared" in codes) is told
 
 
@@ -380,14 +379,14 @@ def test_reads_beyond_shared_memory_are_told() -> None:
         (desc.SHARED_END - 8192 + 1024, "reads_beyond_shared", 8 * 16),
         (2**18 - 8192 + 1024, "reads_beyond_window", 64 * 16),
     ):
-        told = desc.find_outside_reads(encode_wgmma(start // 16 * 16, 16, 1024, 0, "128B"), seen)
+        told = find_outside_reads(encode_wgmma(start // 16 * 16, 16, 1024, 0, "128B"), seen)
         assert [notice.code for notice in told] == ([code] if code else [])
         assert not code or told[0].message.startswith(f"{count} of 1024 elements")
         assert ("illegal address" in str(told)) == (code == "reads_beyond_window")
     far = encode_wgmma(4096, 16, 0x3FFF * 16, 0, "128B")
     assert (
-        desc.find_outside_reads(far, seen)[0].code == "reads_beyond_window"
-        and desc.find_outside_reads(far, View(8, 16, 16, "K")) == []
+        find_outside_reads(far, seen)[0].code == "reads_beyond_window"
+        and find_outside_reads(far, View(8, 16, 16, "K")) == []
     )
 
 
@@ -432,7 +431,7 @@ def test_reads_end_where_shared_memory_ends() -> None:
     view = View(64, 16, 16, "K")
     size = int(desc.reads(encode_wgmma(0, 128, 256, 0, "none"), view).max()) + 2
     last = encode_wgmma((desc.SHARED_END - size) // 16 * 16, 128, 256, 0, "none")
-    assert int(desc.reads(last, view).max()) + 2 == desc.SHARED_END and desc.find_outside_reads(last, view) == []
+    assert int(desc.reads(last, view).max()) + 2 == desc.SHARED_END and find_outside_reads(last, view) == []
     beyond = encode_wgmma(last.start_address + 16, 128, 256, 0, "none")
-    (told,) = desc.find_outside_reads(beyond, view)
+    (told,) = find_outside_reads(beyond, view)
     assert told.code == "reads_beyond_shared" and told.message.startswith("8 of 1024 ")

@@ -30,6 +30,12 @@ from lanescope.descriptor import causes
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Addresses, Descriptor, View
+from lanescope.descriptor.notices import (
+    find_outside_reads,
+    find_repeated_reads,
+    find_uncertain_reads,
+    summarize_caution,
+)
 from lanescope.descriptor.verify import Verdict
 from lanescope.errors import LayoutError
 from lanescope.inputs import PATTERN, join_words, parse_integer
@@ -154,7 +160,7 @@ class JudgedRequest:
         assert self.result is not None
         about = f"the word is right about {join_words(list(self.taken))}" if self.taken else ""
         if self.result.caution:
-            return desc.summarize_caution(self.result.caution) + (f"; this holds if {about}" if about else "")
+            return summarize_caution(self.result.caution) + (f"; this holds if {about}" if about else "")
         of = f" of {self.cells.operand}" if self.named else ""
         said = f"All {self.result.total:,} elements{of} are read from where they are stored"
         return f"{said}, if {about}" if about else said
@@ -247,9 +253,9 @@ def _build_reading(
         **_draw_pictures(made),
         "ways": desc.count_bank_ways(address, seen),
         "beyond": [
-            *desc.find_uncertain_reads(make_readable(descriptor), seen),
-            *desc.find_repeated_reads(make_readable(descriptor), seen),
-            *desc.find_outside_reads(make_readable(descriptor), seen),
+            *find_uncertain_reads(make_readable(descriptor), seen),
+            *find_repeated_reads(make_readable(descriptor), seen),
+            *find_outside_reads(make_readable(descriptor), seen),
         ],
         "first_byte": int(address.min()),
         "last_byte": int(address.max()) + max(seen.bits // 8, 1) - 1,
