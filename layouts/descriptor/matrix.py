@@ -22,7 +22,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import quote_value
 from lanescope.notebook import NotebookObject
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, SBO, START, SWIZZLE, TCGEN05, VERSION, WGMMA
+from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, LBO_MODE, SBO, START, SWIZZLE, TCGEN05, VERSION, WGMMA
 from lanescope.shared.swizzle import Mode, apply_xor
 
 __all__ = [
@@ -108,6 +108,11 @@ class Descriptor(NotebookObject):
     def reserved(self) -> int:
         """The set bits that no field covers."""
         return self.word & self.format.reserved_mask
+
+    @property
+    def has_absolute_lbo(self) -> bool:
+        """Whether LBO is an absolute address, for which only tcgen05's format has a bit."""
+        return LBO_MODE in self.format.fields and bool(LBO_MODE.get(self.word))
 
     @property
     def facts(self) -> dict[str, int | str]:
@@ -216,7 +221,7 @@ def view(instruction: Instruction, operand: str, major: str) -> View:
 
 def reads(descriptor: Descriptor, seen: View) -> Addresses:
     """Return the absolute shared-memory byte address of every element: int64 [rows, k], read-only."""
-    if "lbo_mode" in descriptor.facts and descriptor.get_amount("lbo_mode"):
+    if descriptor.has_absolute_lbo:
         raise LayoutError(
             "open_lbo_mode",
             "LBO is an absolute address; which bytes that reads is open.",

@@ -20,10 +20,12 @@ from lanescope.descriptor.matrix import (
     reads,
 )
 from lanescope.inputs import join_words
-from lanescope.ptx.table.descriptors import WGMMA
+from lanescope.ptx.table.descriptors import LBO, START, WGMMA
 
 Found = tuple[str, str, str]  # (code, field, message) of a notice
 _ENDS = f"a block's shared memory of at most {MOST_SHARED} bytes ends at address {SHARED_END}."
+# the two bits above the address and above LBO, which more than 18 bits of either run into
+_OVERRUN_BITS = sum(0b11 << field.high + 1 for field in (START, LBO))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def _check_constants(descriptor: Descriptor) -> Iterator[Found]:
 
 def _check_lbo_mode(descriptor: Descriptor) -> Iterator[Found]:
     """Yield LBO as an absolute address, which tcgen05 has for one case."""
-    if "lbo_mode" in descriptor.facts and descriptor.get_amount("lbo_mode"):
+    if descriptor.has_absolute_lbo:
         message = "LBO is an absolute address: for K = 96 on sm_103a, with a 128B swizzle, K-major and base offset 0."
         yield "absolute_lbo", "lbo_mode", f"{message} Which bytes that reads is open here."
 
@@ -138,24 +140,19 @@ def _describe_wrong_constant(descriptor: Descriptor, name: str, value: int) -> F
 def _describe_reserved_bits(descriptor: Descriptor) -> Found:
     """Return (code, field, message) of bits that no field covers."""
     bits = descriptor.reserved
+    message = f"Reserved bits are set: {format_word(bits)}."
+    pointer = "pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." * bool(
+        bits & _OVERRUN_BITS
+    )
     if not descriptor.format.ignores:
-        message = f"Reserved bits are set: {format_word(bits)}. They must be 0."
-        low = bits & (0b11 << 14 | 0b11 << 30)
-        more = " A pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." if low else ""
-        return "reserved_bits", "reserved", message + more
+        return "reserved_bits", "reserved", f"{message} They must be 0." + (f" A {pointer}" if pointer else "")
     if bits >> VERSION_BIT & 1 and not bits & ~TCGEN05_BITS:
         message = (
             "Bit 46 is set: this is tcgen05's descriptor (Blackwell), whose version is 1. wgmma reads the same bytes"
             " from it, but its own format has 0 there."
         )
         return "tcgen05_format", "reserved", message
-    low = bits & (0b11 << 14 | 0b11 << 30)
-    message = f"Reserved bits are set: {format_word(bits)}. The hardware ignores them"
-    return (
-        "reserved_bits",
-        "reserved",
-        message + ("; a pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." if low else "."),
-    )
+    return "reserved_bits", "reserved", f"{message} The hardware ignores them" + (f"; a {pointer}" if pointer else ".")
 
 
 def list_cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
