@@ -20,6 +20,7 @@ from lanescope.descriptor.matrix import Descriptor, View, compute_many_addresses
 from lanescope.descriptor.notices import find_outside_reads, find_warnings
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.shared import slices
 from lanescope.shared.swizzle import MODES, Swizzle, get_mode
 from lanescope.shared.tiling import Tile
@@ -88,9 +89,9 @@ def test_many_at_once_equal_one_by_one() -> None:
 @given(st.integers(0, (1 << 64) - 1))
 def test_replacing_fields_by_themselves_keeps_every_bit(word: int) -> None:
     descriptor = Descriptor(word)
-    assert descriptor.replace(**{f.encoded_name: f.get(word) for f in desc.FIELDS}).word == word
-    cleared = descriptor.replace(**{f.encoded_name: 0 for f in desc.FIELDS})
-    assert cleared.word == descriptor.reserved == word & desc.WGMMA.reserved_mask
+    assert descriptor.replace(**{f.encoded_name: f.get(word) for f in WGMMA.fields}).word == word
+    cleared = descriptor.replace(**{f.encoded_name: 0 for f in WGMMA.fields})
+    assert cleared.word == descriptor.reserved == word & WGMMA.reserved_mask
     assert parse_word(str(descriptor)).word == word
 
 
@@ -399,7 +400,7 @@ def test_k_steps_read_what_the_tile_holds() -> None:
 
 
 def test_swizzle_text() -> None:
-    assert str(Swizzle(3, 4, 3)) == "Sw<3,4,3>" and desc.WGMMA.codes[get_mode("128b")] == 1
+    assert str(Swizzle(3, 4, 3)) == "Sw<3,4,3>" and WGMMA.codes[get_mode("128b")] == 1
     with pytest.raises(LayoutError, match="No swizzle mode 'x'"):
         get_mode("x")
 

@@ -36,7 +36,7 @@ from lanescope.descriptor.verify import ElementMismatch, Verdict, verify
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, require_object
 from lanescope.ptx import catalog
-from lanescope.ptx.table.descriptors import WGMMA, get_format
+from lanescope.ptx.table.descriptors import START, WGMMA, get_format
 from lanescope.render.descriptor import render_code
 from lanescope.shared.storage import HINT as STORAGE_HINT
 from lanescope.shared.storage import storage
@@ -239,7 +239,7 @@ def read_descriptor(
             "Put the shared-memory address in its place.",
             "descriptor",
         )
-    made = Descriptor(built.word, form).replace(start_address_encoded=desc.START.truncate(start))
+    made = Descriptor(built.word, form).replace(start_address_encoded=START.truncate(start))
     return made, [*built.notices, f"The start address is '{built.start}'; {made.start_address:#x} is kept."]
 
 

@@ -39,7 +39,7 @@ from lanescope.descriptor.notices import (
 from lanescope.descriptor.verify import Verdict
 from lanescope.errors import LayoutError
 from lanescope.inputs import PATTERN, join_words, parse_integer
-from lanescope.ptx.table.descriptors import USUAL
+from lanescope.ptx.table.descriptors import START, USUAL
 from lanescope.render.read_pictures import (
     MOST_LINES,
     OperandChunks,
@@ -488,7 +488,7 @@ def _build_script_data(form: DescriptorFormat) -> dict[str, Any]:
     return {
         "format": form.name,
         "query": query,
-        "start": desc.START.name,
+        "start": START.name,
         "fields": list_form_fields(form),
         "number": PATTERN,
     }

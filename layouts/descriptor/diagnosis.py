@@ -16,18 +16,7 @@ import numpy as np
 from lanescope.deadline import check_deadline
 from lanescope.descriptor.alternatives import AlternativeStorage, is_read_exactly, list_restored_storages
 from lanescope.descriptor.case import NAMES, Amounts, Diagnosis, DiagnosisCase, FieldSlip, format_bytes, pack_word
-from lanescope.descriptor.matrix import (
-    LBO,
-    SBO,
-    START,
-    TCGEN05_BITS,
-    VERSION_BIT,
-    Addresses,
-    Descriptor,
-    View,
-    find_inert_fields,
-    reads,
-)
+from lanescope.descriptor.matrix import TCGEN05_BITS, VERSION_BIT, Addresses, Descriptor, View, find_inert_fields, reads
 from lanescope.descriptor.mistakes import describe_required_strides, list_slips
 from lanescope.descriptor.packing import (
     PackingMistake,
@@ -40,6 +29,7 @@ from lanescope.descriptor.packing import (
 )
 from lanescope.descriptor.repair import find_repairs, list_changes
 from lanescope.descriptor.unreadable import XOR_ALONE, describe_storing, diagnose_unreadable
+from lanescope.ptx.table.descriptors import LBO, SBO, START
 from lanescope.shared.storage import Storage
 
 TOGETHER = 0.6  # what a second mistake costs beyond its own

@@ -22,28 +22,11 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import quote_value
 from lanescope.notebook import NotebookObject
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, LBO_MODE, SBO, START, SWIZZLE, TCGEN05, VERSION, WGMMA
+from lanescope.ptx.table.descriptors import LBO_MODE, START, TCGEN05, VERSION, WGMMA
 from lanescope.shared.swizzle import Mode, apply_xor
-
-__all__ = [
-    "BASE_OFFSET",
-    "FIELDS",
-    "LBO",
-    "SBO",
-    "START",
-    "SWIZZLE",
-    "WGMMA",
-    "Descriptor",
-    "View",
-    "encode_wgmma",
-    "find_inert_fields",
-    "reads",
-    "view",
-]
 
 Addresses = NDArray[np.int64]
 
-FIELDS = WGMMA.fields
 # Bytes of an SM of sm_90 and sm_100, and the most a block can have of them: CUDA Programming Guide, technical
 # specifications per compute capability.
 SM_BYTES, MOST_SHARED = 228 * 1024, 227 * 1024

@@ -20,7 +20,8 @@ from lanescope.descriptor.case import (
     pack_word,
 )
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.descriptor.matrix import LBO, SBO, START, VERSION_BIT, WGMMA
+from lanescope.descriptor.matrix import VERSION_BIT
+from lanescope.ptx.table.descriptors import LBO, SBO, START, WGMMA
 
 LOW = (1 << 32) - 1
 _PLACES = (START, LBO, SBO)
