@@ -22,7 +22,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import quote_value
 from lanescope.notebook import NotebookObject
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.table.descriptors import LBO_MODE, START, TCGEN05, VERSION, WGMMA
+from lanescope.ptx.table.descriptors import LBO_MODE, START, WGMMA
 from lanescope.shared.swizzle import Mode, apply_xor
 
 Addresses = NDArray[np.int64]
@@ -36,8 +36,6 @@ SHARED_END = SHARED_BEGIN + MOST_SHARED
 WINDOW_MASK = START.mask  # the bits of a shared-window address
 # what a descriptor can address; a read past it does not wrap: it is cudaErrorIllegalAddress (measured on an H200)
 WINDOW_BYTES = WINDOW_MASK + 1
-VERSION_BIT = VERSION.low
-TCGEN05_BITS = WGMMA.reserved_mask & ~TCGEN05.reserved_mask  # of fields that wgmma's format lacks
 K_BYTES = 32
 
 

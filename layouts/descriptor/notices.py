@@ -11,8 +11,6 @@ from lanescope.bits import format_word
 from lanescope.descriptor.matrix import (
     MOST_SHARED,
     SHARED_END,
-    TCGEN05_BITS,
-    VERSION_BIT,
     WINDOW_BYTES,
     Descriptor,
     View,
@@ -20,12 +18,13 @@ from lanescope.descriptor.matrix import (
     reads,
 )
 from lanescope.inputs import join_words
-from lanescope.ptx.table.descriptors import LBO, START, WGMMA
+from lanescope.ptx.table.descriptors import LBO, START, TCGEN05, VERSION, WGMMA
 
 Found = tuple[str, str, str]  # (code, field, message) of a notice
 _ENDS = f"a block's shared memory of at most {MOST_SHARED} bytes ends at address {SHARED_END}."
 # the two bits above the address and above LBO, which more than 18 bits of either run into
 _OVERRUN_BITS = sum(0b11 << field.high + 1 for field in (START, LBO))
+_TCGEN05_BITS = WGMMA.reserved_mask & ~TCGEN05.reserved_mask  # of fields that wgmma's format lacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ _RULES: tuple[Callable[[Descriptor], Iterator[Found]], ...] = (
 def _describe_wrong_constant(descriptor: Descriptor, name: str, value: int) -> Found:
     """Return (code, field, message) of a field that has one value in every word of the format, and another one here."""
     had = descriptor.get_amount(name)
-    if not descriptor.word & TCGEN05_BITS:
+    if not descriptor.word & _TCGEN05_BITS:
         message = (
             "Bits 46 to 48 hold 0: this is wgmma's descriptor. tcgen05 has the version 1 there; the modes none, 32B,"
             " 64B and 128B have the same bits in both."
@@ -146,13 +145,18 @@ def _describe_reserved_bits(descriptor: Descriptor) -> Found:
     )
     if not descriptor.format.ignores:
         return "reserved_bits", "reserved", f"{message} They must be 0." + (f" A {pointer}" if pointer else "")
-    if bits >> VERSION_BIT & 1 and not bits & ~TCGEN05_BITS:
+    if has_tcgen05_bits(bits):
         message = (
             "Bit 46 is set: this is tcgen05's descriptor (Blackwell), whose version is 1. wgmma reads the same bytes"
             " from it, but its own format has 0 there."
         )
         return "tcgen05_format", "reserved", message
     return "reserved_bits", "reserved", f"{message} The hardware ignores them" + (f"; a {pointer}" if pointer else ".")
+
+
+def has_tcgen05_bits(stray: int) -> bool:
+    """Return whether bits outside all fields of wgmma's format are tcgen05's, its version among them."""
+    return bool(stray >> VERSION.low & 1) and not stray & ~_TCGEN05_BITS
 
 
 def list_cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
