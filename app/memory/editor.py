@@ -37,9 +37,10 @@ from lanescope.descriptor import causes
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.descriptor.notices import find_outside_reads, find_repeated_reads, find_uncertain_reads
 from lanescope.errors import LayoutError
 from lanescope.inputs import PATTERN, parse_integer
-from lanescope.ptx.table.descriptors import USUAL
+from lanescope.ptx.table.descriptors import START, USUAL
 from lanescope.render.read_pictures import (
     MOST_LINES,
     OperandChunks,
@@ -134,9 +135,9 @@ def _build_reading(
         **_draw_pictures(made),
         "ways": desc.count_bank_ways(address, seen),
         "beyond": [
-            *desc.find_uncertain_reads(make_readable(descriptor), seen),
-            *desc.find_repeated_reads(make_readable(descriptor), seen),
-            *desc.find_outside_reads(make_readable(descriptor), seen),
+            *find_uncertain_reads(make_readable(descriptor), seen),
+            *find_repeated_reads(make_readable(descriptor), seen),
+            *find_outside_reads(make_readable(descriptor), seen),
         ],
         "first_byte": int(address.min()),
         "last_byte": int(address.max()) + max(seen.bits // 8, 1) - 1,
@@ -323,7 +324,7 @@ def _build_script_data(form: DescriptorFormat) -> dict[str, Any]:
     return {
         "format": form.name,
         "query": query,
-        "start": desc.START.name,
+        "start": START.name,
         "fields": list_form_fields(form),
         "number": PATTERN,
     }

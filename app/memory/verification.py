@@ -14,6 +14,7 @@ from lanescope.blackwell import umma
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Addresses, Descriptor, View
+from lanescope.descriptor.notices import summarize_caution
 from lanescope.descriptor.verify import Verdict
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words, parse_integer
@@ -163,7 +164,7 @@ class JudgedRequest:
         assert self.result is not None
         about = f"the word is right about {join_words(list(self.taken))}" if self.taken else ""
         if self.result.caution:
-            return desc.summarize_caution(self.result.caution) + (f"; this holds if {about}" if about else "")
+            return summarize_caution(self.result.caution) + (f"; this holds if {about}" if about else "")
         of = f" of {self.cells.operand}" if self.named else ""
         said = f"All {self.result.total:,} elements{of} are read from where they are stored"
         return f"{said}, if {about}" if about else said

@@ -7,10 +7,10 @@ from typing import Any
 
 from lanescope.bits import format_word
 from lanescope.cxx.expression import LONGEST
-from lanescope.descriptor.matrix import FIELDS, WGMMA, Descriptor
+from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
-from lanescope.ptx.table.descriptors import get_format_of_word
+from lanescope.ptx.table.descriptors import WGMMA, get_format_of_word
 from lanescope.reader import instruction_word, printed_words
 from lanescope.reader.code import recogniser
 from lanescope.reader.code.code_words import BuiltWord, build_words
@@ -209,7 +209,7 @@ def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMea
     form = get_format_of_word(built.word)
     descriptor = Descriptor(built.word, form)
     said = descriptor.facts
-    amounts = [f.amount for f in FIELDS if f.name != "start_address"]
+    amounts = [f.amount for f in WGMMA.fields if f.name != "start_address"]
     unassigned = _list_unassigned_fields(text, name)
     fields = {amount: None if amount in unassigned else said[amount] for amount in amounts}
     facts = {

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from lanescope.bits import format_word
-from lanescope.descriptor.matrix import BASE_OFFSET, LBO, SBO, START, SWIZZLE, Descriptor
-from lanescope.ptx.table.descriptors import get_format_of_word
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, SBO, START, SWIZZLE, get_format_of_word
 from lanescope.reader import printed_columns
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.printed_columns import LabelledWord, Span

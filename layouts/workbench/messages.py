@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lanescope.descriptor import causes
-from lanescope.descriptor import matrix as descriptor
-from lanescope.descriptor.matrix import Descriptor, summarize_caution, view
+from lanescope.descriptor import causes, notices
+from lanescope.descriptor.matrix import Descriptor, view
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.workbench.results import Assumption, TextPiece, VerifiedOperand
@@ -89,7 +88,7 @@ def _qualified(
     rests = describe_first_bytes(operands, assumed)
     if not reserved:
         return f"{line}, {rests}" if rests else line
-    line = summarize_caution(reserved)
+    line = notices.summarize_caution(reserved)
     return f"{line}; this holds {rests}" if rests else line
 
 
@@ -196,7 +195,7 @@ def list_cautions(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumpt
     for operand in right:
         seen = view(catalog.find(operand.instruction), operand.name, operand.major)
         for step in operand.steps:
-            for said in descriptor.list_cautions(Descriptor(step.word), seen):
+            for said in notices.list_cautions(Descriptor(step.word), seen):
                 names = bits.setdefault(said, [])
                 names += [operand.name.upper()] if operand.name.upper() not in names else []
     reserved = [

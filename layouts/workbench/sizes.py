@@ -14,8 +14,8 @@ from lanescope.inputs import parse_integer as read
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import FoundDescriptor
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolBits, SymbolicInt, make_symbol
-from lanescope.reader.code.values import get_integer
 from lanescope.workbench.results import Assumption
 
 CHOICES = ("1", "2", "4", "8", "16")

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.lookup import find_name
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import make_symbol
 from lanescope.reader.code.values import (
     Address,
     ArrayValue,
-    Cell,
-    NameScope,
     ObjectValue,
     OverlayPlace,
     Pointer,

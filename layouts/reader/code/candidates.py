@@ -17,6 +17,7 @@ from lanescope.reader.code.overloads import (
     choose_candidate,
     rank_conversion,
 )
+from lanescope.reader.code.scopes import NameScope
 from lanescope.reader.code.templates import (
     Evaluate,
     TemplateMatch,
@@ -27,14 +28,7 @@ from lanescope.reader.code.templates import (
     make_match,
     match_argument,
 )
-from lanescope.reader.code.values import (
-    FunctionSet,
-    NameScope,
-    OpaqueValue,
-    ParameterPack,
-    ResolvedType,
-    TemplateEntity,
-)
+from lanescope.reader.code.values import FunctionSet, OpaqueValue, ParameterPack, ResolvedType, TemplateEntity
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.lookup import find_name
-from lanescope.reader.code.values import (
-    PLACES,
-    Address,
-    Cell,
-    FunctionSet,
-    NameScope,
-    ObjectValue,
-    RecordType,
-    ResolvedType,
-)
+from lanescope.reader.code.scopes import Cell, NameScope
+from lanescope.reader.code.values import PLACES, Address, FunctionSet, ObjectValue, RecordType, ResolvedType
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

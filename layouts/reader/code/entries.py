@@ -8,7 +8,9 @@ from typing import Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.evaluator import Evaluator
-from lanescope.reader.code.values import Cell, NameScope, OpaqueValue, ResolvedType, TemplateEntity
+from lanescope.reader.code.scopes import Cell, NameScope
+from lanescope.reader.code.tree_statements import UnreadText
+from lanescope.reader.code.values import OpaqueValue, ResolvedType, TemplateEntity
 
 # Words without which a text builds neither a descriptor nor a tensor map.
 CLUE = re.compile(
@@ -84,7 +86,7 @@ def _list_functions(
             yield from _list_functions(ev, one.members, one, scope)
         elif isinstance(one, tree.Namespace) and id(one) in ev.spaces:
             yield from _list_functions(ev, one.body, None, ev.spaces[id(one)])
-        elif isinstance(one, tree.UnreadText):
+        elif isinstance(one, UnreadText):
             yield from _list_functions(ev, one.body, owner, scope)
 
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_free, merge_ints
-from lanescope.reader.code.values import Address, ArrayValue, Cell, ObjectValue, OpaqueValue, Pointer, get_integer
+from lanescope.reader.code.values import Address, ArrayValue, ObjectValue, OpaqueValue, Pointer
 
 MOST_DEPTH = 6  # of values that hold one another
 Place = Callable[[Span], bool]

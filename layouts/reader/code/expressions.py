@@ -21,14 +21,13 @@ from lanescope.reader.code.operators import evaluate_fold, evaluate_unary
 from lanescope.reader.code.paths import EarlyExit, EscapedPath
 from lanescope.reader.code.pointers import get_pointee_type
 from lanescope.reader.code.records import measure_record
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_free
 from lanescope.reader.code.values import (
     PLACES,
     VOID,
     ArrayValue,
-    Cell,
     EnumerationType,
-    NameScope,
     ObjectValue,
     OpaqueValue,
     Pointer,

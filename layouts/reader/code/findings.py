@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import ULONG, IntegerType, find_common_type, promote
 from lanescope.reader.code.bit_field_formats import NO_FORMAT
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import (
     FIELD_SHIFT,
     MOST_ORIGINS,
@@ -20,7 +22,7 @@ from lanescope.reader.code.symbolic_integers import (
     convert_int,
     find_runs,
 )
-from lanescope.reader.code.values import Cell, ObjectValue, OpaqueValue, RecordField, get_integer
+from lanescope.reader.code.values import ObjectValue, OpaqueValue, RecordField
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

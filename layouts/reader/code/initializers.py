@@ -9,31 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import INT, ULONG
 from lanescope.reader.code import tree
-from lanescope.reader.code.construction import (
+from lanescope.reader.code.construction import fill_aggregate, run_given_constructor
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.member_initialization import (
     MOST_ITEMS,
     default_members,
-    fill_aggregate,
     initialize_member,
     initialized_by,
     link_inner_arrays,
     make_initialized,
-    run_given_constructor,
     zero_member,
     zero_value,
 )
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_symbol
 from lanescope.reader.code.values import (
     ArrayValue,
-    Cell,
     FunctionSet,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,
     Pointer,
     RecordType,
     ResolvedType,
-    get_integer,
 )
 
 if TYPE_CHECKING:

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from lanescope.reader.code import tree
 from lanescope.reader.code.overloads import CallArgument
 from lanescope.reader.code.paths import ThrownError
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.values import (
     Address,
     ArrayValue,
-    Cell,
     FunctionSet,
-    NameScope,
     ObjectValue,
     Pointer,
     RecordType,

@@ -13,14 +13,13 @@ from lanescope.reader.code.candidates import enter_template
 from lanescope.reader.code.lifetimes import PASSED
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.overloads import CallArgument, OverloadCandidate, binds_without_conversion
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import UNKNOWN, make_free
 from lanescope.reader.code.values import (
     PLACES,
     Address,
     ArrayValue,
-    Cell,
     FunctionSet,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lanescope.reader.code.values import Cell
+from lanescope.reader.code.scopes import Cell
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

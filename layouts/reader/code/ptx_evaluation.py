@@ -17,9 +17,9 @@ from lanescope.cxx.integers import BOOL, IntegerType
 from lanescope.reader.code import inline_ptx as ptx
 from lanescope.reader.code import symbolic_integers
 from lanescope.reader.code.header_names import BUILT_IN
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.ptx_arithmetic import ARITHMETIC, get_integer_type
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
-from lanescope.reader.code.values import get_integer
 
 # bits of an operand by its constraint's letter; "n" and "C" are immediates, "f" and "d" hold floating point
 WIDTHS = {"h": 16, "r": 32, "l": 64, "q": 128, "f": 32, "d": 64}

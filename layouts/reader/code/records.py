@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from lanescope.cxx.sizes import find_size
 from lanescope.reader.code import tree
 from lanescope.reader.code.bit_field_formats import find_format_of_fields
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.lifetimes import can_take_own_class
 from lanescope.reader.code.lookup import get_namespace
+from lanescope.reader.code.scopes import NameScope
 from lanescope.reader.code.struct_layout import (
     BitMember,
     MeasuredMember,
@@ -20,15 +22,7 @@ from lanescope.reader.code.struct_layout import (
     place_members,
 )
 from lanescope.reader.code.templates import has_names, make_signature
-from lanescope.reader.code.values import (
-    EnumerationType,
-    FunctionSet,
-    NameScope,
-    RecordField,
-    RecordType,
-    ResolvedType,
-    get_integer,
-)
+from lanescope.reader.code.values import EnumerationType, FunctionSet, RecordField, RecordType, ResolvedType
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

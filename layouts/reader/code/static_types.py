@@ -11,15 +11,14 @@ from lanescope.cxx import integers as c_integers
 from lanescope.cxx.integers import BOOL, ULONG, IntegerType, find_common_type, promote
 from lanescope.reader.code import tree
 from lanescope.reader.code.lookup import find_name
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
 from lanescope.reader.code.values import (
     PLACES,
     Address,
     ArrayValue,
-    Cell,
     EnumerationType,
     FunctionSet,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,

@@ -10,17 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import SymbolicInt
-from lanescope.reader.code.values import (
-    ArrayValue,
-    Cell,
-    OpaqueValue,
-    ParameterPack,
-    Pointer,
-    ResolvedType,
-    TemplateEntity,
-    get_integer,
-)
+from lanescope.reader.code.values import ArrayValue, OpaqueValue, ParameterPack, Pointer, ResolvedType, TemplateEntity
 
 _Segment = tuple[str, tuple[tree.Expression, ...] | None]  # a part of a::b<c>
 _BUILTIN = frozenset("float double void long-double nullptr_t".split())  # types that no name is an alias of
