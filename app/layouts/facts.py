@@ -110,7 +110,7 @@ def build_cute(asked: CuteQuestion) -> CuteFacts:
     made = evaluate_expression(asked)
     for step in made:
         if step.error:
-            raise step.error.at("expression")
+            raise step.error.move_to_field("expression")
     told = [_build_step(step) for step in made]
     return CuteFacts(expression=asked.expression, result=told[-1].result, layout=told[-1].layout, steps=told)
 
@@ -437,7 +437,7 @@ def build_conversion(asked: ConvertBody) -> ConversionFacts:
     try:
         target = triton_layout(asked.to, list(source.shape), source.element_bits)
     except LayoutError as error:
-        raise error.at("to") from None
+        raise error.move_to_field("to") from None
     found = convert_layout(source, target)
     trip = found.trip
     solution = trip.solution if trip else None

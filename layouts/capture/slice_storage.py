@@ -118,7 +118,7 @@ def _find_storages(
         return []
     tile = codes.astype(np.uint64)
     layouts = find_layouts(MemoryImage(memory.windows[0], memory.base), tile, memory.known.element.bits, word)
-    return [StoredRectangle(fit.stored, mn, k, size) for fit in layouts if fit.whole]
+    return [StoredRectangle(fit.stored, mn, k, size) for fit in layouts if fit.is_whole]
 
 
 def _list_rectangles(

@@ -215,7 +215,7 @@ class _Division:
     divisor: SymbolicInt
 
     @classmethod
-    def of(cls, op: str, left: SymbolicInt, right: SymbolicInt) -> _Division:
+    def from_operands(cls, op: str, left: SymbolicInt, right: SymbolicInt) -> _Division:
         kind = find_common_type(left.type, right.type)
         return cls(op, left, right, kind, convert_int(left, kind), convert_int(right, kind))
 
@@ -242,7 +242,7 @@ class _Division:
 
 def divide_ints(left: SymbolicInt, right: SymbolicInt, op: str = "/") -> SymbolicInt:
     """Return left / right as the common type has it; Python's / of whole numbers, and //."""
-    division = _Division.of(op, left, right)
+    division = _Division.from_operands(op, left, right)
     decided = division.decide()
     if decided is not None:
         return decided
@@ -264,7 +264,7 @@ def divide_ints(left: SymbolicInt, right: SymbolicInt, op: str = "/") -> Symboli
 
 def get_remainder(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Return left % right as the common type has it."""
-    division = _Division.of("%", left, right)
+    division = _Division.from_operands("%", left, right)
     decided = division.decide()
     if decided is not None:
         return decided
