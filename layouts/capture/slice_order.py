@@ -2,7 +2,7 @@
 the other steps and what lies in memory.
 
 The K of a loop is a hypothesis: A's own, B's own, or one step after the other. The one under which most operands are
-right is taken; one that multiplies the same slices twice in a row is none.
+right is taken; an order that multiplies the same slices twice in a row does not count.
 """
 
 from __future__ import annotations

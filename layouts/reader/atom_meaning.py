@@ -69,7 +69,7 @@ def count_atom_threads(i: Instruction) -> int:
 
 
 def parse_dtype(text: TermText, value: Any) -> str:
-    """Return PTX's name of an element type, "" where it is no known one."""
+    """Return PTX's name of an element type, "" for an unknown type."""
     value = text.resolve_value(value)
     name = value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
     return SPELLED.get(name.lower(), "")

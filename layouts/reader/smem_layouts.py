@@ -199,7 +199,7 @@ def find_tiled_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
 def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
     """Yield (name, span, CuTe text) of every layout named like a shared-memory tile: SmemLayoutA, sB_layout.
 
-    Tiled layouts are found by `find_tiled_layouts`; an atom is no tile.
+    Tiled layouts are found by `find_tiled_layouts`; an atom is not a tile.
     """
     if not _LAID.search(text):
         return

@@ -181,7 +181,7 @@ def _of_map_term(
 def _of_layouts(
     home: TermText, term: SyntaxTerm, arguments: list[Any], copied: CopyAtomMeaning | None
 ) -> TextMeaning | None:
-    """Parse make_tiled_copy(atom, thread layout, value layout, tile); the tile is no argument of CuTe's."""
+    """Parse make_tiled_copy(atom, thread layout, value layout, tile); CuTe has no argument for the tile."""
     first = arguments[1] if len(arguments) > 1 else term.get_argument(9, "layout_tv", "thr_layout")
     second = arguments[2] if len(arguments) > 2 else term.get_argument(9, "val_layout")
     thr = shapes.parse_layout(home, first) if first is not None else None

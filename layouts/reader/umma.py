@@ -58,7 +58,7 @@ def is_tcgen05_mma(text: str) -> bool:
 
 
 def parse_umma_term(home: TermText, value: SyntaxTerm) -> SpelledAtom | None:
-    """Parse the atom of a term of C++ or Python; None if it is none. LayoutError if it is illegal."""
+    """Parse the atom of a term of C++ or Python; None if it is not one. LayoutError if it is illegal."""
     if value.name in OPERATIONS and value.args is not None and "warp." not in value.path:
         return _parse_operation(home, value)
     if not re.match(r"SM10\d_M", value.name):

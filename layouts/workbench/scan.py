@@ -61,7 +61,7 @@ class PrintedWord:
 class PrintedLayout:
     """A CuTe layout of a printout: its label, and its first two modes as a storage has them.
 
-    stages: of a third mode; stage_stride: their distance in the layout's unit, None if it is no single one; start:
+    stages: of a third mode; stage_stride: their distance in the layout's unit, None if it is not constant; start:
     the address in its smem_ptr; overlap: that they do not lie apart, "" if they do.
     """
 

@@ -219,7 +219,7 @@ def copy_unshared(ev: Evaluator, value: Any, deep: int = 0) -> Any:
 
 
 def is_absent(ev: Evaluator, value: Any) -> bool:
-    """Return whether a value is no object yet: a null pointer, or a cache before the function that fills it."""
+    """Return whether a value is not an object yet: a null pointer, or a cache before the function that fills it."""
     return isinstance(value, Pointer) and (value.base == LinearExpression() or str(value) in ev.left_over)
 
 

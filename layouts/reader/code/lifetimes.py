@@ -365,7 +365,7 @@ def can_take_own_class(function: tree.Function, name: str) -> bool:
 
 
 def may_copy(function: tree.Function, name: str, argument: CallArgument) -> bool:
-    """Return whether a constructor may be the one that copies or moves an object of its class."""
+    """Return whether a constructor may copy or move an object of its class."""
     if not can_take_own_class(function, name) or function.defaulted:
         return False
     first = function.parameters[0].type

@@ -78,7 +78,7 @@ def _collect_function(record: RecordType, functions: dict[str, list[tree.Functio
 
 
 def _add_member(ev: Evaluator, record: RecordType, member: tree.Statement) -> None:
-    """Add a member that is no function."""
+    """Add a member that is not a function."""
     match member:
         case tree.Declaration(static=True) if member.name:
             record.scope.names[member.name] = ev.make_later_member(member, record.scope)
@@ -390,7 +390,7 @@ def _measure_member(ev: Evaluator, record: RecordType, member: tree.Declaration,
 
 
 def _measure_simple(kind: ResolvedType) -> tuple[int | None, int | None]:
-    """Return (bytes, alignment) of a type that is no class, without its dimensions; None if not known."""
+    """Return (bytes, alignment) of a type that is not a class, without its dimensions; None if not known."""
     if kind.reference or kind.pointers:
         return 8, 8
     if kind.whole is not None:

@@ -39,7 +39,7 @@ MOST_DEEP = 32
 def find_integer_type(
     ev: Evaluator, expression: tree.Expression, scope: NameScope, deep: int = 0
 ) -> IntegerType | None:
-    """Return the integer type of an expression; UNKNOWN where the text does not say it, None for what is no number."""
+    """Return the integer type of an expression; UNKNOWN if the text does not say it, None if it is not a number."""
     if deep > MOST_DEEP:
         return UNKNOWN
 

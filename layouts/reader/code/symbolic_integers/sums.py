@@ -285,7 +285,7 @@ def get_remainder(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
 
 
 def _constant_remainder(line: LinearExpression | None, by: int) -> int | None:
-    """Return the remainder of the constant alone; None if a symbol's factor is no multiple of the divisor."""
+    """Return the remainder of the constant alone; None if the divisor does not divide the factor of every symbol."""
     if line is None or any(f % by for _, f in line.terms):
         return None
     return line.const % by
