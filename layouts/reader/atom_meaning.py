@@ -70,9 +70,7 @@ def count_atom_threads(i: Instruction) -> int:
 
 def parse_dtype(text: TermText, value: Any) -> str:
     """Return PTX's name of an element type, "" for an unknown type."""
-    value = text.resolve_value(value)
-    name = value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
-    return SPELLED.get(name.lower(), "")
+    return SPELLED.get(text.find_name(value).lower(), "")
 
 
 def parse_majors(values: Iterable[Any]) -> dict[str, str]:

@@ -26,8 +26,6 @@ from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.results import TextPiece
 
-__all__ = ["LONGEST", "CheckFinding", "CheckReport", "OpenPoint", "check_text", "get_finding_title"]
-
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
 MOST_PLACES = 8  # of one operand that are told

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import ptx_evaluation, tree
-from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun
+from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, list_named_loops
 from lanescope.reader.code.static_writes import find_written_names
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.reader.code.values import (
@@ -67,7 +67,6 @@ def _record_assembly(ev: Evaluator, assembly: tree.Assembly, values: Sequence[An
     inputs = tuple(
         (kind, value, at[0]) for (kind, _), value, at in zip(assembly.operands, integers, where, strict=True)
     )
-    loops = tuple(loop for loop in ev.loops if loop[0])
     around = tuple(at[1] for at in where)
     ev.assembled.append(
         AsmRun(
@@ -75,7 +74,7 @@ def _record_assembly(ev: Evaluator, assembly: tree.Assembly, values: Sequence[An
             assembly.span,
             assembly.names,
             inputs=inputs,
-            loops=loops,
+            loops=list_named_loops(ev),
             calls=ev.list_running_functions(),
             order=ev.ran,
             around=around,

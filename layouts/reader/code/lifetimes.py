@@ -18,7 +18,6 @@ from lanescope.reader.code.values import (
     Address,
     ArrayValue,
     Cell,
-    FunctionSet,
     NameScope,
     ObjectValue,
     Pointer,
@@ -374,6 +373,3 @@ def may_copy(function: tree.Function, name: str, argument: CallArgument) -> bool
     record = argument.kind.record if argument.kind is not None else None
     derived = record is None or record.name != name
     return derived or (argument.place and argument.const is not True and not (first is not None and first.const))
-
-
-__all__ = ["MADE", "PASSED", "PERHAPS", "FunctionSet"]

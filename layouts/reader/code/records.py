@@ -11,7 +11,6 @@ from lanescope.cxx.sizes import find_size
 from lanescope.reader.code import tree
 from lanescope.reader.code.bit_field_formats import find_format_of_fields
 from lanescope.reader.code.lifetimes import can_take_own_class
-from lanescope.reader.code.lookup import get_namespace
 from lanescope.reader.code.struct_layout import (
     BitMember,
     MeasuredMember,
@@ -21,7 +20,6 @@ from lanescope.reader.code.struct_layout import (
 )
 from lanescope.reader.code.templates import has_names, make_signature
 from lanescope.reader.code.values import (
-    EnumerationType,
     FunctionSet,
     NameScope,
     RecordField,
@@ -397,13 +395,3 @@ def _measure_simple(kind: ResolvedType) -> tuple[int | None, int | None]:
         return kind.whole.size, kind.whole.size
     known = find_size(kind.name) if not kind.arguments else None
     return (known.bytes, known.align) if known is not None else (None, None)
-
-
-__all__ = [
-    "EnumerationType",
-    "RecordMeasures",
-    "get_namespace",
-    "lay_out_record",
-    "measure_record",
-    "merge_declarations",
-]
