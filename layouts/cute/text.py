@@ -70,7 +70,7 @@ def parse_cute_layout(text: str, field: str = "layout") -> CuteLayout:
     """
     reader = CuteReader(text, field)
     found = reader.parse_text()
-    if isinstance(found, Swizzle) or found is None or isinstance(found, str):
+    if found is None or isinstance(found, Swizzle | str):
         raise reader.make_error("is not a layout")
     return reader.make_layout(found)
 
