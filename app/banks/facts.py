@@ -326,7 +326,7 @@ def solve_swizzle(given: Json) -> Solved:
             uses.append(_parse_access(item, given))
         except LayoutError as error:
             inner = error.field in ("access", "address", "pattern") and "accesses" in given
-            raise error.at(f"accesses.{number_}.{error.field}" if inner else error.field) from None
+            raise error.move_to_field(f"accesses.{number_}.{error.field}" if inner else error.field) from None
     found = freeing.find_freeing_swizzle(uses)
     xor = found.swizzle
     return Solved(

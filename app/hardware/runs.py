@@ -140,7 +140,7 @@ def _check_data(params: Mapping[str, Any], instruction: Instruction, plan: Produ
             instruction, data=checked
         )
     except LayoutError as error:
-        raise error.at("data") from None
+        raise error.move_to_field("data") from None
     return {"data": checked}
 
 

@@ -102,7 +102,7 @@ def build_cute(asked: CuteQuestion) -> CuteFacts:
     made = evaluate_expression(asked)
     for step in made:
         if step.error:
-            raise step.error.at("expression")
+            raise step.error.move_to_field("expression")
     told = [_build_step(step) for step in made]
     return CuteFacts(expression=asked.expression, result=told[-1].result, layout=told[-1].layout, steps=told)
 

@@ -220,7 +220,7 @@ def build_conversion(asked: ConvertBody) -> ConversionFacts:
     try:
         target = triton_layout(asked.to, list(source.shape), source.element_bits)
     except LayoutError as error:
-        raise error.at("to") from None
+        raise error.move_to_field("to") from None
     found = convert_layout(source, target)
     trip = found.trip
     solution = trip.solution if trip else None

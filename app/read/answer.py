@@ -63,7 +63,7 @@ def read_and_verify(text: str, assumptions: Mapping[str, str]) -> Reading:
     try:
         bench = workbench.verify_text(text, assumptions)
     except LayoutError as error:
-        raise error.at(f"assume.{error.field}") from None
+        raise error.move_to_field(f"assume.{error.field}") from None
     if bench is None:
         return reading
     assumed = {assumption.key: assumption.value for assumption in bench.assumed if assumption.deciding}

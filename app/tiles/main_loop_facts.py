@@ -202,7 +202,7 @@ def _parse_request(given: Json) -> tuple[TiledMMA, dict[str, LoopFeed]]:
         try:
             feeds[name] = _parse_feed(mma, name, asked)
         except LayoutError as error:
-            raise error.at(f"{name}.{error.field}".strip(".")) from None
+            raise error.move_to_field(f"{name}.{error.field}".strip(".")) from None
     if get_given(given, "k", None) is not None and parse_integer(given["k"], "k", 1, MOST_K) % mma.tile[2]:
         raise LayoutError(
             "bad_tile",
@@ -268,7 +268,7 @@ def _parse_feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> LoopFeed:
                     parse_integer(body[field], field, 1, 128)
             store = parse_tiled_copy({"element_bits": op.element_bits, **body, "tile": size})
         except LayoutError as error:
-            raise error.at(f"store.{error.field}".strip(".")) from None
+            raise error.move_to_field(f"store.{error.field}".strip(".")) from None
     where = _parse_storage(side, "storage", op.element_bits)
     if where is None:
         raise LayoutError("bad_storage", "storage is missing.", STORAGE_HINT, "storage")

@@ -162,7 +162,7 @@ def parse_mma(given: Any, field: str = "") -> TiledMMA:
     try:
         return asked.tiled_mma
     except LayoutError as error:
-        raise error.at(f"{field}.{error.field}".strip(".")) from None
+        raise error.move_to_field(f"{field}.{error.field}".strip(".")) from None
 
 
 @question

@@ -272,7 +272,7 @@ def _build_matching_copy(given: Mapping[str, Any]) -> TiledCopy | None:
     try:
         return parse_tiled_copy({"tile": given.get("tile"), **{k: v for k, v in other.items() if k != "like"}})
     except LayoutError as error:
-        raise error.at(f"like.{error.field}".strip(".")) from None
+        raise error.move_to_field(f"like.{error.field}".strip(".")) from None
 
 
 def _get_default_bits(made: TiledMMA, operand: str) -> int:

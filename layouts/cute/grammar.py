@@ -19,7 +19,6 @@ from lanescope.cute.making import (
     drop_empty_swizzle,
     make_compact_layout,
     make_strided_layout,
-    make_swizzle,
 )
 from lanescope.cute.words import INTEGERS, LEFT, PRINTED_SWIZZLES, RIGHT, UNDERSCORES
 from lanescope.errors import LayoutError
@@ -247,9 +246,8 @@ class CuteReader:
             parts.append(self.take_token().lstrip("_"))
         self.take_token(">")
         match = SWIZZLE.fullmatch("".join(parts))
-        if not match:
-            raise self.make_error("has a swizzle that is not three numbers", "Sw<B,M,S>, e.g. Sw<3,4,3>.")
-        return make_swizzle(*map(int, match.groups()))
+        swizzle: Swizzle = MAKERS["make_swizzle"]([int(number) for number in match.groups()] if match else [], {})
+        return swizzle
 
 
 KNOWN = frozenset((*MAKERS, *INTEGERS, *_WORDS, *PRINTED_SWIZZLES))  # the names that are read

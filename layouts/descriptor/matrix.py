@@ -152,7 +152,7 @@ def encode_descriptor(form: DescriptorFormat, amounts: Mapping[str, int], swizzl
         try:
             word = field.put(word, field.encode(amount)) if field.in_bytes else field.put(word, amount)
         except LayoutError as error:
-            raise error.at(field.amount) from None
+            raise error.move_to_field(field.amount) from None
     return Descriptor(word, form)
 
 

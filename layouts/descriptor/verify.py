@@ -21,8 +21,6 @@ from lanescope.notebook import NotebookObject
 from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.shared.storage import Storage
 
-__all__ = ["Diagnosis", "ElementMismatch", "Verdict", "verify"]
-
 
 @dataclass(frozen=True, slots=True)
 class ElementMismatch:

@@ -41,7 +41,7 @@ _WORDS = re.compile(r"[A-Za-z]{3,}")
 _KEYWORD = re.compile(r"(make_layout\(\s*)shape\s*=\s*")
 _COORDINATES = re.compile(r"\d@\d")
 _MOST_LISTED, _MOST_SHIFTS = 1 << 20, 64  # elements that a stage spans, and stages that begin inside it
-_WHOLE = 8  # hex digits of a half that is no size
+_WHOLE = 8  # hex digits of a half that is not a size
 
 
 def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
@@ -85,7 +85,7 @@ def _begun(text: str) -> tuple[TextMeaning, ...]:
 def _alone(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
     """Recognise a layout that is the whole text, or all before a comment.
 
-    LayoutError if it is none, unless words behind one of its lines explain that.
+    LayoutError if it is not one, unless words behind one of its lines explain that.
     """
     first, _, rest = text.strip().partition("\n")
     if rest and ":" in first:

@@ -31,7 +31,7 @@ _HINT = re.compile(  # in code that may build a descriptor, and that other code 
     r"|<<=?\s*\(?\s*(?:0x)?(?:16|32|46|49|52|61|62|10|20|2e|31|34|3d|3e)\b|>>\s*\(?\s*(?:0x)?4\b",
     re.I,
 )
-_MOST_MEANT = 1200  # characters of code that is told why it is no descriptor
+_MOST_MEANT = 1200  # characters of code for which an error says why it is not a descriptor
 _MEANT = re.compile(
     r"\bdesc|_desc\b|gmma|\blbo\b|\bsbo\b|bitfield|_byte_offset|start_addr|0x3F{4}\b"
     r"|<<=?\s*\(?\s*(?:16|32|46|49|52|61|62)\b",

@@ -154,7 +154,7 @@ def recognise_bit_field_types(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _is_called_descriptor(word: LabelledWord, text: str) -> bool:
-    """Return whether a label says that a word is a descriptor and the word is no address.
+    """Return whether a label says that a word is a descriptor and the word is not an address.
 
     Behind an operand's name or nothing the word must have what other numbers seldom have.
     """

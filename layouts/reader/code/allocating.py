@@ -27,7 +27,7 @@ def evaluate_new(ev: Evaluator, node: tree.New, scope: NameScope) -> Any:
     """Return the pointer that `new T(arguments)` gives."""
     kind = ev.resolve_type(node.type, scope)
     places = [ev.evaluate_dereference(ev.evaluate_expression(where, scope), node) for where in node.placement]
-    for place in places:  # what stood there is no more
+    for place in places:  # what stood there is gone
         ev.forget_place(place)
     if ev.has_own_allocation("new", kind.record):
         ev.forget_all(scope)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import ptx_evaluation, tree
-from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun
+from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, list_named_loops
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.static_writes import find_written_names
@@ -59,7 +59,6 @@ def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -
     inputs = tuple(
         (kind, value, at[0]) for (kind, _), value, at in zip(assembly.operands, integers, where, strict=True)
     )
-    loops = tuple(loop for loop in ev.loops if loop[0])
     around = tuple(at[1] for at in where)
     ev.assembled.append(
         AsmRun(
@@ -67,7 +66,7 @@ def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -
             assembly.span,
             assembly.names,
             inputs=inputs,
-            loops=loops,
+            loops=list_named_loops(ev),
             calls=ev.list_running_functions(),
             order=ev.ran,
             around=around,
@@ -211,7 +210,7 @@ def copy_unshared(ev: Evaluator, value: Any, deep: int = 0) -> Any:
 
 
 def is_absent(ev: Evaluator, value: Any) -> bool:
-    """Return whether a value is no object yet: a null pointer, or a cache before the function that fills it."""
+    """Return whether a value is not an object yet: a null pointer, or a cache before the function that fills it."""
     return isinstance(value, Pointer) and (value.base == LinearExpression() or str(value) in ev.left_over)
 
 

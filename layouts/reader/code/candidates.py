@@ -138,7 +138,7 @@ def _deduce_arguments(
 
 
 def _bind_given(match: TemplateMatch, function: tree.Function, template_arguments: list[Any]) -> bool:
-    """Bind a template's parameters to the arguments that are written; False if one is no such argument."""
+    """Bind a template's parameters to the arguments that are written; False if one of them does not fit."""
     for n, parameter in enumerate(function.templates[: len(template_arguments)]):
         if parameter.pack:
             match.bound[parameter.name] = ParameterPack(template_arguments[n:])

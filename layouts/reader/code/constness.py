@@ -146,6 +146,3 @@ def _find_return_constness(ev: Evaluator, function: tree.Name | tree.Type, scope
         )
         return consts.pop() if len(consts) == 1 and named else None
     return False if not isinstance(binding, PLACES) and binding is not None else None
-
-
-__all__ = ["find_constness", "find_pointee_constness"]

@@ -274,7 +274,7 @@ def _find_pointer_name(ev: Evaluator, line: LinearExpression) -> str:
 
 
 def _recount_elements(at: SymbolicInt | None, old: ResolvedType | None, new: ResolvedType | None) -> SymbolicInt | None:
-    """Return a count of elements of one type, counted in another; None if it is no whole number."""
+    """Return a count of elements of one type, counted in another; None if it is not a whole number."""
     if at is None or at.known is None:
         return None
     if at.known == 0:

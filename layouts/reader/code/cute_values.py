@@ -278,6 +278,3 @@ def make_canonical_atom(atom: SmemAtomName, bits: int) -> CuteLayout:
     run = mode.width_bytes * 8 // bits
     shape, stride = ((8, run), (run, 1)) if atom.major == "K" else ((run, 8), (1, run))
     return CuteLayout(shape, stride, mode.swizzle() if mode.bits else None, bits)
-
-
-__all__ = ["OpenLayoutValueError", "make_call_layout", "make_canonical_atom", "make_tensor_layout"]

@@ -117,7 +117,7 @@ def _make_handler_branch(
 def _make_caught_variable(
     ev: Evaluator, caught: Cell, kind: ResolvedType | None, bare: ResolvedType | None, name: str
 ) -> Cell:
-    """Make the variable of a handler: the exception itself, as its base; a copy of it if it is no reference."""
+    """Make the variable of a handler: the exception itself, as its base; a copy unless it is a reference."""
     value = caught.value
     if (
         isinstance(value, ObjectValue)

@@ -333,5 +333,5 @@ def run_entry(ev: Evaluator, function: tree.Function, scope: NameScope, this: An
 
 
 def make_array(ev: Evaluator, values: Iterable[Any], element: ResolvedType | None = None, name: str = "") -> ArrayValue:
-    """Return an array that is no variable's, of values."""
+    """Return an array of values that belongs to no variable."""
     return ArrayValue([Cell(value, element) for value in values], element, name)

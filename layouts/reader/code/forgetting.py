@@ -1,4 +1,4 @@
-"""What is no longer known: after a goto, after text that is not read, and of what a call may have written."""
+"""Forget values: after a goto, after text that is not read, and where a call may have written."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _get_own_meaning(ev: Evaluator, entity: Any, home: NameScope, name: str) -> 
 def _make_instance_of(
     ev: Evaluator, entity: Any, expressions: tuple[tree.Expression, ...] | None, scope: NameScope
 ) -> Any:
-    """Return a template with its arguments; a name that is no template and has some is misread."""
+    """Return a template with its arguments; a name with arguments that is not a template is misread."""
     if isinstance(entity, TemplateEntity) and isinstance(entity.decl, tree.Declaration):
         return ev.apply_template(entity, ev.evaluate_template_arguments(expressions or (), scope))
     if expressions is None or entity is None:

@@ -43,7 +43,7 @@ def with_associated(
     return target
 
 
-_MEMBERS_ONLY = ("()", "[]", "->", "=")  # operators that are no functions outside classes
+_MEMBERS_ONLY = ("()", "[]", "->", "=")  # operators that are always member functions
 _PYTHON_METHODS = {"+": "__add__", "|": "__or__"}
 
 

@@ -1,7 +1,7 @@
 """What the PTX of an asm statement leaves in its outputs, where it is integer arithmetic on registers.
 
 Everything else (loads, elect, votes, floating point, wide shapes of integer types) leaves what it may write unknown; a
-branch, a label or text that is no PTX leaves every output unknown.
+branch, a label or text that is not PTX leaves every output unknown.
 
 Source: PTX ISA 9.1, integer arithmetic, logic and shift, data movement and conversion instructions.
 """

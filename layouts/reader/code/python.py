@@ -30,7 +30,7 @@ def _load_language() -> tree_sitter.Language:
 
 
 def parse_python(text: str) -> tuple[tree.Statement, ...]:
-    """Parse a text into statements; one that is indented as a whole is read as if it were not."""
+    """Parse a text into statements; a common indentation is ignored."""
     ascii_text = re.sub(r"[^\x00-\x7f]", "?", text.replace("\t", " "))
     shift = 0
     first = next((line for line in ascii_text.split("\n") if line.strip()), "")

@@ -417,22 +417,3 @@ def get_value_type(value: Any) -> ResolvedType | None:
     if isinstance(value, ResolvedType):
         return value
     return None
-
-
-__all__ = [
-    "TemplateMatch",
-    "choose_special",
-    "fits_pattern",
-    "flatten_packs",
-    "format_placeless",
-    "get_argument_value",
-    "get_value_type",
-    "has_names",
-    "is_more_special",
-    "is_same_argument",
-    "is_same_type",
-    "make_match",
-    "make_signature",
-    "match_argument",
-    "match_arguments",
-]

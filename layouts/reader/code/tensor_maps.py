@@ -428,6 +428,3 @@ def _read_cutlass(term: OpaqueValue, arguments: list[Any], named: dict[str, Any]
         undetermined=tuple(undetermined),
         symbols=layout.symbols,
     )
-
-
-__all__ = ["TensorMap", "find_evaluation_maps", "find_tensor_maps"]
