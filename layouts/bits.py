@@ -76,7 +76,7 @@ class BitField:
         return word & ~(self.most << self.low) | value << self.low
 
     def encode(self, amount: int) -> int:
-        """Return the encoded value of an amount in bytes; LayoutError if it is no multiple of the unit or too large."""
+        """Return the encoded value of an amount in bytes; LayoutError unless it is a multiple of the unit and fits."""
         if amount < 0 or amount % self.unit:
             raise LayoutError(
                 "misaligned",

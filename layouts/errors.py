@@ -31,7 +31,7 @@ class LayoutError(ValueError):
         self.field = field
         self.nearest = nearest
 
-    def at(self, field: str, code: str = "") -> LayoutError:
+    def move_to_field(self, field: str, code: str = "") -> LayoutError:
         """Return the same error for a caller who gave the value in another field, or under another code."""
         return LayoutError(code or self.code, self.message, self.hint, field, self.nearest)
 

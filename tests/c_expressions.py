@@ -21,8 +21,8 @@ from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import CallFrame
 from lanescope.reader.code.overloads import OverloadCandidate
 from lanescope.reader.code.preprocessor import prepare_source
+from lanescope.reader.code.scopes import NameScope
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt, convert_int, get_exact_linear
-from lanescope.reader.code.values import NameScope
 from tests import cpp
 
 NAMES = (

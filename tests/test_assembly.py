@@ -12,9 +12,9 @@ import pytest
 
 from lanescope.cxx.integers import UINT, ULONG
 from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.ptx_evaluation import AsmOperand, evaluate_outputs
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
-from lanescope.reader.code.values import get_integer
 
 FULL = (1 << 32) - 1
 

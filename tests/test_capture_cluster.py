@@ -98,7 +98,7 @@ def test_the_kernel_is_whole() -> None:
 @pytest.mark.parametrize(("asked", "blocks"), [((0, 0), {0, 1}), ((5, 5), {4, 5}), ((1, 2), {0, 1, 2, 3})])
 def test_one_cluster_of_several_is_recorded_whole(asked: tuple[int, int], blocks: set[int]) -> None:
     raw = run_kernel(open_device(), *asked)
-    read = file_format.read(raw)
+    read = file_format.read_capture(raw)
     assert {one.block[0] for one in read.records} == blocks and not read.dropped
     assert len(read.records) == STEPS * len(blocks)
     assert capture.verify(raw).ok

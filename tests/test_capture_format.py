@@ -99,7 +99,7 @@ def test_what_is_written_is_read() -> None:
 def test_a_small_buffer_drops_records_and_counts_them() -> None:
     raw = capture.write(WHOLE, len(capture.write(Capture((WGMMA,)))) + 8)
     told = capture.read(raw)
-    assert not told.whole and capture.read(capture.write(WHOLE)).whole
+    assert not told.is_whole and capture.read(capture.write(WHOLE)).is_whole
     assert capture.read(capture.write(Capture((), skipped=3))).skipped == 3
     assert [one.kind for one in told.records] == ["wgmma"] and told.dropped == 2
 

@@ -139,14 +139,16 @@ def test_the_part_of_a_verification_judges_what_the_device_wrote(monkeypatch: py
     monkeypatch.setattr(captures, "record_all", lambda to, examples, last: rows)
     monkeypatch.setattr(capture_verdicts, "read_archive", lambda folder: h200_captures.read_files())
 
-    def kept(files: capture_verdicts.Files, example: captures.ExampleProgram, mistake: int, real: bool) -> Verified:
+    def verify_files(
+        files: capture_verdicts.Files, example: captures.ExampleProgram, mistake: int, real: bool
+    ) -> Verified:
         """Files that were not exchanged are judged once."""
         own = [name for name in files if name.startswith(f"{example.name}-{mistake}-")]
         if all(files[name] is h200_captures.read_files()[name] for name in own):
             return h200_captures.verify_capture(example.name, mistake, real)
         return h200_captures.judged(files, example, mistake, real)
 
-    monkeypatch.setattr(capture_verdicts, "verify_run", kept)
+    monkeypatch.setattr(capture_verdicts, "verify_run", verify_files)
     assert capture_verdicts.run_verdicts(device) == {one.name: {"ran": 6, "agreed": 6} for one in EXAMPLES}
     assert capture_verdicts.run_verdicts(device, per_kind=1) == {
         EXAMPLES[0].name: {"ran": 2, "agreed": 2}

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from lanescope import capture, find
-from lanescope.capture import accumulators as sums
-from lanescope.capture import fills
+from lanescope.capture import fills, tile_sums
 from lanescope.capture.file_format import Capture, Record
 from lanescope.capture.report import Verified
 from lanescope.ptx.codec import encode_values
@@ -134,13 +133,13 @@ def test_tiles_of_one_warpgroup_begin_at_their_own() -> None:
 def test_c_of_many_tiles_costs_no_more_than_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """A launch's C's are not tried again in the next: the work grows with the tiles, not with their square."""
     counted: list[int] = []
-    close = sums._mask_close
+    close = tile_sums._mask_close
 
     def counting(values: Any, wanted: Any, *more: Any) -> Any:
         counted.append(wanted.size)
         return close(values, wanted, *more)
 
-    monkeypatch.setattr(sums, "_mask_close", counting)
+    monkeypatch.setattr(tile_sums, "_mask_close", counting)
     work = []
     for tiles in (2, 4, 8):
         counted.clear()

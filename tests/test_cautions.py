@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from lanescope.app.main import create_app
 from lanescope.app.memory.descriptors import Verified, build_verified
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.descriptor.matrix import Descriptor, list_cautions, view
+from lanescope.descriptor.matrix import Descriptor, view
+from lanescope.descriptor.notices import list_cautions
 from lanescope.ptx import catalog
 from lanescope.ptx.table.descriptors import FORMATS, TCGEN05, WGMMA
 from tests.client import Client

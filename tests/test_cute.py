@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
-from lanescope.cute.text import parse_layout
+from lanescope.cute.text import parse_cute_layout, parse_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import Pattern
 from lanescope.shared.storage import storage
@@ -38,6 +38,23 @@ def test_pointers_say_the_unit(pointer: str) -> None:
     assert parse_layout(f"Sw<3,4,3> o {pointer} o (_8,_64):(_64,_1)") == CuteLayout(
         (8, 64), (64, 1), Swizzle(3, 4, 3), 16
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16>, Layout<Shape<_8,_64>, Stride<_64,_1>>>",
+        "make_composed_layout(Swizzle<3,4,3>{}, smem_ptr_flag_bits<16>{}, make_layout((8,64), (64,1)))",
+    ],
+)
+def test_a_composed_type_says_its_unit(text: str) -> None:
+    assert parse_cute_layout(text) == CuteLayout((8, 64), (64, 1), Swizzle(3, 4, 3), 16)
+
+
+@pytest.mark.parametrize("text", ["smem_ptr_flag_bits<16>", "smem_ptr_flag_bits<17>", "Sw<3,4,3> o smem_ptr[16b]"])
+def test_a_pointer_is_no_layout(text: str) -> None:
+    with pytest.raises(LayoutError, match="smem_ptr"):
+        parse_cute_layout(text)
 
 
 # In elements and in 16-byte units, the m64n32k16 operands in modes none, 64B and 128B, as Sw<…> o smem_ptr16b / 128b.

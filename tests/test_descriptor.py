@@ -17,8 +17,10 @@ from lanescope import find
 from lanescope.app.memory import descriptors, facts
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor, View, compute_many_addresses, encode_wgmma, reads
+from lanescope.descriptor.notices import find_outside_reads, find_warnings
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.shared import slices
 from lanescope.shared.swizzle import MODES, Swizzle, get_mode
 from lanescope.shared.tiling import Tile
@@ -87,9 +89,9 @@ def test_many_at_once_equal_one_by_one() -> None:
 @given(st.integers(0, (1 << 64) - 1))
 def test_replacing_fields_by_themselves_keeps_every_bit(word: int) -> None:
     descriptor = Descriptor(word)
-    assert descriptor.replace(**{f.encoded_name: f.get(word) for f in desc.FIELDS}).word == word
-    cleared = descriptor.replace(**{f.encoded_name: 0 for f in desc.FIELDS})
-    assert cleared.word == descriptor.reserved == word & desc.WGMMA.reserved_mask
+    assert descriptor.replace(**{f.encoded_name: f.get(word) for f in WGMMA.fields}).word == word
+    cleared = descriptor.replace(**{f.encoded_name: 0 for f in WGMMA.fields})
+    assert cleared.word == descriptor.reserved == word & WGMMA.reserved_mask
     assert parse_word(str(descriptor)).word == word
 
 
@@ -331,7 +333,7 @@ def test_sparse_b_takes_64_bytes_of_k_as_measured_on_an_h200() -> None:
 
 def test_warnings_are_about_what_is_there() -> None:
     def codes(word: Descriptor) -> set[str]:
-        return {notice.code for notice in desc.find_warnings(word)}
+        return {notice.code for notice in find_warnings(word)}
 
     assert codes(GOOD) == set()
     assert codes(build_right_word(build_canonical(), k=16)) == set()
@@ -364,11 +366,9 @@ def test_the_ends_of_shared_memory_and_of_its_window_are_exact() -> None:
         (desc.WINDOW_BYTES, ["reads_beyond_shared"], ["reads_beyond_window"]),
     ):
         for start, codes in ((end - size, inside), (end - size + 16, beyond)):
-            assert [
-                one.code for one in desc.find_outside_reads(encode_wgmma(start, 128, 256, 0, "none"), seen)
-            ] == codes
+            assert [one.code for one in find_outside_reads(encode_wgmma(start, 128, 256, 0, "none"), seen)] == codes
     for start, told in ((desc.SHARED_END - 16, False), (desc.SHARED_END, True)):
-        codes = [one.code for one in desc.find_warnings(encode_wgmma(start, 128, 256, 0, "none"))]
+        codes = [one.code for one in find_warnings(encode_wgmma(start, 128, 256, 0, "none"))]
         assert ("start_beyond_shared" in codes) is told
 
 
@@ -380,14 +380,14 @@ def test_reads_beyond_shared_memory_are_told() -> None:
         (desc.SHARED_END - 8192 + 1024, "reads_beyond_shared", 8 * 16),
         (2**18 - 8192 + 1024, "reads_beyond_window", 64 * 16),
     ):
-        told = desc.find_outside_reads(encode_wgmma(start // 16 * 16, 16, 1024, 0, "128B"), seen)
+        told = find_outside_reads(encode_wgmma(start // 16 * 16, 16, 1024, 0, "128B"), seen)
         assert [notice.code for notice in told] == ([code] if code else [])
         assert not code or told[0].message.startswith(f"{count} of 1024 elements")
         assert ("illegal address" in str(told)) == (code == "reads_beyond_window")
     far = encode_wgmma(4096, 16, 0x3FFF * 16, 0, "128B")
     assert (
-        desc.find_outside_reads(far, seen)[0].code == "reads_beyond_window"
-        and desc.find_outside_reads(far, View(8, 16, 16, "K")) == []
+        find_outside_reads(far, seen)[0].code == "reads_beyond_window"
+        and find_outside_reads(far, View(8, 16, 16, "K")) == []
     )
 
 
@@ -400,7 +400,7 @@ def test_k_steps_read_what_the_tile_holds() -> None:
 
 
 def test_swizzle_text() -> None:
-    assert str(Swizzle(3, 4, 3)) == "Sw<3,4,3>" and desc.WGMMA.codes[get_mode("128b")] == 1
+    assert str(Swizzle(3, 4, 3)) == "Sw<3,4,3>" and WGMMA.codes[get_mode("128b")] == 1
     with pytest.raises(LayoutError, match="No swizzle mode 'x'"):
         get_mode("x")
 
@@ -432,7 +432,7 @@ def test_reads_end_where_shared_memory_ends() -> None:
     view = View(64, 16, 16, "K")
     size = int(desc.reads(encode_wgmma(0, 128, 256, 0, "none"), view).max()) + 2
     last = encode_wgmma((desc.SHARED_END - size) // 16 * 16, 128, 256, 0, "none")
-    assert int(desc.reads(last, view).max()) + 2 == desc.SHARED_END and desc.find_outside_reads(last, view) == []
+    assert int(desc.reads(last, view).max()) + 2 == desc.SHARED_END and find_outside_reads(last, view) == []
     beyond = encode_wgmma(last.start_address + 16, 128, 256, 0, "none")
-    (told,) = desc.find_outside_reads(beyond, view)
+    (told,) = find_outside_reads(beyond, view)
     assert told.code == "reads_beyond_shared" and told.message.startswith("8 of 1024 ")

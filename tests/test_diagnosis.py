@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from random import Random
@@ -19,7 +19,6 @@ from lanescope.descriptor.fits import find_fitting_tiles
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.repair import compute_expected_reads
 from lanescope.shared.storage import storage
-from tests import blunders
 from tests.blunders import BLUNDERS
 from tests.right_programs import MASK, DescriptorProgram, build_word, make_programs, pack_word
 from tests.sample import choose_count
@@ -131,10 +130,6 @@ NONE = DescriptorProgram(
     kind="canonical",
 ).with_right_fields()
 PANELS_64 = {"width_bytes": 64, "outer8_stride": 512, "inner_stride": 4096, "swizzle": "64B", "base": 0x1400}
-
-
-def build_example(name: str) -> Callable[[DescriptorProgram], blunders.Wrong]:
-    return next(function for _, known, function in BLUNDERS if known == name)
 
 
 @cache

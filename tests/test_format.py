@@ -14,9 +14,9 @@ from lanescope.app.kit.page import render_palette_css, templates
 from lanescope.app.memory import descriptors, editor
 from lanescope.bits import BitField
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.descriptor.matrix import WGMMA, Descriptor, encode_descriptor
+from lanescope.descriptor.matrix import Descriptor, encode_descriptor
 from lanescope.errors import LayoutError
-from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, SBO, START
+from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, SBO, START, WGMMA
 from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.palette import LIGHT
 from lanescope.render.palette import render_css as palette_css

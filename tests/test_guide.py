@@ -21,8 +21,9 @@ from lanescope.app.guide import rendering as guide
 from lanescope.app.guide import values as guide_values
 from lanescope.app.guide.words import GLOSSARY
 from lanescope.app.memory import descriptors as memory
-from lanescope.descriptor.matrix import WGMMA, View, reads
+from lanescope.descriptor.matrix import View, reads
 from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.shared import chain
 from lanescope.shared.banks import ACCESSES
 from lanescope.shared.swizzle import MODES, Mode, get_mode

@@ -251,7 +251,7 @@ def test_triton_bases_add_up_to_every_map() -> None:
     for i in catalog.instructions():
         for op in i.operands.values():
             bases = op.pattern.linear_layout()
-            if op.pattern in seen or bases is None or op.threads < 32:  # the four lanes of a tcgen05.cp are no warp
+            if op.pattern in seen or bases is None or op.threads < 32:  # the four lanes of a tcgen05.cp are not a warp
                 continue
             seen.add(op.pattern)
             assert (len(bases["lane"]), 1 << len(bases["warp"]), 1 << len(bases["register"])) == (

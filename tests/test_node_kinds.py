@@ -12,18 +12,22 @@ import tree_sitter
 import tree_sitter_cuda
 import tree_sitter_python
 
-from lanescope.reader.code import cxx, cxx_declarations, cxx_expressions, cxx_types, python, tree
+from lanescope.reader.code import cxx_declarations, cxx_expressions, cxx_types, python, tree, tree_statements
+from lanescope.reader.code.cxx_statements import _STATEMENTS, CxxLowering
 
 CLASSES = {
-    "cxx": (cxx.CxxLowering, cxx_declarations.Declarations, cxx_expressions.ExpressionLowering, cxx_types.Types),
+    "cxx": (CxxLowering, cxx_declarations.Declarations, cxx_expressions.ExpressionLowering, cxx_types.Types),
     "python": (python.PythonLowering,),
 }
 TABLES = {
-    "cxx": [*cxx._STATEMENTS, *cxx_expressions._EXPRESSIONS],
+    "cxx": [*_STATEMENTS, *cxx_expressions._EXPRESSIONS],
     "python": [*python._STATEMENTS, *python._EXPRESSIONS],
 }
 KEYWORDS = {
-    field.name for one in vars(tree).values() if dataclasses.is_dataclass(one) for field in dataclasses.fields(one)
+    field.name
+    for one in (*vars(tree).values(), *vars(tree_statements).values())
+    if dataclasses.is_dataclass(one)
+    for field in dataclasses.fields(one)
 }
 OTHER = {
     "cxx": {"ERROR", "reinterpret_cast", "post", "fF", "unreachable"},

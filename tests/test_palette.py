@@ -10,7 +10,7 @@ import pytest
 
 from lanescope.app.kit.assets import render_style_sheet
 from lanescope.app.kit.page import render_palette_css
-from lanescope.descriptor.matrix import FIELDS, Descriptor
+from lanescope.descriptor.matrix import Descriptor
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.render import palette
 from lanescope.render.descriptor_bits import render_descriptor_bits
@@ -178,7 +178,7 @@ def test_a_field_has_one_colour_in_editor_and_picture(theme: palette.Palette | N
     rules = dict(re.findall(r"\.bit\.(\w+) \{ background: var\(--fill-(\d)\); \}", render_palette_css()))
     edges = dict(re.findall(r"\.fields \.(\w+) \{ border-color: var\(--fill-(\d)\); \}", render_palette_css()))
     assert rules == edges and set(rules) == {f.name for form in (WGMMA, TCGEN05) for f in form.fields}
-    assert len(FIELDS) == len({rules[f.name] for f in FIELDS})
+    assert len(WGMMA.fields) == len({rules[f.name] for f in WGMMA.fields})
     assert len({rules[f.name] for f in TCGEN05.fields}) == len(TCGEN05.fields)
     drawn = re.findall(
         r'<rect x="[\d.]+" y="\d+" width="23.7" height="24" fill="([^"]+)"',

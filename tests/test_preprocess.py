@@ -14,11 +14,11 @@ from lanescope.reader import recognise_text
 from lanescope.reader.code import builders, cxx, cxx_parsing, evaluation_merge, top_declarations
 from lanescope.reader.code.brackets import blank_brackets
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.lexing import split_tokens
 from lanescope.reader.code.preprocessor import Preprocessor, prepare_source
 from lanescope.reader.code.source import make_plain_source
 from lanescope.reader.code.symbolic_integers import SymbolicInt
-from lanescope.reader.code.values import get_integer
 from lanescope.reader.code.variants import list_leaves, make_variants
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text

@@ -22,7 +22,8 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code import evaluation
 from lanescope.reader.code.builders import DescriptorBuilder, find_builders
 from lanescope.reader.code.code_words import build_word
-from lanescope.reader.code.tensor_maps import TensorMap, find_tensor_maps
+from lanescope.reader.code.tensor_maps import find_tensor_maps
+from lanescope.reader.code.tma_rules import TensorMap
 
 GOLDEN = Path(__file__).parent / "golden" / "builders"
 

@@ -8,6 +8,8 @@ import pytest
 
 from lanescope import reader
 from lanescope.app.main import create_app
+from lanescope.errors import LayoutError
+from lanescope.reader import dsl_operations
 from tests.client import Client
 
 CLIENT = Client(create_app())
@@ -148,7 +150,53 @@ def test_an_atom_of_tf32_has_four_values_of_k() -> None:
     one = reader.recognise_text("UMMA::Layout_MN_SW128_32B_Atom<cutlass::tfloat32_t>").found[0]
     assert one.facts["cute"] == "Sw<2,5,2> o smem_ptr[32b](unset) o (32,4):(1,32)"
     assert one.notices[0].endswith("; tcgen05 reads this one.")
+    dsl = "make_smem_layout_atom(tcgen05.SmemLayoutAtomKind.MN_SW128_32B, cutlass.TFloat32)"
+    assert reader.recognise_text(dsl).found[0].facts == one.facts
     other = reader.recognise_text("UMMA::Layout_MN_SW64_Atom<cutlass::tfloat32_t>").found[0]
     assert other.notices[0].endswith("; tcgen05 reads none in this swizzle.")
     byte = reader.recognise_text("UMMA::Layout_MN_SW128_Atom<cutlass::float_e4m3_t>").found[0]
     assert byte.notices[0].endswith("; tcgen05 reads this one.")
+
+
+TRIVIAL = (
+    "sm100_utils.make_trivial_tiled_mma(cutlass.{}, tcgen05.OperandMajorMode.K, tcgen05.OperandMajorMode.K,"
+    " cutlass.{}, tcgen05.CtaGroup.ONE, (128, 64))"
+)
+
+
+@pytest.mark.parametrize(
+    ("element", "accumulator", "kind", "k"),
+    [
+        ("Float16", "Float32", "f16", 16),
+        ("BFloat16", "Float32", "f16", 16),
+        ("TFloat32", "Float32", "tf32", 8),
+        ("Float32", "Float32", "tf32", 8),
+        ("Int8", "Int32", "i8", 32),
+        ("Uint8", "Int32", "i8", 32),
+        ("Float8E4M3FN", "Float32", "f8f6f4", 32),
+        ("Float4E2M1FN", "Float32", "f8f6f4", 32),
+    ],
+)
+def test_a_trivial_product_is_of_the_kind_of_its_type(element: str, accumulator: str, kind: str, k: int) -> None:
+    (one,) = (m for m in reader.recognise_text(TRIVIAL.format(element, accumulator)).found if m.kind == "tiled_mma")
+    assert one.facts["candidates"] == [f"tcgen05.mma.cta_group::1.kind::{kind}"]
+    assert one.facts["tile_mnk"] == [128, 64, k]
+
+
+@pytest.mark.parametrize(("tile", "n"), [(256, 256), (224, 32), (192, 192), (160, 32), (96, 96), (24, 8)])
+def test_a_selector_takes_its_largest_n(tile: int, n: int) -> None:
+    text = f"GMMA::ss_op_selector<half_t, half_t, float, Shape<_64,Int<{tile}>,_64>>()"
+    assert reader.recognise_text(text).found[0].facts["ptx"] == f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16"
+
+
+def test_an_operation_takes_the_counts_of_its_class() -> None:
+    taken = {"LdMatrix8x16x8bOp": (1, 2, 4), "LdMatrix16x16x8bOp": (1, 2), "StMatrix16x8x8bOp": (1, 2, 4)}
+    for name, counts in taken.items():
+        for count in (1, 2, 4):
+            turned = name != "LdMatrix8x16x8bOp"
+            text = f"warp.{name}(transpose={turned}, num_matrices={count})"
+            if count in counts:
+                assert f".x{count}." in reader.recognise_text(text).found[0].facts["ptx"], text
+            else:
+                with pytest.raises(LayoutError, match="num_matrices is 4"):
+                    dsl_operations.parse_operations(text)

@@ -69,3 +69,16 @@ def test_steps_that_are_none_validate(client: Client) -> None:
     answer = client.get("/api/v1/smem/tile?major=MN&swizzle=128B&mn=128&k=16&rows=48").json()
     TypeAdapter(Tile).validate_python(answer)
     assert [step["start_offset_bytes"] for step in answer["mn_steps"]] == [0, None, None]
+
+
+def test_wrong_number_is_told_beside_its_field_in_the_words_of_the_form(client: Client) -> None:
+    """The field's own note says what is allowed, as the notice above does."""
+    page = client.get("/smem?mn=zz").text
+    beside = re.search(r'name="mn" value="zz"[^>]*><small class="bad" data-error>([^<]*)<', page)
+    assert beside is not None
+    assert unescape(beside[1]) == "Tile M or N is 'zz'. An integer from 0, in decimal, 0x… or 0b…."
+
+    page = client.get(f"/descriptor/wgmma/0x4000004000010100?instruction={B1}&s_kind=canonical&s_mn=zz").text
+    beside = re.search(r'name="s_mn" value="zz"[^>]*>(?:</label>)?\s*<small class="bad" data-error>([^<]*)<', page)
+    assert beside is not None
+    assert "'zz'. An integer from 0" in unescape(beside[1])

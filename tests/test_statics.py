@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.static_writes import find_written_names
-from lanescope.reader.code.values import get_integer
 from lanescope.workbench.check import check_text
 
 

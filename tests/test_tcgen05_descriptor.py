@@ -18,15 +18,8 @@ from lanescope.app.main import create_app
 from lanescope.blackwell import idesc, umma
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.descriptor.fits import find_fitting_tiles
-from lanescope.descriptor.matrix import (
-    Descriptor,
-    View,
-    encode_descriptor,
-    find_outside_reads,
-    find_uncertain_reads,
-    find_warnings,
-    reads,
-)
+from lanescope.descriptor.matrix import Descriptor, View, encode_descriptor, reads
+from lanescope.descriptor.notices import find_outside_reads, find_uncertain_reads, find_warnings
 from lanescope.descriptor.verify import verify
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import BASE32B, TCGEN05, WGMMA

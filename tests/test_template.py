@@ -31,4 +31,4 @@ def test_a_missing_slot_is_an_error() -> None:
 def test_every_template_of_a_package_is_used_by_it(package: str, folder: str) -> None:
     code = "".join(path.read_text() for path in (ROOT / folder).glob("*.py"))
     names = [path.name for path in (ROOT / folder / "programs").iterdir()]
-    assert names and all(f'"{name}"' in code and Templates(package).read(name) for name in names)
+    assert names and all(f'"{name}"' in code and Templates(package).read_template(name) for name in names)

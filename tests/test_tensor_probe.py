@@ -22,8 +22,6 @@ from lanescope.ptx.pattern import Pattern
 from lanescope.ptx.table import tmem as rows
 from tests.ptxas import assembler, nvrtc
 
-Told = tensor_moves.ProbeResult
-
 
 def _list_failed(found: Any) -> list[str]:
     return [one.key for one in found if one.ran != one.agreed]

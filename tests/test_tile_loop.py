@@ -204,3 +204,10 @@ def test_all_of_k_is_its_tiles() -> None:
     for answer in (main_loop_facts.build_loop, main_loop_facts.build_loop_banks):
         with pytest.raises(LayoutError, match="k = 100 is not a multiple of the tile's K = 64"):
             answer({**BODY, "k": 100})
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_an_operand_that_is_no_object_is_wrong_by_its_own_name(client: Client, name: str) -> None:
+    body = {"tiled_mma": {"atom": "SM80_16x8x16_F32F16F16F32_TN"}, name: [1]}
+    error = client.post("/api/v1/tiles/loop", json=body).json()["error"]
+    assert (error["field"], error["message"]) == (name, f"{name} is a list.")

@@ -53,7 +53,7 @@ def _build_mma(case: str, n: int = 64, kind: Any = F16, sparse: bool = False) ->
 
 
 def _find_pattern(sample: dict[str, Any]) -> Pattern | None:
-    """What the engine says for a sample; None for what is no PTX shape or stands elsewhere."""
+    """What the engine says for a sample; None for anything but a PTX shape, or if it stands elsewhere."""
     operand, case, size = sample["operand"], sample["case"], sample["example_parameters"]
     if operand.startswith("tcgen05.cp"):
         return tmem.parse_access(f"tcgen05.cp.cta_group::1.{case}").pattern

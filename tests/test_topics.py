@@ -44,7 +44,7 @@ def test_what_is_found_first(text: str, first: str) -> None:
 
 
 def test_a_name_is_whole() -> None:
-    """mma_sync is no part of bmma_sync, and a longer opcode is another one."""
+    """mma_sync is not found in bmma_sync, nor an opcode in a longer one."""
     assert list_pages("bmma_sync(") == ["bmma_sync"] and "mma_sync" not in list_pages("bmma_sync")
     assert topics.find_named_topics("wgmma.fences") == [] and topics.find_named_topics("tcgen05.wgmma.fence") == []
 

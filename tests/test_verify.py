@@ -14,6 +14,7 @@ from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor, View, encode_wgmma
 from lanescope.descriptor.verify import verify
 from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.shared.storage import Storage, storage
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
@@ -128,7 +129,7 @@ def test_each_mistake_is_named_and_its_repair_verifies(code: str) -> None:
     assert code in [d.code for d in result.diagnoses], result.diagnoses
     fix = result.diagnoses[0].fix
     assert fix and verify_word(int(fix.descriptor, 16), spec, **more).verdict == "match"
-    assert set(fix.changes) <= {f.name for f in desc.FIELDS}
+    assert set(fix.changes) <= {f.name for f in WGMMA.fields}
 
 
 def test_lbo_of_the_instructions_rows() -> None:

@@ -42,7 +42,7 @@ def test_every_step_of_a_text(case: WorkbenchCase) -> None:
 
 
 def test_a_builder_that_returns_32_bits_is_named_by_its_call() -> None:
-    """It is no builder of a descriptor, so that no piece of the text is one: what the instruction is given is."""
+    """A function that returns 32 bits builds no descriptor: the piece is what the instruction is given."""
     text = next(case.text for case in CASES if case.title == "static arrays, 256-byte aligned")
     made = build_bench(text.replace("uint64_t", "uint32_t"))
     assert made.verdict == "mismatch" and "32-bit value is shifted by 32 bits" in made.headline

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from lanescope.cute.layout import CuteLayout
 from lanescope.descriptor.matrix import View
 from lanescope.reader.code.builders import find_builders
+from lanescope.reader.cute_layout import describe_stage_overlap
 from lanescope.workbench import build_bench, stores, tiles
 from lanescope.workbench.check import check_text
 from lanescope.workbench.scan import PrintedLayout
@@ -213,6 +217,25 @@ def test_stages_that_overlap_are_said_to() -> None:
     assert not apart.notices and over.notices == (
         "The stages overlap: each holds 4,096 elements and begins 2,048 after the one before.",
     )
+
+
+@given(
+    tile=st.lists(st.tuples(st.integers(1, 5), st.integers(0, 12)), min_size=2, max_size=2),
+    last=st.tuples(st.integers(2, 4), st.integers(0, 40)),
+)
+@example(tile=((8, 8), (4, 2)), last=(2, 1))
+@example(tile=((4, 1), (4, 8)), last=(3, 4))
+def test_stages_overlap_where_two_hold_one_element(
+    tile: tuple[tuple[int, int], tuple[int, int]], last: tuple[int, int]
+) -> None:
+    (rows, row_step), (columns, column_step), (stages, apart) = *tile, last
+    layout = CuteLayout((rows, columns, stages), (row_step, column_step, apart))
+    held = [
+        {apart * stage + row * row_step + column * column_step for row in range(rows) for column in range(columns)}
+        for stage in range(stages)
+    ]
+    shared = any(held[i] & held[j] for i in range(stages) for j in range(i))
+    assert bool(describe_stage_overlap(layout, apart)) == shared
 
 
 @pytest.mark.parametrize(

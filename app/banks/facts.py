@@ -8,17 +8,17 @@ from typing import Annotated, Any
 from lanescope.app.kit.enumerations import AccessName, AccessPattern, Number, SwizzleMode
 from lanescope.app.kit.fact import Description, Json, fact
 from lanescope.app.kit.question import (
+    given_field,
     list_field,
     number_field,
     options_of,
-    parsed_field,
     question,
     text_field,
     word_field,
 )
 from lanescope.cute.text import parse_swizzle
 from lanescope.errors import LayoutError
-from lanescope.inputs import LONGEST_KEY, check_keys, parse_choice, parse_integer
+from lanescope.inputs import LONGEST_KEY, check_keys
 from lanescope.shared import banks, freeing
 from lanescope.shared.swizzle import MODES, Swizzle
 
@@ -56,8 +56,7 @@ class _Use(_Rows, _Access):
 
 
 def _lanes() -> Any:
-    return parsed_field(
-        lambda given, field: given,
+    return given_field(
         "Lane addresses",
         "A byte address a lane, instead of a pattern; null for an inactive one.",
         None,
@@ -189,7 +188,9 @@ class Solved:
 
 
 def build_bank_cost(given: Json) -> BankCost:
-    """POST /banks: an access at the addresses given, or at rows; a swizzle is applied to byte addresses."""
+    """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane); `swizzle` (none, 32B, 64B,
+    128B or B,M,S) is applied to them. With tiled_mma what a whole main loop pays, its body as of POST /tiles/loop.
+    """
     check_keys(given, options_of(AccessBody))
     if given.get("address") is None and not set(given) & set(ROW_FIELDS):
         raise LayoutError(
@@ -203,19 +204,17 @@ def build_bank_cost(given: Json) -> BankCost:
 
 def count_wavefronts(asked: AccessQuestion) -> BankCost:
     """Wavefronts of one access under a swizzle."""
-    return build_use_cost(*use_asked(asked))
+    return build_use_cost(*parse_question(asked))
 
 
-def use_asked(asked: AccessQuestion) -> tuple[banks.AccessUse, Swizzle]:
+def parse_question(asked: AccessQuestion) -> tuple[banks.AccessUse, Swizzle]:
     """Return the access that the page asks for, and its swizzle."""
     return parse_use(asked.one | ({} if asked.address else asked.rows) | {"swizzle": asked.swizzle})
 
 
 def parse_pitch(given: Json) -> int:
     """Bytes from row to row, padding included."""
-    return parse_integer(given.get("row_bytes", 128), "row_bytes", 1, MOST_PITCH) + parse_integer(
-        given.get("pad", 0), "pad", 0, MOST_PITCH
-    )
+    return sum(option.parse(given.get(name, option.default), name) for name, option in options_of(_Rows).items())
 
 
 def parse_use(given: Json) -> tuple[banks.AccessUse, Swizzle]:
@@ -245,8 +244,9 @@ def _parse_access(item: Json, shared: Json) -> banks.AccessUse:
     kind = banks.get_access(item.get("access", "ldmatrix.x4"))
     if item.get("address") is not None:
         return banks.make_address_use(kind, item["address"])
+    pattern = options_of(_Access)["pattern"]
     return banks.make_rows_use(
-        kind, parse_choice(item.get("pattern", "ldmatrix"), "pattern", banks.REACHES), parse_pitch(shared)
+        kind, pattern.parse(item.get("pattern", pattern.default), "pattern"), parse_pitch(shared)
     )
 
 
@@ -326,7 +326,7 @@ def solve_swizzle(given: Json) -> Solved:
             uses.append(_parse_access(item, given))
         except LayoutError as error:
             inner = error.field in ("access", "address", "pattern") and "accesses" in given
-            raise error.at(f"accesses.{number_}.{error.field}" if inner else error.field) from None
+            raise error.move_to_field(f"accesses.{number_}.{error.field}" if inner else error.field) from None
     found = freeing.find_freeing_swizzle(uses)
     xor = found.swizzle
     return Solved(

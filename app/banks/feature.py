@@ -9,12 +9,13 @@ import typer
 
 from lanescope.app.banks import facts
 from lanescope.app.banks.draw import build_chart, draw_banks
-from lanescope.app.banks.facts import AccessQuestion, BankCost, BanksQuestion, Solved, SolveMany, SolveOne
+from lanescope.app.banks.facts import AccessBody, AccessQuestion, BankCost, BanksQuestion, Solved, SolveMany, SolveOne
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.feature import Entry, Feature, Tool
 from lanescope.app.kit.terminal import print_answer, print_json, read_json
 from lanescope.app.tiles import main_loop_facts
+from lanescope.app.tiles.questions import LoopBody
 from lanescope.errors import LayoutError
 from lanescope.shared import banks
 from lanescope.shared.banks import parse_addresses
@@ -23,7 +24,7 @@ from lanescope.shared.swizzle import MODES
 
 def show_banks(asked: BanksQuestion, told: BankCost) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
-    use, xor = facts.use_asked(asked)
+    use, xor = facts.parse_question(asked)
     wanted = [asked.one, *(item for item in facts.parse_accesses(asked.accesses) if item != asked.one)]
     solved = facts.solve_swizzle(
         {"accesses": wanted} | ({} if all("address" in item for item in wanted) else asked.rows)
@@ -61,7 +62,8 @@ def run_banks(
 ) -> None:
     """Print what an access costs, or the swizzle that frees it. Exit status 1 where there are conflicts."""
     if loop:
-        return _print_loop(loop, as_json)
+        paid = main_loop_facts.build_loop_banks(read_json(loop))
+        return print_answer(paid, main_loop_facts.format_banks, as_json, paid.free)
     one: dict[str, Any] = {name: words[name] for name in ("access", "pattern") if name in words}
     if "address" in words:
         one["address"] = parse_addresses(words["address"])
@@ -79,7 +81,9 @@ def run_banks(
             "also",
         )
     if solve:
-        return _print_solution(rows | {"accesses": [one, *facts.parse_accesses(", ".join(also or []))]}, as_json)
+        accesses = [one, *facts.parse_accesses(", ".join(also or []))]
+        solved = facts.solve_swizzle(rows | {"accesses": accesses})
+        return print_answer(solved, _format_solution, as_json, solved.free)
     found = facts.build_use_cost(*facts.parse_use(one | rows | swizzle))
     if as_json:
         print_json(found)
@@ -93,12 +97,7 @@ def run_banks(
         raise typer.Exit(1)
 
 
-def _print_solution(asked: dict[str, Any], as_json: bool) -> None:
-    solved = facts.solve_swizzle(asked)
-    print_answer(solved, _solved, as_json, solved.free)
-
-
-def _solved(solved: Solved) -> Iterator[str]:
+def _format_solution(solved: Solved) -> Iterator[str]:
     """The smallest swizzle and why, and what it does for each access."""
     yield solved.why + (f" That is mode {solved.mode} of TMA and wgmma." if solved.mode not in (None, "none") else "")
     for row in solved.accesses:
@@ -106,13 +105,8 @@ def _solved(solved: Solved) -> Iterator[str]:
         yield f"  {row.access} {where}: {row.ways_before}-way without, {row.ways}-way with it"
 
 
-def _print_loop(file: str, as_json: bool) -> None:
-    found = main_loop_facts.build_loop_banks(read_json(file))
-    print_answer(found, main_loop_facts.format_banks, as_json, found.free)
-
-
-def _draw(asked: BanksQuestion, told: BankCost) -> str:
-    use, xor = facts.use_asked(asked)
+def _draw_access(asked: BanksQuestion, told: BankCost) -> str:
+    use, xor = facts.parse_question(asked)
     return draw_banks([use.compute_use_cost(xor)])
 
 
@@ -122,7 +116,7 @@ PAGE = Tool(
     page="/banks",
     template="banks/page.html",
     context=show_banks,
-    picture=_draw,
+    picture=_draw_access,
 )
 COMMAND = Tool(question=AccessQuestion, answer=facts.count_wavefronts, command="banks", run=run_banks)
 SOLVE = Tool(
@@ -134,9 +128,17 @@ SOLVE = Tool(
     raw=True,
     name="solve_api",
 )
+COST = Tool(
+    question=AccessBody,
+    answer=facts.build_bank_cost,
+    api="banks",
+    body="BanksBody",
+    instead={"tiled_mma": Tool(question=LoopBody, answer=main_loop_facts.build_loop_banks, raw=True)},
+    raw=True,
+    name="banks_api",
+)
 FEATURE = Feature(
-    tools=(PAGE, COMMAND, SOLVE),
-    written=("api",),
+    tools=(PAGE, COMMAND, SOLVE, COST),
     menu=(Entry("Shared memory", 6, "Bank conflicts", "/banks", "wavefronts of one warp's access"),),
     bodies={
         "/api/v1/banks": {"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},

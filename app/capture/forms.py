@@ -13,8 +13,10 @@ from lanescope import capture
 from lanescope.app.capture.facts import MOST_STEPS, MOST_TEXT
 from lanescope.app.dump.facts import decode_base64
 from lanescope.app.kit.enumerations import Word64
-from lanescope.app.kit.fact import Description, Json, RequestModel, fact
+from lanescope.app.kit.fact import Description, Json, fact
+from lanescope.app.kit.question import given_field, options_of, question
 from lanescope.app.memory import descriptors as memory
+from lanescope.app.memory.storage import StorageSpec
 from lanescope.bits import format_word
 from lanescope.capture.causes import CaptureCause, find_causes
 from lanescope.capture.report import Verified, summarize_verdict
@@ -23,7 +25,7 @@ from lanescope.dump import npy
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys
 
-KEYS = ("capture", "second", "a", "b", "nk")
+Base64 = Annotated[str, Description(limits={"maxLength": MOST_TEXT})]
 
 
 @fact
@@ -67,7 +69,7 @@ class RecordedOperand:
     descriptor: Word64 | None
     major: str | None
     first_wrong: RecordedElement | None
-    storage: Annotated[Mapping[str, object], RequestModel("Storage")] | None
+    storage: StorageSpec | None
     storage_text: str | None
     storage_at: list[int] | None
     diagnoses: list[memory.Diagnosis]
@@ -175,9 +177,29 @@ class CaptureVerified:
 # what is asked --------------------------------------------------------------------------------------------------------
 
 
+@question
+class CaptureBody:
+    """A capture, and what A and B were where they were not the fills."""
+
+    capture: str = given_field("Capture", "The file that lanescope::save wrote, in base64.", required=True, type=Base64)
+    second: str | None = given_field(
+        "Second pass", "The second pass of an 8-bit type, in base64; null for none.", type=Base64 | None
+    )
+    a: str | None = given_field("A", "A in base64: a .npy file of (m, k); null for the fill.", type=Base64 | None)
+    b: str | None = given_field("B", "B in base64: a .npy file of (k, n); null for the fill.", type=Base64 | None)
+    nk: bool = given_field("B is (n, k)", "Whether B is (n, k).", False, type=bool)
+
+
+def verify_capture(given: Json) -> CaptureVerified:
+    """Which elements of A and B every instruction that lanescope.cuh recorded has read, whether they are the slice it
+    should multiply; if not, where that slice lies in the recorded memory, the cause and the repair.
+    """
+    return build_answer(verify_body(given))
+
+
 def verify_body(body: Json) -> Verified:
     """Verify the capture in a body of POST /captures/verify; LayoutError names the wrong key."""
-    check_keys(body, KEYS)
+    check_keys(body, options_of(CaptureBody))
     files = (
         {
             name: decode_base64(body[name], name, MOST_TEXT)

@@ -130,8 +130,15 @@ def find_loads(given: Json) -> tuple[list[str], list[str]]:
     ]
 
 
+def answer_chain(given: Json) -> ChainVerdict:
+    """Does this load feed this operand from this storage? storage as in /descriptors/verify, load and mma as PTX,
+    operand a or b (d for a stmatrix). Lane addresses to give, and the loads that would do instead. With tiled_mma a
+    whole main loop, as POST /tiles/loop: TiledCopy, storage and TiledMMA, for every warp and K iteration."""
+    return build_chain(parse_chain(given))
+
+
 def build_chain(found: chain.Chain) -> ChainVerdict:
-    """POST /chain."""
+    """Return the answer of POST /chain."""
     operand, bits = found.want.operand, found.want.operand.container_bits
     better = [] if found.match else chain.list_best_chains(operand, found.where, found.store)
     costs = found.costs

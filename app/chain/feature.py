@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from lanescope.app.kit.feature import Entry, Feature
+from lanescope.app.chain import facts
+from lanescope.app.chain.facts import LoadChainBody
+from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.app.tiles import main_loop_facts
+from lanescope.app.tiles.questions import LoopBody
 
+CHAIN = Tool(
+    question=LoadChainBody,
+    answer=facts.answer_chain,
+    api="chain",
+    body="ChainBody",
+    instead={"tiled_mma": Tool(question=LoopBody, answer=main_loop_facts.build_loop, raw=True)},
+    raw=True,
+    name="chain_api",
+)
 FEATURE = Feature(
-    written=("api", "page"),
+    tools=(CHAIN,),
+    written=("page",),
     menu=(Entry("Shared memory", 7, "ldmatrix chain", "/chain", "from a stored tile to the operand's registers"),),
     bodies={
         "/api/v1/chain": {

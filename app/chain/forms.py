@@ -19,7 +19,7 @@ CHAIN_STORAGE = STORAGE | {"kind": "rows", "swizzle": "none", "pitch_bytes": "14
 
 
 def parse_query(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """(what is asked, the storage's form) of the page's address."""
+    """Return the fields of a request for a chain and those of its storage, from the page's address."""
     given = {name: query.get(name) or default for name, default in DEFAULTS.items()}
     spec = {name: query.get(f"s_{name}") or default for name, default in CHAIN_STORAGE.items()}
     if spec["kind"] == "canonical":

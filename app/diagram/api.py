@@ -17,9 +17,11 @@ from lanescope.app.instruction import facts as about
 from lanescope.app.instruction.facts import Detail, OperandMap
 from lanescope.app.instruction.state import bind_descriptor
 from lanescope.app.kit.api import (
+    Form,
     Ptx,
     StrictRoute,
     defaults_of,
+    describe_parameters,
     make_path_parameter,
     make_query_dependency,
     make_word_parameter,
@@ -108,7 +110,6 @@ def make_option_type(name: str, description: str) -> Any:
     ]
 
 
-Form = Annotated[str, make_path_parameter("The form.", known=FORMS)]
 FRAGMENT = {name: make_option_type(name, says) for name, says in (DIAGRAM | PIN).items()}
 DRAWING = {name: make_option_type(name, DIAGRAM[name]) for name in DRAWN}
 Fragment = Annotated[dict[str, str], make_query_dependency(FRAGMENT)]
@@ -117,7 +118,7 @@ Bits = Annotated[
     make_query_dependency(
         DRAWING
         | {"rows": make_option_type("rows", "of the verdict's operand, a window: 0-15")}
-        | {name: Annotated[str, Query(description=says)] for name, says in VERDICT.items()}
+        | describe_parameters(VERDICT)
     ),
 ]
 TileDrawing = Annotated[

@@ -16,8 +16,8 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.memory import descriptors
-from lanescope.app.memory.editor import JudgedRequest, build_request, judge_request, list_assumed_fields
 from lanescope.app.memory.questions import VERDICT
+from lanescope.app.memory.verification import JudgedRequest, build_request, judge_request, list_assumed_fields
 from lanescope.descriptor import causes
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError

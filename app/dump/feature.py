@@ -6,7 +6,7 @@ import base64
 
 from lanescope.app.dump import forms
 from lanescope.app.dump.command import run_verify
-from lanescope.app.dump.forms import DumpQuestion
+from lanescope.app.dump.forms import DumpBody, DumpQuestion
 from lanescope.app.kit.feature import Entry, Feature, Tool
 
 DUMP = base64.b64encode(bytes(range(256))).decode()  # 8 × 16 elements of 16 bits
@@ -20,8 +20,11 @@ VERIFY = Tool(
     run=run_verify,
 )
 FEATURE = Feature(
-    tools=(VERIFY,),
-    written=("api", "page"),
+    tools=(
+        VERIFY,
+        Tool(question=DumpBody, answer=forms.verify_dump, api="dumps/verify", body="DumpBody", raw=True),
+    ),
+    written=("page",),
     menu=(
         Entry(
             "Shared memory",

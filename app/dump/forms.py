@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from lanescope import dump as engine
 from lanescope.app.dump.examples import F16
-from lanescope.app.dump.facts import decode_base64
+from lanescope.app.dump.facts import LONGEST, decode_base64
 from lanescope.app.kit.enumerations import ElementType, Word64
 from lanescope.app.kit.fact import (
     Description,
@@ -17,11 +17,11 @@ from lanescope.app.kit.fact import (
     Json,
     Numbers,
     RealArray,
-    RequestModel,
     fact,
     make_optional_field,
 )
 from lanescope.app.kit.question import (
+    given_field,
     number_field,
     options_of,
     parsed_field,
@@ -32,6 +32,8 @@ from lanescope.app.kit.question import (
 )
 from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory.facts import MAJORS
+from lanescope.app.memory.questions import ReadsBody, Slice
+from lanescope.app.memory.storage import StorageSpec
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.tile_search import ABSENT, SEVERAL
 from lanescope.errors import LayoutError
@@ -41,6 +43,7 @@ from lanescope.ptx.codec import Bits, decode_as_read
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared.storage import MOST_BYTES
 
+Base64 = Annotated[str, Description(limits={"maxLength": LONGEST})]
 FILES = {"dump": "Dump of shared memory", "expected": "Expected tile"}
 
 
@@ -75,7 +78,7 @@ class Missing:
 class Layout:
     """A layout in which the expected tile lies in the dump, and why the word does not read it."""
 
-    storage: Annotated[Mapping[str, object], RequestModel("Storage")]
+    storage: StorageSpec
     text: str
     matched: int
     total: int
@@ -182,6 +185,39 @@ class DumpQuestion:
     slice: DumpSlice = question_field(
         DumpSlice, "Slice", "", code="bad_slice", hint="Give {'mn': 0, 'k': 0}.", prefix="slice_"
     )
+
+
+@question
+class DumpBody(ReadsBody):
+    """A dump of shared memory, the word and the instruction that read it, and the tile that should be there."""
+
+    dump: str = given_field(
+        FILES["dump"],
+        "The dump's bytes in base64: raw, or a .npy file, whose array's bytes are taken as they lie.",
+        required=True,
+        type=Base64,
+    )
+    base: int = number_field(1024, "Base", "The shared-window address of the dump's first byte.")
+    expected: str | None = given_field(
+        FILES["expected"],
+        "The expected tile in base64: a .npy file of (m, k) for a, (k, n) for b; null for none.",
+        type=Base64 | None,
+    )
+    expected_as: str = given_field(
+        "Expected tile holds",
+        "Whether the file holds numbers or the elements' codes; empty: codes where it holds whole numbers or raw bytes"
+        " as wide as a floating-point element.",
+        type=Literal["", "values", "bits"],
+    )
+    slice: Slice = question_field(Slice, "Slice", "Where the instruction's slice begins in the expected tile.")
+
+
+def verify_dump(given: Json) -> DumpVerified:
+    """Which bytes of a shared-memory dump an instruction reads, as values; with the expected tile, which elements are
+    wrong, where their values lie in the dump, which layout that is, and the repair.
+    """
+    asked, raw, expected = read_body(given)
+    return build_answer(examine_dump(asked, raw, expected), asked.instruction.ptx)
 
 
 def read_body(given: Json) -> tuple[DumpQuestion, bytes, bytes | None]:

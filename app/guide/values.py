@@ -17,13 +17,13 @@ from lanescope.app.memory import facts as memory
 from lanescope.bits import BitField
 from lanescope.blackwell import tmem
 from lanescope.cute import calls as cutecalls
-from lanescope.descriptor.matrix import FIELDS, WGMMA, View, find_inert_fields
+from lanescope.descriptor.matrix import View, find_inert_fields
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Operand
 from lanescope.ptx.table import tmem as rows_of_tmem
-from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.ptx.table.kinds import KINDS as UMMA_KINDS
 from lanescope.render.scaling import render_order
 from lanescope.render.tmem import render_scale_order
@@ -177,7 +177,7 @@ def render_fields() -> str:
             f"{f.title} mode" if f.name == WGMMA.coded else f.title,
             ", ".join(filter(None, (f.meaning, f"bytes div {f.unit}" if f.in_bytes else ""))),
         )
-        for f in FIELDS
+        for f in WGMMA.fields
     ]
     return format_table(("bits", "field", ""), rows)
 
@@ -285,7 +285,7 @@ def render_formats() -> str:
     """Render the fields of both matrix descriptors by their bits, and the codes of the swizzle modes."""
     rows = []
     for field in TCGEN05.fields:
-        wgmma_field = next((f for f in FIELDS if f.name == field.name), None)
+        wgmma_field = next((f for f in WGMMA.fields if f.name == field.name), None)
         rows.append((field.title, _format_bits(wgmma_field) if wgmma_field else "reserved, 0", _format_bits(field)))
     for mode, code in TCGEN05.codes.items():
         wgmma_code = str(WGMMA.codes[mode]) if mode in WGMMA.codes else "—"

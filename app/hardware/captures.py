@@ -346,7 +346,7 @@ def _record_mistake(device: CudaDevice, folder: Path, row: dict[str, Any], examp
         row["files"].append(name)
         if not data.part:
             row["d_right"] = bool(np.array_equal(d, compute_product(example, data)))
-        capture = file_format.read(raw)
+        capture = file_format.read_capture(raw)
         row[kind] = {"records": len(capture.records), "dropped": capture.dropped, "bytes": len(raw)}
         row["windows"] = sorted(
             {(record.window_first, len(record.window)) for record in capture.records if len(record.window)}

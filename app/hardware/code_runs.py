@@ -16,10 +16,11 @@ import numpy as np
 
 from lanescope.app.hardware import fragment_words, kernel_source
 from lanescope.app.hardware.device import WINDOW, Array, CudaDevice
-from lanescope.descriptor.matrix import START, Descriptor
+from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Operand
+from lanescope.ptx.table.descriptors import START
 from lanescope.render import cuda, descriptor, reuse, smem
 from lanescope.shared.swizzle import MODES
 from lanescope.shared.tiling import ELEMENT_BITS, Tile

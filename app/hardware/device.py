@@ -51,7 +51,7 @@ class ProductJob:
     keep: int = 0
 
     @property
-    def kept(self) -> int:
+    def kept_registers(self) -> int:
         """Return how many of D's registers come back, counted from the first."""
         return self.keep or self.instruction.operands["d"].registers
 
@@ -75,7 +75,7 @@ class RunDevice(Protocol):
         ...
 
     def product(self, job: ProductJob) -> tuple[Array, str]:
-        """Return D's registers [x, y, threads, kept] as unsigned words."""
+        """Return D's registers [x, y, threads, kept_registers] as unsigned words."""
         ...
 
     def program(self, plan: ProductPlan, staged: StagedProduct) -> tuple[Array, str]:
@@ -153,8 +153,8 @@ class CudaDevice:
         kernel = self._get_kernel(source)
         d = i.operands["d"]
         x, y = job.grid
-        out = cupy.zeros((x, y, i.threads, job.kept), np.uint64 if d.register_bits == 64 else np.uint32)
-        arguments: list[Any] = [out, np.int32(job.kept)]
+        out = cupy.zeros((x, y, i.threads, job.kept_registers), np.uint64 if d.register_bits == 64 else np.uint32)
+        arguments: list[Any] = [out, np.int32(job.kept_registers)]
         for name in kernel_source.list_operand_parameters(i, job.a_from):
             if name in job.descriptors:
                 arguments.append(np.uint64(job.descriptors[name]))

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lanescope.descriptor.matrix import START
 from lanescope.ptx.dtypes import REGISTERS
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.slots import OperandSlot, list_slots
+from lanescope.ptx.table.descriptors import START
 from lanescope.render.cuda import get_function_name, render_wrapper
 from lanescope.render.template import Templates
 from lanescope.shared.banks import ACCESSES

@@ -51,8 +51,8 @@ class NumpyDevice:
         a, b = self._decode_a(job), self._decode_b(job)
         c = _decode_matrix(i.operands.get("c", i.operands["d"]), job.registers["c"])
         d = i.operands["d"]
-        if job.kept < d.registers:  # only the columns that the first registers hold
-            values = job.kept * (d.values // d.registers)
+        if job.kept_registers < d.registers:  # only the columns that the first registers hold
+            values = job.kept_registers * (d.values // d.registers)
             cols, index = np.unique(d.cols[:, :values], return_inverse=True)
             part = c[None][..., cols] + _compute_product(i, a, b[..., cols, :])
             fragments = fragment_words.encode_values(part, d.element.name)[
@@ -61,7 +61,7 @@ class NumpyDevice:
             return fragment_words.pack_values(d, np.broadcast_to(fragments, (x, y, *fragments.shape[2:]))), SOURCE
         d_values = c[None] + _compute_product(i, a, b)
         bits = fragment_words.encode_values(np.broadcast_to(d_values, (x, y, *d_values.shape[2:])), d.element.name)
-        return fragment_words.pack(d, bits)[..., : job.kept], SOURCE
+        return fragment_words.pack(d, bits)[..., : job.kept_registers], SOURCE
 
     def program(self, plan: ProductPlan, staged: StagedProduct) -> tuple[Array, str]:
         return simulate_plan(self, plan, staged), SOURCE

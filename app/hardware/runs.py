@@ -97,9 +97,7 @@ def check_placement(params: Mapping[str, Any], backend: str) -> Json:
 
 
 def _name_device(worker: str, device: int) -> Json:
-    """Return both names of a fleet's device: host:1 is device 1 of that host. A request that names no device has device
-    0.
-    """
+    """Return both names of a fleet's device: host:1 is device 1 of that host. device: 0 if the request names none."""
     host, _, number = worker.partition(":")
     if number and device not in (0, int(number)):
         raise LayoutError("bad_device", f"device is {device}, worker '{worker}'.", "Name the device once.", "device")
@@ -142,7 +140,7 @@ def _check_data(params: Mapping[str, Any], instruction: Instruction, plan: Produ
             instruction, data=checked
         )
     except LayoutError as error:
-        raise error.at("data") from None
+        raise error.move_to_field("data") from None
     return {"data": checked}
 
 

@@ -61,7 +61,7 @@ def check_matrices(i: Instruction, data: Mapping[str, Any], prefix: str = "", st
             for dense in matrices["a"]:
                 op.sparsity.find_kept_positions(dense)
     except LayoutError as error:
-        raise error.at(prefix + (error.field or "a")) from None
+        raise error.move_to_field(prefix + (error.field or "a")) from None
     return checked
 
 

@@ -21,7 +21,7 @@ from lanescope.blackwell import idesc, zeromask
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.kind import KindField, MmaKind
 from lanescope.blackwell.zeromask import ZeroMask
-from lanescope.descriptor.matrix import FieldNotice
+from lanescope.descriptor.notices import FieldNotice
 from lanescope.errors import LayoutError
 from lanescope.inputs import get_given
 from lanescope.ptx.table.kinds import KINDS

@@ -15,7 +15,6 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
-READ = ("word", "kind")
 
 
 @router.get("/idesc")

@@ -388,7 +388,7 @@ def build_operand_data(grid: OperandGrid, panel: str) -> OperandData:
         ),
         plane=op.plane,
         extra={axis: grid.product for axis in op.axes if axis not in op.plane},
-        sparse=op.kept,
+        sparse=op.kept_of_group,
         held=lanes.HELD_ROW if op.name == ADDRESS else lanes.HELD,
         head=lanes.format_table_head(op),
         tip=lanes.TIP,

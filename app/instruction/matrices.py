@@ -80,7 +80,7 @@ def format_matrix_title(instruction: Instruction, panel: FigurePanel) -> str:
 
 def describe_matrix(instruction: Instruction, panel: FigurePanel) -> str:
     """Describe what a matrix's rows and columns are, and its size and type."""
-    stored = panel.grid is not None and panel.grid.operand.kept is not None
+    stored = panel.grid is not None and panel.grid.operand.kept_of_group is not None
     rows, cols = window.get_dimensions(instruction, panel)
     dims = f"{rows} × {'k' if cols == 's' else cols}, " if instruction.family.multiplies else ""
     if panel.grid and set(panel.grid.operand.plane) != {"row", "col"}:

@@ -115,7 +115,7 @@ def build_idesc_view(instruction: Instruction, query: str) -> IdescView | None:
         ),
         open=dict(instruction.open),
         tmem=link_tmem(instruction),
-        map=PLACEMENT.figure(_build_placement_query(instruction)),
+        map=PLACEMENT.draw_query(_build_placement_query(instruction)),
         code=render_code(word)["constant"],
     )
 

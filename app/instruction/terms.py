@@ -54,7 +54,7 @@ def format_terms(figure: PanelFigure, page_state: PageState) -> list[str]:
     if not {"a", "b"} <= set(panels):
         return []
     a, b = panels["a"], panels["b"]
-    compressed = a.grid.operand.kept if a.grid else None
+    compressed = a.grid.operand.kept_of_group if a.grid else None
     if compressed is None:
         head = f"D[{row}][{col}] = C[{row}][{col}] + Σk A[{row}][k]·B[k][{col}]"
         return [

@@ -167,12 +167,17 @@ def make_path_parameter(says: str, *examples: str, known: Iterable[str] = ()) ->
     return Path(description=says, examples=list(examples), json_schema_extra=extra)
 
 
+def describe_parameters(says: Mapping[str, str]) -> dict[str, Any]:
+    """Return the query parameters of text for `make_query_dependency`, each with what the document says of it."""
+    return {name: Annotated[str, Query(description=text, alias=name)] for name, text in says.items()}
+
+
 def make_query_dependency(parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> Any:
     """A dependency: the query, with the parts of the path that are parameters, as a dict of what was given, and its
     parameters by name, each an annotated type. Without a default they are required. Python's keywords need their alias.
     """
 
-    def read(request: Request, **_: str) -> dict[str, str]:
+    def collect_query(request: Request, **_: str) -> dict[str, str]:
         in_path = {name: text for name, text in request.path_params.items() if name in parameters}
         return dict(request.query_params) | in_path
 
@@ -186,11 +191,12 @@ def make_query_dependency(parameters: Mapping[str, Any], defaults: Mapping[str, 
         for name, kind in parameters.items()
     ]
     first = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
-    read.__signature__ = Signature([first, *named])  # type: ignore[attr-defined]
-    return Depends(read)
+    collect_query.__signature__ = Signature([first, *named])  # type: ignore[attr-defined]
+    return Depends(collect_query)
 
 
 Ptx = Annotated[str, make_path_parameter("An instruction as PTX spells it, with or without `.sync.aligned`.", PTX)]
+Form = Annotated[str, make_path_parameter("The form.", known=FORMS)]
 
 
 # bodies ---------------------------------------------------------------------------------------------------------------
@@ -349,7 +355,7 @@ def _add_route(router: APIRouter, tool: Tool[Any, Any]) -> None:
         name=tool.operation,
         description=inspect.getdoc(tool.answer),
         responses={200: {"model": tool.model}},
-        openapi_extra=describe_body(tool.body, tool.asked) if tool.body else None,
+        openapi_extra=describe_body(tool.body, tool.body_type) if tool.body else None,
     )
 
 

@@ -166,17 +166,14 @@ class IntegerArray:
 ByThread: TypeAlias = Annotated[Numbers, IntegerArray(2, "[thread][value]")]
 
 
-GIVEN: dict[str, Any] = {}  # name → the model of what requests say under it; a feature's schemas.py puts its own here
-
-
 @dataclass(frozen=True)
 class RequestModel:
-    """A value in the words of a request: the document shows the request's model of that name."""
+    """A value spelled as a request spells it: the document shows the request's model."""
 
-    name: str
+    model: Any
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Json:
-        return dict(handler.generate_schema(GIVEN[self.name]))
+        return dict(handler.generate_schema(self.model))
 
 
 @dataclass(frozen=True)

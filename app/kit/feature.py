@@ -62,23 +62,23 @@ class Tool(Generic[Asked, Answer]):
         return join_types([get_type_hints(self.answer)["return"], *(tool.model for tool in self.instead.values())])
 
     @property
-    def asked(self) -> Any:
+    def body_type(self) -> Any:
         """The type of the body."""
-        return join_types([self.question, *(tool.asked for tool in self.instead.values())])
+        return join_types([self.question, *(tool.body_type for tool in self.instead.values())])
 
     def ask(self, given: Mapping[str, Any]) -> tuple[Asked, Answer]:
         """Read a request and answer it. LayoutError names the wrong field."""
-        asked = self.read(given)
+        asked = self.read_request(given)
         return asked, self.answer(asked)
 
-    def read(self, given: Mapping[str, Any], blank: bool = True) -> Any:
+    def read_request(self, given: Mapping[str, Any], blank: bool = True) -> Any:
         """Return what the answer takes. blank: whether blank text is left out, as forms send it."""
         return given if self.raw else read_question(self.question, given, blank=blank)
 
     def answer_body(self, given: Mapping[str, Any]) -> Any:
         """Answer a JSON body. LayoutError names the wrong field."""
         other = next((tool for key, tool in self.instead.items() if key in given), None)
-        return other.answer_body(given) if other else self.answer(self.read(given, blank=False))
+        return other.answer_body(given) if other else self.answer(self.read_request(given, blank=False))
 
     def ask_query(self, given: Query) -> tuple[Asked, Answer]:
         """Read the fields of an address and answer them. LayoutError names the wrong field."""
@@ -88,12 +88,12 @@ class Tool(Generic[Asked, Answer]):
         """Return the address of the page for a query."""
         return link_to(self.page, query)
 
-    def figure(self, query: Query) -> str:
+    def draw_query(self, query: Query) -> str:
         """Return the picture of a query, as the guide shows it."""
         assert self.picture
-        return self.picture(*self.ask_query(self.typed(query)))
+        return self.picture(*self.ask_query(self.fill_query(query)))
 
-    def typed(self, query: Query) -> dict[str, str]:
+    def fill_query(self, query: Query) -> dict[str, str]:
         """Return the query of a page: its fields, each as it was sent or its default; other parameters are ignored."""
         asked = query if any(query.get(name) for name in fields_of(self.question, query)) else self.opening
         return {
@@ -102,15 +102,15 @@ class Tool(Generic[Asked, Answer]):
 
     def page_context(self, query: Query) -> dict[str, Any]:
         """Return what the template shows for a query. LayoutError names the wrong field."""
-        given = self.typed(query)
+        given = self.fill_query(query)
         sent = {name: query[name] for name in given if name in query}
         asked, answer = self.ask_query(given)
         return self._context(asked, answer, given) | {"link": lambda **other: self.link(sent | other)}
 
     def refused_context(self, query: Query, error: LayoutError) -> dict[str, Any]:
         """Return what the template shows where a field is wrong: the form as it was sent over the default answer."""
-        asked, answer = self.ask_query(self.typed({}))
-        return self._context(asked, answer, self.typed(query), error) | {"link": lambda **other: self.link(other)}
+        asked, answer = self.ask_query(self.fill_query({}))
+        return self._context(asked, answer, self.fill_query(query), error) | {"link": lambda **other: self.link(other)}
 
     def _context(
         self, asked: Asked, answer: Answer, given: dict[str, str], error: LayoutError | None = None

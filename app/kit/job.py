@@ -68,7 +68,7 @@ class Computation(Generic[Result]):
                 self._leave()
 
     def _leave(self) -> None:
-        """Release the thread: from here on it is no longer this job's."""
+        """Forget the thread, so that no interrupt reaches what it does next."""
         with self._lock:
             self._thread = None
         for _ in range(2):  # a thread checks for interrupts in each iteration: a pending one is raised here

@@ -117,6 +117,11 @@ def parsed_field(parse: Parse, label: str, help: str, default: Any = "", **more:
     return _declared(Option(label=label, help=help, parse=parse, default=default, **more))
 
 
+def given_field(label: str, help: str, default: Any = "", **more: Any) -> Any:
+    """Declare an option that is kept as it is given, for the answer to read."""
+    return parsed_field(lambda given, field: given, label, help, default, **more)
+
+
 def number_field(
     default: int | None, label: str, help: str, *, least: int = 0, most: int | None = None, **more: Any
 ) -> Any:
@@ -185,8 +190,8 @@ def question_field(
     """Declare a question inside this one: an object of a body; its fields in an address have the `prefix`.
 
     parts: the question, or several that each have a `kind_field`. default: {} where the question's own defaults stand
-    for it, "" where it may be left out and is None. code, hint: of the error where it is no object; parse: a reader of
-    its own.
+    for it, "" where it may be left out and is None. code, hint: of the error if something other than an object is
+    given; parse: a reader of its own.
     """
     one_of = parts if isinstance(parts, tuple) else (parts,)
 

@@ -12,7 +12,7 @@ def parse_instruction_field(text: str, field: str) -> Instruction:
     try:
         return catalog.find(text)
     except LayoutError as error:
-        raise error.at(field) from None
+        raise error.move_to_field(field) from None
 
 
 def find_operand(text: str, field: str) -> tuple[Instruction, Operand]:

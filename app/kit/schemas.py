@@ -29,7 +29,7 @@ def model_of(asked: type) -> type[BaseModel]:
 
 def _field_of(option: Option) -> Any:
     says: dict[str, Any] = {"description": option.help or None, "examples": list(option.examples) or None}
-    if option.derived and option.parts and not option.required:  # nothing stands for it
+    if option.derived and option.default == {} and not option.required:  # nothing stands for it
         return Annotated[_type_of(option, None), Field(default_factory=lambda: None, **says)]
     default = ... if option.required else _default_of(option)
     return Annotated[_type_of(option, default), Field(default=default, **says)], default

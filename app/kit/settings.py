@@ -17,7 +17,7 @@ from typing import Any
 
 PREFIX = "LANESCOPE_"
 LOG_FORMATS = ("text", "json")
-Read = Callable[[Any, str], Any]  # (given value, the setting's name) → the value; LayoutError `bad_setting`
+Parse = Callable[[Any, str], Any]  # (given value, the setting's name) → the value; LayoutError `bad_setting`
 
 
 def _make_error(value: Any, name: str, allowed: str) -> Exception:
@@ -27,17 +27,17 @@ def _make_error(value: Any, name: str, allowed: str) -> Exception:
     return LayoutError("bad_setting", f"{name} is '{shorten_value(value)}'.", allowed, name)
 
 
-def _make_integer_parser(least: int, most: int) -> Read:
-    def read(value: Any, name: str) -> int:
+def _make_integer_parser(least: int, most: int) -> Parse:
+    def parse_setting(value: Any, name: str) -> int:
         from lanescope.inputs import parse_integer
 
         return parse_integer(value, name, least, most, "bad_setting")
 
-    return read
+    return parse_setting
 
 
-def _make_number_parser(least: float, most: float) -> Read:
-    def read(value: Any, name: str) -> float:
+def _make_number_parser(least: float, most: float) -> Parse:
+    def parse_setting(value: Any, name: str) -> float:
         try:
             number = float(value)
         except ValueError:
@@ -46,7 +46,7 @@ def _make_number_parser(least: float, most: float) -> Read:
             raise _make_error(value, name, f"A number from {least:g} to {most:g}.")
         return number
 
-    return read
+    return parse_setting
 
 
 def _parse_text(value: Any, name: str) -> str:
@@ -56,13 +56,13 @@ def _parse_text(value: Any, name: str) -> str:
     return text
 
 
-def _make_word_parser(*words: str) -> Read:
-    def read(value: Any, name: str) -> str:
+def _make_word_parser(*words: str) -> Parse:
+    def parse_setting(value: Any, name: str) -> str:
         if str(value).lower() not in words:
             raise _make_error(value, name, f"Allowed: {', '.join(words)}.")
         return str(value).lower()
 
-    return read
+    return parse_setting
 
 
 def _parse_flag(value: Any, name: str) -> bool:
@@ -124,8 +124,8 @@ def check_tls_files(address: str, *files: str) -> None:
         tls.check_tls(*files)
 
 
-def _make_setting(default: Any, read: Read, help_text: str) -> Any:
-    return dataclasses.field(default=default, metadata={"read": read, "says": help_text})
+def _make_setting(default: Any, parse: Parse, help_text: str) -> Any:
+    return dataclasses.field(default=default, metadata={"parse": parse, "says": help_text})
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for row in dataclasses.fields(self):
-            object.__setattr__(self, row.name, row.metadata["read"](getattr(self, row.name), row.name))
+            object.__setattr__(self, row.name, row.metadata["parse"](getattr(self, row.name), row.name))
         check_tls_files(self.scheduler, self.tls_ca, self.tls_cert, self.tls_key)
 
     @classmethod

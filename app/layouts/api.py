@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from starlette.responses import Response
 
 from lanescope.app.kit.api import (
+    Form,
     StrictRoute,
+    describe_parameters,
     describe_pictures,
-    make_path_parameter,
     make_query_dependency,
 )
-from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import check_drawing
 from lanescope.app.kit.wire import make_picture_body
 from lanescope.app.layouts import pictures
-from lanescope.app.layouts.facts import CuteFacts, TritonFacts, TvFacts
+from lanescope.app.layouts.facts import CuteFacts, TvFacts
+from lanescope.app.layouts.triton_facts import TritonFacts
 
 router = APIRouter(route_class=StrictRoute)
 
 
 def _make_parameters(name: str) -> dict[str, Any]:
-    rows = {**pictures.KINDS[name].fields, **pictures.STYLE}
-    return {field: Annotated[str, Query(description=says)] for field, says in rows.items()}
-
-
-Form = Annotated[str, make_path_parameter("The form.", known=FORMS)]
+    return describe_parameters({**pictures.KINDS[name].fields, **pictures.STYLE})
 
 
 @router.get(

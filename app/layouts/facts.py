@@ -1,13 +1,9 @@
-"""CuTe's algebra, thread-value layouts, Triton's layouts, their conversions and what they feed, as the API, the pages
-and the command line say them. No framework.
-"""
+"""CuTe's algebra and thread-value layouts, as the API, the pages and the command line say them. No framework."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
-
-import numpy as np
+from typing import Annotated, Any
 
 from lanescope.app.kit.enumerations import CuteText, Number
 from lanescope.app.kit.fact import (
@@ -15,7 +11,6 @@ from lanescope.app.kit.fact import (
     Description,
     IntegerArray,
     Numbers,
-    RealArray,
     fact,
     make_optional_field,
 )
@@ -27,10 +22,7 @@ from lanescope.cute.calls import AlgebraStep
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.inputs import require_text, shorten_value
-from lanescope.tiles.convert import BufferAccess, convert_layout
-from lanescope.tiles.feeds import MatchingOperand, find_fed_operands
 from lanescope.tiles.tv import TV, tv
-from lanescope.triton.gluon import TritonLayout, triton_layout
 from lanescope.triton.linear import linear_from_cute
 
 MOST_INDICES = 1 << 12
@@ -110,7 +102,7 @@ def build_cute(asked: CuteQuestion) -> CuteFacts:
     made = evaluate_expression(asked)
     for step in made:
         if step.error:
-            raise step.error.at("expression")
+            raise step.error.move_to_field("expression")
     told = [_build_step(step) for step in made]
     return CuteFacts(expression=asked.expression, result=told[-1].result, layout=told[-1].layout, steps=told)
 
@@ -230,288 +222,4 @@ def build_tv(asked: TvBody) -> TvFacts:
         copies=found.copies,
         covered=found.covered,
         elements=found.row_count * found.col_count,
-    )
-
-
-# Triton's layouts -----------------------------------------------------------------------------------------------------
-
-TEXT = 1 << 16
-LayoutText = Annotated[str, Description(limits={"maxLength": TEXT})]
-
-
-def _parse_text(given: Any, field: str) -> str:
-    return require_text(given, field, TEXT)
-
-
-def _parse_shape(given: Any, field: str) -> list[Any] | None:
-    if given not in (None, "") and not isinstance(given, list):
-        raise LayoutError("bad_shape", f"{field} is {shorten_value(given)}.", "A list of sizes: [128, 64].", field)
-    return None if given == "" else given
-
-
-@question
-class TritonBody:
-    """A layout of Triton or Gluon over a tensor."""
-
-    text: str = parsed_field(
-        _parse_text,
-        "Layout, or a module",
-        "#ttg.…<{…}> with the aliases it names, a module, or a Gluon class with its arguments.",
-        required=True,
-        argument=True,
-        type=LayoutText,
-        examples=(
-            "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>",
-        ),
-    )
-    shape: list[Any] | None = parsed_field(
-        _parse_shape,
-        "Tensor",
-        "The tensor's sizes: 128x64, in JSON [128, 64]; those of tensor<…> in the text.",
-        split=parse_sizes,
-        type=Annotated[list[Number], Description(limits={"minItems": 1, "maxItems": 8})] | None,
-    )
-    element_bits: Any = parsed_field(
-        lambda given, field: None if str(given).strip() == "" else given,  # the layout knows what is legal
-        "Element bits",
-        "Those of tensor<…> in the text, else 16.",
-        type=Number | None,
-    )
-
-    @property
-    def layout(self) -> TritonLayout:
-        return triton_layout(self.text, self.shape, self.element_bits)
-
-
-@question
-class ConvertBody(TritonBody):
-    """Two layouts of threads over one tensor."""
-
-    to: str = parsed_field(
-        _parse_text,
-        "Convert to",
-        "The layout that the elements go to, spelled as `text` is.",
-        required=True,
-        argument=True,
-        type=LayoutText,
-        examples=("#ttg.nvidia_mma<{versionMajor = 2, warpsPerCTA = [2, 2], instrShape = [16, 8]}>",),
-    )
-
-
-@fact
-class TritonFacts:
-    """A layout of Triton or Gluon over a tensor: of threads, of shared memory or of tensor memory."""
-
-    text: Annotated[str, Description("The layout as Triton prints it.")]
-    kind: Annotated[str, Description(examples=("blocked", "nvidia_mma", "swizzled_shared"))]
-    shape: list[int]
-    element_bits: int
-    threads: Annotated[int | None, Description("Of all blocks of the cluster.")] = make_optional_field()
-    warps: Annotated[int | None, Description("Of one block.")] = make_optional_field()
-    blocks: int
-    registers: Annotated[int | None, Description("Elements that a thread holds, copies among them.")] = (
-        make_optional_field()
-    )
-    copies: Annotated[int | None, Description("How many (thread, register) pairs hold each element.")] = (
-        make_optional_field()
-    )
-    coords: Annotated[Numbers | None, IntegerArray(3, "[axis][thread][register]")] = make_optional_field()
-    buffers: Annotated[
-        int | None,
-        Description(
-            "Of a memdesc of one size more than its layout: how many, one behind another; the bases are those of one."
-        ),
-    ] = make_optional_field()
-    offset: Annotated[
-        Numbers | None,
-        RealArray(
-            (1, 2, 3, 4, 5, 6, 7, 8),
-            "[row][column], an axis an axis of the tensor: where shared memory has it, in elements.",
-        ),
-    ] = make_optional_field()
-    lane: Annotated[
-        Numbers | None, IntegerArray(2, "[row][column]: the lane of tensor memory that has it; of copies the first.")
-    ] = make_optional_field()
-    column: Annotated[Numbers | None, IntegerArray(2, "[row][column]: the 32-bit column that has it.")] = (
-        make_optional_field()
-    )
-    bit: Annotated[Numbers | None, IntegerArray(2, "[row][column]: where it begins in that column.")] = (
-        make_optional_field()
-    )
-    columns: Annotated[int | None, Description("32-bit columns of tensor memory that a block takes.")] = (
-        make_optional_field()
-    )
-    linear_layout: Annotated[
-        dict[str, list[list[int]]],
-        Description(
-            "A basis a bit, lowest first: of register, lane, warp and block; of offset and block; of row (lane), col"
-            " (column of elements) and block."
-        ),
-    ]
-    cute: Annotated[
-        str | None,
-        Description(
-            "The same as CuTe writes it, the first axis fastest: (thread, value), (offset, block) or (lane, column) →"
-            " element; null where bits are XORed or padding is added."
-        ),
-    ]
-
-
-def build_triton(asked: TritonBody) -> TritonFacts:
-    """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
-    layout, and the coordinates of every thread and register or the offset of every element."""
-    found = asked.layout
-    of_threads, tensor = found.of_threads, found.tensor_memory
-    lane, column = found.lane_and_column if tensor else (None, None)
-    at = None if column is None else column * found.element_bits
-    return TritonFacts(
-        text=found.text,
-        kind=found.kind,
-        shape=list(found.shape),
-        element_bits=found.element_bits,
-        threads=found.threads if of_threads else None,
-        warps=found.warps if of_threads else None,
-        blocks=found.blocks,
-        registers=found.registers if of_threads else None,
-        copies=found.copies if of_threads else None,
-        coords=np.stack(found.coords) if of_threads else None,
-        buffers=found.buffers if found.buffers > 1 else None,
-        offset=found.offset if found.shared else None,
-        lane=lane,
-        column=None if at is None else at // 32,
-        bit=None if at is None else at % 32,
-        columns=found.columns if tensor else None,
-        linear_layout=found.linear.list_bases(),
-        cute=None if found.cute is None else str(found.cute),
-    )
-
-
-@fact
-class ScratchAccess:
-    """All warps' stores to the buffer, or their loads from it."""
-
-    access: Annotated[str, Description(examples=("st.shared.b128",))]
-    elements: Annotated[int, Description("That one access moves.")]
-    wavefronts: int
-    ideal: Annotated[int, Description("Without bank conflicts.")]
-    ways: Annotated[int, Description("The worst degree of conflict; 1 is free of conflicts.")]
-
-
-@fact
-class ScratchTrip:
-    """The way through a row-major buffer in shared memory without a swizzle."""
-
-    bytes: int
-    store: ScratchAccess
-    load: ScratchAccess
-    swizzle: Annotated[str | None, Description("The smallest swizzle of byte addresses that frees both accesses.")]
-    why: Annotated[str | None, Description("What that swizzle is, or why there is none; null without a conflict.")]
-
-
-@fact
-class ConversionFacts:
-    """What ttg.convert_layout has to move."""
-
-    way: Annotated[
-        Literal["same", "registers", "warp", "shared", "cluster"],
-        Description(
-            "same: nothing; registers: renamed in each thread; warp: shuffles; shared: through shared memory; cluster:"
-            " through that of other blocks."
-        ),
-    ]
-    places: Annotated[int, Description("(thread, register) pairs of the destination.")]
-    in_thread: Annotated[int, Description("Of these, how many find their element in the same thread of the source.")]
-    in_warp: int
-    in_block: int
-    order: Annotated[
-        list[int] | None,
-        Description("[register of the destination]: the source's, where it is the same in every thread."),
-    ]
-    trip: ScratchTrip | None
-
-
-def build_conversion(asked: ConvertBody) -> ConversionFacts:
-    """What a conversion between two of Triton's layouts moves: what stays in its thread, what in its warp, what goes
-    through shared memory, and what that trip costs in banks."""
-    source = asked.layout
-    try:
-        target = triton_layout(asked.to, list(source.shape), source.element_bits)
-    except LayoutError as error:
-        raise error.at("to") from None
-    found = convert_layout(source, target)
-    trip = found.trip
-    solution = trip.solution if trip else None
-    return ConversionFacts(
-        way=found.way,
-        places=found.places,
-        in_thread=found.in_thread,
-        in_warp=found.in_warp,
-        in_block=found.in_block,
-        order=list(found.order) if found.order is not None else None,
-        trip=None
-        if trip is None
-        else ScratchTrip(
-            bytes=trip.bytes,
-            store=_build_access(trip.store),
-            load=_build_access(trip.load),
-            swizzle=str(solution.swizzle) if solution and solution.free else None,
-            why=solution.why if solution else None,
-        ),
-    )
-
-
-def _build_access(one: BufferAccess) -> ScratchAccess:
-    return ScratchAccess(
-        access=one.name, elements=one.values, wavefronts=one.wavefronts, ideal=one.ideal, ways=one.ways
-    )
-
-
-@fact
-class FedOperand:
-    """An operand of a dense mma or wgmma that a layout already is: no element changes its lane."""
-
-    operand: Literal["a", "b", "d"]
-    shape: Annotated[str, Description("Of the operand.", examples=("m16k16",))]
-    family: Annotated[str, Description("Of the instructions.", examples=("mma",))]
-    element_bits: int
-    registers: Annotated[list[int], Description("Of the layout, in the order of the fragment's values.")]
-    in_order: Annotated[bool, Description("Whether they are registers 0, 1, 2 …")]
-    fragments: Annotated[int, Description("How many one warp holds, of wgmma one warpgroup.")]
-    instructions: list[str]
-
-
-@fact
-class FeedsFacts:
-    """The operands that a layout of threads feeds without a shuffle, over its last two axes."""
-
-    feeds: list[FedOperand]
-
-
-def build_feeds(asked: TritonBody) -> FeedsFacts:
-    """The operands of dense mma and wgmma that a layout of threads already is, with the registers of each."""
-    made = asked.layout
-    if not made.of_threads:
-        raise LayoutError(
-            "bad_conversion",
-            f"{made.kind} is a layout of {'shared' if made.shared else 'tensor'} memory.",
-            "Give a layout of threads.",
-            "text",
-        )
-    bits = None if asked.element_bits is None else made.element_bits
-    return FeedsFacts(feeds=[_build_operand(one) for one in find_fed_operands(made.linear, bits)])
-
-
-def _build_operand(one: MatchingOperand) -> FedOperand:
-    it = one.fragment
-    operand: Any = it.operand
-    family: Any = it.family
-    return FedOperand(
-        operand=operand,
-        shape=it.shape,
-        family=family,
-        element_bits=it.bits,
-        registers=list(one.registers),
-        in_order=one.in_order,
-        fragments=one.times,
-        instructions=list(one.ptx),
     )

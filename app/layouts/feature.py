@@ -10,15 +10,9 @@ import typer
 from lanescope.app.kit.feature import Entry, Feature, Tool
 from lanescope.app.kit.question import read_question
 from lanescope.app.kit.terminal import print_json
-from lanescope.app.layouts import cute, facts
-from lanescope.app.layouts.facts import (
-    ConversionFacts,
-    ConvertBody,
-    CuteQuestion,
-    FeedsFacts,
-    TritonBody,
-    TvBody,
-)
+from lanescope.app.layouts import cute, facts, triton_facts
+from lanescope.app.layouts.facts import CuteQuestion, TvBody
+from lanescope.app.layouts.triton_facts import ConversionFacts, ConvertBody, FeedsFacts, TritonBody
 from lanescope.inputs import parse_integer, parse_pair
 from lanescope.triton.gluon import TritonLayout
 
@@ -76,7 +70,7 @@ def run_triton(
     """Print a layout's bases, or who holds an element."""
     asked = read_question(TritonBody, words)
     if as_json:
-        return print_json(facts.build_triton(asked))
+        return print_json(triton_facts.build_triton(asked))
     print("\n".join(_format_holders(asked.layout, at) if at else _format_triton(asked.layout)))
 
 
@@ -116,7 +110,7 @@ TV = Tool(
 )
 TRITON = Tool(
     question=TritonBody,
-    answer=facts.build_triton,
+    answer=triton_facts.build_triton,
     api="layouts/triton",
     body="TritonBody",
     command="tiles triton",
@@ -126,7 +120,7 @@ TRITON = Tool(
 )
 CONVERT = Tool(
     question=ConvertBody,
-    answer=facts.build_conversion,
+    answer=triton_facts.build_conversion,
     api="layouts/triton/convert",
     body="ConvertBody",
     command="convert",
@@ -136,7 +130,7 @@ CONVERT = Tool(
 )
 FEEDS = Tool(
     question=TritonBody,
-    answer=facts.build_feeds,
+    answer=triton_facts.build_feeds,
     api="layouts/triton/feeds",
     body="TritonBody",
     command="feeds",

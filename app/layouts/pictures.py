@@ -15,7 +15,8 @@ from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.kit.question import fields_of, nest_fields, read_question
 from lanescope.app.layouts import cute, triton, tv
-from lanescope.app.layouts.facts import CuteQuestion, TritonBody, TvBody, build_cute, build_triton, build_tv
+from lanescope.app.layouts.facts import CuteQuestion, TvBody, build_cute, build_tv
+from lanescope.app.layouts.triton_facts import TritonBody, build_triton
 from lanescope.errors import LayoutError
 from lanescope.render.sheet import TileSheet, draw_sheets
 

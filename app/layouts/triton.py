@@ -384,7 +384,7 @@ def _build_conversion(
         target = triton_layout(given["to"], list(made.shape), made.element_bits)
         found = convert_layout(made, target)
     except LayoutError as error:
-        raise error.at(error.field if error.field in ("shape", "axes") else "to") from None
+        raise error.move_to_field(error.field if error.field in ("shape", "axes") else "to") from None
     back = _link_page(given, {"text": target.text, "to": made.text, "pick": "", "z": ""})
     where = build_plane(look, made.shape)
     sheets = [make_threads_sheet(one.coords, one.shape, where, one.element_bits) for one in (made, target)]

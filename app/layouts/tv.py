@@ -337,7 +337,7 @@ def _build_conversion(
         second = parse_cute_layout(given["to"], "to")
         target, _ = map_elements(second, sizes)
     except LayoutError as error:
-        raise error.at("to") from None
+        raise error.move_to_field("to") from None
     threads = max(index.shape[0], target.shape[0])
     found = count_moves(_number_row_major(index, sizes), _number_row_major(target, sizes), prod(sizes), threads, bits)
     sheets = [make_threads_sheet(_split_coords(one, sizes), sizes, where, bits) for one in (index, target)]

@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 from lanescope.app.kit.enumerations import FormatName, SwizzleMode, Word64
 from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, RequestModel, fact, make_optional_field
 from lanescope.app.memory.facts import MAJORS
-from lanescope.app.memory.questions import DecodeQuestion
+from lanescope.app.memory.questions import DecodeQuestion, Slice
+from lanescope.app.memory.storage import StorageSpec
 from lanescope.app.memory.tile_descriptors import DescribedTile, describe_tile
 from lanescope.bits import format_word
 from lanescope.blackwell import idesc, umma
@@ -23,13 +24,20 @@ from lanescope.descriptor import case
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.fits import find_fitting_tiles
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.descriptor.matrix import Descriptor, FieldNotice, View
+from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.descriptor.notices import (
+    FieldNotice,
+    find_outside_reads,
+    find_repeated_reads,
+    find_uncertain_reads,
+    find_warnings,
+)
 from lanescope.descriptor.spelling import parse_word
 from lanescope.descriptor.verify import ElementMismatch, Verdict, verify
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, require_object
 from lanescope.ptx import catalog
-from lanescope.ptx.table.descriptors import WGMMA, get_format
+from lanescope.ptx.table.descriptors import START, WGMMA, get_format
 from lanescope.render.descriptor import render_code
 from lanescope.shared.storage import HINT as STORAGE_HINT
 from lanescope.shared.storage import storage
@@ -146,7 +154,7 @@ class Diagnosis:
     message: str
     fix: Fix | None
     storage: Annotated[
-        Annotated[Mapping[str, object], RequestModel("Storage")] | None,
+        StorageSpec | None,
         Description("How the tile would have to be stored instead, where the data and not the word are at fault."),
     ]
 
@@ -155,8 +163,8 @@ class Diagnosis:
 class Fit:
     """A standard tile, one slice of which the word reads."""
 
-    storage: Annotated[Mapping[str, object], RequestModel("Storage")]
-    slice: Annotated[Mapping[str, int], RequestModel("Slice")]
+    storage: StorageSpec
+    slice: Annotated[Mapping[str, int], RequestModel(Slice)]
     text: str
 
 
@@ -232,7 +240,7 @@ def read_descriptor(
             "Put the shared-memory address in its place.",
             "descriptor",
         )
-    made = Descriptor(built.word, form).replace(start_address_encoded=desc.START.truncate(start))
+    made = Descriptor(built.word, form).replace(start_address_encoded=START.truncate(start))
     return made, [*built.notices, f"The start address is '{built.start}'; {made.start_address:#x} is kept."]
 
 
@@ -261,7 +269,7 @@ def build_decoded(descriptor: Descriptor, notes: Iterable[CompilerNote] = ()) ->
         swizzle=get_mode_name(descriptor),
         fields=build_fields(descriptor),
         reserved=format_word(descriptor.reserved),
-        warnings=told + _build_warnings(desc.find_warnings(descriptor)),
+        warnings=told + _build_warnings(find_warnings(descriptor)),
         code=DescriptorCode(**render_code(descriptor)),
         format=form.query.get("format"),
         version=descriptor.get_amount("version") if form.has_field("version") else None,
@@ -345,9 +353,9 @@ def build_reads(given: Json) -> Reads:
         unused=desc.find_inert_fields(descriptor, seen),
         bank_ways=desc.count_bank_ways(address, seen),
         warnings=_build_warnings(
-            desc.find_uncertain_reads(descriptor, seen)
-            + desc.find_repeated_reads(descriptor, seen)
-            + desc.find_outside_reads(descriptor, seen)
+            find_uncertain_reads(descriptor, seen)
+            + find_repeated_reads(descriptor, seen)
+            + find_outside_reads(descriptor, seen)
         ),
     )
 
@@ -385,9 +393,9 @@ def build_verified(given: Json) -> Verified:
     if get_mode_name(descriptor) is None:
         twice, plain, beyond = [], [], []
     else:
-        twice, beyond = desc.find_repeated_reads(descriptor, seen), desc.find_outside_reads(descriptor, seen)
-        plain = [notice for notice in desc.find_warnings(descriptor) if not (twice and notice.code == "overlap")]
-        plain += desc.find_uncertain_reads(descriptor, seen)
+        twice, beyond = find_repeated_reads(descriptor, seen), find_outside_reads(descriptor, seen)
+        plain = [notice for notice in find_warnings(descriptor) if not (twice and notice.code == "overlap")]
+        plain += find_uncertain_reads(descriptor, seen)
     return Verified(
         descriptor=str(descriptor),
         verdict="unknown" if result is None else "match" if result.match else "mismatch",

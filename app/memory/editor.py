@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from math import lcm
 from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
-from lanescope.app.kit.enumerations import WGMMA
 from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory.options import VERDICT_FORMS
 from lanescope.app.memory.presets import (
@@ -22,18 +19,28 @@ from lanescope.app.memory.presets import (
     find_preset,
 )
 from lanescope.app.memory.questions import LABELS, VERDICT
-from lanescope.app.memory.storage import KINDS, STORAGE, build_form, parse_storage, replace_storage
+from lanescope.app.memory.storage import KINDS, build_form, parse_storage, replace_storage
 from lanescope.app.memory.tile_descriptors import DescribedTile, describe_tile
 from lanescope.app.memory.tile_page import link_slice_product
-from lanescope.blackwell import umma
+from lanescope.app.memory.verification import (
+    VIEW,
+    JudgedRequest,
+    build_view_request,
+    judge_request,
+    list_assumed_fields,
+    make_default_view,
+    make_readable,
+    parse_page_query,
+    select_view_fields,
+)
 from lanescope.descriptor import causes
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.descriptor.matrix import Addresses, Descriptor, View
-from lanescope.descriptor.verify import Verdict
+from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.descriptor.notices import find_outside_reads, find_repeated_reads, find_uncertain_reads
 from lanescope.errors import LayoutError
-from lanescope.inputs import PATTERN, join_words, parse_integer
-from lanescope.ptx.table.descriptors import USUAL
+from lanescope.inputs import PATTERN, parse_integer
+from lanescope.ptx.table.descriptors import START, USUAL
 from lanescope.render.read_pictures import (
     MOST_LINES,
     OperandChunks,
@@ -44,10 +51,8 @@ from lanescope.render.read_pictures import (
     render_memory,
     render_operand,
 )
-from lanescope.shared.storage import Storage, storage
+from lanescope.shared.storage import Storage
 from lanescope.shared.tiling import Tile
-
-VIEW = {"instruction": WGMMA, "operand": "a", "major": "K", "slice_mn": "0", "slice_k": "0"}
 
 
 def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:
@@ -91,7 +96,7 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
         if chosen:
             context |= _build_verdict(
                 descriptor,
-                judge_request(_build_request(descriptor, view, spec), list_assumed_fields(descriptor, query)),
+                judge_request(build_view_request(descriptor, view, spec), list_assumed_fields(descriptor, query)),
                 query,
             )
         else:
@@ -103,123 +108,6 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
     except LayoutError as error:
         context["compare_error"] = error
     return context
-
-
-def make_default_view(form: DescriptorFormat) -> dict[str, str]:
-    """How a word is read where a query does not say: by which instruction, as which operand, from which slice."""
-    if not form.by_idesc:
-        return VIEW | form.query
-    own = {"instruction": umma.DEFAULT, "idesc": umma.DEFAULT_IDESC, "operand": "a", "slice_mn": "0", "slice_k": "0"}
-    return form.query | own
-
-
-def parse_page_query(
-    form: DescriptorFormat, query: dict[str, str]
-) -> tuple[dict[str, str], dict[str, str], dict[str, str], bool]:
-    """(how a query has the word read, the storage it says, which of its fields grew and why, whether it says one)."""
-    view = {name: query.get(name, default) for name, default in make_default_view(form).items()}
-    if form.by_idesc:
-        view["major"] = _find_idesc_major(view)
-    spec, grown = _grow_tile(view, _parse_storage_form(view, query))
-    return view, spec, grown, any(name.startswith("s_") for name in query)
-
-
-def build_request(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:
-    """The verification that a page's address asks for, as the API takes it."""
-    view, spec, _, chosen = parse_page_query(descriptor.format, query)
-    return _build_request(descriptor, view, spec if chosen else None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedRequest:
-    """A verification's answer: what is read and, where a storage is said, whether that is right."""
-
-    request: dict[str, Any]
-    seen: View
-    read: Addresses
-    cells: OperandChunks
-    result: Verdict | None
-    stored: Storage | None
-    taken: tuple[str, ...] = ()  # of the storage what was taken from the word, in words
-    named: bool = False  # whether the headline says which operand it is about
-
-    @property
-    def careful(self) -> bool:
-        """Whether it matches, and a reserved bit or an assumption speaks against calling that right."""
-        return self.result is not None and self.result.match and bool(self.result.caution or self.taken)
-
-    @property
-    def headline(self) -> str:
-        """The verdict of a match in a sentence: what it rests on is named there."""
-        assert self.result is not None
-        about = f"the word is right about {join_words(list(self.taken))}" if self.taken else ""
-        if self.result.caution:
-            return desc.summarize_caution(self.result.caution) + (f"; this holds if {about}" if about else "")
-        of = f" of {self.cells.operand}" if self.named else ""
-        said = f"All {self.result.total:,} elements{of} are read from where they are stored"
-        return f"{said}, if {about}" if about else said
-
-
-def judge_request(request: dict[str, Any], taken: tuple[str, ...] = ()) -> JudgedRequest:
-    """What a verification finds, as the API takes it; LayoutError names the wrong field. taken: as Judged has it."""
-    result, seen, word = memory.verify_request(request)
-    readable_ = result is not None and result.read.min() >= 0
-    read = result.read if result and readable_ else desc.reads(make_readable(word), seen)
-    made = make_chunks(read, result.expected if result else None, seen, request.get("operand", "a").upper())
-    stored = storage(request["storage"], seen.bits, seen.major, seen.form) if "storage" in request else None
-    return JudgedRequest(request=request, seen=seen, read=read, cells=made, result=result, stored=stored, taken=taken)
-
-
-def _build_request(descriptor: Descriptor, view: dict[str, str], spec: dict[str, str] | None) -> dict[str, Any]:
-    """The verification that the page's fields ask for; without a storage nothing is judged."""
-    stored = {"storage": parse_storage(spec, view["major"])} if spec else {}
-    part = {"mn": view["slice_mn"], "k": view["slice_k"]}
-    return {"descriptor": str(descriptor), **_select_view_fields(view), **stored, "slice": part}
-
-
-def _select_view_fields(view: dict[str, str]) -> dict[str, str]:
-    """What of a view says how the descriptor is read."""
-    return {name: view[name] for name in (*memory.SEEN_BY, "format", "idesc") if name in view}
-
-
-def _find_idesc_major(view: dict[str, str]) -> str:
-    """The major that tcgen05's instruction descriptor says; K where it is illegal."""
-    try:
-        return memory.parse_view(view)[1].major
-    except LayoutError:
-        return "K"
-
-
-def _parse_storage_form(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
-    """The storage the form says; what it leaves out fits the instruction, or the storage's other fields."""
-    usual = (
-        STORAGE
-        | compute_default_sizes(view, query)
-        | {"inner": view["major"], "line_stride": query.get("s_width_bytes", STORAGE["width_bytes"])}
-    )
-    return {name: query.get(f"s_{name}", default) for name, default in usual.items()}
-
-
-def _grow_tile(view: dict[str, str], spec: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """A canonical tile that holds the slice the instruction reads, and what was said of it: field → why it grew. A
-    tile that holds it, and one whose fields are wrong, is as given.
-    """
-    if spec["kind"] != "canonical":
-        return spec, {}
-    try:
-        _, seen = memory.parse_view(view)
-        mn, k = seen.form.get_mode_by_name(spec["swizzle"]).get_atom_size(seen.bits, seen.major)
-        given = {name: parse_integer(spec[name], name) for name in ("mn", "k")}
-        first = {name: parse_integer(view[f"slice_{name}"], name) for name in ("mn", "k")}
-    except LayoutError:
-        return spec, {}
-    needs = {"mn": (first["mn"] + seen.rows, mn), "k": (first["k"] + seen.k, k)}
-    out, why = dict(spec), {}
-    for name, (least, atom) in needs.items():
-        if given[name] < least and not given[name] % atom:
-            out[name] = str(-(-least // atom) * atom)
-            why[name] = f"{given[name]} → {out[name]}: the instruction reads up to {least - 1}."
-    return out, why
 
 
 def _find_page_query(query: dict[str, str]) -> dict[str, str]:
@@ -247,20 +135,13 @@ def _build_reading(
         **_draw_pictures(made),
         "ways": desc.count_bank_ways(address, seen),
         "beyond": [
-            *desc.find_uncertain_reads(make_readable(descriptor), seen),
-            *desc.find_repeated_reads(make_readable(descriptor), seen),
-            *desc.find_outside_reads(make_readable(descriptor), seen),
+            *find_uncertain_reads(make_readable(descriptor), seen),
+            *find_repeated_reads(make_readable(descriptor), seen),
+            *find_outside_reads(make_readable(descriptor), seen),
         ],
         "first_byte": int(address.min()),
         "last_byte": int(address.max()) + max(seen.bits // 8, 1) - 1,
     }
-
-
-def make_readable(descriptor: Descriptor) -> Descriptor:
-    """The word itself; where nothing states what it reads, as it would be without a swizzle and with LBO an offset."""
-    known = descriptor.mode_code in descriptor.format.codes.values()
-    word = descriptor if known else descriptor.replace(**{descriptor.format.coded: 0})
-    return word.replace(lbo_mode=0) if word.format.has_field("lbo_mode") else word
 
 
 def list_offered_presets(
@@ -311,31 +192,6 @@ def _format_assumed(made: dict[str, str], to: dict[str, str]) -> str:
     return ",".join([*names, "base", *(["slice_k"] if to["slice_k"] != "0" else [])])
 
 
-def list_assumed_fields(descriptor: Descriptor, query: dict[str, str]) -> tuple[str, ...]:
-    """Return what of a query's storage was taken from the word and not changed since: it cannot confirm the word."""
-    names = query.get("assumed", "").split(",")
-    if "storage" in names:
-        return ("the tile itself",)
-    view, spec, _, chosen = parse_page_query(descriptor.format, query)
-    preset = find_preset(spec) if chosen and spec["kind"] in KINDS else None
-    try:
-        _, seen = memory.parse_view(view)
-        own = adapt_request(preset, PresetRequest(seen, descriptor)) if preset else None
-        made = preset.make(own) if preset and own else None
-    except LayoutError:
-        return ()
-    if made is None or own is None:
-        return ()
-    out = []
-    if "swizzle" in names and spec["swizzle"] == made.get("swizzle", "none") != "none":
-        out.append(f"swizzle {made['swizzle']}")
-    if "base" in names and spec["base"] in (made["base"], str(int(made["base"], 0))):
-        out.append(f"first byte {made['base']}")
-    if "slice_k" in names and (first := find_first_k_step(made, own)) and query.get("slice_k") == str(first):
-        out.append(f"the K step at k = {first}")
-    return tuple(out)
-
-
 def _draw_pictures(made: OperandChunks) -> dict[str, Any]:
     """Both pictures, their legend, and what the script needs to pair an element with the byte it is read from."""
     low, state = find_chunk_states(made)
@@ -365,7 +221,7 @@ def _draw_pictures(made: OperandChunks) -> dict[str, Any]:
 
 def _build_unjudged(descriptor: Descriptor, view: dict[str, str], query: dict[str, str]) -> dict[str, Any]:
     """What the word reads and the standard tiles it fits; each a link that chooses it."""
-    found = memory.build_verified({"descriptor": str(descriptor), **_select_view_fields(view)})
+    found = memory.build_verified({"descriptor": str(descriptor), **select_view_fields(view)})
     _, seen = memory.parse_view(view)
     return {
         "unused": desc.find_inert_fields(descriptor, seen),
@@ -460,20 +316,6 @@ def _compare_words(descriptor: Descriptor, word: str) -> dict[str, Any]:
     return {"compare": {"word": str(other), "facts": memory.build_decoded(other), "differ": differ}}
 
 
-def compute_default_sizes(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
-    """The default sizes of a canonical tile: what the instruction reads, in whole atoms. Empty where the view is not
-    legal.
-    """
-    try:
-        _, seen = memory.parse_view(view)
-        mn, k = seen.form.get_mode_by_name(query.get("s_swizzle", STORAGE["swizzle"])).get_atom_size(
-            seen.bits, seen.major
-        )
-    except LayoutError:
-        return {}
-    return {"mn": str(-(-max(seen.rows, 64) // mn) * mn), "k": str(lcm(k, seen.k))}
-
-
 def _build_script_data(form: DescriptorFormat) -> dict[str, Any]:
     """What the script needs: the format's row and its query of the API, the field that holds the start, how numbers are
     spelled.
@@ -482,7 +324,7 @@ def _build_script_data(form: DescriptorFormat) -> dict[str, Any]:
     return {
         "format": form.name,
         "query": query,
-        "start": desc.START.name,
+        "start": START.name,
         "fields": list_form_fields(form),
         "number": PATTERN,
     }

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from lanescope.app.kit.enumerations import WGMMA, FormatName, Major, PtxText, SwizzleMode, name_type
-from lanescope.app.kit.fact import GIVEN, Description, Json
+from lanescope.app.kit.fact import Description, Json
 from lanescope.app.kit.question import (
     labels_of,
     make_question,
@@ -119,11 +119,10 @@ class Slice:
 class VerifyBody(ReadsBody):
     """A descriptor, the instruction that reads through it, and where the program stored the tile."""
 
-    storage: Json = storage_field("Without one there is no verdict, only the standard tiles that the word reads.")
+    storage: Json = storage_field("Without a storage there is no verdict, only the standard tiles that the word reads.")
     slice: Slice = question_field(Slice, "Slice", "", prefix="slice_")
 
 
-GIVEN["Slice"] = Slice
 # What the page calls the fields of requests, the first of its forms last.
 LABELS = (
     {field.amount: field.label for field in table.WGMMA.fields} | labels_of(VerifyBody) | {"compare": "Compare with"}

@@ -4,11 +4,12 @@ means, and what is wrong with it, `lanescope.shared.storage` says: that depends 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlencode
 
 from lanescope.app.kit.enumerations import CuteText, Major, Order, SwizzledBy, SwizzleMode, make_word_enum
-from lanescope.app.kit.fact import GIVEN, Description, TaggedUnion
+from lanescope.app.kit.fact import Description, RequestModel, TaggedUnion
 from lanescope.app.kit.question import (
     Control,
     Option,
@@ -135,7 +136,7 @@ Storage: TypeAlias = Annotated[
     TaggedUnion("kind", tuple(KEYS)),
     Description("Where the program put element (mn, k)."),
 ]
-GIVEN["Storage"] = Storage
+StorageSpec: TypeAlias = Annotated[Mapping[str, object], RequestModel(Storage)]  # of an answer
 
 
 def storage_field(help: str, **more: Any) -> Any:
@@ -165,7 +166,7 @@ def describe_storage() -> dict[str, str]:
 def build_form(
     spec: dict[str, str], swizzles: tuple[str, ...] = WGMMA_MODES, but: tuple[str, ...] = ()
 ) -> list[Control]:
-    """Return the controls for the fields that a storage's kind uses, but some; none for a kind that is none."""
+    """Return the controls for the fields that a storage's kind uses, except `but`; an unknown kind has none."""
     names = [name for name in USED.get(spec["kind"], ()) if name not in but]
     form = form_of(STORAGES.get(spec["kind"], CuteStorage), spec, {"swizzle": swizzles})
     return [form[name] for name in names]

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from lanescope.app.kit.enumerations import Major, SwizzleMode, Word64
 from lanescope.app.kit.fact import Description, fact
 from lanescope.app.memory.storage import replace_storage
-from lanescope.descriptor.matrix import START
 from lanescope.descriptor.tile_descriptors import TileDescriptors, describe_stored_tile
 from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import START
 from lanescope.shared.storage import UNITS
 
 

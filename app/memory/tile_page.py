@@ -20,10 +20,9 @@ from lanescope.app.memory.storage import ORDERS
 from lanescope.app.memory.tile_figure import LABELLED, LOOKS, TileLook, draw_tile, has_numbers, parse_look
 from lanescope.blackwell import idesc
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.descriptor.matrix import WGMMA
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.ptx.table.descriptors import FORMATS
+from lanescope.ptx.table.descriptors import FORMATS, WGMMA
 from lanescope.ptx.table.kinds import ALONE
 from lanescope.render.svg import render_svg
 from lanescope.render.view import FigurePanel

@@ -4,12 +4,48 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Annotated
 
+from lanescope.app.kit.fact import Description, Json
+from lanescope.app.kit.question import given_field, options_of, question
 from lanescope.app.read import workbench
 from lanescope.app.read.facts import Reading
 from lanescope.app.read.text_meanings import read_text
 from lanescope.errors import LayoutError
-from lanescope.inputs import find_nearest_word, shorten_value
+from lanescope.inputs import check_keys, find_nearest_word, require_object, require_text, shorten_value
+from lanescope.reader import LONGEST
+
+
+@question
+class ReadBody:
+    """A pasted text."""
+
+    text: str = given_field(
+        "Text",
+        "",
+        required=True,
+        type=Annotated[str, Description(limits={"maxLength": LONGEST})],
+        examples=("SM90_64x128x16_F32BF16BF16_SS", "HMMA.16816.F32"),
+    )
+    assume: Json = given_field(
+        "Assumed",
+        "Values for what the text leaves open, by the keys of bench.assumed.",
+        {},
+        derived=True,
+        type=dict[str, str | int],
+        examples=({"at.smem_A": "0x400", "major.b": "MN"},),
+    )
+
+
+def answer_read(given: Json) -> Reading:
+    """What any text is: PTX, a descriptor or code that builds one, a CuTe layout, a CUTLASS atom, a wmma fragment,
+    SASS, or a word; the page that shows it, and what else it may mean. With descriptors, tensor maps and instructions
+    in one text `bench` has them verified together; `assume` gives values for what the text leaves open.
+    """
+    check_keys(given, options_of(ReadBody))
+    text = require_text(given.get("text"), "text", LONGEST)
+    assumed = require_object(given.get("assume", {}), "assume", "Give {key: value}, by the keys of bench.assumed.")
+    return read_and_verify(text, {key: str(value) for key, value in assumed.items()})
 
 
 def read_and_verify(text: str, assumptions: Mapping[str, str]) -> Reading:
@@ -27,7 +63,7 @@ def read_and_verify(text: str, assumptions: Mapping[str, str]) -> Reading:
     try:
         bench = workbench.verify_text(text, assumptions)
     except LayoutError as error:
-        raise error.at(f"assume.{error.field}") from None
+        raise error.move_to_field(f"assume.{error.field}") from None
     if bench is None:
         return reading
     assumed = {assumption.key: assumption.value for assumption in bench.assumed if assumption.deciding}

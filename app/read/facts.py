@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from lanescope.app.kit.enumerations import Word64
-from lanescope.app.kit.fact import Description, RequestModel, fact, make_optional_field
+from lanescope.app.kit.fact import Description, fact, make_optional_field
+from lanescope.app.memory.storage import StorageSpec
 
 Kind = Literal[
     "instruction",
@@ -109,9 +110,7 @@ class BenchOperand:
     instruction: str
     major: Literal["K", "MN"]
     why: Annotated[str, Description("What says that these descriptors are this operand's.")]
-    storage: Annotated[
-        Annotated[Mapping[str, object], RequestModel("Storage")] | None, Description("What was verified against.")
-    ]
+    storage: Annotated[StorageSpec | None, Description("What was verified against.")]
     storage_why: str
     verdict: Literal["match", "mismatch", "unknown"]
     k_steps: int

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from lanescope.app.kit.feature import Feature
+from lanescope.app.kit.feature import Feature, Tool
+from lanescope.app.read.answer import ReadBody, answer_read
 
 FEATURE = Feature(
-    written=("api", "page"),
+    tools=(Tool(question=ReadBody, answer=answer_read, api="read", body="Read", raw=True, name="read_api"),),
+    written=("page",),
     bodies={
         "/api/v1/read": {"text": "SM90_64x128x16_F32BF16BF16_SS"},
     },

@@ -150,7 +150,7 @@ class ServerHardware:
 
 
 def check_device(devices: Sequence[Device], request: dict[str, Any]) -> None:
-    """Refuse a request for another device than this machine has."""
+    """Raise LayoutError if a request names a device that this machine does not have."""
     if "worker" in request:
         raise LayoutError(
             "no_worker",

@@ -47,7 +47,7 @@ def place_error(error: LayoutError, found: Instruction, texts: Mapping[str, str]
     name = error.field.removeprefix("data.")
     if found.family.by_descriptor and error.field.startswith("data.") and texts.get(f"data_{name}"):
         name = f"data_{name}"
-    return error.at(name)
+    return error.move_to_field(name)
 
 
 def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, Any]:

@@ -1,35 +1,28 @@
-"""POST /tiles/copy and /tiles/loop; pictures at /tiles/mma.{form}, /tiles/copy.{form} and
-/tiles/loop.{form}.
-"""
+"""Pictures at /tiles/mma.{form}, /tiles/copy.{form} and /tiles/loop.{form}."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from keyword import iskeyword
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from starlette.responses import Response
 
 from lanescope.app.kit.api import (
-    Given,
+    Form,
     StrictRoute,
-    describe_body,
+    describe_parameters,
     describe_pictures,
-    make_path_parameter,
     make_query_dependency,
 )
-from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import check_drawing
 from lanescope.app.kit.question import options_of
-from lanescope.app.kit.wire import encode_json_body, make_picture_body
+from lanescope.app.kit.wire import make_picture_body
 from lanescope.app.tiles import (
     figure,
     forms,
-    main_loop_facts,
     main_loop_figure,
     main_loop_page,
-    tiled_copy_facts,
     tiled_copy_figure,
     tiled_copy_page,
     umma_figure,
@@ -37,60 +30,25 @@ from lanescope.app.tiles import (
 from lanescope.app.tiles.facts import TiledMmaFacts
 from lanescope.app.tiles.main_loop_facts import LoopFacts
 from lanescope.app.tiles.questions import UMMA, TiledUmmaBody
-from lanescope.app.tiles.schemas import LoopBody, TiledCopyBody
-from lanescope.app.tiles.tiled_copy_facts import TiledCopyFacts, TmaCopyFacts
-from lanescope.tiles.bulk import is_tma
+from lanescope.app.tiles.tiled_copy_facts import TiledCopyFacts
 
-API = "/api/v1"
 router = APIRouter(route_class=StrictRoute)
-
-
-@router.post(
-    API + "/tiles/copy",
-    responses={200: {"model": TiledCopyFacts | TmaCopyFacts}},
-    tags=["v1"],
-    openapi_extra=describe_body("TiledCopyBody", TiledCopyBody),
-)
-def tiled_copy_api(given: Given) -> Response:
-    """Source and destination of a TiledCopy, from layouts of threads and values or from a TiledMMA's operand; with a
-    storage the addresses, vector width and bank conflicts of shared memory, with a global layout its sectors. Of an
-    atom of TMA (SM90_TMA_LOAD …) the boxes, where they land, what each CTA brings, and the rules that are broken."""
-    if is_tma(str(given.get("atom"))):
-        return encode_json_body(tiled_copy_facts.build_tma_copy(given))
-    return encode_json_body(tiled_copy_facts.build_tiled_copy(given))
-
-
-@router.post(
-    API + "/tiles/loop",
-    responses={200: {"model": LoopFacts}},
-    tags=["v1"],
-    openapi_extra=describe_body("LoopBody", LoopBody),
-)
-def loop_api(given: Given) -> Response:
-    """A whole main loop: a TiledCopy into a storage of shared memory, ldmatrix from it, a TiledMMA. Does every element
-    reach its register, and what does each warp pay in each K iteration?"""
-    return encode_json_body(main_loop_facts.build_loop(given))
 
 
 def _make_parameters(path: str, fields: Iterable[str], options: Mapping[str, str]) -> dict[str, Any]:
     """The parameters of a picture: the fields of its page, and how it is drawn."""
-    own = {
-        f"{name}_" if iskeyword(name) else name: Annotated[
-            str, Query(description=f"{name} of {path}, as the page's address has it.", alias=name)
-        ]
-        for name in fields
-    }
-    return own | {name: Annotated[str, Query(description=says)] for name, says in options.items()}
+    own = {name: f"{name} of {path}, as the page's address has it." for name in fields}
+    return describe_parameters({**own, **options})
 
 
-ASKED = {name: Annotated[str, Query(description=f"{name} of POST /tiles/mma, as text.")] for name in forms.MMA}
-ASKED |= {name: Annotated[str, Query(description=options_of(TiledUmmaBody)[name].help)] for name in UMMA}
-ASKED |= {
-    name: Annotated[str, Query(description=says)] for name, says in (umma_figure.OPTIONS | figure.OPTIONS).items()
-}
+ASKED = describe_parameters(
+    {name: f"{name} of POST /tiles/mma, as text." for name in forms.MMA}
+    | {name: options_of(TiledUmmaBody)[name].help for name in UMMA}
+    | umma_figure.OPTIONS
+    | figure.OPTIONS
+)
 COPY = _make_parameters("/tiles/copy", tiled_copy_page.FIELDS, tiled_copy_figure.OPTIONS)
 LOOP = _make_parameters("/tiles/loop", main_loop_page.FIELDS, main_loop_figure.OPTIONS)
-Form = Annotated[str, make_path_parameter("The form.", known=FORMS)]
 
 
 @router.get("/tiles/mma.{form}", tags=["pictures"], response_class=Response, responses=describe_pictures(TiledMmaFacts))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lanescope.app.kit.feature import Entry, Feature, Tool
-from lanescope.app.tiles import facts
-from lanescope.app.tiles.questions import TiledChainBody, TiledUmmaBody
+from lanescope.app.tiles import facts, main_loop_facts, tiled_copy_facts
+from lanescope.app.tiles.questions import LoopBody, TiledChainBody, TiledCopyBody, TiledUmmaBody
 
 MMA = Tool(
     question=TiledUmmaBody,
@@ -20,8 +20,24 @@ CHAIN = Tool(
     body="TiledChainBody",
     name="tiled_chain_api",
 )
+COPY = Tool(
+    question=TiledCopyBody,
+    answer=tiled_copy_facts.answer_copy,
+    api="tiles/copy",
+    body="TiledCopyBody",
+    raw=True,
+    name="tiled_copy_api",
+)
+LOOP = Tool(
+    question=LoopBody,
+    answer=main_loop_facts.build_loop,
+    api="tiles/loop",
+    body="LoopBody",
+    raw=True,
+    name="loop_api",
+)
 FEATURE = Feature(
-    tools=(MMA, CHAIN),
+    tools=(MMA, CHAIN, COPY, LOOP),
     written=("api", "page"),
     menu=(
         Entry("Tiles", 1, "TiledMMA", "/tiles/mma", "which thread of a block holds which element"),

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from lanescope.app.kit.fact import Description, Json, fact, make_optional_field
-from lanescope.app.tiles.questions import parse_mma
+from lanescope.app.kit.question import options_of
+from lanescope.app.tiles.questions import LoopBody, OperandOfLoop, parse_mma
 from lanescope.app.tiles.tiled_copy_facts import parse_tiled_copy
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
@@ -17,9 +18,7 @@ from lanescope.tiles.loop import LoadStep, LoopFeed, feed
 from lanescope.tiles.memory import WIDEST_BITS
 from lanescope.tiles.mma import TiledMMA
 
-FIELDS = ("tiled_mma", "a", "b", "k")
 MOST_K = 1 << 24
-SIDE_FIELDS = ("store", "storage", "major", "load", "loaded_from", "global")
 COPY_HINT = "{'atom': 'cp.async', 'bits': 128, 'thr_layout': …, 'val_layout': …}."
 
 
@@ -192,18 +191,18 @@ def _list_accesses(found: LoopFeed) -> list[LoopAccess]:
 
 def _parse_request(given: Json) -> tuple[TiledMMA, dict[str, LoopFeed]]:
     """The TiledMMA of a request, and the way of each operand that it names."""
-    check_keys(given, FIELDS)
-    hint = "{'atom': …, 'atom_layout': …, 'tile': [M, N, K]}."
-    mma = parse_mma(require_object(given.get("tiled_mma"), "tiled_mma", hint), "tiled_mma")
+    check_keys(given, options_of(LoopBody))
+    mma = parse_mma(given.get("tiled_mma"), "tiled_mma")
     sides = {name: given[name] for name in ("a", "b") if given.get(name) is not None}
     if not sides:
         raise LayoutError("bad_operand", "Neither a nor b is given.", "Say how one of them is stored and loaded.", "a")
     feeds = {}
     for name, side in sides.items():
+        asked = require_object(side, name, "{'storage': …, 'load': …}.")
         try:
-            feeds[name] = _parse_feed(mma, name, require_object(side, name, "{'storage': …, 'load': …}."))
+            feeds[name] = _parse_feed(mma, name, asked)
         except LayoutError as error:
-            raise error.at(f"{name}.{error.field}".strip(".")) from None
+            raise error.move_to_field(f"{name}.{error.field}".strip(".")) from None
     if get_given(given, "k", None) is not None and parse_integer(given["k"], "k", 1, MOST_K) % mma.tile[2]:
         raise LayoutError(
             "bad_tile",
@@ -215,7 +214,8 @@ def _parse_request(given: Json) -> tuple[TiledMMA, dict[str, LoopFeed]]:
 
 
 def build_loop(given: Json) -> LoopFacts:
-    """POST /tiles/loop."""
+    """A whole main loop: a TiledCopy into a storage of shared memory, ldmatrix from it, a TiledMMA. Does every element
+    reach its register, and what does each warp pay in each K iteration?"""
     mma, feeds = _parse_request(given)
     m, n, k = mma.steps
     stages = [stage for found in feeds.values() for stage in _list_stages(found)]
@@ -256,7 +256,7 @@ def _build_whole_loop(given: Any, mma: TiledMMA, stages: list[LoopStage]) -> Who
 
 
 def _parse_feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> LoopFeed:
-    check_keys(side, SIDE_FIELDS)
+    check_keys(side, options_of(OperandOfLoop))
     op = mma.operand(name)
     size = [op.row_count, op.col_count] if name == "a" else [op.col_count, op.row_count]
     store = None
@@ -268,7 +268,7 @@ def _parse_feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> LoopFeed:
                     parse_integer(body[field], field, 1, 128)
             store = parse_tiled_copy({"element_bits": op.element_bits, **body, "tile": size})
         except LayoutError as error:
-            raise error.at(f"store.{error.field}".strip(".")) from None
+            raise error.move_to_field(f"store.{error.field}".strip(".")) from None
     where = _parse_storage(side, "storage", op.element_bits)
     if where is None:
         raise LayoutError("bad_storage", "storage is missing.", STORAGE_HINT, "storage")

@@ -1,5 +1,5 @@
-"""What requests about a TiledMMA ask, each under its name in the document. A TiledCopy and a main loop are read by
-hand: most of their defaults follow from another part of the request.
+"""What requests about whole tiles ask, each under its name in the document. The bodies of a TiledCopy and a main loop
+are kept as given: most of their defaults follow from another part of the request.
 """
 
 from __future__ import annotations
@@ -7,9 +7,18 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from lanescope.app.kit.enumerations import CuteText, Number, Order, SwizzleMode
+from lanescope.app.kit.enumerations import CuteText, Major, Number, Order, SwizzleMode
 from lanescope.app.kit.fact import Description
-from lanescope.app.kit.question import options_of, parsed_field, question, question_field, read_question, word_field
+from lanescope.app.kit.question import (
+    given_field,
+    options_of,
+    parsed_field,
+    question,
+    question_field,
+    read_question,
+    word_field,
+)
+from lanescope.app.memory.storage import Storage
 from lanescope.errors import LayoutError
 from lanescope.inputs import require_object, require_text, shorten_value
 from lanescope.ptx.table.descriptors import TCGEN05
@@ -153,7 +162,7 @@ def parse_mma(given: Any, field: str = "") -> TiledMMA:
     try:
         return asked.tiled_mma
     except LayoutError as error:
-        raise error.at(f"{field}.{error.field}".strip(".")) from None
+        raise error.move_to_field(f"{field}.{error.field}".strip(".")) from None
 
 
 @question
@@ -162,3 +171,123 @@ class TiledChainBody:
 
     first: TiledMMA = question_field(TiledMmaBody, "First", "", parse=parse_mma, required=True)
     second: TiledMMA = question_field(TiledMmaBody, "Second", "", parse=parse_mma, required=True)
+
+
+def _layout(label: str, help: str, *examples: str, **more: Any) -> Any:
+    """Declare a CuTe layout; a list of sizes is a shape."""
+    return given_field(label, help, **{"type": CuteText | list[int] | None, "examples": examples} | more)
+
+
+def _number(label: str, help: str) -> Any:
+    return given_field(label, help, type=Number | None)
+
+
+def _major() -> Any:
+    return given_field("Contiguous dimension", "The storage's, where it is left out.", "K", type=Major)
+
+
+def _val_layout() -> Any:
+    return _layout("Layout of values", "Coordinates → value.", "(1,8)")
+
+
+@question
+class TiledCopyBody:
+    """make_tiled_copy(atom, thr_layout, val_layout), or make_tiled_copy_A, _B, _C of a TiledMMA's operand."""
+
+    atom: Any = given_field(
+        "Atom",
+        "universal, cp.async, ldmatrix and stmatrix as PTX or CUTLASS spells them, the text of a whole TiledCopy as"
+        " print shows it, or SM90_TMA_LOAD, SM90_TMA_LOAD_MULTICAST, SM90_TMA_STORE, SM90_TMA_REDUCE_ADD with a"
+        " storage.",
+        "universal",
+    )
+    bits: Any = _number("Bits", "Of one access of universal and cp.async.")
+    element_bits: Any = _number("Element bits", "16, or those of the TiledMMA's operand.")
+    thr_layout: Any = _layout("Layout of threads", "Coordinates → thread.", "(32,4):(4,1)")
+    val_layout: Any = _val_layout()
+    tiled_mma: Any = given_field("TiledMMA", "", type=TiledMmaBody | None)
+    operand: Any = given_field(
+        "Operand",
+        "c_atom: make_tiled_copy_C_atom, the values of one copy atom.",
+        "a",
+        type=Literal["a", "b", "c", "c_atom"],
+    )
+    layout_tv: Any = _layout(
+        "TiledLayout_TV",
+        "Instead: (thread, value) → element of tiler_mn, as print(tiled_copy) shows it.",
+        "((4,8,2,2),((2,2,2),(1,1))):((64,1,16,0),((32,8,256),(0,0)))",
+        type=CuteText | None,
+    )
+    tiler_mn: Any = _layout(
+        "Tiler", "Rows and columns that layout_tv is over: sizes or layouts.", "(32,16)", type=CuteText | None
+    )
+    like: Any = given_field(
+        "Like",
+        "Instead: another TiledCopy (a body as this one), as make_tiled_copy_S and _D have it.",
+        type=dict[str, Any] | None,
+    )
+    side: Any = given_field("Side", "With like: its source's or its destination's layout.", "S", type=Literal["S", "D"])
+    tile: Any = given_field(
+        "Tile",
+        "Rows and columns; of B n and k.",
+        required=True,
+        type=Annotated[list[Number], Description(limits={"minItems": 2, "maxItems": 2})],
+    )
+    storage: Any = given_field("Storage", "Where shared memory has (row, column) of the tile.", type=Storage | None)
+    major: Any = _major()
+    multicast: Any = _number("Multicast", "Of SM90_TMA_LOAD_MULTICAST: the CTAs that share it.")
+    shared: Any = given_field(
+        "Shared side",
+        "Which side the storage is: ldmatrix's source, else the destination.",
+        type=Literal["source", "destination"] | None,
+    )
+    global_: Any = given_field(
+        "Global layout",
+        "The other side: a CuTe layout (row, column) → element in global memory.",
+        type=CuteText | None,
+    )
+
+
+@question
+class StoreOfLoop:
+    """The TiledCopy that fills shared memory; its tile is the operand's."""
+
+    atom: Any = given_field("Atom", "cp.async or universal.", "universal")
+    bits: Any = _number("Bits", "Of one access.")
+    element_bits: Any = _number("Element bits", "Those of the operand.")
+    thr_layout: Any = _layout(
+        "Layout of threads", "Coordinates → thread.", "(16,8):(8,1)", required=True, type=CuteText | list[int]
+    )
+    val_layout: Any = _val_layout()
+
+
+@question
+class OperandOfLoop:
+    """How A or B is stored in shared memory and loaded from it; rows are m or n."""
+
+    store: Any = given_field("Store", "Left out: the tile is there.", type=StoreOfLoop | None)
+    storage: Any = given_field("Storage", "Where shared memory has (row, k).", required=True, type=Storage)
+    major: Any = _major()
+    load: Any = given_field(
+        "Load", "ldmatrix as PTX or CUTLASS spells it, or universal.", "ldmatrix.m8n8.x4.shared.b16"
+    )
+    loaded_from: Any = given_field(
+        "Loaded from",
+        "The storage by which the load computes addresses, where it is another one.",
+        type=Storage | None,
+    )
+    global_: Any = given_field(
+        "Global layout",
+        "Global memory: a CuTe layout (row, k) → element, for its sectors.",
+        type=CuteText | None,
+    )
+
+
+@question
+class LoopBody:
+    """A TiledMMA over a tile, and the way of its operands."""
+
+    tiled_mma: Any = given_field("TiledMMA", "", required=True, type=TiledMmaBody)
+    a: Any = given_field("A", "", type=OperandOfLoop | None)
+    b: Any = given_field("B", "", type=OperandOfLoop | None)
+    k: Any = _number("K", "All of K, a multiple of the tile's: what the whole loop pays.")

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from lanescope.app.kit.fact import ByThread, Description, IntegerArray, Json, Numbers, fact, make_optional_field
-from lanescope.app.tiles.questions import parse_layout_text, parse_mma
+from lanescope.app.kit.question import options_of
+from lanescope.app.tiles.questions import TiledCopyBody, parse_layout_text, parse_mma
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.inputs import (
@@ -23,31 +24,12 @@ from lanescope.inputs import (
 from lanescope.shared.storage import HINT as STORAGE_HINT
 from lanescope.shared.storage import storage
 from lanescope.tiles import memory
-from lanescope.tiles.bulk import TmaCopy, tma_copy
+from lanescope.tiles.bulk import TmaCopy, is_tma, tma_copy
 from lanescope.tiles.copy import TiledCopy, TransferSide, get_vector_limit, tiled_copy
 from lanescope.tiles.copy_layouts import OPERANDS
 from lanescope.tiles.memory import SectorCount, SharedCopySide
 from lanescope.tiles.mma import TiledMMA
 
-COPY_FIELDS = (
-    "atom",
-    "bits",
-    "element_bits",
-    "thr_layout",
-    "val_layout",
-    "tiled_mma",
-    "operand",
-    "layout_tv",
-    "tiler_mn",
-    "like",
-    "side",
-    "tile",
-    "storage",
-    "major",
-    "shared",
-    "global",
-    "multicast",
-)
 MADE_OF = ("layout_tv", "like", "tiled_mma", "thr_layout", "val_layout")  # one of them; the last two go together
 
 
@@ -152,6 +134,13 @@ class TmaCopyFacts:
     notes: list[str]
 
 
+def answer_copy(given: Json) -> TiledCopyFacts | TmaCopyFacts:
+    """Source and destination of a TiledCopy, from layouts of threads and values or from a TiledMMA's operand; with a
+    storage the addresses, vector width and bank conflicts of shared memory, with a global layout its sectors. Of an
+    atom of TMA (SM90_TMA_LOAD …) the boxes, where they land, what each CTA brings, and the rules that are broken."""
+    return build_tma_copy(given) if is_tma(str(given.get("atom"))) else build_tiled_copy(given)
+
+
 def build_tma_copy(given: Json) -> TmaCopyFacts:
     """POST /tiles/copy with an atom of TMA."""
     made = parse_tma_copy(given)
@@ -235,7 +224,7 @@ def format_tma_copy(found: TmaCopyFacts) -> list[str]:
 
 def parse_tiled_copy(given: Mapping[str, Any]) -> TiledCopy:
     """The TiledCopy of a request; LayoutError names the wrong field."""
-    check_keys(given, COPY_FIELDS)
+    check_keys(given, options_of(TiledCopyBody))
     atom = require_text(get_given(given, "atom", "universal"), "atom")
     if get_given(given, "multicast", None) is not None:
         raise LayoutError(
@@ -283,7 +272,7 @@ def _build_matching_copy(given: Mapping[str, Any]) -> TiledCopy | None:
     try:
         return parse_tiled_copy({"tile": given.get("tile"), **{k: v for k, v in other.items() if k != "like"}})
     except LayoutError as error:
-        raise error.at(f"like.{error.field}".strip(".")) from None
+        raise error.move_to_field(f"like.{error.field}".strip(".")) from None
 
 
 def _get_default_bits(made: TiledMMA, operand: str) -> int:

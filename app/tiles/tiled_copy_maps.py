@@ -232,17 +232,17 @@ def _build_shared_map(made: TmaCopy, name: str, title: str, says: str, address: 
     if lines * per > MOST_CELLS or place.min() < 0:
         return None
 
-    def of(value: Longs) -> Longs:
+    def spread_values(value: Longs) -> Longs:
         out = np.full(lines * per, -1, dtype=np.int64)
         out[place.reshape(-1)] = value.reshape(-1)
         return out.reshape(lines, per)
 
     chunk = _number_chunks(made)
     row, col = np.indices(made.tile, dtype=np.int64)
-    own = {key: CellColouring(of(one.numbers), one.names) for key, one in _build_address_colours(address).items()}
-    own |= {key: CellColouring(of(one.numbers), one.names) for key, one in _build_tile_colours(made).items()}
-    told = {key: of(value) for key, value in _build_fields(made, row, col, chunk).items()}
-    told["byte"] = of(address)
+    colours = _build_address_colours(address) | _build_tile_colours(made)
+    own = {key: CellColouring(spread_values(one.numbers), one.names) for key, one in colours.items()}
+    told = {key: spread_values(value) for key, value in _build_fields(made, row, col, chunk).items()}
+    told["byte"] = spread_values(address)
     at = f" from byte {base}" if base else ""
     return HolderMap(
         name,

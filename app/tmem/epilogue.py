@@ -74,7 +74,7 @@ class TmemEpilogue:
     )
 
 
-def epilogue_of(asked: EpilogueQuestion) -> Epilogue:
+def make_epilogue(asked: EpilogueQuestion) -> Epilogue:
     """Return the epilogue that is asked for; LayoutError names the wrong field."""
     if asked.d == "f16" and asked.element != "f16":
         says = f"D is f16; it is stored as {asked.element}."
@@ -92,9 +92,9 @@ def list_costs(made: Epilogue) -> list[ToShared]:
     return [ToShared(stored=name, instructions=n, wavefronts=w, ideal=i) for name, (n, w, i) in told]
 
 
-def out(asked: EpilogueQuestion) -> TmemEpilogue:
+def answer_epilogue(asked: EpilogueQuestion) -> TmemEpilogue:
     """What every thread holds of D after its loads, and what storing it to shared or global memory costs."""
-    made = epilogue_of(asked)
+    made = make_epilogue(asked)
     row, col = made.locate_first_load()
     wide, requests, sectors = made.count_sectors(asked.bits)
     return TmemEpilogue(
@@ -116,7 +116,7 @@ def out(asked: EpilogueQuestion) -> TmemEpilogue:
 
 def show_epilogue(asked: EpilogueQuestion, told: TmemEpilogue) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
-    made = epilogue_of(asked)
+    made = make_epilogue(asked)
     per = made.per_register
     at = asked.warp * tmem.QUARTER + asked.thread
     held = [
@@ -153,7 +153,7 @@ def show_epilogue(asked: EpilogueQuestion, told: TmemEpilogue) -> dict[str, Any]
     }
 
 
-def print_epilogue(asked: EpilogueQuestion, told: TmemEpilogue) -> Iterator[str]:
+def format_epilogue(asked: EpilogueQuestion, told: TmemEpilogue) -> Iterator[str]:
     """Yield the lines of the command."""
     shown = show_epilogue(asked, told)
     yield f"D, layout {told.id}: {told.loads} loads of {told.registers} registers, {told.access}"

@@ -47,7 +47,8 @@ PLACEMENT = Tool(
 )
 EPILOGUE = Tool(
     question=EpilogueQuestion,
-    answer=epilogue.out,
+    answer=epilogue.answer_epilogue,
+    name="out",
     api="tmem/epilogue",
     page="/tmem/epilogue",
     template="tmem/epilogue.html",
@@ -55,7 +56,7 @@ EPILOGUE = Tool(
     command="tmem epilogue",
     help="D from tensor memory to shared or global memory: what each thread holds, what storing it costs, and the"
     " code.",
-    lines=epilogue.print_epilogue,
+    lines=epilogue.format_epilogue,
     examples=(
         ("16x256b → stmatrix", {}),
         ("32x32b → rows of global memory", {"access": "tcgen05.ld.32x32b.x32"}),

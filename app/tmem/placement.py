@@ -186,7 +186,7 @@ def _list_operands(asked: PlacedQuestion, mma: TmemMma, prefix: str) -> list[tup
         try:
             found = tmem.make_tmem_layout(mma, operand)
         except LayoutError as error:
-            raise error.at(field) from None
+            raise error.move_to_field(field) from None
         out.append((PlacedOperand(f"{prefix}{name}", found, *at), mma))
     return out
 

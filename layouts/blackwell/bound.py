@@ -111,7 +111,7 @@ def parse_idesc(instruction: Instruction, text: object) -> IdescWord:
     try:
         return encode_wish(instruction, {name.strip(): value.strip() for name, value in wish.items()})
     except LayoutError as error:
-        raise error.at("idesc", "bad_idesc") from None
+        raise error.move_to_field("idesc", "bad_idesc") from None
 
 
 def bind(found: Instruction, given: object = None) -> BoundMma:

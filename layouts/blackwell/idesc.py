@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lanescope.blackwell.kind import FORMS, KindField, MmaKind
-from lanescope.descriptor.matrix import FieldNotice
+from lanescope.descriptor.notices import FieldNotice
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, join_words, parse_choice, parse_integer, quote_value, shorten_value

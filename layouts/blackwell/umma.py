@@ -60,7 +60,7 @@ def parse_mma_opcode(text: object, field: str = "instruction") -> MmaOpcode:
         group = next((word.rpartition(":")[2] for word in words if word.startswith("cta_group::")), "1")
         return MmaOpcode(row, idesc.get_form(group, int("ws" in words)), "sp" in words)
     except LayoutError as error:
-        raise error.at(field, "bad_instruction") from None
+        raise error.move_to_field(field, "bad_instruction") from None
 
 
 def make_view(by: MmaOpcode, word: IdescWord, operand: str, major: str = "") -> View:

@@ -9,28 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.capture.file_format import Record
-from lanescope.capture.recorded_operands import MultiplyStep, OperandCodes, registers_to_grid
+from lanescope.capture.recorded_operands import MultiplyStep, OperandCodes
 from lanescope.capture.slice_order import OperandSlice
+from lanescope.capture.tile_sums import (
+    SLACK,
+    SUMS,
+    StepSum,
+    SumTile,
+    begin_tile,
+    decode_registers,
+    find_nearest_sum,
+    multiply_step,
+)
 from lanescope.errors import LayoutError
-from lanescope.ptx import codec
 from lanescope.ptx.catalog import find
-from lanescope.ptx.codec import decode_as_read
-from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import Instruction, Operand
 
 MOST_SUMS = 64  # tiles of D that are followed
 MOST_BEGUN = 64  # C's of one warp that are kept
-# of the sum of magnitudes: an accumulator rounds every step; wgmma keeps 14 bits of a sum of FP8 products (measured)
-SLACK = {"f16": 2.0**-7, "f32": 2.0**-9, "s32": 0.0}
-SLACK_FP8 = 2.0**-7
-LEAST = {"f16": 2.0**-24, "f32": 1e-37, "s32": 0.0}  # what one step may lose of a subnormal sum
-Reals = NDArray[np.float64]
 Group = tuple[int, ...]  # block and warp, or block and warpgroup
 Shape = tuple[int, int, str]  # of D: m, n, type
 TileKey = tuple[object, ...]  # of a tile of D: its first m and n, and its shape
@@ -65,45 +66,6 @@ class Accumulator:
         if self.right == self.total:
             return "match"
         return "mismatch" if self.whole or self.as_read else "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class _StepSum:
-    """What steps add to a tile of D, from one of them on: the sums that it should be and of what was read, each with
-    that of magnitudes; [m][n].
-    """
-
-    expected: Reals
-    read: Reals
-    size: Reals
-    read_size: Reals
-    steps: int = 0
-
-    def __add__(self, other: _StepSum) -> _StepSum:
-        return _StepSum(
-            self.expected + other.expected,
-            self.read + other.read,
-            self.size + other.size,
-            self.read_size + other.read_size,
-            self.steps + other.steps,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _SumTile:
-    """A tile of D. sums: from the first step on, and from the last one on where the accumulators may have begun anew:
-    where K begins again, after C was recorded, and after D was. inside: [m][n], what lies in A · B; step: the last one.
-    """
-
-    m: int
-    n: int
-    k: int
-    inside: NDArray[np.bool_]
-    sums: Mapping[str, _StepSum]
-    step: MultiplyStep
-
-
-SUMS = ("first", "again", "begun", "recorded")  # in the order in which they are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +124,7 @@ class AccumulatorSums:
         self.missing: dict[tuple[Group, Shape | None], int] = {}  # the first one
         for number, group, instruction in missing:
             self._mark_missing(number, group, instruction)
-        self.open: dict[Group, dict[tuple[object, ...], _SumTile]] = {}
+        self.open: dict[Group, dict[tuple[object, ...], SumTile]] = {}
         self.begun: dict[Group, dict[int, NDArray[np.uint32]]] = {}  # of each warp: C by its place
         self.fresh: dict[Group, set[int]] = {}  # of each warp: the C's that are in no D yet
         self.anew: dict[Group, int] = {}  # where C was last recorded
@@ -185,7 +147,7 @@ class AccumulatorSums:
             return self._mark_missing(step.number, step.group, step.instruction)
         a, b = seen["a"], seen["b"]
         k = parts["a"].k * step.depth // a.depth
-        tile = tiles.get(key) or _begun_tile(step, (a, b), parts, k)
+        tile = tiles.get(key) or begin_tile(step, (a, b), parts, k)
         tiles[key] = tile = replace(tile, k=k, sums=self._added(tile, key, step, (a, b), parts), step=step)
         self.recorded.discard((step.group, key))
         if step.record.kind == "mma" and "d" in step.record.registers:
@@ -194,16 +156,16 @@ class AccumulatorSums:
 
     def _added(
         self,
-        tile: _SumTile,
+        tile: SumTile,
         key: TileKey,
         step: MultiplyStep,
         seen: tuple[OperandCodes, OperandCodes],
         parts: Mapping[str, OperandSlice],
-    ) -> dict[str, _StepSum]:
+    ) -> dict[str, StepSum]:
         """Return the sums of a tile with one more step, and with sums that begin at it if the accumulators may have
         been reset.
         """
-        product = _multiply_step(step, seen, parts)
+        product = multiply_step(step, seen, parts)
         anew = {
             "again": parts["a"].k * step.depth // seen[0].depth <= tile.k,
             "begun": self.anew.get(step.group, -1) > tile.step.number,
@@ -259,7 +221,7 @@ class AccumulatorSums:
             if len(begun) > MOST_BEGUN:
                 del begun[next(iter(begun))]
 
-    def _judge_record(self, fragment: _Fragment, tiles: Mapping[TileKey, _SumTile]) -> None:
+    def _judge_record(self, fragment: _Fragment, tiles: Mapping[TileKey, SumTile]) -> None:
         """Compare one warp's D with every tile that it may hold."""
         if not tiles:
             return
@@ -324,7 +286,7 @@ class _Compared:
     """One warp's D and the tiles that it may be. operand: its register map; whole: whether every step is added."""
 
     fragment: _Fragment
-    tiles: Mapping[TileKey, _SumTile]
+    tiles: Mapping[TileKey, SumTile]
     operand: Operand
     whole: bool
 
@@ -332,11 +294,11 @@ class _Compared:
         """Return the sum nearest to D that starts from one of these C's; start -1 means zero. begun: place → C."""
         within, record, operand = self.fragment.within, self.fragment.record, self.operand
         rows = np.unique(operand.rows[32 * within : 32 * within + 32])
-        values = _decode_registers(record.registers["d"], operand, within)[rows]
+        values = decode_registers(record.registers["d"], operand, within)[rows]
         c = np.stack(
-            [np.zeros(values.shape) if n < 0 else _decode_registers(begun[n], operand, within)[rows] for n in starts]
+            [np.zeros(values.shape) if n < 0 else decode_registers(begun[n], operand, within)[rows] for n in starts]
         )
-        right, as_read, start, key, name = _find_nearest_sum(values, rows, c, starts, self.tiles, operand.element.name)
+        right, as_read, start, key, name = find_nearest_sum(values, rows, c, starts, self.tiles, operand.element.name)
         tile = self.tiles[key]
         accumulator = Accumulator(
             number=self.fragment.number,
@@ -353,57 +315,11 @@ class _Compared:
         return _NearestSum(accumulator, key, start)
 
 
-def _begun_tile(
-    step: MultiplyStep, seen: tuple[OperandCodes, OperandCodes], parts: Mapping[str, OperandSlice], k: int
-) -> _SumTile:
-    """Return a tile of D before its first step, which begins at k."""
-    inside_of = [side.known.get_codes(parts[side.operand].mn + np.arange(side.rows), np.array(0)) >= 0 for side in seen]
-    inside = inside_of[0][:, None] & inside_of[1][None, :]
-    return _SumTile(parts["a"].mn, parts["b"].mn, k - step.depth, inside, {}, step)
-
-
-def _find_nearest_sum(
-    values: Reals,
-    rows: NDArray[np.integer[Any]],
-    c: Reals,
-    starts: Sequence[int],
-    tiles: Mapping[tuple[object, ...], _SumTile],
-    element: str,
-) -> tuple[int, bool, int, tuple[object, ...], str]:
-    """Find the sum, started from one of the C's, that is nearest to a warp's D.
-
-    Return (right elements, whether it is the sum of what was read, start, tile, sum). Of equally near C's the last one
-    counts. values: [m][n] of D; c: [start][m][n].
-    """
-    best = None
-    for key, tile in tiles.items():
-        slack = _get_slack(tile.step.instruction, element)
-        for name, total in tile.sums.items():
-            right, as_read = (
-                ~tile.inside[rows]
-                | _mask_close(values, sums[rows] + c, size[rows] + abs(c), element, slack, total.steps)
-                for sums, size in ((total.expected, total.size), (total.read, total.read_size))
-            )
-            rank = max(
-                (int(good.sum()), bool(read.all()), n) for good, read, n in zip(right, as_read, starts, strict=True)
-            )
-            if best is None or rank > best[:3]:
-                best = (*rank, key, name)
-    assert best is not None
-    return best
-
-
-def _get_slack(instruction: Instruction, element: str) -> float:
-    """Return how much accumulators of this type may lose, as a fraction of the sum of magnitudes."""
-    a = get_dtype(instruction.types["a"])
-    return SLACK_FP8 if a.format is not None and a.bits == 8 else SLACK[element]
-
-
 def _get_shape(instruction: Instruction) -> Shape:
     return instruction.sizes["m"], instruction.sizes["n"], instruction.types["d"]
 
 
-def _find_shape(record: Record, tiles: Mapping[tuple[object, ...], _SumTile]) -> Shape | None:
+def _find_shape(record: Record, tiles: Mapping[tuple[object, ...], SumTile]) -> Shape | None:
     """Return the shape of a recorded D: by its PTX text if that has as many registers, else the last step's."""
     try:
         instruction = find(record.text)
@@ -439,37 +355,3 @@ def _order_records(records: Sequence[Record]) -> list[tuple[int, int]]:
         for numbers in warps.values():
             ordered += zip(first if len(first) == len(numbers) else numbers, numbers, strict=True)
     return sorted(ordered)
-
-
-def _multiply_step(
-    step: MultiplyStep, seen: tuple[OperandCodes, OperandCodes], parts: Mapping[str, OperandSlice]
-) -> _StepSum:
-    """Return A · B of one step: of the slices that it should multiply, and of what it read."""
-    sign = step.record.immediates.get("scale_a", 1) * step.record.immediates.get("scale_b", 1)
-    read = [decode_as_read(side.codes[0], side.known.element) for side in seen]
-    expected = []
-    for side in seen:
-        part = parts[side.operand]
-        codes = side.known.get_codes(part.mn + np.arange(side.rows)[:, None], part.k + np.arange(side.depth)[None, :])
-        expected.append(codec.decode_bits(np.maximum(codes, 0).astype(np.uint64), side.known.element.name))
-    with np.errstate(all="ignore"):
-        sums = [sign * (pair[0] @ pair[1].T) for pair in (expected, read)]
-        sizes = [np.abs(pair[0]) @ np.abs(pair[1]).T for pair in (expected, read)]
-    return _StepSum(sums[0], sums[1], sizes[0], sizes[1], 1)
-
-
-def _decode_registers(registers: NDArray[np.uint32], operand: Operand, warp: int) -> Reals:
-    """Return one warp's registers as numbers of the whole fragment, [m][n]."""
-    full = np.zeros((operand.threads, operand.registers), np.uint32)
-    full[32 * warp : 32 * warp + 32] = registers
-    return np.asarray(codec.decode_bits(registers_to_grid(full, operand, "d"), operand.element.name))
-
-
-def _mask_close(values: Reals, expected: Reals, size: Reals, name: str, slack: float, steps: int) -> NDArray[np.bool_]:
-    """Return which numbers equal the sum within the accumulator's rounding; overflow is infinite."""
-    with np.errstate(all="ignore"):
-        most = float(np.finfo(np.float16 if name == "f16" else np.float32).max)
-        past = ~(size <= most * (1 - slack))
-        least = (steps + 1) * LEAST[name]
-        near = np.abs(values - expected) <= slack * size + least
-        return np.asarray(np.where(past, ~np.isfinite(values) | near, near | (values == expected)))

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lanescope.capture.verdict import OperandVerdict, StepVerdict
-from lanescope.descriptor.matrix import START
 from lanescope.inputs import join_words
+from lanescope.ptx.table.descriptors import START
 
 # what is said where the data are not there, or lie in no known way: of one operand one of these explains the others
 _MEMORY = frozenset("slice_incomplete slice_not_in_memory layout_not_found reads_past_recorded".split())

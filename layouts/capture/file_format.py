@@ -129,7 +129,7 @@ class Capture:
     skipped: int = 0
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether every call of a macro in the recorded blocks is here."""
         return not (self.dropped or self.cut or self.skipped)
 
@@ -172,7 +172,7 @@ def empty(size: int = 64 << 20, blocks: tuple[int, int] = (0, 0)) -> NDArray[np.
 # reading --------------------------------------------------------------------------------------------------------------
 
 
-def read(raw: bytes | bytearray | memoryview | NDArray[Any]) -> Capture:
+def read_capture(raw: bytes | bytearray | memoryview | NDArray[Any]) -> Capture:
     """Return the records of a capture: a file's bytes, or the buffer as it came back from the device.
 
     Only texts are copied; windows are views of `raw`.

@@ -18,7 +18,7 @@ from lanescope.ptx.instruction import Instruction, Operand
 
 WARPGROUP = 128
 LEAST_OWN, LEAST_OTHER = 0.05, 0.5  # shares of a word's elements that are its own matrix's, and the other's
-MOST_CHANCE = 0.1  # of the pairs in a register file that are no fill, how many look like neighbors at the most
+MOST_CHANCE = 0.1  # of the pairs in a register file without a fill, the largest share that may look like neighbors
 MULTIPLY = (KINDS[WGMMA], KINDS[MMA])
 
 

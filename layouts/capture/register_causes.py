@@ -117,7 +117,7 @@ def find_row_starts(record: Record, memory: RecordedMemory) -> tuple[Ints, Ints]
     assert record.addresses is not None
     try:
         address = catalog.find(record.text).address
-    except LayoutError:  # every lane's, where the text names no ldmatrix
+    except LayoutError:  # the text names no ldmatrix: take the addresses of all lanes
         address = None
     count = len(address.coords["matrix"]) if address is not None else 32
     return memory.find_elements(record.addresses[:count].astype(np.int64))

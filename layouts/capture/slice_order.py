@@ -2,7 +2,7 @@
 the other steps and what lies in memory.
 
 The K of a loop is a hypothesis: A's own, B's own, or one step after the other. The one under which most operands are
-right is taken; one that multiplies the same slices twice in a row is none.
+right is taken; an order that multiplies the same slices twice in a row does not count.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SliceHint:
     size: tuple[int, int] = (0, 0)
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         return self.share == WHOLE
 
 
@@ -96,7 +96,7 @@ def _infer_loop_k(
     """Infer the K of each step of one warp or warpgroup."""
     known_ks = {
         name: [
-            hint.k * step.depth // hint.depth if (hint := each.get(name)) is not None and hint.whole else None
+            hint.k * step.depth // hint.depth if (hint := each.get(name)) is not None and hint.is_whole else None
             for step, each in zip(steps, hints, strict=True)
         ]
         for name in ("a", "b")
@@ -187,7 +187,9 @@ def _repeats_slices(
             continue
         before, here = hints[n - 1], hints[n]
         both = [name for name in here if name in before]
-        if both and all(before[name].whole and here[name].whole and before[name].mn == here[name].mn for name in both):
+        if both and all(
+            before[name].is_whole and here[name].is_whole and before[name].mn == here[name].mn for name in both
+        ):
             return True
     return False
 
@@ -204,19 +206,19 @@ def _infer_mn(
 ) -> int | None:
     """Infer the slice's first row of M or N."""
     hint = hints[number][name]
-    if hint.whole and hint.mn % 8 == 0:
+    if hint.is_whole and hint.mn % 8 == 0:
         return hint.mn
     line = steps[number].record.line
     same = [hints[n][name] for n in members if steps[n].record.line == line and name in hints[n]]
-    mn = _of_whole(hint, same)
+    mn = _find_first_row_of_whole(hint, same)
     if mn is None:
         mn = _of_most(same, known)
     return hint.low[0] if mn is None and hint.low is not None else mn
 
 
-def _of_whole(hint: SliceHint, same: Sequence[SliceHint]) -> int | None:
+def _find_first_row_of_whole(hint: SliceHint, same: Sequence[SliceHint]) -> int | None:
     """Return the first row that steps of the same line read completely: this step's own, else the most frequent."""
-    counts = Counter(other.mn for other in same if other.whole and other.mn % 8 == 0)
+    counts = Counter(other.mn for other in same if other.is_whole and other.mn % 8 == 0)
     for mn in (hint.mn if hint.share >= LEAST else None, hint.first[0] if hint.first else None):
         if mn in counts:
             return mn

@@ -23,10 +23,10 @@ from lanescope.descriptor.verify import verify
 from lanescope.errors import LayoutError
 from lanescope.shared.storage import Storage
 
-VAGUE = ("start_wrong", "panel_stride_wrong", "other_slice")  # what is said where a whole other slice is read
+VAGUE = ("start_wrong", "panel_stride_wrong", "other_slice")  # the verifier's codes if another slice is read completely
 MOST_TILE = 1 << 20  # elements of a rectangle that is looked for
-MOST_HELD = 64  # rectangles whose layouts are kept
-MOST_SEARCHED = 96  # that one capture may cost
+MOST_HELD = 64  # rectangles whose layouts are cached
+MOST_SEARCHED = 96  # rectangles that are searched for one capture
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _find_storages(
         return []
     tile = codes.astype(np.uint64)
     layouts = find_layouts(MemoryImage(memory.windows[0], memory.base), tile, memory.known.element.bits, word)
-    return [StoredRectangle(fit.stored, mn, k, size) for fit in layouts if fit.whole]
+    return [StoredRectangle(fit.stored, mn, k, size) for fit in layouts if fit.is_whole]
 
 
 def _list_rectangles(

@@ -78,7 +78,7 @@ def verify(
     every, unread = list_steps(files[0])
     judged, left = every[:most], max(len(every) - most, 0)
     findings = _Findings(unread)
-    complete = not left and all(capture.whole for capture in captures)
+    complete = not left and all(capture.is_whole for capture in captures)
     for pair in dict.fromkeys(map(_get_type_pair, judged)):
         of_pair = [step for step in judged if _get_type_pair(step) == pair]
         others = [step for step in judged if _get_type_pair(step) != pair]
@@ -134,7 +134,7 @@ def _read(data: Given | Sequence[Given], second: Given | None) -> list[Capture]:
         raise LayoutError(
             "bad_capture", f"{len(sources)} captures are given.", "One, or the two passes of an 8-bit type.", "capture"
         )
-    return [file_format.read(copy_to_host(source)) for source in sources]
+    return [file_format.read_capture(copy_to_host(source)) for source in sources]
 
 
 def _left_out(capture: Capture, most: int, left: int, any_steps: bool) -> Iterator[str]:

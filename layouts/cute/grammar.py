@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from lanescope.cute.layout import DEEPEST, LONGEST, MOST, CuteLayout
 from lanescope.cute.making import (
     MAKERS,
+    UNITS,
     PointerUnit,
     UnmadeValueError,
     Value,
@@ -18,7 +19,6 @@ from lanescope.cute.making import (
     drop_empty_swizzle,
     make_compact_layout,
     make_strided_layout,
-    make_swizzle,
 )
 from lanescope.cute.words import INTEGERS, LEFT, PRINTED_SWIZZLES, RIGHT, UNDERSCORES
 from lanescope.errors import LayoutError
@@ -27,7 +27,6 @@ from lanescope.shared.swizzle import Swizzle
 
 HINT = "e.g. (4,8):(8,1), Layout<Shape<_4,_8>,Stride<_8,_1>> or make_layout((4, 8), stride=(8, 1))."
 PRINTED_HINT = "Allowed: 'shape:stride', e.g. '((4,8),2):((2,8),1)', with 'Sw<3,4,3> o' in front."
-UNITS = (1, 2, 4, 8, 16, 32, 64, 128)  # bits
 # Possessive (*+), so that a long text can be cut in one way only.
 _POINTER = r"smem_ptr\s*+\[?\s*+[0-9]{1,3}b\s*+\]?"
 _UNIT = re.compile(r"_?smem_ptr\s*\[?\s*([0-9]{1,3})b")
@@ -104,9 +103,11 @@ class CuteReader:
             if len(self.next) == 1:
                 self.take_token()
             parts.append(self.parse_part())
+        if len(parts) == 1:
+            return parts[0]
         if isinstance(parts[-1], PointerUnit):
             raise self.make_error("ends with a pointer, and no layout behind it")
-        return parts[0] if len(parts) == 1 else self.compose(parts)
+        return self.compose(parts)
 
     def compose(self, parts: Sequence[Value]) -> CuteLayout:
         """Return what the values with `o` between them are; a swizzle of no bits is shown where it is printed."""
@@ -245,9 +246,8 @@ class CuteReader:
             parts.append(self.take_token().lstrip("_"))
         self.take_token(">")
         match = SWIZZLE.fullmatch("".join(parts))
-        if not match:
-            raise self.make_error("has a swizzle that is not three numbers", "Sw<B,M,S>, e.g. Sw<3,4,3>.")
-        return make_swizzle(*map(int, match.groups()))
+        swizzle: Swizzle = MAKERS["make_swizzle"]([int(number) for number in match.groups()] if match else [], {})
+        return swizzle
 
 
 KNOWN = frozenset((*MAKERS, *INTEGERS, *_WORDS, *PRINTED_SWIZZLES))  # the names that are read

@@ -18,6 +18,8 @@ from lanescope.shared.swizzle import Swizzle
 
 Value = Any  # an int, None, a tuple of Values, a CuteLayout, a Swizzle, a PointerUnit, or "left" and "right"
 
+UNITS = (1, 2, 4, 8, 16, 32, 64, 128)  # bits
+
 
 @dataclass(frozen=True, slots=True)
 class PointerUnit:
@@ -102,6 +104,14 @@ def _make_swizzle(values: list[Value], words: Mapping[str, Value]) -> Swizzle:
     return make_swizzle(*values)
 
 
+def _make_pointer_unit(values: list[Value], words: Mapping[str, Value]) -> PointerUnit:
+    """Return the unit of `smem_ptr_flag_bits<16>`."""
+    if len(values) != 1 or values[0] not in UNITS:
+        allowed = f"Allowed: {', '.join(map(str, UNITS))}."
+        raise UnmadeValueError("has a smem_ptr_flag_bits of another number of bits", allowed)
+    return PointerUnit(values[0])
+
+
 def _make_ordered_layout(values: list[Value], words: Mapping[str, Value]) -> CuteLayout:
     """Return the layout of `make_ordered_layout(shape, order)`."""
     shape, order = (*values, *words.values(), None, None)[:2]
@@ -150,6 +160,7 @@ MAKERS: dict[str, Callable[[list[Value], Mapping[str, Value]], Value]] = {
     **dict.fromkeys(SWIZZLES, _make_swizzle),
     **dict.fromkeys(("Layout", "make_layout"), make_layout),
     **dict.fromkeys(("ComposedLayout", "make_composed_layout"), _make_composed_layout),
+    "smem_ptr_flag_bits": _make_pointer_unit,
     "make_ordered_layout": _make_ordered_layout,
     "composition": _make_composition,
 }

@@ -48,15 +48,9 @@ def format_cxx_tiler(tiler: algebra.Tiler) -> str:
     )
 
 
-def _format_python_tuple(nested: Nested) -> str:
-    if isinstance(nested, int):
-        return str(nested)
-    return f"({', '.join(map(_format_python_tuple, nested))}{',' if len(nested) == 1 else ''})"
-
-
 def format_python(one: CuteLayout) -> str:
     """Return a layout in CuTe's Python DSL: `cute.make_layout((4, 8), stride=(8, 1))`."""
-    plain = f"cute.make_layout({_format_python_tuple(one.shape)}, stride={_format_python_tuple(one.stride)})"
+    plain = f"cute.make_layout({one.shape}, stride={one.stride})"
     if not one.swizzle and not one.offset:
         return plain
     xor = one.swizzle or Swizzle(0, 4, 3)

@@ -20,7 +20,7 @@ from __future__ import annotations
 from lanescope.cute import algebra
 from lanescope.cute.grammar import PRINTED_HINT, SWIZZLE, CuteReader
 from lanescope.cute.layout import LONGEST, CuteLayout
-from lanescope.cute.making import UnmadeValueError, Value, make_swizzle
+from lanescope.cute.making import PointerUnit, UnmadeValueError, Value, make_swizzle
 from lanescope.cute.tuples import Nested
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
@@ -70,7 +70,7 @@ def parse_cute_layout(text: str, field: str = "layout") -> CuteLayout:
     """
     reader = CuteReader(text, field)
     found = reader.parse_text()
-    if isinstance(found, Swizzle) or found is None or isinstance(found, str):
+    if found is None or isinstance(found, Swizzle | PointerUnit | str):
         raise reader.make_error("is not a layout")
     return reader.make_layout(found)
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.descriptor.matrix import BASE_OFFSET, Addresses, Descriptor, View, find_inert_fields
+from lanescope.descriptor.matrix import Addresses, Descriptor, View, find_inert_fields
 from lanescope.inputs import join_words
-from lanescope.ptx.table.descriptors import FORMATS
+from lanescope.ptx.table.descriptors import BASE_OFFSET, FORMATS
 from lanescope.shared.storage import Storage
 from lanescope.shared.swizzle import Mode
 

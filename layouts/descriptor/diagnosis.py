@@ -16,19 +16,9 @@ import numpy as np
 from lanescope.deadline import check_deadline
 from lanescope.descriptor.alternatives import AlternativeStorage, is_read_exactly, list_restored_storages
 from lanescope.descriptor.case import NAMES, Amounts, Diagnosis, DiagnosisCase, FieldSlip, format_bytes, pack_word
-from lanescope.descriptor.matrix import (
-    LBO,
-    SBO,
-    START,
-    TCGEN05_BITS,
-    VERSION_BIT,
-    Addresses,
-    Descriptor,
-    View,
-    find_inert_fields,
-    reads,
-)
+from lanescope.descriptor.matrix import Addresses, Descriptor, View, find_inert_fields, reads
 from lanescope.descriptor.mistakes import describe_required_strides, list_slips
+from lanescope.descriptor.notices import has_tcgen05_bits
 from lanescope.descriptor.packing import (
     PackingMistake,
     drop_high_word,
@@ -40,6 +30,7 @@ from lanescope.descriptor.packing import (
 )
 from lanescope.descriptor.repair import find_repairs, list_changes
 from lanescope.descriptor.unreadable import XOR_ALONE, describe_storing, diagnose_unreadable
+from lanescope.ptx.table.descriptors import LBO, SBO, START
 from lanescope.shared.storage import Storage
 
 TOGETHER = 0.6  # what a second mistake costs beyond its own
@@ -86,7 +77,7 @@ def diagnose_mismatch(
     if other:
         return [Diagnosis(other.code, _describe_other_storage(other, case), fix, needed, dict(other.spec))]
     named = [(cause.code, cause.message) for cause in causes]
-    if _has_tcgen05_bits(case.stray) and "tcgen05_format" not in dict(named):
+    if has_tcgen05_bits(case.stray) and "tcgen05_format" not in dict(named):
         note = (
             "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, "
             "but the bit is reserved; clear it."
@@ -118,11 +109,6 @@ def _repair_word(case: DiagnosisCase, causes: tuple[FieldSlip | PackingMistake, 
     spoiled = packed or beyond or len(case.differ) > 1
     fix = clean_word(case.right, case.seen, keep=not packed) if spoiled else case.right
     return Descriptor(fix.word & ~fix.reserved, fix.format)
-
-
-def _has_tcgen05_bits(stray: int) -> bool:
-    """Return whether bits outside all fields are those of tcgen05's descriptor, its version among them."""
-    return bool(stray >> VERSION_BIT & 1) and not stray & ~TCGEN05_BITS
 
 
 def _find_data_start(stored: Storage, mn: int, k: int) -> int | None:

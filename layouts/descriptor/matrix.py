@@ -8,7 +8,7 @@ atom to the next; `lanescope gpu verify` repeats it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -19,32 +19,14 @@ from numpy.typing import NDArray
 from lanescope.bits import format_word
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
-from lanescope.inputs import join_words, quote_value
+from lanescope.inputs import quote_value
 from lanescope.notebook import NotebookObject
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, SBO, START, SWIZZLE, TCGEN05, VERSION, WGMMA
+from lanescope.ptx.table.descriptors import LBO_MODE, START, WGMMA
 from lanescope.shared.swizzle import Mode, apply_xor
 
-__all__ = [
-    "BASE_OFFSET",
-    "FIELDS",
-    "LBO",
-    "SBO",
-    "START",
-    "SWIZZLE",
-    "WGMMA",
-    "Descriptor",
-    "View",
-    "encode_wgmma",
-    "find_inert_fields",
-    "reads",
-    "view",
-]
-
 Addresses = NDArray[np.int64]
-Found = tuple[str, str, str]  # (code, field, message) of a notice
 
-FIELDS = WGMMA.fields
 # Bytes of an SM of sm_90 and sm_100, and the most a block can have of them: CUDA Programming Guide, technical
 # specifications per compute capability.
 SM_BYTES, MOST_SHARED = 228 * 1024, 227 * 1024
@@ -54,11 +36,7 @@ SHARED_END = SHARED_BEGIN + MOST_SHARED
 WINDOW_MASK = START.mask  # the bits of a shared-window address
 # what a descriptor can address; a read past it does not wrap: it is cudaErrorIllegalAddress (measured on an H200)
 WINDOW_BYTES = WINDOW_MASK + 1
-VERSION_BIT = VERSION.low
-TCGEN05_BITS = WGMMA.reserved_mask & ~TCGEN05.reserved_mask  # of fields that wgmma's format lacks
 K_BYTES = 32
-_ENDS = f"a block's shared memory of at most {MOST_SHARED} bytes ends at address {SHARED_END}."
-SOURCE = WGMMA.source
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +89,11 @@ class Descriptor(NotebookObject):
     def reserved(self) -> int:
         """The set bits that no field covers."""
         return self.word & self.format.reserved_mask
+
+    @property
+    def has_absolute_lbo(self) -> bool:
+        """Whether LBO is an absolute address, for which only tcgen05's format has a bit."""
+        return LBO_MODE in self.format.fields and bool(LBO_MODE.get(self.word))
 
     @property
     def facts(self) -> dict[str, int | str]:
@@ -169,170 +152,8 @@ def encode_descriptor(form: DescriptorFormat, amounts: Mapping[str, int], swizzl
         try:
             word = field.put(word, field.encode(amount)) if field.in_bytes else field.put(word, amount)
         except LayoutError as error:
-            raise error.at(field.amount) from None
+            raise error.move_to_field(field.amount) from None
     return Descriptor(word, form)
-
-
-@dataclass(frozen=True, slots=True)
-class FieldNotice:
-    """Something to check about a field: the code of a rule, a sentence, and the rule's source."""
-
-    code: str
-    field: str
-    message: str
-    source: str = SOURCE
-
-
-def find_warnings(descriptor: Descriptor) -> list[FieldNotice]:
-    """Return what a reader should check across fields, each with its reason and source. None is an error in itself."""
-    form = descriptor.format
-    if descriptor.mode_code not in form.codes.values():
-        message = (
-            f"The swizzle code {descriptor.mode_code} in {form.format_place(form.coded)} is reserved in {form.name}."
-        )
-        return [FieldNotice("swizzle_reserved", form.coded, message, form.source)]
-    return [FieldNotice(*warning, form.source) for rule in _RULES for warning in rule(descriptor)]
-
-
-def _check_start_in_pattern(descriptor: Descriptor) -> Iterator[Found]:
-    """Yield a start that is inside the swizzle's pattern, or inside a row of it."""
-    m, start = descriptor.mode, descriptor.start_address
-    past = start % m.pattern_bytes
-    if m.chunks == 1:
-        return
-    if past >= 128 and not descriptor.base_offset:
-        yield (
-            "start_off_pattern",
-            "start_address",
-            f"The start is {past} bytes past a {m.pattern_bytes}-byte boundary, {past // 128}"
-            f" row{'s' if past >= 256 else ''} into the {m.name} pattern. That is right if the data were swizzled by"
-            " address, as TMA does. If they were swizzled from the tile's start, the base offset must say so.",
-        )
-    elif past % 32:
-        yield (
-            "start_inside_row",
-            "start_address",
-            f"The start is {past} B past a {m.pattern_bytes}-byte boundary. K steps inside the atom are 32 B apart, so"
-            " none starts there.",
-        )
-
-
-def _check_base_offset(descriptor: Descriptor) -> Iterator[Found]:
-    """Yield a base offset that has no effect, or more of it than the pattern has rows."""
-    m, offset = descriptor.mode, descriptor.base_offset
-    if m.chunks == 1 and offset:
-        yield "base_offset_in_none", "base_offset", "Base offset has no effect without a swizzle: nothing is XORed."
-    elif offset >= m.chunks > 1:
-        yield "base_offset_beyond", "base_offset", f"Base offset {offset} works modulo {m.chunks} in mode {m.name}."
-
-
-def _check_constants(descriptor: Descriptor) -> Iterator[Found]:
-    """Yield fields that hold one value in every word of the format, and another one here."""
-    for name, value in descriptor.format.constants.items():
-        if descriptor.get_amount(name) != value:
-            yield _describe_wrong_constant(descriptor, name, value)
-
-
-def _check_lbo_mode(descriptor: Descriptor) -> Iterator[Found]:
-    """Yield LBO as an absolute address, which tcgen05 has for one case."""
-    if "lbo_mode" in descriptor.facts and descriptor.get_amount("lbo_mode"):
-        message = "LBO is an absolute address: for K = 96 on sm_103a, with a 128B swizzle, K-major and base offset 0."
-        yield "absolute_lbo", "lbo_mode", f"{message} Which bytes that reads is not documented."
-
-
-def _check_shared_end(descriptor: Descriptor) -> Iterator[Found]:
-    """Yield a start past the end of a block's shared memory."""
-    if descriptor.start_address >= SHARED_END:
-        yield "start_beyond_shared", "start_address", f"The start is {descriptor.start_address}: {_ENDS}"
-
-
-def _check_reserved(descriptor: Descriptor) -> Iterator[Found]:
-    """Yield bits that no field covers."""
-    if descriptor.reserved:
-        yield _describe_reserved_bits(descriptor)
-
-
-def _check_overlap(descriptor: Descriptor) -> Iterator[Found]:
-    """Yield strides smaller than a core matrix."""
-    if descriptor.mode.chunks == 1 and 0 < max(descriptor.lbo_bytes, descriptor.sbo_bytes) < 128:
-        message = "Both strides are below 128 bytes, but a core matrix takes 128: core matrices overlap."
-        yield "overlap", "lbo", message
-
-
-_RULES: tuple[Callable[[Descriptor], Iterator[Found]], ...] = (
-    _check_start_in_pattern,
-    _check_base_offset,
-    _check_constants,
-    _check_lbo_mode,
-    _check_shared_end,
-    _check_reserved,
-    _check_overlap,
-)
-
-
-def _describe_wrong_constant(descriptor: Descriptor, name: str, value: int) -> tuple[str, str, str]:
-    """Return (code, field, message) of a field that has one value in every word of the format, and another one here."""
-    had = descriptor.get_amount(name)
-    if not descriptor.word & TCGEN05_BITS:
-        message = (
-            "Bits 46 to 48 hold 0: this is wgmma's descriptor. tcgen05 has the version 1 there; the modes none, 32B,"
-            " 64B and 128B have the same bits in both."
-        )
-        return "wgmma_format", name, message
-    return "constant_wrong", name, f"The {name} is {had}; it is {value} in every {descriptor.format.name} descriptor."
-
-
-def _describe_reserved_bits(descriptor: Descriptor) -> tuple[str, str, str]:
-    """Return (code, field, message) of bits that no field covers."""
-    bits = descriptor.reserved
-    if not descriptor.format.ignores:
-        message = f"Reserved bits are set: {format_word(bits)}. They must be 0."
-        low = bits & (0b11 << 14 | 0b11 << 30)
-        more = " A pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." if low else ""
-        return "reserved_bits", "reserved", message + more
-    if bits >> VERSION_BIT & 1 and not bits & ~TCGEN05_BITS:
-        message = (
-            "Bit 46 is set: this is tcgen05's descriptor (Blackwell), whose version is 1. wgmma reads the same bytes"
-            " from it, but its own format has 0 there."
-        )
-        return "tcgen05_format", "reserved", message
-    low = bits & (0b11 << 14 | 0b11 << 30)
-    message = f"Reserved bits are set: {format_word(bits)}. The hardware ignores them"
-    return (
-        "reserved_bits",
-        "reserved",
-        message + ("; a pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." if low else "."),
-    )
-
-
-def list_cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
-    """Return what a word that reads the right bytes should still not be trusted for.
-
-    These are its reserved bits, each with what keeps it 0, and bytes that no source states. Unusual but legal fields
-    are not among them.
-    """
-    form, cautions = descriptor.format, []
-    advice = {bit: message for low, high, message in form.kept_clear for bit in range(low, high + 1)}
-    groups: dict[str, list[str]] = {}
-    for bit in range(64):
-        if descriptor.reserved >> bit & 1:
-            message = advice.get(bit, f"no field of {form.name}’s descriptor is there")
-            groups.setdefault(message, []).append(str(bit))
-    for message, bits in groups.items():
-        several = len(bits) > 1
-        cautions.append(f"Reserved bit{'s' * several} {join_words(bits)} {'are' if several else 'is'} set: {message}.")
-    return (*cautions, *(notice.message for notice in find_uncertain_reads(descriptor, seen)))
-
-
-def summarize_caution(caution: Sequence[str]) -> str:
-    """Return a match with a caution as a sentence without its full stop.
-
-    >>> summarize_caution(["Reserved bit 14 is set: mask the address with 0x3FFFF."])
-    'The bytes are right; reserved bit 14 is set: mask the address with 0x3FFFF'
-    """
-    first = caution[0].rstrip(".")
-    more = f" ({len(caution) - 1} more)" if len(caution) > 1 else ""
-    return f"The bytes are right; {first[0].lower()}{first[1:]}{more}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,7 +202,7 @@ def view(instruction: Instruction, operand: str, major: str) -> View:
 
 def reads(descriptor: Descriptor, seen: View) -> Addresses:
     """Return the absolute shared-memory byte address of every element: int64 [rows, k], read-only."""
-    if "lbo_mode" in descriptor.facts and descriptor.get_amount("lbo_mode"):
+    if descriptor.has_absolute_lbo:
         raise LayoutError(
             "open_lbo_mode",
             "LBO is an absolute address; which bytes that reads is not documented.",
@@ -398,50 +219,6 @@ def _compute_addresses(word: int, seen: View, form: DescriptorFormat) -> Address
     addresses: Addresses = compute_many_addresses(np.array([word], dtype=np.uint64), seen, form)[0]
     addresses.flags.writeable = False
     return addresses
-
-
-def find_outside_reads(descriptor: Descriptor, seen: View) -> list[FieldNotice]:
-    """Return the warning, if any, about bytes this view reads outside any block's shared memory."""
-    address = reads(descriptor, seen)
-    end = int(address.max()) + max(seen.bits // 8, 1)
-    if end <= SHARED_END:
-        return []
-    count = int((address + max(seen.bits // 8, 1) > SHARED_END).sum())
-    fault = f" Reading past {WINDOW_BYTES} is an illegal address." if end > WINDOW_BYTES else ""
-    code = "reads_beyond_window" if fault else "reads_beyond_shared"
-    message = f"{count} of {address.size} elements are read up to byte {end - 1}; {_ENDS}{fault}"
-    return [FieldNotice(code, "start_address", message)]
-
-
-def find_uncertain_reads(descriptor: Descriptor, seen: View) -> list[FieldNotice]:
-    """Return the notice, if any, that no source states which bytes this view reads."""
-    if descriptor.mode.xor and (seen.major == "K" or seen.bits != 32):
-        message = (
-            f"{descriptor.mode.name} with a {seen.major}-major operand of {seen.bits} bits: PTX allows it, if K-major,"
-            " but no layout of CUTLASS has it. The addresses here are inferred."
-        )
-        return [FieldNotice("inferred_reads", descriptor.format.coded, message, descriptor.format.source)]
-    return []
-
-
-def find_repeated_reads(descriptor: Descriptor, seen: View) -> list[FieldNotice]:
-    """Return the warning, if any, about elements that this view reads from the same bytes."""
-    address = reads(descriptor, seen)
-    if seen.bits < 8:
-        return []
-    shared = address.size - int(np.unique(address).size)
-    if not shared:
-        return []
-    atom, unread = descriptor.mode.count_atom_bytes(seen.major), find_inert_fields(descriptor, seen)
-    what = "an atom" if descriptor.mode.chunks > 1 else "a core matrix"
-    small = [
-        f"{name.upper()} is {n}"
-        for name, n in (("lbo", descriptor.lbo_bytes), ("sbo", descriptor.sbo_bytes))
-        if n < atom and name not in unread
-    ]
-    why = f": {' and '.join(small)}, but {what} takes {atom} bytes" if small else ""
-    message = f"{shared} of {address.size} elements are read from bytes that another element is read from{why}."
-    return [FieldNotice("reads_twice", "sbo" if "SBO" in why or not why else "lbo", message)]
 
 
 def compute_many_addresses(words: NDArray[np.uint64], seen: View, form: DescriptorFormat = WGMMA) -> Addresses:

@@ -24,12 +24,12 @@ from lanescope.descriptor.case import (
     list_field_names,
     list_subsets,
 )
-from lanescope.descriptor.matrix import LBO, SBO, START, WGMMA
 from lanescope.descriptor.repair import compute_expected_reads, find_repairs
 from lanescope.descriptor.starts import describe_possible_steps
 from lanescope.descriptor.starts import list_start_slips as known_starts
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
+from lanescope.ptx.table.descriptors import LBO, SBO, START, WGMMA
 
 
 def list_slips(case: DiagnosisCase) -> list[FieldSlip]:

@@ -20,7 +20,7 @@ from lanescope.descriptor.case import (
     pack_word,
 )
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.descriptor.matrix import LBO, SBO, START, VERSION_BIT, WGMMA
+from lanescope.ptx.table.descriptors import LBO, SBO, START, VERSION, WGMMA
 
 LOW = (1 << 32) - 1
 _PLACES = (START, LBO, SBO)
@@ -92,7 +92,7 @@ def _pack_as_tcgen05(bare: int, code: int, name: str, right: bool) -> Iterator[P
             "This is a tcgen05 descriptor (bit 46 is set) with the swizzle 128B_BASE32B. For wgmma clear bit 46 and put"
             f" {'1' if right else 'the code of the mode'} into the field [63:62]."
         )
-        yield PackingMistake("tcgen05_format", message, bare | 1 << 61 | 1 << VERSION_BIT, 0.9)
+        yield PackingMistake("tcgen05_format", message, bare | 1 << 61 | 1 << VERSION.low, 0.9)
 
 
 def _pack_as_wgmma(case: DiagnosisCase, bare: int, code: int, right: bool) -> Iterator[PackingMistake]:

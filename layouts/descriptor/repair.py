@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lanescope.descriptor.matrix import LBO, SBO, START, Addresses, Descriptor, View, encode_wgmma, reads
+from lanescope.descriptor.matrix import Addresses, Descriptor, View, encode_wgmma, reads
 from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import LBO, SBO, START
 from lanescope.shared.storage import Storage
 from lanescope.shared.swizzle import Mode
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lanescope.descriptor.case import DiagnosisCase, FieldSlip, count_bytes, format_bytes
-from lanescope.descriptor.matrix import START
 from lanescope.inputs import join_words
+from lanescope.ptx.table.descriptors import START
 
 NAME = "start_address"
 K_OF_TYPES = (8, 16, 32)  # what one dense wgmma takes of K: tf32, 16-bit, 8-bit

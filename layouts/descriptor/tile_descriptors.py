@@ -148,6 +148,3 @@ def _explain_missing_descriptor(stored: Storage, seen: View) -> str:
             said = causes[0].message if causes else "No descriptor reads this layout."
             return said if not k else f"K step {k // seen.k}: {said}"
     return ""
-
-
-__all__ = ["TileDescriptors", "describe_stored_tile"]

@@ -54,7 +54,7 @@ class TileFit:
     determined: bool = True
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         return self.matched == self.total
 
 
@@ -315,7 +315,7 @@ def locate_elements(
     """
     mn, k = origin
     part = np.s_[mn : mn + seen.rows, k : k + seen.k]
-    if len(fits) == 1 and fits[0].whole and fits[0].determined:
+    if len(fits) == 1 and fits[0].is_whole and fits[0].determined:
         return ElementPlaces(_compute_addresses(fits[0].stored, tile.shape)[part], "layout")
     expected = tile[part]
     if bits < 8:

@@ -13,14 +13,13 @@ import numpy as np
 from lanescope.cxx.expression import CompilerNote
 from lanescope.descriptor.case import Diagnosis
 from lanescope.descriptor.diagnosis import clean_word, diagnose_mismatch
-from lanescope.descriptor.matrix import Addresses, Descriptor, View, list_cautions, reads
+from lanescope.descriptor.matrix import Addresses, Descriptor, View, reads
+from lanescope.descriptor.notices import list_cautions
 from lanescope.descriptor.repair import compute_expected_reads, find_repairs, list_changes
 from lanescope.errors import LayoutError
 from lanescope.notebook import NotebookObject
 from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.shared.storage import Storage
-
-__all__ = ["Diagnosis", "ElementMismatch", "Verdict", "verify"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.descriptor.case import Diagnosis
 from lanescope.descriptor.matrix import WINDOW_BYTES, Addresses, Descriptor, View, reads, view
 from lanescope.descriptor.tile_search import ElementPlaces, MemoryImage, TileFit, find_layouts, locate_elements
-from lanescope.descriptor.verify import Diagnosis, verify
+from lanescope.descriptor.verify import verify
 from lanescope.dump.files import BASE, Dump, Tile, tile_of
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words, parse_choice

@@ -60,7 +60,7 @@ def place_side(
     try:
         where = storage({"kind": kind, **options}, element.bits, major)
     except LayoutError as error:
-        raise error.at(f"{reads.side}.{error.field.removeprefix('storage.')}") from None
+        raise error.move_to_field(f"{reads.side}.{error.field.removeprefix('storage.')}") from None
     _check_storage(reads, where, element, rows, k)
     word = None
     if text := reads.given.get("descriptor"):

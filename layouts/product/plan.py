@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from lanescope.descriptor import matrix as desc
-from lanescope.descriptor.matrix import START, Descriptor, View
+from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.errors import LayoutError
 from lanescope.ptx.dtypes import DType
 from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.table.descriptors import START
 from lanescope.shared.chain import Chain
 from lanescope.shared.storage import Storage
 from lanescope.shared.swizzle import Mode

@@ -212,7 +212,7 @@ def _plan_tiled_side(
         tile.descriptor(first, 0, step, rows)
     except LayoutError as error:
         name = {"slice": "first"}.get(error.field, error.field)
-        raise error.at(f"{reads.side}.{name}") from None
+        raise error.move_to_field(f"{reads.side}.{name}") from None
     reads.full["order"], reads.words["order"] = tile.order, ORDERS
     word = None
     if text := reads.given.get("descriptor"):

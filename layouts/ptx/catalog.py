@@ -215,7 +215,7 @@ def parse_instruction(value: object, field: str) -> Instruction:
     try:
         return find(inputs.require_text(value, field, LONGEST))
     except LayoutError as error:
-        raise error.at(field, "bad_instruction") from None
+        raise error.move_to_field(field, "bad_instruction") from None
 
 
 def find(text: str) -> Instruction:

@@ -54,10 +54,10 @@ class Sparsity:
     @property
     def nibbles(self) -> tuple[int, ...]:
         """The legal values of four bits of metadata: one index, or two that ascend."""
-        return self.whole or tuple(high << 2 | low for high in range(4) for low in range(high))
+        return self.whole_nibbles or tuple(high << 2 | low for high in range(4) for low in range(high))
 
     @property
-    def whole(self) -> tuple[int, int] | None:
+    def whole_nibbles(self) -> tuple[int, int] | None:
         """The nibbles for the first and the last position, where one index takes a whole nibble; else None."""
         return WHOLE if self.index_bits == 4 else None
 
@@ -102,7 +102,7 @@ class Sparsity:
             t, v = (int(n) for n in np.argwhere(bad)[0])
             at, first = int(thread[t, v]), int(bit[t, v]) & ~3
             pairs = f"two ascending positions: {' '.join(f'{n:X}' for n in self.nibbles)} (hex)"
-            allowed = "0x{:X} (first) or 0x{:X} (second)".format(*self.whole) if self.whole else pairs
+            allowed = "0x{:X} (first) or 0x{:X} (second)".format(*self.whole_nibbles) if self.whole_nibbles else pairs
             raise LayoutError(
                 "bad_metadata",
                 f"Lane {at}'s metadata 0x{words[at]:08X} has nibble 0x{int(nibble[t, v]):X} in bits {first} to"
@@ -154,7 +154,7 @@ class Sparsity:
         """
         positions = self.find_kept_positions(dense)
         at = positions[rows, stored // self.kept, stored % self.kept // self.per_index]
-        value = np.where(at == 0, *self.whole) if self.whole else at
+        value = np.where(at == 0, *self.whole_nibbles) if self.whole_nibbles else at
         words = [FIRST] * rows.shape[0]
         thread, bit = self.find_suppliers(selector)
         for t, first, index in zip(thread.ravel().tolist(), bit.ravel().tolist(), value.ravel().tolist(), strict=True):

@@ -90,14 +90,14 @@ class Operand(NotebookObject):
         return self.sparsity.list_first_columns(stored) if self.sparsity else stored
 
     @property
-    def kept(self) -> tuple[int, int] | None:
+    def kept_of_group(self) -> tuple[int, int] | None:
         """How many elements of every group of a row a sparse A stores, and of how many; None for a dense operand."""
         return (self.sparsity.kept, self.sparsity.group) if self.sparsity else self.compressed
 
     @property
     def dense_col_count(self) -> int:
         """The number of columns of the matrix; for a sparse A before compression."""
-        kept, group = self.kept or (1, 1)
+        kept, group = self.kept_of_group or (1, 1)
         return self.col_count * group // kept
 
     @property

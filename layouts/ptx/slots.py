@@ -99,21 +99,28 @@ def _list_tmem_slots(issue: TmemIssue, a_from: str) -> list[OperandSlot]:
     them.
     """
 
-    def at(name: str, what: str) -> OperandSlot:
+    def make_address_slot(name: str, what: str) -> OperandSlot:
         return OperandSlot(name, "address", 1, "b32", False, f"{what} in tensor memory")  # ptxas takes no .u32 here
 
     a = (
-        at("a_tmem", "A")
+        make_address_slot("a_tmem", "A")
         if a_from == "tensor"
         else OperandSlot("a_desc", "register", 1, "b64", False, "matrix descriptor of A")
     )
     return [
-        at("d_tmem", "D"),
+        make_address_slot("d_tmem", "D"),
         a,
         OperandSlot("b_desc", "register", 1, "b64", False, "matrix descriptor of B"),
-        *([at("meta_tmem", "sparsity metadata")] if issue.sparse else ()),
+        *([make_address_slot("meta_tmem", "sparsity metadata")] if issue.sparse else ()),
         OperandSlot("idesc", "register", 1, "b32", False, "instruction descriptor: M, N, types, majors"),
-        *([at("scale_a_tmem", "A's scale factors"), at("scale_b_tmem", "B's scale factors")] if issue.factors else ()),
+        *(
+            [
+                make_address_slot("scale_a_tmem", "A's scale factors"),
+                make_address_slot("scale_b_tmem", "B's scale factors"),
+            ]
+            if issue.factors
+            else ()
+        ),
         OperandSlot("enable_input_d", "predicate", 1, "pred", False, "false: D = A·B, true: D = A·B + D"),
     ]
 

@@ -69,10 +69,8 @@ def count_atom_threads(i: Instruction) -> int:
 
 
 def parse_dtype(text: TermText, value: Any) -> str:
-    """Return PTX's name of an element type, "" where it is no known one."""
-    value = text.resolve_value(value)
-    name = value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
-    return SPELLED.get(name.lower(), "")
+    """Return PTX's name of an element type, "" for an unknown type."""
+    return SPELLED.get(text.find_name(value).lower(), "")
 
 
 def parse_majors(values: Iterable[Any]) -> dict[str, str]:

@@ -9,7 +9,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from lanescope.blackwell.idesc import get_kind
+from lanescope.blackwell.kind import MmaKind
 from lanescope.errors import LayoutError
+from lanescope.ptx.table.umma_atoms import OPERATIONS
 from lanescope.reader import cutlass, umma
 from lanescope.reader.atom_meaning import AtomMeaning, find_products, parse_dtype, parse_majors, parse_umma
 from lanescope.reader.dsl_operations import parse_operation
@@ -119,12 +122,12 @@ def parse_selector(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
 
 
 BLACKWELL = re.compile(r"sm1[01]\d|blackwell")  # in the name of a module of the DSL
-_TRIVIAL = (  # of sm100_utils.make_trivial_tiled_mma: its types, the operation it makes, K (CUTLASS 4)
-    ({"f16", "bf16"}, "MmaF16BF16Op({a}, {d}, ", 16),
-    ({"tf32", "f32"}, "MmaTF32Op(", 8),
-    ({"s8", "u8"}, "MmaI8Op({a}, ", 32),
-    ({"e4m3", "e5m2", "e3m2", "e2m3", "e2m1"}, "MmaF8F6F4Op({a}, {b}, {d}, ", 32),
-)
+# the operations that sm100_utils.make_trivial_tiled_mma chooses from by the type of A (CUTLASS 4)
+_TRIVIAL = ("MmaF16BF16Op", "MmaTF32Op", "MmaI8Op", "MmaF8F6F4Op")
+
+
+def _get_kind(operation: str) -> MmaKind:
+    return get_kind(OPERATIONS[operation].kind)
 
 
 def _parse_trivial_umma(text: TermText, value: SyntaxTerm, paired: int) -> AtomMeaning | None:
@@ -135,6 +138,7 @@ def _parse_trivial_umma(text: TermText, value: SyntaxTerm, paired: int) -> AtomM
     first = value.get_argument(0, "a_dtype", "ab_dtype")
     given = {
         "a": first,
+        "ab": first,
         "b": value.get_argument(1, "b_dtype") if paired else first,
         "d": value.get_argument(3 + paired, "acc_dtype"),
         "group": value.get_argument(4 + paired, "cta_group"),
@@ -145,14 +149,17 @@ def _parse_trivial_umma(text: TermText, value: SyntaxTerm, paired: int) -> AtomM
     words = {name: text.format_words(text.resolve_value(one)) for name, one in given.items() if one is not None}
     tiler = text.resolve_value(value.get_argument(5 + paired, "mma_tiler_mn"))
     sizes = [text.parse_number(one) for one in tiler] if isinstance(tiler, tuple) else []
-    kind = parse_dtype(text, first)
-    row = next((row for row in _TRIVIAL if kind in row[0]), None)
-    if row is None or len(sizes) < 2 or None in sizes[:2] or not {"a", "b", "d", "group", "x", "y"} <= set(words):
+    element = parse_dtype(text, first)
+    element = "tf32" if element == "f32" else element
+    name = next((name for name in _TRIVIAL if element in _get_kind(name).get_field("a").codes), None)
+    if name is None or len(sizes) < 2 or None in sizes[:2] or not {"a", "b", "d", "group", "x", "y"} <= set(words):
         return None
+    types = [words[field] for field in OPERATIONS[name].types]
+    shape = f"({sizes[0]}, {sizes[1]}, {_get_kind(name).k})"
     source = words.get("source", "tcgen05.OperandSource.SMEM")
-    said = f"tcgen05.{row[1].format(**words)}({sizes[0]}, {sizes[1]}, {row[2]}), {words['group']}, {source}"
+    arguments = ", ".join((*types, shape, words["group"], source, words["x"], words["y"]))
     try:
-        spelled = umma.parse_umma_text(f"{said}, {words['x']}, {words['y']})")
+        spelled = umma.parse_umma_text(f"tcgen05.{name}({arguments})")
     except LayoutError:
         return None
     return (

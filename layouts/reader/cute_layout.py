@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from math import prod
 from typing import Any
+
+import numpy as np
 
 from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout
@@ -37,7 +40,8 @@ _OF_POINTERS = re.compile(r"(?<!\w)(?:Sw?|o|0x[0-9a-fA-F]+|\d+b)(?!\w)")
 _WORDS = re.compile(r"[A-Za-z]{3,}")
 _KEYWORD = re.compile(r"(make_layout\(\s*)shape\s*=\s*")
 _COORDINATES = re.compile(r"\d@\d")
-_WHOLE = 8  # hex digits of a half that is no size
+_MOST_LISTED, _MOST_SHIFTS = 1 << 20, 64  # elements that a stage spans, and stages that begin inside it
+_WHOLE = 8  # hex digits of a half that is not a size
 
 
 def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
@@ -81,7 +85,7 @@ def _begun(text: str) -> tuple[TextMeaning, ...]:
 def _alone(text: str, sure: bool, worded: bool) -> tuple[TextMeaning, ...]:
     """Recognise a layout that is the whole text, or all before a comment.
 
-    LayoutError if it is none, unless words behind one of its lines explain that.
+    LayoutError if it is not one, unless words behind one of its lines explain that.
     """
     first, _, rest = text.strip().partition("\n")
     if rest and ":" in first:
@@ -204,12 +208,34 @@ def _make_stage_facts(layout: cute.CuteLayout) -> dict[str, Any]:
 
 
 def describe_stage_overlap(layout: cute.CuteLayout, apart: int | None) -> str:
-    """Describe the overlap of stages that are `apart` elements apart; "" if each begins after the one before ends."""
-    modes = zip((*map(cute.list_leaves, layout.shape[:2]),), (*map(cute.list_leaves, layout.stride[:2]),), strict=True)
-    stage_size = 1 + sum((n - 1) * step for sizes, steps in modes for n, step in zip(sizes, steps, strict=True))
-    if apart is None or apart >= stage_size:
+    """Describe the overlap of stages that are `apart` elements apart.
+
+    "" if no two share an element, also where they interleave, or if there are too many elements to list.
+    """
+    modes = zip(layout.shape, layout.stride, strict=True)
+    *tile, third = [
+        list(zip(cute.list_leaves(shape), cute.list_leaves(stride), strict=True)) for shape, stride in modes
+    ]
+    leaves = [leaf for mode in tile for leaf in mode]
+    count, stages = (prod(size for size, _ in part) for part in (leaves, third))
+    span = 1 + sum((size - 1) * step for size, step in leaves)
+    if apart is None or apart >= span or (count < span and not _shares_elements(leaves, span, apart, stages)):
         return ""
-    return f"The stages overlap: each holds {stage_size:,} elements and begins {apart:,} after the one before."
+    return f"The stages overlap: each holds {count:,} elements and begins {apart:,} after the one before."
+
+
+def _shares_elements(leaves: Iterable[tuple[int, int]], span: int, apart: int, stages: int) -> bool:
+    """Return whether a stage with these sizes and strides has an element of a later one. False if too many to list."""
+    shifts = range(apart, min(span, apart * stages), apart) if apart else (0,)
+    if span > _MOST_LISTED or len(shifts) > _MOST_SHIFTS:
+        return False
+    holds = np.ones(1, bool)
+    for size, step in leaves:
+        wider = np.zeros(len(holds) + (size - 1) * step, bool)
+        for n in range(size):
+            wider[n * step : n * step + len(holds)] |= holds
+        holds = wider
+    return any((holds[shift:] & holds[: span - shift]).any() for shift in shifts)
 
 
 def _coalesce_modes(shape: Any, stride: Any) -> tuple[tuple[tuple[int, int], ...], ...] | None:

@@ -7,10 +7,10 @@ from typing import Any
 
 from lanescope.bits import format_word
 from lanescope.cxx.expression import LONGEST
-from lanescope.descriptor.matrix import FIELDS, WGMMA, Descriptor
+from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
-from lanescope.ptx.table.descriptors import get_format_of_word
+from lanescope.ptx.table.descriptors import WGMMA, get_format_of_word
 from lanescope.reader import instruction_word, printed_words
 from lanescope.reader.code import recogniser
 from lanescope.reader.code.code_words import BuiltWord, build_words
@@ -31,7 +31,7 @@ _HINT = re.compile(  # in code that may build a descriptor, and that other code 
     r"|<<=?\s*\(?\s*(?:0x)?(?:16|32|46|49|52|61|62|10|20|2e|31|34|3d|3e)\b|>>\s*\(?\s*(?:0x)?4\b",
     re.I,
 )
-_MOST_MEANT = 1200  # characters of code that is told why it is no descriptor
+_MOST_MEANT = 1200  # characters of code for which an error says why it is not a descriptor
 _MEANT = re.compile(
     r"\bdesc|_desc\b|gmma|\blbo\b|\bsbo\b|bitfield|_byte_offset|start_addr|0x3F{4}\b"
     r"|<<=?\s*\(?\s*(?:16|32|46|49|52|61|62)\b",
@@ -209,7 +209,7 @@ def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMea
     form = get_format_of_word(built.word)
     descriptor = Descriptor(built.word, form)
     said = descriptor.facts
-    amounts = [f.amount for f in FIELDS if f.name != "start_address"]
+    amounts = [f.amount for f in WGMMA.fields if f.name != "start_address"]
     unassigned = _list_unassigned_fields(text, name)
     fields = {amount: None if amount in unassigned else said[amount] for amount in amounts}
     facts = {

@@ -122,7 +122,7 @@ def _open_fragments(keys: list[str]) -> tuple[TextMeaning, ...]:
 
 
 def _refuse(arguments: str) -> tuple[TextMeaning, ...]:
-    """Raise that there is no fragment with these arguments."""
+    """Raise a LayoutError: no fragment has these arguments."""
     letter = _make_key(arguments).split(",")[0]
     near = [fragment.cpp for key, fragment in _index_fragments().items() if key.split(",")[0] == letter][:3]
     raise LayoutError(

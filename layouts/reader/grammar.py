@@ -35,7 +35,7 @@ MOST_REPEATED = 64  # of a list times a number
 
 @dataclass(frozen=True, slots=True)
 class SyntaxTerm:
-    """A name with what stands in its <…>, its (…) or {…}, and its keywords. symbol: an expression that is no number."""
+    """A name with what stands in its <…>, its (…) or {…}, and its keywords. symbol: whether its value is unknown."""
 
     path: str
     angle: tuple[Any, ...] | None = None
@@ -93,7 +93,7 @@ def get_integer_type(value: int) -> IntegerType:
 
 
 class UnreadableError(Exception):
-    """The text is no such term."""
+    """The text is not such a term."""
 
 
 class TextTokens(Protocol):

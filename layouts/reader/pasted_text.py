@@ -167,7 +167,7 @@ def find_fences(lines: Sequence[str]) -> list[tuple[re.Match[str] | None, bool]]
 
 
 def _take_new_side(text: str) -> str:
-    """Return the new side of a diff; the text itself if it is none, or may be a list or a sum."""
+    """Return the new side of a diff; the text itself unless it is surely a diff: it may be a list or a sum."""
     lines = text.split("\n")
     has_hunks = _HUNK.search(text) is not None
     if not has_hunks and not _has_diff_marks(lines):

@@ -40,7 +40,7 @@ _OF_ADDRESS = re.compile(  # words before a number that say where something lies
     r"|\b(?:addr(?:ess)?|ptr|pointer|location|lies|stored|located)\s+(?:of|to|at|in)\b[^=:;,\n]{0,40}$",
     re.I,
 )
-_OTHER = re.compile(  # descriptors that are no matrix's: of a tensor map, of an instruction
+_OTHER = re.compile(  # descriptors of something else: a tensor map, an instruction
     r"(?:^|[^a-z])(?:tma|k?i_?desc|instr|instruction|inst[\s_.]?desc)|tensor_?map|[a-z](?:TMA|Tma|Idesc|IDesc|Instr)"
     r"|^(?:tma|instr)|\b(?:file|texture|surface|cudnn)[\s_]desc"
 )
@@ -116,7 +116,7 @@ class _Heading:
 
     @cached_property
     def cut(self) -> tuple[list[re.Match[str]], ...]:
-        """The columns of a heading, by its marks and by single blanks; none where the line is no heading."""
+        """The columns of a heading, by its marks and by single blanks; none if the line is not a heading."""
         line = self.line
         if not _DESC.search(line) and not _OPERANDS.search(line):
             return ()

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from lanescope.bits import format_word
-from lanescope.descriptor.matrix import BASE_OFFSET, LBO, SBO, START, SWIZZLE, Descriptor
-from lanescope.ptx.table.descriptors import get_format_of_word
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, SBO, START, SWIZZLE, get_format_of_word
 from lanescope.reader import printed_columns
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.printed_columns import LabelledWord, Span
@@ -154,7 +154,7 @@ def recognise_bit_field_types(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _is_called_descriptor(word: LabelledWord, text: str) -> bool:
-    """Return whether a label says that a word is a descriptor and the word is no address.
+    """Return whether a label says that a word is a descriptor and the word is not an address.
 
     Behind an operand's name or nothing the word must have what other numbers seldom have.
     """

@@ -17,7 +17,7 @@ from lanescope.reader.meaning import TextMeaning
 _ESCAPED = re.compile(r"\\(?:t|09)")  # of C and Python, of LLVM
 _LINE_END = re.compile(r"\\(?:n|0[aAdD])")
 _COMMENT = re.compile(r"(?<![:\w])//")  # begins one, unless it is an address of the web
-_DIRECTIVE = re.compile(  # of PTX, behind a word that is no opcode: `mma` of a comment, then .reg
+_DIRECTIVE = re.compile(  # of PTX, behind a word that is not an opcode: `mma` of a comment, then .reg
     r"\s\.(?:reg|pred|visible|entry|func|extern|weak|version|target|address_size|pragma|loc|file|section|align|branchtargets"
     r"|calltargets|callprototype|maxn?tid|reqntid|minnctapersm|maxnctapersm|maxnreg|noreturn|alias|common"
     r"|(?:const|global|local|param|shared)(?=\s+\.(?:align|[bsuf]\d+)\b))(?!\w)",
@@ -29,7 +29,7 @@ _SECONDS = {opcode.words[:2] for opcode in catalog.OPCODES.values()}  # the firs
 _OPERAND = re.compile(r"/\s*(\w+)\s*$")
 _MOST_BEGUN = 2000  # characters of a text that is told of an opcode without shape and types
 _MOST = 64  # instructions of one text that are told
-_MOST_WRONG = 3  # texts that are no instruction and are told so; each is compared with all there are
+_MOST_WRONG = 3  # wrong instructions that are reported; each is compared with every legal one
 _GOES_ON = re.compile(
     r"\.?(?:%[0-9]*l*[dui]|\$?\{\w*\}|\s*\"\s*(?:#\s*)?(?:<<\s*|\+\s*)?[A-Za-z_]\w*)"
 )  # an opcode that code completes
@@ -165,7 +165,7 @@ def _explain_refusal(opcode: str) -> str:
 
 
 def _raise_refusal(opcode: str, joined: str) -> tuple[TextMeaning, ...]:
-    """Raise why an opcode is no instruction."""
+    """Raise a LayoutError that says why an opcode is not an instruction."""
     escaped = re.escape(opcode)
     if re.search(escaped + _GOES_ON.pattern, joined):
         raise LayoutError(

@@ -170,7 +170,7 @@ class Composed:
 def composed(text: TermText, parts: Sequence[Any]) -> Composed | None:
     """Return the parts of composition(Swizzle<3,3,3>{}, Layout<…>{}) or ComposedLayout<Swizzle<3,4,3>, …, Layout<…>>.
 
-    None if they are no swizzle and layout.
+    None unless they are a swizzle and a layout.
     """
     first, *middle, last = (text.resolve_value(part) for part in parts)
     if not isinstance(first, SyntaxTerm) or first.name not in SWIZZLES:

@@ -8,22 +8,27 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from lanescope.ptx.table.descriptors import BASE32B
 from lanescope.shared.swizzle import Mode, get_mode
 
-_WORDS = r"(?P<major>K|MN)_(?:INTER|SW(?P<width>32|64|128))(?P<base32>_32B)?"
+_WORDS = r"(?P<major>K|MN)_(?:INTER|SW(?P<width>32|64|128(?P<base32>_32B)?))"
 NAMED = re.sub(r"\?P<\w+>", "?:", rf"Layout_{_WORDS}_(?:Sp)?Atom(?:_Bits)?")  # for a longer pattern: no groups
 _NAME = re.compile(rf"(?<!\w)Layout_{_WORDS}_(?P<sparse>Sp)?Atom(?P<in_bits>_Bits)?\Z")
 _KIND = re.compile(rf"SmemLayoutAtomKind\.{_WORDS}\Z")
 
 
 class SmemAtomName(NamedTuple):
-    """What a name says of an atom. base32: whether its XOR moves 32 bytes at once; in_bits: whether it counts bits."""
+    """What a name says of an atom. in_bits: whether it counts bits."""
 
     major: str
     mode: Mode
-    base32: bool
     sparse: bool = False
     in_bits: bool = False
+
+    @property
+    def base32(self) -> bool:
+        """Whether its XOR moves 32 bytes at once."""
+        return self.mode is BASE32B
 
 
 def parse_atom_name(name: str) -> SmemAtomName | None:
@@ -39,7 +44,5 @@ def parse_atom_kind(path: str) -> SmemAtomName | None:
 
 
 def _make_name(found: re.Match[str], sparse: bool = False, in_bits: bool = False) -> SmemAtomName:
-    width = found["width"]
-    return SmemAtomName(
-        found["major"], get_mode(f"{width}B" if width else "none"), bool(found["base32"]), sparse, in_bits
-    )
+    mode = BASE32B if found["base32"] else get_mode(f"{found['width']}B" if found["width"] else "none")
+    return SmemAtomName(found["major"], mode, sparse, in_bits)

@@ -16,12 +16,12 @@ from typing import Any
 
 from lanescope.cute.words import LAYOUTS
 from lanescope.cxx.sizes import find_element_bits
-from lanescope.ptx.table.descriptors import BASE32B, TCGEN05
+from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.reader import shapes, terms
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.smem_atoms import NAMED, parse_atom_kind, parse_atom_name
 from lanescope.reader.terms import SyntaxTerm, TermText
-from lanescope.shared.swizzle import Mode, get_mode
+from lanescope.shared.swizzle import Mode
 
 _MADE = re.compile(r"(?<![\w.])(?:\w+(?:::|\.)){0,6}tile_to_(?:mma_)?shape\s*\(")
 _ALONE = re.compile(
@@ -51,7 +51,7 @@ class SwizzleAtom:
     bits: int | None
     laid: shapes.SymbolicLayout | None
     major: str = ""
-    mode: str = ""
+    mode: Mode | None = None
     by_element: bool = False  # the swizzle counts elements, as composition(Swizzle, Layout) does
     opened: tuple[str, ...] = ()
 
@@ -74,23 +74,17 @@ def recognise_smem_layouts(text: str) -> tuple[TextMeaning, ...]:
     return tuple(seen.values())[:_MOST_MADE]
 
 
-def _parse_element_bits(home: TermText, value: Any) -> int | None:
-    value = home.resolve_value(value)
-    name = value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
-    return find_element_bits(name)
-
-
 def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:
     """Parse the swizzle atom that a value names, makes or composes; a plain layout has no swizzle."""
     value = home.resolve_value(value)
     if not isinstance(value, SyntaxTerm):
         return None
     if named := parse_atom_name(value.name):
-        bits = 1 if named.in_bits else _parse_element_bits(home, value.angle[0]) if value.angle else None
+        bits = 1 if named.in_bits else find_element_bits(home.find_name(value.angle[0])) if value.angle else None
         opened = () if bits else tuple(home.format_words(one) for one in (value.angle or ())[:1])
-        return _make_canonical_atom(named.major, named.mode, bits, named.base32, opened)
+        return _make_canonical_atom(named.major, named.mode, bits, opened)
     if kind := parse_atom_kind(value.path):
-        return _make_canonical_atom(kind.major, kind.mode, None, kind.base32, ())
+        return _make_canonical_atom(kind.major, kind.mode, None, ())
     read_atom = _ATOM_READERS.get(value.name)
     return read_atom(home, value) if read_atom else None
 
@@ -103,11 +97,11 @@ def _declared(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
 def _of_kind(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
     """Parse make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, element_type)."""
     inner = parse_swizzle_atom(home, value.args[0]) if value.args else None
-    if inner is None or not inner.major or not value.args:
+    if inner is None or inner.mode is None or not value.args:
         return None
-    bits = _parse_element_bits(home, value.args[1]) if len(value.args) > 1 else None
+    bits = find_element_bits(home.find_name(value.args[1])) if len(value.args) > 1 else None
     opened = (home.format_words(value.args[1]),) if len(value.args) > 1 and bits is None else ()
-    return _make_canonical_atom(inner.major, _get_mode(inner), bits, False, opened)
+    return _make_canonical_atom(inner.major, inner.mode, bits, opened)
 
 
 def _unswizzled(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
@@ -119,36 +113,20 @@ def _unswizzled(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
     return SwizzleAtom((0, 0, 0), None, laid if laid.known else None, by_element=True, opened=names)
 
 
-def _get_mode(inner: SwizzleAtom) -> Mode:
-    return get_mode(inner.mode.removesuffix("_base32B"))
-
-
 def _set_element(one: SwizzleAtom, bits: int | None) -> SwizzleAtom:
     """A canonical atom whose element type is open, of elements of these bits; any other as it is."""
-    if one.bits is not None or not one.major or not bits:
+    if one.bits is not None or one.mode is None or not bits:
         return one
-    return _make_canonical_atom(one.major, _get_mode(one), bits, "base32B" in one.mode, ())
+    return _make_canonical_atom(one.major, one.mode, bits, ())
 
 
-def _make_canonical_atom(
-    major: str, mode: Mode, bits: int | None, base32: bool, opened: tuple[str, ...]
-) -> SwizzleAtom:
+def _make_canonical_atom(major: str, mode: Mode, bits: int | None, opened: tuple[str, ...]) -> SwizzleAtom:
     laid = None
     if bits:
-        run = mode.width_bytes * 8 // bits
-        deep = BASE32B.deep if base32 else 8
-        laid = (
-            shapes.SymbolicLayout((8, run), (run, 1)) if major == "K" else shapes.SymbolicLayout((run, deep), (1, run))
-        )
-    swizzle = (2, 5, 2) if base32 else (mode.bits, 4, 3)
-    return SwizzleAtom(
-        swizzle,
-        bits,
-        laid,
-        major=major,
-        mode=mode.name + ("_base32B" if base32 else ""),
-        opened=opened,
-    )
+        mn, k = mode.get_atom_size(bits, major)
+        laid = shapes.SymbolicLayout((mn, k), (k, 1) if major == "K" else (1, mn))
+    xor = mode.swizzle()
+    return SwizzleAtom((xor.bits, xor.base, xor.shift), bits, laid, major=major, mode=mode, opened=opened)
 
 
 def _parse_composition(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
@@ -199,7 +177,7 @@ def find_tiled_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
 def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
     """Yield (name, span, CuTe text) of every layout named like a shared-memory tile: SmemLayoutA, sB_layout.
 
-    Tiled layouts are found by `find_tiled_layouts`; an atom is no tile.
+    Tiled layouts are found by `find_tiled_layouts`; an atom is not a tile.
     """
     if not _LAID.search(text):
         return
@@ -305,14 +283,14 @@ class _Tile:
     @property
     def storage(self) -> dict[str, Any] | None:
         """The storage of one stage, as POST /memory takes it."""
-        if self.atom.major:
+        if self.atom.mode:
             mn, k = (n if isinstance(n, int) else None for n in self.mn_k)
             order = self.order
             return {
                 "kind": "canonical",
                 "element_bits": self.atom.bits,
                 "major": self.atom.major,
-                "swizzle": self.atom.mode,
+                "swizzle": self.atom.mode.name,
                 "mn": mn,
                 "k": k,
                 "order": "k" if order and len(order) > 1 and order[0] > order[1] else "mn",
@@ -357,9 +335,9 @@ class _Tile:
     @property
     def notices(self) -> tuple[str, ...]:
         atom = self.atom
-        if atom.major != "MN" or atom.bits in (None, 1, 16):
+        if atom.mode is None or atom.major != "MN" or atom.bits in (None, 1, 16):
             return ()
-        also = TCGEN05.allows_elements(atom.bits, "MN", TCGEN05.get_mode_by_name(atom.mode))
+        also = TCGEN05.allows_elements(atom.bits, "MN", atom.mode)
         message = f"wgmma reads MN-major tiles of 16-bit types only, not of {atom.bits} bits"
         return (f"{message}; tcgen05 reads this one." if also else f"{message}; tcgen05 reads none in this swizzle.",)
 
@@ -367,7 +345,7 @@ class _Tile:
     def title(self) -> str:
         what = "×".join("?" if not isinstance(n, int) else str(n) for n in (self.sizes or self.mn_k))
         atom = self.atom
-        mode = f"{atom.major}-major, swizzle {atom.mode}" if atom.major else f"Sw<{self.swizzle or '?'}>"
+        mode = f"{atom.major}-major, swizzle {atom.mode.name}" if atom.mode else f"Sw<{self.swizzle or '?'}>"
         stages = f", {self.stages} stages" if self.stages is not None else ""
         return f"Shared-memory layout {what}, {mode}{stages}"
 

@@ -85,6 +85,11 @@ class TermText:
             value = definition
         return value
 
+    def find_name(self, value: Value) -> str:
+        """Find the name that a value stands for, "" if it is not a name."""
+        value = self.resolve_value(value)
+        return value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
+
     def _find_definition(self, term: SyntaxTerm) -> Value:
         name = term.name
         key = name, term.span[0]

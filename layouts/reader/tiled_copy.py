@@ -67,12 +67,6 @@ def recognise_tiled_copies(text: str) -> tuple[TextMeaning, ...]:
     return drop_repeats(copies, _MOST_MADE)
 
 
-def _parse_element_bits(home: TermText, value: Any) -> int | None:
-    value = home.resolve_value(value)
-    name = value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
-    return find_element_bits(name)
-
-
 def parse_copy_atom(home: TermText, value: Any) -> CopyAtomMeaning | None:
     """Parse Copy_Atom<operation, element>, cute.make_copy_atom(operation, element, …), or a bare operation."""
     value = home.resolve_value(value)
@@ -82,7 +76,7 @@ def parse_copy_atom(home: TermText, value: Any) -> CopyAtomMeaning | None:
         arguments = [*(value.angle or ()), *(value.args or ())]
         if not arguments:
             return None
-        element = _parse_element_bits(home, arguments[1]) if len(arguments) > 1 else None
+        element = find_element_bits(home.find_name(arguments[1])) if len(arguments) > 1 else None
         inner = _parse_copy_operation(home, arguments[0], element)
         bits = home.parse_number(value.given["num_bits_per_copy"]) if "num_bits_per_copy" in value.given else None
         if inner is None:
@@ -101,11 +95,13 @@ def _parse_copy_operation(home: TermText, value: Any, element: int | None) -> Co
         return CopyAtomMeaning(None, None, element, (), True)
     angle = value.angle[0] if value.angle else None
     if value.name in ("UniversalCopy", "CopyUniversalOp"):
-        return CopyAtomMeaning("universal", element if angle is None else _parse_element_bits(home, angle), element)
+        return CopyAtomMeaning(
+            "universal", element if angle is None else find_element_bits(home.find_name(angle)), element
+        )
     if value.name in ("DefaultCopy", "AutoVectorizingCopy") or _VECTOR.match(value.name):
         return _vectorizing(home, value.name, angle, element)
     if _ASYNC.fullmatch(value.name) or value.name == "CopyG2SOp":
-        return CopyAtomMeaning("cp.async", None if angle is None else _parse_element_bits(home, angle), element)
+        return CopyAtomMeaning("cp.async", None if angle is None else find_element_bits(home.find_name(angle)), element)
     return _instruction(home, value, element)
 
 
@@ -114,7 +110,7 @@ def _vectorizing(home: TermText, name: str, angle: Any, element: int | None) -> 
     wide = 128 if name == "AutoVectorizingCopy" else element
     if angle is not None:
         number = home.parse_number(angle)
-        wide = _parse_element_bits(home, angle) if number is None else number
+        wide = find_element_bits(home.find_name(angle)) if number is None else number
     return CopyAtomMeaning("universal", wide, element, vectorizes=name != "DefaultCopy")
 
 
@@ -181,7 +177,7 @@ def _of_map_term(
 def _of_layouts(
     home: TermText, term: SyntaxTerm, arguments: list[Any], copied: CopyAtomMeaning | None
 ) -> TextMeaning | None:
-    """Parse make_tiled_copy(atom, thread layout, value layout, tile); the tile is no argument of CuTe's."""
+    """Parse make_tiled_copy(atom, thread layout, value layout, tile); CuTe has no argument for the tile."""
     first = arguments[1] if len(arguments) > 1 else term.get_argument(9, "layout_tv", "thr_layout")
     second = arguments[2] if len(arguments) > 2 else term.get_argument(9, "val_layout")
     thr = shapes.parse_layout(home, first) if first is not None else None

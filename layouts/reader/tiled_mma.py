@@ -47,7 +47,7 @@ def recognise_lone_atom(text: str) -> tuple[TextMeaning, ...]:
     if spelled is None or spelled.atom is None:
         return ()
     majors = {letter: spelled.atom.get_major(letter) for letter in "ab"}
-    return (_Tiled(AtomMeaning((), spelled.text, majors, True, umma=spelled), None).found,)
+    return (_Tiled(AtomMeaning((), spelled.text, majors, True, umma=spelled), None).meaning,)
 
 
 def recognise_tiled_mmas(text: str) -> tuple[TextMeaning, ...]:
@@ -77,7 +77,7 @@ def parse_tiled_mma(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
         tiled.opened.append("atom_layout")
     if third is not None:
         _add_third(home, tiled, third)
-    return tiled.found
+    return tiled.meaning
 
 
 # the atom, and the values of the atom layout and of the third argument, None for those that are not there
@@ -179,7 +179,7 @@ class _Tiled:
         return [_get_larger(core, size) for core, size in zip(of_atoms, [*self.sizes, None, None, None], strict=False)]
 
     @property
-    def found(self) -> TextMeaning:
+    def meaning(self) -> TextMeaning:
         atom, umma, threads, tile = self.atom, self.umma, self.threads, self.tile(self.shape)
         known = all(isinstance(x, int) for x in tile)
         names = shapes.list_symbols(tuple(self.atoms_mnk), tuple(x for x in self.sizes if x is not None))
@@ -296,9 +296,9 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
             tiled.notices.append(
                 f"The print names no atom: {len(fitting)} instructions have these maps, which are the same for all."
             )
-        return tiled.found
+        return tiled.meaning
     tiled.opened.append("atom")
-    return _of_sizes(tiled, sizes, in_atom) if sizes else tiled.found
+    return _of_sizes(tiled, sizes, in_atom) if sizes else tiled.meaning
 
 
 def _printed_atoms(thr: shapes.SymbolicLayout, in_atom: int) -> shapes.SymbolicLayout:
@@ -334,7 +334,7 @@ def _of_sizes(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> TextMeaning
     if issued:
         kinds = join_words([f"{'sparse ' * each.sparse}kind::{each.kind.name}" for each in issued], "or")
         tiled.notices.append(f"The print names no atom: it is a tcgen05.mma of {kinds}, whose threads are the CTAs.")
-    meaning, shape = tiled.found, list(sizes.values())
+    meaning, shape = tiled.meaning, list(sizes.values())
     tile = tiled.tile(shape)
     facts = {**meaning.facts, "atom_mnk": shape, "tile_mnk": tile, "body": {**meaning.facts["body"], "tile": tile}}
     if not issued:

@@ -110,7 +110,7 @@ _MEMORY_SPACES = frozenset("shared_memory tensor_memory smem".split())
 
 
 def recognise_triton_layouts(text: str) -> tuple[TextMeaning, ...]:
-    """Recognise every Triton layout of a text that is no part of another, each once."""
+    """Recognise every Triton layout of a text that is not part of another, each once."""
     if not (_ATTRIBUTE.search(text) or _GLUON.search(text)):
         return ()
     home = terms.make_term_text(text)

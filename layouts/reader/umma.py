@@ -58,7 +58,7 @@ def is_tcgen05_mma(text: str) -> bool:
 
 
 def parse_umma_term(home: TermText, value: SyntaxTerm) -> SpelledAtom | None:
-    """Parse the atom of a term of C++ or Python; None if it is none. LayoutError if it is illegal."""
+    """Parse the atom of a term of C++ or Python; None if it is not one. LayoutError if it is illegal."""
     if value.name in OPERATIONS and value.args is not None and "warp." not in value.path:
         return _parse_operation(home, value)
     if not re.match(r"SM10\d_M", value.name):
@@ -240,7 +240,7 @@ def _make_atom(
             kind, form, wish, sparse=sparse, tensor_a=tensor, factors=factors, scaled_d=scaled
         )
     except LayoutError as error:
-        raise error.at("atom", "bad_atom") from None
+        raise error.move_to_field("atom", "bad_atom") from None
 
 
 # CuTe's Python DSL --------------------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def atom_from_instruction(instruction: Instruction, text: str, word: str, tensor
     try:
         return UmmaAtom(bind(instruction, word or None), tensor)
     except LayoutError as error:
-        raise error.at("idesc" if error.field == "idesc" else "atom") from None
+        raise error.move_to_field("idesc" if error.field == "idesc" else "atom") from None
 
 
 def find_tcgen05_mma(text: str) -> Instruction | None:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from lanescope.descriptor.matrix import SBO
-from lanescope.ptx.table.descriptors import get_format_of_word
+from lanescope.ptx.table.descriptors import SBO, get_format_of_word
 from lanescope.reader import printed_columns
 from lanescope.reader.printed_columns import LabelledWord, Span
 

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from lanescope.descriptor.matrix import LBO, SBO, START, Descriptor
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.ptx.table.descriptors import LBO, SBO, START
 
 BIT_FIELDS = {  # CUTLASS's names of the fields, in their order in the word
     "start_address": "start_address_",

@@ -49,7 +49,7 @@ def render_host(plan: ProductPlan) -> str:
     return _PROGRAMS.fill(
         "host.cu",
         tables=_tables(plan),
-        value=_PROGRAMS.read("host_value_f16.cu" if i.types["d"] == "f16" else "host_value.cu"),
+        value=_PROGRAMS.read_template("host_value_f16.cu" if i.types["d"] == "f16" else "host_value.cu"),
         m=i.sizes["m"],
         n=i.sizes["n"],
         k=plan.k,
@@ -217,9 +217,9 @@ def _render_sparse_a(plan: ProductPlan) -> list[str]:
         col=_format_cpp(where["col"]),
         step_columns=op.col_count,
         source=_format_cpp(index["from"], shift),
-        code="(position ? 0x{1:X}u : 0x{0:X}u)".format(*s.whole) if s.whole else "position",
+        code="(position ? 0x{1:X}u : 0x{0:X}u)".format(*s.whole_nibbles) if s.whole_nibbles else "position",
         bit=f"{s.index_bits} * ({_format_cpp(index['number'], shift)})"
-        + (f" & {32 - s.index_bits}" if s.whole else ""),
+        + (f" & {32 - s.index_bits}" if s.whole_nibbles else ""),
     )
 
 

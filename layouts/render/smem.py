@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lanescope.descriptor.matrix import BASE_OFFSET, LBO, SBO, START, SWIZZLE, WGMMA, Descriptor
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, SBO, START, SWIZZLE, WGMMA
 from lanescope.ptx.table.wgmma_order import BY_NAME
 from lanescope.render.template import Templates
 from lanescope.shared.swizzle import Mode

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lanescope.descriptor.matrix import START
 from lanescope.errors import LayoutError
 from lanescope.product.plan import PlacedSide
+from lanescope.ptx.table.descriptors import START
 from lanescope.render.cuda import get_memory_type, render_swizzled
 from lanescope.render.template import Templates
 

@@ -26,13 +26,13 @@ class Templates:
     def __init__(self, package: str) -> None:
         self._package = package
 
-    def read(self, name: str) -> str:
+    def read_template(self, name: str) -> str:
         """Return the text of a template."""
-        return _read(self._package, name)
+        return _read_program(self._package, name)
 
     def lines(self, name: str, /, **slots: Slot) -> list[str]:
         """Return the lines of a template with its slots filled; KeyError if one is missing."""
-        return fill_lines(self.read(name), slots)
+        return fill_lines(self.read_template(name), slots)
 
     def fill(self, name: str, /, **slots: Slot) -> str:
         """Return the text of a template with its slots filled; KeyError if one is missing."""
@@ -64,5 +64,5 @@ def join_lines(lines: Sequence[str]) -> str:
 
 
 @cache
-def _read(package: str, name: str) -> str:
+def _read_program(package: str, name: str) -> str:
     return (files(package) / "programs" / name).read_text(encoding="utf-8")

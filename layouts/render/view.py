@@ -319,7 +319,7 @@ def make_product_figure(instruction: Instruction, product: int = 0, cell: Cell =
     def panel(name: str, rows: int, cols: int, *, x: float, y: float, width: float, height: float) -> FigurePanel:
         dims = {"a": "m×k", "b": "k×n"}.get(name, "m×n")
         grid = grids.get(name)
-        stored = " stored" if grid and grid.operand.kept else ""
+        stored = " stored" if grid and grid.operand.kept_of_group else ""
         return FigurePanel(
             name,
             f"{name.upper()}{stored} {dims} {rows}×{cols}",

@@ -30,7 +30,7 @@ def get_dimensions(found: Instruction, panel: FigurePanel) -> tuple[str, str]:
     if not found.family.multiplies:
         return "r", "c"
     rows, cols = _OF_PRODUCT[panel.name]
-    stored = isinstance(panel.grid, OperandGrid) and panel.grid.operand.kept is not None
+    stored = isinstance(panel.grid, OperandGrid) and panel.grid.operand.kept_of_group is not None
     return rows, "s" if stored else cols
 
 

@@ -122,7 +122,7 @@ def storage(spec: Mapping[str, Any], element_bits: int, major: str, form: Descri
         }[kind](spec, element_bits, major, form)
         return replace(parsed, spec={**spec, "kind": kind}, form=form)
     except LayoutError as error:
-        raise error.at(f"storage.{error.field}".rstrip(".")) from None
+        raise error.move_to_field(f"storage.{error.field}".rstrip(".")) from None
 
 
 def _make_canonical_storage(spec: Mapping[str, Any], element_bits: int, major: str, form: DescriptorFormat) -> Storage:

@@ -77,4 +77,4 @@ def get_least_size(tiler: Tiler) -> int:
     try:
         return algebra.get_covered_size(tiler)
     except LayoutError as error:
-        raise error.at("permutation", "bad_permutation") from None
+        raise error.move_to_field("permutation", "bad_permutation") from None

@@ -75,7 +75,7 @@ def _parse_atom_name(text: str, field: str) -> tuple[Instruction, bool]:
     try:
         meanings = cutlass.recognise_cutlass_atoms(text)
     except LayoutError as error:
-        raise error.at(field, "bad_atom") from None
+        raise error.move_to_field(field, "bad_atom") from None
     if not meanings:
         raise LayoutError("bad_atom", f"'{shorten_value(text, 80)}' names no MMA atom.", HINT, field)
     facts = meanings[0].facts

@@ -118,7 +118,7 @@ def _parse_copy_instruction(text: str) -> Instruction:
     try:
         meanings = cutlass.recognise_cutlass_atoms(text)
     except LayoutError as error:
-        raise error.at("atom", "bad_atom") from None
+        raise error.move_to_field("atom", "bad_atom") from None
     if is_tma(text):
         raise LayoutError(
             "bad_atom",
@@ -319,7 +319,7 @@ def _require_fit(copy_atom: CopyAtom, width: int, tv: CuteLayout, wider: str) ->
         reference = algebra.upcast(copy_atom.reference, width)
         algebra.upcast(copy_atom.source, width), algebra.upcast(copy_atom.destination, width)
     except LayoutError as error:
-        raise error.at("element_bits", "bad_atom") from None
+        raise error.move_to_field("element_bits", "bad_atom") from None
     for what, mode, least in zip(("threads", "values"), tv.modes, reference.modes, strict=True):
         if not mode.size % least.size:
             continue

@@ -124,7 +124,7 @@ def _restrict_to_atom(tv: CuteLayout, tile: tuple[int, int], values: int) -> Mad
         reached = algebra.composition(algebra.make_layout(tile), (down, across))
         return algebra.composition(algebra.left_inverse(reached), first_values), (down, across)
     except LayoutError as error:
-        raise error.at("operand", "bad_operand") from None
+        raise error.move_to_field("operand", "bad_operand") from None
 
 
 def get_tiler_sizes(tilers: tuple[Tiler, Tiler]) -> tuple[int, int]:
@@ -175,5 +175,5 @@ def _rake_layouts(threads: CuteLayout, values: CuteLayout) -> Made:
         raked = algebra.raked_product(threads, values)
         tv = algebra.with_shape(algebra.right_inverse(raked), (threads.size, values.size))
     except LayoutError as error:
-        raise error.at("val_layout", "bad_layout") from None
+        raise error.move_to_field("val_layout", "bad_layout") from None
     return tv, (raked.modes[0].size, raked.modes[1].size)

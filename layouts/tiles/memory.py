@@ -31,7 +31,7 @@ SIDES = ("source", "destination")
 class SharedCopySide(TotalCost):
     """The side of a TiledCopy in shared memory.
 
-    address: int64 [threads, values], absolute bytes; vector_bits: that one access moves, `why` it is no wider;
+    address: int64 [threads, values], absolute bytes; vector_bits: that one access moves, `why` it is not wider;
     accesses: how many of what a warp issues for the tile, worst first; solution: the smallest swizzle that frees all
     accesses, None if there is no conflict.
     """

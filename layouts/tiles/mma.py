@@ -287,7 +287,7 @@ class TiledMMA:
                     ),
                     "permutation",
                 )
-        return error.at("permutation")
+        return error.move_to_field("permutation")
 
     def _make_tv_layout(self, name: str) -> CuteLayout | None:
         """Return CuTe's get_layoutA_TV, B, C: (thread, value) → element of one TiledMMA's own tile."""

@@ -116,5 +116,5 @@ def slice_layout(layout: CuteLayout, coord: Any) -> tuple[CuteLayout, int]:
     try:
         algebra.require_inside(coord, layout.shape)
     except LayoutError as error:
-        raise error.at("slice") from None
+        raise error.move_to_field("slice") from None
     return algebra.slice_and_offset(layout, coord)

@@ -81,7 +81,7 @@ class _BenchBuilder(TextContents):
     def build(self) -> Bench:
         groups = self._group_uses(self.find_uses())
         operands = verification.lay_blame([operand for group in groups for operand in self._verify_group(group)])
-        pieces = self._told(operands)
+        pieces = self._describe_pieces(operands)
         if not operands:
             self.name_missing()
         missing = tuple(dict.fromkeys([*self.missing, *(m for operand in operands for m in operand.missing)]))
@@ -92,7 +92,7 @@ class _BenchBuilder(TextContents):
             operands=tuple(operands),
             assumed=assumed,
             missing=missing,
-            verdict=messages.verdict(operands, pieces),
+            verdict=messages.decide_verdict(operands, pieces),
             headline=message.headline,
             detail=message.detail,
             complete=self.code is None or self.code.complete,
@@ -119,7 +119,7 @@ class _BenchBuilder(TextContents):
         operands = (replace(o, place=places.get(n)) for n, o in enumerate(bench.operands))
         return replace(bench, operands=tuple(operands))
 
-    def _told(self, operands: list[VerifiedOperand]) -> tuple[TextPiece, ...]:
+    def _describe_pieces(self, operands: list[VerifiedOperand]) -> tuple[TextPiece, ...]:
         """Return the pieces with the operands that they belong to, and what is unusual in them."""
         verified = {operand.descriptor for operand in operands if operand.verdict != "unknown"}
         described = []
@@ -142,7 +142,7 @@ class _BenchBuilder(TextContents):
     def _group_uses(self, taken: list[DescriptorUse]) -> list[list[DescriptorUse]]:
         """Group the uses of one instruction and its tiles in one function; of several groups, the largest first."""
         groups: dict[tuple[str, str], list[DescriptorUse]] = {}
-        by_function = any(len(taken_use.arguments) > 1 for taken_use in taken)
+        by_function = any(len(use.arguments) > 1 for use in taken)
         for use in taken:
             ptx = use.mention.instruction.ptx if use.mention else ""
             groups.setdefault((ptx, use.of if by_function else ""), []).append(use)
@@ -185,9 +185,9 @@ class _BenchBuilder(TextContents):
         rows = {name: operand.rows for name, operand in seen.items()}
         crossed = exchanged_buffers.find_exchanged_buffers(group, self.stores, rows, self.code, self.text)
         verified = []
-        for case in self._cases(instruction, group, turns, crossed):
+        for case in self._make_cases(instruction, group, turns, crossed):
             other = crossed.get(case.name)
-            if (operand := self._judged(case, other, turns.get(other.of, []) if other else [])) is not None:
+            if (operand := self._verify_case(case, other, turns.get(other.of, []) if other else [])) is not None:
                 verified.append(operand)
         bits = {name: operand.bits for name, operand in seen.items()}
         if len(verified) == 2 and (overlap := alignment.describe_overlap(verified[0], verified[1], bits)):
@@ -196,7 +196,7 @@ class _BenchBuilder(TextContents):
             ]
         return verified
 
-    def _cases(
+    def _make_cases(
         self,
         instruction: Instruction,
         group: list[DescriptorUse],
@@ -205,7 +205,7 @@ class _BenchBuilder(TextContents):
     ) -> list[OperandCase]:
         """Return the operands of an instruction, each with the store that holds it."""
         filled = self._find_filled(turns)
-        clues = [self._clues(name, group, crossed.get(name), filled[name]) for name in turns]
+        clues = [self._collect_clues(name, group, crossed.get(name), filled[name]) for name in turns]
         chosen = pair_stores(self.stores, clues, self.used)
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
         return [
@@ -213,7 +213,7 @@ class _BenchBuilder(TextContents):
             for name, of_operand in turns.items()
         ]
 
-    def _judged(
+    def _verify_case(
         self, case: OperandCase, other: exchanged_buffers.FollowedBuffer | None, turns: list[verification.OperandTurn]
     ) -> VerifiedOperand | None:
         """Return an operand with its verdict.
@@ -229,7 +229,7 @@ class _BenchBuilder(TextContents):
             self.missing.append(f"{error.message} {error.hint}")
             return None
 
-    def _clues(
+    def _collect_clues(
         self,
         name: str,
         group: list[DescriptorUse],

@@ -1,7 +1,7 @@
 """Findings of a source text: what its descriptors, tensor maps and instructions do wrong, where, and what is open.
 
 layouts/workbench says what a text does; here only that is told which rests on no guess. A mismatch that another choice
-of an assumed value mends (`guesses.py`) is no finding: it is counted as open, with what the text would have to say.
+of an assumed value mends (`guesses.py`) is not a finding: it is counted as open, with what the text would have to say.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.results import TextEdit, TextPiece
-
-__all__ = ["LONGEST", "CheckFinding", "CheckReport", "OpenPoint", "check_text", "get_finding_title"]
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
@@ -262,7 +260,7 @@ def _refused_map(bench: Bench, operand: VerifiedOperand) -> bool:
 
 
 def _why_open(guesses: Guesses, operand: VerifiedOperand, step: OperandStep) -> str:
-    """Explain why a wrong step is no finding; "" if it is one."""
+    """Explain why a wrong step is not a finding; "" if it is one."""
     crossed = next((cause.message for cause in step.causes if cause.code == "operands_exchanged"), "")
     if crossed:
         return crossed

@@ -68,7 +68,7 @@ class TextContents:
         self.doubtful: dict[int, list[Pitfall]] = {}
         self.aligned = alignment.find_declared_alignments(text)
         self.mentions = tuple(scan.find_mentions(text))
-        self.code = self._evaluated(patience)
+        self.code = self._evaluate_code(patience)
         self._assume_instruction()
         self.sizes: list[Assumption] = []
         self.size_values: dict[str, int] = {}
@@ -78,7 +78,7 @@ class TextContents:
             self.size_values = {size: int(assumption.value) for size, assumption in taken}
             self.code = sizes.substitute_sizes(self.code, self.size_values)
 
-    def _evaluated(self, patience: int) -> Evaluation | None:
+    def _evaluate_code(self, patience: int) -> Evaluation | None:
         """Evaluate the code; functions and macros without a definition are what was given, or taken, for them."""
         macros = _parse_macros(self.choices)
         code = _evaluate(self.source, patience, (), macros)
@@ -87,7 +87,9 @@ class TextContents:
         for assumption in (*assumptions, *helpers.assume_encoders(code), *helpers.assume_foreign_types(code)):
             self.assumed[assumption.key] = assumption
         chosen = tuple(
-            (head, assumption.value) for head in self.helpers if not (assumption := self._builder(head)).missing
+            (head, assumption.value)
+            for head in self.helpers
+            if not (assumption := self._get_builder_assumption(head)).missing
         )
         if chosen:
             code = _evaluate(self.source, patience, chosen, macros)
@@ -98,7 +100,7 @@ class TextContents:
             self.assumed[key] = Assumption(key, f"Macro {macro.name}", macro.value, macro.why)
         return code
 
-    def _builder(self, head: str) -> Assumption:
+    def _get_builder_assumption(self, head: str) -> Assumption:
         """Return the assumption about a function that builds descriptors and has no body."""
         return self.assumed[f"builder.{head}"]
 
@@ -140,7 +142,7 @@ class TextContents:
             self.pieces.append(pieces.piece_from_map(tensor_map))
 
     def _add_layouts(self, taken: list[DescriptorUse], open_bits: int | None) -> None:
-        """Add the tensors of shared memory, then the layouts that are none of theirs. open_bits: of an element whose
+        """Add the tensors of shared memory, then the layouts of no tensor. open_bits: of an element whose
         type is open.
         """
         inside = [piece.spans[0] for piece in self.pieces]
@@ -162,7 +164,7 @@ class TextContents:
     def _add_tensors(
         self, taken: list[DescriptorUse], bits: int | None, spelled: list[scan.PrintedLayout]
     ) -> list[scan.PrintedLayout]:
-        """Add the tensors that code makes of shared memory; return the layouts that are none of theirs."""
+        """Add the tensors that code makes of shared memory; return the layouts of no tensor."""
         starts = [
             line for use in taken for g in use.arguments.values() if (line := get_start_address(g.value)[0]) is not None
         ]
@@ -203,7 +205,7 @@ class TextContents:
     def _add_unknown_builders(self) -> None:
         """Add the calls of functions that build descriptors and have no code here, and were not chosen."""
         for head, calls in self.helpers.items():
-            if self._builder(head).missing:
+            if self._get_builder_assumption(head).missing:
                 self.pieces.append(helpers.make_helper_piece(head, calls))
                 self.missing.append(helpers.describe_missing_code(head))
 
@@ -243,18 +245,18 @@ class TextContents:
                 "The text does not say which wgmma reads the descriptor: paste its PTX line or its CUTLASS atom."
             )
 
-    def piece_of(self, turns: list[verification.OperandTurn]) -> int:
+    def find_piece(self, turns: list[verification.OperandTurn]) -> int:
         """Return the piece of the descriptor that a turn uses."""
         argument = turns[0].argument
         if turns[0].use.site[0] == "word":
             return self.printed_pieces[scan.strip_label_number(argument.name)]
         if (
             argument.value.known is not None
-            and (piece := self._piece_of_number(argument, argument.value.known)) is not None
+            and (piece := self._find_piece_of_number(argument, argument.value.known)) is not None
         ):
             return piece
         if self.built:
-            return self._likeliest_builder(argument)
+            return self._find_likeliest_builder(argument)
         # no code here builds a descriptor: what is given for one, as it is spelled
         spelled = next((n for n, piece in enumerate(self.pieces) if piece.spans == (argument.span,)), None)
         if spelled is not None:
@@ -263,7 +265,7 @@ class TextContents:
         self.pieces.append(TextPiece("descriptor", title, (argument.span,), {"name": argument.name}))
         return len(self.pieces) - 1
 
-    def _piece_of_number(self, argument: DescriptorArgument, value: int) -> int | None:
+    def _find_piece_of_number(self, argument: DescriptorArgument, value: int) -> int | None:
         """Return the piece of a number spelled out in the code; None if a builder may have made it."""
         number = format_word(value % (1 << 64))
         spelled = next((n for n, piece in enumerate(self.pieces) if number in piece.facts.get("words", ())), None)
@@ -274,7 +276,7 @@ class TextContents:
         )
         return len(self.pieces) - 1
 
-    def _likeliest_builder(self, argument: DescriptorArgument) -> int:
+    def _find_likeliest_builder(self, argument: DescriptorArgument) -> int:
         """Return the piece of the builder most like a descriptor, by its fields, start, buffer and name."""
         upper = argument.value.const >> 16
         names = set(start_names(argument.value))

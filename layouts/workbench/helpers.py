@@ -92,13 +92,3 @@ def describe_missing_code(head: str) -> str:
     return (
         f"The text calls {head} and has no code of it: paste it, or choose the swizzle of the tiles that it describes."
     )
-
-
-__all__ = [
-    "assume_encoders",
-    "assume_foreign_types",
-    "assume_helpers",
-    "describe_missing_code",
-    "find_missing_calls",
-    "make_helper_piece",
-]

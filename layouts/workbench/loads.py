@@ -12,8 +12,10 @@ from itertools import pairwise
 
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, BodilessCall
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt
-from lanescope.reader.code.values import Address, Cell, OpaqueValue, Pointer, get_integer
+from lanescope.reader.code.values import Address, OpaqueValue, Pointer
 
 _CALL = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue", re.I)
 _OTHER = re.compile(r"store|prefetch|reduce|s2g|shared_?(?:to|2)_?global|make|create|encode|desc|partition|print", re.I)

@@ -1,6 +1,6 @@
 """The workbench's sentences: what a text holds, what is wrong with it, and what a verdict rests on.
 
-`bench_builder.py` calls `message` when all operands are judged; the page of a paste calls `describe_contents`.
+`bench_builder.py` calls `build_message` when all operands are judged; the page of a paste calls `describe_contents`.
 """
 
 from __future__ import annotations
@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lanescope.descriptor import causes
-from lanescope.descriptor import matrix as descriptor
-from lanescope.descriptor.matrix import Descriptor, summarize_caution, view
+from lanescope.descriptor import causes, notices
+from lanescope.descriptor.matrix import Descriptor, view
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.workbench.results import Assumption, TextPiece, VerifiedOperand
@@ -40,7 +39,7 @@ class Message:
     caution: tuple[str, ...]
 
 
-def verdict(operands: Sequence[VerifiedOperand], pieces: Sequence[TextPiece]) -> str:
+def decide_verdict(operands: Sequence[VerifiedOperand], pieces: Sequence[TextPiece]) -> str:
     """Return mismatch if a step is wrong or a map breaks a TMA rule, match if all operands are right, else unknown."""
     if any(operand.wrong for operand in operands) or _broken_rules(pieces):
         return "mismatch"
@@ -64,24 +63,24 @@ def build_message(
 ) -> Message:
     """Build the headline and its reason: the cause, or what a verdict rests on."""
     line, why = render_headline(operands, pieces, missing)
-    caution = () if verdict(operands, pieces) == "mismatch" else list_cautions(operands, assumed)
+    caution = () if decide_verdict(operands, pieces) == "mismatch" else list_cautions(operands, assumed)
     right = _all_right(operands)
     rests = list_grounds([assumption for assumption in assumed if right or assumption.detailed]) if operands else []
     if not right:
-        return Message(line, _joined(why, *rests), caution)
+        return Message(line, _join_sentences(why, *rests), caution)
     beside = [assumption for assumption in caution if assumption not in rests]
     return Message(
-        _qualified(line, operands, assumed, caution),
-        _joined(why, *beside, *rests, describe_assumed_alignment(assumed)),
+        _qualify_headline(line, operands, assumed, caution),
+        _join_sentences(why, *beside, *rests, describe_assumed_alignment(assumed)),
         caution,
     )
 
 
-def _joined(*sentences: str) -> str:
+def _join_sentences(*sentences: str) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _qualified(
+def _qualify_headline(
     line: str, operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption], caution: Sequence[str]
 ) -> str:
     """Return the headline of right operands, with what it cannot confirm."""
@@ -89,7 +88,7 @@ def _qualified(
     rests = describe_first_bytes(operands, assumed)
     if not reserved:
         return f"{line}, {rests}" if rests else line
-    line = summarize_caution(reserved)
+    line = notices.summarize_caution(reserved)
     return f"{line}; this holds {rests}" if rests else line
 
 
@@ -196,7 +195,7 @@ def list_cautions(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumpt
     for operand in right:
         seen = view(catalog.find(operand.instruction), operand.name, operand.major)
         for step in operand.steps:
-            for said in descriptor.list_cautions(Descriptor(step.word), seen):
+            for said in notices.list_cautions(Descriptor(step.word), seen):
                 names = bits.setdefault(said, [])
                 names += [operand.name.upper()] if operand.name.upper() not in names else []
     reserved = [
@@ -205,9 +204,9 @@ def list_cautions(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumpt
     ]
     own_names = {operand.name for operand in right}
     relevant = [
-        operand
-        for operand in assumed
-        if right and (not _list_assumed_operands(operand) or own_names & _list_assumed_operands(operand))
+        assumption
+        for assumption in assumed
+        if right and (not (about := _list_assumed_operands(assumption)) or own_names & about)
     ]
     return (*reserved, *list_grounds(relevant))
 
@@ -226,13 +225,13 @@ def describe_first_bytes(operands: Sequence[VerifiedOperand], assumed: Sequence[
     """Return a headline's remark on tiles that are assumed to start where the word does: it cannot confirm the word."""
     right = {operand.name for operand in operands if operand.verdict == "match"}
     bases = [
-        operand
-        for operand in assumed
-        if operand.key.startswith("base.") and operand.summary and operand.key[5:] in right
+        assumption
+        for assumption in assumed
+        if assumption.key.startswith("base.") and assumption.summary and assumption.key[5:] in right
     ]
     if not bases:
         return ""
-    names, values = [operand.key[5:].upper() for operand in bases], [operand.value for operand in bases]
+    names, values = [base.key[5:].upper() for base in bases], [base.value for base in bases]
     if len(bases) == 1:
         return f"if the word is right that {names[0]}’s tile begins at {values[0]}"
     return f"if the words are right that the tiles of {join_words(names)} begin at {join_words(values)}"

@@ -282,7 +282,7 @@ class OperandCase:
 
     def _warnings(self, turn: OperandTurn) -> list[Pitfall]:
         """Return C's pitfalls in what a turn's descriptor is made of."""
-        piece = self.contents.piece_of([turn])
+        piece = self.contents.find_piece([turn])
         return [warning for n, builder in self.contents.built if n == piece for warning in builder.warnings]
 
     # what is told -----------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ class OperandCase:
             instruction=self.instruction.ptx,
             major=seen.major,
             why=first.use.why[self.name],
-            descriptor=contents.piece_of(self.turns),
+            descriptor=contents.find_piece(self.turns),
             storage=self.store.piece if self.store else None,
             stored=stored,
             stored_why=stored_why,
@@ -327,7 +327,7 @@ class OperandCase:
             stages=stages,
             left=max(len(taken) - len(steps), int(bool(self.uneven))),
             symbols=tuple(dict.fromkeys(list_symbols(self.turns))),
-            others=tuple(dict.fromkeys(contents.piece_of([turn]) for turn in taken)),
+            others=tuple(dict.fromkeys(contents.find_piece([turn]) for turn in taken)),
             assumed=self._storage_rests_on(),
         )
 

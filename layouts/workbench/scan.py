@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from math import prod
 
 from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout
@@ -22,7 +23,7 @@ from lanescope.reader.cute_layout import describe_stage_overlap
 from lanescope.workbench.results import Span
 
 MOST = 32  # instructions, words or layouts of one text
-MOST_WRONG = 16  # atoms that are none: each is compared with all there are
+MOST_WRONG = 16  # wrong atoms that are looked up: each is compared with all there are
 MOST_OPERANDS = 8192  # characters of an instruction's operands
 _ESCAPED = re.compile(r'\\(?:[nt]|0[9aAdD])|"\s*"')
 _ATOM = re.compile(r"\bSM90_\w+(?:\s*<[^<>;]{0,200}>)?|\bMMA_\d+x\d+x\d+_\w+(?:\s*<[^<>;]{0,200}>)?")
@@ -61,7 +62,7 @@ class PrintedWord:
 class PrintedLayout:
     """A CuTe layout of a printout: its label, and its first two modes as a storage has them.
 
-    stages: of a third mode; stage_stride: their distance in the layout's unit, None if it is no single one; start:
+    stages: of a third mode; stage_stride: their distance in the layout's unit, None if it is not constant; start:
     the address in its smem_ptr; overlap: that they do not lie apart, "" if they do.
     """
 
@@ -198,7 +199,7 @@ def find_layouts(text: str) -> Iterator[PrintedLayout]:
             layout = parse_layout(spelled)
         except LayoutError:
             continue
-        if not isinstance(layout.shape, tuple) or len(layout.shape) not in (2, 3):
+        if not _is_tile(layout):
             continue
         count += 1
         line = text.rfind("\n", 0, match.start()) + 1
@@ -218,19 +219,21 @@ def find_tiled_layouts(text: str, bits: int | None) -> Iterator[PrintedLayout]:
             layout = parse_layout(spelled)
         except LayoutError:  # a tile without elements
             continue
-        if count < MOST and isinstance(layout.shape, tuple) and len(layout.shape) in (2, 3):
+        if count < MOST and _is_tile(layout):
             yield _make_layout(layout, spelled, label, span)
 
 
 def layout_from_cute(layout: cute.CuteLayout, label: str, span: Span) -> PrintedLayout | None:
     """Return a layout that code makes; None if it has not two modes, or two and stages."""
-    if not isinstance(layout.shape, tuple) or len(layout.shape) not in (2, 3):
-        return None
-    return _make_layout(layout, str(layout), label, span)
+    return _make_layout(layout, str(layout), label, span) if _is_tile(layout) else None
+
+
+def _is_tile(layout: cute.CuteLayout) -> bool:
+    """Return whether a layout has two modes, or two and stages."""
+    return isinstance(layout.shape, tuple) and len(layout.shape) in (2, 3)
 
 
 def _make_layout(layout: cute.CuteLayout, spelled: str, label: str, span: Span) -> PrintedLayout:
-    assert isinstance(layout.shape, tuple) and isinstance(layout.stride, tuple)
     head = spelled[: spelled.rindex(" o ") + 3] if " o " in spelled else ""
     shape, stride = (
         f"({','.join(cute.format_tuple(part) for part in parts[:2])})" for parts in (layout.shape, layout.stride)
@@ -239,12 +242,9 @@ def _make_layout(layout: cute.CuteLayout, spelled: str, label: str, span: Span) 
     start = int(address[1], 16) if address else None
     if start is not None and start >= WINDOW_BYTES:
         start = None  # a generic address, or an index into shared memory as the host sees it
-    stages, steps = 1, []
-    if len(layout.shape) == 3:
-        third = zip(cute.list_leaves(layout.shape[2]), cute.list_leaves(layout.stride[2]), strict=True)
-        steps = [(size, step) for size, step in third if size > 1]
-        for size, _ in steps:
-            stages *= size
+    third = zip(*(cute.list_leaves(parts[2:]) for parts in (layout.shape, layout.stride)), strict=True)
+    steps = [(size, step) for size, step in third if size > 1]
+    stages = prod(size for size, _ in steps)
     apart = steps[0][1] if len(steps) == 1 else None
     over = describe_stage_overlap(layout, apart) if stages > 1 else ""
     return PrintedLayout(

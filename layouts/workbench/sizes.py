@@ -14,8 +14,8 @@ from lanescope.inputs import parse_integer as read
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import FoundDescriptor
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolBits, SymbolicInt, make_symbol
-from lanescope.reader.code.values import get_integer
 from lanescope.workbench.results import Assumption
 
 CHOICES = ("1", "2", "4", "8", "16")
@@ -95,7 +95,7 @@ def substitute_sizes(evaluation: Evaluation, sizes: Mapping[str, int]) -> Evalua
     """Return the evaluation with sizes in place of their symbols."""
     if not sizes:
         return evaluation
-    descriptors = tuple(_substitute_in_found(call, sizes) for call in evaluation.found)
+    descriptors = tuple(_substitute_in_found(descriptor, sizes) for descriptor in evaluation.found)
     calls = tuple(
         replace(
             call,
@@ -104,17 +104,15 @@ def substitute_sizes(evaluation: Evaluation, sizes: Mapping[str, int]) -> Evalua
         for call in evaluation.made
     )
     ran = tuple(
-        replace(call, inputs=tuple((kind, _substitute_in_integer(v, sizes), span) for kind, v, span in call.inputs))
-        for call in evaluation.assembled
+        replace(run, inputs=tuple((kind, _substitute_in_integer(v, sizes), span) for kind, v, span in run.inputs))
+        for run in evaluation.assembled
     )
     return replace(evaluation, found=descriptors, made=calls, assembled=ran)
 
 
 def _list_values(evaluation: Evaluation) -> Iterator[SymbolicInt]:
-    yield from (found_value.value for found_value in evaluation.found)
-    yield from (
-        value for found_value in evaluation.assembled for _, value, _ in found_value.inputs if value is not None
-    )
+    yield from (descriptor.value for descriptor in evaluation.found)
+    yield from (value for run in evaluation.assembled for _, value, _ in run.inputs if value is not None)
     for call in evaluation.made:
         for argument in call.term.arguments:
             value = get_integer(argument) if not isinstance(argument, str) else None

@@ -14,8 +14,9 @@ from lanescope.inputs import shorten_value
 from lanescope.reader.code.cute_values import OpenLayoutValueError, make_call_layout, make_tensor_layout
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import BodilessCall
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, make_symbol
-from lanescope.reader.code.values import OpaqueValue, Pointer, can_be_element, get_integer
+from lanescope.reader.code.values import OpaqueValue, Pointer, can_be_element
 
 MOST = 32  # tensors of one text
 LONGEST_NAME = 80

@@ -12,8 +12,9 @@ from math import prod
 from typing import Any
 
 from lanescope import inputs
-from lanescope.descriptor.matrix import WGMMA, View
+from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.reader.code.tensor_maps import TRITON, get_default_swizzle
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.shared.storage import Storage, storage

@@ -15,8 +15,8 @@ from typing import Any
 from lanescope.reader.code import builders
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
-from lanescope.reader.code.values import get_integer
 from lanescope.workbench.addresses import start_names
 from lanescope.workbench.descriptor_arguments import ArgumentSources, DescriptorArgument
 from lanescope.workbench.names import find_operand_letter

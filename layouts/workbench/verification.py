@@ -20,7 +20,6 @@ from lanescope.descriptor.repair import compute_expected_reads
 from lanescope.descriptor.verify import require_inside, verify
 from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.shared import tma
 from lanescope.shared.storage import Storage, storage
 from lanescope.shared.swizzle import WIDEST_PATTERN
@@ -351,17 +350,3 @@ def list_fitting_tiles(turn: OperandTurn, seen: View, symbols: Mapping[str, int]
         )
     except LayoutError:
         return ()
-
-
-__all__ = [
-    "Ground",
-    "LinearExpression",
-    "OperandTurn",
-    "Start",
-    "diagnose_step",
-    "find_bases",
-    "get_extents",
-    "list_fitting_tiles",
-    "list_turns",
-    "verify_steps",
-]

@@ -171,7 +171,7 @@ def apply_operation(op: str, given: Sequence[Value]) -> AlgebraStep:
         made = row.act(*values)
     except LayoutError as error:
         return AlgebraStep(
-            op, text, tuple(given), None, "", add_nearest_fits(op, given, row.act, error.at("expression"))
+            op, text, tuple(given), None, "", add_nearest_fits(op, given, row.act, error.move_to_field("expression"))
         )
     parts = tuple(apply_operation(name, args) for name, args in (row.parts(*values) if row.parts else ()))
     return AlgebraStep(op, text, tuple(values), result=made, says=row.says(*values, made), error=None, parts=parts)

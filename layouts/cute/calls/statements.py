@@ -116,7 +116,7 @@ class _StatementReader(CuteReader):
                 )
             step = _make_slice_step(text, one, coord)
         except LayoutError as error:
-            step = AlgebraStep("slice", text, (one, coord), None, "", error.at("expression"))
+            step = AlgebraStep("slice", text, (one, coord), None, "", error.move_to_field("expression"))
         self.steps.append(step)
         if step.error:
             raise _RefusedStepError

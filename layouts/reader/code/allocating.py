@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.lookup import find_name
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import make_symbol
 from lanescope.reader.code.values import (
     Address,
     ArrayValue,
-    Cell,
-    NameScope,
     ObjectValue,
     OverlayPlace,
     Pointer,
@@ -28,7 +27,7 @@ def evaluate_new(ev: Evaluator, node: tree.New, scope: NameScope) -> Any:
     """Return the pointer that `new T(arguments)` gives."""
     kind = ev.resolve_type(node.type, scope)
     places = [ev.evaluate_dereference(ev.evaluate_expression(where, scope), node) for where in node.placement]
-    for place in places:  # what stood there is no more
+    for place in places:  # what stood there is gone
         ev.forget_place(place)
     if ev.has_own_allocation("new", kind.record):
         ev.forget_all(scope)

@@ -8,21 +8,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import ptx_evaluation, tree
-from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun
+from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, list_named_loops
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.static_writes import find_written_names
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
-from lanescope.reader.code.values import (
-    PLACES,
-    Address,
-    ArrayValue,
-    Cell,
-    NameScope,
-    ObjectPart,
-    ObjectValue,
-    Pointer,
-    ReferredPlace,
-    get_integer,
-)
+from lanescope.reader.code.tree_statements import Assembly
+from lanescope.reader.code.values import PLACES, Address, ArrayValue, ObjectPart, ObjectValue, Pointer, ReferredPlace
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -31,7 +23,7 @@ MOST_DEEP = 3  # arrays in arrays that are copied
 MOST_PARTS = 256  # of a global variable
 
 
-def execute_assembly(ev: Evaluator, assembly: tree.Assembly, scope: NameScope) -> None:
+def execute_assembly(ev: Evaluator, assembly: Assembly, scope: NameScope) -> None:
     """Run an asm statement: keep it, and write its outputs and what its pointers point to."""
     places: list[Any] = []  # of outputs
     values: list[Any] = []  # before; what an instruction accumulates into is not looked at
@@ -54,7 +46,7 @@ def execute_assembly(ev: Evaluator, assembly: tree.Assembly, scope: NameScope) -
             ev.note_value(operand_value, ev.format_expression(value), value.span)
 
 
-def _record_assembly(ev: Evaluator, assembly: tree.Assembly, values: Sequence[Any]) -> None:
+def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -> None:
     """Keep an asm statement with the values that it was given."""
     if len(ev.assembled) >= MOST_ASSEMBLED:
         return
@@ -67,7 +59,6 @@ def _record_assembly(ev: Evaluator, assembly: tree.Assembly, values: Sequence[An
     inputs = tuple(
         (kind, value, at[0]) for (kind, _), value, at in zip(assembly.operands, integers, where, strict=True)
     )
-    loops = tuple(loop for loop in ev.loops if loop[0])
     around = tuple(at[1] for at in where)
     ev.assembled.append(
         AsmRun(
@@ -75,7 +66,7 @@ def _record_assembly(ev: Evaluator, assembly: tree.Assembly, values: Sequence[An
             assembly.span,
             assembly.names,
             inputs=inputs,
-            loops=loops,
+            loops=list_named_loops(ev),
             calls=ev.list_running_functions(),
             order=ev.ran,
             around=around,
@@ -87,7 +78,7 @@ def _record_assembly(ev: Evaluator, assembly: tree.Assembly, values: Sequence[An
 
 
 def write_outputs(
-    ev: Evaluator, assembly: tree.Assembly, places: Sequence[Any], values: Sequence[Any], scope: NameScope
+    ev: Evaluator, assembly: Assembly, places: Sequence[Any], values: Sequence[Any], scope: NameScope
 ) -> None:
     """Write what a statement's PTX computes into its outputs; those that it does not say become unknown."""
     outputs = [n for n, (kind, _) in enumerate(assembly.operands) if kind.startswith(("=", "+"))]
@@ -105,14 +96,14 @@ def write_outputs(
     _lose_reals(ev, assembly, outputs, scope)
 
 
-def _statement_key(assembly: tree.Assembly, outputs: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...] | None:
+def _statement_key(assembly: Assembly, outputs: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...] | None:
     """Return what tells statements apart that leave different outputs; None if the inputs do not say."""
     if assembly.volatile or any(n not in outputs and value is None for n, value in enumerate(values)):
         return None
     return assembly.text, *(_make_key(value) for value in values)
 
 
-def _computed(ev: Evaluator, assembly: tree.Assembly, values: Sequence[Any]) -> Sequence[Any]:
+def _computed(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -> Sequence[Any]:
     """Return what a statement's PTX leaves in each operand, None if that is not known."""
     if assembly.code is None:
         return [None] * len(assembly.operands)
@@ -124,7 +115,7 @@ def _computed(ev: Evaluator, assembly: tree.Assembly, values: Sequence[Any]) -> 
     return ptx_evaluation.evaluate_outputs(assembly.code, operands, ev.evaluate_shared_address)
 
 
-def _lose_reals(ev: Evaluator, assembly: tree.Assembly, outputs: Sequence[int], scope: NameScope) -> None:
+def _lose_reals(ev: Evaluator, assembly: Assembly, outputs: Sequence[int], scope: NameScope) -> None:
     """Make the variables unknown that floating-point outputs are written to."""
     for root in dict.fromkeys(
         _find_root(assembly.operands[n][1]) for n in outputs if _is_floating(assembly.operands[n][0])
@@ -219,7 +210,7 @@ def copy_unshared(ev: Evaluator, value: Any, deep: int = 0) -> Any:
 
 
 def is_absent(ev: Evaluator, value: Any) -> bool:
-    """Return whether a value is no object yet: a null pointer, or a cache before the function that fills it."""
+    """Return whether a value is not an object yet: a null pointer, or a cache before the function that fills it."""
     return isinstance(value, Pointer) and (value.base == LinearExpression() or str(value) in ev.left_over)
 
 

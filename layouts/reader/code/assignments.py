@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import PYTHON
 from lanescope.reader.code import tree
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
 from lanescope.reader.code.values import (
     PLACES,
-    Cell,
     FunctionSet,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,

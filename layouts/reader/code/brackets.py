@@ -1,5 +1,5 @@
 """A lone name in brackets before an operator, (buf) + k * 32: C's grammar alone reads a cast of `+k` to a type `buf`.
-Which it is the names say; the brackets of what is no type are blanked, so that every character keeps its place.
+The names say which it is; brackets behind anything but a type are blanked, so that every character keeps its place.
 """
 
 from __future__ import annotations

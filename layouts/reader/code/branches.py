@@ -8,24 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL, INT, find_arms_type
 from lanescope.reader.code import symbolic_integers, tree
+from lanescope.reader.code.integer_values import get_integer, integer_or_symbol
 from lanescope.reader.code.paths import EarlyExit, EscapedPath, Journal, JumpTarget
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.static_types import find_integer_type
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt, convert_int, merge_ints
+from lanescope.reader.code.tree_statements import If, Switch
 from lanescope.reader.code.values import (
     Address,
     ArrayValue,
-    Cell,
     EitherFunction,
     FunctionSet,
-    NameScope,
     ObjectValue,
     OpaqueValue,
     Pointer,
     ReferredPlace,
     ResolvedType,
     SplitPlace,
-    get_integer,
-    integer_or_symbol,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def run_unscoped(ev: Evaluator, body: Sequence[tree.Statement], scope: NameScope
 # if --------------------------------------------------------------------------------------------------------------
 
 
-def execute_if(ev: Evaluator, statement: tree.If, scope: NameScope) -> EarlyExit | None:
+def execute_if(ev: Evaluator, statement: If, scope: NameScope) -> EarlyExit | None:
     """Run the branch that a condition chooses, both where the text leaves it open."""
     inner = NameScope(scope)
     if statement.start is not None:
@@ -286,7 +285,7 @@ _MERGES: tuple[Callable[[Evaluator, str, Any, Any], Any], ...] = (
 # switch ----------------------------------------------------------------------------------------------------------
 
 
-def execute_switch(ev: Evaluator, switch: tree.Switch, scope: NameScope) -> EarlyExit | None:
+def execute_switch(ev: Evaluator, switch: Switch, scope: NameScope) -> EarlyExit | None:
     """Run a switch from the label of its value on; from every label where the text leaves the value open."""
     outer = NameScope(scope)
     if switch.start is not None:
@@ -296,7 +295,7 @@ def execute_switch(ev: Evaluator, switch: tree.Switch, scope: NameScope) -> Earl
     return left
 
 
-def _execute_switch_body(ev: Evaluator, switch: tree.Switch, outer: NameScope) -> EarlyExit | None:
+def _execute_switch_body(ev: Evaluator, switch: Switch, outer: NameScope) -> EarlyExit | None:
     """Run a switch in the scope of its value."""
     condition = ev.evaluate_full_expression(lambda: ev.evaluate_expression(switch.value, outer), switch.value.span)
     value = get_integer(ev.convert_object_to_number(condition) if not ev.python else condition)
@@ -316,13 +315,13 @@ def _execute_switch_body(ev: Evaluator, switch: tree.Switch, outer: NameScope) -
 
 
 def make_case_branch(
-    ev: Evaluator, switch: tree.Switch, start: int | None, scope: NameScope
+    ev: Evaluator, switch: Switch, start: int | None, scope: NameScope
 ) -> Callable[[], EarlyExit | None]:
     """Return what runs a switch from one of its labels on."""
     return lambda: _execute_cases(ev, switch, start, scope)
 
 
-def _execute_cases(ev: Evaluator, switch: tree.Switch, start: int | None, scope: NameScope) -> EarlyExit | None:
+def _execute_cases(ev: Evaluator, switch: Switch, start: int | None, scope: NameScope) -> EarlyExit | None:
     """Execute a switch from one of its labels on, up to a break."""
     if start is None:
         return None

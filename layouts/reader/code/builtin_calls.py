@@ -13,16 +13,10 @@ from lanescope.cxx.integers import INT, PYTHON, UINT, ULONG, IntegerType
 from lanescope.ptx.table.descriptors import START
 from lanescope.reader.code import symbolic_integers
 from lanescope.reader.code.header_names import ENCODE, IDENTITY, SHARED_ADDRESS, STANDARD
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import SHARED_BITS, Span, SymbolicInt, int_from_linear, make_symbol
-from lanescope.reader.code.values import (
-    Address,
-    ArrayValue,
-    Cell,
-    OpaqueValue,
-    Pointer,
-    ResolvedType,
-    get_integer,
-)
+from lanescope.reader.code.values import Address, ArrayValue, OpaqueValue, Pointer, ResolvedType
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

@@ -10,14 +10,13 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.constness import find_constness
 from lanescope.reader.code.lifetimes import is_named_object
 from lanescope.reader.code.overloads import CallArgument
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.values import (
     PLACES,
     Address,
     ArrayValue,
-    Cell,
     FunctionSet,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,

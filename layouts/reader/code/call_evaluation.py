@@ -18,15 +18,14 @@ from lanescope.reader.code.lookup import find_name, get_this
 from lanescope.reader.code.operator_calls import with_associated
 from lanescope.reader.code.overloads import CallArgument, OverloadCandidate
 from lanescope.reader.code.python_calls import call_python, python_overload
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import note_possible_throw
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_free
 from lanescope.reader.code.values import (
     PLACES,
     ArrayValue,
-    Cell,
     EitherFunction,
     FunctionSet,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,

@@ -10,7 +10,8 @@ from typing import Any
 from lanescope.cute.words import INTEGERS, TUPLES
 from lanescope.cxx.sizes import ELEMENT_BITS, find_element_bits
 from lanescope.errors import LayoutError
-from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, get_integer
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType
 from lanescope.reader.smem_atoms import parse_atom_kind, parse_atom_name
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile

@@ -17,6 +17,7 @@ from lanescope.reader.code.overloads import (
     choose_candidate,
     rank_conversion,
 )
+from lanescope.reader.code.scopes import NameScope
 from lanescope.reader.code.templates import (
     Evaluate,
     TemplateMatch,
@@ -27,14 +28,7 @@ from lanescope.reader.code.templates import (
     make_match,
     match_argument,
 )
-from lanescope.reader.code.values import (
-    FunctionSet,
-    NameScope,
-    OpaqueValue,
-    ParameterPack,
-    ResolvedType,
-    TemplateEntity,
-)
+from lanescope.reader.code.values import FunctionSet, OpaqueValue, ParameterPack, ResolvedType, TemplateEntity
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -144,7 +138,7 @@ def _deduce_arguments(
 
 
 def _bind_given(match: TemplateMatch, function: tree.Function, template_arguments: list[Any]) -> bool:
-    """Bind a template's parameters to the arguments that are written; False if one is no such argument."""
+    """Bind a template's parameters to the arguments that are written; False if one of them does not fit."""
     for n, parameter in enumerate(function.templates[: len(template_arguments)]):
         if parameter.pack:
             match.bound[parameter.name] = ParameterPack(template_arguments[n:])

@@ -23,10 +23,13 @@ from lanescope.reader.code.definitions import DEFINITIONS
 from lanescope.reader.code.evaluation import BUDGET, make_evaluator
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.paths import EarlyExit
 from lanescope.reader.code.preprocessor import prepare_source
+from lanescope.reader.code.scopes import Cell, NameScope, number_places
 from lanescope.reader.code.symbolic_integers import FIELD_BITS, FIELD_SHIFT, SymbolicInt, convert_int
-from lanescope.reader.code.values import PLACES, Cell, NameScope, ObjectValue, OpaqueValue, get_integer, number_places
+from lanescope.reader.code.tree_statements import ExpressionStatement
+from lanescope.reader.code.values import PLACES, ObjectValue, OpaqueValue
 
 _ASSIGNS = re.compile(r"\s*[A-Za-z_][\w.>\[\]-]*(?:\.|->)\w+\s*=[^=]")  # a member
 HINT = "Allowed: `desc.bitfield.member_ = constant;` statements, or declarations and a `return` of one expression."
@@ -143,7 +146,7 @@ def _evaluate_loose_lines(ev: Evaluator, body: tuple[tree.Statement, ...], scope
     for statement in body:
         if isinstance(statement, DEFINITIONS):
             continue
-        if isinstance(statement, tree.ExpressionStatement) and not isinstance(
+        if isinstance(statement, ExpressionStatement) and not isinstance(
             statement.value, tree.Assignment | tree.Member
         ):
             last = ev.evaluate_expression(statement.value, scope)
@@ -158,7 +161,7 @@ def _evaluate_loose_lines(ev: Evaluator, body: tuple[tree.Statement, ...], scope
     assigned = {
         name
         for statement in body
-        if isinstance(statement, tree.ExpressionStatement)
+        if isinstance(statement, ExpressionStatement)
         for name in _list_written_names(statement)
     }
     return _choose_written(ev, scope, written, assigned)
@@ -198,7 +201,7 @@ def _is_final_word(ev: Evaluator, name: str, cell: Cell, written: list[str]) -> 
 
 def _check_target(ev: Evaluator, statement: tree.Statement, scope: NameScope, field: str) -> None:
     """Refuse an assignment to a member that is none, or that changes a variable without a value."""
-    if not isinstance(statement, tree.ExpressionStatement) or not isinstance(statement.value, tree.Assignment):
+    if not isinstance(statement, ExpressionStatement) or not isinstance(statement.value, tree.Assignment):
         return
     target = statement.value.target
     if isinstance(target, tree.Member) and not isinstance(ev.find_place(target, scope), PLACES):
@@ -211,7 +214,7 @@ def _list_written_names(statement: tree.Statement) -> Iterator[str]:
     """Yield the variable that a statement declares or writes."""
     if isinstance(statement, tree.Declaration) and statement.name:
         yield statement.name
-    if isinstance(statement, tree.ExpressionStatement) and isinstance(statement.value, tree.Assignment):
+    if isinstance(statement, ExpressionStatement) and isinstance(statement.value, tree.Assignment):
         target = statement.value.target
         while isinstance(target, tree.Member | tree.Index):
             target = target.value

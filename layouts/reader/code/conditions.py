@@ -82,7 +82,7 @@ class ConditionNode:
 
 
 class BadConditionError(Exception):
-    """What is no condition."""
+    """The text is not a condition."""
 
 
 # A name, or `defined(name)` → its value, None where that is unknown.
@@ -170,7 +170,7 @@ class _ConditionParser:
         return ConditionNode("name", (), token.text)
 
     def _parse_call_text(self) -> str:
-        """Return the text of a call behind a name that is no macro: its brackets and their contents."""
+        """Return the text of a call behind a name that is not a macro: its brackets and their contents."""
         depth, result = 0, ""
         while self.at < len(self.given):
             token = self.given[self.at]

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.lookup import find_name
-from lanescope.reader.code.values import (
-    PLACES,
-    Address,
-    Cell,
-    FunctionSet,
-    NameScope,
-    ObjectValue,
-    RecordType,
-    ResolvedType,
-)
+from lanescope.reader.code.scopes import Cell, NameScope
+from lanescope.reader.code.values import PLACES, Address, FunctionSet, ObjectValue, RecordType, ResolvedType
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -154,6 +146,3 @@ def _find_return_constness(ev: Evaluator, function: tree.Name | tree.Type, scope
         )
         return consts.pop() if len(consts) == 1 and named else None
     return False if not isinstance(binding, PLACES) and binding is not None else None
-
-
-__all__ = ["find_constness", "find_pointee_constness"]

@@ -1,4 +1,4 @@
-"""Objects: their members before, during and after their constructors."""
+"""Objects, and the constructors that run on them; member_initialization.py says what their members begin with."""
 
 from __future__ import annotations
 
@@ -8,28 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import IntegerType
 from lanescope.reader.code import tree
-from lanescope.reader.code.lifetimes import MADE, is_named_object, list_own_members, may_copy
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.lifetimes import MADE, list_own_members, may_copy
+from lanescope.reader.code.member_initialization import default_members, initialize_default_member, initialize_member
 from lanescope.reader.code.overloads import CallArgument, OverloadCandidate
 from lanescope.reader.code.paths import ThrownError
-from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
-from lanescope.reader.code.values import (
-    ArrayValue,
-    Cell,
-    FunctionSet,
-    NameScope,
-    ObjectPart,
-    ObjectValue,
-    OpaqueValue,
-    OverlayPlace,
-    RecordType,
-    ResolvedType,
-    get_integer,
-)
+from lanescope.reader.code.scopes import Cell, NameScope
+from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.code.values import FunctionSet, ObjectValue, RecordType, ResolvedType
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
-
-MOST_ITEMS = 256
 
 
 def make_instance(ev: Evaluator, record: RecordType, name: str) -> ObjectValue:
@@ -49,11 +38,6 @@ def make_instance(ev: Evaluator, record: RecordType, name: str) -> ObjectValue:
                 value = ev.make_default(kind, member_name)
             instance.members[member] = Cell(value, kind, member_name, declared.span)
     return instance
-
-
-def make_initialized(ev: Evaluator, record: RecordType, name: str) -> ObjectValue:
-    """Return a new object as its default constructor leaves it."""
-    return ev.construct_object(ev.make_instance(record, name), [])
 
 
 def construct_object(
@@ -115,87 +99,6 @@ def fill_aggregate(ev: Evaluator, instance: ObjectValue, record: RecordType, arg
         ev.begin_member(ev.member(instance, name, (0, 0)), getattr(value, "value", value), (0, 0))
     if not record.bases:
         default_members(ev, instance, record, scope, frozenset(names[: len(arguments)]))
-
-
-def default_members(
-    ev: Evaluator, instance: ObjectValue, record: RecordType, scope: NameScope, but: frozenset[str] = frozenset()
-) -> None:
-    """Give members what their declarations initialize them with, and bases' what theirs do."""
-    before = instance.dynamic
-    try:
-        for base in record.bases:
-            if base.name not in but:
-                ev.construct_object(instance, [], base)
-        instance.dynamic = record if not record.python else before
-        for name, declared in record.members.items():
-            home = record.homes.get(name)
-            if (home is None or home.owner is record) and name not in but:
-                _initialize_default_member(ev, instance, name, declared, scope)
-    finally:
-        instance.dynamic = before
-
-
-def zero_member(ev: Evaluator, instance: ObjectValue, name: str, declared: tree.Declaration, scope: NameScope) -> None:
-    """Initialize a member that a list in braces leaves out: its own initializer, or zeros."""
-    kind = ev.resolve_type(declared.type, scope) if declared.type else None
-    plain = declared.value is None and kind is not None and kind.record is None and not kind.reference
-    if plain and kind is not None and name in instance.members and (kind.dims or kind.whole is not None):
-        instance.members[name].value = link_inner_arrays(v) if isinstance(v := zero_value(ev, kind), ArrayValue) else v
-    else:
-        _initialize_default_member(ev, instance, name, declared, scope)
-
-
-def _initialize_default_member(
-    ev: Evaluator, instance: ObjectValue, name: str, declared: tree.Declaration, scope: NameScope
-) -> None:
-    """Initialize a member that a constructor does not name."""
-    if declared.value is not None:
-        _initialize_member(ev, instance, name, declared, scope)
-    elif (
-        name in instance.members
-        and isinstance(instance.members[name].value, ObjectValue)
-        and name not in instance.record.overlaid
-    ):
-        ev.construct_object(instance.members[name].value, [])
-
-
-def _initialize_member(
-    ev: Evaluator, instance: ObjectValue, name: str, declared: tree.Declaration, scope: NameScope
-) -> None:
-    """Initialize a member as its declaration says."""
-    assert declared.value is not None
-    place = ev.member(instance, name, declared.span)
-    kind = ev.resolve_type(declared.type, scope) if declared.type else None
-    first = declared.value
-    value = ev.evaluate_full_expression(lambda: ev.evaluate_initializer(first, kind, scope, name), first.span)
-    ev.begin_member(place, initialized_by(ev, value, first, scope), first.span)
-
-
-def begin_member(ev: Evaluator, place: Any, value: Any, span: Span) -> None:
-    """Put a value into a member that nothing was put into: no operator= is called."""
-    if isinstance(place, OverlayPlace):
-        for name in place.of.record.overlaid - {place.name}:
-            if name in place.of.members:
-                ev.forget_place(place.of.members[name])
-        place = place.place
-    old = place.value if isinstance(place, Cell) else None
-    if isinstance(old, ObjectValue) and old.record.begins and not isinstance(value, ObjectValue):
-        value = ev.convert_to_kind(value, ResolvedType(old.record.name, record=old.record), span)
-        if not isinstance(value, ObjectValue):
-            ev.forget_place(place)
-            return
-    if isinstance(old, ObjectValue) and isinstance(value, ObjectValue) and old.record is value.record and old.members:
-        ev.write_cell(place, ev.copy_assigned(value))
-    else:
-        ev.store_value(place, value, span)
-
-
-def initialized_by(ev: Evaluator, value: Any, expression: tree.Expression, scope: NameScope) -> Any:
-    """Return what a variable or member gets of an object that an expression gives: a copy of one that has a name."""
-    named = isinstance(value, ObjectValue) and (value.held or is_named_object(expression))
-    if named and value.record.copies and not ev.python:
-        value = ev.copy_construct(value, ev.make_copy_argument(expression, scope, value))
-    return value
 
 
 def run_constructor(
@@ -288,7 +191,7 @@ def _run_constructor_body(
                         partial(initialize_member, ev, instance, name, declared, values, scope), declared.span
                     )
                 else:
-                    _initialize_default_member(ev, instance, name, declared, scope)
+                    initialize_default_member(ev, instance, name, declared, scope)
         if function.body is not None:
             instance.dynamic = record
             ev.finish_function(ev.run_body(function, scope), scope)
@@ -309,80 +212,6 @@ def _end_parts(ev: Evaluator, instance: ObjectValue, record: RecordType) -> None
         ev.destroy_object(ObjectValue(base, instance.store, instance.members, True, None, instance), (0, 0))
 
 
-def _start_values(
-    ev: Evaluator, values: tuple[tree.Expression, ...], kind: ResolvedType | None, scope: NameScope
-) -> list[Any]:
-    """Return the values of a constructor's list for one member."""
-    return [ev.evaluate_initializer(value, kind, scope, "") for value in values]
-
-
-def initialize_member(
-    ev: Evaluator,
-    instance: ObjectValue,
-    name: str,
-    declared: tree.Declaration,
-    values: tuple[tree.Expression, ...],
-    scope: NameScope,
-) -> None:
-    """Initialize a member with values that a constructor's list, or a list in braces, gives it."""
-    place = ev.member(instance, name, declared.span)
-    kind = ev.resolve_type(declared.type, scope) if declared.type else None
-    if kind is not None and kind.reference:
-        _bind_reference_member(ev, place, name, kind, values, scope)
-    elif kind is not None and kind.record is not None and not kind.dims and not kind.pointers:
-        _start_object(ev, place, kind, declared, values, scope)
-    elif kind is not None and (kind.dims or (kind.record is None and len(values) > 1)):
-        items = tree.ItemList(tuple(("", value) for value in values))
-        ev.store_value(place, ev.evaluate_initializer(items, kind, scope, name), declared.span)
-    elif values:
-        ev.store_value(place, ev.evaluate_initializer(values[0], kind, scope, name), values[0].span)
-    else:
-        ev.store_value(place, SymbolicInt(0), declared.span)
-
-
-def _start_object(
-    ev: Evaluator,
-    place: Any,
-    kind: ResolvedType,
-    declared: tree.Declaration,
-    values: tuple[tree.Expression, ...],
-    scope: NameScope,
-) -> None:
-    """Construct a member that is an object."""
-    inner = place.value if isinstance(place, Cell) else None
-    if not isinstance(inner, ObjectValue) or any(isinstance(v, tree.ItemList) for v in values):
-        value = ev.construct_value(kind, _start_values(ev, values, None, scope), declared, scope)
-        ev.begin_member(place, value, declared.span)
-        return
-    typed_arguments = ev.evaluate_typed_arguments(tree.Call(tree.OpaqueExpression(""), values), scope)
-    only = typed_arguments[0].value if len(typed_arguments) == 1 else None
-    if (
-        isinstance(only, ObjectValue)
-        and only.record is inner.record
-        and not only.held
-        and typed_arguments[0].where is None
-    ):
-        ev.write_cell(place, ev.copy_assigned(only))  # the very object
-    else:
-        ev.construct_object(inner, typed_arguments)
-
-
-def _bind_reference_member(
-    ev: Evaluator, cell: Any, name: str, kind: ResolvedType, values: tuple[tree.Expression, ...], scope: NameScope
-) -> None:
-    """Let a member that is a reference name a place."""
-    if not isinstance(cell, Cell) or not values:
-        return
-    place = ev.find_place(values[0], scope)
-    inner = place.value if isinstance(place, Cell) else None
-    if isinstance(inner, ObjectValue) and kind.record is not None and inner.record is not kind.record:
-        cell.value = Cell(ev.upcast_object(inner, kind.record), replace(kind, reference=""))
-    elif isinstance(place, Cell | ObjectPart):
-        cell.value = place
-    else:
-        cell.value = OpaqueValue(name)
-
-
 def _construct_python(ev: Evaluator, instance: ObjectValue, arguments: list[Any]) -> ObjectValue:
     """Run __init__ on an instance of a Python class that has one."""
     record = instance.record
@@ -397,21 +226,6 @@ def copy_object_members(ev: Evaluator, instance: ObjectValue, other: ObjectValue
     ev.assign_into(
         instance, instance.record, CallArgument(other, kind, True, None, where=Cell(other, kind), loose=True)
     )
-
-
-def zero_value(ev: Evaluator, element: ResolvedType) -> Any:
-    """Return an item that an initializer leaves out."""
-    if element.dims:
-        size = element.dims[0].known or 0
-        inner = replace(element, dims=element.dims[1:])
-        return link_inner_arrays(
-            ArrayValue([Cell(zero_value(ev, inner), inner) for _ in range(min(size, MOST_ITEMS))], inner)
-        )
-    if element.record is not None and not element.pointers:
-        return make_initialized(ev, element.record, "")
-    if element.whole is not None and not element.pointers:
-        return SymbolicInt(0, element.whole)
-    return ev.make_symbolic_value(element, "0")
 
 
 def run_given_constructor(
@@ -431,16 +245,6 @@ def forget_members(ev: Evaluator, instance: ObjectValue) -> ObjectValue:
 def _is_same_record(value: Any, record: RecordType) -> bool:
     """Return whether a value is an object of that very class."""
     return isinstance(value, ObjectValue) and value.record is record
-
-
-def link_inner_arrays(array: ArrayValue) -> ArrayValue:
-    """Return an array whose items, where they are arrays, know it."""
-    for cell in array.cells:
-        if isinstance(cell.value, ArrayValue):
-            cell.value.inside = array
-        elif isinstance(cell.value, ObjectValue):
-            cell.value.held = True
-    return array
 
 
 def _has_more_members(record: RecordType) -> bool:

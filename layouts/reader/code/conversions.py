@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import BOOL, LONG, ULONG
 from lanescope.reader.code import builtin_calls, symbolic_integers, tree
 from lanescope.reader.code.construction import run_given_constructor
+from lanescope.reader.code.integer_values import get_integer, make_size, make_unsized_type
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import (
     LinearExpression,
     Span,
@@ -23,7 +25,6 @@ from lanescope.reader.code.values import (
     VOID,
     Address,
     ArrayValue,
-    Cell,
     FunctionSet,
     ObjectPart,
     ObjectValue,
@@ -32,9 +33,6 @@ from lanescope.reader.code.values import (
     RecordType,
     ReferredPlace,
     ResolvedType,
-    get_integer,
-    make_size,
-    make_unsized_type,
 )
 
 if TYPE_CHECKING:
@@ -276,7 +274,7 @@ def _find_pointer_name(ev: Evaluator, line: LinearExpression) -> str:
 
 
 def _recount_elements(at: SymbolicInt | None, old: ResolvedType | None, new: ResolvedType | None) -> SymbolicInt | None:
-    """Return a count of elements of one type, counted in another; None if it is no whole number."""
+    """Return a count of elements of one type, counted in another; None if it is not a whole number."""
     if at is None or at.known is None:
         return None
     if at.known == 0:

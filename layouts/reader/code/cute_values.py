@@ -20,7 +20,8 @@ from lanescope.cute.words import INTEGERS, LEFT, RIGHT, UNDERSCORES
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.reader import smem_layouts, terms
-from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, get_integer, shorten_name
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, shorten_name
 from lanescope.reader.smem_atoms import SmemAtomName, parse_atom_kind, parse_atom_name
 from lanescope.shared.swizzle import Swizzle
 
@@ -277,6 +278,3 @@ def make_canonical_atom(atom: SmemAtomName, bits: int) -> CuteLayout:
     run = mode.width_bytes * 8 // bits
     shape, stride = ((8, run), (run, 1)) if atom.major == "K" else ((run, 8), (1, run))
     return CuteLayout(shape, stride, mode.swizzle() if mode.bits else None, bits)
-
-
-__all__ = ["OpenLayoutValueError", "make_call_layout", "make_canonical_atom", "make_tensor_layout"]

@@ -12,6 +12,7 @@ from lanescope.cxx.literals import parse_character, parse_literal
 from lanescope.reader.code import tree
 from lanescope.reader.code.cxx_types import Types
 from lanescope.reader.code.nodes import Readers
+from lanescope.reader.code.tree_statements import Block
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -200,7 +201,7 @@ class ExpressionLowering(Types):
     def _lower_lambda(self, node: tree_sitter.Node) -> tree.Expression:
         declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
         parameters = self._parameters(declarator.child_by_field_name("parameters")) if declarator else ()
-        block = self._lower_block(body) if body else tree.Block(())
+        block = self._lower_block(body) if body else Block(())
         listed = node.child_by_field_name("template_parameters")
         function = tree.Function(
             "", parameters, block, self._parameters(listed), returns=self.returned(declarator), span=self.get_span(node)

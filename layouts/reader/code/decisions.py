@@ -113,7 +113,7 @@ class Conditions:
         return self._decided(f"defined({name})") if defined is None else defined
 
     def _named(self, name: str) -> ConditionValue | None:
-        """Return the value of a name that is no macro of the text, or of `defined(name)`."""
+        """Return the value of a name that is not a macro of the text, or of `defined(name)`."""
         if name.startswith("defined("):
             defined = self._defined(name[8:-1])
             return None if defined is None else ConditionValue(int(defined))

@@ -11,13 +11,12 @@ from lanescope.reader.code.constness import find_constness
 from lanescope.reader.code.lifetimes import is_named_object
 from lanescope.reader.code.overloads import CallArgument, binds_without_conversion
 from lanescope.reader.code.records import lay_out_record
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.values import (
     PLACES,
     ArrayValue,
     BlurredPlace,
-    Cell,
-    NameScope,
     ObjectValue,
     OpaqueValue,
     PointedPlace,

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import BOOL, INT, IntegerType, find_enumerators_type, make_enumeration_type
 from lanescope.reader.code import tree
 from lanescope.reader.code.candidates import filter_declared_before
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.lookup import find_in, find_name, open_namespace
 from lanescope.reader.code.records import merge_declarations
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt, add_ints, convert_int, make_free
+from lanescope.reader.code.tree_statements import UnreadText
 from lanescope.reader.code.values import (
-    Cell,
     EnumerationType,
     FunctionSet,
-    NameScope,
     NamespaceValue,
     RecordType,
     ResolvedType,
     TemplateEntity,
-    get_integer,
 )
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def execute_using(ev: Evaluator, node: tree.UsingDeclaration, scope: NameScope) 
         scope.names[name] = find_in(owner.scope, name)[0]  # a template without its arguments
 
 
-def _define_unread(ev: Evaluator, node: tree.UnreadText, scope: NameScope) -> None:
+def _define_unread(ev: Evaluator, node: UnreadText, scope: NameScope) -> None:
     """Enter the definitions inside a text that the parser could not read."""
     for inside in node.body:
         if isinstance(inside, DEFINITIONS):
@@ -296,5 +296,5 @@ _RULES: dict[type[tree.Statement], Callable[[Evaluator, Any, NameScope], None]] 
     tree.NamespaceAlias: _define_namespace_alias,
     tree.UsingDeclaration: execute_using,
     tree.Declaration: _define_variable,
-    tree.UnreadText: _define_unread,
+    UnreadText: _define_unread,
 }

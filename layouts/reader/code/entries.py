@@ -8,7 +8,9 @@ from typing import Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.evaluator import Evaluator
-from lanescope.reader.code.values import Cell, NameScope, OpaqueValue, ResolvedType, TemplateEntity
+from lanescope.reader.code.scopes import Cell, NameScope
+from lanescope.reader.code.tree_statements import UnreadText
+from lanescope.reader.code.values import OpaqueValue, ResolvedType, TemplateEntity
 
 # Words without which a text builds neither a descriptor nor a tensor map.
 CLUE = re.compile(
@@ -25,9 +27,8 @@ _CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,120}>\s{0,8}(?:::\w+\s{0,8})?)?
 _TAKEN = r"\s{0,8}<[^;{}()]{0,120}>\s{0,8}[;:,)]"
 
 
-Entry = tuple[
-    tree.Function, tree.StructDefinition | None, NameScope
-]  # a function, its class, the scope of its namespace
+# a function, its class, the scope of its namespace
+Entry = tuple[tree.Function, tree.StructDefinition | None, NameScope]
 
 
 def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> Iterator[Entry]:
@@ -35,7 +36,7 @@ def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> 
     its class and the scope of its namespace.
     """
     functions = list(_list_functions(ev, body, None, ev.globals))
-    wanted, called = _with_clues(functions, text, set(_list_bit_field_structs(body, text)))
+    wanted, called = _find_names_with_clues(functions, text, set(_list_bit_field_structs(body, text)))
     special = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
     called |= special | {f.name for f, _, _ in functions if f.name.startswith("operator")}
     chosen = [one for one in functions if one[0].name in wanted]
@@ -52,7 +53,7 @@ def _list_bit_field_structs(body: tuple[tree.Statement, ...], text: str) -> Iter
             yield from _list_bit_field_structs(one.body, text)
 
 
-def _with_clues(functions: Sequence[Entry], text: str, structs: set[str]) -> tuple[set[str], set[str]]:
+def _find_names_with_clues(functions: Sequence[Entry], text: str, structs: set[str]) -> tuple[set[str], set[str]]:
     """Return the names of functions that have a clue, name one of some structs or call one that does, and of those
     among them that are called.
     """
@@ -84,7 +85,7 @@ def _list_functions(
             yield from _list_functions(ev, one.members, one, scope)
         elif isinstance(one, tree.Namespace) and id(one) in ev.spaces:
             yield from _list_functions(ev, one.body, None, ev.spaces[id(one)])
-        elif isinstance(one, tree.UnreadText):
+        elif isinstance(one, UnreadText):
             yield from _list_functions(ev, one.body, owner, scope)
 
 

@@ -19,21 +19,18 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor
 from lanescope.reader.code.header_names import PRELUDE, find_fields_union
 from lanescope.reader.code.predefined import PresumedMacro
 from lanescope.reader.code.preprocessor import Preprocessor
+from lanescope.reader.code.scopes import Cell, NameScope, number_places
 from lanescope.reader.code.source import PreparedSource, UnreadPart, make_plain_source
 from lanescope.reader.code.symbolic_integers import Span
-from lanescope.reader.code.values import (
-    Cell,
-    NameScope,
-    NamespaceValue,
-    number_places,
-)
+from lanescope.reader.code.tree_statements import ExpressionStatement
+from lanescope.reader.code.values import NamespaceValue
 from lanescope.reader.code.variants import Variant, VariantChoice, list_leaves, make_variants
 
 BUDGET = 8_000  # steps of one text's evaluation
 MOST_STEPS = 3_000  # of one function, so that a long one leaves some for the others
 MOST_TIMES = 2  # so many times as many steps where a text is several, all of them together
 MOST_TEXT = 1 << 16
-# Lines that are no code and that a parser would read into the code below them: bare PTX and SASS, atoms alone, CuTe's
+# Lines that are not code and that a parser would read into the code below them: bare PTX and SASS, atoms alone, CuTe's
 # layouts, what a debugger and printf say.
 _PRINTED = re.compile(
     r"^[ \t]*+(?:(?:wgmma|mma|wmma|ldmatrix|stmatrix)\.[\w.:]++[^;\n\"]*+;?|SM\d{2,3}_\w+(?:<[^;\n]{0,120}>)?"
@@ -396,7 +393,7 @@ def _find_late_values(body: tuple[tree.Statement, ...]) -> Iterator[tree.Declara
             if isinstance(statement.value, tree.ItemList):
                 yield statement
         elif (
-            isinstance(statement, tree.ExpressionStatement)
+            isinstance(statement, ExpressionStatement)
             and isinstance(statement.value, tree.Assignment)
             and not statement.value.op
         ):

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_free, merge_ints
-from lanescope.reader.code.values import Address, ArrayValue, Cell, ObjectValue, OpaqueValue, Pointer, get_integer
+from lanescope.reader.code.values import Address, ArrayValue, ObjectValue, OpaqueValue, Pointer
 
 MOST_DEPTH = 6  # of values that hold one another
 Place = Callable[[Span], bool]
@@ -195,7 +197,7 @@ def _make_turn_key(loops: Sequence[tuple[str, SymbolicInt]]) -> Hashable:
 
 
 def _weave_keys(yes: Sequence[Hashable], no: Sequence[Hashable]) -> list[Hashable]:
-    """Weave the keys of both in their orders: one that only the second has follows the one before it."""
+    """Weave the keys of both in their orders: a key that only the second has follows its predecessor."""
     of_yes = set(yes)
     behind: dict[Hashable, list[Hashable]] = {}
     last: Hashable = None
@@ -268,7 +270,7 @@ def _make_unknown_call(condition: str, opaque: OpaqueValue) -> OpaqueValue:
 
 
 def _merge_pitfalls(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> tuple[Pitfall, ...]:
-    """Merge the pitfalls of both; one that only one choice has names it."""
+    """Merge the pitfalls of both; a pitfall of one choice alone names that choice."""
     first = {(warning.code, warning.span): warning for warning in yes.warnings}
     second = {(warning.code, warning.span): warning for warning in no.warnings}
     pitfalls = []

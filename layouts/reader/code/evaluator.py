@@ -27,6 +27,7 @@ from lanescope.reader.code import (
     library_calls,
     lifetimes,
     loops,
+    member_initialization,
     members,
     name_resolution,
     operations,
@@ -45,8 +46,8 @@ from lanescope.reader.code import (
 from lanescope.reader.code.expressions import CallFrame
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
 from lanescope.reader.code.paths import EscapedPath, JumpTarget
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, TextMark
-from lanescope.reader.code.values import Cell
 from lanescope.reader.code.write_summaries import WriteSummaries
 
 _OPERATOR = re.compile(r"\boperator\s*([-+*/%^&|<>=!~[]{1,3})")
@@ -149,7 +150,7 @@ class Evaluator:
     rewrite_log = paths.rewrite_log
     list_writes_since = paths.list_writes_since
     # construction
-    begin_member = construction.begin_member
+    begin_member = member_initialization.begin_member
     run_constructor_entry = construction.run_constructor_entry
     construct_object = construction.construct_object
     copy_object_members = construction.copy_object_members

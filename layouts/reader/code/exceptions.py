@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.paths import EarlyExit, EscapedPath
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.templates import is_same_type
-from lanescope.reader.code.values import Cell, NameScope, ObjectValue, OpaqueValue, RecordType, ResolvedType
+from lanescope.reader.code.tree_statements import Throw, Try
+from lanescope.reader.code.values import ObjectValue, OpaqueValue, RecordType, ResolvedType
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def execute_throw(ev: Evaluator, statement: tree.Throw, scope: NameScope) -> EarlyExit:
+def execute_throw(ev: Evaluator, statement: Throw, scope: NameScope) -> EarlyExit:
     """Throw an exception, or again the one that is being handled."""
     if statement.value is None:
         return EarlyExit("throw", ev.caught.value if ev.caught is not None else None)
@@ -31,7 +33,7 @@ def _make_exception(ev: Evaluator, expression: tree.Expression, scope: NameScope
     return ev.copy_assigned(value)
 
 
-def execute_try(ev: Evaluator, node: tree.Try, scope: NameScope) -> EarlyExit | None:
+def execute_try(ev: Evaluator, node: Try, scope: NameScope) -> EarlyExit | None:
     """Run a try block and the handlers that may catch what it throws."""
     thrown: list[EscapedPath] = []
     ev.tries.append((thrown, len(ev.branches)))
@@ -58,7 +60,7 @@ def execute_try(ev: Evaluator, node: tree.Try, scope: NameScope) -> EarlyExit | 
     return left
 
 
-def _execute_catch(ev: Evaluator, node: tree.Try, left: EarlyExit, scope: NameScope) -> EarlyExit | None:
+def _execute_catch(ev: Evaluator, node: Try, left: EarlyExit, scope: NameScope) -> EarlyExit | None:
     """Run the handler of an exception; where its type leaves open which, all that may be."""
     kind = ev.get_value_type(left.value) if not isinstance(left.value, OpaqueValue) or left.value.kind else None
     unsure: list[tuple[tree.Parameter | None, tree.Statement]] = []
@@ -115,7 +117,7 @@ def _make_handler_branch(
 def _make_caught_variable(
     ev: Evaluator, caught: Cell, kind: ResolvedType | None, bare: ResolvedType | None, name: str
 ) -> Cell:
-    """Make the variable of a handler: the exception itself, as its base; a copy of it if it is no reference."""
+    """Make the variable of a handler: the exception itself, as its base; a copy unless it is a reference."""
     value = caught.value
     if (
         isinstance(value, ObjectValue)

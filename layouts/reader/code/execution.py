@@ -21,12 +21,26 @@ from lanescope.reader.code.lookup import find_name, open_namespace
 from lanescope.reader.code.loops import execute_each
 from lanescope.reader.code.overloads import OverloadCandidate
 from lanescope.reader.code.paths import EarlyExit, ThrownError
+from lanescope.reader.code.scopes import Cell, NameScope
+from lanescope.reader.code.tree_statements import (
+    Assembly,
+    Block,
+    ExpressionStatement,
+    If,
+    Jump,
+    LabelStatement,
+    Loop,
+    RangeLoop,
+    Return,
+    Switch,
+    Throw,
+    Try,
+    UnreadText,
+)
 from lanescope.reader.code.values import (
     PLACES,
     ArrayValue,
-    Cell,
     FunctionSet,
-    NameScope,
     ObjectValue,
     OpaqueValue,
     ReferredPlace,
@@ -64,7 +78,7 @@ def _find_label(body: Sequence[tree.Statement], left: EarlyExit) -> int | None:
         (
             n
             for n, statement in enumerate(body)
-            if isinstance(statement, tree.LabelStatement) and statement.name == left.value
+            if isinstance(statement, LabelStatement) and statement.name == left.value
         ),
         None,
     )
@@ -102,7 +116,7 @@ def execute_statement(ev: Evaluator, statement: tree.Statement, scope: NameScope
             ev.forget_names(ev.text[slice(*statement.span)], scope)
 
 
-def _execute_expression(ev: Evaluator, statement: tree.ExpressionStatement, scope: NameScope) -> None:
+def _execute_expression(ev: Evaluator, statement: ExpressionStatement, scope: NameScope) -> None:
     """Evaluate an expression for its effect."""
     ev.statements.add(id(statement.value))
     ev.evaluate_for_effect(statement.value, scope)
@@ -110,24 +124,24 @@ def _execute_expression(ev: Evaluator, statement: tree.ExpressionStatement, scop
         ev.forget_names(ev.text[slice(*statement.value.span)], scope)
 
 
-def _execute_block(ev: Evaluator, block: tree.Block, scope: NameScope) -> EarlyExit | None:
+def _execute_block(ev: Evaluator, block: Block, scope: NameScope) -> EarlyExit | None:
     """Execute the statements of a block, in a scope of its own where it has one."""
     if not block.scoped:
         return run_unscoped(ev, block.body, scope)
     return execute_statements(ev, block.body, NameScope(scope))
 
 
-def _execute_jump(ev: Evaluator, statement: tree.Jump, scope: NameScope) -> EarlyExit:
+def _execute_jump(ev: Evaluator, statement: Jump, scope: NameScope) -> EarlyExit:
     """Leave by break, continue or goto."""
     return EarlyExit(statement.word, statement.label)
 
 
-def _execute_loop(ev: Evaluator, loop: tree.Loop, scope: NameScope) -> EarlyExit | None:
+def _execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | None:
     """Run a loop, whose variable stands in a scope of its own."""
     return ev.execute_loop(loop, NameScope(scope))
 
 
-def _execute_label(ev: Evaluator, node: tree.LabelStatement, scope: NameScope) -> None:
+def _execute_label(ev: Evaluator, node: LabelStatement, scope: NameScope) -> None:
     """Pass a label, which a goto of which it is not known where it went may have reached from anywhere."""
     if ev.frames[-1].lost:
         forget_function(ev)
@@ -144,7 +158,7 @@ def _execute_namespace(ev: Evaluator, namespace: tree.Namespace, scope: NameScop
 # return ----------------------------------------------------------------------------------------------------------
 
 
-def _execute_return(ev: Evaluator, statement: tree.Return, scope: NameScope) -> EarlyExit:
+def _execute_return(ev: Evaluator, statement: Return, scope: NameScope) -> EarlyExit:
     """Leave a function with the value that it gives: a place, where it returns a reference."""
     frame = ev.frames[-1]
     if statement.value is None:
@@ -263,20 +277,20 @@ def finish_function(ev: Evaluator, left: EarlyExit | None, scope: NameScope) -> 
 
 _STATEMENTS: dict[type[tree.Statement], Callable[[Evaluator, Any, NameScope], EarlyExit | None]] = {
     tree.Declaration: declare,
-    tree.ExpressionStatement: _execute_expression,
-    tree.Block: _execute_block,
-    tree.If: execute_if,
-    tree.Return: _execute_return,
-    tree.Jump: _execute_jump,
-    tree.Loop: _execute_loop,
-    tree.RangeLoop: execute_each,
-    tree.Switch: execute_switch,
-    tree.Assembly: execute_assembly,
+    ExpressionStatement: _execute_expression,
+    Block: _execute_block,
+    If: execute_if,
+    Return: _execute_return,
+    Jump: _execute_jump,
+    Loop: _execute_loop,
+    RangeLoop: execute_each,
+    Switch: execute_switch,
+    Assembly: execute_assembly,
     tree.UnpackDeclaration: unpack,
-    tree.LabelStatement: _execute_label,
-    tree.Throw: execute_throw,
-    tree.Try: execute_try,
-    tree.UnreadText: skip_unread,
+    LabelStatement: _execute_label,
+    Throw: execute_throw,
+    Try: execute_try,
+    UnreadText: skip_unread,
     tree.Namespace: _execute_namespace,
 }
 
@@ -287,7 +301,7 @@ _STATEMENTS: dict[type[tree.Statement], Callable[[Evaluator, Any, NameScope], Ea
 def run_body(ev: Evaluator, function: tree.Function, scope: NameScope) -> EarlyExit | None:
     """Run the body of a function; return what ended it."""
     body = function.body.make() if isinstance(function.body, tree.DeferredBody) else function.body
-    if isinstance(body, tree.Block):
+    if isinstance(body, Block):
         return execute_statements(ev, body.body, scope)
     return ev.execute_statement(body, scope) if body is not None else None
 
@@ -319,5 +333,5 @@ def run_entry(ev: Evaluator, function: tree.Function, scope: NameScope, this: An
 
 
 def make_array(ev: Evaluator, values: Iterable[Any], element: ResolvedType | None = None, name: str = "") -> ArrayValue:
-    """Return an array that is no variable's, of values."""
+    """Return an array of values that belongs to no variable."""
     return ArrayValue([Cell(value, element) for value in values], element, name)

@@ -13,7 +13,7 @@ from lanescope.reader.code import traits, tree
 from lanescope.reader.code.allocating import evaluate_new
 from lanescope.reader.code.assignments import evaluate_assignment
 from lanescope.reader.code.branches import evaluate_choice
-from lanescope.reader.code.findings import BodilessCall
+from lanescope.reader.code.findings import BodilessCall, list_named_loops
 from lanescope.reader.code.header_names import CONSTANTS, LIMITS, MEMBERS
 from lanescope.reader.code.lambdas import evaluate_lambda
 from lanescope.reader.code.lifetimes import run_delete
@@ -21,14 +21,13 @@ from lanescope.reader.code.operators import evaluate_fold, evaluate_unary
 from lanescope.reader.code.paths import EarlyExit, EscapedPath
 from lanescope.reader.code.pointers import get_pointee_type
 from lanescope.reader.code.records import measure_record
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_free
 from lanescope.reader.code.values import (
     PLACES,
     VOID,
     ArrayValue,
-    Cell,
     EnumerationType,
-    NameScope,
     ObjectValue,
     OpaqueValue,
     Pointer,
@@ -133,8 +132,7 @@ def record_call(ev: Evaluator, term: OpaqueValue) -> None:
     if count <= MOST_ALIKE and len(ev.made) < MOST_MADE:
         term = replace(term, arguments=tuple(_copy_array(value) for value in term.arguments))
         ev.ran += 1
-        loops = tuple(loop for loop in ev.loops if loop[0])
-        ev.made.append(BodilessCall(term, loops, calls=ev.list_running_functions(), order=ev.ran))
+        ev.made.append(BodilessCall(term, list_named_loops(ev), calls=ev.list_running_functions(), order=ev.ran))
 
 
 def spend_step(ev: Evaluator) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import ULONG, IntegerType, find_common_type, promote
 from lanescope.reader.code.bit_field_formats import NO_FORMAT
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import (
     FIELD_SHIFT,
     MOST_ORIGINS,
@@ -18,9 +20,8 @@ from lanescope.reader.code.symbolic_integers import (
     SymbolicInt,
     TextMark,
     convert_int,
-    find_runs,
 )
-from lanescope.reader.code.values import Cell, ObjectValue, OpaqueValue, RecordField, get_integer
+from lanescope.reader.code.values import ObjectValue, OpaqueValue, RecordField
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -89,6 +90,11 @@ class AsmRun:
 def list_running_functions(ev: Evaluator) -> tuple[tuple[str, Span], ...]:
     """Return the functions that are being run, outermost first."""
     return tuple((frame.name, frame.span) for frame in ev.frames[1:])
+
+
+def list_named_loops(ev: Evaluator) -> tuple[tuple[str, SymbolicInt], ...]:
+    """Return the loops that are being run and their variables' values, without loops that have no variable."""
+    return tuple(loop for loop in ev.loops if loop[0])
 
 
 def format_expression(ev: Evaluator, node: Any) -> str:
@@ -239,7 +245,7 @@ def update_noted(ev: Evaluator, cell: Cell) -> None:
     """Update what was kept of a variable to the value that it got from two branches."""
     value = get_integer(cell.value) if not isinstance(cell.value, OpaqueValue) else None
     for old in ev.found[-96:]:
-        if old.cell is cell and value is not None and old.loops == tuple(loop for loop in ev.loops if loop[0]):
+        if old.cell is cell and value is not None and old.loops == list_named_loops(ev):
             ev.noted += 1
             old.value, old.order = value, ev.noted
 
@@ -249,7 +255,7 @@ def note_value(ev: Evaluator, value: Any, name: str, span: Span, replace: bool =
     integer = get_integer(value)
     if integer is None or not ev.is_descriptor(value, name):
         return
-    loops = tuple(loop for loop in ev.loops if loop[0])
+    loops = list_named_loops(ev)
     if not replace and any(_is_same_value(f.value, integer) and f.loops == loops for f in ev.found[-64:]):
         return
     if replace:
@@ -262,7 +268,7 @@ def _keep_found(ev: Evaluator, name: str, span: Span, value: SymbolicInt | None,
         return
     ev.told.add(value.marks)
     ev.noted += 1
-    loops = tuple(loop for loop in ev.loops if loop[0])
+    loops = list_named_loops(ev)
     if cell is not None:
         for old in reversed(ev.found[-96:]):
             if old.cell is cell and old.loops == loops:
@@ -349,6 +355,3 @@ def find_origins(value: SymbolicInt, low: int, high: int) -> tuple[Span, ...]:
         if low <= m.bit <= high:
             spans.extend((m.span, *m.origin))
     return tuple(dict.fromkeys(s for s in spans if s != (0, 0)))[: MOST_ORIGINS * 2]
-
-
-__all__ = ["AsmRun", "BodilessCall", "FoundDescriptor", "Pitfall", "find_origins", "find_runs", "get_field"]

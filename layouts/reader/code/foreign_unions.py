@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import ULONG
 from lanescope.reader.code import tree
 from lanescope.reader.code.header_names import FIELDS_UNION, find_matching_union
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
-from lanescope.reader.code.values import (
-    ArrayValue,
-    Cell,
-    NameScope,
-    ObjectValue,
-    OpaqueValue,
-    RecordType,
-    ResolvedType,
-    get_integer,
-)
+from lanescope.reader.code.values import ArrayValue, ObjectValue, OpaqueValue, RecordType, ResolvedType
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

@@ -1,4 +1,4 @@
-"""What is no longer known: after a goto, after text that is not read, and of what a call may have written."""
+"""Forget values: after a goto, after text that is not read, and where a call may have written."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.branches import branch
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.paths import EarlyExit, Journal
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import list_reachable_places
 from lanescope.reader.code.symbolic_integers import SymbolicInt, insert_bits, make_free, make_symbol
+from lanescope.reader.code.tree_statements import Block, UnreadText
 from lanescope.reader.code.values import (
     PLACES,
     Address,
     ArrayValue,
     BlurredPlace,
-    Cell,
     FunctionSet,
     JointPlace,
-    NameScope,
     NamespaceValue,
     ObjectPart,
     ObjectValue,
@@ -69,10 +69,10 @@ def forget_function(ev: Evaluator) -> None:
     ev.forget_globals()
 
 
-def skip_unread(ev: Evaluator, node: tree.UnreadText, scope: NameScope) -> EarlyExit | None:
+def skip_unread(ev: Evaluator, node: UnreadText, scope: NameScope) -> EarlyExit | None:
     """Skip text that the parser could not read, and forget what it may write."""
     if node.body:
-        ev.follow_alternatives([(node.text[:40], branch(ev, tree.Block(node.body), scope)), ("", lambda: None)])
+        ev.follow_alternatives([(node.text[:40], branch(ev, Block(node.body), scope)), ("", lambda: None)])
     ev.forget_names(_READ.sub("", node.text), scope)
     ev.forget_globals()
     returns = ev.frames[-1].returns

@@ -64,7 +64,7 @@ MEMBERS: dict[tuple[str, str], int] = {
     ("Major", "MN"): 1,
 }
 
-# Bytes of types that are no elements of a tensor: cuda.h (CUtensorMap), CUDA's vector_types.h and driver_types.h,
+# Bytes of types that are not elements of a tensor: cuda.h (CUtensorMap), CUDA's vector_types.h and driver_types.h,
 # libcu++ (a block's barrier is one mbarrier), CUTLASS's cute/arch/copy_sm90_desc.hpp and cutlass/arch/barrier.h
 OPAQUE_BYTES: dict[str, int] = {
     **dict.fromkeys("CUtensorMap CUtensorMap_st TmaDescriptor".split(), 128),

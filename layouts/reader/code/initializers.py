@@ -9,31 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import INT, ULONG
 from lanescope.reader.code import tree
-from lanescope.reader.code.construction import (
+from lanescope.reader.code.construction import fill_aggregate, run_given_constructor
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.member_initialization import (
     MOST_ITEMS,
     default_members,
-    fill_aggregate,
     initialize_member,
     initialized_by,
     link_inner_arrays,
     make_initialized,
-    run_given_constructor,
     zero_member,
     zero_value,
 )
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_symbol
 from lanescope.reader.code.values import (
     ArrayValue,
-    Cell,
     FunctionSet,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,
     Pointer,
     RecordType,
     ResolvedType,
-    get_integer,
 )
 
 if TYPE_CHECKING:
@@ -85,7 +83,7 @@ def construct_value(
 
 
 def _construct_value(ev: Evaluator, kind: ResolvedType, arguments: list[Any], at: tree.SyntaxNode) -> Any:
-    """Return a value of a type that is no class of the text."""
+    """Return a value of a type that is not a class of the text."""
     if kind.whole is not None or kind.pointers:
         return ev.convert_to_kind(arguments[0], kind, at.span) if arguments else SymbolicInt(0, kind.whole or ULONG)
     constant = _integral(ev, kind)
@@ -123,7 +121,7 @@ def evaluate_initializer(
 
 
 def _evaluate_braced_value(ev: Evaluator, kind: ResolvedType, items: list[tuple[str, Any, Span]], name: str) -> Any:
-    """Return a value of a type that is no array and, in C++, no class of the text, from a list of values."""
+    """Return a value from a list of values, of a type that is not an array nor, in C++, a class of the text."""
     if kind.record is not None:
         return ev.construct_object(ev.make_instance(kind.record, name), [value for _, value, _ in items])
     if kind.whole is not None or kind.pointers:

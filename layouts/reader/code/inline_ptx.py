@@ -81,7 +81,7 @@ def _unescape_character(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1024)
 def parse_ptx(code: str) -> tuple[Statement, ...] | None:
-    """Parse PTX; None if it has labels or what is no statement of PTX."""
+    """Parse PTX; None if it has labels or anything but statements of PTX."""
     text = _COMMENT.sub(" ", code)
     result: list[Statement] = []
     at = 0

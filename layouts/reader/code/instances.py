@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 from lanescope.reader.code import tree
 from lanescope.reader.code.name_resolution import LaterMember
 from lanescope.reader.code.records import lay_out_record
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import UNKNOWN, make_free
 from lanescope.reader.code.templates import choose_special, flatten_packs, make_match, match_arguments
 from lanescope.reader.code.values import (
-    Cell,
     EnumerationType,
     FunctionSet,
-    NameScope,
     OpaqueValue,
     ParameterPack,
     RecordType,

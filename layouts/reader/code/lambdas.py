@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.lookup import find_name, get_this
-from lanescope.reader.code.values import PLACES, Cell, FunctionSet, NameScope, ObjectValue
+from lanescope.reader.code.scopes import Cell, NameScope
+from lanescope.reader.code.values import PLACES, FunctionSet, ObjectValue
 from lanescope.reader.code.write_summaries import list_used_names
 
 if TYPE_CHECKING:

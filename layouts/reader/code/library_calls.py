@@ -10,7 +10,9 @@ from lanescope.cxx.integers import BOOL, LONG, ULONG, IntegerType, find_common_t
 from lanescope.reader.code import symbolic_integers, traits, tree
 from lanescope.reader.code.builtin_calls import MISSING, evaluate_known_function
 from lanescope.reader.code.call_arguments import Invocation
+from lanescope.reader.code.integer_values import get_integer, make_size, move_pointer
 from lanescope.reader.code.overloads import CallArgument
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import forget_escaped, forget_unknown, note_possible_throw
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.values import (
@@ -18,9 +20,7 @@ from lanescope.reader.code.values import (
     Address,
     ArrayValue,
     BlurredPlace,
-    Cell,
     EnumerationType,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,
@@ -29,9 +29,6 @@ from lanescope.reader.code.values import (
     ReferredPlace,
     ResolvedType,
     TemplateEntity,
-    get_integer,
-    make_size,
-    move_pointer,
     shorten_name,
 )
 

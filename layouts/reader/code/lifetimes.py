@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from lanescope.reader.code import tree
 from lanescope.reader.code.overloads import CallArgument
 from lanescope.reader.code.paths import ThrownError
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.values import (
     Address,
     ArrayValue,
-    Cell,
-    FunctionSet,
-    NameScope,
     ObjectValue,
     Pointer,
     RecordType,
@@ -365,7 +363,7 @@ def can_take_own_class(function: tree.Function, name: str) -> bool:
 
 
 def may_copy(function: tree.Function, name: str, argument: CallArgument) -> bool:
-    """Return whether a constructor may be the one that copies or moves an object of its class."""
+    """Return whether a constructor may copy or move an object of its class."""
     if not can_take_own_class(function, name) or function.defaulted:
         return False
     first = function.parameters[0].type
@@ -374,6 +372,3 @@ def may_copy(function: tree.Function, name: str, argument: CallArgument) -> bool
     record = argument.kind.record if argument.kind is not None else None
     derived = record is None or record.name != name
     return derived or (argument.place and argument.const is not True and not (first is not None and first.const))
-
-
-__all__ = ["MADE", "PASSED", "PERHAPS", "FunctionSet"]

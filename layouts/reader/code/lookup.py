@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.values import (
     Address,
-    Cell,
     EnumerationType,
     FunctionSet,
-    NameScope,
     NamespaceValue,
     OpaqueValue,
     RecordType,

@@ -10,21 +10,14 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import BOOL
 from lanescope.reader.code import tree
 from lanescope.reader.code.constness import find_constness
+from lanescope.reader.code.integer_values import integer_or_symbol
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.paths import EarlyExit, Journal, JumpTarget
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import list_reachable_places
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
-from lanescope.reader.code.values import (
-    PLACES,
-    ArrayValue,
-    Cell,
-    NameScope,
-    ObjectPart,
-    ObjectValue,
-    OpaqueValue,
-    ResolvedType,
-    integer_or_symbol,
-)
+from lanescope.reader.code.tree_statements import Loop, RangeLoop
+from lanescope.reader.code.values import PLACES, ArrayValue, ObjectPart, ObjectValue, OpaqueValue, ResolvedType
 from lanescope.reader.code.write_summaries import get_root_name, walk_nodes
 
 if TYPE_CHECKING:
@@ -82,7 +75,7 @@ class LoopRun:
         return self.turn >= self.most or (self.turn >= self.few and (self.finds(ev) or spent))
 
 
-def execute_loop(ev: Evaluator, loop: tree.Loop, scope: NameScope) -> EarlyExit | None:
+def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | None:
     """Run a for or while loop turn by turn, as far as its bounds allow."""
     if loop.start is not None:
         ev.execute_statement(loop.start, scope)
@@ -111,7 +104,7 @@ def execute_loop(ev: Evaluator, loop: tree.Loop, scope: NameScope) -> EarlyExit 
     return left
 
 
-def _run_turns(ev: Evaluator, loop: tree.Loop, scope: NameScope, run: LoopRun, target: JumpTarget) -> EarlyExit | None:
+def _run_turns(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun, target: JumpTarget) -> EarlyExit | None:
     """Run the turns of a loop; return what ended them early, or None."""
     while True:
         inner = _begin_turn(ev, loop, scope, run)
@@ -132,7 +125,7 @@ def _run_turns(ev: Evaluator, loop: tree.Loop, scope: NameScope, run: LoopRun, t
             run.limit(ev)
 
 
-def _begin_turn(ev: Evaluator, loop: tree.Loop, scope: NameScope, run: LoopRun) -> NameScope | None:
+def _begin_turn(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun) -> NameScope | None:
     """Return the scope of a loop's next turn; None if its condition or a bound ends it."""
     inner = scope
     if loop.condition is None:
@@ -236,7 +229,7 @@ def _forget_assigned(ev: Evaluator, statement: tree.Statement, scope: NameScope)
         ev.forget_globals()
 
 
-def _find_loop_variable(ev: Evaluator, loop: tree.Loop, scope: NameScope) -> Cell | None:
+def _find_loop_variable(ev: Evaluator, loop: Loop, scope: NameScope) -> Cell | None:
     """Find the variable that a loop counts."""
     step = loop.step
     while isinstance(step, tree.Unary | tree.Binary):
@@ -256,7 +249,7 @@ class _Range:
     whole: bool
 
 
-def execute_each(ev: Evaluator, loop: tree.RangeLoop, scope: NameScope) -> EarlyExit | None:
+def execute_each(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> EarlyExit | None:
     """Run a loop over the items of an array, a range or an object, as far as they are known."""
     if loop.start is not None:
         scope = NameScope(scope)
@@ -290,7 +283,7 @@ def execute_each(ev: Evaluator, loop: tree.RangeLoop, scope: NameScope) -> Early
     return left
 
 
-def _items(ev: Evaluator, loop: tree.RangeLoop, scope: NameScope) -> _Range:
+def _items(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> _Range:
     """Evaluate what a loop goes over; what items that are not followed refer to is forgotten."""
     source = ev.evaluate_expression(loop.values, scope)
     turns = _count_turns(ev) if ev.python else MOST_QUIET
@@ -306,7 +299,7 @@ def _items(ev: Evaluator, loop: tree.RangeLoop, scope: NameScope) -> _Range:
     return _Range(source, values, tuple(items), complete)
 
 
-def _forget_range(ev: Evaluator, loop: tree.RangeLoop, source: Any, scope: NameScope) -> None:
+def _forget_range(ev: Evaluator, loop: RangeLoop, source: Any, scope: NameScope) -> None:
     """Forget what the items of an object, which are not followed, may refer to."""
     ev.forget_names(ev.text[slice(*loop.values.span)], scope)
     if isinstance(source, ObjectValue):  # its begin() and end() may write, too
@@ -316,7 +309,7 @@ def _forget_range(ev: Evaluator, loop: tree.RangeLoop, source: Any, scope: NameS
         ev.forget_globals()
 
 
-def _bind_item(ev: Evaluator, loop: tree.RangeLoop, value: Any, cell: Any, scope: NameScope) -> None:
+def _bind_item(ev: Evaluator, loop: RangeLoop, value: Any, cell: Any, scope: NameScope) -> None:
     """Give a loop's variables the next item, the very item where they are references."""
     if len(loop.names) == 1:
         _bind_variable(ev, loop, value, cell, scope)
@@ -334,7 +327,7 @@ def _bind_item(ev: Evaluator, loop: tree.RangeLoop, value: Any, cell: Any, scope
             scope.names[name] = Cell(item, None, name, loop.span, len(ev.frames))
 
 
-def _bind_variable(ev: Evaluator, loop: tree.RangeLoop, value: Any, cell: Any, scope: NameScope) -> None:
+def _bind_variable(ev: Evaluator, loop: RangeLoop, value: Any, cell: Any, scope: NameScope) -> None:
     """Give a loop's only variable the next item. cell: where that stands, if the variable refers to it."""
     name = loop.names[0]
     if isinstance(value, SymbolicInt):
@@ -350,7 +343,7 @@ def _bind_variable(ev: Evaluator, loop: tree.RangeLoop, value: Any, cell: Any, s
         _copy_item(ev, loop, value, scope)
 
 
-def _copy_item(ev: Evaluator, loop: tree.RangeLoop, value: Any, scope: NameScope) -> None:
+def _copy_item(ev: Evaluator, loop: RangeLoop, value: Any, scope: NameScope) -> None:
     """Enter a loop's variable with a copy of an item."""
     name = loop.names[0]
     kind: ResolvedType | None = None
@@ -376,7 +369,7 @@ def _list_arrays(scope: NameScope) -> list[tuple[str, ArrayValue]]:
 def _list_filled_arrays(statement: tree.Statement) -> set[str]:
     """Return the arrays of which each turn of a counting loop writes only the item that its variable counts."""
     counter = _counter(statement)
-    if counter is None or not isinstance(statement, tree.Loop):
+    if counter is None or not isinstance(statement, Loop):
         return set()
     written: dict[str, bool] = {}
     for node in walk_nodes(statement.body):
@@ -388,7 +381,7 @@ def _list_filled_arrays(statement: tree.Statement) -> set[str]:
 
 def _counter(statement: tree.Statement) -> str | None:
     """Return the name of the variable that a loop counts up; None if there is none."""
-    if not isinstance(statement, tree.Loop):
+    if not isinstance(statement, Loop):
         return None
     step = (
         statement.step.value

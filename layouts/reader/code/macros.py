@@ -77,7 +77,7 @@ def parse_define(tokens: list[PreprocessingToken]) -> tuple[str, MacroDefinition
 
 
 def _define_with_parameters(tokens: list[PreprocessingToken]) -> MacroDefinition | None:
-    """Define the macro whose tokens behind the opening bracket are given; None if they are no parameters."""
+    """Define the macro whose tokens behind the opening bracket are given; None if they are not parameters."""
     parameters: list[str] = []
     rest = ""
     at = 0

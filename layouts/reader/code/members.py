@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import INT, LONG, UINT
 from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.header_names import BUILT_IN, CONSTANTS
+from lanescope.reader.code.integer_values import get_integer, make_size, make_unsized_type, move_pointer
 from lanescope.reader.code.pointers import find_item
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_free, make_symbol
 from lanescope.reader.code.values import (
     PLACES,
     Address,
     ArrayValue,
     BlurredPlace,
-    Cell,
     EnumerationType,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,
@@ -29,10 +29,6 @@ from lanescope.reader.code.values import (
     ReferredPlace,
     ResolvedType,
     TemplateEntity,
-    get_integer,
-    make_size,
-    make_unsized_type,
-    move_pointer,
 )
 
 if TYPE_CHECKING:

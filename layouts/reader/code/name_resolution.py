@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL, ULONG, find_integer_type
 from lanescope.reader.code import traits, tree
+from lanescope.reader.code.integer_values import integer_or_symbol
 from lanescope.reader.code.lookup import find_in, find_name, get_this, is_qualifier
 from lanescope.reader.code.records import lay_out_record
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
 from lanescope.reader.code.templates import flatten_packs
 from lanescope.reader.code.values import (
-    Cell,
     EnumerationType,
     FunctionSet,
-    NameScope,
     NamespaceValue,
     ObjectValue,
     OpaqueValue,
@@ -27,7 +27,6 @@ from lanescope.reader.code.values import (
     ResolvedType,
     TemplateEntity,
     find_element_type,
-    integer_or_symbol,
 )
 from lanescope.reader.code.write_summaries import walk_nodes
 
@@ -98,7 +97,7 @@ def _get_own_meaning(ev: Evaluator, entity: Any, home: NameScope, name: str) -> 
 def _make_instance_of(
     ev: Evaluator, entity: Any, expressions: tuple[tree.Expression, ...] | None, scope: NameScope
 ) -> Any:
-    """Return a template with its arguments; a name that is no template and has some is misread."""
+    """Return a template with its arguments; a name with arguments that is not a template is misread."""
     if isinstance(entity, TemplateEntity) and isinstance(entity.decl, tree.Declaration):
         return ev.apply_template(entity, ev.evaluate_template_arguments(expressions or (), scope))
     if expressions is None or entity is None:

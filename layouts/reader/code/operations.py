@@ -11,11 +11,12 @@ from lanescope.cxx.integers import BOOL, INT, LONG, find_common_type, promote
 from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.branches import is_none, is_real
 from lanescope.reader.code.header_names import THREADS
+from lanescope.reader.code.integer_values import get_integer, identify_place, integer_or_symbol, make_size, move_pointer
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
 from lanescope.reader.code.values import (
     Address,
     ArrayValue,
-    Cell,
     FunctionSet,
     ObjectPart,
     ObjectValue,
@@ -23,11 +24,6 @@ from lanescope.reader.code.values import (
     Pointer,
     ResolvedType,
     TemplateEntity,
-    get_integer,
-    identify_place,
-    integer_or_symbol,
-    make_size,
-    move_pointer,
 )
 
 if TYPE_CHECKING:

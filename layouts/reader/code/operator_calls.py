@@ -12,11 +12,10 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.candidates import filter_declared_before, may_fit
 from lanescope.reader.code.lookup import get_namespace
 from lanescope.reader.code.overloads import CallArgument, accepts_count
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.values import (
     PLACES,
-    Cell,
     FunctionSet,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,
@@ -44,7 +43,7 @@ def with_associated(
     return target
 
 
-_MEMBERS_ONLY = ("()", "[]", "->", "=")  # operators that are no functions outside classes
+_MEMBERS_ONLY = ("()", "[]", "->", "=")  # operators that are always member functions
 _PYTHON_METHODS = {"+": "__add__", "|": "__or__"}
 
 

@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import BOOL, promote
 from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.branches import is_real
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.lookup import find_name
+from lanescope.reader.code.scopes import NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
-from lanescope.reader.code.values import (
-    NameScope,
-    ObjectValue,
-    OpaqueValue,
-    ParameterPack,
-    TemplateEntity,
-    get_integer,
-)
+from lanescope.reader.code.values import ObjectValue, OpaqueValue, ParameterPack, TemplateEntity
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

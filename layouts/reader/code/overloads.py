@@ -272,7 +272,7 @@ def _is_better(
 def _more_special_template(one: tree.Function, two: tree.Function) -> bool:
     """Return whether a function with the same conversions is preferred to another.
 
-    It is no template, or more specialized, or constrained.
+    It is not a template, or it is more specialized or constrained.
     """
     if bool(one.templates) != bool(two.templates):
         return not one.templates

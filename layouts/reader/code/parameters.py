@@ -13,14 +13,13 @@ from lanescope.reader.code.candidates import enter_template
 from lanescope.reader.code.lifetimes import PASSED
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.overloads import CallArgument, OverloadCandidate, binds_without_conversion
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import UNKNOWN, make_free
 from lanescope.reader.code.values import (
     PLACES,
     Address,
     ArrayValue,
-    Cell,
     FunctionSet,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,
@@ -183,7 +182,7 @@ def _bind_argument(ev: Evaluator, given: Any, kind: ResolvedType | None, paramet
 def _refer_place(
     ev: Evaluator, argument: CallArgument, value: Any, kind: ResolvedType | None, parameter: tree.Parameter
 ) -> Any:
-    """Return the place that a reference names; None if it is no reference, or names none of that type."""
+    """Return the place that a reference names; None unless it is a reference to an object of that type."""
     if kind is None or not kind.reference or not isinstance(argument.where, PLACES):
         return None
     if not (argument.kind is None or kind.name == "auto" or binds_without_conversion(argument.kind, kind)):

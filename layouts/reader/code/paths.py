@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lanescope.reader.code.values import Cell
+from lanescope.reader.code.scopes import Cell
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -178,7 +178,7 @@ def _list_taken_values(ev: Evaluator, path: EscapedPath) -> list[tuple[Cell, Any
 
 
 def rejoin_paths(ev: Evaluator, escapes: list[EscapedPath]) -> None:
-    """Join paths that left with the one that came here; the list is empty then."""
+    """Join the paths that left with the path that came here, and empty the list."""
     while escapes:
         path = escapes.pop()
         for cell, value in _list_taken_values(ev, path):
@@ -188,7 +188,7 @@ def rejoin_paths(ev: Evaluator, escapes: list[EscapedPath]) -> None:
 
 
 def restore_last_path(ev: Evaluator, escapes: list[EscapedPath]) -> Any:
-    """Take the state of the last path that left for that of one that never comes here; return its value."""
+    """Continue in the state of the last path that left, as no path comes here; return its value."""
     path = escapes.pop()
     for cell, value in _list_taken_values(ev, path):
         ev.write_cell(cell, value)

@@ -10,18 +10,18 @@ from lanescope.cxx.integers import LONG, ULONG, IntegerType
 from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.constness import find_constness
 from lanescope.reader.code.header_names import OF_DESCRIPTOR
+from lanescope.reader.code.integer_values import get_integer, move_pointer
 from lanescope.reader.code.members import evaluate_item, get_pointed_object, qualified_member
 from lanescope.reader.code.pointers import load_memory
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free, make_symbol
 from lanescope.reader.code.values import (
     PLACES,
     Address,
     ArrayValue,
     BlurredPlace,
-    Cell,
     EnumerationType,
     JointPlace,
-    NameScope,
     ObjectPart,
     OpaqueValue,
     OverlayPlace,
@@ -30,8 +30,6 @@ from lanescope.reader.code.values import (
     ReferredPlace,
     ResolvedType,
     SplitPlace,
-    get_integer,
-    move_pointer,
 )
 from lanescope.reader.code.views import cast_reference
 

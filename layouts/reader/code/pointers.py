@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import LONG
 from lanescope.reader.code import tree
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_free, make_symbol
 from lanescope.reader.code.templates import is_same_type
 from lanescope.reader.code.values import (
@@ -14,7 +15,6 @@ from lanescope.reader.code.values import (
     Address,
     ArrayValue,
     BlurredPlace,
-    Cell,
     FunctionSet,
     ObjectValue,
     OpaqueValue,

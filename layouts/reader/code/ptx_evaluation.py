@@ -1,7 +1,7 @@
 """What the PTX of an asm statement leaves in its outputs, where it is integer arithmetic on registers.
 
 Everything else (loads, elect, votes, floating point, wide shapes of integer types) leaves what it may write unknown; a
-branch, a label or text that is no PTX leaves every output unknown.
+branch, a label or text that is not PTX leaves every output unknown.
 
 Source: PTX ISA 9.1, integer arithmetic, logic and shift, data movement and conversion instructions.
 """
@@ -17,9 +17,9 @@ from lanescope.cxx.integers import BOOL, IntegerType
 from lanescope.reader.code import inline_ptx as ptx
 from lanescope.reader.code import symbolic_integers
 from lanescope.reader.code.header_names import BUILT_IN
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.ptx_arithmetic import ARITHMETIC, get_integer_type
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
-from lanescope.reader.code.values import get_integer
 
 # bits of an operand by its constraint's letter; "n" and "C" are immediates, "f" and "d" hold floating point
 WIDTHS = {"h": 16, "r": 32, "l": 64, "q": 128, "f": 32, "d": 64}

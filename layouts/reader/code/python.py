@@ -14,6 +14,7 @@ from lanescope.reader.code.cxx_parsing import parse_bounded
 from lanescope.reader.code.nodes import MOST_DEPTH, NodeReader, Readers, require_parser
 from lanescope.reader.code.source import make_plain_source
 from lanescope.reader.code.symbolic_integers import Span
+from lanescope.reader.code.tree_statements import Block, ExpressionStatement, If, Jump, Loop, RangeLoop, Return
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -29,7 +30,7 @@ def _load_language() -> tree_sitter.Language:
 
 
 def parse_python(text: str) -> tuple[tree.Statement, ...]:
-    """Parse a text into statements; one that is indented as a whole is read as if it were not."""
+    """Parse a text into statements; a common indentation is ignored."""
     ascii_text = re.sub(r"[^\x00-\x7f]", "?", text.replace("\t", " "))
     shift = 0
     first = next((line for line in ascii_text.split("\n") if line.strip()), "")
@@ -40,12 +41,7 @@ def parse_python(text: str) -> tuple[tree.Statement, ...]:
     if root is None:
         return ()
     statements = tuple(PythonLowering(ascii_text, shift).lower_statements(root))
-    if (
-        shift
-        and len(statements) == 1
-        and isinstance(statements[0], tree.If)
-        and isinstance(statements[0].yes, tree.Block)
-    ):
+    if shift and len(statements) == 1 and isinstance(statements[0], If) and isinstance(statements[0].yes, Block):
         return statements[0].yes.body
     return statements
 
@@ -69,8 +65,8 @@ class PythonLowering(NodeReader):
         for child in node.named_children:
             yield from self.lower_statement(child)
 
-    def lower_block(self, node: tree_sitter.Node | None) -> tree.Block:
-        return tree.Block(tuple(self.lower_statements(node)) if node else (), scoped=False)
+    def lower_block(self, node: tree_sitter.Node | None) -> Block:
+        return Block(tuple(self.lower_statements(node)) if node else (), scoped=False)
 
     def lower_statement(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         read = _STATEMENTS.get(node.type)
@@ -99,18 +95,18 @@ class PythonLowering(NodeReader):
         several = target.named_children if target else ()
         names = tuple(self.get_text(c) for c in several) if several else (self.get_text(target),)
         body = self.lower_block(node.child_by_field_name("body"))
-        yield tree.RangeLoop(names, self._lower_field(node, "right"), body, span=self.get_span(node))
+        yield RangeLoop(names, self._lower_field(node, "right"), body, span=self.get_span(node))
 
     def _while(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         body = self.lower_block(node.child_by_field_name("body"))
-        yield tree.Loop(None, self._lower_field(node, "condition"), None, body, span=self.get_span(node))
+        yield Loop(None, self._lower_field(node, "condition"), None, body, span=self.get_span(node))
 
     def _return(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         inner = node.named_children
-        yield tree.Return(self.lower_expression(inner[0]) if inner else None, span=self.get_span(node))
+        yield Return(self.lower_expression(inner[0]) if inner else None, span=self.get_span(node))
 
     def _jump(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
-        yield tree.Jump(node.type.partition("_")[0], span=self.get_span(node))
+        yield Jump(node.type.partition("_")[0], span=self.get_span(node))
 
     def _lower_simple(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         if node.type == "assignment":
@@ -129,12 +125,12 @@ class PythonLowering(NodeReader):
                     items = tree.ItemList(
                         tuple(("", self.lower_expression(c)) for c in targets), span=self.get_span(left)
                     )
-                    yield tree.ExpressionStatement(
+                    yield ExpressionStatement(
                         tree.Assignment(items, "", self.lower_expression(right), span=self.get_span(node)),
                         span=self.get_span(node),
                     )
                 return
-            yield tree.ExpressionStatement(
+            yield ExpressionStatement(
                 tree.Assignment(
                     self.lower_expression(left), "", self.lower_expression(right), span=self.get_span(node)
                 ),
@@ -142,14 +138,14 @@ class PythonLowering(NodeReader):
             )
         elif node.type == "augmented_assignment":
             op = self.get_text(node.child_by_field_name("operator")).removesuffix("=")
-            yield tree.ExpressionStatement(
+            yield ExpressionStatement(
                 tree.Assignment(
                     self._lower_field(node, "left"), op, self._lower_field(node, "right"), span=self.get_span(node)
                 ),
                 span=self.get_span(node),
             )
         else:
-            yield tree.ExpressionStatement(self.lower_expression(node), span=self.get_span(node))
+            yield ExpressionStatement(self.lower_expression(node), span=self.get_span(node))
 
     def _lower_if(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         chain: tree.Statement | None = None
@@ -160,10 +156,10 @@ class PythonLowering(NodeReader):
                 chain = self._branch(child, chain)
         yield self._branch(node, chain)
 
-    def _branch(self, node: tree_sitter.Node, other: tree.Statement | None) -> tree.If:
+    def _branch(self, node: tree_sitter.Node, other: tree.Statement | None) -> If:
         """Return an `if` or `elif`, with what follows if it does not hold."""
         yes = self.lower_block(node.child_by_field_name("consequence"))
-        return tree.If(self._lower_field(node, "condition"), yes, other, span=self.get_span(node))
+        return If(self._lower_field(node, "condition"), yes, other, span=self.get_span(node))
 
     def _lower_function(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         name = self.get_text(node.child_by_field_name("name"))
@@ -204,7 +200,7 @@ class PythonLowering(NodeReader):
         fields: list[tree.Statement] = []
         for member in members:
             if (
-                isinstance(member, tree.ExpressionStatement)
+                isinstance(member, ExpressionStatement)
                 and isinstance(member.value, tree.Assignment)
                 and isinstance(member.value.target, tree.Name)
             ):
@@ -310,7 +306,7 @@ class PythonLowering(NodeReader):
     def _lower_lambda(self, node: tree_sitter.Node) -> tree.Expression:
         body = self._lower_field(node, "body")
         parameters = self._lower_parameters(node.child_by_field_name("parameters"))
-        block = tree.Block((tree.Return(body, span=body.span),), scoped=False)
+        block = Block((Return(body, span=body.span),), scoped=False)
         return tree.Lambda(
             tree.Function("", parameters, block, python=True, span=self.get_span(node)), span=self.get_span(node)
         )

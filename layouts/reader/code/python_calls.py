@@ -9,19 +9,12 @@ from lanescope.cxx.integers import LONG, PYTHON
 from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.builtin_calls import MISSING, evaluate_known_function
 from lanescope.reader.code.call_arguments import Invocation
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.library_calls import find_constructed_kind, name_unknown_call
 from lanescope.reader.code.overloads import accepts_count
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
-from lanescope.reader.code.values import (
-    ArrayValue,
-    Cell,
-    FunctionSet,
-    ObjectValue,
-    OpaqueValue,
-    Pointer,
-    ResolvedType,
-    get_integer,
-)
+from lanescope.reader.code.values import ArrayValue, FunctionSet, ObjectValue, OpaqueValue, Pointer, ResolvedType
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

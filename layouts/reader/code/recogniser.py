@@ -12,7 +12,7 @@ from lanescope.inputs import join_words
 from lanescope.reader.code import builders, tensor_maps
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.reader.code.tensor_maps import TensorMap
+from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.meaning import TextMeaning
 
 _ENUM = re.compile(

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from lanescope.cxx.sizes import find_size
 from lanescope.reader.code import tree
 from lanescope.reader.code.bit_field_formats import find_format_of_fields
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.lifetimes import can_take_own_class
-from lanescope.reader.code.lookup import get_namespace
+from lanescope.reader.code.scopes import NameScope
 from lanescope.reader.code.struct_layout import (
     BitMember,
     MeasuredMember,
@@ -20,15 +21,7 @@ from lanescope.reader.code.struct_layout import (
     place_members,
 )
 from lanescope.reader.code.templates import has_names, make_signature
-from lanescope.reader.code.values import (
-    EnumerationType,
-    FunctionSet,
-    NameScope,
-    RecordField,
-    RecordType,
-    ResolvedType,
-    get_integer,
-)
+from lanescope.reader.code.values import FunctionSet, RecordField, RecordType, ResolvedType
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -78,7 +71,7 @@ def _collect_function(record: RecordType, functions: dict[str, list[tree.Functio
 
 
 def _add_member(ev: Evaluator, record: RecordType, member: tree.Statement) -> None:
-    """Add a member that is no function."""
+    """Add a member that is not a function."""
     match member:
         case tree.Declaration(static=True) if member.name:
             record.scope.names[member.name] = ev.make_later_member(member, record.scope)
@@ -390,20 +383,10 @@ def _measure_member(ev: Evaluator, record: RecordType, member: tree.Declaration,
 
 
 def _measure_simple(kind: ResolvedType) -> tuple[int | None, int | None]:
-    """Return (bytes, alignment) of a type that is no class, without its dimensions; None if not known."""
+    """Return (bytes, alignment) of a type that is not a class, without its dimensions; None if not known."""
     if kind.reference or kind.pointers:
         return 8, 8
     if kind.whole is not None:
         return kind.whole.size, kind.whole.size
     known = find_size(kind.name) if not kind.arguments else None
     return (known.bytes, known.align) if known is not None else (None, None)
-
-
-__all__ = [
-    "EnumerationType",
-    "RecordMeasures",
-    "get_namespace",
-    "lay_out_record",
-    "measure_record",
-    "merge_declarations",
-]

@@ -11,14 +11,13 @@ from lanescope.reader.code.candidates import enter_template
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.overloads import CallArgument
 from lanescope.reader.code.paths import EarlyExit
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.values import (
     PLACES,
     Address,
     ArrayValue,
-    Cell,
     FunctionSet,
-    NameScope,
     ObjectPart,
     ObjectValue,
     Pointer,

@@ -11,15 +11,14 @@ from lanescope.cxx import integers as c_integers
 from lanescope.cxx.integers import BOOL, ULONG, IntegerType, find_common_type, promote
 from lanescope.reader.code import tree
 from lanescope.reader.code.lookup import find_name
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
 from lanescope.reader.code.values import (
     PLACES,
     Address,
     ArrayValue,
-    Cell,
     EnumerationType,
     FunctionSet,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,
@@ -39,11 +38,11 @@ MOST_DEEP = 32
 def find_integer_type(
     ev: Evaluator, expression: tree.Expression, scope: NameScope, deep: int = 0
 ) -> IntegerType | None:
-    """Return the integer type of an expression; UNKNOWN where the text does not say it, None for what is no number."""
+    """Return the integer type of an expression; UNKNOWN if the text does not say it, None if it is not a number."""
     if deep > MOST_DEEP:
         return UNKNOWN
 
-    def of(inner: tree.Expression) -> IntegerType | None:
+    def find_type(inner: tree.Expression) -> IntegerType | None:
         return find_integer_type(ev, inner, scope, deep + 1)
 
     match expression:
@@ -52,29 +51,29 @@ def find_integer_type(
         case tree.StringLiteral() | tree.Lambda() | tree.DictLiteral():
             return None
         case tree.Binary(op=op, left=left, right=right):
-            return _find_binary_type(op, of(left), of(right))
+            return _find_binary_type(op, find_type(left), find_type(right))
         case tree.Unary(op="post", value=tree.Assignment(target=target)) | tree.Assignment(target=target):
-            return of(target)
+            return find_type(target)
         case tree.Unary(op="!" | "not"):
             return BOOL
         case tree.Unary(op=op, value=inner):
-            return _of_unary(op, of(inner))
+            return _find_unary_type(op, find_type(inner))
         case tree.ConditionalExpression(yes=yes, no=no):
-            return _find_common_type(of(yes), of(no), c_integers.find_arms_type)
+            return _find_common_type(find_type(yes), find_type(no), c_integers.find_arms_type)
         case tree.SizeOf():
             return ULONG
         case tree.Cast(type=type_node) | tree.ItemList(type=tree.Type() as type_node):
             return _get_integer_type(ev.resolve_type(type_node, scope))
-    return _of_named(ev, expression, scope)
+    return _find_named_type(ev, expression, scope)
 
 
-def _of_unary(op: str, inner: IntegerType | None) -> IntegerType | None:
+def _find_unary_type(op: str, inner: IntegerType | None) -> IntegerType | None:
     if inner is None or op == "&":
         return None
     return UNKNOWN if op == "*" else promote(inner)
 
 
-def _of_named(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> IntegerType | None:
+def _find_named_type(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> IntegerType | None:
     """Return the type of a named thing: a call, a variable, a member."""
     match expression:
         case tree.Call(function=tree.Name() | tree.Type() as function):

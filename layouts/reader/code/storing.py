@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import ULONG, IntegerType
 from lanescope.reader.code import symbolic_integers, tree
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.pointers import get_pointee_type
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import UNKNOWN, Span, SymbolicInt, make_free, make_symbol
 from lanescope.reader.code.values import (
     PLACES,
     ArrayValue,
     BlurredPlace,
-    Cell,
     FunctionSet,
     JointPlace,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,
@@ -28,7 +28,6 @@ from lanescope.reader.code.values import (
     ReferredPlace,
     ResolvedType,
     SplitPlace,
-    get_integer,
     shorten_name,
 )
 

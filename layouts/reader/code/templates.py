@@ -10,17 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import SymbolicInt
-from lanescope.reader.code.values import (
-    ArrayValue,
-    Cell,
-    OpaqueValue,
-    ParameterPack,
-    Pointer,
-    ResolvedType,
-    TemplateEntity,
-    get_integer,
-)
+from lanescope.reader.code.values import ArrayValue, OpaqueValue, ParameterPack, Pointer, ResolvedType, TemplateEntity
 
 _Segment = tuple[str, tuple[tree.Expression, ...] | None]  # a part of a::b<c>
 _BUILTIN = frozenset("float double void long-double nullptr_t".split())  # types that no name is an alias of
@@ -424,22 +417,3 @@ def get_value_type(value: Any) -> ResolvedType | None:
     if isinstance(value, ResolvedType):
         return value
     return None
-
-
-__all__ = [
-    "TemplateMatch",
-    "choose_special",
-    "fits_pattern",
-    "flatten_packs",
-    "format_placeless",
-    "get_argument_value",
-    "get_value_type",
-    "has_names",
-    "is_more_special",
-    "is_same_argument",
-    "is_same_type",
-    "make_match",
-    "make_signature",
-    "match_argument",
-    "match_arguments",
-]

@@ -16,17 +16,10 @@ from lanescope.reader.code import call_layouts
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import BodilessCall, Pitfall
 from lanescope.reader.code.header_names import DATA_BITS, DATA_TYPES, SWIZZLES
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.tma_rules import MapParts, MapSheet, TensorMap, find_broken_rules, find_stride_rules
-from lanescope.reader.code.values import (
-    Address,
-    ArrayValue,
-    Cell,
-    OpaqueValue,
-    Pointer,
-    ResolvedType,
-    can_be_element,
-    get_integer,
-)
+from lanescope.reader.code.values import Address, ArrayValue, OpaqueValue, Pointer, ResolvedType, can_be_element
 from lanescope.shared.swizzle import MODES
 from lanescope.shared.tma import WIDTHS, make_box_series
 
@@ -435,6 +428,3 @@ def _read_cutlass(term: OpaqueValue, arguments: list[Any], named: dict[str, Any]
         undetermined=tuple(undetermined),
         symbols=layout.symbols,
     )
-
-
-__all__ = ["TensorMap", "find_evaluation_maps", "find_tensor_maps"]

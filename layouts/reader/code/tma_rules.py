@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.symbolic_integers import Span
-from lanescope.reader.code.values import ArrayValue, OpaqueValue, Pointer, get_integer
+from lanescope.reader.code.values import ArrayValue, OpaqueValue, Pointer
 from lanescope.shared import tma
 
 

@@ -84,7 +84,7 @@ def find_truth(name: str, arguments: Arguments) -> bool | None:
 
 
 def find_trait_value(name: str, arguments: Arguments) -> SymbolicInt | None:
-    """Return the value of `std::is_same_v<…>`; None for what is no such variable, or not known."""
+    """Return the value of `std::is_same_v<…>`; None for another variable, or if it is not known."""
     if not name.endswith("_v"):
         return None
     if name == "rank_v" and isinstance(arguments[0], ResolvedType):

@@ -1,34 +1,19 @@
-"""What an evaluated expression can be beside an integer: pointers, objects, arrays, types, functions and unknown terms;
-and the scopes and cells that hold them.
+"""What an evaluated expression can be beside an integer: pointers, objects, arrays, types, functions and unknown
+terms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
-from lanescope.cxx.integers import INT, LONG, ULONG, IntegerType
-from lanescope.cxx.sizes import ELEMENT_BITS, find_size
+from lanescope.cxx.integers import INT, IntegerType
+from lanescope.cxx.sizes import ELEMENT_BITS
 from lanescope.reader.code import tree
 from lanescope.reader.code.header_names import OPAQUE_BYTES
-from lanescope.reader.code.symbolic_integers import (
-    SHARED_BITS,
-    UNKNOWN,
-    LinearExpression,
-    Span,
-    SymbolicInt,
-    add_ints,
-    int_from_linear,
-    make_free,
-    make_symbol,
-    multiply_ints,
-)
+from lanescope.reader.code.scopes import Cell, NameScope, take_birth_number
+from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt
 
-MOST_POINTER = 60  # characters of a pointer's name, inside sizeof(*…)
 MOST_NAME = 120  # characters of what an unknown value is called
 
 
@@ -38,78 +23,6 @@ def shorten_name(value: Any) -> str:
         return value.name[:36] + "<…>" + "*" * value.pointers
     text = f'"{value}"' if isinstance(value, str) else "{…}" if isinstance(value, ArrayValue) else str(value)
     return text if len(text) <= 40 else text[:39] + "…"
-
-
-_births: ContextVar[Iterator[int]] = ContextVar("births")
-_births_outside = count(1)  # of places that are made outside `number_places`
-
-
-@contextmanager
-def number_places() -> Iterator[None]:
-    """Number the places that are made inside from 1, so that a text's answer does not depend on earlier texts."""
-    token = _births.set(count(1))
-    try:
-        yield
-    finally:
-        _births.reset(token)
-
-
-def _next_birth() -> int:
-    return next(_births.get(_births_outside))
-
-
-@dataclass(slots=True)
-class Cell:
-    """A variable. Writes go through Evaluator.write_cell, which can undo them.
-
-    born: later variables of the text have greater numbers; negative where it outlives the block it was made in.
-    """
-
-    value: Any
-    kind: ResolvedType | None = None
-    name: str = ""
-    span: Span = (0, 0)
-    frame: int = 0
-    const: bool = False
-    born: int = field(default_factory=_next_birth, compare=False, repr=False)
-
-    def outlive_block(self) -> None:
-        """Note that the variable does not end with the block that it is made in."""
-        self.born = -abs(self.born)
-
-
-class NameScope:
-    """Names of one block, function, struct, namespace or text; layouts/reader/code/lookup.py finds names in it.
-
-    owner: "function" and "namespace" of those, the record of a struct's. using: the namespaces of its using directives.
-    since: where a type, namespace, enumerator or using declaration is first declared, outside classes.
-    """
-
-    __slots__ = ("consts", "names", "owner", "parent", "since", "using")
-
-    def __init__(self, parent: NameScope | None = None, owner: Any = None) -> None:
-        self.parent = parent
-        self.names: dict[str, Any] = {}
-        self.owner = owner
-        self.using: list[NameScope] = []
-        self.since: dict[str, int] = {}
-        self.consts: set[str] = (
-            set()
-        )  # references to const; ?name where that is not known; (name) of a parameter by value
-
-    def find_name(self, name: str) -> Any:
-        scope: NameScope | None = self
-        while scope is not None:
-            if name in scope.names:
-                return scope.names[name]
-            scope = scope.parent
-        return None
-
-    def iterate_outward(self) -> Iterator[NameScope]:
-        scope: NameScope | None = self
-        while scope is not None:
-            yield scope
-            scope = scope.parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +107,7 @@ class RecordType:
     polymorphic: bool = False
     library: tuple[ResolvedType, ...] = ()  # bases of the standard library
     overlaid: set[str] = field(default_factory=set)  # members that share their bytes in a way that is not known
-    begins: bool = (
-        False  # whether a constructor or an initializer of a member says how an object begins, here or in one
-    )
+    begins: bool = False  # whether a constructor, or an initializer of a member, says how it or a part of it begins
     copies: bool = False  # whether it, a member or a base has a copy or move constructor of its own
     assigns: bool = False  # the same of assignment operators
     ends: bool = False  # the same of destructors that do something
@@ -293,7 +204,7 @@ class SplitPlace:
     condition: str
     yes: Any
     no: Any
-    born: int = field(default_factory=_next_birth, compare=False, repr=False)
+    born: int = field(default_factory=take_birth_number, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +222,7 @@ class BlurredPlace:
 
     place: Any
     kind: ResolvedType | None = None
-    born: int = field(default_factory=_next_birth, compare=False, repr=False)
+    born: int = field(default_factory=take_birth_number, compare=False, repr=False)
 
 
 PLACES = (Cell, ObjectPart, PointedPlace, JointPlace, SplitPlace, BlurredPlace, OverlayPlace)
@@ -453,127 +364,3 @@ class ParameterPack(tuple[Any, ...]):
     """A parameter pack: types, or cells."""
 
     __slots__ = ()
-
-
-def make_size(kind: ResolvedType | None, name: str = "") -> SymbolicInt:
-    """Return sizeof; a symbol if it is not known."""
-    if kind is None:
-        return make_free(f"sizeof({name or '?'})", ULONG, 16)
-    known = find_size(kind.name) if kind.record is None and not kind.arguments else None
-    if kind.pointers:
-        size = SymbolicInt(8, ULONG)
-    elif kind.whole is not None:
-        size = SymbolicInt(kind.whole.size, ULONG)
-    elif kind.bits or known is not None:
-        size = SymbolicInt(max(kind.bits // 8, 1) if kind.bits else known.bytes if known else 1, ULONG)
-    else:
-        size = make_free(f"sizeof({kind})", ULONG, 16)
-    for dim in kind.dims:
-        size = multiply_ints(size, dim)
-    return size
-
-
-def make_unsized_type(name: str) -> ResolvedType:
-    """Make the element type, of unknown size, of an undeclared name that the text uses as a pointer.
-
-    >>> str(make_size(make_unsized_type("smem_a")))
-    'sizeof(*smem_a)'
-    """
-    return ResolvedType(f"*{name[:MOST_POINTER]}")
-
-
-def move_pointer(pointer: Pointer, by: SymbolicInt, sign: int = 1) -> Pointer:
-    """Move a pointer by elements."""
-    size = make_size(pointer.element, f"*{pointer.base}" if pointer.element is None else "")
-    for dim in pointer.dims:
-        size = multiply_ints(size, dim)
-    amount = (
-        multiply_ints(SymbolicInt(by.const, LONG, by.pieces), size)
-        if by.pieces
-        else multiply_ints(SymbolicInt(by.const, LONG), size)
-    )
-    base = pointer.base + amount.make_linear().scale(sign)
-    at = add_ints(pointer.at, SymbolicInt(by.const, LONG, by.pieces), sign) if pointer.at is not None else None
-    return Pointer(base, pointer.element, pointer.dims, pointer.shared, pointer.array, at)
-
-
-def get_integer(value: Any) -> SymbolicInt | None:
-    """Return a value as an integer; None for what has none (an object of many bits, a string)."""
-    if isinstance(value, SymbolicInt):
-        return value
-    read = _NUMBERS.get(type(value))
-    return read(value) if read is not None else None
-
-
-def _number_of_pointer(value: Pointer) -> SymbolicInt:
-    return int_from_linear(value.base, ULONG, SHARED_BITS if value.shared else 64)
-
-
-def _number_of_part(value: ObjectPart) -> SymbolicInt | None:
-    stored = value.of.store.value
-    return stored if isinstance(stored, SymbolicInt) else None
-
-
-def _number_of_object(value: ObjectValue) -> SymbolicInt | None:
-    record = value.record
-    if len(record.library) == 1 and record.library[0].arguments:
-        last = record.library[0].arguments[-1]
-        return get_integer(last.value if isinstance(last, Cell) else last)
-    converts = record.opaque or any(name.startswith("operator ") for name in record.methods)
-    if record.fields is None and converts:
-        return make_free(f"({value})", UNKNOWN)  # what its conversion gives
-    return value.store.value if isinstance(value.store.value, SymbolicInt) else None
-
-
-def _number_of_term(value: OpaqueValue) -> SymbolicInt:
-    return make_free(value.text, value.kind.whole if value.kind and value.kind.whole else UNKNOWN)
-
-
-def _number_of_array(value: ArrayValue) -> SymbolicInt | None:
-    inner = value.cells[0].value if len(value.cells) == 1 else None
-    if value.typed is not None and inner is not None and not isinstance(inner, ArrayValue):
-        return get_integer(inner)
-    return int_from_linear(make_symbol(value.name or "{…}"), ULONG)
-
-
-def _number_of_address(value: Address) -> SymbolicInt:
-    first = make_free(f"&object{identify_place(value.place)}", ULONG)
-    if value.at.known == 0:
-        return first
-    if value.at.known is None or value.element is None:
-        return make_free(f"&object{_next_birth()}", ULONG)  # somewhere beside it
-    return add_ints(first, multiply_ints(SymbolicInt(value.at.const, LONG), make_size(value.element)))
-
-
-_NUMBERS: dict[type, Callable[[Any], SymbolicInt | None]] = {
-    Pointer: _number_of_pointer,
-    ObjectPart: _number_of_part,
-    ObjectValue: _number_of_object,
-    OpaqueValue: _number_of_term,
-    ArrayValue: _number_of_array,
-    Address: _number_of_address,
-}
-
-
-def integer_or_symbol(value: Any, kind: IntegerType = UNKNOWN) -> SymbolicInt:
-    """Return a value as an integer; a symbol of an integer type for another value."""
-    integer = get_integer(value)
-    return integer if integer is not None else make_free(str(value), kind)
-
-
-def identify_place(place: Any) -> str:
-    """Return what tells a place from every other whose address is taken; two of one identity are one place."""
-    match place:
-        case Cell() | SplitPlace() | BlurredPlace():
-            return f"{abs(place.born)}"
-        case ObjectPart():
-            return f"{identify_place(place.of.store)}+{place.field.low}"
-        case JointPlace():
-            return ",".join(map(identify_place, place.places))
-        case OverlayPlace():
-            return identify_place(place.place)
-        case ObjectValue():
-            return identify_place(place.store)
-        case PointedPlace():
-            return f"({place.pointer})"
-    return f"{_next_birth()}"

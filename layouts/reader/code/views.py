@@ -7,15 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.templates import is_same_type
 from lanescope.reader.code.values import (
     PLACES,
     ArrayValue,
     BlurredPlace,
-    Cell,
     JointPlace,
-    NameScope,
     ObjectPart,
     ObjectValue,
     OpaqueValue,

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.code.tree_statements import Assembly, Jump, Return, UnreadText
 
 # What a function that only uses its arguments is called: what such a one is given is as it was. A member of a class
 # that the text does not have counts only by what it does on the device: log.print(x) may write x.
@@ -95,13 +96,13 @@ def summarize_writes(statement: tree.Statement | tree.Expression) -> WriteSummar
             case tree.Call():
                 calls = True
                 names.update(_written_by_call(node))
-            case tree.Assembly():
+            case Assembly():
                 names.update(get_root_name(value) for constraint, value in node.operands if constraint[:1] in "=+")
-            case tree.UnreadText():
+            case UnreadText():
                 calls = True
-            case tree.Return():
+            case Return():
                 returns = True
-            case tree.Jump(word="goto"):
+            case Jump(word="goto"):
                 jumps = True
     return WriteSummary(frozenset(names - declared - {""}), calls, frozenset(gathered), returns, jumps)
 

@@ -44,7 +44,7 @@ def or_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
 
 
 def _separate_pieces(pieces: tuple[SymbolBits, ...], const: int) -> tuple[SymbolBits, ...]:
-    """Separate pieces that are OR-ed together: those that others overlap are no numbers of their own."""
+    """Separate pieces that are OR-ed together: overlapping pieces are not numbers of their own."""
     if len(pieces) + bool(const) < 2:
         return pieces
     separate = []
@@ -143,7 +143,7 @@ def _shift_left(value: SymbolicInt, by: int, kind: IntegerType) -> SymbolicInt:
     for p in value.pieces:
         if kind.bits and p.low + by >= kind.bits:
             continue
-        if by and _is_signed_product(p, by, kind):  # one that does not fit its signed type is a mistake
+        if by and _is_signed_product(p, by, kind):  # overflow of a signed type is a mistake
             rests.append(FitAssumption(p.source.scale(1 << (p.low + by)), kind.bits, True))
             exactly = True
         else:

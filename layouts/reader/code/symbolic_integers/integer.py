@@ -149,7 +149,7 @@ def is_nonnegative(value: SymbolicInt) -> bool:
 
 
 def _sum_linear(value: SymbolicInt, modulo: bool) -> LinearExpression | None:
-    """Return the linear expression that a value is, None if it is none.
+    """Return the linear expression that a value is, None if it is not linear.
 
     modulo: equality modulo 2^bits of its type is enough.
     """
@@ -301,7 +301,7 @@ def carry_origins(integer: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -
 
 
 def make_inexact(pieces: tuple[SymbolBits, ...]) -> tuple[SymbolBits, ...]:
-    """Return pieces that are no numbers of their own."""
+    """Return pieces that are not numbers of their own."""
     return tuple(replace(p, exact=False) for p in pieces)
 
 
@@ -320,7 +320,7 @@ def find_runs(mask: int, most: int = 64) -> list[tuple[int, int]]:
 
 
 def mask_pieces(pieces: tuple[SymbolBits, ...], mask: int, bits: int) -> tuple[SymbolBits, ...]:
-    """Mask pieces; one whose upper bits are cut is no number of its own."""
+    """Mask pieces; a piece whose upper bits are cut is not a number of its own."""
     masked = []
     for p in pieces:
         for low, width in find_runs(mask, max(bits or 64, p.end)):

@@ -215,7 +215,7 @@ class _Division:
     divisor: SymbolicInt
 
     @classmethod
-    def of(cls, op: str, left: SymbolicInt, right: SymbolicInt) -> _Division:
+    def from_operands(cls, op: str, left: SymbolicInt, right: SymbolicInt) -> _Division:
         kind = find_common_type(left.type, right.type)
         return cls(op, left, right, kind, convert_int(left, kind), convert_int(right, kind))
 
@@ -242,7 +242,7 @@ class _Division:
 
 def divide_ints(left: SymbolicInt, right: SymbolicInt, op: str = "/") -> SymbolicInt:
     """Return left / right as the common type has it; Python's / of whole numbers, and //."""
-    division = _Division.of(op, left, right)
+    division = _Division.from_operands(op, left, right)
     decided = division.decide()
     if decided is not None:
         return decided
@@ -264,7 +264,7 @@ def divide_ints(left: SymbolicInt, right: SymbolicInt, op: str = "/") -> Symboli
 
 def get_remainder(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Return left % right as the common type has it."""
-    division = _Division.of("%", left, right)
+    division = _Division.from_operands("%", left, right)
     decided = division.decide()
     if decided is not None:
         return decided
@@ -285,7 +285,7 @@ def get_remainder(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
 
 
 def _constant_remainder(line: LinearExpression | None, by: int) -> int | None:
-    """Return the remainder of the constant alone; None if a symbol's factor is no multiple of the divisor."""
+    """Return the remainder of the constant alone; None if the divisor does not divide the factor of every symbol."""
     if line is None or any(f % by for _, f in line.terms):
         return None
     return line.const % by

@@ -1,0 +1,402 @@
+"""C++'s statements, of tree-sitter's nodes → the tree of layouts/reader/code/tree.py. What the parser cannot read
+becomes UnreadText: the evaluator forgets what such text may write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from lanescope.cxx.integers import BOOL
+from lanescope.deadline import check_deadline, note_reading_place
+from lanescope.reader.code import tree
+from lanescope.reader.code.cxx_declarations import Declarations, Heads
+from lanescope.reader.code.cxx_types import RECORDS
+from lanescope.reader.code.inline_ptx import join_string_literals
+from lanescope.reader.code.nodes import MOST_DEPTH
+from lanescope.reader.code.tree_statements import (
+    Assembly,
+    Block,
+    ExpressionStatement,
+    If,
+    Jump,
+    LabelStatement,
+    Loop,
+    RangeLoop,
+    Return,
+    Switch,
+    Throw,
+    Try,
+    UnreadText,
+)
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+_LISTS = frozenset("linkage_specification declaration_list field_declaration_list translation_unit".split())
+# What runs no code and defines nothing that the evaluator knows.
+_SILENT = frozenset(
+    "comment access_specifier static_assert_declaration template_instantiation concept_definition attribute_declaration"
+    " type_descriptor".split()
+)
+_CONTROL = re.compile(
+    r"\b(?:if|else|for|while|do|switch|case|default|return|goto|break|continue|try|catch|throw)\b|[?:]"
+)
+
+
+class CxxLowering(Declarations):
+    """One text's nodes → the tree."""
+
+    def lower_statements(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+        for child in node.named_children:
+            yield from self.lower_statement(child)
+
+    def lower_statement(self, node: tree_sitter.Node, heads: Heads = ()) -> Iterator[tree.Statement]:
+        with note_reading_place(lambda: self.get_span(node)[0]):
+            check_deadline()
+        if node.type == "ERROR":
+            yield from self._lower_unread(node)
+            return
+        if self.depth > MOST_DEPTH:
+            yield UnreadText(self.get_text(node), span=self.get_span(node))
+            return
+        self.depth += 1
+        try:
+            if node.has_error and node.type in _CHECKED and self._has_own_error(node):
+                yield from self._broken(node, heads)
+            else:
+                yield from self._unbroken(node, heads)
+        finally:
+            self.depth -= 1
+
+    def _broken(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        """Yield a statement of which a part did not parse: what could be read of it, and its text."""
+        if node.type == "return_statement":
+            yield Return(tree.OpaqueExpression(self.get_text(node), span=self.get_span(node)), span=self.get_span(node))
+            return
+        yield from _STATEMENTS[node.type](self, node, heads)
+        after = node.next_named_sibling if node.children and node.children[-1].is_missing else None
+        text = self.get_text(node) + (self.get_text(after) if after is not None else "")
+        yield UnreadText(text, span=self.get_span(node))
+
+    def _unbroken(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        kind = node.type
+        if kind in _STATEMENTS:
+            yield from _STATEMENTS[kind](self, node, heads)
+        elif kind in _LISTS:
+            yield from self.lower_statements(node.child_by_field_name("body") or node)
+        elif kind.endswith(("_expression", "_literal")) or kind in ("identifier", "qualified_identifier"):
+            yield ExpressionStatement(self.lower_expression(node), span=self.get_span(node))
+        elif kind not in _SILENT and not kind.startswith("preproc"):
+            yield UnreadText(self.get_text(node), span=self.get_span(node))
+
+    def _has_own_error(self, node: tree_sitter.Node) -> bool:
+        """Return whether a part of a statement did not parse.
+
+        Statements in blocks below it are checked by themselves.
+        """
+        for child in node.children:
+            block = node.next_named_sibling
+            if child.is_missing and child.type == ";" and block is not None and block.type == "compound_statement":
+                return True  # a macro that stands for the head of a loop
+            if child.type == "ERROR" or (child.is_missing and child.type in ("identifier", ")")):
+                return True
+            inside = child.type in ("compound_statement", "field_declaration_list") or child.type.endswith("_statement")
+            if child.has_error and not inside and child.type != "else_clause" and self._has_own_error(child):
+                return True
+        return False
+
+    def _lower_unread(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+        """Yield a part that did not parse: the whole statements and definitions in it, and the text around them."""
+        inner: list[tree.Statement] = []
+        outside, at = [], node.start_byte
+        for child in node.named_children:
+            if child.type.endswith("_statement") or child.type in (
+                "declaration",
+                "function_definition",
+                "ERROR",
+                "template_declaration",
+                *RECORDS,
+                "enum_specifier",
+            ):
+                inner += self.lower_statement(child)
+                outside.append(self.whole[at : child.start_byte])
+                at = child.end_byte
+        outside.append(self.whole[at : node.end_byte])
+        text = " ".join(outside)
+        defined = [
+            statement
+            for statement in inner
+            if isinstance(statement, tree.Function | tree.StructDefinition | tree.Alias | tree.Enum)
+        ]
+        rest = tuple(statement for statement in inner if statement not in defined)
+        yield from defined
+        if _CONTROL.search(text):
+            yield UnreadText(self.get_text(node), rest, span=self.get_span(node))
+        else:
+            yield from rest
+            yield UnreadText(text, span=self.get_span(node))
+
+    def _lower_block(self, node: tree_sitter.Node) -> tree.Statement:
+        return Block(tuple(self.lower_statements(node)), span=self.get_span(node))
+
+    def _lower_compound(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        yield self._lower_block(node)
+
+    def _defer_block(self, node: tree_sitter.Node) -> tree.Statement:
+        """Return the block of a function, lowered when it is run."""
+        deep = self.depth
+
+        @cache
+        def make() -> tree.Statement:
+            self.depth = deep
+            return self._lower_block(node) if node.type != "try_statement" else self._lower_function_try(node)
+
+        return tree.DeferredBody(make, span=self.get_span(node))
+
+    def _lower_function_try(self, node: tree_sitter.Node) -> tree.Statement:
+        """Lower a function try block; for a constructor, whose members it guards too, to text that may throw."""
+        if any(c.type == "field_initializer_list" for c in node.named_children):
+            text = self.get_text(node)
+            throws = If(tree.OpaqueExpression("?"), Throw(tree.OpaqueExpression("?")), None)
+            return Block((UnreadText(text, span=self.get_span(node)), throws), span=self.get_span(node))
+        return Block(tuple(self._lower_try(node, ())), span=self.get_span(node))
+
+    def _lower_single(self, node: tree_sitter.Node | None) -> tree.Statement | None:
+        if node is None:
+            return None
+        if node.type == "else_clause":
+            inner = [child for child in node.named_children if child.type != "comment"]
+            return self._lower_single(inner[-1]) if inner else None
+        if node.type == "compound_statement":
+            return self._lower_block(node)
+        return Block(tuple(self.lower_statement(node)), scoped=False, span=self.get_span(node))
+
+    def _lower_condition(self, node: tree_sitter.Node | None) -> tree.Expression:
+        if node is None:
+            return tree.NumberLiteral(1, BOOL)
+        value = (node.child_by_field_name("value") if node.type == "condition_clause" else node) or node
+        if value.type == "declaration":
+            declaration = next(
+                (statement for statement in self.lower_statement(value) if isinstance(statement, tree.Declaration)),
+                None,
+            )
+            return (
+                tree.ConditionDeclaration(declaration, span=self.get_span(value))
+                if declaration
+                else tree.OpaqueExpression(self.get_text(value))
+            )
+        return self.lower_expression(value)
+
+    def _lower_condition_start(self, node: tree_sitter.Node | None) -> tree.Statement | None:
+        """Lower the statement in front of a condition, `if (int x = 1; …)`."""
+        start = node.child_by_field_name("initializer") if node is not None else None
+        return Block(tuple(self.lower_statements(start)), scoped=False) if start is not None else None
+
+    def _lower_if(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        yes = self._lower_single(node.child_by_field_name("consequence")) or Block(())
+        clause = node.child_by_field_name("condition")
+        other = self._lower_single(node.child_by_field_name("alternative"))
+        yield If(
+            self._lower_condition(clause), yes, other, self._lower_condition_start(clause), span=self.get_span(node)
+        )
+
+    def _lower_for(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        start = node.child_by_field_name("initializer")
+        condition, step = node.child_by_field_name("condition"), node.child_by_field_name("update")
+        yield Loop(
+            self._lower_single(start) if start else None,
+            self._lower_condition(condition) if condition else None,
+            self.lower_expression(step) if step else None,
+            self._lower_single(node.child_by_field_name("body")) or Block(()),
+            span=self.get_span(node),
+        )
+
+    def _lower_while(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        body = self._lower_single(node.child_by_field_name("body")) or Block(())
+        condition = self._lower_condition(node.child_by_field_name("condition"))
+        yield Loop(None, condition, None, body, node.type == "do_statement", span=self.get_span(node))
+
+    def _lower_range_for(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        type_node, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
+        base = self.typed(node, type_node) if type_node else tree.Type((("auto", None),))
+        names: tuple[str, ...] = ()
+        if declarator is not None:
+            base, inner = self._declared(base, declarator)
+            bound = inner.type == "structured_binding_declarator"
+            names = tuple(self.get_text(c) for c in inner.named_children) if bound else (self.get_text(inner),)
+        values = node.child_by_field_name("right")
+        body = self._lower_single(node.child_by_field_name("body")) or Block(())
+        yield RangeLoop(
+            names,
+            self.lower_expression(values) if values else tree.OpaqueExpression(""),
+            body,
+            base,
+            self._lower_condition_start(node),
+            span=self.get_span(node),
+        )
+
+    def _lower_switch(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        body, clause = node.child_by_field_name("body"), node.child_by_field_name("condition")
+        if body is not None and any(_has_case_label(child) for child in body.named_children):
+            yield UnreadText(self.get_text(node), span=self.get_span(node))
+            return
+        cases: list[tuple[tree.Expression | None, tuple[tree.Statement, ...]]] = []
+        for child in body.named_children if body else ():
+            if child.type == "case_statement":
+                value = child.child_by_field_name("value")
+                inside = [c for c in child.named_children if value is None or c.id != value.id]
+                statements = tuple(s for c in inside for s in self.lower_statement(c))
+                cases.append((self.lower_expression(value) if value else None, statements))
+            elif child.type != "comment":
+                cases.append((tree.OpaqueExpression("unreachable"), tuple(self.lower_statement(child))))
+        yield Switch(
+            self._lower_condition(clause), tuple(cases), self._lower_condition_start(clause), span=self.get_span(node)
+        )
+
+    def _lower_return(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        inner = [child for child in node.named_children if child.type != "comment"]
+        yield Return(self.lower_expression(inner[0]) if inner else None, span=self.get_span(node))
+
+    def _lower_jump(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        label = self.get_text(node.child_by_field_name("label"))
+        yield Jump(node.type.partition("_")[0], label, span=self.get_span(node))
+
+    def _lower_label(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        named = node.child_by_field_name("label")
+        yield LabelStatement(self.get_text(named), span=self.get_span(node))
+        for child in node.named_children:
+            if named is None or child.id != named.id:
+                yield from self.lower_statement(child)
+
+    def _lower_attributed(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        for child in node.named_children:
+            yield from self.lower_statement(child)
+
+    def _lower_try(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        body = node.child_by_field_name("body")
+        handlers = []
+        for clause in node.named_children:
+            if clause.type == "catch_clause":
+                parameters = self._parameters(clause.child_by_field_name("parameters"))
+                inner = clause.child_by_field_name("body")
+                handlers.append(
+                    (parameters[0] if parameters else None, self._lower_block(inner) if inner else Block(()))
+                )
+        yield Try(self._lower_block(body) if body else Block(()), tuple(handlers), span=self.get_span(node))
+
+    def _lower_throw(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        inner = [child for child in node.named_children if child.type != "comment"]
+        yield Throw(self.lower_expression(inner[0]) if inner else None, span=self.get_span(node))
+
+    def _lower_expression_statement(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        inner = [child for child in node.named_children if child.type != "comment"]
+        if inner and inner[0].type == "gnu_asm_expression":
+            yield from self._lower_assembly(inner[0], heads)
+        elif inner:
+            declared = self._lower_array_reference(inner[0])
+            yield declared or ExpressionStatement(self.lower_expression(inner[0]), span=self.get_span(inner[0]))
+
+    def _lower_array_reference(self, node: tree_sitter.Node) -> tree.Declaration | None:
+        """Lower int (&r)[3] = t and int (*p)[3] = t, which the grammar reads as an item of what int(&r) gives."""
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if node.type != "assignment_expression" or left is None or right is None or left.type != "subscript_expression":
+            return None
+        call = left.child_by_field_name("argument")
+        if call is None or call.type != "call_expression":
+            return None
+        kind, listed = call.child_by_field_name("function"), call.child_by_field_name("arguments")
+        children = listed.named_children if listed is not None else []
+        if (
+            kind is None
+            or kind.type != "primitive_type"
+            or [child.type for child in children] != ["pointer_expression"]
+        ):
+            return None
+        sign, named = children[0].children[0].type, children[0].child_by_field_name("argument")
+        sizes = self.lower_expression(left)
+        dims = sizes.indices if isinstance(sizes, tree.Index) else ()
+        base = self.type(kind)
+        declared = tree.Type(base.path, 0, "&", dims, span=base.span) if sign == "&" else tree.Type((("auto", None),))
+        return tree.Declaration(declared, self.get_text(named), self.lower_expression(right), span=self.get_span(node))
+
+    def _lower_assembly(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        operands, names = [], []
+        for name in ("output_operands", "input_operands"):
+            listed = node.child_by_field_name(name)
+            for child in listed.named_children if listed else ():
+                value = child.child_by_field_name("value")
+                if value:
+                    constraint = self.get_text(child.child_by_field_name("constraint")).strip('"')
+                    operands.append((constraint, self.lower_expression(value)))
+                    symbol = child.child_by_field_name("symbol")
+                    names.append(self.get_text(symbol).strip("[] ") if symbol else "")
+        code = self.get_text(node.child_by_field_name("assembly_code"))
+        clobbered = re.findall(r'"([^"]*)"', self.get_text(node.child_by_field_name("clobbers")))
+        words = {self.get_text(child).strip("_") for child in node.children if child.type == "gnu_asm_qualifier"}
+        ptx_text = join_string_literals(code) if "goto" not in words else None
+        yield Assembly(
+            code,
+            tuple(operands),
+            tuple(names),
+            tuple(clobbered),
+            ptx_text,
+            "volatile" in words,
+            span=self.get_span(node),
+        )
+        if "goto" in words:
+            yield UnreadText("goto", span=self.get_span(node))
+
+
+def _has_case_label(node: tree_sitter.Node, deep: int = 0) -> bool:
+    """Return whether a case label is inside a statement of a switch, as in Duff's device."""
+    return any(
+        (child.type == "case_statement" and bool(deep or node.type != "case_statement"))
+        or (
+            child.type not in ("switch_statement", "lambda_expression")
+            and deep < 40
+            and _has_case_label(child, deep + 1)
+        )
+        for child in node.named_children
+    )
+
+
+_Reader = Callable[[CxxLowering, "tree_sitter.Node", Heads], Iterator[tree.Statement]]
+_STATEMENTS: dict[str, _Reader] = {
+    "template_declaration": CxxLowering._template,
+    "namespace_definition": CxxLowering._namespace,
+    "namespace_alias_definition": CxxLowering._namespace_alias,
+    "using_declaration": CxxLowering._using,
+    "friend_declaration": CxxLowering._friend,
+    "function_definition": CxxLowering._function,
+    **dict.fromkeys(RECORDS, CxxLowering._record),
+    "declaration": CxxLowering._declaration,
+    "field_declaration": CxxLowering._declaration,
+    "compound_statement": CxxLowering._lower_compound,
+    "if_statement": CxxLowering._lower_if,
+    "for_statement": CxxLowering._lower_for,
+    "while_statement": CxxLowering._lower_while,
+    "do_statement": CxxLowering._lower_while,
+    "for_range_loop": CxxLowering._lower_range_for,
+    "switch_statement": CxxLowering._lower_switch,
+    "return_statement": CxxLowering._lower_return,
+    "break_statement": CxxLowering._lower_jump,
+    "continue_statement": CxxLowering._lower_jump,
+    "goto_statement": CxxLowering._lower_jump,
+    "labeled_statement": CxxLowering._lower_label,
+    "attributed_statement": CxxLowering._lower_attributed,
+    "try_statement": CxxLowering._lower_try,
+    "throw_statement": CxxLowering._lower_throw,
+    "expression_statement": CxxLowering._lower_expression_statement,
+    "alias_declaration": CxxLowering._alias,
+    "type_definition": CxxLowering._alias,
+    "enum_specifier": CxxLowering._enum,
+    "gnu_asm_expression": CxxLowering._lower_assembly,
+}
+# Statements of which no part may be left out.
+_CHECKED = frozenset(
+    "declaration if_statement for_statement while_statement do_statement for_range_loop switch_statement"
+    " return_statement expression_statement try_statement throw_statement".split()
+)

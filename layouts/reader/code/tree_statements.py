@@ -1,0 +1,106 @@
+"""The statements of a function's body: blocks, branches, loops, jumps, exceptions, inline assembly and unread text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lanescope.reader.code.tree import Expression, Parameter, Statement, Type
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionStatement(Statement):
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class If(Statement):
+    condition: Expression
+    yes: Statement
+    no: Statement | None
+    start: Statement | None = None  # if (start; condition)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop(Statement):
+    """for and while; `late`: the condition is asked after the body."""
+
+    start: Statement | None
+    condition: Expression | None
+    step: Expression | None
+    body: Statement
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RangeLoop(Statement):
+    """Python's for, C++'s range for."""
+
+    names: tuple[str, ...]
+    values: Expression
+    body: Statement
+    type: Type | None = None  # of C++'s variable; a reference writes the items
+    start: Statement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Switch(Statement):
+    value: Expression
+    cases: tuple[tuple[Expression | None, tuple[Statement, ...]], ...]
+    start: Statement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Return(Statement):
+    value: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Jump(Statement):
+    word: str  # break, continue or goto
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelStatement(Statement):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Throw(Statement):
+    value: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Try(Statement):
+    """handlers: what each catches, None for `catch (...)`, and its block."""
+
+    body: Statement
+    handlers: tuple[tuple[Parameter | None, Statement], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadText(Statement):
+    """Text that the parser could not read, with the statements inside it that it could."""
+
+    text: str
+    body: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Statement):
+    body: tuple[Statement, ...]
+    scoped: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly(Statement):
+    """asm(…): its text and what it is given, each with its constraint. code: the PTX that the text spells, None if
+    its strings are not all there or it is a goto.
+    """
+
+    text: str
+    operands: tuple[tuple[str, Expression], ...]
+    names: tuple[str, ...] = ()  # %[name], "" where an operand has none
+    clobbers: tuple[str, ...] = ()
+    code: str | None = None
+    volatile: bool = False
