@@ -87,7 +87,7 @@ def _build_product_texts(instruction: Instruction, figure: PanelFigure) -> dict[
     sizes = {panel.name: panel for panel in figure.panels}
     rows, cols, depth = f"0…{sizes['d'].rows - 1}", f"0…{sizes['d'].cols - 1}", sizes["b"].rows - 1
     into_row, into_col = f"goes into D[{{row}}][{cols}]", f"goes into D[{rows}][{{col}}]"
-    if any(op.kept for op in instruction.operands.values()):
+    if any(op.kept_of_group for op in instruction.operands.values()):
         return {
             "a": f"It multiplies the row of B that the metadata choose, and {into_row}.",
             "b": f"It meets A only in rows whose metadata choose k = {{row}}, and {into_col}.",

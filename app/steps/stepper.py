@@ -231,7 +231,7 @@ def _load_operands(i: Instruction, asked: StepperQuestion) -> tuple[dict[str, Lo
                 i.operands[name], where[name], loads[name], asked.k_step, count, not asked.no_xor
             )
         except LayoutError as error:
-            raise error.at(f"load_{name}" if error.field in ("load", "mma") else error.field) from None
+            raise error.move_to_field(f"load_{name}" if error.field in ("load", "mma") else error.field) from None
     return loaded, count
 
 

@@ -299,4 +299,4 @@ def find_storage(
     try:
         return chain.make_operand_storage(dict(spec) if spec else given, operand, major)
     except LayoutError as error:
-        raise error.at(error.field.replace("storage", field, 1)) from None
+        raise error.move_to_field(error.field.replace("storage", field, 1)) from None
