@@ -60,6 +60,7 @@ PAGES = (
     "/?q=bf16",
     "/read?text=LDSM",
     "/read.json?text=LDSM",
+    "/read/files",
     "/instructions?q=bf16&part=rows",
     f"/go?ptx={M16}",
     "/docs",

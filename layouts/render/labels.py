@@ -53,7 +53,7 @@ def fit_labels(
     The value is left out only after a holder (T31, L4): half of a coordinate would be another place.
 
     >>> fit_labels(["T31:7"], 60, 20), fit_labels(["T31:7"], 22, 21), fit_labels(["T31:7"], 22, 10)
-    (LabelFit(size=11.0, form='one'), LabelFit(size=9.047..., form='two'), LabelFit(size=7.5, form='first'))
+    (LabelFit(size=11.0, form='one'), LabelFit(size=9.047619047619047, form='two'), LabelFit(size=7.5, form='first'))
     """
     texts = [text for text in texts if text]
     if not texts:

@@ -18,8 +18,7 @@ class BlameFinder:
 
     Where a repair was found (`repairs.py`), its first edit is the place. Else a cause that one field mends, or LBO and
     SBO together, stands where the code gives the first of them, if everything that reads it is wrong in the same way; a
-    wrong transpose immediate at the instruction; any other at the descriptor
-    of the step.
+    wrong transpose immediate at the instruction; any other at the descriptor of the step.
     """
 
     def __init__(self, text: str, bench: Bench, built: Iterable[DescriptorBuilder]) -> None:
@@ -31,7 +30,7 @@ class BlameFinder:
         at = next((n for n, other in enumerate(self.made.operands) if other is operand), -1)
         repaired = next((repair for repair in self.made.repairs if at in repair.operands), None)
         if repaired is not None:
-            return repaired.edits[0].span
+            return min(edit.span for edit in repaired.edits)
         cause = wrong.causes[0] if wrong.causes else None
         if cause is None:
             return wrong.span

@@ -106,21 +106,23 @@ def test_lines_between_warps_are_heavy_and_the_legend_is_the_palettes(open_page:
 
 
 def test_pinning_by_click_and_key_keeps_and_frees(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?colour=t&label=row,col&lanes=0-3")
+    page = open_page(f"/i/{M16}?colour=t&label=row,col&lanes=0-31")
     links = page.locator("a[data-form]")
-    assert links.first.get_attribute("href") == f"/i/{M16}.svg?colour=t&label=row,col&lanes=0-3"
+    assert links.first.get_attribute("href") == f"/i/{M16}.svg?colour=t&label=row,col&lanes=0-31"
     hover_cell(page, "a", 3, 3)
     page.mouse.down()
     page.mouse.up()
-    expect(page).to_have_url(re.compile(r"colour=t&label=row,col&lanes=0-3&pin=a:3,3$"))
+    expect(page).to_have_url(re.compile(r"colour=t&label=row,col&lanes=0-31&pin=a:3,3$"))
     for form in ("svg", "png", "pdf", "tex"):
-        assert page.get_attribute(f"a[data-form={form}]", "href") == f"/i/{M16}.{form}?colour=t&label=row,col&lanes=0-3"
+        assert (
+            page.get_attribute(f"a[data-form={form}]", "href") == f"/i/{M16}.{form}?colour=t&label=row,col&lanes=0-31"
+        )
     hover_cell(page, "a", 9, 9)
     expect(page.locator("#panel h2")).to_contain_text("Lane 13 pinned")
     hover_cell(page, "a", 3, 3)
     page.mouse.down()
     page.mouse.up()
-    expect(page).to_have_url(re.compile(r"lanes=0-3$"))
+    expect(page).to_have_url(re.compile(r"lanes=0-31$"))
     expect(page.locator("#spoken")).to_have_text(re.compile("^A row 3 column 3: lane 13, .*, freed$"))
     page.focus("#stage")
     for keys, at in (
@@ -133,7 +135,7 @@ def test_pinning_by_click_and_key_keeps_and_frees(open_page: Any) -> None:
         expect(page.locator("#spoken")).to_have_text(re.compile("^B row {} column {}:".format(*at)))
     expect(page).to_have_url(re.compile(r"pin=b:15,7$"))
     page.keyboard.press("ArrowUp")
-    expect(page).to_have_url(re.compile(r"lanes=0-3$"))
+    expect(page).to_have_url(re.compile(r"lanes=0-31$"))
     before = page.inner_text("#spoken")
     hover_cell(page, "d", 0, 0)
     expect(page.locator("#panel h2")).to_have_text("Lane 0")
@@ -143,7 +145,7 @@ def test_pinning_by_click_and_key_keeps_and_frees(open_page: Any) -> None:
     page.mouse.move(x + 30, y + 30)
     page.mouse.up()
     wait_for_rest(page)
-    assert page.url.endswith("lanes=0-3"), "a drag is the zoom's"
+    assert page.url.endswith("lanes=0-31"), "a drag is the zoom's"
 
 
 def test_a_picker_keeps_the_looks_and_drops_what_belongs_to_the_instruction(open_page: Any) -> None:

@@ -46,7 +46,7 @@ def test_space_plays_and_pauses(open_page: Open) -> None:
     wait_until(page, "new URLSearchParams(location.search).get('step') > 6")
     page.keyboard.press(" ")
     expect(page.locator("#step-play")).to_have_attribute("aria-label", "Play")
-    expect(page.locator("#scrub")).to_have_attribute("aria-valuetext", re.compile("ldmatrix.x4 · A, phase 1 · row"))
+    expect(page.locator("#scrub")).to_have_attribute("aria-valuetext", re.compile("^ldmatrix"))
 
 
 def test_the_end_stops_and_play_begins_again(open_page: Open) -> None:

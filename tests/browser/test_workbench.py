@@ -57,7 +57,7 @@ def test_edit_and_assume_work_with_and_without_scripts(browser: Browser, site: s
         assert parse_qs(urlsplit(page.url).query)["at.sA"] == ["0x2000"]
         page.get_by_text("Edit", exact=True).click()
         page.locator("textarea#text").fill(LONG)
-        page.get_by_role("button", name="Verify").click()
+        page.get_by_role("button", name="Verify", exact=True).click()
         expect(page.get_by_role("heading", name="K steps 4 to 7 of A")).to_be_visible()
         assert list(parse_qs(urlsplit(page.url).query)) == ["z"]
         assert page.locator(".lines li").count() == len(LONG.rstrip("\n").split("\n"))
