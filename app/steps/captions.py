@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
 from lanescope.app.kit.fact import Description, fact
 from lanescope.app.steps.stored import LoadedOperand, Move
+from lanescope.inputs import join_words
 from lanescope.ptx.instruction import Instruction, Operand
 
 
@@ -58,7 +60,7 @@ def build_timeline(found: Product) -> tuple[list[StepperPhase], list[StepperStep
         weight = 5.6 if len(steps) > 20 else 3.4
         parts.append((f"{format_load(loaded.load)} · {name.upper()}", weight, steps))
     parts.append(("Multiply", 3.4, [_make_k_step(found, n) for n in range(len(found.groups))]))
-    parts.append(("D in registers", 2.0, _list_out_steps(found.instruction.operands["d"])))
+    parts.append(("D in registers", 2.0, _list_out_steps(found.instruction.operands["d"], found.instruction.types)))
     phases, steps = [], []
     for number, (name, weight, own) in enumerate(parts):
         phases.append(StepperPhase(name=name, first=len(steps), steps=len(own), weight=weight))
@@ -143,17 +145,16 @@ def _say_major(loaded: LoadedOperand) -> str:
 
 
 def _say_xor(loaded: LoadedOperand) -> str:
-    placed = loaded.where.placed
+    placed, name = loaded.where.placed, loaded.operand.name.upper()
     assert placed is not None
     unit = (placed.xor.base - 4 - 3, placed.xor.shift)
     bits = placed.xor.bits
     if unit == (0, 3) and bits <= 3:
-        reads = {3: "r mod 8", 2: "(r div 2) mod 4", 1: "(r div 4) mod 2"}[bits]
         return (
-            f"The {_format_swizzle(loaded)} stores chunk c of line r at place `c ⊕ ({reads})`, so that the same chunk"
-            f" of 8 lines falls on {4 << bits} banks instead of 4."
+            f"The {_format_swizzle(loaded)} of {name} stores chunk c of line r at place `c ⊕ (r mod {1 << bits})`, so"
+            f" that the same chunk of 8 lines falls on {4 << bits} banks instead of 4."
         )
-    return f"The swizzle {_format_swizzle(loaded)} XORs address bits, so that each chunk moves to the place drawn here."
+    return f"{name}’s swizzle {_format_swizzle(loaded)} XORs address bits: each chunk moves to the place drawn here."
 
 
 # loads ----------------------------------------------------------------------------------------------------------------
@@ -222,7 +223,9 @@ def _say_move(loaded: LoadedOperand, number: int) -> str:
             f"Lane {move.lanes[0]} gives `{_hex(move.addresses[0])}`: the 16 bytes there are"
             f" {_describe_row(loaded, move)}, and they go to {held} of lanes {format_lanes(lanes)}, {count} each."
         )
-        last = number + 1 == len(loaded.moves) or loaded.moves[number + 1].phase != move.phase
+        last = number + 1 == len(loaded.moves) or (
+            (loaded.moves[number + 1].turn, loaded.moves[number + 1].phase) != (move.turn, move.phase)
+        )
         if last and move.wavefronts:
             text += (
                 " The 8 rows of this phase meet no bank twice: no conflict."
@@ -289,7 +292,7 @@ def _make_k_step(found: Product, number: int) -> StepperStep:
     )
 
 
-def _list_out_steps(d: Operand) -> list[StepperStep]:
+def _list_out_steps(d: Operand, types: Mapping[str, str]) -> list[StepperStep]:
     size = min(8, d.row_count)
     steps = []
     for n, first in enumerate(range(0, d.row_count, size)):
@@ -311,9 +314,10 @@ def _list_out_steps(d: Operand) -> list[StepperStep]:
                 phase=0, kind="out", operand="d", index=n, at=f"rows {first}–{first + size - 1}", caption=caption
             )
         )
+    same = types.get("c", types["d"]) == types["d"]
     done = (
-        f"No value had to move at the end: these {d.registers} registers of each lane were the accumulators all along,"
-        " and they are C of the next mma."
+        f"No value had to move at the end: these {d.registers} registers of each lane were the accumulators all along"
+        + (", and they are C of the next mma." if same else ".")
     )
     return [*steps, StepperStep(phase=0, kind="done", operand="d", index=0, at="accumulators", caption=done)]
 
@@ -322,4 +326,6 @@ def _say_registers(registers: list[int]) -> str:
     names = [f"R{n}" for n in registers]
     if len(names) == 1:
         return f"register {names[0]}"
-    return f"registers {names[0]}–{names[-1]}" if len(names) > 2 else f"registers {' and '.join(names)}"
+    if registers[-1] - registers[0] == len(registers) - 1 > 1:
+        return f"registers {names[0]}–{names[-1]}"
+    return f"registers {join_words(names)}"
