@@ -272,3 +272,23 @@ def test_a_wrong_field_keeps_the_form(client: Client) -> None:
     page = client.get(f"/steps/{X4}?addresses=lane*8")
     assert page.status_code == 422 and "faults" in page.text and 'value="lane*8"' in page.text
     assert client.get(f"/steps/{X4}.json?addresses=lane*8").json()["error"]["field"] == "addresses"
+
+
+def test_the_pages_of_an_instruction_a_program_and_a_chain_lead_here(client: Client) -> None:
+    for page in (f"/i/{X4}", f"/kernel/{STORE}", f"/kernel/{X4_TRANS}?data=pitch_bytes%3D80%2Cswizzle%3D64B"):
+        link = re.search(r'href="(/steps/[^"]*)"', client.get(page).text)
+        assert link and client.get(link[1].replace("&amp;", "&")).status_code == 200
+    mma = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+    chained = client.get(f"/chain?mma={mma}&operand=a&load={X4}&s_kind=rows&s_pitch_bytes=144").text
+    link = re.search(r'href="(/steps/ldmatrix[^"]*)"', chained)
+    assert link and "lane 1 at <code>0x090</code>" in client.get(link[1].replace("&amp;", "&")).text
+
+
+def test_the_trans_program_of_byte_pairs_has_its_steps(client: Client) -> None:
+    """A register holds four consecutive k of B[k][n] = -(k + 16n + 1): of n = 0 in lane 0, of n = 1 in lane 4."""
+    page = client.get("/kernel/ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16?data=fill%3Ds8").text
+    link = re.search(r'href="(/steps/[^"]*)"', page)
+    assert link
+    path, _, query = link[1].replace("&amp;", "&").partition("?")
+    told = client.get(f"{path}.json?{query}").json()
+    assert told["registers"][0] == ["0xFCFDFEFF"] and told["registers"][4] == ["0xECEDEEEF"]

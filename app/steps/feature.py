@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lanescope.app.kit.feature import Feature, Tool
 from lanescope.app.steps.matrix_stepper import MatrixStepperQuestion, build_matrix_stepper
+from lanescope.app.steps.matrix_text import list_lines
 from lanescope.app.steps.stepper import StepperQuestion, build_stepper
 
 STEPPER = Tool(
@@ -17,6 +18,8 @@ MATRICES = Tool(
     answer=build_matrix_stepper,
     api="stepper/matrices",
     body="MatrixStepperBody",
+    command="matrix-steps",
+    lines=lambda asked, told: list_lines(told),
 )
 
 FEATURE = Feature(

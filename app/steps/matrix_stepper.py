@@ -33,7 +33,9 @@ Numbers = Any  # float array, NaN where a number is not known
 class MatrixStepperQuestion:
     """One ldmatrix or stmatrix, what it moves, and from or to where."""
 
-    instruction: str = text_field("", "Instruction", "An ldmatrix or stmatrix.", type=PtxText, required=True)
+    instruction: str = text_field(
+        "", "Instruction", "PTX of an ldmatrix or stmatrix.", type=PtxText, required=True, argument=True, metavar="ptx"
+    )
     values: str = text_field(
         "",
         "Values",
@@ -55,7 +57,7 @@ class MatrixStepperQuestion:
         "A formula of lane, or bytes, one a lane; where the storage has each row, if it is left out.",
         wide=True,
     )
-    no_xor: bool = flag_field("Without the XOR", "1: lanes compute their addresses as if nothing were swizzled.")
+    no_xor: bool = flag_field("Lanes compute", "1: lanes compute their addresses as if nothing were swizzled.")
     storage: Json | None = storage_field(
         "Where element (row, column) of S lies, as (mn, k); rows of 128 bytes with the 128B swizzle if it is left out.",
         default="",

@@ -1,4 +1,4 @@
-"""The page and the text of one ldmatrix or stmatrix to step through. No framework."""
+"""The page of one ldmatrix or stmatrix to step through. No framework."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lanescope.app.kernel import facts as programs
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.question import labels_of, options_of, read_question
-from lanescope.app.memory.storage import STORAGES, USED, build_form, parse_storage
+from lanescope.app.memory.storage import STORAGES, build_form, parse_storage
 from lanescope.app.steps.captions import format_load
 from lanescope.app.steps.matrix_moves import ARRANGEMENTS
 from lanescope.app.steps.matrix_stepper import MatrixStepper, MatrixStepperQuestion, build_matrix_stepper
@@ -65,7 +65,8 @@ def build_matrix_view(found: Instruction, query: Mapping[str, str]) -> dict[str,
     try:
         stepper = answer_query(found, query)
     except LayoutError as error:
-        return context | {"error": error}
+        context["error"] = error
+        stepper = answer_query(found, {})
     step = parse_digits(query.get("step", ""))
     return context | {
         "stepper": stepper,
@@ -120,32 +121,3 @@ def _link_program(found: Instruction, spec: dict[str, str]) -> str:
     named = {"pitch_bytes": spec["pitch_bytes"], "swizzle": spec["swizzle"]}
     text = ",".join(f"{name}={value}" for name, value in named.items()) if spec["kind"] == "rows" else ""
     return programs.link_program(found, {"data": text} if text else {})
-
-
-def build_chain_query(found: Instruction, same: Mapping[str, str]) -> dict[str, str]:
-    """The storage of a chain as the address of the load's own stepper says it."""
-    names = {f"s_{name}" for name in ("kind", *USED.get(same.get("s_kind", ""), ()))}
-    return {name: value for name, value in same.items() if value and name in names}
-
-
-# as text --------------------------------------------------------------------------------------------------------------
-
-
-def render_text(found: MatrixStepper) -> str:
-    """Render the steps and what the registers hold as plain text."""
-    return "\n".join(_list_lines(found)) + "\n"
-
-
-def _list_lines(found: MatrixStepper) -> Iterator[str]:
-    yield found.ptx
-    if found.note:
-        yield found.note
-    for number, phase in enumerate(found.phases):
-        yield ""
-        yield f"{number + 1}. {phase.name}"
-        for step in found.steps[phase.first : phase.first + phase.steps]:
-            yield f"   {step.at}: {step.caption.replace('`', '')}"
-    yield ""
-    yield "Registers, lane by lane"
-    for lane, words in enumerate(found.registers):
-        yield f"   T{lane:<3} " + " ".join(word or "unknown" for word in words)

@@ -17,7 +17,8 @@ from lanescope.app.steps.api import trace_run
 from lanescope.app.steps.draw import render_steps
 from lanescope.app.steps.facts import Steps
 from lanescope.app.steps.matrix_stepper import can_step_matrices
-from lanescope.app.steps.matrix_view import answer_query, build_matrix_view, render_text
+from lanescope.app.steps.matrix_text import render_text
+from lanescope.app.steps.matrix_view import answer_query, build_matrix_view
 from lanescope.app.steps.view import build_view
 from lanescope.app.steps.wgmma import WgmmaSteps
 from lanescope.errors import LayoutError

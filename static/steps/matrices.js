@@ -56,7 +56,7 @@ export class Drawing extends ProductDrawing {
     if (this.scene.memory("s")) this.drawTile("s");
   }
 
-  get laneWords() { return this.model.stores ? "registers → address given" : super.laneWords; }
+  get laneWords() { return this.model.stores ? "registers → address" : "address → registers"; }
 
   /** Banks are counted only for forms whose wavefronts were measured. */
   listBanks(o) {

@@ -6,7 +6,8 @@ const R = (x, y, w, h) => ({ x, y, w, h });
 const HEAD = 40, AXIS = 46, LANE = 26, GAP = 46;
 // Widths in pixels at 1392 pixels of page: a chunk, the address, a value of a register, a cell of S.
 const CHUNK = 88, ADDRESS = 54, VALUE = 23, CELL = 24;
-const MOST_MATRIX = 400, MOST_LINE = 40, LEAST_LINE = 9;
+const TITLE = 205, LIFE = 230; // of the lanes' heading, of the card
+const MOST_MATRIX = 400, MOST_LINE = 52, LEAST_LINE = 9;
 const LETTER = .68, LEAST = 6.5; // of a number's width and size: as the pen writes it
 
 export class Scene extends ProductScene {
@@ -16,7 +17,7 @@ export class Scene extends ProductScene {
     const { s } = this.model, box = this.boxes, regs = this.registersWidth("s");
     const matrix = Math.min(MOST_MATRIX, s.cols * CELL), lane = clamp((free - HEAD) / 32, 15.5, 21);
     const fixed = AXIS + 30 + 30 + LANE + 8 + 44 + 4;
-    const u = Math.min((this.width - fixed) / (8 * CHUNK + ADDRESS + regs + matrix), 1.35);
+    const u = Math.min((this.width - fixed) / (8 * CHUNK + ADDRESS + regs + Math.max(matrix, LIFE)), 1.35);
     this.height = Math.round(Math.max(HEAD + 32 * lane + 4, HEAD + LEAST_LINE * s.lines.length + 4));
     const line = Math.min(MOST_LINE, (this.height - HEAD - 4) / s.lines.length);
     box.memS = R(AXIS, HEAD, 8 * CHUNK * u, line * s.lines.length);
@@ -24,7 +25,7 @@ export class Scene extends ProductScene {
     box.lanes = R(x, HEAD, LANE + ADDRESS * u + 8 + regs * u, 32 * lane);
     box.address = R(x + LANE, HEAD, ADDRESS * u, 32 * lane);
     box.reg_s = R(x + LANE + ADDRESS * u + 8, HEAD, regs * u, 32 * lane);
-    x += box.lanes.w + 44;
+    x += Math.max(box.lanes.w, TITLE) + 44;
     const tall = Math.min(21, (this.height - HEAD) * .6 / s.rows), y = this.height - 4 - tall * s.rows;
     box.matS = R(x, y, Math.min(matrix * u, this.width - x - 2), tall * s.rows);
     this.aside = R(x - 14, 0, Math.max(box.matS.w + 14, Math.min(260, this.width - x + 12)), y - 36);
