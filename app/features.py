@@ -25,7 +25,10 @@ FEATURES: dict[str, dict[str, str]] = {
     "check": {"check": ""},
     "diagram": {"diagram": ""},
     "runs": {"steps": "", "gpu": ""},
-    "steps": {},
+    "steps": {
+        "matrix-steps": "One ldmatrix or stmatrix, step by step: shared memory, lane addresses, the rows that travel,"
+        " registers."
+    },
     "reuse": {},
     "compare": {},
     "metadata": {"metadata": "Sparsity metadata in global memory."},

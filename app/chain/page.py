@@ -57,6 +57,7 @@ def _build_context(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any
         "instruction": links.link_instruction(mma, mma.operand(given["operand"])),
         "banks": links.link_banks({"access": access, "address": ",".join(row)}),
         "steps": "" if found.store else links.link_steps(mma, _build_steps_query(same)),
+        "moves": links.link_steps(found.load.instruction, _build_moves_query(same)),
         "tile": links.link_smem(_build_tile_query(spec, given["major"])) if spec["kind"] == "canonical" else "",
     }
     return {
@@ -83,6 +84,11 @@ def _build_steps_query(same: dict[str, str]) -> dict[str, str]:
     letter = same["operand"]
     renamed = {"major": f"major_{letter}", "load": f"load_{letter}"}
     return {renamed.get(name, name): value for name, value in same.items() if value and name != "mma"}
+
+
+def _build_moves_query(same: dict[str, str]) -> dict[str, str]:
+    """The storage as the address of the load's or store's own steps says it: a row of S is a line of the storage."""
+    return {name: value for name, value in same.items() if value and name.startswith("s_")}
 
 
 def _build_tile_query(spec: dict[str, str], major: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ from lanescope.app.kit.names import FormName, name_form
 from lanescope.blackwell import bound
 from lanescope.blackwell.bound import BoundMma
 from lanescope.inputs import join_words
+from lanescope.product.move_plan import moves_rows
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared import chain
@@ -180,7 +181,7 @@ def _list_descriptor_links(instruction: Instruction, page_state: PageState) -> I
 
 
 def _list_product_links(instruction: Instruction, page_state: PageState) -> Iterator[PageLink]:
-    """Yield what follows a product, and its steps; tensor memory for what only moves there."""
+    """Yield what follows a product; the steps of one, of a load or store; tensor memory for what only moves there."""
     family = instruction.family
     if family.multiplies and not family.tensor:
         yield PageLink(text="D as the next A", href=links.link_reuse(instruction, instruction))
@@ -190,5 +191,7 @@ def _list_product_links(instruction: Instruction, page_state: PageState) -> Iter
         pin = page_state.pinned()
         element = {"row": pin[1], "col": pin[2]} if pin and pin[0] == "d" else {}
         yield PageLink(text="Step through the product", href=links.link_steps(instruction, element))
+    if moves_rows(instruction):
+        yield PageLink(text="Step through it", href=links.link_steps(instruction, {}))
     if family.tensor and not family.multiplies:
         yield PageLink(text="Where it reaches in tensor memory", href=f"/tmem?access={quote(instruction.ptx)}")

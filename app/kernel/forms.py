@@ -69,7 +69,7 @@ def build_context(made: ProductPlan | MovePlan, given: dict[str, str], error: La
         "forms": {form: programs.link_program(found, options, form) for form in (*programs.FORMS, "json")},
         "stem": move_program.NAME if moved else "product",
         "run": "" if moved else links.link_run(found, options),
-        "steps": "" if moved else links.link_steps(found, options if found.family.by_descriptor else {}),
+        "steps": links.link_steps(found, _build_steps_query(made, options)),
         "tiles": [] if isinstance(made, MovePlan) else _link_tiles(made),
         "labels": (
             {f"{side}.{name}": what for side in programs.SIDES for name, what in programs.WHAT.items()}
@@ -128,3 +128,17 @@ def _link_tile(side: TiledSide, made: ProductPlan) -> TileLinks:
     }
     word = programs.list_descriptors(side, 1)[0]
     return TileLinks(letter=name, smem=links.link_smem(shape), word=word, verify=links.link_descriptor(word, check))
+
+
+def _build_steps_query(made: ProductPlan | MovePlan, options: dict[str, str]) -> dict[str, object]:
+    """What the stepper's address says of the storage: of a load or store its rows, of a wgmma its operands."""
+    if isinstance(made, MovePlan):
+        stored = {"kind": "rows", "pitch_bytes": made.pitch_bytes, "swizzle": made.mode.name, "swizzle_by": "tile"}
+        first = move_program.format_first_byte(made)  # of the two of one element
+        values = f"(-({first} + 1) & 255) | (-({first} + 2) & 255) << 8" if made.fill == "s8" else ""
+        return (
+            {f"s_{name}": value for name, value in stored.items()}
+            | ({"values": values} if values else {})
+            | ({"matrices": "down"} if made.instruction.counts["x"] > 1 else {})
+        )
+    return dict(options) if made.instruction.family.by_descriptor else {}

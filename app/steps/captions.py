@@ -64,19 +64,20 @@ def build_timeline(found: Product) -> tuple[list[StepperPhase], list[StepperStep
     phases, steps = [], []
     for number, (name, weight, own) in enumerate(parts):
         phases.append(StepperPhase(name=name, first=len(steps), steps=len(own), weight=weight))
-        steps += [_move_to_phase(step, number) for step in own]
+        steps += [move_to_phase(step, number) for step in own]
     return phases, steps
 
 
-def _move_to_phase(step: StepperStep, phase: int) -> StepperStep:
+def move_to_phase(step: StepperStep, phase: int) -> StepperStep:
     return StepperStep(
         phase=phase, kind=step.kind, operand=step.operand, index=step.index, at=step.at, caption=step.caption
     )
 
 
 def format_load(load: str) -> str:
-    """Format a load as people say it: ldmatrix.x4.trans."""
-    return load.replace(".sync.aligned.m8n8", "").replace(".shared.b16", "").replace(".shared.b8", "")
+    """Format a load as people say it: ldmatrix.x4.trans, ldmatrix.m16n16.x1.trans."""
+    named = load.replace(".sync.aligned", "").replace(".m8n8", "")
+    return named.replace(".shared.b16", "").replace(".shared.b8x16", "").replace(".shared.b8", "")
 
 
 def format_element(operand: str, row: int, col: int) -> str:
@@ -116,7 +117,7 @@ def _list_memory_steps(found: Product) -> list[StepperStep]:
     if swizzled:
         steps.append(
             StepperStep(
-                phase=0, kind="xor", operand="", index=1, at=_format_swizzle(swizzled[0]), caption=_say_xor(swizzled[0])
+                phase=0, kind="xor", operand="", index=1, at=format_swizzle(swizzled[0]), caption=say_xor(swizzled[0])
             )
         )
     else:
@@ -124,7 +125,7 @@ def _list_memory_steps(found: Product) -> list[StepperStep]:
     return steps
 
 
-def _format_swizzle(loaded: LoadedOperand) -> str:
+def format_swizzle(loaded: LoadedOperand) -> str:
     mode = loaded.where.mode
     return f"{mode.name} swizzle" if mode.name != "none" else str(loaded.where.placed and loaded.where.placed.xor)
 
@@ -144,17 +145,17 @@ def _say_major(loaded: LoadedOperand) -> str:
     return f"with {along} contiguous"
 
 
-def _say_xor(loaded: LoadedOperand) -> str:
+def say_xor(loaded: LoadedOperand) -> str:
     placed, name = loaded.where.placed, loaded.operand.name.upper()
     assert placed is not None
     unit = (placed.xor.base - 4 - 3, placed.xor.shift)
     bits = placed.xor.bits
     if unit == (0, 3) and bits <= 3:
         return (
-            f"The {_format_swizzle(loaded)} of {name} stores chunk c of line r at place `c ⊕ (r mod {1 << bits})`, so"
+            f"The {format_swizzle(loaded)} of {name} stores chunk c of line r at place `c ⊕ (r mod {1 << bits})`, so"
             f" that the same chunk of 8 lines falls on {4 << bits} banks instead of 4."
         )
-    return f"{name}’s swizzle {_format_swizzle(loaded)} XORs address bits: each chunk moves to the place drawn here."
+    return f"{name}’s swizzle {format_swizzle(loaded)} XORs address bits: each chunk moves to the place drawn here."
 
 
 # loads ----------------------------------------------------------------------------------------------------------------
@@ -168,7 +169,7 @@ def _say_addresses(found: Product, loaded: LoadedOperand) -> str:
         why = f" {element} takes 64-bit registers, which ldmatrix cannot fill." if wide else ""
         return f"{name} is loaded with ld.shared: every lane gives the address of its own {size} bytes.{why}"
     givers = sorted({move.lanes[0] for move in loaded.moves})
-    rows = {lane: _describe_row(loaded, move) for move in loaded.moves if move.turn == 0 for lane in move.lanes}
+    rows = {lane: describe_row(loaded, move) for move in loaded.moves if move.turn == 0 for lane in move.lanes}
     lanes = format_range(givers[0], givers[-1])
     turned = ".trans hands out the columns of each 8 × 8 matrix. " if ".trans" in loaded.load else ""
     is_open = not found.instruction.family.specified
@@ -181,7 +182,7 @@ def _say_addresses(found: Product, loaded: LoadedOperand) -> str:
     )
 
 
-def _describe_row(loaded: LoadedOperand, move: Move) -> str:
+def describe_row(loaded: LoadedOperand, move: Move) -> str:
     """Name the elements that one address brings."""
     return _format_elements(loaded, [int(loaded.got[slot]) for slot in move.slots])
 
@@ -214,14 +215,14 @@ def _say_move(loaded: LoadedOperand, number: int) -> str:
     wrong = [slot for slot in move.slots if loaded.got[slot] != loaded.holds[slot]]
     held = f"R{format_range(registers[0], registers[-1])}"
     if not loaded.is_matrix_load:
-        first, second = (f"`{_hex(at)}`" for at in move.addresses[:2])
+        first, second = (f"`{format_address(at)}`" for at in move.addresses[:2])
         text = f"Every lane loads {move.size} bytes into {held}: lane 0 from {first}, lane 1 from {second}."
-        text += "" if wrong else f" This load takes {_count(move.wavefronts, 'wavefront')}."
+        text += "" if wrong else f" This load takes {format_count(move.wavefronts, 'wavefront')}."
     else:
         count = "one element" if each == 1 else f"{_number(each)} elements"
         text = (
-            f"Lane {move.lanes[0]} gives `{_hex(move.addresses[0])}`: the 16 bytes there are"
-            f" {_describe_row(loaded, move)}, and they go to {held} of lanes {format_lanes(lanes)}, {count} each."
+            f"Lane {move.lanes[0]} gives `{format_address(move.addresses[0])}`: the 16 bytes there are"
+            f" {describe_row(loaded, move)}, and they go to {held} of lanes {format_lanes(lanes)}, {count} each."
         )
         last = number + 1 == len(loaded.moves) or (
             (loaded.moves[number + 1].turn, loaded.moves[number + 1].phase) != (move.turn, move.phase)
@@ -232,10 +233,10 @@ def _say_move(loaded: LoadedOperand, number: int) -> str:
                 if move.wavefronts == 1
                 else f" The 8 rows of this phase share banks: {move.wavefronts} wavefronts instead of one."
             )
-    return text + (f" ✗ {_say_wrong(loaded, wrong)}" if wrong else "")
+    return text + (f" ✗ {say_wrong(loaded, wrong)}" if wrong else "")
 
 
-def _say_wrong(loaded: LoadedOperand, wrong: list[int]) -> str:
+def say_wrong(loaded: LoadedOperand, wrong: list[int]) -> str:
     slot = wrong[0]
     lane, value = divmod(slot, loaded.operand.values)
     got = int(loaded.got[slot])
@@ -245,7 +246,7 @@ def _say_wrong(loaded: LoadedOperand, wrong: list[int]) -> str:
     return f"Lane {lane} should have {wanted} in R{register}; {arrived} arrives."
 
 
-def _hex(at: int) -> str:
+def format_address(at: int) -> str:
     return f"0x{at:03X}"
 
 
@@ -253,7 +254,7 @@ def _number(count: int) -> str:
     return {2: "two", 4: "four", 8: "eight"}.get(count, str(count))
 
 
-def _count(count: int, word: str) -> str:
+def format_count(count: int, word: str) -> str:
     return f"one {word}" if count == 1 else f"{count} {word}s"
 
 
@@ -306,7 +307,7 @@ def _list_out_steps(d: Operand, types: Mapping[str, str]) -> list[StepperStep]:
         ]
         rows = f"{first}–{first + size - 1}"
         caption = (
-            f"Rows {rows} of D are {_say_registers(registers)} as {d.element.name}: lane {lane} holds"
+            f"Rows {rows} of D are {say_registers(registers)} as {d.element.name}: lane {lane} holds"
             f" {' and '.join((', '.join(own[:-1]), own[-1])) if len(own) > 1 else own[0]}."
         )
         steps.append(
@@ -322,7 +323,7 @@ def _list_out_steps(d: Operand, types: Mapping[str, str]) -> list[StepperStep]:
     return [*steps, StepperStep(phase=0, kind="done", operand="d", index=0, at="accumulators", caption=done)]
 
 
-def _say_registers(registers: list[int]) -> str:
+def say_registers(registers: list[int]) -> str:
     names = [f"R{n}" for n in registers]
     if len(names) == 1:
         return f"register {names[0]}"

@@ -16,6 +16,7 @@ from lanescope.app.steps import wgmma as wgmma_steps
 from lanescope.app.steps.wgmma import TracedRun, WgmmaSteps, trace_fields
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value as brief
+from lanescope.product.move_plan import moves_rows
 from lanescope.product.planning import SIDES
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.shared import chain
@@ -89,9 +90,10 @@ class Steps(TracedRun):
 def require_steps(i: Instruction) -> None:
     """LayoutError where an instruction cannot be stepped through."""
     if not is_multiply(i):
-        raise LayoutError(
-            "no_steps", f"{i.ptx} is not a multiply instruction.", "Choose an mma, wmma.mma or wgmma.", "instruction"
-        )
+        hint = "Choose an mma, wmma.mma or wgmma."
+        if moves_rows(i):
+            hint = f"/steps/{i.ptx}, POST /stepper/matrices and lanescope matrix-steps show its steps."
+        raise LayoutError("no_steps", f"{i.ptx} is not a multiply instruction.", hint, "instruction")
 
 
 _STORAGE = re.compile(r"\s*[a-z_]+\s*=(?!=)")  # name=value, as in major=MN,swizzle=64B; no formula begins so

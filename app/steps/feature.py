@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from lanescope.app.kit.feature import Feature, Tool
+from lanescope.app.steps.matrix_stepper import MatrixStepperQuestion, build_matrix_stepper
+from lanescope.app.steps.matrix_text import list_lines
 from lanescope.app.steps.stepper import StepperQuestion, build_stepper
 
 STEPPER = Tool(
@@ -11,9 +13,17 @@ STEPPER = Tool(
     api="stepper",
     body="StepperBody",
 )
+MATRICES = Tool(
+    question=MatrixStepperQuestion,
+    answer=build_matrix_stepper,
+    api="stepper/matrices",
+    body="MatrixStepperBody",
+    command="matrix-steps",
+    lines=lambda asked, told: list_lines(told),
+)
 
 FEATURE = Feature(
-    tools=(STEPPER,),
+    tools=(STEPPER, MATRICES),
     written=("api", "page"),
     within={"steps": "Instructions"},
     bodies={
@@ -27,6 +37,12 @@ FEATURE = Feature(
             "instruction": "mma.m16n8k16.row.col.f32.f16.f16.f32",
             "k_step": 1,
             "storage": {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B"},
+        },
+        "/api/v1/stepper/matrices": {
+            "instruction": "ldmatrix.m8n8.x4.trans.shared.b16",
+            "values": "row * 100 + col",
+            "matrices": "across_first",
+            "storage": {"kind": "rows", "pitch_bytes": 128, "swizzle": "64B"},
         },
     },
 )

@@ -16,9 +16,13 @@ from lanescope.app.steps import requests as asking
 from lanescope.app.steps.api import trace_run
 from lanescope.app.steps.draw import render_steps
 from lanescope.app.steps.facts import Steps
+from lanescope.app.steps.matrix_stepper import can_step_matrices
+from lanescope.app.steps.matrix_text import render_text
+from lanescope.app.steps.matrix_view import answer_query, build_matrix_view
 from lanescope.app.steps.view import build_view
 from lanescope.app.steps.wgmma import WgmmaSteps
 from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
@@ -49,6 +53,8 @@ async def post_steps(request: Request, rest: str) -> Response:
 async def _render_steps(request: Request, rest: str, query: dict[str, str]) -> Response:
     stem, dot, form = rest.rpartition(".")
     form = form if dot and form in ("txt", "json") else ""
+    if can_step_matrices(await run_off_loop(catalog.find, stem if form else rest)):
+        return await run_off_loop(_render_matrices, request, stem if form else rest, form, query)
     context = await run_off_loop(asking.build_context, stem if form else rest, query, get_hardware(request).reason)
     found, status_code = context["found"], 200
     try:
@@ -74,6 +80,20 @@ async def _render_steps(request: Request, rest: str, query: dict[str, str]) -> R
         context,
         status_code,
     )
+
+
+def _render_matrices(request: Request, ptx: str, form: str, query: dict[str, str]) -> CachedBody:
+    """One ldmatrix or stmatrix: no run, no matrices of a product."""
+    found = catalog.find(ptx)
+    if form:
+        told = answer_query(found, query)
+        return (
+            encode_json_body(told)
+            if form == "json"
+            else CachedBody(render_text(told).encode(), "text/plain; charset=utf-8")
+        )
+    context = build_matrix_view(found, query)
+    return render_page(request, "steps/matrices.html", context, 422 if context["error"] else 200)
 
 
 def _render_form(form: str, found: Steps | WgmmaSteps) -> CachedBody:

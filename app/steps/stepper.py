@@ -171,7 +171,10 @@ def build_stepper(asked: StepperQuestion) -> Stepper:
     i = catalog.parse_instruction(asked.instruction, "instruction")
     if not can_step(i):
         raise LayoutError(
-            "no_stepper", f"{i.ptx} is not one product of one warp.", "Choose an mma or a wmma.mma.", "instruction"
+            "no_stepper",
+            f"{i.ptx} is not one product of one warp.",
+            "Choose an mma or a wmma.mma; POST /stepper/matrices takes ldmatrix and stmatrix.",
+            "instruction",
         )
     loaded, count = _load_operands(i, asked)
     inputs = _make_inputs(i, asked, count)

@@ -87,15 +87,16 @@ class LoadedOperand:
         placed = _require_placed(self.where)
         return placed.base % LINE_BYTES if placed.by == "tile" else 0
 
-    def list_chunks(self) -> list[tuple[int, int, bool]]:
+    def list_chunks(self, also: Ints | None = None) -> list[tuple[int, int, bool]]:
         """List (address without the XOR, address, whether this step's operand has bytes there) of every chunk of 16
-        bytes, of all lines of 128 bytes that the operand touches.
+        bytes, of all lines of 128 bytes that the operand touches; also: bit addresses of further lines.
         """
         placed, origin = _require_placed(self.where), self.origin
         mine = self.at[np.unique(self.holds)]
         stored = np.concatenate([mine, mine + self.operand.container_bits - 1])
         used = set((((undo_xor(placed, stored) >> 3) - origin) // ROW_BYTES).tolist())
-        touched = np.concatenate([undo_xor(placed, stored), stored])
+        further = stored[:0] if also is None else also
+        touched = np.concatenate([undo_xor(placed, stored), stored, undo_xor(placed, further), further])
         lines = np.unique(((touched >> 3) - origin) // LINE_BYTES)
         if len(lines) > MOST_LINES:
             raise LayoutError(
@@ -181,7 +182,7 @@ def load_operand(
         k_first=first,
         k_extent=extent,
         holds=holds,
-        got=_find_elements(whole, all_at, reads, extent, operand.container_bits),
+        got=find_elements(whole, all_at, reads, extent, operand.container_bits),
         reads=reads[:, 0],
         at=all_at,
         moves=moves,
@@ -213,7 +214,7 @@ def _parse_load(text: str) -> Instruction:
     return load
 
 
-def _find_elements(whole: BitPlacement, at: Ints, reads: Ints, extent: int, bits: int) -> Ints:
+def find_elements(whole: BitPlacement, at: Ints, reads: Ints, extent: int, bits: int) -> Ints:
     """Return the element whose bits each slot reads, all of them in order; −1 where none. reads: [slot, granule]."""
     size = min(8, bits)
     order = np.argsort(at, kind="stable")

@@ -16,7 +16,7 @@ MOST_PITCH = 1024
 # Element i of memory, or value i of the registers: the greatest prime that fits, so that no two matrices hold the same.
 MODULI = {16: 1 << 16, 8: 251, 6: 61, 4: 13}
 FILLS = ("b16", "s8")
-_PACKED_BITS = {"b6x16_p32": 6, "b4x16_p64": 4}
+PACKED_BITS = {"b6x16_p32": 6, "b4x16_p64": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class MovePlan:
     @property
     def element_bits(self) -> int:
         """Bits of an element in memory; in a register a packed one has 8."""
-        return _PACKED_BITS.get(self.instruction.family.unpacks, self.data.element.bits)
+        return PACKED_BITS.get(self.instruction.family.unpacks, self.data.element.bits)
 
     @property
     def shared_bytes(self) -> int:

@@ -106,7 +106,7 @@ def _describe_numbers(plan: MovePlan) -> str:
     return f"The number in {what}: modulo {modulus}, a prime, so that no two matrices hold the same."
 
 
-def _format_first(plan: MovePlan) -> str:
+def format_first_byte(plan: MovePlan) -> str:
     """Return which byte of B, less 1, stands first in element i."""
     return "i / 8 * 2 + i % 8 * 16" if "trans" in plan.instruction.modifiers else "i * 2"
 
@@ -145,7 +145,7 @@ def _render_number(plan: MovePlan) -> list[str]:
     """Return the body of the C++ function that numbers elements."""
     if plan.fill == "s8":
         return [
-            f"const unsigned first = {_format_first(plan)};",
+            f"const unsigned first = {format_first_byte(plan)};",
             "return ((0u - (first + 1)) & 255) | ((0u - (first + 2)) & 255) << 8;",
         ]
     return ["return i;" if plan.element_bits == 16 else f"return i % {MODULI[plan.element_bits]};"]
@@ -174,7 +174,7 @@ def render_script_program(plan: MovePlan) -> str:
     signed = plan.fill == "s8"
     if signed:
         number = [
-            f"first = {kernel_script.format_python(_format_first(plan))}",
+            f"first = {kernel_script.format_python(format_first_byte(plan))}",
             "return (-(first + 1) & 255) | (-(first + 2) & 255) << 8",
         ]
     unit = f"uint{op.container_bits}"

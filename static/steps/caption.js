@@ -54,15 +54,21 @@ export class Caption {
 
   // the life of one number --------------------------------------------------------------------------------------------
 
+  get invitation() {
+    return "Click any cell to follow that number from its byte in shared memory to the sums that use it.";
+  }
+
+  nameOf(e) { return elementText(e); }
+
   showLife(pin, go, unpin) {
     const card = $("life"), { added, now } = this.timeline;
-    const key = pin && `${elementText(pin)} ${now.phase} ${pin.o === "d" ? added : 0}`;
+    const key = pin && `${this.nameOf(pin)} ${now.phase} ${pin.o === "d" ? added : 0}`;
     if (this.lived === key) return;
     this.lived = key;
     if (!pin) {
       card.replaceChildren(element("h2", { textContent: "One number’s life" }), element("p", {
         className: "muted",
-        textContent: "Click any cell to follow that number from its byte in shared memory to the sums that use it.",
+        textContent: this.invitation,
       }));
       return;
     }
@@ -70,7 +76,7 @@ export class Caption {
     const close = element("button", { type: "button", className: "btn", textContent: "Esc", title: "Unpin (Esc)" });
     close.setAttribute("aria-label", "Unpin");
     close.addEventListener("click", unpin);
-    const title = `${elementText(pin)} = ${this.valueOf(pin.o, index)} `;
+    const title = `${this.nameOf(pin)} = ${this.valueOf(pin.o, index)} `;
     const list = (pin.o === "d" ? this.sumsOf(pin, index) : this.travelOf(pin, index)).map(([step, text]) => {
       const number = this.model.steps[step].phase, button = element("button", { type: "button" }, ...coded(text));
       button.addEventListener("click", () => go(step));

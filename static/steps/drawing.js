@@ -111,7 +111,7 @@ export class Drawing {
   drawTile(o) {
     const { pen, model, scene, timeline } = this, { colours } = pen, one = model[o], box = scene.memory(o);
     const high = box.h / one.lines.length, wide = box.w / 8, xored = timeline.xored;
-    const about = scene.phone || wide < 30 ? "lines of 128 B" : o === "a" ? "lines of 128 B, chunks of 16 B" : "";
+    const about = scene.phone || wide < 30 ? "lines of 128 B" : o === "b" ? "" : "lines of 128 B, chunks of 16 B";
     pen.title(`Shared memory · ${o.toUpperCase()}`, about, box.x - Math.min(box.x, 42), box.y - 30);
     const met = this.listBanks(o);
     for (let n = 0; n < 8; n++) {
@@ -201,12 +201,14 @@ export class Drawing {
     return met;
   }
 
+  get laneWords() { return "address given → registers received"; }
+
   drawLanes() {
     const { pen, model, scene, timeline } = this;
     const { colours } = pen, { now } = timeline, { lanes, address } = scene.boxes;
     const loading = now.kind === "addresses" || now.kind === "move", high = lanes.h / 32;
     pen.g.clearRect(lanes.x, lanes.y - 38, lanes.w, 20);
-    const about = scene.phone ? "" : loading ? "address given → registers received" : "their registers";
+    const about = scene.phone ? "" : loading ? this.laneWords : "their registers";
     pen.title("32 lanes", about, lanes.x, lanes.y - 30);
     if (address && loading) pen.text("address", address.x + address.w / 2, lanes.y - 9, { align: "center" });
     const given = loading && timeline.now.kind === "move" ? this.listGiven(now) : new Map();

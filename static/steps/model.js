@@ -2,7 +2,7 @@
 export const ROW = 16, LINE = 128;
 
 /** One operand with its memory: A or B. */
-function indexed(name, given) {
+export function indexed(name, given) {
   const moveOf = new Int32Array(32 * given.values).fill(-1);
   given.moves.forEach((move, n) => move.slots.forEach((slot) => { moveOf[slot] = n; }));
   const wrong = new Map(given.wrong.map((one) => [one.slot, one]));

@@ -5,6 +5,7 @@ import { keep } from "../kit/place.js";
 import { Caption } from "./caption.js";
 import { Drawing } from "./drawing.js";
 import { connectControls, connectPointer } from "./input.js";
+import * as matrices from "./matrices.js";
 import { makeModel } from "./model.js";
 import { Motion } from "./motion.js";
 import { Pen, readColours } from "./pen.js";
@@ -14,9 +15,11 @@ import { Timeline } from "./timeline.js";
 const MARGIN = 10; // pixels between the picture and the controls below it
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
-const model = makeModel(JSON.parse($("stepper-data").textContent));
-const timeline = new Timeline(model, still), scene = new Scene(model), caption = new Caption(model, timeline);
-const drawing = new Drawing(model, scene, timeline), motion = new Motion(model, scene, timeline, drawing);
+const data = JSON.parse($("stepper-data").textContent);
+const parts = data.s ? matrices : { Caption, Drawing, Motion, Scene, Timeline, makeModel };
+const model = parts.makeModel(data), timeline = new parts.Timeline(model, still), scene = new parts.Scene(model);
+const caption = new parts.Caption(model, timeline), drawing = new parts.Drawing(model, scene, timeline);
+const motion = new parts.Motion(model, scene, timeline, drawing);
 // What stands still is on the lower canvas, what moves on the upper one.
 const stage = $("scene"), [resting, canvas] = stage.querySelectorAll("canvas");
 let pen = new Pen(canvas.getContext("2d"), readColours(stage)), below = new Pen(resting.getContext("2d"), pen.colours);
@@ -28,10 +31,10 @@ const query = new URLSearchParams(location.search);
 query.delete("more");
 
 function parsePin(text) {
-  const found = /^([abd]):(\d+),(\d+)$/.exec(text ?? "");
+  const found = /^([abds]):(\d+),(\d+)$/.exec(text ?? "");
   if (!found) return null;
   const [, o, r, c] = found;
-  return Number(r) < model[o].rows && Number(c) < model[o].cols ? { o, r: Number(r), c: Number(c) } : null;
+  return model[o] && Number(r) < model[o].rows && Number(c) < model[o].cols ? { o, r: Number(r), c: Number(c) } : null;
 }
 
 let waiting = 0;

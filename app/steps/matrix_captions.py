@@ -1,0 +1,229 @@
+"""The timeline of one ldmatrix or stmatrix: its phases and steps, and one sentence for each."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import numpy as np
+
+from lanescope.app.steps.captions import (
+    StepperPhase,
+    StepperStep,
+    describe_row,
+    format_address,
+    format_element,
+    format_lanes,
+    format_load,
+    format_range,
+    format_stored,
+    format_swizzle,
+    move_to_phase,
+    say_wrong,
+    say_xor,
+)
+from lanescope.app.steps.matrix_moves import MovedTile
+from lanescope.app.steps.stored import Move
+
+EXAMPLE_LANE = 5  # whose registers the sentences name
+_WORDS = {1: "one", 2: "two", 4: "four", 8: "eight", 16: "sixteen"}
+
+
+def build_timeline(moved: MovedTile) -> tuple[list[StepperPhase], list[StepperStep]]:
+    """Build the phases and steps of one move, in order: to the registers of a load, or from those of a store."""
+    memory = ("S in memory", 2.7, _list_memory_steps(moved))
+    travel = (format_load(moved.load), 5.6, _list_travel_steps(moved))
+    registers = ("Registers", 2.0, _list_register_steps(moved))
+    if moved.stores:
+        parts = [registers, memory, travel, ("Stored", 1.0, [_make_end_step(moved)])]
+    else:
+        parts = [memory, travel, registers]
+    phases: list[StepperPhase] = []
+    steps: list[StepperStep] = []
+    for number, (name, weight, own) in enumerate(parts):
+        phases.append(StepperPhase(name=name, first=len(steps), steps=len(own), weight=weight))
+        steps += [move_to_phase(step, number) for step in own]
+    return phases, steps
+
+
+def _make_step(kind: str, index: int, at: str, caption: str) -> StepperStep:
+    return StepperStep(phase=0, kind=kind, operand="s", index=index, at=at, caption=caption)
+
+
+# memory ---------------------------------------------------------------------------------------------------------------
+
+
+def _list_memory_steps(moved: MovedTile) -> list[StepperStep]:
+    swizzled = bool(moved.placed.xor.bits)
+    steps = [_make_step("plain", 0, "before the XOR" if swizzled else "no swizzle", _say_plain(moved))]
+    if swizzled:
+        steps.append(
+            StepperStep(phase=0, kind="xor", operand="", index=1, at=format_swizzle(moved), caption=say_xor(moved))
+        )
+    return steps
+
+
+def _say_plain(moved: MovedTile) -> str:
+    op = moved.operand
+    block = _describe_block(moved)
+    packed = (
+        f" 16 elements of {moved.memory_bits} bits begin each 16 bytes, padding ends them." if _packs(moved) else ""
+    )
+    if moved.stores:
+        return (
+            "Shared memory in lines of 128 bytes, 8 chunks of 16 bytes. The coloured chunks are where"
+            f" {block} of S belongs; nothing is stored there yet."
+        )
+    return (
+        f"Shared memory in lines of 128 bytes, 8 chunks of 16 bytes, holds S: {op.row_count} × {moved.cols} elements."
+        f" The coloured chunks are {block}, which this instruction loads.{packed}"
+    )
+
+
+def _packs(moved: MovedTile) -> bool:
+    return bool(moved.instruction.family.unpacks)
+
+
+def _describe_block(moved: MovedTile) -> str:
+    op = moved.operand
+    first = moved.first_col
+    return f"rows 0–{op.row_count - 1}, columns {format_range(first, first + op.col_count - 1)}"
+
+
+# addresses and rows ---------------------------------------------------------------------------------------------------
+
+
+def _list_travel_steps(moved: MovedTile) -> list[StepperStep]:
+    steps = [_make_step("addresses", 0, "addresses", _say_addresses(moved))]
+    for n, move in enumerate(moved.moves):
+        steps.append(_make_step("move", n, f"matrix {move.phase} · row {move.row}", _say_move(moved, n)))
+    return steps
+
+
+def _say_addresses(moved: MovedTile) -> str:
+    count = len(moved.moves)
+    rest = "" if count == 32 else f" The addresses of lanes {format_range(count, 31)} are not used."
+    rows = sum(move.phase == 0 for move in moved.moves)
+    named = [moved.moves[n] for n in (0, 1, rows) if n < count]
+    points = [f"lane {move.lanes[0]} at `{format_address(move.addresses[0])}`" for move in named]
+    turned = ""
+    if "trans" in moved.instruction.modifiers:
+        turned = " .trans changes no address, only which lane " + (
+            "a row comes from." if moved.stores else "each element goes to."
+        )
+    return (
+        f"Lanes {format_range(0, count - 1)} give {format_load(moved.load)} one address each, of 16 bytes:"
+        f" {', '.join(points)}.{turned}{rest}"
+    )
+
+
+def _say_move(moved: MovedTile, number: int) -> str:
+    move = moved.moves[number]
+    values = moved.operand.values
+    lanes = sorted({slot // values for slot in move.slots})
+    registers = sorted({moved.operand.register_of(slot % values)[0] for slot in move.slots})
+    each = len(move.slots) // len(lanes)
+    count = "one element" if each == 1 else f"{_WORDS.get(each, each)} elements"
+    held = f"R{format_range(registers[0], registers[-1])} of lanes {format_lanes(lanes)}, {count} each"
+    at = f"Lane {move.lanes[0]} gives `{format_address(move.addresses[0])}`"
+    wrong = [slot for slot in move.slots if moved.got[slot] != moved.holds[slot]]
+    if moved.stores:
+        names = _describe_held(moved, move)
+        text = f"{at}: {names} come from {held}, and are stored in the 16 bytes there."
+    else:
+        text = f"{at}: the 16 bytes there are {describe_row(moved, move)}, and they go to {held}."
+    text += _say_banks(moved, number)
+    if wrong:
+        text += f" ✗ {_say_misplaced(moved, wrong[0]) if moved.stores else say_wrong(moved, wrong)}"
+    if moved.stores and move.addresses[0] in moved.twice:
+        text += f" ✗ {_say_twice(moved, move)}"
+    return text
+
+
+def _describe_held(moved: MovedTile, move: Move) -> str:
+    """Name the elements that one row of a store has in the registers."""
+    known = [moved.get_element(int(moved.holds[slot])) for slot in move.slots]
+    cols = sorted(col for _, col in known)
+    return f"S[{known[0][0]}][{cols[0]}…{cols[-1]}]"
+
+
+def _say_misplaced(moved: MovedTile, slot: int) -> str:
+    lane, value = divmod(slot, moved.operand.values)
+    got = int(moved.got[slot])
+    place = f"where {format_stored(moved, got)} belongs" if got >= 0 else "outside S"
+    return (
+        f"{format_stored(moved, int(moved.holds[slot]))} of lane {lane}, R{moved.operand.register_of(value)[0]}, is"
+        f" stored at `{format_address(int(moved.reads[slot]) >> 3)}`, {place}."
+    )
+
+
+def _say_twice(moved: MovedTile, move: Move) -> str:
+    lanes = [one.lanes[0] for one in moved.moves if one.addresses == move.addresses]
+    return f"Lanes {format_lanes(lanes)} give the same address: which row stays there is not defined."
+
+
+def _say_banks(moved: MovedTile, number: int) -> str:
+    """Say what the rows of a matrix cost, at its last one; nothing where that has not been measured."""
+    move, last = moved.moves[number], number + 1 == len(moved.moves)
+    if not move.wavefronts or not (last or moved.moves[number + 1].phase != move.phase):
+        return ""
+    if move.wavefronts == 1:
+        return " The 8 rows of this matrix meet no bank twice: no conflict."
+    return f" The 8 rows of this matrix share banks: {move.wavefronts} wavefronts instead of one."
+
+
+# registers ------------------------------------------------------------------------------------------------------------
+
+
+def list_matrix_slots(moved: MovedTile) -> list[list[int]]:
+    """List the slots of each matrix."""
+    matrix = np.asarray(moved.instruction.operands["data"].coords["matrix"], np.int64).ravel()
+    return [np.flatnonzero(matrix == m).tolist() for m in range(int(matrix.max()) + 1)]
+
+
+def _list_register_steps(moved: MovedTile) -> list[StepperStep]:
+    return [
+        _make_step("out", m, f"matrix {m}", _say_matrix(moved, m, slots))
+        for m, slots in enumerate(list_matrix_slots(moved))
+    ]
+
+
+def _say_matrix(moved: MovedTile, number: int, slots: list[int]) -> str:
+    op = moved.operand
+    registers = sorted({op.register_of(slot % op.values)[0] for slot in slots})
+    rows, cols = zip(*(moved.get_element(int(moved.holds[slot])) for slot in slots), strict=True)
+    block = f"S[{min(rows)}…{max(rows)}][{min(cols)}…{max(cols)}]"
+    place = f"R{registers[0]}" if len(registers) == 1 else f"R{registers[0]} and R{registers[-1]}"
+    wrong = 0 if moved.stores else sum(moved.got[slot] != moved.holds[slot] for slot in slots)
+    verb = "should hold" if wrong else "holds"
+    examples = " and ".join(f"lane {lane} {verb} {_list_held(moved, slots, lane)}" for lane in (0, EXAMPLE_LANE))
+    text = f"Matrix {number}, {block}, is {place} of all lanes: {examples}."
+    return f"{text} ✗ {wrong} of these {len(slots)} elements are others." if wrong else text
+
+
+def _list_held(moved: MovedTile, slots: list[int], lane: int) -> str:
+    """Format what a lane holds of a matrix."""
+    values = moved.operand.values
+    named = [moved.get_element(int(moved.holds[slot])) for slot in slots if slot // values == lane]
+    runs = [list(group) for _, group in groupby(named, key=lambda element: element[0])]
+    parts = [
+        format_element("s", *run[0]) if len(run) == 1 else f"S[{run[0][0]}][{_join([col for _, col in run])}]"
+        for run in runs
+    ]
+    return ", ".join(parts)
+
+
+def _join(cols: list[int]) -> str:
+    if cols == list(range(cols[0], cols[0] + len(cols))):
+        return f"{cols[0]}…{cols[-1]}"
+    return ", ".join(map(str, cols))
+
+
+def _make_end_step(moved: MovedTile) -> StepperStep:
+    wrong = len(moved.wrong)
+    if not wrong and not moved.twice:
+        text = f"All {len(moved.holds)} elements lie where the storage has them: S can be read as it was declared."
+    else:
+        text = f"✗ {wrong} of {len(moved.holds)} elements are not where the storage has them."
+        if moved.twice:
+            text += f" {len(moved.twice)} rows were stored twice: what they hold is not defined."
+    return _make_step("done", 0, "memory", text)

@@ -1,0 +1,297 @@
+"""One ldmatrix or stmatrix: which tile its matrices make, where that lies, and what each address brings or stores.
+
+The maps of the data and of the addresses are the instruction's; where an element lies, the storage says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.app.hardware.user_matrices import parse_matrix
+from lanescope.app.steps import stored
+from lanescope.app.steps.stored import LINE_BYTES, LoadedOperand, Move
+from lanescope.cxx import formula
+from lanescope.descriptor.matrix import WINDOW_BYTES
+from lanescope.errors import LayoutError
+from lanescope.product.move_plan import PACKED_BITS, ROW_BYTES
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.ptx.pattern import PatternDigit
+from lanescope.shared import banks
+from lanescope.shared.storage import BitPlacement, Storage
+
+Ints = NDArray[np.int64]
+# How the matrices of one instruction make a tile: word → what people call it.
+ARRANGEMENTS = {
+    "down_first": "2 × 2, down first",
+    "across_first": "2 × 2, across first",
+    "down": "one below the other",
+    "across": "side by side",
+}
+MOST_COLS = 512  # of a stored tile whose storage ends nowhere nearer
+
+
+@dataclass(frozen=True)
+class MovedTile(LoadedOperand):
+    """The block of a stored tile S that one instruction moves. For a store `reads` is where a slot's bits go, and
+    `got` the element whose place that is.
+    """
+
+    instruction: Instruction
+    placed: BitPlacement
+    first_col: int
+    addresses: Ints  # [matrix, row]
+    measured: bool  # whether wavefronts are known
+
+    @property
+    def stores(self) -> bool:
+        return self.instruction.family.stores
+
+    @property
+    def memory_bits(self) -> int:
+        """Bits of an element in memory; in a register a packed one has 8."""
+        return get_memory_bits(self.instruction)
+
+    @property
+    def cols(self) -> int:
+        """Columns of the stored tile."""
+        return self.k_extent
+
+    def get_element(self, index: int) -> tuple[int, int]:
+        """Return (row, column) of an element of the stored tile."""
+        return divmod(index, self.k_extent)
+
+    def get_k_step(self, index: int) -> None:
+        """Return None: S is one matrix."""
+        return None
+
+    @property
+    def wrong(self) -> Ints:
+        """The slots that get another element than theirs, or go to another place."""
+        return np.flatnonzero(self.got != self.holds)
+
+    @property
+    def twice(self) -> list[int]:
+        """Addresses that several lanes give."""
+        at, count = np.unique(self.addresses, return_counts=True)
+        return [int(one) for one in at[count > 1]]
+
+    @property
+    def givers(self) -> Ints:
+        """[matrix, row] → the lane that gives the address."""
+        return map_givers(self.instruction)
+
+
+def get_memory_bits(i: Instruction) -> int:
+    """Return the bits that an element takes in memory."""
+    return PACKED_BITS.get(i.family.unpacks, i.operands["data"].container_bits)
+
+
+def map_givers(i: Instruction) -> Ints:
+    """Map [matrix, row] to the lane that gives its address."""
+    assert i.address is not None
+    matrix, row = (np.asarray(i.address.coords[axis][:, 0], np.int64) for axis in ("matrix", "row"))
+    lanes = np.empty((matrix.max() + 1, row.max() + 1), np.int64)
+    lanes[matrix, row] = np.arange(len(matrix))
+    return lanes
+
+
+def list_arrangements(i: Instruction) -> tuple[str, ...]:
+    """List how the matrices of an instruction may make a tile, the usual one first."""
+    return {4: tuple(ARRANGEMENTS), 2: ("down", "across")}.get(i.counts["x"], ("down",))
+
+
+def make_tile_operand(i: Instruction, arrangement: str) -> Operand:
+    """Return the data of an instruction as a fragment S of (row, col) of the tile that its matrices make.
+
+    >>> from lanescope import find
+    >>> loaded = make_tile_operand(find("ldmatrix.m8n8.x4.shared.b16"), "down_first")
+    >>> loaded.owner(5, 9) == find("mma.m16n8k16.row.col.f32.f16.f16.f32").operands["a"].owner(5, 9) == [(20, 5)]
+    True
+    """
+    data = i.operands["data"]
+    matrix, row, col = data.pattern.coords
+    values = data.pattern.values
+    above, beside = (matrix, ()) if arrangement == "down" else ((), matrix)
+    if arrangement.endswith("_first"):
+        halves = (PatternDigit("x1", 2), PatternDigit("x0", 2))
+        values = tuple(part for digit in values for part in (halves if (digit.name,) == matrix else (digit,)))
+        above, beside = (("x0",), ("x1",)) if arrangement == "down_first" else (("x1",), ("x0",))
+    pattern = replace(data.pattern, values=values, coords=((*above, *row), (*beside, *col)))
+    return replace(data, name="s", axes=("row", "col"), pattern=pattern)
+
+
+def move_tile(
+    i: Instruction, operand: Operand, where: Storage, first_col: int = 0, addresses: str = "", xor: bool = True
+) -> MovedTile:
+    """Move one block of a stored tile: from memory to registers, or back.
+
+    first_col: of the block; addresses: what each lane gives, as a formula of `lane` or numbers, "" for where the
+    storage puts its row; xor: False if the lanes compute them without the swizzle. LayoutError where a lane gives no
+    multiple of 16.
+    """
+    data, bits = i.operands["data"], get_memory_bits(i)
+    placed = _require_placed(where)
+    if i.family.unpacks:
+        placed = _pack_rows(placed, bits)
+    per_row = data.extents["col"]
+    cols = count_cols(where, operand)
+    if first_col % per_row or first_col + operand.col_count > cols:
+        raise LayoutError(
+            "bad_block",
+            f"No block begins at column {first_col}.",
+            f"A multiple of {per_row} up to {cols - operand.col_count}: S has {cols} columns.",
+            "first_col",
+        )
+    all_at = _place_elements(placed, operand.row_count, cols)
+    matrix, row, col = (np.asarray(data.coords[axis], np.int64).ravel() for axis in data.axes)
+    tile_row, tile_col = (np.asarray(operand.coords[axis], np.int64).ravel() for axis in operand.axes)
+    holds = tile_row * cols + tile_col + first_col
+    begins = col == 0
+    starts = np.empty((data.extents["matrix"], data.extents["row"]), np.int64)
+    starts[matrix[begins], row[begins]] = all_at[holds[begins]]
+    lanes = map_givers(i)
+    if addresses:
+        given = _parse_addresses(addresses, lanes)
+    else:
+        given = (starts if xor else stored.undo_xor(placed, starts)) >> 3
+    _require_aligned(i, given, lanes, "addresses" if addresses else "storage")
+    reads = 8 * given[matrix, row] + col * bits
+    granules = np.arange(max(1, data.container_bits // 8)) * 8
+    shares = i.family.stores and len(np.unique(given)) < given.size  # what that costs has not been measured
+    counted = data.container_bits == 16 and not shares
+    kind = banks.ACCESSES[f"{i.syntax.opcode}.x{i.counts['x']}"] if counted else None
+    cost = banks.compute_cost(kind, [int(at) for at in given.ravel()]) if kind else None
+    moves = []
+    for (m, r), giver in sorted(np.ndenumerate(lanes), key=lambda item: int(item[1])):
+        slots = np.flatnonzero((matrix == m) & (row == r))
+        moves.append(
+            Move(
+                turn=0,
+                phase=m,
+                row=r,
+                lanes=[int(giver)],
+                addresses=[int(given[m, r])],
+                size=ROW_BYTES,
+                slots=slots[np.argsort(reads[slots], kind="stable")].tolist(),
+                wavefronts=cost.phases[m].wavefronts if cost else 0,
+            )
+        )
+    return MovedTile(
+        operand=operand,
+        where=where,
+        load=i.ptx,
+        k_first=first_col,
+        k_extent=cols,
+        holds=holds,
+        got=stored.find_elements(placed, all_at, reads[:, None] + granules, cols, bits),
+        reads=reads,
+        at=all_at,
+        moves=moves,
+        instruction=i,
+        placed=placed,
+        first_col=first_col,
+        addresses=given,
+        measured=cost is not None,
+    )
+
+
+def _require_placed(where: Storage) -> BitPlacement:
+    assert where.placed is not None
+    return where.placed
+
+
+def _pack_rows(placed: BitPlacement, bits: int) -> BitPlacement:
+    """Return a placement of bytes as one of packed elements: 16 of them begin every 16 bytes, and padding ends them."""
+
+    def before(mn: Any, k: Any, bit: Any) -> Any:
+        return placed.before(mn, k // ROW_BYTES * ROW_BYTES, 0) + k % ROW_BYTES * bits + bit
+
+    along = np.arange(ROW_BYTES)
+    if not np.array_equal(placed.before(0, along, 0) - placed.before(0, 0, 0), 8 * along):
+        raise LayoutError(
+            "bad_storage",
+            "16 packed elements lie in 16 bytes that follow one another; this storage spreads them.",
+            "Choose one whose columns are contiguous.",
+            "storage",
+        )
+    return replace(placed, before=before)
+
+
+def count_cols(where: Storage, operand: Operand) -> int:
+    """Count the columns of the stored tile: as many as its lines hold, of a long line 128 bytes or the block."""
+    block, wide = operand.col_count, LINE_BYTES * 8 // operand.container_bits
+    if where.k is not None:
+        return min(where.k, MOST_COLS)
+    line = where.pitch_bytes or where.get_number("width_bytes") if where.get_major("K") == "K" else 0
+    held = line * 8 // operand.container_bits if line else block
+    return max(block, min(held, wide))
+
+
+def _place_elements(placed: BitPlacement, rows: int, cols: int) -> Ints:
+    """Return the bit address of each element of S; LayoutError where two share one or one is outside shared memory."""
+    at = np.asarray(placed.locate_bits(placed.before(*np.divmod(np.arange(rows * cols), cols), 0)), np.int64)
+    order = np.argsort(at, kind="stable")
+    same = np.flatnonzero(np.diff(at[order]) == 0)
+    if len(same):
+        one, other = (divmod(int(n), cols) for n in sorted(order[same[0] : same[0] + 2].tolist()))
+        raise LayoutError(
+            "bad_storage",
+            f"S[{one[0]}][{one[1]}] and S[{other[0]}][{other[1]}] would lie at byte {int(at[order[same[0]]]) >> 3}.",
+            "Choose a larger pitch: elements may not share bytes.",
+            "storage",
+        )
+    if int(at.max()) >> 3 >= WINDOW_BYTES:
+        raise LayoutError(
+            "reads_outside",
+            f"S would reach byte {int(at.max()) >> 3}.",
+            f"Shared addresses end below {WINDOW_BYTES}.",
+            "storage",
+        )
+    return at
+
+
+def _parse_addresses(text: str, lanes: Ints) -> Ints:
+    """Return [matrix, row]: the address its lane gives, by a formula of `lane` or by numbers, one a lane."""
+    field, count = "addresses", lanes.size
+    value = parse_matrix(text, field)
+    if isinstance(value, str):
+        given, whole = formula.evaluate_formula(value, {"lane": np.arange(32)}, field)
+        if not whole:
+            raise LayoutError("bad_address", f"{field} gives numbers with a point.", "Addresses are integers.", field)
+    else:
+        given = np.asarray(value, dtype=np.float64).ravel() if _is_flat(value) else np.empty(0)
+        if len(given) not in (count, 32):
+            counts = f"{count} or 32" if count < 32 else "32"
+            raise LayoutError("bad_address", f"{field} has {len(given)} numbers.", f"Give {counts}, one a lane.", field)
+    used = given[lanes.ravel()]
+    outside = (used < 0) | (used >= WINDOW_BYTES) | (used != np.floor(used))
+    if outside.any():
+        lane = int(lanes.ravel()[np.flatnonzero(outside)[0]])
+        raise LayoutError(
+            "bad_address",
+            f"Lane {lane} gives {given[lane]:g}, which is no address in shared memory.",
+            f"Integers from 0 to {WINDOW_BYTES - 1}.",
+            field,
+        )
+    return np.asarray(used, np.int64).reshape(lanes.shape)
+
+
+def _is_flat(value: Any) -> bool:
+    return all(isinstance(one, int | float) for one in value) or len({len(line) for line in value}) == 1
+
+
+def _require_aligned(i: Instruction, given: Ints, lanes: Ints, field: str) -> None:
+    off = np.argwhere(given % ROW_BYTES != 0)
+    if not len(off):
+        return
+    lane, at = min((int(lanes[tuple(one)]), int(given[tuple(one)])) for one in off)
+    raise LayoutError(
+        "misaligned",
+        f"Lane {lane} gives the address {at}, which is no multiple of 16: {i.syntax.opcode} faults.",
+        "Base, pitch and every address: multiples of 16 bytes.",
+        field,
+    )

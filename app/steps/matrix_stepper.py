@@ -1,0 +1,319 @@
+"""One ldmatrix or stmatrix to step through: shared memory with its numbers, the address of each lane, the rows that
+travel, and what the registers or the memory hold.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from lanescope.app.hardware.user_matrices import drop_point, parse_matrix
+from lanescope.app.instruction import wording
+from lanescope.app.kit.enumerations import PtxText
+from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, fact
+from lanescope.app.kit.question import flag_field, number_field, question, text_field, word_field
+from lanescope.app.memory.storage import storage_field
+from lanescope.app.steps import matrix_moves, stored
+from lanescope.app.steps.captions import StepperPhase, StepperStep, format_stored
+from lanescope.app.steps.matrix_captions import build_timeline
+from lanescope.app.steps.matrix_moves import ARRANGEMENTS, MovedTile
+from lanescope.app.steps.stepper import StepperMismatch, StepperMove, StoredChunk
+from lanescope.cxx import formula
+from lanescope.errors import LayoutError
+from lanescope.inputs import parse_choice
+from lanescope.product.move_plan import MODULI, moves_rows
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+
+Numbers = Any  # float array, NaN where a number is not known
+
+
+@question
+class MatrixStepperQuestion:
+    """One ldmatrix or stmatrix, what it moves, and from or to where."""
+
+    instruction: str = text_field(
+        "", "Instruction", "PTX of an ldmatrix or stmatrix.", type=PtxText, required=True, argument=True, metavar="ptx"
+    )
+    values: str = text_field(
+        "",
+        "Values",
+        "A formula, or numbers. For a load of the elements of S: of i (row by row), row and col. For a store of the"
+        " values in registers: of i (lane by lane), lane, value, row and col.",
+        rows=1,
+    )
+    matrices: str = word_field(
+        ARRANGEMENTS,
+        "Matrices",
+        "How the matrices lie in S; the usual way where it is left out.",
+        "",
+        called=ARRANGEMENTS,
+    )
+    first_col: int = number_field(0, "First column", "Of the block of S that is moved.")
+    addresses: str = text_field(
+        "",
+        "Lane addresses",
+        "A formula of lane, or bytes, one a lane; where the storage has each row, if it is left out.",
+        wide=True,
+    )
+    no_xor: bool = flag_field("Lanes compute", "1: lanes compute their addresses as if nothing were swizzled.")
+    storage: Json | None = storage_field(
+        "Where element (row, column) of S lies, as (mn, k); rows of 128 bytes with the 128B swizzle if it is left out.",
+        default="",
+    )
+
+
+@fact
+class MatrixTile:
+    """The block of S that is moved, and the tile around it. An element of the block is row · cols + col."""
+
+    rows: int
+    cols: int
+    first_col: int
+    stored_cols: Annotated[int, Description("Columns of S as it is stored.")]
+    values: Annotated[int, Description("Of a lane.")]
+    element: str
+    element_bits: Annotated[int, Description("In a register.")]
+    memory_bits: Annotated[int, Description("In memory.")]
+    register_bits: int
+    numbers: Annotated[Any, RealArray((1,), "[element]")]
+    at: Annotated[Any, IntegerArray(1, "[element]: bit address where the storage has it.")]
+    before: Annotated[Any, IntegerArray(1, "[element]: bit address without the XOR.")]
+    holds: Annotated[Any, IntegerArray(1, "[slot]: the element of the map.")]
+    reads: Annotated[Any, IntegerArray(1, "[slot]: the bit address it is read from, or stored at.")]
+    matrix: Annotated[Any, IntegerArray(1, "[slot]: its matrix.")]
+    stored_numbers: Annotated[Any, RealArray((1,), "[element of S]: before the instruction; null where not known.")]
+    stored_at: Annotated[Any, IntegerArray(1, "[element of S]: bit address.")]
+    origin: Annotated[int, Description("Where lines of 128 bytes are counted from.")]
+    swizzle: str
+    chunks: list[StoredChunk]
+    moves: list[StepperMove]
+    wrong: Annotated[
+        list[StepperMismatch],
+        Description("Of a load: what arrives instead. Of a store: the element whose place it takes."),
+    ]
+
+
+@fact
+class MatrixStepper:
+    """Everything that the stepper of one ldmatrix or stmatrix shows."""
+
+    ptx: str
+    title: str
+    stores: bool
+    arrangement: str
+    arrangements: Annotated[list[str], Description("How the matrices may lie in S.")]
+    first_cols: Annotated[list[int], Description("Where blocks of S begin.")]
+    phases: list[StepperPhase]
+    steps: list[StepperStep]
+    s: MatrixTile
+    addresses: Annotated[list[int], Description("Of the lanes whose address is used.")]
+    wavefronts: Annotated[int | None, Description("Null where they have not been measured.")]
+    registers: Annotated[
+        list[list[str | None]], Description("[lane][register], hex; null where a byte of it is not known.")
+    ]
+    written: Annotated[
+        Any, RealArray((1,), "[element]: what a store leaves in its place; null where nothing, or not defined.")
+    ]
+    note: Annotated[str, Description("What has not been executed on hardware.")]
+
+
+def can_step_matrices(i: Instruction) -> bool:
+    """Return whether an instruction is an ldmatrix or stmatrix."""
+    return moves_rows(i)
+
+
+def build_matrix_stepper(asked: MatrixStepperQuestion) -> MatrixStepper:
+    """Everything that the stepper shows of one ldmatrix or stmatrix: shared memory with its numbers, the address that
+    each lane gives, the rows that travel, the registers or what is stored, and a sentence for each step."""
+    i = catalog.parse_instruction(asked.instruction, "instruction")
+    if not can_step_matrices(i):
+        raise LayoutError("no_stepper", f"{i.ptx} is no ldmatrix or stmatrix.", "Choose one of them.", "instruction")
+    known = matrix_moves.list_arrangements(i)
+    arrangement = parse_choice(asked.matrices or known[0], "matrices", known)
+    operand = matrix_moves.make_tile_operand(i, arrangement)
+    where = stored.find_storage(operand, asked.storage, "K", 0)
+    moved = matrix_moves.move_tile(i, operand, where, asked.first_col, asked.addresses, not asked.no_xor)
+    numbers, whole = _make_numbers(moved, asked.values)
+    phases, steps = build_timeline(moved)
+    held = numbers if moved.stores else _collect_arrived(moved, whole)
+    per_row = i.operands["data"].extents["col"]
+    return MatrixStepper(
+        ptx=i.ptx,
+        title=wording.format_title(i),
+        stores=moved.stores,
+        arrangement=arrangement,
+        arrangements=list(known),
+        first_cols=list(range(0, moved.cols - operand.col_count + 1, max(per_row, operand.col_count))),
+        phases=phases,
+        steps=steps,
+        s=_build_tile(moved, numbers, whole),
+        addresses=[int(at) for move in moved.moves for at in move.addresses],
+        wavefronts=_count_wavefronts(moved),
+        registers=_format_registers(moved, held),
+        written=_collect_written(moved, numbers),
+        note=i.family.note,
+    )
+
+
+def _make_numbers(moved: MovedTile, text: str) -> tuple[Numbers, Numbers]:
+    """Return (what each slot holds by the map, what each element of S holds before the instruction)."""
+    op, cols = moved.operand, moved.cols
+    count = op.row_count * cols
+    default = "i" if moved.memory_bits == 16 else f"i % {MODULI[moved.memory_bits]}"
+    value = parse_matrix(text or default, "values")
+    row, col = np.divmod(moved.holds if moved.stores else np.arange(count), cols)
+    names = {"row": row, "col": col, "i": np.arange(len(row))}
+    if moved.stores:
+        lane, register_value = np.divmod(names["i"], op.values)
+        names |= {"lane": lane, "value": register_value}
+    if isinstance(value, str):
+        numbers, _ = formula.evaluate_formula(value, names, "values")
+    else:
+        numbers = _place_numbers(moved, value)
+    _require_whole(moved, numbers)
+    if moved.stores:
+        return numbers, np.full(count, np.nan)
+    return numbers[moved.holds], numbers
+
+
+def _place_numbers(moved: MovedTile, value: Any) -> Numbers:
+    """Return numbers that were listed: of S or of its block row by row, or of the registers lane by lane."""
+    op = moved.operand
+    lines = value if value and isinstance(value[0], list) else [value]
+    if any(not isinstance(one, int | float) for line in lines for one in line):
+        raise LayoutError("bad_matrix", "values has lists inside lists.", "Give rows of numbers.", "values")
+    flat = np.array([float(one) for line in lines for one in line])
+    block, every = op.row_count * op.col_count, op.row_count * moved.cols
+    if moved.stores:
+        if len(flat) != len(moved.holds):
+            hint = f"Give {len(moved.holds)}: 32 lanes of {op.values} values."
+            raise LayoutError("bad_matrix", f"values has {len(flat)} numbers.", hint, "values")
+        return flat
+    if len(flat) == every:
+        return flat
+    if len(flat) != block:
+        hint = f"Give {block} (the block, {op.row_count} × {op.col_count})" + (
+            f" or {every} (S, {op.row_count} × {moved.cols})." if every != block else "."
+        )
+        raise LayoutError("bad_matrix", f"values has {len(flat)} numbers.", hint, "values")
+    whole = np.full((op.row_count, moved.cols), np.nan)
+    whole[:, moved.first_col : moved.first_col + op.col_count] = flat.reshape(op.row_count, op.col_count)
+    return whole.ravel()
+
+
+def _require_whole(moved: MovedTile, numbers: Numbers) -> None:
+    bits = moved.memory_bits
+    low, high = -(1 << (bits - 1)), (1 << bits) - 1
+    known = ~np.isnan(numbers)
+    wrong = known & ((numbers < low) | (numbers > high) | (numbers != np.rint(numbers)))
+    if not wrong.any():
+        return
+    at = int(np.flatnonzero(wrong)[0])
+    name = format_stored(moved, int(moved.holds[at]) if moved.stores else at)
+    raise LayoutError(
+        "bad_matrix",
+        f"{name} = {numbers[at]:g} is not {bits} bits.",
+        f"Integers from {low} to {high}: {moved.instruction.syntax.opcode} moves bits, whatever they mean.",
+        "values",
+    )
+
+
+def _collect_arrived(moved: MovedTile, whole: Numbers) -> Numbers:
+    return np.where(moved.got >= 0, whole[moved.got], np.nan)
+
+
+def _collect_written(moved: MovedTile, numbers: Numbers) -> Numbers:
+    """Return [element of the block]: what a store leaves in its place; NaN where that is nothing, or not defined."""
+    op = moved.operand
+    out = np.full(op.row_count * op.col_count, np.nan)
+    if not moved.stores:
+        return out
+    twice = np.isin(moved.reads >> 3 & ~15, moved.twice)
+    row, col = np.divmod(moved.got, moved.cols)
+    mine = (moved.got >= 0) & ~twice & (col >= moved.first_col) & (col < moved.first_col + op.col_count)
+    out[row[mine] * op.col_count + col[mine] - moved.first_col] = numbers[mine]
+    return out
+
+
+def _count_wavefronts(moved: MovedTile) -> int | None:
+    return sum({move.phase: move.wavefronts for move in moved.moves}.values()) if moved.measured else None
+
+
+def _format_registers(moved: MovedTile, held: Numbers) -> list[list[str | None]]:
+    """Return [lane][register] in hex; None where part of it is not known."""
+    op = moved.operand
+    per, bits = op.register_bits // op.container_bits, moved.memory_bits
+    out: list[list[str | None]] = []
+    for lane in held.reshape(32, op.registers, per):
+        words: list[str | None] = []
+        for register in lane:
+            known = not np.isnan(register).any()
+            word = sum(
+                (int(number) & ((1 << bits) - 1)) << (n * op.container_bits)
+                for n, number in enumerate(register)
+                if known
+            )
+            words.append(f"0x{word:08X}" if known else None)
+        out.append(words)
+    return out
+
+
+def _build_tile(moved: MovedTile, numbers: Numbers, whole: Numbers) -> MatrixTile:
+    op, cols, first = moved.operand, moved.cols, moved.first_col
+    row, col = np.divmod(np.arange(op.row_count * op.col_count), op.col_count)
+    mine = row * cols + col + first  # [element] → element of S
+    at = moved.at[mine]
+    slots = (moved.holds // cols) * op.col_count + moved.holds % cols - first
+    block = np.full(len(mine), np.nan)
+    block[slots] = numbers
+    return MatrixTile(
+        rows=op.row_count,
+        cols=op.col_count,
+        first_col=first,
+        stored_cols=cols,
+        values=op.values,
+        element=op.element.name,
+        element_bits=op.container_bits,
+        memory_bits=moved.memory_bits,
+        register_bits=op.register_bits,
+        numbers=block,
+        at=at,
+        before=stored.undo_xor(moved.placed, at),
+        holds=slots,
+        reads=moved.reads,
+        matrix=np.asarray(moved.instruction.operands["data"].coords["matrix"], np.int64).ravel(),
+        stored_numbers=whole,
+        stored_at=moved.at,
+        origin=moved.origin,
+        swizzle=moved.where.mode.name,
+        chunks=[
+            StoredChunk(before=a, after=b, used=used) for a, b, used in moved.list_chunks(8 * moved.addresses.ravel())
+        ],
+        moves=[
+            StepperMove(
+                turn=move.turn,
+                phase=move.phase,
+                row=move.row,
+                lanes=move.lanes,
+                addresses=move.addresses,
+                size=move.size,
+                slots=move.slots,
+                wavefronts=move.wavefronts,
+            )
+            for move in moved.moves
+        ],
+        wrong=[_build_mismatch(moved, int(slot), whole) for slot in moved.wrong],
+    )
+
+
+def _build_mismatch(moved: MovedTile, slot: int, whole: Numbers) -> StepperMismatch:
+    got = int(moved.got[slot])
+    known = got >= 0 and not moved.stores and not np.isnan(whole[got])
+    return StepperMismatch(
+        slot=slot,
+        expected=format_stored(moved, int(moved.holds[slot])),
+        arrived=format_stored(moved, got) if got >= 0 else "",
+        value=drop_point(whole[got]) if known else None,
+    )

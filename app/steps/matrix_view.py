@@ -1,0 +1,123 @@
+"""The page of one ldmatrix or stmatrix to step through. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from lanescope.app.chain.forms import CHAIN_STORAGE
+from lanescope.app.hardware.user_matrices import format_number
+from lanescope.app.instruction import wording
+from lanescope.app.kernel import facts as programs
+from lanescope.app.kit import links
+from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.question import labels_of, options_of, read_question
+from lanescope.app.memory.storage import STORAGES, build_form, parse_storage
+from lanescope.app.steps.captions import format_load
+from lanescope.app.steps.matrix_moves import ARRANGEMENTS
+from lanescope.app.steps.matrix_stepper import MatrixStepper, MatrixStepperQuestion, build_matrix_stepper
+from lanescope.app.steps.view import STATE
+from lanescope.errors import LayoutError
+from lanescope.inputs import parse_digits
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+
+FIELDS = tuple(name for name in options_of(MatrixStepperQuestion) if name not in ("instruction", "storage"))
+LABELS = labels_of(MatrixStepperQuestion)
+STORAGE = CHAIN_STORAGE | {"pitch_bytes": "128", "swizzle": "128B", "swizzle_by": "address"}
+OF_ONE_FORM = ("matrices", "first_col", "addresses", "values", "pin", "step")  # what another form's tile may not have
+
+
+def answer_query(found: Instruction, query: Mapping[str, str]) -> MatrixStepper:
+    """Answer an address. LayoutError names the wrong field."""
+    given: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
+    if query.get("s_kind"):
+        given["storage"] = parse_storage(_parse_spec(query), "K")
+    return build_matrix_stepper(read_question(MatrixStepperQuestion, given | {"instruction": found.ptx}))
+
+
+def _parse_spec(query: Mapping[str, str]) -> dict[str, str]:
+    return {name: query.get(f"s_{name}") or default for name, default in STORAGE.items()} | {"inner": "K"}
+
+
+def build_matrix_view(found: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
+    """Build what the template shows."""
+    spec = _parse_spec(query)
+    kept = {name: value for name, value in query.items() if value and name not in ("step", "more")}
+    context: dict[str, Any] = {
+        "found": found,
+        "title": wording.format_title(found),
+        "labels": LABELS,
+        "asked": {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind") or spec["kind"]},
+        "carried": {name: query.get(name, "") for name in STATE},
+        "more": query.get("more") == "1",
+        "kinds": tuple(STORAGES),
+        "storage_form": build_form(spec, but=("inner",)),
+        "arrangements": ARRANGEMENTS,
+        "inverse": _link_inverse(found),
+        "forms": list(_list_forms(found, kept | {name: query[name] for name in ("step",) if query.get(name)})),
+        "program": _link_program(found, spec),
+        "query": urlencode(kept),
+        "query_at": urlencode(kept) + "&" * bool(kept),
+        "error": None,
+    }
+    try:
+        stepper = answer_query(found, query)
+    except LayoutError as error:
+        context["error"] = error
+        stepper = answer_query(found, {})
+    step = parse_digits(query.get("step", ""))
+    return context | {
+        "stepper": stepper,
+        "stepper_data": encode_json(stepper).decode().replace("</", "<\\/"),
+        "step": min(max(step[0] if step else 1, 1), len(stepper.steps)) - 1,
+        "held": _format_values(stepper),
+    }
+
+
+def _format_values(found: MatrixStepper) -> list[str]:
+    """Format what each lane's registers hold, value by value."""
+    tile = found.s
+    wrong = {one.slot: one.value for one in tile.wrong} if not found.stores else {}
+    numbers = [wrong.get(slot, tile.numbers[element]) for slot, element in enumerate(tile.holds.tolist())]
+    shown = ["?" if number is None or number != number else format_number(number) for number in numbers]
+    return [" ".join(shown[first : first + tile.values]) for first in range(0, len(shown), tile.values)]
+
+
+def _list_forms(found: Instruction, query: dict[str, str]) -> Iterator[list[tuple[str, str, bool]]]:
+    """Yield the switches of the page, each a list of (words, address, whether it is this form)."""
+    others = {name: value for name, value in query.items() if name not in OF_ONE_FORM}
+    plain, count = found.ptx.replace(".trans", ""), f".x{found.counts['x']}"
+    turned = plain.replace(count, f"{count}.trans")
+    yield [
+        (words, links.link_steps(one, query), one.ptx == found.ptx)
+        for words, ptx in (("without .trans", plain), (".trans", turned))
+        if (one := _find(ptx))
+    ]
+    yield [
+        (f"x{n}", links.link_steps(one, query if one.ptx == found.ptx else others), one.ptx == found.ptx)
+        for n in (1, 2, 4)
+        if (one := _find(found.ptx.replace(count, f".x{n}")))
+    ]
+
+
+def _link_inverse(found: Instruction) -> tuple[str, str] | None:
+    """Return the (name, address) of the store of a load, or the load of a store."""
+    opcode = "stmatrix" if found.family.loads else "ldmatrix"
+    other = _find(found.ptx.replace(found.syntax.opcode, opcode))
+    return (format_load(other.ptx), links.link_steps(other, {})) if other else None
+
+
+def _find(ptx: str) -> Instruction | None:
+    try:
+        return catalog.find(ptx)
+    except LayoutError:
+        return None
+
+
+def _link_program(found: Instruction, spec: dict[str, str]) -> str:
+    """Link a whole program around the instruction, with this pitch and swizzle where its rows may have them."""
+    named = {"pitch_bytes": spec["pitch_bytes"], "swizzle": spec["swizzle"]}
+    text = ",".join(f"{name}={value}" for name, value in named.items()) if spec["kind"] == "rows" else ""
+    return programs.link_program(found, {"data": text} if text else {})

@@ -1,0 +1,80 @@
+"""The stepper of one ldmatrix or stmatrix in a browser: keys, a pin with its history, the switch, the form."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Open
+from tests.browser.waiting import wait_until
+
+LOAD = "/steps/ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+STORE = "/steps/stmatrix.sync.aligned.m8n8.x4.shared.b16"
+READY = "document.documentElement.dataset.stepper === 'ready'"
+
+
+def opened(open_page: Open, path: str, query: str = "", **more: object) -> Page:
+    page = open_page(f"{path}?{query}", **more)
+    wait_until(page, READY)
+    return page
+
+
+def test_keys_step_and_a_pin_keeps_its_history(open_page: Open) -> None:
+    page = opened(open_page, LOAD, "pin=s:5,9")
+    life = page.locator("#life")
+    for key, step in (("ArrowRight", 2), ("End", 39), ("Home", 1)):
+        page.keyboard.press(key)
+        expect(page.locator("#step-count")).to_have_text(f"{step} / 39")
+        for text in ("S[5][9] = 329", "byte 0x2C2", "lane 21 gives the address 0x2C0", "lane 20, R2 bits 31:16"):
+            expect(life).to_contain_text(text)
+    page.get_by_role("button", name="arrives in lane 20").click()
+    expect(page.locator("#step-caption")).to_contain_text("Lane 21 gives 0x2C0")
+    expect(page).to_have_url(re.compile(r"step=25&pin=s:5,9|pin=s:5,9&step=25"))
+
+
+def test_a_click_in_memory_pins_the_element_under_the_pointer(open_page: Open) -> None:
+    page = opened(open_page, LOAD, "step=39")
+    canvas = page.locator("#scene canvas[role=img]").bounding_box()
+    assert canvas
+    page.mouse.move(canvas["x"] + canvas["width"] - 10, canvas["y"] + canvas["height"] - 14)
+    expect(page.locator("#step-out")).to_contain_text("S[15][15] = 975")
+    page.mouse.click(canvas["x"] + 50, canvas["y"] + 44)  # the first byte of the first line
+    expect(page).to_have_url(re.compile(r"pin=s:0,0"))
+
+
+def test_a_store_says_where_each_number_goes(open_page: Open) -> None:
+    page = opened(open_page, STORE, "pin=s:1,0&no_xor=1&step=40")
+    expect(page.locator("p.notice")).to_contain_text("224 of 256 elements are stored in other places")
+    expect(page.locator("#life")).to_contain_text("✗ is stored at 0x080, the place of S[1][8]")
+    expect(page.locator("#life")).to_contain_text("its place is byte 0x090")
+
+
+def test_trans_is_a_switch_and_keeps_the_step(open_page: Open) -> None:
+    page = opened(open_page, LOAD, "step=5")
+    page.get_by_role("link", name=".trans", exact=True).click()
+    wait_until(page, READY)
+    expect(page.locator("#step-phase")).to_contain_text("ldmatrix.x4.trans")
+    expect(page.locator("#step-caption")).to_contain_text("R0 of lanes 0, 4, 8 … 28, one element each")
+    expect(page.locator("#step-count")).to_have_text("5 / 39")
+
+
+def test_values_and_addresses_are_the_users_and_stay_in_the_address(open_page: Open) -> None:
+    page = opened(open_page, LOAD, "pin=s:1,0")
+    page.get_by_text("Values, addresses, storage").click()
+    for name, text in (("values", "row * 100 + col"), ("addresses", "lane % 16 * 64 + lane / 16 * 16")):
+        page.locator(f"[name={name}]").fill(text)
+        page.locator(f"[name={name}]").blur()  # a change shows its result at once
+        expect(page).to_have_url(re.compile(rf"{name}="))
+        wait_until(page, READY)
+    expect(page.locator("#life")).to_contain_text("S[1][0] = 100")
+    expect(page.locator("#life")).to_contain_text("✗ S[0][32] arrives instead in lane 4")
+    expect(page.locator("[name=values]")).to_have_value("row * 100 + col")
+
+
+@pytest.mark.parametrize("step", [1, 25, 38])
+def test_a_phone_shows_the_areas_of_the_phase(open_page: Open, step: int) -> None:
+    page = opened(open_page, LOAD, f"step={step}", width=390, height=844)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
