@@ -16,6 +16,7 @@ from lanescope.errors import LayoutError
 
 LONGEST_NUMBER = 128  # characters; 64 binary digits with separators fit
 LONGEST_KEY = 60
+LEAST_ALIKE = 0.6  # share of letters that a misspelled word has in common with the one that is meant
 LONGEST_TEXT = 4096
 LONGEST_RANGES = 400
 
@@ -33,7 +34,9 @@ def shorten_value(value: object, most: int = 40) -> str:
 
 
 def quote_value(value: object, most: int = 40) -> str:
-    """Quote a wrong value for a sentence; an absent or null value is "missing"."""
+    """Quote a wrong value for a sentence; an absent or null value is "missing", a list or an object not quoted."""
+    if isinstance(value, list | tuple | dict):
+        return shorten_value(value, most)
     return "missing" if value is None else f"'{shorten_value(value, most)}'"
 
 
@@ -182,7 +185,7 @@ def check_keys(request: Mapping[Any, Any], allowed: Iterable[str], field: str = 
 def find_nearest_word(text: str, known: Iterable[str]) -> str:
     """Return the known word most like a text, "" if none is similar."""
     spelled = {word.lower(): word for word in known}
-    matches = get_close_matches(text[:LONGEST_KEY].lower(), spelled, 1, 0.5)
+    matches = get_close_matches(text[:LONGEST_KEY].lower(), spelled, 1, LEAST_ALIKE)
     return spelled[matches[0]] if matches else ""
 
 

@@ -13,7 +13,7 @@ from lanescope.app.guide import index as guide_index
 from lanescope.app.guide.rendering import list_sections
 from lanescope.app.instruction.state import parse_state
 from lanescope.app.kit.names import name_form
-from lanescope.app.read import elements, text_meanings
+from lanescope.app.read import element_texts, text_meanings
 from lanescope.app.read.facts import Reading
 from lanescope.ptx import catalog
 from lanescope.tiles.tiled_mma import tiled_mma
@@ -121,6 +121,63 @@ def test_a_lane_and_a_register() -> None:
     assert register.link.endswith("?lanes=20&pin=a:5,8")
 
 
+@pytest.mark.parametrize(
+    ("text", "link", "notice"),
+    [
+        # PTX ISA 9.7.14.5.8: a5 is the upper half of R2; c2 of lane 13 is row 13 / 4 + 8, column 2 · (13 % 4).
+        ("a5 of lane 20 mma.m16n8k16 bf16", f"/i/{BF16}?lanes=20&pin=a:5,9", "A: R2 A[5][9]."),
+        ("c[2] of thread 13 of mma.m16n8k16 bf16", f"/i/{BF16}?lanes=13&pin=d:11,2", "C: R2 C[11][2]."),
+        ("D 70 of mma.m16n8k16 bf16", f"/i/{BF16}?pin=d:8,6", "D[8][6] is in lane 3, register R2."),
+        ("accumulator element 3,5 of mma.m16n8k16 bf16", f"/i/{BF16}?pin=d:3,5", "D[3][5] is in lane 14, register R1."),
+        ("element [5][9] of mma.m16n8k16 bf16 A", f"/i/{BF16}?pin=a:5,9", "bits 31:16"),
+        ("A 5 9 mma.m16n8k16 bf16", f"/i/{BF16}?pin=a:5,9", "bits 31:16"),
+        ("who holds A5,9 of mma.m16n8k16 bf16?", f"/i/{BF16}?pin=a:5,9", "bits 31:16"),
+        ("row 3 of D of mma.m16n8k16 bf16", f"/i/{BF16}?lanes=12-15", "Row 3 of D is in lanes 12–15."),
+        ("which lanes hold column 5 of B in mma.m16n8k16 bf16", f"/i/{BF16}?lanes=20-23", "is in lanes 20–23."),
+        ("T13 of mma.m16n8k16 bf16", f"/i/{BF16}?lanes=13&pin=a:3,2", "R3 D[11][3]."),
+    ],
+)
+def test_a_place_is_asked_for_as_the_find_fields_take_it(text: str, link: str, notice: str) -> None:
+    reading = read(text)
+    assert reading.link == link and any(notice in one for one in reading.notices), reading.notices
+
+
+def test_a_load_names_the_matrix_of_an_element(client: Client) -> None:
+    reading = read("matrix 2[3][4] of ldmatrix.x4")
+    assert reading.link.endswith("?pin=matrix2:3,4") and "is not used" not in client.get(reading.link).text
+    assert reading.notices[0] == "matrix 2[3][4] is in lane 14, register R2, bits 15:0."
+    assert "R1 matrix 1[3][2] matrix 1[3][3]" in read("lane 13 of ldmatrix.x4").notices[0]
+    assert read("lane 5 register 3 of tcgen05.ld.32x32b.x4").notices[0] == "data: R3 lane 5 column 3."
+
+
+def test_a_lane_counts_in_its_warp() -> None:
+    reading = read("warp 2 lane 5 of wgmma.m64n64k16 f16")
+    assert "lanes=69" in reading.link and "D: R0 D[33][2]" in "".join(reading.notices)  # row 32 + 5 / 4, column 2·1
+    assert "warp 0 to 3" in read("warp 4 lane 5 of wgmma.m64n64k16 f16").notices[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        # Row 5, k 9 of 128B-swizzled bf16: 5 · 128 + 18 bytes, chunk 1 ^ 5 = 4, so 640 + 64 + 2.
+        ("byte address of A[5][9] with the 128B swizzle", "706 bytes into the tile"),
+        ("smem offset of (5,9) with SW128 K-major bf16", "706 bytes into the tile"),
+        ("bank of [5][9] with 128B swizzle", "bank <code>16</code>"),
+        ("row 70 of D in tensor memory", "<code>lane 70</code>"),
+        ("which lane of tensor memory holds D[70][3]", "<code>column 3</code>"),
+    ],
+)
+def test_an_element_in_memory_opens_the_page_that_finds_it(client: Client, text: str, answer: str) -> None:
+    opened = client.get("/read", params={"text": text}, follow_redirects=False)
+    assert opened.status_code == 303 and answer in client.get(opened.headers["location"]).text
+
+
+def test_a_tile_is_named_by_its_atom_and_their_number() -> None:
+    made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)")
+    reading = read("C(30,12) of TiledMMA SM80_16x8x16_F32F16F16F32_TN 2x2x1")
+    assert [(one["thread"], one["value"]) for one in reading.facts["holders"]] == made.operand("c").owner(30, 12)
+
+
 def test_an_element_of_a_whole_tile(client: Client) -> None:
     text_of_tile = "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, Tile<_64,_64,_16>{})"
     made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(64,64,16)")
@@ -143,7 +200,7 @@ def test_an_element_of_a_whole_tile(client: Client) -> None:
     ],
 )
 def test_code_is_no_question(code: str) -> None:
-    assert elements.parse_question(code) is None
+    assert element_texts.parse_question(code) is None
 
 
 # words ---------------------------------------------------------------------------------------------------------------
@@ -221,3 +278,136 @@ def test_a_comment_about_another_maker_changes_nothing() -> None:
     kernel = f'// the same as v_mfma on AMD\nasm volatile("{BF16} {{%0,%1,%2,%3}}, …;");'
     assert read(kernel).facts["ptx"] == BF16
     assert name_form(catalog.find(BF16)).text in read(f"{name_form(catalog.find(BF16)).text}").title
+
+
+# names with what an opcode does not say ------------------------------------------------------------------------------
+
+
+def test_the_shape_and_types_of_tcgen05_mma_become_its_instruction_descriptor(client: Client) -> None:
+    """By hand, PTX ISA table 51: D f32 1 << 4, A bf16 1 << 7, B bf16 1 << 10, N / 8 << 17, M / 16 << 24."""
+    reading = read("tcgen05.mma 128x256x16 bf16")
+    word = 1 << 4 | 1 << 7 | 1 << 10 | (256 // 8) << 17 | (128 // 16) << 24
+    assert reading.link == f"/i/tcgen05.mma.cta_group::1.kind::f16?idesc=0x{word:08x}"
+    assert "f32 += bf16 × bf16" in reading.title and "f32 += bf16 × bf16" in client.get(reading.link).text
+    pair = read("tcgen05.mma 2cta e4m3 e5m2")
+    assert "kind::f8f6f4 f32 += e4m3 × e5m2 cta_group::2: M 256" in pair.title
+    assert not any("wgmma" in one.link for one in (reading, *reading.also))
+
+
+@pytest.mark.parametrize("text", ["tcgen05.mma f64", "tcgen05.mma m128n300k16 f16", "tcgen05.mma m128n256k64 bf16"])
+def test_no_descriptor_is_made_up_for_what_none_says(text: str) -> None:
+    reading = read(text)
+    assert "idesc=" not in reading.link and not any("idesc=" in one.link for one in reading.also)
+
+
+@pytest.mark.parametrize(
+    ("text", "ptx"),
+    [
+        ("wgmma n=256 bf16 k=16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
+        ("movmatrix", "movmatrix.sync.aligned.m8n8.trans.b16"),
+        ("mma f32 16 8 16 with bf16 for sm_80", None),
+        ("mma.sync.m16n8k16 with f16 accumulator", None),
+        ("bf16 x bf16 -> f32 m16n8k16", None),
+        ("dmma", None),
+    ],
+)
+def test_a_name_may_be_said_in_other_words(text: str, ptx: str | None) -> None:
+    reading = read(text)
+    assert reading.kind == "instruction" and (ptx is None or reading.facts["ptx"] == ptx), reading
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("port wmma to wgmma", "/guide/wmma-mma-wgmma"),
+        ("ldmatrix trans 8 bit", "/guide/bytes-and-trans"),
+        ("ldmatrix trans for fp8", "/guide/bytes-and-trans"),
+        ("which row address does lane 13 give in ldmatrix x4", "/guide/ldmatrix"),
+    ],
+)
+def test_a_question_with_an_opcode_ends_in_pages_too(text: str, page: str) -> None:
+    reading = read(text)
+    assert page in [one.link.partition("#")[0] for one in (reading, *reading.also)], reading
+
+
+# names of libraries, messages of tools -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("GmmaDescriptor", "/descriptor"),
+        ("GMMA::make_gmma_desc<GMMA::Major::K>(tensor)", "/descriptor"),
+        ("cute::UMMA::make_instr_desc", "/idesc"),
+        ("UMMA::InstrDescriptor", "/idesc"),
+        ("cuTensorMapEncodeTiled", "/guide/paste#tensor-maps"),
+        ("cuTensorMapEncodeTiled returned 1", "/guide/paste#tensor-maps"),
+        ("boxDim[0] must be <= 256", "/guide/paste#tensor-maps"),
+        ("ss_smem_selector", "/smem/atoms"),
+        ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", "/tiles/copy"),
+        ("partition_fragment_C", "/tiles/mma"),
+        ("Swizzle<3,4,3>{}", "/guide/swizzle"),
+        ("Sm1xxBlkScaledConfig", "/scale-factors"),
+        ("StructuredSparseCompressor", "/metadata/order"),
+        ("TmemAllocator", "/tmem"),
+        ("Not a name of any known instruction: 'wgmma'", "/guide/shapes"),
+        ("ptxas error : Modifier '.trans' not allowed", "/guide/read-ptx"),
+        ("error: asm operand type size(8) does not match type/size implied by constraint 'r'", "/guide/read-ptx"),
+        ("CUDA error: an illegal instruction was encountered", "/guide/debugging"),
+        ("CUDA error: unspecified launch failure", "/guide/capture#if-the-kernel-faults"),
+        ("Not a canonical GMMA_MN Layout: Expected stride failure.", "/guide/canonical-layouts"),
+    ],
+)
+def test_a_symbol_or_a_message_has_a_page(client: Client, text: str, page: str) -> None:
+    reading = read(text)
+    assert reading.kind == "topic" and page in [one.link for one in (reading, *reading.also)][:2], reading
+    assert client.get(page).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "maker"),
+    [
+        ("WMMA on RDNA3", "AMD"),
+        ("AMD matrix core", "AMD"),
+        ("gfx942", "AMD"),
+        ("XMX", "Intel"),
+        ("Apple AMX", "Apple"),
+        ("matmul2d", "Apple"),
+        ("bfmmla", "Arm"),
+        ("TPU MXU", "Google"),
+    ],
+)
+def test_more_makers_are_named(text: str, maker: str) -> None:
+    reading = read(text)
+    assert reading.title.endswith(f"of {maker}") and reading.notices[0].startswith("Lanescope covers NVIDIA's")
+
+
+@pytest.mark.parametrize("text", ["mbarrier", "setmaxnreg", "mbarrier.try_wait.parity", "CollectiveBuilder"])
+def test_what_is_not_covered_says_what_is(text: str) -> None:
+    reading = read(text)
+    assert reading.title == "Not covered" and "Lanescope covers" in reading.notices[0], reading
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("2:4 sparsity", "/guide/sparsity"),
+        ("use C as A of the second gemm", "/reuse"),
+        ("accumulator as next A", "/reuse"),
+        ("figure for a paper", "/diagram"),
+        ("JSON API", "/docs"),
+        ("help", "/guide/five-minutes"),
+        ("lane", "/guide/lanes-and-fragments"),
+        ("how many threads in a warpgroup", "/guide/lanes-and-fragments"),
+        ("hopper vs ampere", "/guide/wmma-mma-wgmma"),
+        ("padding", "/banks"),
+    ],
+)
+def test_what_people_ask_for_opens_first(client: Client, text: str, page: str) -> None:
+    assert read(text).link.partition("#")[0] == page and client.get(page).status_code == 200
+
+
+def test_a_word_may_name_its_kind_after_it() -> None:
+    reading = read("0x4000004000010100 wgmma")
+    assert reading.kind == "descriptor" and reading.facts["word"] == "0x4000004000010100"
+    assert read("cutlass::gemm::GemmShape<16,8,16>").title == read("m16n8k16").title

@@ -1,4 +1,4 @@
-"""Several source files at once: each is read by itself, and each finding names its file and line."""
+"""Several source files at once: each is read with those that it includes, and each finding names its file and line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from html import unescape
 
 import pytest
 
+from lanescope.app.check.facts import SourceText
+from lanescope.app.check.includes import join_includes
 from lanescope.app.read import files as page
 from tests.client import Client
 from tests.guilty_kernels import KERNELS, RIGHT
@@ -31,6 +33,53 @@ def test_each_finding_names_its_file_and_line(client: Client) -> None:
     line = 1 + call.count("\n", 0, call.index("512"))
     assert f"<b>src/call.cu, line {line}</b>" in shown
     assert shown.index("src/call.cu") < shown.index("right.cu")  # what is wrong comes first
+
+
+HELPER = KERNELS[0].text[KERNELS[0].text.index("__device__") : KERNELS[0].text.index("__global__")]  # SBO is 512
+CALLER = KERNELS[0].text.replace(HELPER, '#include "util.cuh"\n')
+
+
+def test_a_file_is_read_with_those_that_it_includes(client: Client) -> None:
+    """The mistake stands in the header, and is found there through the file that includes it."""
+    assert "0 finding" in send(client, ("main.cu", CALLER), ("other.cu", "int x;"))[1].replace(
+        "no finding", "0 finding"
+    )
+    code, shown = send(client, ("src/main.cu", CALLER), ("src/util.cuh", "#pragma once\n" + HELPER))
+    line = 2 + HELPER.count("\n", 0, HELPER.index("512"))
+    assert code == 200 and "2 files, 1 finding" in shown and "with src/util.cuh" in shown
+    assert f"<b>src/util.cuh, line {line}</b>" in shown and "<code>512 → 1024</code>" in shown
+
+
+def test_a_repair_before_and_after_an_include_keeps_its_line() -> None:
+    sources = [SourceText("a.cu", 'one\n#include "b.cuh"\nthree'), SourceText("b.cuh", "in b\nmore")]
+    joined = join_includes(sources[0], sources)
+    assert joined.text == "one\nin b\nmore\nthree"
+    places = [
+        joined.locate((joined.text.index(word), joined.text.index(word) + 2)) for word in ("one", "more", "three")
+    ]
+    assert [(place.file, place.line, place.column) for place in places] == [
+        ("a.cu", 1, 1),
+        ("b.cuh", 2, 1),
+        ("a.cu", 3, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('#include "b.cuh"', ["x/b.cuh", "y/b.cuh"]),  # two files are meant
+        ('#include "c.cuh"', ["b.cuh"]),
+        ("#include <b.cuh>", ["b.cuh"]),
+    ],
+)
+def test_an_include_that_no_single_file_answers_stays(text: str, names: list[str]) -> None:
+    source = SourceText("a.cu", text)
+    assert join_includes(source, [source, *(SourceText(name, "in b") for name in names)]).text == text
+
+
+def test_files_that_include_each_other_are_read_once() -> None:
+    sources = [SourceText("a.cu", '#include "b.cuh"\nA'), SourceText("b.cuh", '#include "a.cu"\n#include "b.cuh"\nB')]
+    assert join_includes(sources[0], sources).text.split() == ["B", "A"]
 
 
 def test_a_single_file_opens_in_the_workbench(client: Client) -> None:

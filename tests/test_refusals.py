@@ -22,6 +22,7 @@ from lanescope.app.main import create_app
 from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory import facts
 from lanescope.errors import LayoutError
+from lanescope.inputs import quote_value
 from tests import asgi
 from tests.asgi import send_request
 from tests.client import Client
@@ -327,3 +328,27 @@ def test_one_access_and_several_are_not_given_together(client: Client) -> None:
     for name, value in {"access": "ldmatrix.x4", "address": [0] * 32, "pattern": "rows"}.items():
         told = parse_refusal(client.post("/api/v1/banks/solve", json={"accesses": several, name: value}), 422)
         assert told.field == name and "accesses" in told.message
+
+
+def test_a_word_is_offered_only_if_it_is_alike(client: Client) -> None:
+    refused = client.post("/api/v1/steps", json={"nonsense": 1}).json()["error"]
+    assert refused["message"] == "There is no key 'nonsense'." and "Did you mean" not in refused["hint"]
+    refused = client.post("/api/v1/steps", json={"instrction": 1}).json()["error"]
+    assert refused["hint"].startswith("Did you mean 'instruction'?")
+
+
+def test_the_allowed_keys_of_an_instruction_descriptor_have_its_kind(client: Client) -> None:
+    refused = client.post("/api/v1/instruction-descriptors/encode", json={"m": 128, "n": 64, "zzz": 1}).json()["error"]
+    assert "kind" in refused["hint"] and "cta_group" in refused["hint"]
+
+
+def test_a_load_is_refused_with_the_loads_that_there_are(client: Client) -> None:
+    body = {"storage": {"kind": "rows", "pitch_bytes": 128}, "load": "zzz", "mma": PTX, "operand": "a"}
+    refused = client.post("/api/v1/chain", json=body).json()["error"]
+    assert (
+        refused["field"] == "load" and refused["hint"] == "Allowed: a PTX text that starts with ldmatrix or stmatrix."
+    )
+
+
+def test_a_list_is_called_a_list() -> None:
+    assert quote_value([1]) == "a list" and quote_value("a list") == "'a list'" and quote_value(None) == "missing"

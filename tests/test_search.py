@@ -57,6 +57,22 @@ def test_words(q: str, count: int) -> None:
     assert len(list_ptx(q=q)) == count
 
 
+def test_a_product_of_types_asks_for_both_in_their_order() -> None:
+    found = list_ptx(q="s32 += s8 × u8")
+    assert found == [i.ptx for i in catalog.instructions() if (i.types.get("a"), i.types.get("b")) == ("s8", "u8")]
+    assert list_ptx(q="bf16 * bf16 16x8x16") == [p for p in list_ptx(q="m16n8k16") if ".bf16.bf16" in p]
+
+
+def test_a_target_and_a_chip_ask_for_what_they_run() -> None:
+    assert list_ptx(q="sm_90a wgmma") == list_ptx(q="wgmma h100") == list_ptx(target="sm_90a", q="wgmma")
+    assert list_ptx(q="sm_75 bf16") == [] and list_ptx(q="turing") == list_ptx(target="sm_75")
+
+
+def test_kinds_and_shapes_have_their_everyday_names() -> None:
+    assert list_ptx(q="16816 bf16 mma") == list_ptx(q="m16n8k16 bf16 mma")
+    assert list_ptx(q="mxfp8") == list_ptx(q="kind::mxf8f6f4") and list_ptx(q="nvfp4") == list_ptx(q="kind::mxf4nvf4")
+
+
 def test_a_part_of_a_shape_is_whole_and_any_other_word_may_be_its_beginning() -> None:
     assert list_ptx(q="n8") == [i.ptx for i in catalog.instructions() if i.sizes.get("n") == 8]
     assert list_ptx(q="2X") == [i.ptx for i in catalog.instructions() if "2X" in i.ptx]

@@ -58,6 +58,7 @@ def find_forms(text: str) -> FormMatches:
     text = text.strip().lower()
     if not text or len(text) > LONGEST:
         return FormMatches((), (), ())
+    text = _join_sizes(text)
     if (only := _index_names().get(_tokenize(text))) is not None:
         return FormMatches(tuple(_WORD.findall(text)), (), (only,), exact=True)
     words = [word for word in split_words(text) if word not in vocabulary.SILENT]
@@ -75,6 +76,12 @@ def find_forms(text: str) -> FormMatches:
         whole = all(_is_whole(word) for word in content)
         return FormMatches(tuple(content), ignored, _sort_forms(fits, content), whole=whole)
     return _explain_none(content, ignored, assigned)
+
+
+def _join_sizes(text: str) -> str:
+    """Join the sizes of a shape that a text writes apart: n=256, 16 8 16."""
+    text = re.sub(r"\b([mnk])\s*=\s*(\d+)\b", r"\1\2", text)
+    return re.sub(r"(?<![\w.])(\d{1,3})(?:,\s*|\s+)(\d{1,3})(?:,\s*|\s+)(\d{1,3})(?![\w.])", r"m\1n\2k\3", text)
 
 
 def split_words(text: str) -> list[str]:
@@ -146,7 +153,9 @@ def _intersect(words: list[str]) -> int:
 def _is_whole(word: str) -> bool:
     """Return whether a word is spelled in full, not the beginning of one."""
     spellings = vocabulary.SYNONYMS.get(word, (word,))
-    return any(one in search.list_known_words() or bool(search.split_shape(one)) for one in spellings)
+    return any(
+        one in search.list_known_words() or bool(search.split_shape(one)) or one.startswith("sm_") for one in spellings
+    )
 
 
 def _list_sizes(form: Instruction) -> set[str]:
@@ -191,6 +200,7 @@ def _rank_form(form: Instruction, words: list[str]) -> tuple[int, ...]:
     modifiers, row.col, an f32 accumulator, equal types.
     """
     syntax, types = form.syntax, form.types
+    kind = form.family.issue.kind if form.family.issue else ""
     told = {spelling for word in words for spelling in vocabulary.SYNONYMS.get(word, (word,))}
     opcode = [word for word in re.split(r"\.|::", syntax.opcode) if word not in told]
     modifiers = [word for word in syntax.modifiers if word not in told and word not in catalog.SPACES]
@@ -202,6 +212,7 @@ def _rank_form(form: Instruction, words: list[str]) -> tuple[int, ...]:
         not form.family.multiplies,
         len(format_short_name(form)) if not form.family.multiplies else 0,
         len(modifiers),
+        kind not in ("", "f16"),
         syntax.layouts not in ((), ("row", "col"), ("row",)),
         given != [name for name in order if name in given][: len(given)] and given != order,
         types.get("d") != "f32",

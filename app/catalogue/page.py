@@ -24,11 +24,13 @@ def catalogue_page(request: Request) -> Response:
     """Show every instruction, narrowed; one exact hit of a pasted line leads straight to its page."""
     filters = {name: request.query_params.get(name, "").strip() for name in facts.FILTERS}
     notices: list[str] = []
+    unknown = ""
     try:
         listing = facts.list_instructions(**filters)
     except LayoutError as error:
         if error.field not in filters:
             raise
+        unknown = error.field
         notices.append(f"{error.message} {error.hint} Shown without this filter.")
         listing = facts.list_instructions(**{**filters, error.field: ""})
     guess = None
@@ -57,4 +59,5 @@ def catalogue_page(request: Request) -> Response:
         "more": urlencode({name: value for name, value in filters.items() if value and name != "family"}),
     }
     part = request.query_params.get("part") == "rows"
-    return render_page(request, "catalogue/rows.html" if part else "catalogue/page.html", context)
+    name = "catalogue/rows.html" if part else "catalogue/page.html"
+    return render_page(request, name, context, 422 if unknown else 200)

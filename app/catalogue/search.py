@@ -5,6 +5,8 @@ static/catalogue/site.js, which follows the same rules and knows nothing else:
   - every filter is a whole key, `name=value`;
   - a text that spells one instruction in full asks for its whole key `line=…` and for nothing else;
   - of any other text every word counts in any order, and means what `vocabulary.SYNONYMS` says of it, or itself;
+  - a product of two types, `bf16 × bf16`, asks for the whole key `product=…`;
+  - a target, sm_90a, asks for the whole key `target=…`;
   - a shape, m16n8k16 or 16x8x16 or a part of one, asks for the whole key `shape=…` of each of its sizes;
   - a word that some form of the catalogue has asks for that word or the whole key `type=…`; any other one is the
     beginning of a word if it has two letters or more.
@@ -31,6 +33,8 @@ BLANKS = " \t\r\n"
 _FOREIGN, _END, _WORD = r"[^\x00-\x7f]", r"[{\[%;]", r"[0-9a-z_:]+"
 _PRODUCT, _PART = r"([0-9]+)x([0-9]+)(?:x([0-9]+))?", r"(m[0-9]+)?(n[0-9]+)?(k[0-9]+)?"
 _OPCODE = re.compile(catalog.OPCODE.pattern, re.I | re.A)
+_TYPES = r"([0-9a-z_]+)\s*[×*x]\s*([0-9a-z_]+)"
+_TARGET = "sm_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,9 @@ class SearchExport:
     ordered: tuple[str, ...]
     product: str
     part: str
+    pair: str
+    types: tuple[str, ...]
+    target: str
     synonyms: dict[str, tuple[str, ...]]
     known: tuple[str, ...]
     keys: tuple[str, ...]
@@ -124,6 +131,7 @@ def _build_keys(i: Instruction) -> SearchKeys:
         *(f"target={name}" for name in catalog.get_target_support(i).targets),
         *(f"shape={shape}" for shape in shapes),
         *(f"line={normalize_ptx(text)}" for text in spelled),
+        *([f"product={i.types['a']}*{i.types['b']}"] if {"a", "b"} <= i.types.keys() else ()),
     }
     words = dict.fromkeys(word for part in i.ptx.lower().split(".") for word in (part, *part.split("::")))
     return SearchKeys(frozenset(whole_keys), tuple(words))
@@ -159,6 +167,8 @@ def has_word(keys: SearchKeys, word: str) -> bool:
 def _has_spelling(keys: SearchKeys, word: str) -> bool:
     if sizes := split_shape(word):
         return all(f"shape={size}" in keys.whole for size in sizes)
+    if word.startswith(_TARGET):
+        return f"target={word}" in keys.whole
     if word in list_known_words():
         return word in keys.words or f"type={word}" in keys.whole
     return len(word) > 1 and not word.isdecimal() and any(key.startswith(word) for key in keys.words)
@@ -173,8 +183,23 @@ def parse_query(filters: Mapping[str, str]) -> SearchQuery:
     spelled = f"line={normalize_ptx(text)}"
     if spelled in _list_lines():
         return SearchQuery((*whole_keys, spelled), ())
+    whole_keys += find_products(text)
     words = re.findall(_WORD, re.split(_END, re.sub(_FOREIGN, " ", text))[0].lower())
     return SearchQuery(tuple(whole_keys), tuple(word for word in dict.fromkeys(words) if word not in vocabulary.SILENT))
+
+
+def find_products(text: str) -> list[str]:
+    """Find the products of two types in a text, as whole keys.
+
+    >>> find_products("f32 += bf16 × half, 16x8")
+    ['product=bf16*f16']
+    """
+    keys = []
+    for match in re.finditer(_TYPES, text.lower()):
+        pair = [vocabulary.SYNONYMS.get(word, (word,)) for word in match.groups()]
+        if all(len(names) == 1 and names[0] in DTYPES for names in pair):
+            keys.append(f"product={pair[0][0]}*{pair[1][0]}")
+    return keys
 
 
 def find_instructions(filters: Mapping[str, str]) -> list[Instruction]:
@@ -198,6 +223,9 @@ def build_export(chosen: Iterable[Instruction]) -> SearchExport:
         ordered=tuple(sorted(ORDERED)),
         product=_PRODUCT,
         part=_PART,
+        pair=_TYPES,
+        types=tuple(sorted(DTYPES)),
+        target=_TARGET,
         synonyms=vocabulary.SYNONYMS,
         known=tuple(sorted(list_known_words())),
         keys=tuple(names),

@@ -14,7 +14,7 @@ _ALTERNATIVES = {  # as PTX spells it, one of several where the common name leav
     "e4m3": "float_e4m3_t float8_e4m3 float8_e4m3fn fp8_e4m3 __nv_fp8_e4m3 e4m3fn",
     "e5m2": "float_e5m2_t float8_e5m2 fp8_e5m2 __nv_fp8_e5m2",
     "e3m2 e2m3": "fp6 float6",
-    "e2m1": "fp4 float4 nvfp4 mxfp4 float_e2m1_t",
+    "e2m1": "fp4 float4 float_e2m1_t",
     "s8": "int8 int8_t i8",
     "u8": "uint8 uint8_t",
     "s4": "int4 int4_t int4b_t",
@@ -32,12 +32,38 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 }
 KIND_OF_I8 = "i8"  # kind::i8 of tcgen05.mma is a word of PTX, s8 what other compilers call so
 SYNONYMS[KIND_OF_I8] = (KIND_OF_I8, *SYNONYMS[KIND_OF_I8])
-for _name in ("mxfp8", "mxfp6"):  # types with block scales
-    SYNONYMS[_name] = SYNONYMS["fp" + _name[-1]]
+_SPELLINGS = {  # kinds with block scales, shapes as SASS writes them, targets by their chips and architectures
+    "mxf8f6f4": "mxfp8 mxfp6",
+    "mxf4nvf4": "nvfp4",
+    "mxf4 mxf4nvf4": "mxfp4",
+    "m8n8k4": "884",
+    "m8n8k16": "8816",
+    "m8n8k32": "8832",
+    "m8n8k128": "88128",
+    "m16n8k8": "1688",
+    "m16n8k16": "16816",
+    "m16n8k32": "16832",
+    "m16n8k64": "16864",
+    "m16n8k128": "168128",
+    "m16n8k256": "168256",
+    "m16n16k16": "161616",
+    "sm_75": "turing t4",
+    "sm_80": "a100",
+    "sm_80 sm_86": "ampere",
+    "sm_89": "ada l40 l40s",
+    "sm_90a": "hopper h100 h200 h800 gh200",
+    "sm_100a": "b200 gb200",
+    "sm_100a sm_103a sm_120a": "blackwell",
+    "sm_103a": "b300 gb300",
+    "sm_120a": "gb202 sm_120",
+}
+SYNONYMS |= {name: tuple(spellings.split()) for spellings, names in _SPELLINGS.items() for name in names.split()}
 # Words of a sentence around a name; x is a product's sign, scale stands before the type of the scale factors.
 FILLERS = frozenset(
-    """an are at by do does for from give have how i in instruction instructions into is it its layout layouts me
-    my of on or open please ptx scale show tell that the this to variant variants what where which with x""".split()
+    """acc accumulate accumulated accumulates accumulating accumulation accumulator accumulators an are at by do does
+    for from give have how i in instruction instructions into is it its layout layouts many me my of on or open per
+    please ptx register registers scale show tell that the this thread to use uses using variant variants what where
+    which with x""".split()
 )
-ARTICLES = frozenset(("a", "and"))  # words of a sentence that PTX has, too
+ARTICLES = frozenset(("a", "and", "b", "c", "d"))  # words of a sentence that PTX has, too
 SILENT = frozenset(syntax.SILENT) | FILLERS

@@ -83,7 +83,8 @@ class ChainVerdict:
 def parse_chain(given: Json) -> chain.Chain:
     """What a requested load or store does over the storage; LayoutError names the wrong field."""
     check_keys(given, options_of(LoadChainBody))
-    load, mma = catalog.parse_instruction(given.get("load"), "load"), catalog.parse_instruction(given.get("mma"), "mma")
+    load = catalog.parse_instruction(given.get("load"), "load", ("ldmatrix", "stmatrix"))
+    mma = catalog.parse_instruction(given.get("mma"), "mma")
     letter = parse_choice(
         given.get("operand", "d" if load.family.stores else "a"), "operand", ("a", "b", "c", "d"), "bad_operand"
     )

@@ -119,12 +119,34 @@ class TooSlowError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class SourcePiece:
+    """A part of a joined text: its characters from `start` up to `end` are those of a file from `first` on."""
+
+    start: int
+    end: int
+    name: str
+    own: str
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
 class SourceText:
-    """A source file's text with LF line ends; unread: why it is not checked, "" if it is."""
+    """A source file's text with LF line ends; unread: why it is not checked, "" if it is; pieces: the files that a
+    joined text is made of.
+    """
 
     name: str
     text: str
     unread: str = ""
+    pieces: tuple[SourcePiece, ...] = ()
+
+    def locate(self, span: tuple[int, int]) -> SourceSpan:
+        """Return where characters of the text stand, in the file that has the first of them."""
+        for piece in self.pieces:
+            if piece.start <= span[0] < piece.end:
+                shift = piece.first - piece.start
+                return _locate_span(piece.name, piece.own, (span[0] + shift, min(span[1], piece.end) + shift))
+        return _locate_span(self.name, "" if self.pieces else self.text, (0, 0) if self.pieces else span)
 
 
 def check_files(paths: Iterable[Path], seconds: float = SECONDS) -> CheckReport:
@@ -151,7 +173,7 @@ def check_sources(sources: Iterable[SourceText], seconds: float = SECONDS) -> Ch
             at = error.place or 0
             progress = f"reading had come to line {text.count(chr(10), 0, at) + 1}"
             why = f"The file is not checked: its {seconds:g} s were over when {progress}."
-            open_.append(OpenQuestion(message=why, place=_locate_span(name, text, (at, at))))
+            open_.append(OpenQuestion(message=why, place=source.locate((at, at))))
             continue
         except LayoutError as error:
             open_.append(
@@ -160,11 +182,10 @@ def check_sources(sources: Iterable[SourceText], seconds: float = SECONDS) -> Ch
             continue
         descriptors, maps, verified = descriptors + result.descriptors, maps + result.maps, verified + result.steps
         unverified.update(dict(result.unverified))
-        findings += (_build_finding(name, text, finding) for finding in result.findings)
-        doubts += (_build_finding(name, text, doubt) for doubt in result.doubts)
+        findings += (_build_finding(source, finding) for finding in result.findings)
+        doubts += (_build_finding(source, doubt) for doubt in result.doubts)
         open_ += (
-            OpenQuestion(message=question.message, place=_locate_span(name, text, question.span))
-            for question in result.open
+            OpenQuestion(message=question.message, place=source.locate(question.span)) for question in result.open
         )
     return CheckReport(
         files=files,
@@ -178,17 +199,17 @@ def check_sources(sources: Iterable[SourceText], seconds: float = SECONDS) -> Ch
     )
 
 
-def _build_finding(name: str, text: str, finding: engine.CheckFinding) -> CheckFinding:
+def _build_finding(source: SourceText, finding: engine.CheckFinding) -> CheckFinding:
     return CheckFinding(
         code=finding.code,
         title=engine.get_finding_title(finding.code),
         level=finding.level,  # type: ignore[arg-type]  # its three words
         message=finding.message,
-        place=_locate_span(name, text, finding.span),
+        place=source.locate(finding.span),
         reads=finding.reads,
         fix=finding.fix or None,
         assumed=dict(finding.assumed),
-        edits=[SourceEdit(place=_locate_span(name, text, edit.span), text=edit.text) for edit in finding.edits],
+        edits=[SourceEdit(place=source.locate(edit.span), text=edit.text) for edit in finding.edits],
     )
 
 

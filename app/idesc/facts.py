@@ -23,7 +23,7 @@ from lanescope.blackwell.kind import KindField, MmaKind
 from lanescope.blackwell.zeromask import ZeroMask
 from lanescope.descriptor.notices import FieldNotice
 from lanescope.errors import LayoutError
-from lanescope.inputs import get_given
+from lanescope.inputs import check_keys, get_given
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.render.idesc import describe_field, render_code
 
@@ -179,6 +179,7 @@ def encode_idesc(given: Json) -> InstructionDescriptor:
 def parse_wish(given: Json) -> IdescWord:
     """The word of a wish; LayoutError names the field that is illegal."""
     row = idesc.get_kind(given.get("kind", "f16"))
+    check_keys(given, ("kind", *(part.name for part in row.parts), *FORM), "", "unknown_field")
     form = ""
     if any(str(given.get(name, "")).strip() for name in FORM):
         form = idesc.get_form(get_given(given, "cta_group", 1), get_given(given, "ws", 0))

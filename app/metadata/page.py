@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from lanescope import inputs
 from lanescope.app.instruction import wording
@@ -16,6 +16,12 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
+
+
+@router.get("/metadata")
+def bare_page() -> Response:
+    """Lead to the page that needs no instruction."""
+    return RedirectResponse("/metadata/order", 303)
 
 
 @router.get("/metadata/{ptx}")

@@ -17,6 +17,7 @@ from lanescope.app.instruction.answers import HeldValue
 from lanescope.app.instruction.state import PIN, bind_descriptor
 from lanescope.app.kit import links
 from lanescope.app.kit.names import name_form
+from lanescope.app.read.element_texts import ASKING, ElementQuestion, parse_question
 from lanescope.app.read.facts import Meaning
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
@@ -26,52 +27,7 @@ from lanescope.reader.ptx import find_instruction
 from lanescope.render.view import make_figure
 
 MOST_FORMS = 12  # that are answered
-LONGEST = 400  # characters of a question
-_PLACE = (
-    r"(?:\[\s*(\d{1,6})\s*\]\s*\[\s*(\d{1,6})\s*\]|[\[(]\s*(\d{1,6})\s*[,;]\s*(\d{1,6})\s*[\])]"
-    r"|row\s+(\d{1,6})\s*,?\s*(?:and\s+)?col(?:umn)?\s+(\d{1,6}))"
-)
-_LETTER = r"(?:the\s+)?(?:matrix\s+|operand\s+|fragment\s+)?(?:the\s+)?(a|b|c|d|accumulator|acc|result|output)"
-_PLACES = tuple(
-    re.compile(pattern, re.I)
-    for pattern in (
-        rf"(?<![\w.:]){_LETTER}(?:\s+(?:fragment|matrix|operand))?(?:\s+(?:element|at))?\s*{_PLACE}(?![\w:(\[])",
-        rf"(?<![\w.:])(?:element\s+)?{_PLACE}\s+(?:of|in)\s+{_LETTER}(?![\w.:])",
-        rf"(?<![\w.:])(?:element|entry|holds|owns|has)\s+{_PLACE}",
-    )
-)
-_LANE = re.compile(r"(?<![\w.%])(lane|thread|tid)\s*(?:id|#|=)?\s*(\d{1,6})(?![\w.\]])(?:'s)?", re.I)
-_REGISTER = re.compile(r"(?<![\w.%])(?:r|reg|register)\s*(\d{1,6})(?![\w.\]])", re.I)
-_OPERAND = re.compile(r"(?<![\w.:])(?:([ABCD])|(accumulator|acc))(?![\w.:\[(])")
-_ACCUMULATOR = frozenset(("accumulator", "acc", "result", "output"))
-_CODE = re.compile(r"[{};\"\\$@<>\n]|%\w|(?<!\+)=|->")  # a question has none of it
-ASKING = frozenset(  # words of such a question that name no form
-    """accumulator acc cell element entry find fragment held hold holds lane lanes locate matrix operand output owner
-    owns register registers result s thread threads value values who whose""".split()
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ElementQuestion:
-    """What a text asks for, and the rest of it, which names the instruction.
-
-    operand: its letter in small letters, "" if none is named; place: row and column; lane, register: None if none is
-    named; by_warp: whether `lane` counts in a warp.
-    """
-
-    operand: str
-    place: tuple[int, int] | None
-    lane: int | None
-    register: int | None
-    rest: str
-    by_warp: bool = False
-
-    @property
-    def text(self) -> str:
-        if self.place:
-            return f"{self.operand.upper() or 'element'}[{self.place[0]}][{self.place[1]}]"
-        register = f"R{self.register} of " if self.register is not None else ""
-        return f"{register}{'lane' if self.by_warp else 'thread'} {self.lane}"
+MOST_RUNS = 8  # of threads that a sentence lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,50 +44,10 @@ class ElementAnswers:
     refused: LayoutError | None = None
 
 
-def parse_question(text: str) -> ElementQuestion | None:
-    """Parse a question about an element, a lane or a register; None for any other text.
-
-    >>> parse_question("A[5][9] of mma.m16n8k16 bf16")
-    ElementQuestion(operand='a', place=(5, 9), lane=None, register=None, rest='of mma.m16n8k16 bf16', by_warp=False)
-    """
-    text = text.strip()
-    if len(text) > LONGEST or _CODE.search(text):
-        return None
-    for pattern in _PLACES:
-        if match := pattern.search(text):
-            found = [group for group in match.groups() if group]
-            numbers = [int(group) for group in found if group.isdecimal()]
-            letters = [group.lower() for group in found if not group.isdecimal()]
-            operand = _name_operand(letters[0]) if letters else ""
-            rest = f"{text[: match.start()]} {text[match.end() :]}".strip()
-            return ElementQuestion(operand, (numbers[0], numbers[1]), None, None, rest)
-    return _parse_lane(text)
-
-
-def _parse_lane(text: str) -> ElementQuestion | None:
-    lane = _LANE.search(text)
-    if not lane:
-        return None
-    rest = f"{text[: lane.start()]} {text[lane.end() :]}"
-    register, operand = _REGISTER.search(rest), _OPERAND.search(rest)
-    for match in filter(None, (register, operand)):
-        rest = rest.replace(match[0], " ", 1)
-    return ElementQuestion(
-        operand=_name_operand(operand[0].lower()) if operand else "",
-        place=None,
-        lane=int(lane[2]),
-        register=int(register[1]) if register else None,
-        rest=rest.strip(),
-        by_warp=lane[1].lower() == "lane",
-    )
-
-
-def _name_operand(word: str) -> str:
-    return "d" if word in _ACCUMULATOR else word
-
-
 def answer_question(text: str) -> ElementAnswers | None:
-    """Answer a question about an element, a lane or a register; None for any other text, or one that names no form."""
+    """Answer a question about an element, a row, a lane or a register; None for any other text, or one that names no
+    form.
+    """
     question = parse_question(text)
     if question is None:
         return None
@@ -190,9 +106,12 @@ def find_spelled(text: str) -> Instruction | None:
 
 
 def _build_answer(form: Instruction, question: ElementQuestion, unused: tuple[str, ...]) -> Meaning:
-    holders, query, notices = (
-        _answer_element(form, question) if question.place else _answer_lane(form, question, question.lane or 0)
-    )
+    if question.place or question.index is not None:
+        holders, query, notices = _answer_element(form, question)
+    elif question.line:
+        holders, query, notices = _answer_line(form, question, *question.line)
+    else:
+        holders, query, notices = _answer_lane(form, question)
     name = name_form(form).text
     if unused:
         notices = (*notices, f"Not used: {join_words(list(unused))}.")
@@ -210,9 +129,8 @@ def _build_answer(form: Instruction, question: ElementQuestion, unused: tuple[st
 def _answer_element(
     form: Instruction, question: ElementQuestion
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    assert question.place is not None
     op = _find_operand(form, question.operand)
-    row, col = question.place
+    row, col = question.place or divmod(question.index or 0, op.col_count)
     sizes = (op.row_count, op.col_count)
     letter = op.name.upper() if len(op.name) == 1 else op.name
     if row >= sizes[0] or col >= sizes[1]:
@@ -225,11 +143,15 @@ def _answer_element(
         )
     holders = [
         _describe_holder(form, op, held)
-        for place in _list_places(op, row, col)
+        for place in _list_places(op, row, col, question.part)
         for held in answers.find_owners(op, place).owners
     ]
-    notices = [f"{letter}[{row}][{col}] is in {format_holders(holders)}."]
-    if not question.operand:
+    name = letter if question.part is None else f"matrix {question.part}"
+    held = format_holders(holders).removeprefix(f"{name}: ")
+    notices = [f"{name}[{row}][{col}] is in {held}."]
+    if question.index is not None:
+        notices.append(f"Elements are counted row by row: {letter}[{question.index}] is {letter}[{row}][{col}].")
+    if not question.operand and question.part is None:
         notices.append(f"The text names no matrix: this is {letter}.")
     if op.sparsity:
         notices.append(f"{letter} is stored compressed: the column counts what is stored, the metadata place it.")
@@ -239,8 +161,47 @@ def _answer_element(
         notices.append("This is A in registers; a descriptor can read it from shared memory instead.")
     if form.family.issue:
         notices.append("M, N and the types are those of the usual instruction descriptor.")
-    panel = _find_panel(form, op)
+    panel = _find_panel(form, op) if question.part is None else f"matrix{question.part}"
     return holders, {"pin": PIN.format(panel=panel, row=row, col=col)} if panel else {}, tuple(notices)
+
+
+def _answer_line(
+    form: Instruction, question: ElementQuestion, axis: str, number: int
+) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
+    """Answer who holds a row or a column of an operand."""
+    op = _find_operand(form, question.operand)
+    letter = op.name.upper() if len(op.name) == 1 else op.name
+    count, word = (op.row_count, "row") if axis == "row" else (op.col_count, "column")
+    if number >= count:
+        hint = f"Its {word}s go from 0 to {count - 1}."
+        raise LayoutError("bad_coordinate", f"{letter} of {name_form(form).text} has no {word} {number}.", hint, "text")
+    across = range(op.col_count if axis == "row" else op.row_count)
+    cells = [(number, other) if axis == "row" else (other, number) for other in across]
+    holders = [
+        _describe_holder(form, op, held)
+        for cell in cells
+        for place in _list_places(op, *cell)
+        for held in answers.find_owners(op, place).owners
+    ]
+    threads = sorted({holder["thread"] for holder in holders})
+    unit = form.family.scope.thread
+    shown = _format_numbers(threads).split(", ")
+    if len(shown) > MOST_RUNS:
+        shown = [*shown[:3], "…", shown[-1]]
+    who = f"{unit} {threads[0]}" if len(threads) == 1 else f"{unit}s {', '.join(shown)}"
+    query = {"lanes": _format_numbers(threads).replace("–", "-").replace(" ", "")} if threads else {}
+    return holders, query, (f"{word.capitalize()} {number} of {letter} is in {who}.",)
+
+
+def _format_numbers(numbers: list[int]) -> str:
+    """Format ascending numbers, those that follow each other as one: 0–3, 8, 12–15."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 def format_holders(holders: list[dict[str, Any]]) -> str:
@@ -249,13 +210,21 @@ def format_holders(holders: list[dict[str, Any]]) -> str:
     return f"{shown}; and {len(holders) - 4} more" if len(holders) > 4 else shown
 
 
-def _list_places(op: Operand, row: int, col: int) -> list[str]:
-    """List the coordinates of an element: one, or one of each of m8n8k4's products or a load's matrices."""
+def _list_places(op: Operand, row: int, col: int, part: int | None = None) -> list[str]:
+    """List the coordinates of an element: one, or one of each of m8n8k4's products or a load's matrices. part: of
+    which alone; LayoutError if there is none.
+    """
     down, across = op.plane
     extra = [axis for axis in op.axes if axis not in (down, across)]
     places: list[dict[str, int]] = [{down: row, across: col}]
     for axis in extra:
-        places = [{**place, axis: n} for place in places for n in range(op.extents[axis])]
+        count = op.extents[axis]
+        if part is not None and part >= count:
+            hint = f"They go from 0 to {count - 1}."
+            raise LayoutError("bad_coordinate", f"There is no {axis} {part}.", hint, "text")
+        places = [
+            {**place, axis: n} for place in places for n in (range(count) if part is None else range(part, part + 1))
+        ]
     return [",".join(str(place[axis]) for axis in op.axes) for place in places]
 
 
@@ -277,8 +246,9 @@ def _find_panel(form: Instruction, op: Operand) -> str:
 
 
 def _answer_lane(
-    form: Instruction, question: ElementQuestion, lane: int
+    form: Instruction, question: ElementQuestion
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
+    lane = question.lane or 0
     names = [question.operand] if question.operand else list(form.operands)
     operands = {op.name: op for op in (_find_operand(form, name) for name in names)}
     if "d" in operands and "c" in operands and operands["c"].pattern == operands["d"].pattern and not question.operand:
@@ -289,22 +259,27 @@ def _answer_lane(
         raise LayoutError(
             "bad_lane", f"{name_form(form).text} has no {word} {lane}.", f"They go from 0 to {threads - 1}.", "text"
         )
+    if question.warp is not None:
+        warps = form.threads // 32
+        if question.warp >= warps:
+            hint = f"It has warp {'0 alone' if warps == 1 else f'0 to {warps - 1}'}."
+            raise LayoutError("bad_lane", f"{name_form(form).text} has no warp {question.warp}.", hint, "text")
+        lane += 32 * question.warp
     holders = [
         _describe_holder(form, op, held)
         for op in operands.values()
         for held in answers.find_lane_values(op, lane, None).values
-        if question.register in (None, held.register)
+        if question.register in (None, held.register) and question.value in (None, held.value)
     ]
     if not holders:
         most = max(op.registers for op in operands.values())
-        raise LayoutError(
-            "bad_register",
-            f"{question.text} holds nothing of {name_form(form).text}.",
-            f"Registers go from R0 to R{most - 1}.",
-            "text",
-        )
+        hint = f"Registers go from R0 to R{most - 1}."
+        if question.value is not None:
+            last = max(op.values for op in operands.values()) - 1
+            hint = f"Values go from {question.operand}0 to {question.operand}{last}."
+        raise LayoutError("bad_register", f"{question.text} holds nothing of {name_form(form).text}.", hint, "text")
     notices = [_format_lane(op, [one for one in holders if one["operand"] == op.name]) for op in operands.values()]
-    if form.family.scope.several and question.by_warp:
+    if form.family.scope.several and question.by_warp and question.warp is None:
         notices.append("This is the lane of the warpgroup's first warp; the others follow 32 threads apart.")
     query = {"lanes": str(lane)}
     first = holders[0]
@@ -319,11 +294,18 @@ def _format_lane(op: Operand, held: list[dict[str, Any]]) -> str:
     letter = op.name.upper() if len(op.name) == 1 else op.name
     registers: dict[int, list[str]] = {}
     for one in held:
-        place = f"[{one['row']}][{one['col']}]" if "row" in one and "col" in one else f"{one['name']}"
-        registers.setdefault(one["register"], []).append(letter + place)
+        registers.setdefault(one["register"], []).append(_name_element(op, letter, one))
     shown = [f"R{register} {' '.join(places)}" for register, places in list(registers.items())[:8]]
     more = f" and {len(registers) - 8} more registers" if len(registers) > 8 else ""
     return f"{letter}: {', '.join(shown)}{more}." if shown else ""
+
+
+def _name_element(op: Operand, letter: str, one: dict[str, Any]) -> str:
+    """Name the element that a value is: A[5][9], matrix 1[3][2] of a load, lane 5 column 3 of tensor memory."""
+    if "row" not in one or "col" not in one:
+        return " ".join(f"{axis} {one[axis]}" for axis in op.axes if axis in one) or one["name"]
+    name = f"matrix {one['matrix']}" if "matrix" in one else letter
+    return f"{name}[{one['row']}][{one['col']}]"
 
 
 def _describe_holder(form: Instruction, op: Operand, held: HeldValue) -> dict[str, Any]:

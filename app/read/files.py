@@ -1,8 +1,9 @@
-"""/read/files: several source files at once, each checked by itself as `lanescope check` does. Nothing is kept."""
+"""/read/files: several source files at once, each checked with those of them that it includes. Nothing is kept."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fastapi import APIRouter, Request
@@ -11,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.check.facts import CheckReport, SourceSpan, SourceText, check_sources, decode_source
+from lanescope.app.check.includes import join_includes
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.work import run_off_loop
@@ -28,10 +30,16 @@ SECONDS = 4.0  # for all files of a request, which a server ends after 5 by itse
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """A file with what came of it. fits: whether the workbench takes its text."""
+    """A file with what came of it. fits: whether the workbench takes its text; texts: of all files, by their names."""
 
     source: SourceText
     report: CheckReport
+    texts: Mapping[str, str]
+
+    @property
+    def included(self) -> list[str]:
+        """The names of the files that were read with it."""
+        return [name for name in dict.fromkeys(piece.name for piece in self.source.pieces) if name != self.source.name]
 
     @property
     def fits(self) -> bool:
@@ -39,7 +47,7 @@ class CheckedFile:
 
     def quote_place(self, place: SourceSpan) -> str:
         """Return what stands at a place of one line."""
-        lines = self.source.text.split("\n")
+        lines = self.texts[place.file].split("\n")
         return lines[place.line - 1][place.column - 1 : place.end_column - 1] if place.line == place.end_line else "…"
 
     @property
@@ -75,11 +83,13 @@ def _answer_files(request: Request, sent: list[tuple[str, bytes]]) -> Response:
     if len(sources) == 1 and (link := _link_single(sources[0])):
         return RedirectResponse(link, 303)
     end = time.monotonic() + SECONDS
+    texts = {source.name: source.text for source in sources}
     checked = [
-        CheckedFile(source, check_sources([source], max(round(end - time.monotonic(), 1), 0.1))) for source in sources
+        CheckedFile(source, check_sources([source], max(round(end - time.monotonic(), 1), 0.1)), texts)
+        for source in (join_includes(source, sources) for source in sources)
     ]
     checked.sort(key=lambda file: ("bad", "care", "open", "ok").index(file.state))
-    found = sum(len(file.report.findings) for file in checked)
+    found = len({(one.place, one.code) for file in checked for one in file.report.findings})
     context = {"files": checked, "found": found, "verified": sum(file.report.verified for file in checked)}
     return render_page(request, "read/files.html", context, 200 if sources else 422, keep=False)
 

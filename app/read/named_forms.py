@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote, urlencode
 
-from lanescope.app.catalogue import forms, search
+from lanescope.app.catalogue import forms, full_text, search, vocabulary
 from lanescope.app.catalogue.forms import FormMatches
 from lanescope.app.kit import links
 from lanescope.app.kit.names import name_form
@@ -25,7 +25,13 @@ _PART = re.compile(r"\d")  # a word with a digit is a part of a form, not of a s
 
 def find_named(text: str) -> FormMatches | None:
     """Find the forms that a text of words names; None for code, and for a text that spells a line of PTX."""
-    if len(text) > forms.LONGEST or _CODE.search(text.strip()) or not text.strip() or find_spelled(text):
+    text = re.sub(r"\s->\s", " ", text)
+    if (
+        len(text) > forms.LONGEST
+        or _CODE.search(text.strip())
+        or not text.strip()
+        or ("." in text and find_spelled(text))
+    ):
         return None
     return forms.find_forms(text)
 
@@ -42,7 +48,8 @@ def is_opcode(matches: FormMatches) -> bool:
 
 def has_shape(matches: FormMatches) -> bool:
     """Return whether a shape, or a part of one, is among the words."""
-    return any(search.split_shape(word) for word in matches.words)
+    spellings = (one for word in matches.words for one in vocabulary.SYNONYMS.get(word, (word,)))
+    return any(map(search.split_shape, spellings))
 
 
 def is_spelled_out(text: str) -> bool:
@@ -108,6 +115,15 @@ def is_refused(matches: FormMatches) -> bool:
     """
     missing = [word for word in matches.ignored if _PART.search(word)]
     return matches.named and bool((missing and matches.forms) or matches.without)
+
+
+def is_sentence(matches: FormMatches) -> bool:
+    """Return whether a text that names no form asks for a page rather than a form: it compares two opcodes, or has a
+    word of a page beside the instruction's.
+    """
+    opcodes = [word for word in matches.words if forms.is_opcode(word)]
+    said = [word for word in matches.ignored if not _PART.search(word)]
+    return len(opcodes) > 1 or any(full_text.find_pages(word) for word in said)
 
 
 def explain_refusal(matches: FormMatches) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from lanescope.app.catalogue import full_text, topics
 from lanescope.app.kit.menus import entry_of
-from lanescope.app.read import elsewhere, named_forms
+from lanescope.app.read import known_names, named_forms
 from lanescope.app.read.facts import Meaning
 from lanescope.app.read.languages import translate_words
 from lanescope.reader import pasted_text
@@ -17,10 +17,10 @@ TOOLS = {  # page of a menu → the words that find it
     "/tmem": frozenset("tmem tcgen05".split()),
     "/idesc": frozenset("idesc instrdescriptor".split()),
     "/smem": frozenset("tile smem shared swizzle k-major mn-major tma".split()),
-    "/banks": frozenset("bank banks conflict conflicts wavefront wavefronts".split()),
+    "/banks": frozenset("padding padded bank banks conflict conflicts wavefront wavefronts".split()),
     "/chain": frozenset("chain ldmatrix ldsm".split()),
     "/reuse": frozenset("reuse shuffle accumulator".split()),
-    "/diagram": frozenset("figure diagram tikz latex svg pdf png".split()),
+    "/diagram": frozenset("figure figures diagram tikz latex svg pdf png paper slide slides".split()),
     "/gpu": frozenset("evidence hardware verified".split()),
     "/tiles/mma": frozenset("tiledmma tiled_mma make_tiled_mma partition_fragment_c permutationmnk".split()),
     "/tiles/mma/chain": frozenset("convert_layout_acc_aregs flashattention".split()),
@@ -31,9 +31,24 @@ TOOLS = {  # page of a menu → the words that find it
     "/cute": frozenset("cute algebra composition complement logical_divide zipped_divide raked_product".split()),
 }
 GUIDE = {  # guide page → words that find it besides its own
-    "/guide/wmma-mma-wgmma": frozenset("blackwell".split()),
-    "/guide/lanes-and-fragments": frozenset("fragment fragments".split()),
+    "/guide/wmma-mma-wgmma": frozenset("volta turing ampere ada hopper blackwell".split()),
+    "/guide/lanes-and-fragments": frozenset("lane lanes warpgroup warpgroups fragment fragments".split()),
+    "/guide/five-minutes": frozenset("help start introduction tutorial".split()),
 }
+_ASKED = (  # questions whose words stand on many pages, and the page that answers them
+    (re.compile(r".*\b(?:c|d|p|accumulators?|result)\b.*\b(?:as|to|into)\b.*\b(?:a|operand)\b.*", re.I), "/reuse"),
+    (re.compile(r".*\bfigures?\b.*\b(?:paper|slides?|thesis|talk|document)\b.*", re.I), "/diagram"),
+    (re.compile(r"(?:json|rest|http|web)? ?api\b", re.I), "/docs"),
+    (re.compile(r"(?:shared )?(?:padding|padded rows?)", re.I), "/banks"),
+    (re.compile(r"(?:how to get )?help|getting started", re.I), "/guide/five-minutes"),
+    (re.compile(r"(?:a )?lanes?|(?:how many threads in a )?warp ?groups?\??", re.I), "/guide/lanes-and-fragments"),
+    (
+        re.compile(r".*\b(?:volta|turing|ampere|ada|hopper|blackwell)\b.*\b(?:vs\.?|versus|to)\b.*", re.I),
+        "/guide/wmma-mma-wgmma",
+    ),
+    (re.compile(r"\d:\d (?:structured )?sparsity", re.I), "/guide/sparsity"),
+)
+API = "/docs"
 MOST_WORDS = 8  # longest text that is looked up word by word
 _OF_CODE = re.compile(
     r"[;{}=]|::|->|\w\(\w*[,)(]|[\"'],|(?:^|\s)\.(?:reg|pred|shared|global|param|local|const|entry|visible|func)\b"
@@ -44,13 +59,23 @@ def build_topic(title: str, page: str, summary: str = "") -> Meaning:
     return Meaning(kind="topic", title=title, link=page, facts={"page": page}, notices=(summary,) if summary else ())
 
 
+def explain_name(text: str) -> list[Meaning]:
+    """Explain a name of a library, as the page that shows what it is."""
+    return _explain(known_names.find_name(pasted_text.clean_text(text[: known_names.LONGEST + 1])))
+
+
 def explain_message(text: str) -> list[Meaning]:
-    """Explain a message of the driver, as a page that helps."""
-    message = elsewhere.find_message(text)
-    if message is None:
+    """Explain a name of a library or a message of a tool, as a page that helps."""
+    text = text[: known_names.LONGEST + 1]
+    return explain_name(text) or _explain(known_names.find_message(pasted_text.clean_text(text)))
+
+
+def _explain(known: known_names.KnownMessage | None) -> list[Meaning]:
+    if known is None:
         return []
-    facts = {"page": message.page}
-    return [Meaning(kind="topic", title=message.title, link=message.page, facts=facts, notices=message.notices)]
+    return [
+        Meaning(kind="topic", title=known.title, link=known.page, facts={"page": known.page}, notices=known.notices)
+    ]
 
 
 def look_up(text: str) -> list[Meaning]:
@@ -104,6 +129,23 @@ def find_pages(text: str, *, by_title: bool = True) -> list[Meaning]:
     for meaning in (*titled, *ordered):
         first.setdefault(meaning.link.partition("#")[0], meaning)
     return list(first.values())[: full_text.MOST + len(titled) + len(meanings)]
+
+
+def find_asked(text: str) -> list[Meaning]:
+    """Find the page that answers a question whose words stand on many pages, with others that share its words."""
+    text = pasted_text.clean_text(text[: full_text.LONGEST + 1]).strip()
+    page = next((page for pattern, page in _ASKED if pattern.fullmatch(text)), "")
+    if not page or len(text) > full_text.LONGEST or _OF_CODE.search(text):
+        return []
+    if page in topics.BY_PAGE:
+        topic = topics.BY_PAGE[page]
+        first = build_topic(topic.title, page, topic.summary)
+    elif page == API:
+        first = build_topic("API", API, "Every answer as JSON, with its schema.")
+    else:
+        entry = entry_of(page)
+        first = build_topic(entry.text, page, f"{entry.about[0].upper()}{entry.about[1:]}.")
+    return [first, *(one for one in _search_pages(text) if one.link.partition("#")[0] != page)]
 
 
 def find_sharing(text: str) -> list[Meaning]:

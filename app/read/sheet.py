@@ -29,7 +29,7 @@ from lanescope.workbench.presets import PRESETS, get_preset_title
 from lanescope.workbench.results import Assumption, Repair, Span, TextPiece
 
 MOST_CARDS = 16  # steps with a thumbnail; more are rows of the table alone
-LONGEST_TRIED = 1 << 13  # characters of a text for which the outcome of every storage is computed
+LONGEST_TRIED = 1 << 15  # characters of a text for which the outcome of every storage is computed
 LABELS = {
     "swizzle": "Swizzle",
     "base_offset": "Base offset",

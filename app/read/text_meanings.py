@@ -11,11 +11,21 @@ from urllib.parse import urlencode
 
 from lanescope import inputs, reader
 from lanescope.app.catalogue import topics
-from lanescope.app.catalogue.forms import FormMatches
+from lanescope.app.catalogue.forms import FormMatches, is_opcode
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
 from lanescope.app.memory.tile_descriptors import describe_tile, link_offset
-from lanescope.app.read import elements, elsewhere, named_forms, page_meanings, tile_elements
+from lanescope.app.read import (
+    element_texts,
+    elements,
+    elsewhere,
+    known_names,
+    memory_elements,
+    named_forms,
+    page_meanings,
+    tensor_forms,
+    tile_elements,
+)
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.blackwell import tmem
 from lanescope.cute import calls as cutecalls
@@ -23,7 +33,7 @@ from lanescope.descriptor.tile_descriptors import describe_stored_tile
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
-from lanescope.reader import pasted_text, printed_words
+from lanescope.reader import pasted_text, printed_words, sass
 from lanescope.reader.code.code_words import build_word
 from lanescope.reader.meaning import TextMeaning
 from lanescope.shared.tma import WIDTHS
@@ -69,6 +79,10 @@ _TITLES = {  # code of a refusal → title of the page that shows it
     "bad_word": "Not a descriptor",
     "bad_operation": "No such operation",
 }
+_SASS = re.compile(rf"\s*(?:{'|'.join(sass.OPCODES)})(?:\.\w+)*\s*", re.I)
+_ARGUMENTS = re.compile(r"[<({]")
+_KIND_LAST = re.compile(r"\s*(0x[0-9a-f_']{5,25})\s+(wgmma|tcgen05|idesc|desc|descriptor)\s*", re.I)
+_GEMM_SHAPE = re.compile(r"\s*(?:\w+::)*GemmShape<\s*(\d{1,4})\s*,\s*(\d{1,4})\s*,\s*(\d{1,4})\s*>\s*")
 _CALLED = re.compile(
     rf"\b(?:{'|'.join(sorted(op for op in cutecalls.OPS if '_' in op or op.startswith('comp')))})\s*[<(]|\)\s*[o∘]\s*\("
 )
@@ -77,9 +91,8 @@ _CALLED = re.compile(
 def read_text(text: str) -> Reading:
     """Return what a text is; LayoutError if it is too long, or not text."""
     text = inputs.require_text(text, "text", reader.LONGEST)
-    if elsewhere.is_other_maker(text):
-        return _read_other_maker(text)
-    if (reading := _read_question(text)) is not None:
+    text = _respell(text)
+    if (reading := _read_plain_words(text) or _read_question(text)) is not None:
         return reading
     named = named_forms.find_named(pasted_text.clean_text(text))
     if named and _is_worded(text, named):
@@ -97,6 +110,8 @@ def read_text(text: str) -> Reading:
         if elsewhere.find_maker(text):
             return _read_other_maker(text)
         addresses = printed_words.find_addresses(text[:MOST_NAMED])
+        if not addresses and known_names.is_outside(text):
+            return _read_outside(text)
         pages = [] if addresses else [*page_meanings.explain_message(text), *page_meanings.look_up(text)]
     meanings = [*(_build_meaning(meaning, text) for meaning in meanings_found), *pages]
     if meanings_found and all(meaning.fits for meaning in meanings_found):
@@ -110,6 +125,32 @@ def read_text(text: str) -> Reading:
     return _build_unknown(text, recognised.refused, addresses, pages)
 
 
+def _read_plain_words(text: str) -> Reading | None:
+    """Read what is known as a whole: another maker's name, a common question, a name of a library, a tcgen05.mma with
+    its shape or types; None for any other text.
+    """
+    if elsewhere.is_other_maker(text):
+        return _read_other_maker(text)
+    found = page_meanings.find_asked(text)
+    if not found and not _ARGUMENTS.search(text) and (found := page_meanings.explain_name(text)):
+        found += page_meanings.search_question(text, found)
+    if not found and _read_question(text) is None:
+        found = list(tensor_forms.find_meanings(pasted_text.clean_text(text[:MOST_NAMED])))
+    return extend_fact(found[0], Reading, also=tuple(found[1:])) if found else None
+
+
+def _respell(text: str) -> str:
+    """Return a SASS mnemonic in capitals, a word with its kind in front, a shape of CUTLASS as PTX writes it; any other
+    text as it is.
+    """
+    if _SASS.fullmatch(text):
+        return text.upper()
+    if match := _KIND_LAST.fullmatch(text):
+        return f"{match[2]} {match[1]}"
+    match = _GEMM_SHAPE.fullmatch(text)
+    return "m{}n{}k{}".format(*match.groups()) if match else text
+
+
 def _read_other_maker(text: str) -> Reading:
     """Read a text with an instruction that another maker's documents cover."""
     maker = elsewhere.find_maker(text)
@@ -118,11 +159,25 @@ def _read_other_maker(text: str) -> Reading:
     return Reading(kind="unknown", title=maker.title, link=_link_text(text), facts={}, notices=(notice,), also=())
 
 
+def _read_outside(text: str) -> Reading:
+    """Read a name of CUDA that Lanescope does not cover."""
+    return Reading(
+        kind="unknown",
+        title="Not covered",
+        link=_link_text(text),
+        facts={},
+        notices=(known_names.OUTSIDE,),
+        also=tuple(page_meanings.find_sharing(text)),
+    )
+
+
 def _read_question(text: str) -> Reading | None:
     """Read a question about an element, a lane or a register; None for any other text."""
     cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
     if tile := tile_elements.answer_question(cleaned):
         return _read_refused_place(text, tile) if isinstance(tile, LayoutError) else extend_fact(tile, Reading, also=())
+    if in_memory := memory_elements.answer_question(cleaned):
+        return extend_fact(in_memory, Reading, also=tuple(page_meanings.search_question(cleaned, [in_memory])))
     answers = elements.answer_question(cleaned)
     if answers is None:
         return _ask_for_instruction(cleaned)
@@ -137,7 +192,7 @@ def _read_question(text: str) -> Reading | None:
 
 def _ask_for_instruction(text: str) -> Reading | None:
     """Read a question that does not say of which instruction; None for any other text."""
-    question = elements.parse_question(text)
+    question = element_texts.parse_question(text)
     if question is None or not elements.needs_instruction(question):
         return None
     notice = f"Say of which instruction: {question.text} of mma.m16n8k16 bf16."
@@ -189,17 +244,25 @@ def _read_shorter_name(text: str, named: FormMatches, recognised: reader.Recogni
             meaning = dataclasses.replace(meaning, notices=(refused.message, *meaning.notices))
         return extend_fact(meaning, Reading, also=_list_topics(text, named))
     if named_forms.is_refused(named) and not named_forms.is_spelled_out(text):
+        opcodes = [word for word in named.words if is_opcode(word)]
+        compared = topics.find_topics(" ".join(opcodes)) if len(opcodes) > 1 else []
+        pages = [page_meanings.build_topic(one.title, one.page, one.summary) for one in compared]
+        pages += page_meanings.search_question(text, pages)
+        if pages and named_forms.is_sentence(named):
+            return extend_fact(pages[0], Reading, also=(*pages[1:], *named_forms.build_nearest(text, named)))
         return Reading(
             kind="unknown",
             title="No such instruction",
             link=_link_text(text),
             facts={},
             notices=(named_forms.explain_refusal(named),),
-            also=named_forms.build_nearest(text, named),
+            also=(*named_forms.build_nearest(text, named), *pages),
         )
     others = " ".join(named.ignored)  # of a subject with a page of its own, they say what is asked
     if named.named and named.forms and named_forms.has_shape(named) and not page_meanings.find_pages(others):
         return extend_fact(named_forms.build_meaning(text, named), Reading, also=_list_topics(text, named))
+    if named_forms.is_opcode(named) and not page_meanings.find_pages(text):
+        return _read_name(text, named)
     return None
 
 
@@ -267,9 +330,14 @@ def find_certain_link(text: str) -> str:
         return ""
     if address := link_algebra(text):
         return address
+    text = _respell(text)
     cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
+    if in_memory := memory_elements.answer_question(cleaned):
+        return in_memory.link
     if tile_elements.parse_question(cleaned) or elements.answer_question(cleaned):
         return _find_certain_answer(cleaned)
+    if in_tensor_memory := tensor_forms.find_meanings(cleaned):
+        return in_tensor_memory[0].link if len(in_tensor_memory) == 1 else ""
     named = named_forms.find_named(cleaned)
     only = named_forms.get_only(named) if named else None
     if named and _is_worded(text, named):

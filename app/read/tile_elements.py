@@ -18,6 +18,11 @@ LONGEST = 4096  # characters of a TiledMMA's text with a question
 _PLACE = r"([abcd])\s*(?:[\[(]\s*(\d{1,6})\s*,\s*(\d{1,6})\s*[\])]|\[\s*(\d{1,6})\s*\]\s*\[\s*(\d{1,6})\s*\])"
 _BEFORE = re.compile(rf"^\s*{_PLACE}\s*(?:of|in|:|;)?\s+(?=\S)", re.I)
 _AFTER = re.compile(rf"(?<=[\s;])\s*(?:element\s+)?{_PLACE}\s*\??\s*$", re.I)
+# TiledMMA SM80_16x8x16_F32F16F16F32_TN 2x2x1: a name and the number of atoms along each mode
+_NAMED = re.compile(
+    r"\btiled_?mma\b\W*\s(?P<atom>SM\d{2,3}_\w+)\s*,?\s+(?P<m>\d{1,2})\s*x\s*(?P<n>\d{1,2})(?:\s*x\s*(?P<k>\d{1,2}))?\s*$",
+    re.I,
+)
 
 
 def parse_question(text: str) -> tuple[str, int, int, dict[str, Any]] | None:
@@ -29,6 +34,9 @@ def parse_question(text: str) -> tuple[str, int, int, dict[str, Any]] | None:
         return None
     letter, *numbers = (group for group in match.groups() if group)
     rest = f"{text[: match.start()]} {text[match.end() :]}"
+    if named := _NAMED.search(rest):
+        body = {"atom": named["atom"], "atom_layout": f"({named['m']},{named['n']},{named['k'] or 1})"}
+        return letter.lower().replace("d", "c"), int(numbers[0]), int(numbers[1]), body
     for meaning in reader.recognise_text(rest).found[:1]:
         if meaning.kind == "tiled_mma" and meaning.facts["body"].get("atom") and not meaning.facts.get("umma"):
             return letter.lower().replace("d", "c"), int(numbers[0]), int(numbers[1]), dict(meaning.facts["body"])

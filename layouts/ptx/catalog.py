@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
@@ -210,8 +211,16 @@ def _index_capitals() -> dict[str, str]:
     return {word.lower(): word for i in instructions() for word in i.modifiers if word != word.lower()}
 
 
-def parse_instruction(value: object, field: str) -> Instruction:
-    """Return the instruction that a field of a request names; LayoutError `bad_instruction` names the field."""
+def parse_instruction(value: object, field: str, opcodes: Sequence[str] = ()) -> Instruction:
+    """Return the instruction that a field of a request names; LayoutError `bad_instruction` names the field.
+
+    opcodes: those that the field takes, for the error about a text that names no instruction; all if empty.
+    """
+    if opcodes and isinstance(value, str) and not extract_opcode(value):
+        hint = f"Allowed: a PTX text that starts with {inputs.join_words(list(opcodes), 'or')}."
+        raise LayoutError(
+            "bad_instruction", f"'{shorten(value)}' is not the name of a matrix instruction.", hint, field
+        )
     try:
         return find(inputs.require_text(value, field, LONGEST))
     except LayoutError as error:

@@ -32,8 +32,16 @@ function question({ q = "", ...filters }) {
   const text = q.replace(new RegExp(rules.foreign, "g"), " ");
   const spelled = `line=${line(text)}`;
   if (known.has(spelled)) return { whole: [...whole, spelled], words: [] };
+  whole.push(...products(q));
   const words = text.split(new RegExp(rules.end))[0].toLowerCase().match(new RegExp(rules.word, "g")) ?? [];
   return { whole, words: words.filter((word) => !silent.has(word)) };
+}
+
+function products(text) {
+  const pairs = [...text.toLowerCase().matchAll(new RegExp(rules.pair, "g"))]
+    .map(([, ...pair]) => pair.map((word) => synonyms.get(word) ?? [word]));
+  return pairs.filter((pair) => pair.every((names) => names.length === 1 && rules.types.includes(names[0])))
+    .map(([one, other]) => `product=${one[0]}*${other[0]}`);
 }
 
 function sizes(word) {
@@ -45,6 +53,7 @@ function sizes(word) {
 function hasWord(row, word) {
   const shape = sizes(word);
   if (shape.length) return shape.every((size) => row.whole.has(`shape=${size}`));
+  if (word.startsWith(rules.target)) return row.whole.has(`target=${word}`);
   if (spelledSomewhere.has(word)) return row.words.includes(word) || row.whole.has(`type=${word}`);
   return word.length > 1 && !/^\d+$/.test(word) && row.words.some((key) => key.startsWith(word));
 }

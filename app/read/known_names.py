@@ -1,0 +1,241 @@
+"""Names of CUTLASS and CuTe, messages of ptxas, the driver and CuTe's assertions: the page for each, with one sentence.
+No framework.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lanescope.inputs import shorten_value
+
+LONGEST = 4096  # characters of a text that is looked at
+_MAP_RULES = (
+    "cuTensorMapEncodeTiled answers CUDA_ERROR_INVALID_VALUE for any argument that breaks a rule, without its name.",
+    "Address: a multiple of 16 bytes. Strides: multiples of 16 bytes, the innermost left out. boxDim: 1 to 256 in each"
+    " dimension, and boxDim[0] times the element size a multiple of 16 bytes. elementStrides: 1 to 8. Rank: 1 to 5.",
+    "With a swizzle, the innermost box has at most as many bytes as the swizzle is wide: 32, 64 or 128.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMessage:
+    """A message, what it means and the page that helps."""
+
+    pattern: re.Pattern[str]
+    title: str
+    page: str
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownName:
+    """Names of a library, the page that shows what they are, and one sentence."""
+
+    pattern: re.Pattern[str]
+    page: str
+    notice: str
+
+
+def _message(pattern: str, title: str, page: str, *notices: str) -> KnownMessage:
+    return KnownMessage(re.compile(pattern, re.I | re.S), title, page, notices)
+
+
+MESSAGES = (
+    _message(
+        r"cuTensorMapEncode\w*.{0,80}(?:CUDA_ERROR|invalid|fail|error|return)|"
+        r"(?:fail|error|CUDA_ERROR_INVALID_VALUE)\w*.{0,80}(?:cuTensorMap|tensor ?map|TMA desc)|TMA desc addr|"
+        r"\b(?:globalStrides?|boxDim|elementStrides?|globalDim)\b[^;]*(?:must|multiple|invalid|exceed|<=|too)|"
+        r"\bbox\b.*(?:inner|dim).*exceeds",
+        "A tensor map that the driver refuses",
+        "/guide/paste#tensor-maps",
+        *_MAP_RULES,
+    ),
+    _message(
+        r"CUDA_ERROR_INVALID_VALUE",
+        "CUDA_ERROR_INVALID_VALUE",
+        "/guide/paste#tensor-maps",
+        "The driver says so for any wrong argument. If the call is cuTensorMapEncodeTiled, look at these rules.",
+        *_MAP_RULES[1:],
+    ),
+    _message(
+        r"\bTMA\b.*multicast|multicast.*\bTMA\b",
+        "TMA multicast",
+        "/smem",
+        "Multicast changes which CTAs of the cluster receive the box, not how it lies: each has it at the same offset"
+        " of its own shared memory, with the swizzle of the tensor map.",
+    ),
+    _message(
+        r"wgmma\w*(?:\.mma_async)? instructions are serialized",
+        "ptxas serializes wgmma",
+        "/guide/fence-commit-wait",
+        "The code is right; ptxas waits for each wgmma before the next.",
+    ),
+    _message(
+        r"misaligned address|MISALIGNED_ADDRESS|misaligned (?:shared|global|local)",
+        "A misaligned address",
+        "/guide/ldmatrix",
+        "An access is not aligned to its size: ldmatrix and stmatrix take row addresses that are multiples of 16 bytes,"
+        " a vector access of n bytes a multiple of n.",
+    ),
+    _message(
+        r"not a name of any known instruction",
+        "ptxas does not know this opcode",
+        "/guide/shapes",
+        "The module's .version or .target is older than the instruction, or the opcode is misspelled. wgmma needs"
+        " PTX 8.0 and sm_90a, tcgen05 PTX 8.6 and sm_100a.",
+    ),
+    _message(
+        r"illegal vector size: \d|modifier '\.(?:trans|row|col|x\d|m\d+n\d+\w*)' not allowed|"
+        r"incorrect instruction type specified for w?mma|operands? to instruction '\w*mma\S*' should be",
+        "A form that ptxas does not take",
+        "/guide/read-ptx",
+        "The instruction exists, this form of it does not: another number of registers, modifier or type. Paste the"
+        " whole line to see which part is wrong.",
+    ),
+    _message(
+        r"'[^']*(?:mma|matrix|tcgen05|b\dx16|f8f6f4|mxf\d|block_scale|m\d+n\d+)[^']*'.{0,40}"
+        r"(?:requires \.target|not supported on \.target)",
+        "The target lacks this",
+        "/guide/shapes",
+        "Compile for a target that has it; what is specific to an architecture needs its a: sm_90a, sm_100a, sm_120a.",
+    ),
+    _message(
+        r"asm operand type size|impossible constraints",
+        "An operand of asm with another size than its constraint",
+        "/guide/read-ptx",
+        'A 64-bit matrix descriptor takes the constraint "l", a 32-bit register "r", an f32 "f", an f64 "d".',
+    ),
+    _message(
+        r"too much shared data|exceeds .{0,40}shared memory",
+        "More shared memory than a kernel has without asking",
+        "/smem",
+        "Static shared memory ends at 48 KiB. More is dynamic and needs cudaFuncAttributeMaxDynamicSharedMemorySize.",
+    ),
+    _message(
+        r"illegal instruction was encountered|\w*Illegal_?Instruction\b|warp illegal instruction",
+        "An illegal instruction at run time",
+        "/guide/debugging",
+        "The device refused an instruction of the kernel. Compare the target it was compiled for with the device, then"
+        " look at the descriptors of wgmma and tcgen05.",
+    ),
+    _message(
+        r"illegal memory access|ILLEGAL_ADDRESS|unspecified launch failure|LAUNCH_FAILED",
+        "A kernel that faults",
+        "/guide/capture#if-the-kernel-faults",
+        "The message names no instruction. compute-sanitizer finds the access; a capture says what was read before.",
+    ),
+    _message(
+        r"not a canonical \w*[GU]MMA_?\w* layout|(?:unsupported|unrecognized) layout (?:type|for make_[gu]mma_desc)|"
+        r"\bSmemLayout\w*\b.*\bmust\b",
+        "A shared-memory layout that no descriptor reads",
+        "/guide/canonical-layouts",
+        "CuTe builds a descriptor of the canonical layouts alone. Paste the layout to see which descriptor reads it.",
+    ),
+    _message(
+        r"Copy_Traits.*(?:src|dst|layout).*match",
+        "A copy atom that does not fit the tensors",
+        "/tiles/copy",
+        "The values of a thread in source and destination do not fill whole copies of the atom.",
+    ),
+)
+
+
+def _name(pattern: str, page: str, notice: str) -> KnownName:
+    return KnownName(re.compile(rf"(?:[\w:]*::)?(?:{pattern})(?:<.*>)?(?:\(.*\)|\{{\}})?;?", re.S), page, notice)
+
+
+NAMES = (
+    _name(
+        r"GmmaDescriptor|DescriptorIterator|smem_desc_iterator|make_gmma_desc",
+        "/descriptor",
+        "The 64-bit matrix descriptor of wgmma. Paste the word, or the code that builds it.",
+    ),
+    _name(r"make_umma_desc", "/descriptor/tcgen05", "The 64-bit matrix descriptor of tcgen05.mma."),
+    _name(
+        r"make_instr_desc\w*|make_runtime_instr_desc\w*|InstrDescriptor\w*",
+        "/idesc",
+        "The 32-bit instruction descriptor of tcgen05.mma: M, N, types and majors.",
+    ),
+    _name(
+        r"CUtensorMap|CUtensorMap_st|cuTensorMapEncode\w*|make_tma_(?:copy|atom)\w*|TmaDescriptor|[Ii]m2[Cc]ol",
+        "/guide/paste#tensor-maps",
+        "Paste the call of cuTensorMapEncodeTiled with its arguments to see how the box lies in shared memory.",
+    ),
+    _name(
+        r"(?:ss|rs)_smem_selector|sm100_smem_selector|SMEM_SELECTOR",
+        "/smem/atoms",
+        "Picks the widest swizzle atom that divides the tile: 128B, 64B, 32B, then no swizzle.",
+    ),
+    _name(
+        r"(?:ss|rs)_op_selector",
+        "/instructions?family=wgmma",
+        "Picks the wgmma with the largest N that divides the tile. With its arguments Lanescope names it.",
+    ),
+    _name(
+        r"Scale(?:In|Out)(?:::\w+)?",
+        "/instructions?family=wgmma",
+        "ScaleOut::Zero makes D = A·B, ScaleOut::One D = A·B + D; ScaleIn::Neg negates A or B.",
+    ),
+    _name(
+        r"Major::(?:K|MN)|tnsp[AB]|Major",
+        "/guide/canonical-layouts",
+        "Which dimension of an operand is contiguous in shared memory: K, or M of A and N of B.",
+    ),
+    _name(
+        r"SM80_CP_ASYNC_\w+|UniversalCopy|AutoVectorizingCopy\w*|DefaultCopy|Copy_Atom|Copy_Traits|ThrCopy|TiledCopy|"
+        r"retile_[SD]|partition_[SD]|make_cotiled_copy",
+        "/tiles/copy",
+        "TiledCopy says which thread moves what: atom, threads and values of each.",
+    ),
+    _name(
+        r"MMA_Atom|MMA_Traits|ThrMMA|ThrMma|TiledMma|thrfrg_[ABC]|partition_[ABC]|partition_shape_[ABC]|"
+        r"(?:partition|make)_fragment_[ABC]|get_layout[ABC]_(?:TV|MN|MK|NK)|ThrLayoutVMNK|AtomLayoutMNK",
+        "/tiles/mma",
+        "TiledMMA says which thread holds what of a tile: atom, atoms along M, N and K, and a permutation.",
+    ),
+    _name(r"Swizzle", "/guide/swizzle", "Swizzle<B,M,S> XORs B bits from bit M + S of an offset into bit M."),
+    _name(
+        r"Sm1xxBlk?Scaled\w*|Sm1xxBlockScaled\w*|Sm100BlockScaled\w*|Sm1xxBlkScaledConfig|deduce_layoutSF[AB]|"
+        r"tile_atom_to_shape_SF[AB]|Sf\w*Atom|SfAtom|layoutSF[AB]",
+        "/scale-factors",
+        "The layout of scale factors that tcgen05.cp copies into tensor memory.",
+    ),
+    _name(
+        r"StructuredSparseCompressor\w*|Sm90GemmSparseConfig|Sm1\w*SparseConfig|SparseConfig|\w*sparse_compressor\w*|"
+        r"reorder_?meta\w*|ElementE|LayoutE",
+        "/metadata/order",
+        "The order in which CUTLASS's compressors write sparsity metadata.",
+    ),
+    _name(
+        r"(?:TMEM::)?Allocator\w*|TmemAllocator\w*|make_tmem_copy|tmem_frg\w*|tmem_(?:load|store)\w*|TMEM_(?:LOAD|STORE)",
+        "/tmem",
+        "Tensor memory: 128 lanes × 512 columns of 32 bits.",
+    ),
+)
+_OUTSIDE = re.compile(
+    r"(?:mbarrier|setmaxnreg|elect\.sync|griddepcontrol|barrier\.cluster|clusterlaunchcontrol|cp\.reduce\.async)[\w.:]*|"
+    r"cluster|clusters|warp specialization|Kernel\w*WarpSpecialized\w*|CollectiveBuilder|CollectiveM[Mm][Aa]",
+    re.I,
+)
+OUTSIDE = (
+    "Lanescope covers where operands of tensor cores lie: registers, shared memory, descriptors, tensor memory."
+    " Barriers, clusters, register counts and kernel schedules are not among them: see the PTX ISA and CUTLASS."
+)
+
+
+def find_message(text: str) -> KnownMessage | None:
+    """Find a known message in a text."""
+    return next((one for one in MESSAGES if one.pattern.search(text)), None) if len(text) <= LONGEST else None
+
+
+def find_name(text: str) -> KnownMessage | None:
+    """Find the name of a library that a text is."""
+    text = text.strip()
+    known = next((one for one in NAMES if one.pattern.fullmatch(text)), None) if len(text) <= LONGEST else None
+    return known and KnownMessage(known.pattern, shorten_value(text, 60), known.page, (known.notice,))
+
+
+def is_outside(text: str) -> bool:
+    """Return whether a text names what Lanescope does not cover."""
+    return len(text) <= LONGEST and _OUTSIDE.fullmatch(text.strip()) is not None

@@ -1,0 +1,85 @@
+"""Questions about an element in shared or tensor memory: `byte of A[5][9] with the 128B swizzle`, `row 70 of D in
+tensor memory`. The page of the tile, or of tensor memory, has the answer in its find field. No framework.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlencode
+
+from lanescope.app.catalogue import vocabulary
+from lanescope.app.read.element_texts import ASKING, ElementQuestion, parse_question
+from lanescope.app.read.facts import Meaning
+from lanescope.ptx.dtypes import DTYPES, get_dtype
+from lanescope.shared.tma import WIDTHS
+
+_WORD = re.compile(r"[\w:<>,-]+")
+_TENSOR = frozenset(("tensor", "tmem"))
+_SHARED = frozenset(
+    """address addresses bank banks byte bytes compute computed elements major memory mode offset offsets shared smem
+    stored swizzle swizzled tile""".split()
+)
+_MODES = {  # as people write a mode → the mode
+    **{spelling: mode for mode in ("32B", "64B", "128B") for spelling in (mode.lower(), f"sw{mode[:-1]}")},
+    "swizzle<3,4,3>": "128B",
+    "swizzle<2,4,3>": "64B",
+    "swizzle<1,4,3>": "32B",
+}
+_MAJORS = {"k-major": "K", "mn-major": "MN", "m-major": "MN", "n-major": "MN"}
+_BITS = 16  # of an element that the text does not name
+_ROWS = 64
+
+
+def answer_question(text: str) -> Meaning | None:
+    """Answer a question about an element in shared memory under a swizzle, or of D in tensor memory; None for any other
+    text.
+    """
+    question = parse_question(re.sub(r"(?i)(swizzle<\d,\d,\d>)", lambda match: match[1].replace(" ", ""), text))
+    if question is None or question.lane is not None:
+        return None
+    words = [word.strip(",:") for word in _WORD.findall(question.rest.lower())]
+    words = [word for word in words if word and word not in ASKING | vocabulary.SILENT | vocabulary.ARTICLES]
+    if not _TENSOR.isdisjoint(words) and _TENSOR.union(("memory", "column")).issuperset(words):
+        return _link_tensor(question)
+    return _link_shared(question, words) if question.place else None
+
+
+def _link_tensor(question: ElementQuestion) -> Meaning | None:
+    if question.operand not in ("d", "c"):
+        return None
+    row, col = question.place or (question.index, 0)
+    if question.line and question.line[0] == "row":
+        row, col = question.line[1], 0
+    if row is None:
+        return None
+    sought = f"row {row} of D" if question.line else f"D[{row}][{col}]"
+    query = {"m": "128", "n": str(max(128, -(-(col + 1) // 16) * 16)), "find": sought}
+    link = f"/tmem?{urlencode(query, safe='[]')}"
+    notice = "For a product with 128 rows by one CTA; the page takes any other."
+    return Meaning(kind="topic", title=f"{sought} in tensor memory", link=link, facts={"page": link}, notices=(notice,))
+
+
+def _link_shared(question: ElementQuestion, words: list[str]) -> Meaning | None:
+    modes = {_MODES[word] for word in words if word in _MODES}
+    majors = {_MAJORS[word] for word in words if word in _MAJORS}
+    types = [spelling for word in words for spelling in vocabulary.SYNONYMS.get(word, (word,)) if spelling in DTYPES]
+    named = (*_SHARED, *_MODES, *_MAJORS, *vocabulary.SYNONYMS, *DTYPES)
+    if len(modes) != 1 or len(majors) > 1 or any(word not in named for word in words):
+        return None
+    assert question.place is not None
+    mode, major, bits = modes.pop(), majors.pop() if majors else "K", get_dtype(types[0]).bits if types else _BITS
+    atom = WIDTHS[mode] * 8 // bits
+    row, col = question.place
+    lengths = {"mn": _round_up(row + 1, _ROWS), "k": _round_up(col + 1, atom)}
+    if major == "MN":
+        lengths = {"mn": _round_up(row + 1, max(atom, _ROWS)), "k": _round_up(col + 1, 16)}
+    query = {"element_bits": bits, "major": major, "swizzle": mode, **lengths, "find": f"[{row}][{col}]"}
+    link = f"/smem?{urlencode(query, safe='[]')}"
+    assumed = [f"{bits}-bit elements"] * (not types) + [f"{major}-major"] * (not majors)
+    notices = (f"Assumed: {' and '.join(assumed)}. The page takes any other.",) if assumed else ()
+    title = f"Element [{row}][{col}] of a tile with the {mode} swizzle"
+    return Meaning(kind="topic", title=title, link=link, facts={"page": link}, notices=notices)
+
+
+def _round_up(size: int, step: int) -> int:
+    return -(-size // step) * step

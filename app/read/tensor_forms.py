@@ -1,0 +1,93 @@
+"""Names of tcgen05.mma with M, N, K and types, which stand in the instruction descriptor and not in the opcode: the
+forms that take them, each with the descriptor that says so. No framework.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lanescope.app.catalogue import forms, search, vocabulary
+from lanescope.app.kit import links
+from lanescope.app.kit.names import name_form
+from lanescope.app.read.facts import Meaning
+from lanescope.blackwell import bound
+from lanescope.errors import LayoutError
+from lanescope.ptx.dtypes import DTYPES
+from lanescope.ptx.instruction import Instruction
+
+MOST_LISTED = 12
+_KINDS = ("f16", "tf32", "f8f6f4", "i8")  # which kind a name means first
+_OPCODE = re.compile(r"\btcgen05(?:\.mma)?\b|\bumma\b", re.I)
+_CODE = re.compile(r"[<>{}()\[\];%]|umma::", re.I)
+
+
+def find_meanings(text: str) -> tuple[Meaning, ...]:
+    """Find the forms of tcgen05.mma with the shape and types of a text, the plain one first; () if it says neither, is
+    a whole name, or names another instruction.
+
+    >>> find_meanings("tcgen05.mma 128x256x16 bf16")[0].link
+    '/i/tcgen05.mma.cta_group::1.kind::f16?idesc=0x08400490'
+    """
+    if not _OPCODE.search(text) or _CODE.search(text) or len(text) > forms.LONGEST:
+        return ()
+    if forms.find_forms(text).exact:
+        return ()
+    words = [word for word in forms.split_words(_OPCODE.sub(" ", text)) if word not in vocabulary.SILENT]
+    shapes = [sizes for word in words if (sizes := search.split_shape(word))]
+    given = [word for word in words if _list_types(word) and not re.search(rf"::{re.escape(word)}", text.lower())]
+    if len(shapes) > 1 or not (shapes or given):
+        return ()
+    sizes = {size[0]: int(size[1:]) for size in shapes[0]} if shapes else {}
+    rest = [word for word in words if word not in given and not search.split_shape(word) and word != "mma"]
+    found = [form for form in forms.find_forms(" ".join(("tcgen05", "mma", *rest))).forms if form.family.issue]
+    bindings = [
+        binding
+        for form in sorted(found, key=_rank_kind)
+        if (binding := _bind(form, sizes, [_list_types(w) for w in given]))
+    ]
+    return tuple(_build_meaning(binding, form_count=len(bindings)) for binding in bindings[:MOST_LISTED])
+
+
+def _list_types(word: str) -> tuple[str, ...]:
+    return tuple(one for one in vocabulary.SYNONYMS.get(word, (word,)) if one in DTYPES)
+
+
+def _rank_kind(form: Instruction) -> tuple[int, int]:
+    assert form.family.issue is not None
+    kind = form.family.issue.kind
+    return (len(form.syntax.modifiers), _KINDS.index(kind) if kind in _KINDS else len(_KINDS))
+
+
+def _bind(form: Instruction, sizes: dict[str, int], types: list[tuple[str, ...]]) -> bound.BoundMma | None:
+    """Bind a form to a descriptor with these sizes and types; None if it takes no such."""
+    kind = bound.get_mma_opcode(form).kind
+    codes = {part.name: [*part.codes] for part in kind.parts if part.chosen}
+    default = bound.make_default_idesc(form)
+    wish: dict[str, object] = {"m": sizes.get("m", default.m), "n": sizes.get("n", default.n)}
+    if default.format_field("sparse") not in ("", "0"):
+        wish["sparse"] = 1
+    fitting = [one for names in types if (one := next((name for name in names if name in codes.get("a", ())), ""))]
+    if fitting:
+        wish |= {"a": fitting[0], "b": fitting[min(1, len(fitting) - 1)]}
+    results = [name for names in types for name in names if name in codes.get("d", ())]
+    used = {wish.get("a"), wish.get("b")}
+    if others := [name for name in results if name not in used]:
+        wish["d"] = others[0]
+    if any(not used.union({wish.get("d")}).intersection(names) for names in types):
+        return None
+    try:
+        made = bound.bind_wish(form, wish)
+    except LayoutError:
+        return None
+    return made if sizes.get("k", made.sizes.get("k")) == made.sizes.get("k") else None
+
+
+def _build_meaning(made: bound.BoundMma, form_count: int) -> Meaning:
+    size = made.sizes
+    title = f"{name_form(made).text}: M {size['m']}, N {size['n']}, K {size['k']}"
+    link = links.link_instruction(made, query={"idesc": f"0x{made.word.word:08x}"})
+    facts = {"ptx": made.listed_ptx, "candidates": [], "operand": None, "all": [made.listed_ptx]}
+    notices = ("M, N and the types stand in the instruction descriptor, not in the opcode.",)
+    if form_count > MOST_LISTED:
+        notices = (*notices, f"{form_count} forms take them; the first {MOST_LISTED} are listed.")
+    return Meaning(kind="instruction", title=title, link=link, facts=facts, notices=notices)
