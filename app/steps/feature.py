@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lanescope.app.kit.feature import Feature, Tool
 from lanescope.app.steps.stepper import StepperQuestion, build_stepper
+from lanescope.app.steps.wgmma_stepper import WgmmaStepperQuestion, build_wgmma_stepper
 
 STEPPER = Tool(
     question=StepperQuestion,
@@ -11,9 +12,15 @@ STEPPER = Tool(
     api="stepper",
     body="StepperBody",
 )
+WGMMA_STEPPER = Tool(
+    question=WgmmaStepperQuestion,
+    answer=build_wgmma_stepper,
+    api="stepper/wgmma",
+    body="WgmmaStepperBody",
+)
 
 FEATURE = Feature(
-    tools=(STEPPER,),
+    tools=(STEPPER, WGMMA_STEPPER),
     written=("api", "page"),
     within={"steps": "Instructions"},
     bodies={
@@ -27,6 +34,10 @@ FEATURE = Feature(
             "instruction": "mma.m16n8k16.row.col.f32.f16.f16.f32",
             "k_step": 1,
             "storage": {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B"},
+        },
+        "/api/v1/stepper/wgmma": {
+            "instruction": "wgmma.mma_async.m64n8k16.f32.f16.f16",
+            "b": "swizzle=128B,descriptor=0x8000004000010800",
         },
     },
 )

@@ -18,6 +18,7 @@ from lanescope.app.steps.draw import render_steps
 from lanescope.app.steps.facts import Steps
 from lanescope.app.steps.view import build_view
 from lanescope.app.steps.wgmma import WgmmaSteps
+from lanescope.app.steps.wgmma_view import build_wgmma_view, fill_storage
 from lanescope.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
@@ -49,6 +50,7 @@ async def post_steps(request: Request, rest: str) -> Response:
 async def _render_steps(request: Request, rest: str, query: dict[str, str]) -> Response:
     stem, dot, form = rest.rpartition(".")
     form = form if dot and form in ("txt", "json") else ""
+    query = query if form else await run_off_loop(fill_storage, rest, query)
     context = await run_off_loop(asking.build_context, stem if form else rest, query, get_hardware(request).reason)
     found, status_code = context["found"], 200
     try:
@@ -65,7 +67,8 @@ async def _render_steps(request: Request, rest: str, query: dict[str, str]) -> R
     if form:
         return await run_off_loop(_render_form, form, context["s"])
     if not context["error"]:
-        context |= await run_off_loop(build_view, found, query)
+        view = build_wgmma_view if found.family.by_descriptor else build_view
+        context |= await run_off_loop(view, found, query)
         status_code = 422 if "stepper_error" in context else status_code
     return await run_off_loop(
         render_page,

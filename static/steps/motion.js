@@ -2,7 +2,7 @@
 import { clamp, ease } from "./timeline.js";
 import { hex, numberText } from "./model.js";
 
-const mix = (p, q, t) => ({
+export const mix = (p, q, t) => ({
   x: p.x + (q.x - p.x) * t, y: p.y + (q.y - p.y) * t, w: p.w + (q.w - p.w) * t, h: p.h + (q.h - p.h) * t,
 });
 const LATER = .028, ARC = 14; // elements of a row start 2.8 % apart and fly in an arc
