@@ -6,6 +6,7 @@ from lanescope.app.kit.feature import Feature, Tool
 from lanescope.app.steps.matrix_stepper import MatrixStepperQuestion, build_matrix_stepper
 from lanescope.app.steps.matrix_text import list_lines
 from lanescope.app.steps.stepper import StepperQuestion, build_stepper
+from lanescope.app.steps.wgmma_stepper import WgmmaStepperQuestion, build_wgmma_stepper
 
 STEPPER = Tool(
     question=StepperQuestion,
@@ -22,8 +23,15 @@ MATRICES = Tool(
     lines=lambda asked, told: list_lines(told),
 )
 
+WGMMA_STEPPER = Tool(
+    question=WgmmaStepperQuestion,
+    answer=build_wgmma_stepper,
+    api="stepper/wgmma",
+    body="WgmmaStepperBody",
+)
+
 FEATURE = Feature(
-    tools=(STEPPER, MATRICES),
+    tools=(STEPPER, MATRICES, WGMMA_STEPPER),
     written=("api", "page"),
     within={"steps": "Instructions"},
     bodies={
@@ -43,6 +51,10 @@ FEATURE = Feature(
             "values": "row * 100 + col",
             "matrices": "across_first",
             "storage": {"kind": "rows", "pitch_bytes": 128, "swizzle": "64B"},
+        },
+        "/api/v1/stepper/wgmma": {
+            "instruction": "wgmma.mma_async.m64n8k16.f32.f16.f16",
+            "b": "swizzle=128B,descriptor=0x8000004000010800",
         },
     },
 )

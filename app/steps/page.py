@@ -21,6 +21,7 @@ from lanescope.app.steps.matrix_text import render_text
 from lanescope.app.steps.matrix_view import answer_query, build_matrix_view
 from lanescope.app.steps.view import build_view
 from lanescope.app.steps.wgmma import WgmmaSteps
+from lanescope.app.steps.wgmma_view import build_wgmma_view, fill_storage
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 
@@ -55,6 +56,7 @@ async def _render_steps(request: Request, rest: str, query: dict[str, str]) -> R
     form = form if dot and form in ("txt", "json") else ""
     if can_step_matrices(await run_off_loop(catalog.find, stem if form else rest)):
         return await run_off_loop(_render_matrices, request, stem if form else rest, form, query)
+    query = query if form else await run_off_loop(fill_storage, rest, query)
     context = await run_off_loop(asking.build_context, stem if form else rest, query, get_hardware(request).reason)
     found, status_code = context["found"], 200
     try:
@@ -71,8 +73,10 @@ async def _render_steps(request: Request, rest: str, query: dict[str, str]) -> R
     if form:
         return await run_off_loop(_render_form, form, context["s"])
     if not context["error"]:
-        context |= await run_off_loop(build_view, found, query)
-        status_code = 422 if "stepper_error" in context else status_code
+        view = build_wgmma_view if found.family.by_descriptor else build_view
+        context |= await run_off_loop(view, found, query)
+        refused = context.get("stepper_error")  # `no_stepper`: the tables alone
+        status_code = 422 if refused and refused.code != "no_stepper" else status_code
     return await run_off_loop(
         render_page,
         request,

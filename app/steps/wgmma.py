@@ -204,7 +204,7 @@ def _build_descriptor(side: DescribedSide, step: int) -> StepDescriptor:
     )
 
 
-def _read_operand(side: DescribedSide, step: int, image: Any) -> tuple[Any, Any]:
+def read_operand(side: DescribedSide, step: int, image: Any) -> tuple[Any, Any]:
     """(byte address, value) of every element [mn, k] that a step's descriptor reads."""
     at = desc.reads(side.get_descriptor(step), side.view)
     bits = side.element.bits
@@ -228,12 +228,12 @@ def _build_element(
     for step in range(made.steps):
         column = _map_stored_columns(made, given, step, row)
         a_at, a = (
-            _read_operand(made.a, step, image)
+            read_operand(made.a, step, image)
             if isinstance(made.a, DescribedSide)
             else (None, given.stored_a[0][:, step * op.col_count :])
         )
         assert isinstance(made.b, DescribedSide)
-        b_at, b = _read_operand(made.b, step, image)
+        b_at, b = read_operand(made.b, step, image)
         for n in range(k):
             stored = column.get(n, -1)
             left = float(a[row, stored]) if stored >= 0 else 0.0

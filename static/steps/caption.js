@@ -9,7 +9,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const coded = (text) => text.split("`").map((part, n) => (n % 2 ? element("code", { textContent: part }) : part));
 
 /** Numbers as a range where they follow one another. */
-const listed = (numbers) => (numbers.at(-1) - numbers[0] === numbers.length - 1
+export const listed = (numbers) => (numbers.at(-1) - numbers[0] === numbers.length - 1
   ? `${numbers[0]}–${numbers.at(-1)}`
   : numbers.length > 4 ? `${numbers.slice(0, 3).join(", ")} … ${numbers.at(-1)}` : numbers.join(", "));
 
@@ -19,6 +19,9 @@ export class Caption {
     this.timeline = timeline;
     this.buildScrubber();
   }
+
+  /** Controls of its own. */
+  connect() {}
 
   show() {
     const { timeline, model } = this, { now } = timeline;
@@ -72,7 +75,7 @@ export class Caption {
       }));
       return;
     }
-    const index = pin.r * this.model[pin.o].cols + pin.c, { phase } = now;
+    const index = this.indexOf(pin), { phase } = now;
     const close = element("button", { type: "button", className: "btn", textContent: "Esc", title: "Unpin (Esc)" });
     close.setAttribute("aria-label", "Unpin");
     close.addEventListener("click", unpin);
@@ -87,6 +90,8 @@ export class Caption {
       element("h2", {}, title, element("small", { textContent: "pinned" }), close), element("ol", {}, ...list),
     );
   }
+
+  indexOf({ o, r, c }) { return r * this.model[o].cols + c; }
 
   travelOf({ o, r, c }, index) {
     const { model, timeline } = this, one = model[o], k = one.k[index], out = [];

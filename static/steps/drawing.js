@@ -268,13 +268,14 @@ export class Drawing {
 
   /** What never changes: the names of registers, rows and columns. */
   drawHeads(o) {
-    const { pen, scene, model } = this, box = scene.boxes[`reg_${o}`], { registers } = model[o];
+    const { pen, scene, model } = this, box = scene.boxes[`reg_${o}`];
+    const { registers, firstRegister = 0 } = model[o];
     if (box) {
       const wide = box.w / registers, prefix = scene.phone ? "" : `${o.toUpperCase()} `;
       for (let n = 0; n < registers; n++) {
         if (n && wide < 18) continue;
         const look = { align: "center", size: Math.min(10, wide / 2.4) };
-        pen.text(`${n ? "" : prefix}R${n}`, box.x + (n + .5) * wide, box.y - 9, look);
+        pen.text(`${n ? "" : prefix}R${n + firstRegister}`, box.x + (n + .5) * wide, box.y - 9, look);
       }
     }
     if (scene.matrix(o)) this.drawAxis(o);
@@ -291,15 +292,15 @@ export class Drawing {
   }
 
   drawAxis(o) {
-    const { pen, scene, model } = this, box = scene.matrix(o), { rows, cols } = model[o];
+    const { pen, scene, model } = this, box = scene.matrix(o), { rows, cols, rowFrom = 0, colFrom = 0 } = model[o];
     const wide = box.w / cols, high = box.h / rows, left = o !== "d" || (scene.phone && !scene.matrix("a"));
-    const across = power((cols > 99 ? 22 : 14) / wide), down = power(10 / high);
+    const across = power((cols + colFrom > 99 ? 22 : 14) / wide), down = power(10 / high);
     for (let c = 0; c < cols; c += across) {
-      pen.text(c, box.x + (c + .5) * wide, box.y - 8, { align: "center", size: 9.5 });
+      pen.text(c + colFrom, box.x + (c + .5) * wide, box.y - 8, { align: "center", size: 9.5 });
     }
     if (!left) return;
     for (let r = 0; r < rows; r += down) {
-      pen.text(r, box.x - 4, box.y + (r + .5) * high, { align: "right", size: 9.5 });
+      pen.text(r + rowFrom, box.x - 4, box.y + (r + .5) * high, { align: "right", size: 9.5 });
     }
   }
 }

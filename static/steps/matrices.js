@@ -19,7 +19,8 @@ export function makeModel(data) {
     list.push([bit, s.stored_numbers[n], place.get(bit) ?? -1]);
     stored.set(chunkOf(bit), list);
   });
-  return { ...data, k_groups: [], s: { ...s, stored, perChunk: s.memory_bits < 16 ? 16 : 8 } };
+  const has = ({ o, r, c }) => o === "s" && r < s.rows && c < s.cols;
+  return { ...data, has, k_groups: [], s: { ...s, stored, perChunk: s.memory_bits < 16 ? 16 : 8 } };
 }
 
 export class Timeline extends ProductTimeline {

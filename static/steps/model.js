@@ -1,5 +1,6 @@
 // The data of the page, indexed for drawing: what a slot (lane · values + value) gets, from which bits, in which move.
-export const ROW = 16, LINE = 128;
+export const ROW = 16;
+export const LINE = 128;
 
 /** One operand with its memory: A or B. */
 export function indexed(name, given) {
@@ -43,6 +44,7 @@ function held(name, given) {
 export function makeModel(data) {
   return {
     ...data, a: indexed("a", data.a), b: indexed("b", data.b), d: held("d", data.d),
+    has: ({ o, r, c }) => r < data[o].rows && c < data[o].cols,
     wrongAtEnd: (element) => {
       const got = data.d.sums.at(-1)[element];
       return got === null || got !== data.d.expected[element];

@@ -19,6 +19,9 @@ export class Scene {
     return registers * Math.max(bits >= 32 ? 26 : 0, Math.min(REGISTER, per * VALUE));
   }
 
+  /** Brings what a step is about into view; whether everything stands elsewhere then. */
+  follow() { return this.phone; }
+
   layout(width, free, timeline) {
     this.width = width;
     this.phone = width < WIDE;
@@ -152,8 +155,8 @@ export class Scene {
   pick(x, y) {
     const inside = (box) => box && x >= box.x && x < box.x + box.w && y >= box.y && y < box.y + box.h;
     const found = (o, index) => {
-      const { cols } = this.model[o];
-      return { o, r: Math.floor(index / cols), c: index % cols };
+      const { cols, rowFrom = 0, colFrom = 0 } = this.model[o];
+      return { o, r: Math.floor(index / cols) + rowFrom, c: index % cols + colFrom };
     };
     for (const o of "abd") {
       const one = this.model[o], matrix = this.matrix(o), registers = this.boxes[`reg_${o}`];

@@ -11,12 +11,14 @@ import { Motion } from "./motion.js";
 import { Pen, readColours } from "./pen.js";
 import { Scene } from "./scene.js";
 import { Timeline } from "./timeline.js";
+import { wgmmaParts } from "./wgmma/parts.js";
 
 const MARGIN = 10; // pixels between the picture and the controls below it
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const data = JSON.parse($("stepper-data").textContent);
-const parts = data.s ? matrices : { Caption, Drawing, Motion, Scene, Timeline, makeModel };
+const onOneWarp = { makeModel, Timeline, Scene, Caption, Drawing, Motion };
+const parts = data.s ? matrices : data.a.words ? wgmmaParts : onOneWarp;
 const model = parts.makeModel(data), timeline = new parts.Timeline(model, still), scene = new parts.Scene(model);
 const caption = new parts.Caption(model, timeline), drawing = new parts.Drawing(model, scene, timeline);
 const motion = new parts.Motion(model, scene, timeline, drawing);
@@ -33,8 +35,8 @@ query.delete("more");
 function parsePin(text) {
   const found = /^([abds]):(\d+),(\d+)$/.exec(text ?? "");
   if (!found) return null;
-  const [, o, r, c] = found;
-  return model[o] && Number(r) < model[o].rows && Number(c) < model[o].cols ? { o, r: Number(r), c: Number(c) } : null;
+  const element = { o: found[1], r: Number(found[2]), c: Number(found[3]) };
+  return (element.o === "s") === Boolean(model.s) && model.has(element) ? element : null;
 }
 
 let waiting = 0;
@@ -50,6 +52,7 @@ function keepState() {
   set("step", timeline.step ? String(timeline.step + 1) : null);
   set("pin", pin ? `${pin.o}:${pin.r},${pin.c}` : null);
   set("one", one ? "1" : null);
+  set("warp", timeline.chosen ? String(timeline.chosen) : null);
   set("speed", timeline.speed === 1 ? null : String(timeline.speed));
   keep(query.toString().replaceAll("%3A", ":").replaceAll("%2C", ","));
 }
@@ -80,7 +83,7 @@ function layout() {
 
 function draw() {
   drawing.draw(below);
-  stage.classList.toggle("flying", timeline.now.kind === "out" && timeline.t < 1);
+  stage.classList.toggle("flying", timeline.crosses);
   pen.g.clearRect(0, 0, scene.width, scene.height);
   motion.draw(pen, { pin, one });
   if (lane !== null) motion.markLane(pen, lane);
@@ -92,7 +95,7 @@ function tick(now) {
   frame = 0;
   const { step } = timeline, { more, changed } = timeline.advance(now - last);
   last = now;
-  if (timeline.step !== step && scene.phone) layout();
+  if (timeline.step !== step && scene.follow(timeline)) layout();
   if (changed) show();
   draw();
   if (more) frame = requestAnimationFrame(tick);
@@ -120,13 +123,15 @@ function connectOptions() {
   const form = $("step-options"), storage = form.querySelector("details");
   form.addEventListener("submit", () => {
     keepState();
-    for (const name of ["step", "pin", "one", "speed"]) form.elements.namedItem(name).value = query.get(name) ?? "";
+    for (const name of ["step", "pin", "one", "speed", "warp"]) {
+      if (form.elements.namedItem(name)) form.elements.namedItem(name).value = query.get(name) ?? "";
+    }
     form.elements.namedItem("more").value = storage.open ? "1" : "";
   }, { capture: true });
 }
 
 function changed() {
-  if (scene.phone) layout();
+  if (scene.follow(timeline)) layout();
   show();
   run();
 }
@@ -152,6 +157,10 @@ const act = {
     pin = null;
     changed();
   },
+  look(warp) {
+    timeline.look(warp);
+    changed();
+  },
   speed(value) {
     timeline.speed = value;
     changed();
@@ -164,6 +173,7 @@ const act = {
 };
 
 connectControls(act, caption, timeline);
+caption.connect(act);
 connectPointer(canvas, scene, {
   hover(found, overLane) {
     if (same(found, hovered) && overLane === lane) return;
@@ -174,6 +184,7 @@ connectPointer(canvas, scene, {
   },
   pin(found) {
     pin = same(found, pin) ? null : found;
+    timeline.attend(pin);
     changed();
   },
 });
@@ -200,7 +211,9 @@ pin = parsePin(query.get("pin") ?? (
   query.has("row") || query.has("col") ? `d:${query.get("row") || 0},${query.get("col") || 0}` : null
 ));
 one = query.get("one") === "1";
+timeline.attend(pin, query.get("warp"));
 connectOptions();
+scene.follow(timeline);
 layout();
 show();
 draw();

@@ -4,7 +4,7 @@ export const clamp = (x, low, high) => Math.max(low, Math.min(high, x));
 
 // Milliseconds at 1×: of each kind of step, and the rest after it.
 const TAKES = { plain: 900, xor: 1100, addresses: 1100, move: 620, k: 640, out: 2200, done: 1200 };
-const RESTS = { caption: 1600, phase: 420, row: 130, still: 900 };
+export const RESTS = { caption: 1600, phase: 420, row: 130, still: 900 };
 const ADDED = .72; // when in a k step D changes
 
 export class Timeline {
@@ -21,6 +21,12 @@ export class Timeline {
     this.firstMove = { a: this.first("move", "a"), b: this.first("move", "b") };
     this.firstK = this.first("k");
   }
+
+  /** Whether something flies across the card of the pinned number. */
+  get crosses() { return this.now.kind === "out" && this.t < 1; }
+
+  /** What a pin brings into view, where not everything is. */
+  attend() {}
 
   get now() { return this.steps[this.step]; }
   get phase() { return this.model.phases[this.now.phase]; }
@@ -81,7 +87,7 @@ export class Timeline {
     const passed = Math.min(ms, 50) * this.speed;
     if (this.t < 1) {
       const added = this.added;
-      this.t = Math.min(1, this.t + passed / TAKES[this.now.kind]);
+      this.t = Math.min(1, this.t + passed / this.takes());
       return { more: this.t < 1 || this.playing, changed: this.t >= 1 || this.added !== added };
     }
     if (!this.playing) return { more: false, changed: false };
@@ -94,6 +100,8 @@ export class Timeline {
     this.go(this.step + 1, 0);
     return { more: true, changed: true };
   }
+
+  takes() { return TAKES[this.now.kind]; }
 
   rest() {
     if (this.still.matches) return RESTS.still;

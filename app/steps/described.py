@@ -1,0 +1,204 @@
+"""What a wgmma reads of one operand through its descriptors: the byte of every element in every K step, the element
+that lies there, and the core matrices in the order of the picture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.app.steps.stored import LINE_BYTES, apply_xor, undo_xor
+from lanescope.descriptor import matrix as desc
+from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.descriptor.verify import Verdict, verify
+from lanescope.product.plan import DescribedSide, PlacedSide, TiledSide
+from lanescope.shared.pieces import ROW_BYTES
+from lanescope.shared.storage import BitPlacement, Storage, storage
+
+Ints = NDArray[np.int64]
+LINES_OF_CORE = 8  # of 16 bytes: one core matrix
+GROUPS_OF_WARP = 2  # of 8 rows of A
+MOST_LINES = 40  # of shared memory that one operand's picture shows
+
+
+@dataclass(frozen=True)
+class AddressTerms:
+    """How one address comes about, in bytes: start + lbos · LBO + sbos · SBO + inside; then the XOR."""
+
+    start: int
+    lbos: int
+    sbos: int
+    inside: int
+    before: int
+    address: int
+
+    @property
+    def xor(self) -> int:
+        """What the XOR changes, counted in chunks of 16 bytes."""
+        return (self.before ^ self.address) // ROW_BYTES
+
+
+@dataclass(frozen=True)
+class DescribedOperand:
+    """One operand and everything that its K steps read. An element of the tile is mn · K + k."""
+
+    side: DescribedSide
+    steps: int
+
+    @cached_property
+    def stored(self) -> tuple[Storage, int]:
+        """The storage, and the line of it in which the product begins."""
+        side = self.side
+        if isinstance(side, PlacedSide):
+            return side.where, 0
+        assert isinstance(side, TiledSide)
+        tile = side.tile
+        spec = {
+            "kind": "canonical",
+            "element_bits": tile.element_bits,
+            "major": tile.major,
+            "swizzle": tile.mode.name,
+            "swizzle_by": tile.swizzle_by,
+            "mn": tile.mn,
+            "k": tile.k,
+            "order": tile.order,
+            "base": tile.base,
+        }
+        return storage(spec, tile.element_bits, tile.major), side.first
+
+    @property
+    def placed(self) -> BitPlacement:
+        found = self.stored[0].placed
+        assert found is not None
+        return found
+
+    @property
+    def view(self) -> View:
+        return self.side.view
+
+    @cached_property
+    def words(self) -> list[Descriptor]:
+        return [self.side.get_descriptor(step) for step in range(self.steps)]
+
+    @cached_property
+    def at(self) -> Ints:
+        """Return [mn, k]: the byte where the program stored each element."""
+        mn, k = np.arange(self.side.mn)[:, None], np.arange(self.side.k)[None, :]
+        return np.asarray(self.side.address(mn, k), np.int64)
+
+    @cached_property
+    def before(self) -> Ints:
+        """Return [mn, k]: the same without the XOR."""
+        return np.asarray(undo_xor(self.placed, self.at * 8), np.int64) >> 3
+
+    @cached_property
+    def reads(self) -> Ints:
+        """Return [K step, mn, k of the step]: the byte that is read."""
+        return np.stack([desc.reads(word, self.view) for word in self.words])
+
+    @cached_property
+    def cores(self) -> Ints:
+        """Return [core matrix, line, element]: mn · (K of a step) + k, core matrices in the order of the picture.
+
+        A line is the 16 bytes that lie side by side. Two groups of 8 rows together, which are a warp's in A; of these
+        first all with the smallest k.
+        """
+        seen, per = self.view, self.view.per
+        line, inside = np.arange(LINES_OF_CORE)[:, None], np.arange(per)[None, :]
+        high, deep = (LINES_OF_CORE, per) if seen.major == "K" else (per, LINES_OF_CORE)
+        found = []
+        for pair in range(0, seen.rows // high, GROUPS_OF_WARP):
+            for c in range(seen.k // deep):
+                for group in range(pair, min(pair + GROUPS_OF_WARP, seen.rows // high)):
+                    mn = group * high + (line if seen.major == "K" else inside)
+                    k = c * deep + (inside if seen.major == "K" else line)
+                    found.append(mn * seen.k + k)
+        return np.array(found, np.int64)
+
+    def get_corner(self, core: int) -> tuple[int, int, int, int]:
+        """Return (first row, last row, first k, last k) of a core matrix in its K step."""
+        mn, k = np.divmod(self.cores[core], self.view.k)
+        return int(mn.min()), int(mn.max()), int(k.min()), int(k.max())
+
+    def find_sources(self, other: DescribedOperand | None) -> Ints:
+        """Return [K step, mn, k]: the element that lies where each one is read.
+
+        −1 where none lies there, −2 − n for element n of the other operand.
+        """
+        found = _look_up(self.at, self.reads)
+        if other is None:
+            return found
+        theirs = _look_up(other.at, self.reads)
+        return np.where((found < 0) & (theirs >= 0), -2 - theirs, found)
+
+    def get_expected(self) -> Ints:
+        """Return [K step, mn, k]: the element that should be read."""
+        mn, k = np.arange(self.side.mn)[:, None], np.arange(self.side.k)[None, :]
+        element = mn * self.side.k + k
+        return np.stack(np.split(element, self.steps, axis=1))
+
+    def explain(self, mn: int, k: int, step: int) -> AddressTerms:
+        """Return how the address of an element of a K step comes about."""
+        word = self.words[step]
+
+        def offset(lbo: int, sbo: int) -> int:
+            mode = word.mode
+            return int(
+                desc.compute_offset_before_swizzle(
+                    np.int64(mn),
+                    np.int64(k),
+                    chunks=np.int64(mode.chunks),
+                    lbo_bytes=lbo,
+                    sbo_bytes=sbo,
+                    seen=self.view,
+                    deep=mode.deep,
+                )
+            )
+
+        inside = offset(0, 0)
+        before = word.start_address + offset(word.lbo_bytes, word.sbo_bytes)
+        lbos, sbos = offset(1, 0) - inside, offset(0, 1) - inside
+        return AddressTerms(word.start_address, lbos, sbos, inside, before, int(self.reads[step, mn, k]))
+
+    def check_step(self, step: int) -> Verdict:
+        """Compare what a K step reads with where the program stored it, and diagnose a difference."""
+        where, first = self.stored
+        return verify(self.words[step], self.view, where, mn=first, k=step * self.side.step)
+
+    def list_lines(self, rows: slice, step: int) -> Ints:
+        """Return the addresses of the lines of 128 bytes that hold these rows, of all K steps where they are few, else
+        of one; and the lines that this K step reads instead.
+        """
+        size = max(1, self.side.element.bits // 8)
+        stored = np.stack([self.at[rows], self.before[rows]])
+        mine = self._find_lines(stored.ravel(), size)
+        if len(mine) > MOST_LINES:
+            mine = self._find_lines(np.split(stored, self.steps, axis=2)[step].ravel(), size)[:MOST_LINES]
+        extra = np.setdiff1d(self._find_lines(self.reads[step, rows].ravel(), size), mine)
+        kept = np.concatenate([mine, extra[: MOST_LINES - len(mine)]])
+        return np.sort(kept) * LINE_BYTES + self.origin
+
+    def _find_lines(self, at: Ints, size: int) -> Ints:
+        return np.unique((np.concatenate([at, at + size - 1]) - self.origin) // LINE_BYTES)
+
+    @property
+    def origin(self) -> int:
+        """Where the lines of 128 bytes are counted from: a XOR of offsets counts from the base."""
+        return self.placed.base % LINE_BYTES if self.placed.by == "tile" else 0
+
+    def list_chunks(self, lines: Ints) -> tuple[Ints, Ints]:
+        """Return (address without the XOR, address) of every chunk of 16 bytes of these lines."""
+        before = (lines[:, None] + np.arange(0, LINE_BYTES, ROW_BYTES)).ravel()
+        return before, np.asarray(apply_xor(self.placed, before * 8), np.int64) >> 3
+
+
+def _look_up(at: Ints, reads: Ints) -> Ints:
+    """Return the element that begins at each address, −1 where none does."""
+    flat = at.ravel()
+    order = np.argsort(flat, kind="stable")
+    place = np.minimum(np.searchsorted(flat[order], reads), len(flat) - 1)
+    element = order[place]
+    return np.where(flat[element] == reads, element, -1)

@@ -1,0 +1,360 @@
+"""The timeline of a wgmma: its phases and steps, what each step reads, and one sentence for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from lanescope.app.kit.fact import Description, fact
+from lanescope.app.steps.captions import StepperPhase, format_element, format_range
+from lanescope.app.steps.described import LINES_OF_CORE, AddressTerms, DescribedOperand
+from lanescope.app.steps.wgmma_fields import explain_line, format_address, mark_field, name_mn, say_field
+from lanescope.descriptor.matrix import Descriptor, find_inert_fields
+from lanescope.ptx.instruction import Instruction
+
+WARP_ROWS = 16
+
+
+@fact
+class WgmmaStep:
+    """One step: what happens (kind), of which operand, which of its kind, for which warp, in which K step, and a
+    sentence that says it.
+    """
+
+    phase: int
+    kind: Annotated[str, Description("plain, xor, field, line, core, k, advance, read, out or done.")]
+    operand: str
+    index: int
+    at: Annotated[str, Description("Where in its phase, in a few words.")]
+    caption: Annotated[str, Description("Code stands between backticks.")]
+    warp: Annotated[int, Description("−1: of no warp alone.")]
+    k_step: int
+    marks: Annotated[list[int], Description("Of a field: the addresses that it leads to.")]
+
+
+@fact
+class WgmmaMove:
+    """What is read in one step: core matrices of a K step, all lines of them or one."""
+
+    k_step: int
+    warp: Annotated[int, Description("Which takes it; −1: all four.")]
+    cores: list[int]
+    line: Annotated[int, Description("−1: all lines.")]
+
+
+@dataclass(frozen=True)
+class DescribedProduct:
+    """What the captions read: the operands, the element that is read in the place of each ([K step, mn, k]), the k of
+    each step of the multiplication, and the columns that are shown of all n.
+    """
+
+    instruction: Instruction
+    operands: dict[str, DescribedOperand]
+    sources: Mapping[str, Any]
+    groups: list[tuple[int, int]]
+    columns: slice
+    n: int
+
+    @property
+    def k_steps(self) -> int:
+        return self.operands["a"].steps
+
+    @property
+    def is_window(self) -> bool:
+        return bool(self.columns.stop - self.columns.start < self.n)
+
+
+@dataclass(frozen=True)
+class DraftStep:
+    """A step before its phase is known."""
+
+    kind: str
+    at: str
+    caption: str
+    operand: str = ""
+    index: int = 0
+    warp: int = -1
+    k_step: int = 0
+    marks: tuple[int, ...] = ()
+
+
+def build_timeline(
+    found: DescribedProduct,
+) -> tuple[list[StepperPhase], list[WgmmaStep], dict[str, list[WgmmaMove]]]:
+    """Build the phases and steps of a product, in order, and what each step reads of A and of B."""
+    moves: dict[str, list[WgmmaMove]] = {name: _list_first_moves(found, name) for name in found.operands}
+    parts: list[tuple[str, float, list[DraftStep]]] = [("Memory", 1.7, _list_memory_steps(found))]
+    for name in found.operands:
+        letter = name.upper()
+        parts.append((f"Descriptor {letter}", 2.4, _list_field_steps(found, name)))
+        reads = [_make_read_step(found, name, n, move) for n, move in enumerate(moves[name])]
+        parts.append((f"Core matrices {letter}", 4.2 if name == "a" else 2.8, reads))
+    first = [n for n, (_, end) in enumerate(found.groups) if end <= found.instruction.sizes["k"]]
+    parts.append(("Multiply", 3.0, [_make_k_step(found, n) for n in first]))
+    later: list[DraftStep] = []
+    for step in range(1, found.k_steps):
+        for name in found.operands:
+            moves[name].append(
+                WgmmaMove(k_step=step, warp=-1, cores=list(range(len(_list_cores(found, name)))), line=-1)
+            )
+        later += [
+            _make_advance_step(found, step),
+            _make_whole_read_step(found, step),
+            _make_k_step(found, len(first) + step - 1),
+        ]
+    if later:
+        parts.append(("Next K steps", 2.7, later))
+    parts.append(("D in lanes", 1.9, _list_out_steps(found)))
+    phases: list[StepperPhase] = []
+    steps: list[WgmmaStep] = []
+    for number, (title, weight, own) in enumerate(parts):
+        phases.append(StepperPhase(name=title, first=len(steps), steps=len(own), weight=weight))
+        steps += [
+            WgmmaStep(
+                phase=number,
+                kind=one.kind,
+                operand=one.operand,
+                index=one.index,
+                at=one.at,
+                caption=one.caption,
+                warp=one.warp,
+                k_step=one.k_step,
+                marks=list(one.marks),
+            )
+            for one in own
+        ]
+    return phases, steps, moves
+
+
+def _list_cores(found: DescribedProduct, name: str) -> list[int]:
+    """List the core matrices of an operand that are shown: of B those in the columns shown."""
+    one = found.operands[name]
+    rows = range(found.columns.start, found.columns.stop) if name == "b" else range(one.side.mn)
+    return [n for n in range(len(one.cores)) if one.get_corner(n)[0] in rows]
+
+
+def _list_first_moves(found: DescribedProduct, name: str) -> list[WgmmaMove]:
+    """List what the first K step reads: the first core matrix line by line, the others at once."""
+    one, moves = found.operands[name], []
+    for n, core in enumerate(_list_cores(found, name)):
+        warp = one.get_corner(core)[0] // WARP_ROWS if name == "a" else -1
+        lines: Iterable[int] = range(LINES_OF_CORE) if n == 0 else (-1,)
+        moves += [WgmmaMove(k_step=0, warp=warp, cores=[n], line=line) for line in lines]
+    return moves
+
+
+# memory ---------------------------------------------------------------------------------------------------------------
+
+
+def _list_memory_steps(found: DescribedProduct) -> list[DraftStep]:
+    swizzled = [one for one in found.operands.values() if one.placed.xor.bits]
+    text = (
+        "Shared memory in lines of 128 bytes, 8 chunks of 16 bytes."
+        f" A lies {_describe_storage(found.operands['a'])}, B {_describe_storage(found.operands['b'])};"
+        f" the coloured chunks hold k 0–{found.operands['a'].side.step - 1}, the first of {found.k_steps} K steps."
+    )
+    if found.is_window:
+        text += (
+            f" Of N = {found.n} columns the picture shows {format_range(found.columns.start, found.columns.stop - 1)}."
+        )
+    steps = [DraftStep("plain", "before the XOR" if swizzled else "no swizzle", text)]
+    if swizzled:
+        modes = {one.stored[0].mode.name: one for one in swizzled}
+        steps.append(DraftStep("xor", " and ".join(modes), " ".join(_say_xor(one) for one in modes.values()), index=1))
+    return steps
+
+
+def _describe_storage(one: DescribedOperand) -> str:
+    mode = one.stored[0].mode.name
+    pattern = "without a swizzle" if mode == "none" else f"with the {mode} swizzle"
+    return f"{'K' if one.side.major == 'K' else name_mn(one)}-major {pattern}"
+
+
+def _say_xor(one: DescribedOperand) -> str:
+    mode, xor = one.stored[0].mode, one.placed.xor
+    terms = xor.list_terms()  # in bits
+    moved = format_range(terms[0][0] - 3, terms[-1][0] - 3)
+    by = format_range(terms[0][1] - 3, terms[-1][1] - 3)
+    name = f"The {mode.name} swizzle" if mode.name != "none" else f"The swizzle {xor}"
+    return (
+        f"{name} XORs address bit{'s' * (xor.bits > 1)} {by} into {moved}, so that each chunk"
+        " of 16 bytes moves inside its line."
+    )
+
+
+# descriptor -----------------------------------------------------------------------------------------------------------
+
+
+def _list_field_steps(found: DescribedProduct, name: str) -> list[DraftStep]:
+    one = found.operands[name]
+    word = one.words[0]
+    unread = find_inert_fields(word, one.view)
+    return [
+        DraftStep(
+            "field",
+            field.title or field.name,
+            say_field(one, word, field, unread.get(field.name, "")),
+            operand=name,
+            index=n,
+            marks=() if field.name in unread else mark_field(one, field.name),
+        )
+        for n, field in enumerate(word.format.fields)
+    ]
+
+
+# core matrices --------------------------------------------------------------------------------------------------------
+
+
+def _make_read_step(found: DescribedProduct, name: str, number: int, move: WgmmaMove) -> DraftStep:
+    one = found.operands[name]
+    core = _list_cores(found, name)[move.cores[0]]
+    first, last, low, high = one.get_corner(core)
+    line = max(0, move.line)
+    terms = explain_line(one, core, line, 0)
+    rows = f"{'rows' if name == 'a' else 'columns'} {first}–{last}"
+    takes = f"for warp {move.warp}" if name == "a" else "for all four warps"
+    elements = one.cores[core, move.line] if move.line >= 0 else one.cores[core]
+    what = _format_block(name, elements, one.view.k)
+    where = _format_terms(terms)
+    xored = f", and the XOR with {terms.xor} makes `{format_address(terms.address)}`" if terms.xor else ""
+    wrong = _say_wrong(found, name, elements, 0)
+    if move.line >= 0:
+        begins = f"Line {line} of the core matrix of {rows} and k {low}–{high}: {where}{xored}."
+        gives = (
+            f" There lie the 16 bytes of {what}, {takes}." if not wrong else f" The 16 bytes there are read {takes}."
+        )
+        return DraftStep("line", f"core matrix 1 · line {line}", begins + gives + wrong, name, number, warp=move.warp)
+    fresh = name == "a" and (low == 0 and first % WARP_ROWS == 0)
+    begins = f"Warp {move.warp} takes rows {first}–{first + WARP_ROWS - 1} of A. " if fresh else ""
+    text = f"{begins}The core matrix of {rows} and k {low}–{high} begins at {where}{xored}"
+    gives = f": its 8 lines are {what}, {takes}." if not wrong else f"; its 8 lines are read {takes}."
+    at = f"warp {move.warp} · core matrix {move.cores[0] + 1}" if name == "a" else f"core matrix {move.cores[0] + 1}"
+    return DraftStep("core", at, text + gives + wrong, name, number, warp=move.warp)
+
+
+def _format_terms(terms: AddressTerms) -> str:
+    parts = [f"start `{format_address(terms.start)}`"]
+    parts += [f"{count} × {name}" for count, name in ((terms.lbos, "LBO"), (terms.sbos, "SBO")) if count]
+    parts += [str(terms.inside)] if terms.inside else []
+    return " + ".join(parts) + (f" = `{format_address(terms.before)}`" if len(parts) > 1 else "")
+
+
+def _format_block(name: str, elements: Any, k: int, k_first: int = 0) -> str:
+    """Name the elements of a block as they stand in the matrix: A[m][k], B[k][n]."""
+    mn, along = np.divmod(np.asarray(elements).ravel(), k)
+    spans = [_format_span(mn), _format_span(along + k_first)]
+    row, col = spans if name == "a" else spans[::-1]
+    return f"{name.upper()}[{row}][{col}]"
+
+
+def _format_span(numbers: Any) -> str:
+    low, high = int(numbers.min()), int(numbers.max())
+    return str(low) if low == high else f"{low}…{high}"
+
+
+def _say_wrong(found: DescribedProduct, name: str, elements: Any, step: int) -> str:
+    """Say which of these elements of a K step are read from elsewhere, and what the first of them gets."""
+    one = found.operands[name]
+    mn, k = np.divmod(np.asarray(elements).ravel(), one.view.k)
+    got, expected = found.sources[name][step, mn, k], one.get_expected()[step, mn, k]
+    wrong = np.flatnonzero(got != expected)
+    if not len(wrong):
+        return ""
+    at = wrong[0]
+    count = f"{len(wrong)} of {len(got)} elements are wrong" if len(wrong) < len(got) else "All of them are wrong"
+    return (
+        f" ✗ {count}: {name_source(found, name, int(expected[at]))} should arrive,"
+        f" {name_source(found, name, int(got[at]))} arrives."
+    )
+
+
+def name_source(found: DescribedProduct, name: str, source: int) -> str:
+    """Name the element that is read; −1 where the bytes are none, −2 − n for element n of the other operand."""
+    if source == -1:
+        return "no element"
+    if source < -1:
+        name, source = ("b" if name == "a" else "a"), -2 - source
+    mn, k = divmod(source, found.operands[name].side.k)
+    return format_element(name, mn, k) if name == "a" else format_element(name, k, mn)
+
+
+# K --------------------------------------------------------------------------------------------------------------------
+
+
+def _make_k_step(found: DescribedProduct, number: int) -> DraftStep:
+    first, end = found.groups[number]
+    i = found.instruction
+    span, step = format_range(first, end - 1), first // i.sizes["k"]
+    size = f"{i.sizes['m']} × {i.sizes['n']}"
+    count = "one product" if end - first == 1 else f"{end - first} products"
+    if i.operands["a"].sparsity:
+        count = "the product of each element that the metadata put there"
+    text = f"k = {span}: columns {span} of A times rows {span} of B add {count} to each of the {size} elements of D."
+    if end - first == 1:
+        text = f"k = {span}: column {span} of A times row {span} of B adds {count} to each of the {size} elements of D."
+    if number == 0:
+        text += (
+            " Each warp makes its own 16 rows. The hardware adds in an order of its own, this page in the order of k."
+        )
+    elif step:
+        text += f" D of K step {step - 1} is where this `wgmma` begins."
+    return DraftStep("k", f"k = {span} of 0–{found.k_steps * i.sizes['k'] - 1}", text, index=number, k_step=step)
+
+
+def _make_advance_step(found: DescribedProduct, step: int) -> DraftStep:
+    parts: list[str] = []
+    same = True
+    for name, one in found.operands.items():
+        before, now = one.words[step - 1], one.words[step]
+        on = now.start_address - before.start_address
+        same = same and _has_same_strides(before, now)
+        start = f"{on} bytes to `{format_address(now.start_address)}` ({on // 16:+d} in the field)"
+        parts.append(f"{name.upper()}’s {start}" if parts else f"{name.upper()}’s start address advances {start}")
+    rest = "; the other fields stay as they are" if same else "; other fields change, too"
+    text = f"The next `wgmma` takes K step {step}. {', '.join(parts)}{rest}."
+    return DraftStep("advance", f"K step {step} · descriptors", text, index=step, k_step=step)
+
+
+def _has_same_strides(before: Descriptor, now: Descriptor) -> bool:
+    return before.replace(start_address_encoded=0) == now.replace(start_address_encoded=0)
+
+
+def _make_whole_read_step(found: DescribedProduct, step: int) -> DraftStep:
+    k = found.instruction.sizes["k"]
+    span = format_range(step * k, (step + 1) * k - 1)
+    text = (
+        f"All core matrices of K step {step} are read the same way: k {span} of A, 16 rows a warp, and of B, for all."
+    )
+    for name, one in found.operands.items():
+        elements = np.arange(one.side.mn * one.view.k)
+        text += _say_wrong(found, name, elements, step)
+    return DraftStep("read", f"K step {step} · core matrices", text, index=step, k_step=step)
+
+
+# D --------------------------------------------------------------------------------------------------------------------
+
+
+def _list_out_steps(found: DescribedProduct) -> list[DraftStep]:
+    d, steps = found.instruction.operands["d"], []
+    last = found.k_steps - 1
+    for warp in range(d.threads // 32):
+        rows = d.rows[32 * warp : 32 * warp + 32]
+        thread = 32 * warp
+        held = [v for v in range(d.values) if found.columns.start <= int(d.cols[thread, v]) < found.columns.start + 8]
+        own = [format_element("d", int(d.rows[thread, v]), int(d.cols[thread, v])) for v in held]
+        registers = sorted({d.register_of(v)[0] for v in held})
+        names = f"R{format_range(registers[0], registers[-1])}"
+        text = (
+            f"Rows {int(rows.min())}–{int(rows.max())} of D are in warp {warp}, threads {thread}–{thread + 31}:"
+            f" thread {thread} holds {', '.join(own[:-1])} and {own[-1]} in {names}"
+        )
+        text += ", the next 8 columns in the registers that follow." if found.n > 8 else "."
+        steps.append(DraftStep("out", f"warp {warp}", text, "d", warp, warp=warp, k_step=last))
+    done = (
+        f"No value had to move: these {d.registers} registers of each thread were the accumulators of every K step, and"
+        " after `wgmma.wait_group` the threads may read them."
+    )
+    return [*steps, DraftStep("done", "accumulators", done, "d", k_step=last)]

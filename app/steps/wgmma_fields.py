@@ -1,0 +1,88 @@
+"""What the fields of a descriptor say: how far each leads in shared memory, one sentence for each."""
+
+from __future__ import annotations
+
+from lanescope.app.steps.captions import format_range
+from lanescope.app.steps.described import LINES_OF_CORE, AddressTerms, DescribedOperand
+from lanescope.bits import BitField
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.shared.swizzle import Mode
+
+# what a stride leads from and to, by (major, swizzled): K-major and MN-major differ, and so does mode none
+STRIDES: dict[tuple[str, bool, str], str] = {
+    ("K", False, "lbo"): "from one core matrix to the next along K",
+    ("K", False, "sbo"): "from 8 rows of {mn} to the next 8",
+    ("K", True, "lbo"): "from one atom to the next along K",
+    ("K", True, "sbo"): "from 8 rows of {mn} to the next 8",
+    ("MN", False, "lbo"): "from 8 values of k to the next 8",
+    ("MN", False, "sbo"): "from 8 rows of {mn} to the next 8",
+    ("MN", True, "lbo"): "from one atom to the next along {mn}",
+    ("MN", True, "sbo"): "from 8 values of k to the next 8",
+}
+
+
+def say_field(one: DescribedOperand, word: Descriptor, field: BitField, unread: str) -> str:
+    """Say what a field holds and does. unread: why it does not count."""
+    encoded, bits = field.get(word.word), f"Bits {format_range(field.low, field.high)}"
+    letter = one.side.letter.upper()
+    if field.name == "start_address":
+        return (
+            f"{bits} of `{word}`: the start address is {encoded} × 16 = `{format_address(word.start_address)}`, where"
+            f" the first line of {letter} lies."
+        )
+    if field.name == word.format.coded:
+        return f"{bits}: {encoded} is {_say_mode(word.mode)}"
+    if field.name == "base_offset":
+        if unread:
+            return f"{bits}: the base offset is {encoded}, {unread}."
+        if encoded:
+            return (
+                f"{bits}: the base offset is {encoded}, which is subtracted from the address bits that the XOR reads."
+            )
+        return f"{bits}: the base offset is 0: the XOR takes the address bits as they are."
+    amount = f"{bits}: {field.short} is {encoded} × 16 = {encoded * field.unit} bytes"
+    if unread:
+        return f"{amount}, {unread}."
+    leads = STRIDES[one.side.major, word.mode.chunks > 1, field.name].format(mn=name_mn(one))
+    return f"{amount}, {leads}."
+
+
+def _say_mode(mode: Mode) -> str:
+    if mode.chunks == 1:
+        return "no swizzle: lines of 16 bytes, and nothing is XORed."
+    terms = mode.swizzle().list_terms()
+    return (
+        f"the {mode.name} swizzle: lines lie {mode.width_bytes} bytes apart, and address"
+        f" bit{'s' * (len(terms) > 1)} {format_range(terms[0][1], terms[-1][1])}"
+        f" {'are' if len(terms) > 1 else 'is'} XORed into {format_range(terms[0][0], terms[-1][0])}."
+    )
+
+
+def mark_field(one: DescribedOperand, name: str) -> tuple[int, ...]:
+    """Return the addresses that a field of the first K step leads to."""
+    first = explain_line(one, 0, 0, 0)
+    if name == "start_address":
+        return (first.address,)
+    if name in ("lbo", "sbo"):
+        for core in range(1, len(one.cores)):
+            terms = explain_line(one, core, 0, 0)
+            if (terms.lbos, terms.sbos) == ((1, 0) if name == "lbo" else (0, 1)):
+                return (first.address, terms.address)
+        return ()
+    if name == "swizzle":
+        return tuple(explain_line(one, 0, line, 0).address for line in range(LINES_OF_CORE))
+    return ()
+
+
+def explain_line(one: DescribedOperand, core: int, line: int, step: int) -> AddressTerms:
+    mn, k = divmod(int(one.cores[core, line, 0]), one.view.k)
+    return one.explain(mn, k, step)
+
+
+def name_mn(one: DescribedOperand) -> str:
+    """Return M for A, N for B."""
+    return "M" if one.side.letter == "a" else "N"
+
+
+def format_address(at: int) -> str:
+    return f"0x{at:03X}"

@@ -1,0 +1,397 @@
+"""A wgmma to step through: its tiles in shared memory, the fields of its descriptors, which bytes they read for which
+warp, and D after every step of K.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+
+from lanescope.app.hardware import user_matrices, whole_product
+from lanescope.app.hardware.product_inputs import ProductInputs
+from lanescope.app.instruction import wording
+from lanescope.app.kit.enumerations import Major, PtxText, SwizzleMode, Word64
+from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact
+from lanescope.app.kit.question import number_field, question, text_field
+from lanescope.app.memory.descriptors import DescriptorField, build_fields
+from lanescope.app.steps import wgmma
+from lanescope.app.steps.captions import StepperPhase
+from lanescope.app.steps.described import DescribedOperand
+from lanescope.app.steps.wgmma_captions import DescribedProduct, WgmmaMove, WgmmaStep, build_timeline
+from lanescope.descriptor.matrix import find_inert_fields
+from lanescope.descriptor.repair import list_changes
+from lanescope.descriptor.spelling import parse_word
+from lanescope.errors import LayoutError
+from lanescope.product.custom_storage import PATTERN
+from lanescope.product.options import parse_options
+from lanescope.product.plan import DescribedSide, Options, ProductPlan
+from lanescope.product.planning import make_plan
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.ptx.table.descriptors import START
+
+COLUMNS = 16  # of D and B that the picture shows at once
+MOST_K_STEPS = 8
+MOST_K_GROUPS = 16  # that the first K step is multiplied in
+WARPS = 4
+USUAL = "128B"  # the swizzle where the user says nothing: what CUTLASS's collectives choose
+
+
+@question
+class WgmmaStepperQuestion:
+    """A wgmma with A and B in shared memory, and how they are stored and described."""
+
+    instruction: str = text_field("", "Instruction", "A wgmma of 8-bit or wider elements.", type=PtxText, required=True)
+    seed: int = number_field(1, "Random seed", "Of the matrices that are not given.", least=0)
+    a: str = text_field("", "A", "How A is stored and its descriptor, e.g. swizzle=64B,major=MN.")
+    b: str = text_field("", "B", "How B is stored and its descriptor, e.g. descriptor=0x4000004000010000.")
+    d: str = text_field("", "C and D", "scale=0 begins D with zeros.")
+    data_a: str = text_field("", "A's numbers", "A formula or rows of numbers in place of random ones.")
+    data_b: str = text_field("", "B's numbers", "A formula or rows of numbers in place of random ones.")
+    c: str = text_field("", "C", "A formula or rows of numbers; zero where A or B is given.")
+    n: int = number_field(0, "Columns", f"The first of the {COLUMNS} columns that are shown.", least=0)
+
+
+@fact
+class ReadWord:
+    """The descriptor of one K step, and the byte that each line of a core matrix is read from."""
+
+    descriptor: Word64
+    fields: list[DescriptorField]
+    swizzle: SwizzleMode
+    unread: Annotated[dict[str, str], Description("Fields that are not read, and why.")]
+    lines: Annotated[Any, IntegerArray(2, "[core matrix][line]: byte address of its 16 bytes.")]
+    cause: Annotated[str, Description("Why it does not read what is stored; empty where it does.")]
+    repair: Annotated[Word64 | None, Description("The word that reads it, where another one does.")]
+    wrong_fields: Annotated[list[str], Description("Those that the repair changes.")]
+
+
+@fact
+class WgmmaOperand:
+    """A, or the columns of B that are shown: its numbers, where they lie, and what its descriptors read in their
+    place. Element [row][k], k over all K steps; first: the row of the whole operand that row 0 is.
+    """
+
+    first: int
+    rows: int
+    k: int
+    k_step: int
+    element: str
+    element_bytes: int
+    major: Major
+    swizzle: str
+    stored: str
+    numbers: Annotated[Any, RealArray((2,), "[row][k]: as stored.")]
+    at: Annotated[Any, IntegerArray(2, "[row][k]: byte address.")]
+    before: Annotated[Any, IntegerArray(2, "[row][k]: byte address without the XOR.")]
+    source: Annotated[
+        Any,
+        IntegerArray(2, "[row][k]: the element that is read, row · K + k of the whole operand; −2 − n: of the other"),
+    ]
+    arrived: Annotated[Any, RealArray((2,), "[row][k]: its number; null where the bytes are no element.")]
+    origin: int
+    lines: Annotated[
+        list[Any],
+        Description(
+            "[view][K step]: addresses of lines of 128 bytes; once where all steps have the same. A has a view a warp."
+        ),
+    ]
+    chunks: Annotated[list[Any], Description("[view][K step][chunk]: byte address without the XOR, and with it.")]
+    cores: Annotated[Any, IntegerArray(3, "[core matrix][line][element]: row · (K of a step) + k.")]
+    words: list[ReadWord]
+    moves: list[WgmmaMove]
+    meets: Annotated[Any, IntegerArray(2, "[row][k]: its place along K of the product; of a sparse A by the metadata.")]
+
+
+@fact
+class WgmmaResult:
+    """The columns of D that are shown: who holds them, and their sums."""
+
+    first: int
+    columns: int
+    all_columns: int
+    element: str
+    element_bits: int
+    register_bits: int
+    values: Annotated[int, Description("Of a lane, in these columns.")]
+    first_value: int
+    holds: Annotated[Any, IntegerArray(2, "[thread][value]: row · columns + column.")]
+    sums: Annotated[Any, RealArray((3,), "[step of K][row][column], the first before any product.")]
+    expected: Annotated[Any, RealArray((2,), "[row][column] of the matrices as they are stored.")]
+
+
+@fact
+class WgmmaStepper:
+    """Everything that the stepper of one wgmma shows."""
+
+    ptx: str
+    title: str
+    k_steps: int
+    options: Annotated[dict[str, str], Description("How A, B and D are stored, spelled in full.")]
+    phases: list[StepperPhase]
+    steps: list[WgmmaStep]
+    a: WgmmaOperand
+    b: WgmmaOperand
+    d: WgmmaResult
+    k_groups: Annotated[Any, IntegerArray(2, "[step of K]: its first k and the one after its last.")]
+    wrong: Annotated[dict[str, int], Description("Elements of each operand that are read from another place.")]
+    agrees: Annotated[bool, Description("Whether D is NumPy's product of the stored matrices.")]
+
+
+def can_step_wgmma(i: Instruction) -> bool:
+    """Return whether this stepper shows an instruction: a wgmma whose elements have bytes of their own."""
+    return i.family.multiplies and i.family.by_descriptor and not i.family.tensor and i.operands["a"].element.bits >= 8
+
+
+def build_wgmma_stepper(asked: WgmmaStepperQuestion) -> WgmmaStepper:
+    """Everything that the stepper shows of one wgmma: stored chunks with and without the XOR, the fields of every
+    descriptor, the core matrices that it reads for each warp, sums after every step of K, and a sentence for each step.
+    """
+    i = catalog.parse_instruction(asked.instruction, "instruction")
+    if not can_step_wgmma(i):
+        hint = "Choose a wgmma; /api/v1/stepper takes an mma or a wmma.mma."
+        raise LayoutError("no_stepper", f"{i.ptx} is not a wgmma of 8-bit or wider elements.", hint, "instruction")
+    plan = plan_product(i, asked.a, asked.b, asked.d)
+    data = {"a": asked.data_a, "b": asked.data_b, "c": asked.c}
+    given = whole_product.build_inputs(plan, asked.seed, user_matrices.check_matrices(i, _parse_data(data)))
+    columns = _choose_columns(i, asked.n)
+    assert isinstance(plan.a, DescribedSide) and isinstance(plan.b, DescribedSide)
+    a, b = DescribedOperand(plan.a, plan.steps), DescribedOperand(plan.b, plan.steps)
+    image = whole_product.build_shared_image(plan, whole_product.stage_inputs(plan, given))
+    sources = {"a": a.find_sources(b), "b": b.find_sources(a)}
+    arrived = {
+        name: np.where(sources[name] == -1, np.nan, _read_numbers(one, image)) for name, one in (("a", a), ("b", b))
+    }
+    meets = _find_meets(plan, given)
+    groups = _list_groups(i.sizes["k"], plan.steps)
+    sums = _add_up(plan, given, arrived, meets, groups, columns)
+    expected = np.asarray(whole_product.compute_expected(plan, given)[0, :, columns], np.float64)
+    product = DescribedProduct(i, {"a": a, "b": b}, sources, groups, columns, i.sizes["n"])
+    phases, steps, moves = build_timeline(product)
+    numbers = {"a": given.stored_a[0], "b": given.b[0].T}
+    shown = {"a": slice(0, i.sizes["m"]), "b": columns}
+    k = np.broadcast_to(np.arange(plan.k), (i.sizes["n"], plan.k))
+    places = {"a": meets, "b": k}
+    built = {
+        name: _build_operand(
+            one,
+            shown[name],
+            {"numbers": numbers[name], "meets": places[name]},
+            sources[name],
+            arrived[name],
+            moves[name],
+        )
+        for name, one in (("a", a), ("b", b))
+    }
+    return WgmmaStepper(
+        ptx=i.ptx,
+        title=wording.format_title(i),
+        k_steps=plan.steps,
+        options={side: ",".join(f"{n}={v}" for n, v in chosen.items()) for side, chosen in plan.chosen.items()},
+        phases=phases,
+        steps=steps,
+        **built,
+        d=_build_result(i, columns, sums, expected),
+        k_groups=np.array(groups),
+        wrong={name: int((sources[name] != one.get_expected()).sum()) for name, one in (("a", a), ("b", b))},
+        agrees=bool(np.array_equal(sums[-1], expected)),
+    )
+
+
+# how the operands are stored ------------------------------------------------------------------------------------------
+
+
+def plan_product(i: Instruction, a: str, b: str, d: str) -> ProductPlan:
+    """Plan a product of at least two K steps, with the 128B swizzle where nothing else is said; a tile whose
+    descriptor is given begins where the word points.
+    """
+    options = {"a": parse_options(a, "a"), "b": parse_options(b, "b"), "d": parse_options(d, "d")}
+    if options["a"].get("from", "shared") != "shared":
+        hint = "With A in shared memory the picture shows both descriptors; the tables show A from registers."
+        raise LayoutError("no_stepper", "A comes from registers.", hint, "a.from")
+    for name in "ab":
+        if options[name].get("kind", "canonical") == "canonical":
+            options[name].setdefault("swizzle", USUAL)
+    options = _place_given(i, options)
+    plan = make_plan(i, options["a"], options["b"], options["d"])
+    if plan.steps < 2 and not ("k" in options["a"] or "k" in options["b"]):
+        options["b"]["k"] = str(2 * i.sizes["k"])
+        plan = make_plan(i, options["a"], options["b"], options["d"])
+    if plan.steps > MOST_K_STEPS:
+        hint = f"The picture shows up to {MOST_K_STEPS}: k up to {MOST_K_STEPS * i.sizes['k']}."
+        raise LayoutError("too_large", f"The product takes {plan.steps} K steps.", hint, "b.k")
+    return plan
+
+
+def _place_given(i: Instruction, options: dict[str, Options]) -> dict[str, Options]:
+    """Put the tiles of given descriptors at the pattern's boundary below their start addresses, and the other operand
+    where it does not overlap.
+    """
+    bases = {}
+    for name in "ab":
+        if (text := options[name].get("descriptor")) and "base" not in options[name]:
+            start = START.get(parse_word(text, f"{name}.descriptor").word) * START.unit
+            bases[name] = start // PATTERN * PATTERN
+    if len(bases) != 1:
+        return {name: one | ({"base": str(bases[name])} if name in bases else {}) for name, one in options.items()}
+    ((name, base),) = bases.items()
+    other = "b" if name == "a" else "a"
+    plain = {side: one | ({"descriptor": "0x0"} if side == name else {}) for side, one in options.items()}
+    plan = make_plan(i, plain["a"], plain["b"], plain["d"])
+    sides = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]
+    sizes = {side.letter: -(-(side.end - side.base) // PATTERN) * PATTERN for side in sides}
+    moved = {name: {"base": str(base)}}
+    if "base" not in options[other]:
+        moved[other] = {"base": str(0 if base >= sizes[other] else base + sizes[name])}
+    return {side: one | moved.get(side, {}) for side, one in options.items()}
+
+
+def _choose_columns(i: Instruction, first: int) -> slice:
+    n = i.sizes["n"]
+    if first % 8 or first >= n:
+        raise LayoutError("bad_columns", f"No columns from {first}.", f"Multiples of 8 below {n}.", "n")
+    first = min(first, max(0, n - COLUMNS))
+    return slice(first, min(n, first + COLUMNS))
+
+
+def _parse_data(texts: Mapping[str, str]) -> dict[str, Any]:
+    return {name: user_matrices.parse_matrix(text, name) for name, text in texts.items() if text}
+
+
+# what is read, and the sums -------------------------------------------------------------------------------------------
+
+
+def _read_numbers(one: DescribedOperand, image: Any) -> Any:
+    """Return [K step, mn, k]: the number that the bytes read are."""
+    return np.stack([wgmma.read_operand(one.side, step, image)[1] for step in range(one.steps)])
+
+
+def _find_meets(plan: ProductPlan, given: ProductInputs) -> Any:
+    """Return [row][stored k]: the k of the product that a stored element of A stands for."""
+    op, k = plan.instruction.operands["a"], plan.instruction.sizes["k"]
+    parts = []
+    for step in range(plan.steps):
+        part = np.broadcast_to(np.arange(op.col_count), (op.row_count, op.col_count)).copy()
+        if op.sparsity:
+            dense = op.sparsity.list_dense_columns(op.coords["col"], given.metadata[step].tolist(), plan.selector)
+            part[op.coords["row"], op.coords["col"]] = dense
+        parts.append(part + step * k)
+    return np.concatenate(parts, axis=1)
+
+
+def _list_groups(k: int, steps: int) -> list[tuple[int, int]]:
+    """List the steps of the multiplication: the first K step k by k, the others at once."""
+    size = -(-k // MOST_K_GROUPS)
+    first = [(at, min(k, at + size)) for at in range(0, k, size)]
+    return first + [(step * k, (step + 1) * k) for step in range(1, steps)]
+
+
+def _add_up(
+    plan: ProductPlan, given: ProductInputs, arrived: Mapping[str, Any], meets: Any, groups: Any, columns: slice
+) -> Any:
+    """Return [step of K][row][column]: C, then the sums after each step, of what is read; NaN where it is unknown."""
+    stored = np.concatenate(list(arrived["a"]), axis=1)
+    b = np.concatenate(list(arrived["b"]), axis=1)[columns].T
+    a = np.zeros((stored.shape[0], plan.k))
+    np.put_along_axis(a, meets, stored, axis=1)
+    sign = -1 if plan.a.negated != plan.b.negated else 1
+    total = np.asarray(given.c[0, :, columns], np.float64) * plan.accumulate
+    sums = [total]
+    for first, end in groups:
+        met = np.zeros(a.shape, bool)
+        np.put_along_axis(met, meets, True, axis=1)
+        with np.errstate(invalid="ignore"):
+            terms = a[:, first:end, None] * b[None, first:end] * met[:, first:end, None]
+        if plan.instruction.operands["a"].sparsity:  # a k that A does not store meets nothing
+            terms = np.where(met[:, first:end, None], terms, 0)
+        total = total + sign * terms.sum(axis=1)
+        sums.append(total)
+    return np.array(sums) + 0.0
+
+
+# the facts ------------------------------------------------------------------------------------------------------------
+
+
+def _build_operand(
+    one: DescribedOperand,
+    rows: slice,
+    given: Mapping[str, Any],
+    source: Any,
+    arrived: Any,
+    moves: list[WgmmaMove],
+) -> WgmmaOperand:
+    side = one.side
+    high = (rows.stop - rows.start) if side.letter == "b" else side.mn // WARPS
+    views = [slice(first, first + high) for first in range(rows.start, rows.stop, high)]
+    lines = [_list_lines(one, view) for view in views]
+    kept = [n for n in range(len(one.cores)) if rows.start <= one.get_corner(n)[0] < rows.stop]
+    cores = one.cores[kept]
+    return WgmmaOperand(
+        first=rows.start,
+        rows=rows.stop - rows.start,
+        k=side.k,
+        k_step=side.step,
+        element=side.element.name,
+        element_bytes=side.element.bits // 8,
+        major="K" if side.major == "K" else "MN",
+        swizzle=one.stored[0].mode.name,
+        stored=wgmma.describe_storage(side),
+        numbers=given["numbers"][rows],
+        at=one.at[rows],
+        before=one.before[rows],
+        source=np.concatenate(list(source), axis=1)[rows],
+        arrived=np.concatenate(list(arrived), axis=1)[rows],
+        origin=one.origin,
+        lines=[[each.tolist() for each in view] for view in lines],
+        chunks=[[np.stack(one.list_chunks(each), axis=1).tolist() for each in view] for view in lines],
+        cores=cores - rows.start * side.step,
+        words=[_build_word(one, step, cores) for step in range(one.steps)],
+        moves=moves,
+        meets=given["meets"][rows],
+    )
+
+
+def _list_lines(one: DescribedOperand, rows: slice) -> list[Any]:
+    """Return the lines of every K step, once where they are the same."""
+    found = [one.list_lines(rows, step) for step in range(one.steps)]
+    return found[:1] if all(np.array_equal(found[0], each) for each in found) else found
+
+
+def _build_word(one: DescribedOperand, step: int, cores: Any) -> ReadWord:
+    word = one.words[step]
+    verdict = one.check_step(step)
+    first = verdict.diagnoses[0] if verdict.diagnoses else None
+    fix = None if first is None else first.fix
+    return ReadWord(
+        descriptor=str(word),
+        fields=build_fields(word),
+        swizzle=word.mode.name,
+        unread=find_inert_fields(word, one.view),
+        lines=one.reads[step].ravel()[cores[:, :, 0]],
+        cause="" if verdict.match else first.message if first else "It reads other bytes than those stored.",
+        repair=str(fix) if fix else None,
+        wrong_fields=sorted(list_changes(word, fix)) if fix else [],
+    )
+
+
+def _build_result(i: Instruction, columns: slice, sums: Any, expected: Any) -> WgmmaResult:
+    op: Operand = i.operands["d"]
+    inside = (op.coords["col"] >= columns.start) & (op.coords["col"] < columns.stop)
+    mine = np.flatnonzero(inside[0])
+    assert inside[:, mine].all() and not np.delete(inside, mine, axis=1).any()
+    wide = columns.stop - columns.start
+    return WgmmaResult(
+        first=columns.start,
+        columns=wide,
+        all_columns=i.sizes["n"],
+        element=op.element.name,
+        element_bits=op.container_bits,
+        register_bits=op.register_bits,
+        values=len(mine),
+        first_value=int(mine[0]),
+        holds=op.coords["row"][:, mine] * wide + op.coords["col"][:, mine] - columns.start,
+        sums=sums,
+        expected=expected,
+    )

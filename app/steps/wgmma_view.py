@@ -1,0 +1,108 @@
+"""What the page of a wgmma shows above its tables: the product step by step, and its options. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.question import labels_of, options_of, read_question
+from lanescope.app.steps.wgmma_stepper import (
+    COLUMNS,
+    USUAL,
+    ReadWord,
+    WgmmaStepperQuestion,
+    build_wgmma_stepper,
+    can_step_wgmma,
+)
+from lanescope.errors import LayoutError
+from lanescope.inputs import parse_digits
+from lanescope.product.options import parse_options
+from lanescope.product.plan import Options
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.shared.swizzle import NAMES
+
+FIELDS = tuple(name for name in options_of(WgmmaStepperQuestion) if name != "instruction")
+LABELS = labels_of(WgmmaStepperQuestion)
+STATE = ("step", "pin", "one", "speed", "more", "warp")  # what the script keeps in the address
+IN_TABLES = ("row", "col", "seed", "backend", "d", "data_a", "data_b", "c")  # what the form above the tables asks
+CHOICES = {"major": ("K", "MN"), "swizzle": NAMES, "descriptor": ()}  # of each operand, as a_major, b_swizzle …
+
+
+def fill_storage(rest: str, query: Mapping[str, str]) -> dict[str, str]:
+    """Return the query of a page with how A and B are stored in `a` and `b`, as the options beside the title say it;
+    with the 128B swizzle where nothing does.
+    """
+    filled = dict(query)
+    try:
+        if not can_step_wgmma(catalog.find(rest)):
+            return filled
+        for side in "ab":
+            options = _choose_options(parse_options(query.get(side, ""), side), side, query)
+            filled[side] = ",".join(f"{name}={value}" for name, value in options.items())
+    except LayoutError:  # the page says what is wrong with the text as it was given
+        return dict(query)
+    for side in "ab":
+        for name in CHOICES:
+            filled.pop(f"{side}_{name}", None)
+    return filled
+
+
+def _choose_options(options: Options, side: str, query: Mapping[str, str]) -> Options:
+    if options.get("from", "shared") != "shared" or any(name in options for name in ("row", "kind")):
+        return options
+    options.setdefault("swizzle", USUAL)
+    for name in CHOICES:
+        value = query.get(f"{side}_{name}")
+        if value is None:
+            continue
+        options.pop(name, None)
+        options |= {name: value.strip()} if value.strip() else {}
+    return {name: value for name, value in options.items() if (name, value) != ("major", "K")}
+
+
+def build_wgmma_view(found: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
+    """Build what the template shows of the stepper; nothing for a wgmma that it does not show."""
+    if not can_step_wgmma(found):
+        return {}
+    given: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
+    context: dict[str, Any] = {"stepper_labels": LABELS}
+    try:
+        stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, given | {"instruction": found.ptx}))
+    except LayoutError as error:
+        return context | {"stepper_error": error}
+    step = parse_digits(query.get("step", ""))
+    kept = {name: value for name, value in query.items() if value and name != "step"}
+    n = found.sizes["n"]
+    return context | {
+        "stepper": stepper,
+        "stepper_data": encode_json(stepper).decode().replace("</", "<\\/"),
+        "step": min(max(step[0] if step else 1, 1), len(stepper.steps)) - 1,
+        "stored": {side: parse_options(query.get(side, ""), side) for side in "ab"},
+        "turned": found.operands["a"].element.bits == 16,  # may be MN-major
+        "swizzles": NAMES,
+        "windows": [(first, min(n, first + COLUMNS) - 1) for first in range(0, n, COLUMNS)] if n > COLUMNS else [],
+        "repairs": {name: _find_repair(name, one.words[0], kept) for name, one in _list_operands(stepper)},
+        "causes": {name: next((w.cause for w in one.words if w.cause), "") for name, one in _list_operands(stepper)},
+        "asked": {name: query.get(name, "") for name in FIELDS},
+        "carried": dict.fromkeys(STATE, "")
+        | {name: value for name, value in query.items() if name in STATE or (value and name in (*IN_TABLES, "a", "b"))},
+        "query_at": urlencode(kept) + "&" * bool(kept),
+        "query_more": query.get("more") == "1",
+        "tables_open": any(query.get(name) for name in IN_TABLES),
+    }
+
+
+def _list_operands(stepper: Any) -> list[tuple[str, Any]]:
+    return [("a", stepper.a), ("b", stepper.b)]
+
+
+def _find_repair(name: str, word: ReadWord, query: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the word that reads the first K step in place of the given one, and the page's query with it."""
+    if word.repair is None:
+        return None
+    options = parse_options(query.get(name, ""), name) | {"descriptor": word.repair}
+    text = ",".join(f"{option}={value}" for option, value in options.items())
+    return {"word": word.repair, "query": urlencode({**query, name: text})}

@@ -1,0 +1,44 @@
+// What stands still in a step of a wgmma: as in a warp's product, but for the warp in view, without addresses of lanes.
+import { Drawing } from "../drawing.js";
+
+export class WgmmaDrawing extends Drawing {
+  forget() {
+    super.forget();
+    this.runs = {};
+  }
+
+  get lanesKey() { return String(this.model.warp); }
+
+  /** How often each group of four banks is met by the lines of the core matrix that is read. */
+  listBanks(o) {
+    const { model, timeline } = this, { now } = timeline, met = {};
+    if ((now.kind !== "line" && now.kind !== "core") || now.operand !== o) return met;
+    const { moves } = model[o], mine = moves.find((move) => timeline.stepOf(o, move) === timeline.step);
+    const all = now.kind === "core" ? [mine] : moves.filter((move) => timeline.stepOf(o, move) <= timeline.step);
+    for (const address of all.flatMap((move) => move?.addresses ?? [])) {
+      const group = address / 16 % 8;
+      met[group] = (met[group] ?? 0) + 1;
+    }
+    return met;
+  }
+
+  drawLanes() {
+    const { pen, model, scene } = this, { lanes } = scene.boxes, high = lanes.h / 32, first = 32 * model.warp;
+    pen.title(`Warp ${model.warp}`, scene.phone ? "" : "its registers of D", lanes.x, lanes.y - 30);
+    for (let lane = 0; lane < 32; lane++) {
+      pen.text(`T${first + lane}`, lanes.x + 28, lanes.y + (lane + .5) * high, { align: "right" });
+    }
+  }
+
+  drawTitle(o) {
+    const { pen, scene, model, timeline } = this, box = scene.matrix(o), { added } = timeline, groups = model.k_groups;
+    const warp = `warp ${model.warp}`, step = `K step ${model.step}`;
+    const about = {
+      a: scene.phone ? step : `m × k · rows of ${warp}, ${step}`,
+      b: scene.phone ? step : `k × n · ${step}, for all warps`,
+      d: added > 0 && added < groups.length ? `k < ${groups[added - 1][1]}` : "m × n",
+    };
+    const text = o === "d" && !scene.phone ? `${about.d} · ${warp}` : about[o];
+    pen.title(o.toUpperCase(), text, box.x - (o === "d" ? 0 : 12), box.y - (o === "b" ? 30 : 26));
+  }
+}

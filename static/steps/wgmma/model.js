@@ -1,0 +1,180 @@
+// The data of a wgmma's page as the stepper draws it: one warp's rows and one K step of A and B at a time, as matrices
+// of their own. A slot of A or B is a cell of that matrix: their elements go to no register.
+import { LINE } from "../model.js";
+
+const WARP = 32;
+
+/** The lines of shared memory of one view, and where a byte stands in them. */
+function placed(given, view, step) {
+  const lines = given.lines[view][step] ?? given.lines[view][0], { origin } = given;
+  const chunks = given.chunks[view][step] ?? given.chunks[view][0];
+  const lineOf = (byte) => Math.floor((byte - origin) / LINE) * LINE + origin;
+  const row = new Map(lines.map((line, n) => [line, n]));
+  return {
+    lines, chunks, addressOf: (n) => lines[n],
+    place(byte) {
+      const n = row.get(lineOf(byte));
+      return n === undefined ? null : [n, byte - lineOf(byte)];
+    },
+  };
+}
+
+/** A or B: its rows of M or N from `first` on, in one K step. */
+class OperandView {
+  constructor(name, given, other, first, high, view, step) {
+    const { k: width, k_step: deep, element_bytes: size } = given, across = name === "a";
+    Object.assign(this, placed(given, view, step));
+    Object.assign(this, {
+      name, given, other, step, view, element_bits: 8 * size, origin: given.origin, swizzle: given.swizzle,
+      high, deep, rows: across ? high : deep, cols: across ? deep : high,
+    });
+    const top = first + given.first, left = step * deep;
+    Object.assign(this, across ? { rowFrom: top, colFrom: left } : { rowFrom: left, colFrom: top });
+    const from = (matrix) => Array.from({ length: high * deep }, (_, n) => {
+      const [mn, k] = this.split(n);
+      return matrix[first + mn][step * deep + k];
+    });
+    this.numbers = from(given.numbers);
+    this.arrived = from(given.arrived);
+    this.source = from(given.source);
+    this.k = from(given.meets);
+    this.at = from(given.at).map((byte) => 8 * byte);
+    this.before = from(given.before).map((byte) => 8 * byte);
+    this.slots = this.numbers.map((_, n) => [n]);
+    this.holds = this.numbers.map((_, n) => n);
+    this.values = 1;
+    this.registers = 0;
+    this.reads = new Array(high * deep).fill(0);
+    this.moveOf = new Int32Array(high * deep).fill(-1);
+    this.moves = [];
+    this.takeMoves(first, step);
+    this.wrong = new Map();
+    this.source.forEach((source, n) => {
+      const [mn, k] = this.split(n);
+      if (source !== (top + mn) * width + left + k) {
+        this.wrong.set(n, { slot: n, arrived: this.nameSource(source), value: this.arrived[n] });
+      }
+    });
+    const used = new Set(this.before.map((bit) => Math.floor((bit / 8 - this.origin) / 16)));
+    this.chunks = this.chunks.map(([before, after]) => ({
+      before, after, used: used.has(Math.floor((before - this.origin) / 16)),
+    }));
+  }
+
+  /** [row of M or N, k] of a cell, from the corner of the view. */
+  split(n) {
+    const r = Math.floor(n / this.cols), c = n % this.cols;
+    return this.name === "a" ? [r, c] : [c, r];
+  }
+
+  cellOf(mn, k) { return this.name === "a" ? mn * this.cols + k : k * this.cols + mn; }
+
+  /** What is read in this K step for these rows, as moves of cells; and the bit that each cell is read from. */
+  takeMoves(first, step) {
+    const { given } = this, { lines } = given.words[step], bytes = this.element_bits / 8;
+    given.moves.forEach((move, number) => {
+      if (move.k_step !== step) return;
+      const cells = [], addresses = [];
+      for (const core of move.cores) {
+        given.cores[core].forEach((line, l) => {
+          if (move.line >= 0 && move.line !== l) return;
+          const mine = line.map((element) => [Math.floor(element / this.deep) - first, element % this.deep]);
+          if (mine[0][0] < 0 || mine[0][0] >= this.high) return;
+          addresses.push(lines[core][l]);
+          mine.forEach(([mn, k], n) => {
+            const cell = this.cellOf(mn, k);
+            this.reads[cell] = 8 * (lines[core][l] + n * bytes);
+            cells.push(cell);
+          });
+        });
+      }
+      if (!cells.length) return;
+      for (const cell of cells) this.moveOf[cell] = this.moves.length;
+      this.moves.push({ number, slots: cells, addresses, size: 16, lanes: [] });
+    });
+  }
+
+  group(n) { return this.split(n)[0] % 8; }
+  laneOf(n) { return 4 * this.group(n); } // the colour of its row: in D its lanes hold it
+
+  /** The name of an element by its number in the whole operand. */
+  nameSource(source) {
+    if (source === -1) return "";
+    const own = source >= 0, number = own ? source : -2 - source, name = own ? this.name : this.other.name;
+    const width = own ? this.given.k : this.other.k, mn = Math.floor(number / width), k = number % width;
+    return name === "a" ? `A[${mn}][${k}]` : `B[${k}][${mn}]`;
+  }
+}
+
+/** D: the columns that are shown, of one warp. */
+function resultView(given, warp) {
+  const { columns, values } = given, rows = given.holds.length / 8, from = warp * rows * columns;
+  const holds = given.holds.slice(warp * WARP, (warp + 1) * WARP).flat().map((element) => element - from);
+  const slots = Array.from({ length: rows * columns }, () => []);
+  holds.forEach((element, slot) => slots[element].push(slot));
+  const per = given.register_bits / given.element_bits, cut = (all) => all.flat().slice(from, from + rows * columns);
+  const firstRegister = given.first_value / per;
+  return {
+    name: "d", element_bits: given.element_bits, rows, cols: columns, values, per, registers: values / per, holds,
+    slots, firstRegister, rowFrom: warp * rows, colFrom: given.first, sums: given.sums.map(cut),
+    expected: cut(given.expected),
+    laneOf: (slot) => Math.floor(slot / values),
+    valueOf: (slot) => slot % values,
+    group: (element) => Math.floor(slots[element][0] / values) >> 2,
+    registerText(slot) {
+      const value = slot % values, low = (value % per) * given.element_bits;
+      const bits = per === 1 ? "" : ` bits ${low + given.element_bits - 1}:${low}`;
+      return `R${firstRegister + Math.floor(value / per)}${bits}`;
+    },
+  };
+}
+
+/** The whole product, and in a, b and d what is in view: of `warp`, in K step `step`. */
+export class WgmmaModel {
+  constructor(data) {
+    Object.assign(this, { data, phases: data.phases, steps: data.steps, k_groups: data.k_groups, views: new Map() });
+    this.all = { a: { ...data.a, name: "a" }, b: { ...data.b, name: "b" } };
+    this.rows = data.a.rows / 4;
+    this.look(0, 0);
+  }
+
+  /** Brings a warp and a K step into view; whether they were not. */
+  look(warp, step) {
+    if (this.warp === warp && this.step === step) return false;
+    Object.assign(this, { warp, step });
+    const { a, b } = this.all, { rows } = this;
+    this.a = this.kept(`a ${warp} ${step}`, () => new OperandView("a", a, b, warp * rows, rows, warp, step));
+    this.b = this.kept(`b ${step}`, () => new OperandView("b", b, a, 0, b.rows, 0, step));
+    this.d = this.kept(`d ${warp}`, () => resultView(this.data.d, warp));
+    return true;
+  }
+
+  kept(name, make) {
+    if (!this.views.has(name)) this.views.set(name, make());
+    return this.views.get(name);
+  }
+
+  /** The cell of the view that an element of the whole matrix is; −1 where it is not in view. */
+  cellOf({ o, r, c }) {
+    const one = this[o], row = r - one.rowFrom, col = c - one.colFrom;
+    return row >= 0 && row < one.rows && col >= 0 && col < one.cols ? row * one.cols + col : -1;
+  }
+
+  /** The element of the whole matrix in a cell of the view. */
+  elementAt(o, cell) {
+    const one = this[o];
+    return { o, r: Math.floor(cell / one.cols) + one.rowFrom, c: cell % one.cols + one.colFrom };
+  }
+
+  /** Whether an element is one of those that the page has: of B and D only some columns. */
+  has({ o, r, c }) {
+    const { a, b, d } = this.data, shown = c >= d.first && c < d.first + d.columns;
+    if (o === "a") return r < a.rows && c < a.k;
+    return o === "b" ? r < b.k && shown : r < a.rows && shown;
+  }
+
+  wrongAtEnd(element) {
+    const got = this.d.sums.at(-1)[element];
+    return got === null || got !== this.d.expected[element];
+  }
+}

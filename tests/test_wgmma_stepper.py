@@ -1,0 +1,248 @@
+"""The stepper of a wgmma: what it shows of descriptors, core matrices and D is what PTX and the engine say."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lanescope.app.kit.question import read_question
+from lanescope.app.steps.wgmma_stepper import (
+    WgmmaOperand,
+    WgmmaStepper,
+    WgmmaStepperQuestion,
+    build_wgmma_stepper,
+    can_step_wgmma,
+)
+from lanescope.app.steps.wgmma_view import fill_storage
+from lanescope.descriptor import matrix as desc
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from tests.client import Client
+from tests.oracle import ptx as oracle
+from tests.sample import take_sample
+
+F16 = "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16"
+WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"
+SPARSE = "wgmma.mma_async.sp.sync.aligned.m64n16k32.f32.f16.f16"
+BITS = "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc"
+SHOWN = [i for i in catalog.instructions() if can_step_wgmma(i)]
+STORED = ["swizzle=none", "swizzle=32B", "swizzle=64B", "swizzle=128B"]
+TURNED = [f"{swizzle},major=MN" for swizzle in STORED]
+WRONG_MODE = 0x8000004000010000  # SBO 1024 and LBO 16 as for 128B, but the code of 64B
+
+
+def step(ptx: str = F16, **asked: Any) -> WgmmaStepper:
+    return build_wgmma_stepper(read_question(WgmmaStepperQuestion, {"instruction": ptx, **asked}))
+
+
+def list_captions(found: WgmmaStepper, kind: str, operand: str = "") -> list[str]:
+    return [one.caption for one in found.steps if one.kind == kind and one.operand == operand]
+
+
+def list_operands(found: WgmmaStepper) -> list[WgmmaOperand]:
+    return [found.a, found.b]
+
+
+@pytest.mark.parametrize("i", take_sample(SHOWN, 12), ids=lambda i: i.ptx)
+@pytest.mark.parametrize("stored", STORED)
+def test_right_words_bring_every_element_and_d_is_the_product(i: Instruction, stored: str) -> None:
+    found = step(i.ptx, a=stored, b=stored)
+    assert found.wrong == {"a": 0, "b": 0} and found.agrees and found.k_steps >= 2
+    for one in list_operands(found):
+        assert np.array_equal(one.arrived, one.numbers) and not any(word.cause for word in one.words)
+    a = np.zeros((64, found.b.k))
+    np.put_along_axis(a, np.asarray(found.a.meets), np.asarray(found.a.numbers, float), axis=1)
+    b = np.asarray(found.b.numbers).T
+    for (_, end), total in zip(found.k_groups, found.d.sums[1:], strict=True):
+        assert np.array_equal(total - found.d.sums[0], a[:, :end] @ b[:end])
+
+
+@pytest.mark.parametrize("stored", [*STORED, *TURNED])
+def test_a_line_is_16_bytes_that_the_descriptor_reads(stored: str) -> None:
+    """Every byte of every K step belongs to exactly one line, and the engine's map of the word says the same bytes."""
+    found = step(a=stored, b=stored)
+    i = catalog.find(F16)
+    for name, one, first, rows in (("a", found.a, 0, 64), ("b", found.b, found.d.first, found.d.columns)):
+        cores = np.asarray(one.cores)
+        assert sorted(cores.ravel()) == list(range(rows * one.k_step)) and cores.shape[1:] == (8, 8)
+        for word in one.words:
+            seen = desc.view(i, name, one.major)
+            expected = desc.reads(Descriptor(int(word.descriptor, 16)), seen)[first : first + rows].ravel()[cores]
+            assert np.array_equal(expected, np.asarray(word.lines)[:, :, None] + 2 * np.arange(8))
+
+
+@pytest.mark.parametrize("stored", [*STORED, *TURNED])
+def test_a_stride_leads_from_one_core_matrix_to_another(stored: str) -> None:
+    """Taken from PTX's canonical layouts: before the XOR the addresses that a stride leads to differ by its bytes."""
+    found = step(WIDE, a=stored, b=stored)
+    for name, one in (("a", found.a), ("b", found.b)):
+        swizzled = one.swizzle != "none"
+        word = Descriptor(int(one.words[0].descriptor, 16))
+        for field, amount in (("LBO", word.lbo_bytes), ("SBO", word.sbo_bytes)):
+            (told,) = [s for s in found.steps if s.kind == "field" and s.operand == name and s.at == field]
+            assert f"{amount} bytes" in told.caption
+            if field.lower() in one.words[0].unread:
+                assert not told.marks and "not read" in told.caption
+                continue
+            first, second = (int(word.mode.unswizzle(at)) for at in told.marks)
+            assert second - first == amount
+            read = desc.reads(word, desc.view(catalog.find(WIDE), name, one.major))
+            places = [np.argwhere(read == at)[0].tolist() for at in told.marks]
+            along_k = places[0][0] == places[1][0]
+            assert along_k == ((field == "LBO") != (one.major == "MN" and swizzled))
+            assert ("along K" in told.caption or "values of k" in told.caption) == along_k
+
+
+def test_the_address_of_a_line_comes_about_as_the_sentence_says() -> None:
+    """By hand, 128B: row 11 lies in the second group of 8 rows (SBO), 3 lines of 128 bytes on; 3 is XORed in."""
+    found = step()
+    said = list_captions(found, "line", "a")
+    assert (
+        "start `0x000` + 384 = `0x180`, and the XOR with 3 makes `0x1B0`. There lie the 16 bytes of A[3][0…7]"
+        in said[3]
+    )
+    assert found.a.at[11][0] == 1024 + 3 * 128 + 3 * 16
+    core = list_captions(found, "core", "a")
+    assert core[0].startswith("The core matrix of rows 8–15 and k 0–7 begins at start `0x000` + 1 × SBO = `0x400`")
+    turned = step(b="swizzle=none,major=MN")
+    assert "start `0x2000` + 1 × LBO + 1 × SBO" in list_captions(turned, "core", "b")[2]
+
+
+def test_each_warp_reads_the_rows_that_it_holds_of_d() -> None:
+    found = step()
+    warps = {}
+    for move in found.a.moves:
+        if move.k_step == 0:
+            rows = np.asarray(found.a.cores)[move.cores] // found.a.k_step
+            warps.setdefault(move.warp, set()).update(rows.ravel().tolist())
+    held = {
+        w: set((np.asarray(found.d.holds)[32 * w : 32 * w + 32] // found.d.columns).ravel().tolist()) for w in range(4)
+    }
+    assert warps == held == {w: set(range(16 * w, 16 * w + 16)) for w in range(4)}
+    assert {move.warp for move in found.b.moves} == {-1}
+
+
+@pytest.mark.parametrize(("ptx", "first"), [(F16, 0), (WIDE, 112), (SPARSE, 0)])
+def test_d_lies_in_the_registers_of_ptx_figure(ptx: str, first: int) -> None:
+    found = step(ptx, n=first)
+    for thread, held in enumerate(found.d.holds):
+        for n, element in enumerate(held):
+            row, col = divmod(int(element), found.d.columns)
+            assert oracle.wgmma_d(thread, found.d.first_value + n)[:2] == (row, col + first)
+
+
+def test_the_next_k_step_begins_where_its_bytes_lie() -> None:
+    """Inside an atom of 128B 32 bytes on; N-major two groups of 8 values of k on, 2 · SBO."""
+    found = step(b="swizzle=64B,major=MN")
+    starts = {o: [Descriptor(int(w.descriptor, 16)).start_address for w in getattr(found, o).words] for o in "ab"}
+    sbo = Descriptor(int(found.b.words[0].descriptor, 16)).sbo_bytes
+    assert starts["a"] == [0, 32, 64, 96] and np.diff(starts["b"]).tolist() == [2 * sbo] * 3
+    assert "A’s start address advances 32 bytes to `0x020` (+2 in the field)" in list_captions(found, "advance")[0]
+
+
+def test_a_wrong_word_brings_the_element_that_lies_where_it_reads() -> None:
+    """By hand: 64B lines lie 64 bytes apart, so line 1 is the middle of line 0, which holds k 32–39 of column 0."""
+    found = step(b=f"descriptor={WRONG_MODE:#x}")
+    assert found.wrong["b"] > 0 and not found.agrees
+    assert found.b.source[1][0] == 32 and found.b.arrived[1][0] == found.b.numbers[0][32]
+    assert "✗ All of them are wrong: B[0][1] should arrive, B[32][0] arrives." in list_captions(found, "line", "b")[1]
+    assert "64B" in found.b.words[0].cause and not found.a.words[0].cause
+    given = np.asarray(found.a.numbers), np.asarray(found.b.arrived).T
+    assert np.array_equal(found.d.sums[-1] - found.d.sums[0], given[0] @ given[1])
+
+
+@pytest.mark.parametrize("start", [0, 3 * 1024, 96 * 1024])
+def test_a_given_word_finds_its_tile_where_it_points(start: int) -> None:
+    word = Descriptor(0x4000004000010000 | start >> 4)
+    found = step(b=f"descriptor={word}")
+    assert found.wrong == {"a": 0, "b": 0} and found.b.at[0][0] == start
+    assert not set(np.ravel(found.a.at)) & set(np.ravel(found.b.at))
+
+
+def test_a_start_off_the_pattern_is_seen() -> None:
+    found = step(b="descriptor=0x4000004000010008")  # 128 bytes past a multiple of 1024
+    assert found.b.at[0][0] == 0 and found.b.source[0][0] == 1 * 64  # column 1 in place of column 0
+
+
+def test_bytes_of_the_other_operand_are_named_and_those_of_none_are_unknown() -> None:
+    """B begins at 0x2000 with 4 KiB: 16 groups of 8 rows further lies nothing, and A's word of start 0x2000 reads B."""
+    found = step(a="base=0,descriptor=0x4000004000010200", b="base=8192")
+    assert found.a.source[0][0] == -2 and "B[0][0] arrives" in list_captions(found, "line", "a")[0]
+    assert np.isnan(np.asarray(found.a.arrived)[63]).all() and found.a.source[63][0] == -1
+    unknown = np.isnan(np.asarray(found.d.sums[-1])).all(axis=1)
+    assert unknown.tolist() == np.isnan(np.asarray(found.a.arrived)).any(axis=1).tolist()
+
+
+def test_of_many_columns_a_window_is_shown() -> None:
+    found = step(WIDE, n=112)
+    assert (found.b.first, found.b.rows, found.d.first, found.d.columns) == (112, 16, 112, 16)
+    assert "Of N = 256 columns the picture shows 112–127." in found.steps[0].caption
+    assert step(WIDE, n=248).d.first == 240
+
+
+def test_metadata_say_which_row_of_b_a_stored_element_meets() -> None:
+    found = step(SPARSE)
+    meets = np.asarray(found.a.meets)
+    assert found.b.k == 2 * found.a.k and (meets // 4 == np.arange(found.a.k) // 2).all()
+    assert (np.diff(meets.reshape(64, -1, 2), axis=2) > 0).all()
+
+
+def test_storages_that_are_no_canonical_tile() -> None:
+    rows = "kind=rows,pitch_bytes=128,swizzle=128B"
+    found = step(a=rows)
+    assert found.wrong["a"] == 0 and found.a.words[0].descriptor == step().a.words[0].descriptor
+    padded = step(b="kind=rows,pitch_bytes=144,descriptor=0x4000004000010000")
+    assert padded.wrong["b"] > 0 and padded.b.words[0].cause
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"a": "from=registers"}, "a.from"),
+        ({"n": 4}, "n"),
+        ({"n": 32}, "n"),
+        ({"b": "k=1024"}, "b.k"),
+        ({"b": "descriptor=0xZZ"}, "b.descriptor"),
+        ({"b": "swizzle=256B"}, "b.swizzle"),
+        ({"b": "base=0", "a": "base=0"}, "b.base"),
+        ({"instruction": BITS}, "instruction"),
+        ({"instruction": "mma.m16n8k8.row.col.f32.f16.f16.f32"}, "instruction"),
+    ],
+)
+def test_refusals_name_their_field(asked: dict[str, Any], field: str) -> None:
+    with pytest.raises(LayoutError) as refused:
+        build_wgmma_stepper(read_question(WgmmaStepperQuestion, {"instruction": F16} | asked))
+    assert refused.value.field == field
+
+
+def test_options_of_the_page_become_the_storage() -> None:
+    asked = {"a": "base=1024,swizzle=64B", "a_swizzle": "32B", "a_major": "MN", "b_descriptor": " 0x1 ", "seed": "3"}
+    assert fill_storage(F16, asked) == {
+        "a": "base=1024,major=MN,swizzle=32B",
+        "b": "swizzle=128B,descriptor=0x1",
+        "seed": "3",
+    }
+    old = {"a": "major=MN,swizzle=64B", "b": "kind=rows,pitch_bytes=256"}
+    assert fill_storage(F16, old) == old
+    assert fill_storage("mma.m16n8k8.row.col.f32.f16.f16.f32", {"a": "i"}) == {"a": "i"}
+
+
+def test_the_page_without_scripts_has_every_sentence(client: Client) -> None:
+    page = client.get(f"/steps/{F16}?step=11").text
+    told = re.search(r'id="step-caption"[^>]*>(.*?)</p>', page, re.S)
+    assert told and "the XOR with 3 makes <code>0x1B0</code>" in told[1]
+    assert page.count("<li ") >= 76 and "term by term" in page
+
+
+def test_the_page_says_what_a_wrong_word_reads(client: Client) -> None:
+    page = client.get(f"/steps/{F16}?b_descriptor={WRONG_MODE:#x}")
+    assert page.status_code == 200 and "elements of B are read from another place" in page.text
+    assert client.get(f"/steps/{F16}?a=from=registers").status_code == 422
+    assert "from the picture" not in page.text
+    answer = client.post("/api/v1/stepper/wgmma", json={"instruction": F16, "b": f"descriptor={WRONG_MODE:#x}"}).json()
+    assert answer["wrong"]["b"] > 0 and answer["a"]["swizzle"] == "128B"
