@@ -108,7 +108,7 @@ def nav_chapters() -> list[ChapterFamilies]:
 
 
 templates.env.globals["nav_chapters"] = nav_chapters
-templates.env.globals |= {"menus": entries, "menu_of": menu_of}
+templates.env.globals |= {"menus": entries, "menu_of": menu_of, "version": importlib.metadata.version("lanescope")}
 
 
 def create_app(

@@ -58,7 +58,9 @@ def test_it_holds_what_was_asked_for(exported: Path) -> None:
         == {path.stem for path in (exported / "i").glob("*.json")}
     )
     assert not any(":" in path.name for path in exported.rglob("*"))
-    listed = re.findall(r'class="variant[^"]*"\s+href="i/([^"]+)\.html"', (exported / "instructions.html").read_text())
+    listed = re.findall(
+        r'class="(?:cell )?variant[^"]*"\s+href="i/([^"]+)\.html"', (exported / "instructions.html").read_text()
+    )
     assert len(listed) == len(wanted) and set(listed) == wanted
     found = json.loads((exported / "i" / "movmatrix.sync.aligned.m8n8.trans.b16.json").read_text())
     assert found["family"] == "movmatrix"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from lanescope.app.kit.feature import Feature
+from lanescope.app.kit.feature import Entry, Feature
 
 FEATURE = Feature(
     written=("api", "page"),
+    menu=(Entry("Learn", 6, "API", "/docs", "JSON for every page"),),
 )

@@ -139,7 +139,7 @@ COST = Tool(
 )
 FEATURE = Feature(
     tools=(PAGE, COMMAND, SOLVE, COST),
-    menu=(Entry("Shared memory", 6, "Bank conflicts", "/banks", "wavefronts of one warp's access"),),
+    menu=(Entry("Debug", 6, "Bank conflicts", "/banks", "wavefronts of one warp's access"),),
     bodies={
         "/api/v1/banks": {"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},
         "/api/v1/banks/solve": {

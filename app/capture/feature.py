@@ -15,7 +15,7 @@ FEATURE = Feature(
         Tool(question=CaptureBody, answer=forms.verify_capture, api="captures/verify", body="CaptureBody", raw=True),
     ),
     written=("page",),
-    menu=(Entry("Shared memory", 2, "Capture", "/capture", "what the instructions of your own kernel really read"),),
+    menu=(Entry("Debug", 4, "Capture", "/capture", "what the instructions of your own kernel really read"),),
     bodies={
         "/api/v1/captures/verify": {"capture": CAPTURE},
     },

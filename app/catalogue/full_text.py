@@ -248,9 +248,11 @@ def _split_sections(markdown: str) -> list[tuple[str, str, str]]:
 
 
 def _list_tools() -> Iterator[_Section]:
-    """Yield the pages of the menus."""
+    """Yield the pages of the menus but the guide's."""
     for links in menus.entries().values():
         for entry in links:
+            if entry.href.startswith("/guide"):
+                continue
             summary = f"{entry.about[0].upper()}{entry.about[1:]}."
             path = " ".join(part for part in entry.href.split("/") if part)
             weights = _join(_count(f"{entry.text} {path}", TITLE), _count(entry.about, HEADING))

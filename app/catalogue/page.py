@@ -7,14 +7,27 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from lanescope.app.catalogue import facts, topics
-from lanescope.app.catalogue.facts import list_chapters, list_shapes
-from lanescope.app.catalogue.groups import group_instructions
-from lanescope.app.kit import enumerations
+from lanescope.app.catalogue import facts, groups, topics
+from lanescope.app.catalogue.groups import GroupCount
 from lanescope.app.kit.api import OffLoopRoute
+from lanescope.app.kit.links import link_instruction
+from lanescope.app.kit.names import name_form
 from lanescope.app.kit.page import render_page
 from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
+
+MOST_HITS = 4  # forms named above the matrices
+TARGETS = ("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
+OFTEN = (
+    "mma.m16n8k16 f16",
+    "mma.m16n8k16 bf16",
+    "wgmma.m64n256k16 bf16",
+    "ldmatrix x4",
+    "ldmatrix x2 trans",
+    "tcgen05.mma f16",
+    "A[5][9] of mma.m16n8k16 bf16",
+)
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
@@ -23,8 +36,13 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 def catalogue_page(request: Request) -> Response:
     """Show every instruction, narrowed; one exact hit of a pasted line leads straight to its page."""
     filters = {name: request.query_params.get(name, "").strip() for name in facts.FILTERS}
+    family = filters.pop("family")
     notices: list[str] = []
     unknown = ""
+    if family and family not in catalog.FAMILY_NAMES:
+        allowed = ", ".join(catalog.FAMILY_NAMES)
+        notices.append(f"No family '{shorten_value(family)}'. Allowed: {allowed}. Shown without this filter.")
+        unknown, family = "family", ""
     try:
         listing = facts.list_instructions(**filters)
     except LayoutError as error:
@@ -41,23 +59,51 @@ def catalogue_page(request: Request) -> Response:
             if not listing.count and not topics.find_named_topics(filters["q"]):
                 notices.append(f"{error.message} {error.hint}")
     limits = request.app.state.limits
-    rows = [row.ptx for row in listing.instructions if not limits.chosen or row.ptx in limits.chosen]
+    every = [i for i in catalog.instructions() if not limits.chosen or i.ptx in limits.chosen]
+    chosen = {i.ptx for i in every}
+    rows = [catalog.find(row.ptx) for row in listing.instructions if row.ptx in chosen]
+    counts = groups.count_groups(every, rows)
+    shown = _choose_groups(counts, family, all_of_them=bool(limits.chosen))
+    split = groups.split_groups(rows)
     context = {
-        "given": filters,
+        "given": {**filters, "family": family},
         "notices": notices,
+        "name_form": name_form,
+        "link_instruction": link_instruction,
+        "has_run": catalog.has_run,
         "count": len(rows),
-        "groups": group_instructions(map(catalog.find, rows), limits.shapes),
+        "total": len(every),
+        "ran": sum(count.ran for count in counts),
+        "devices": [catalog.shorten_device_name(data["meta"]["device"]) for data in catalog.load_evidence()],
+        "hits": [] if not filters["q"] else rows[:MOST_HITS],
+        "tabs": counts,
+        "shown": [(count.row, groups.build_matrices(split[count.row.name], family)) for count in shown],
         "guess": guess,
         "topics": topics.find_topics(filters["q"]),
         "topic_named": bool(topics.find_named_topics(filters["q"])),
-        "chapters": list_chapters(),
-        "types": enumerations.list_element_types(),
-        "targets": catalog.TARGETS,
-        "shapes": list_shapes(),
-        "total": len(limits.chosen) or len(catalog.instructions()),
+        "often": OFTEN,
+        "targets": catalog.TARGETS
+        if limits.chosen
+        else list(dict.fromkeys(filter(None, (*TARGETS, filters["target"])))),
         "assembler": catalog.get_assembler_release(),
-        "more": urlencode({name: value for name, value in filters.items() if value and name != "family"}),
+        "narrowed": [name for name in ("type", "shape") if filters[name]],
+        "link": lambda **changes: _link_catalogue({**filters, "family": family, **changes}),
     }
     part = request.query_params.get("part") == "rows"
     name = "catalogue/rows.html" if part else "catalogue/page.html"
     return render_page(request, name, context, 422 if unknown else 200)
+
+
+def _choose_groups(counts: list[GroupCount], family: str, all_of_them: bool) -> list[GroupCount]:
+    """Choose the groups that are shown: all of an exported page, else the family's, else the first with a form."""
+    if all_of_them:
+        return [count for count in counts if count.total]
+    if family:
+        name = groups.find_group_row(next(i for i in catalog.instructions() if i.family.name == family)).name
+        return [count for count in counts if count.row.name == name]
+    return [count for count in counts if count.found][:1] or counts[:1]
+
+
+def _link_catalogue(query: dict[str, str]) -> str:
+    given = {name: value for name, value in query.items() if value}
+    return f"/instructions?{urlencode(given)}" if given else "/instructions"

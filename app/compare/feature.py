@@ -57,7 +57,16 @@ COMPARE = Tool(
 )
 FEATURE = Feature(
     tools=(COMPARE,),
-    menu=(Entry("Instructions", 2, "Compare operands", "/compare", "where two register layouts differ"),),
+    menu=(
+        Entry(
+            "Instructions",
+            2,
+            "Compare operands",
+            "/compare",
+            "where two register layouts differ",
+            below="/instructions",
+        ),
+    ),
     examples={
         "/api/v1/compare": "/api/v1/compare?left=ldmatrix.m8n8.x1.b16/data&right=ldmatrix.m8n8.x1.trans.b16/data",
     },

@@ -7,8 +7,8 @@ from lanescope.app.kit.feature import Entry, Feature
 FEATURE = Feature(
     written=("api", "page"),
     menu=(
-        Entry("Diagrams", 1, "Make a figure", "/diagram", "SVG, PNG, PDF or TikZ of any operand"),
-        Entry("Diagrams", 2, "Gallery", "/gallery", "figures to copy, with their addresses"),
+        Entry("Figures", 1, "Make a figure", "/diagram", "SVG, PNG, PDF or TikZ of any operand"),
+        Entry("Figures", 2, "Gallery", "/gallery", "figures to copy, with their addresses"),
     ),
     examples={
         "/i/{ptx}.{form}": "/i/mma.m16n8k16.row.col.f32.f16.f16.f32.svg?theme=dark",

@@ -26,13 +26,7 @@ FEATURE = Feature(
     ),
     written=("page",),
     menu=(
-        Entry(
-            "Shared memory",
-            3,
-            "Memory dump",
-            "/dump",
-            "what it reads from bytes you copied out, and where your tile lies",
-        ),
+        Entry("Debug", 5, "Memory dump", "/dump", "what it reads from bytes you copied out, and where your tile lies"),
     ),
     bodies={
         "/api/v1/dumps/verify": {

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from lanescope.app.kit.feature import Feature
+from lanescope.app.kit.feature import Entry, Feature
 
 FEATURE = Feature(
     written=("page",),
+    menu=(
+        Entry(
+            "Learn", 1, "In five minutes", "/guide/five-minutes", "a fragment, a tile and a descriptor, once through"
+        ),
+        Entry("Learn", 2, "ldmatrix", "/guide/ldmatrix", "eight rows, 32 lanes, .trans"),
+        Entry("Learn", 3, "Swizzles", "/guide/swizzle", "which address is XORed with what, and why"),
+        Entry("Learn", 4, "LBO and SBO", "/guide/lbo-sbo", "the two strides of a descriptor"),
+        Entry("Learn", 5, "All topics", "/guide", "every page of the guide, with a figure each"),
+    ),
 )

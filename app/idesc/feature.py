@@ -105,14 +105,20 @@ FEATURE = Feature(
     written=("page",),
     menu=(
         Entry(
-            "Blackwell",
-            5,
+            "Debug",
+            2,
             "Instruction descriptor",
             "/idesc",
             "what the 32 bits of a tcgen05.mma say, and the word you want",
+            badge="sm_100",
         ),
         Entry(
-            "Blackwell", 6, "Zero-column mask", "/zero-column-mask", "which columns of B tcgen05.mma.ws reads as zero"
+            "Debug",
+            3,
+            "Zero-column mask",
+            "/zero-column-mask",
+            "which columns of B tcgen05.mma.ws reads as zero",
+            below="/idesc",
         ),
     ),
     examples={

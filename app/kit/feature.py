@@ -20,13 +20,19 @@ Query = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A link of a menu: the menu's title, its place there, its words, where it leads, and what stands there."""
+    """A link of a menu: the menu's title, its place there, its words, where it leads, and what stands there.
+
+    badge: the first target that has it, for what only some GPUs have. below: the href of the entry that a rare tool
+    stands with.
+    """
 
     menu: str
     place: int
     text: str
     href: str
     about: str
+    badge: str = ""
+    below: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from functools import cache
 from lanescope.app.features import load_features
 from lanescope.app.kit.feature import Entry
 
-TITLES = ("Instructions", "Shared memory", "Tiles", "Blackwell", "Diagrams")
+TITLES = ("Instructions", "Shared memory", "Tiles", "Debug", "Figures", "Learn")
 
 
 @cache
@@ -30,7 +30,7 @@ def entry_of(page: str) -> Entry:
 @cache
 def _places() -> dict[str, str]:
     """Return the menu that a page belongs to, by the first part of its path."""
-    found = {"guide": "Guide"}
+    found: dict[str, str] = {}
     for feature in load_features().values():
         found |= feature.within
     for title, links in entries().items():

@@ -87,16 +87,22 @@ FEATURE = Feature(
     ),
     written=("page",),
     menu=(
+        Entry("Shared memory", 1, "Swizzled tile", "/smem", "where each element lies under a swizzle mode"),
         Entry(
             "Shared memory",
-            1,
+            2,
+            "Swizzle atoms",
+            "/smem/atoms",
+            "the smallest repeating blocks, side by side",
+            below="/smem",
+        ),
+        Entry(
+            "Shared memory",
+            3,
             "Matrix descriptor",
             "/descriptor",
-            "which bytes a word reads, and whether they are your tile",
+            "LBO, SBO, start: which bytes a word reads; wgmma and tcgen05",
         ),
-        Entry("Shared memory", 4, "Tile", "/smem", "where each element lies under a swizzle mode"),
-        Entry("Shared memory", 5, "Swizzle atoms", "/smem/atoms", "the smallest repeating blocks, side by side"),
-        Entry("Blackwell", 4, "Matrix descriptor", "/descriptor/tcgen05", "which bytes tcgen05.mma's word reads"),
     ),
     examples={
         "/api/v1/smem/tile": "/api/v1/smem/tile?major=K&swizzle=128B&mn=128&k=64",

@@ -57,10 +57,11 @@ FEATURE = Feature(
     menu=(
         Entry(
             "Instructions",
-            4,
+            3,
             "Metadata order",
             "/metadata/order",
             "sparsity metadata as CUTLASS’s compressors write them",
+            below="/instructions",
         ),
     ),
     examples={

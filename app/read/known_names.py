@@ -233,7 +233,7 @@ def find_name(text: str) -> KnownMessage | None:
     """Find the name of a library that a text is."""
     text = text.strip()
     known = next((one for one in NAMES if one.pattern.fullmatch(text)), None) if len(text) <= LONGEST else None
-    return known and KnownMessage(known.pattern, shorten_value(text, 60), known.page, (known.notice,))
+    return KnownMessage(known.pattern, shorten_value(text, 60), known.page, (known.notice,)) if known else None
 
 
 def is_outside(text: str) -> bool:

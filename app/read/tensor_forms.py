@@ -37,13 +37,13 @@ def find_meanings(text: str) -> tuple[Meaning, ...]:
     given = [word for word in words if _list_types(word) and not re.search(rf"::{re.escape(word)}", text.lower())]
     if len(shapes) > 1 or not (shapes or given):
         return ()
-    sizes = {size[0]: int(size[1:]) for size in shapes[0]} if shapes else {}
+    wanted = {size[0]: int(size[1:]) for size in shapes[0]} if shapes else {}
     rest = [word for word in words if word not in given and not search.split_shape(word) and word != "mma"]
     found = [form for form in forms.find_forms(" ".join(("tcgen05", "mma", *rest))).forms if form.family.issue]
     bindings = [
         binding
         for form in sorted(found, key=_rank_kind)
-        if (binding := _bind(form, sizes, [_list_types(w) for w in given]))
+        if (binding := _bind(form, wanted, [_list_types(w) for w in given]))
     ]
     return tuple(_build_meaning(binding, form_count=len(bindings)) for binding in bindings[:MOST_LISTED])
 
@@ -87,7 +87,7 @@ def _build_meaning(made: bound.BoundMma, form_count: int) -> Meaning:
     title = f"{name_form(made).text}: M {size['m']}, N {size['n']}, K {size['k']}"
     link = links.link_instruction(made, query={"idesc": f"0x{made.word.word:08x}"})
     facts = {"ptx": made.listed_ptx, "candidates": [], "operand": None, "all": [made.listed_ptx]}
-    notices = ("M, N and the types stand in the instruction descriptor, not in the opcode.",)
+    notices: tuple[str, ...] = ("M, N and the types stand in the instruction descriptor, not in the opcode.",)
     if form_count > MOST_LISTED:
         notices = (*notices, f"{form_count} forms take them; the first {MOST_LISTED} are listed.")
     return Meaning(kind="instruction", title=title, link=link, facts=facts, notices=notices)

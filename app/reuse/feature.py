@@ -30,7 +30,7 @@ REUSE = Tool(
 )
 FEATURE = Feature(
     tools=(REUSE,),
-    menu=(Entry("Instructions", 3, "D as the next A", "/reuse", "which values have to move between lanes"),),
+    menu=(Entry("Instructions", 5, "D as the next A", "/reuse", "which values have to move between lanes"),),
     examples={
         "/api/v1/reuse": (
             "/api/v1/reuse?from=mma.m16n8k16.row.col.f32.f16.f16.f32&to=mma.m16n8k16.row.col.f32.f16.f16.f32"

@@ -89,11 +89,12 @@ FEATURE = Feature(
     tools=(SCALE_FACTORS,),
     menu=(
         Entry(
-            "Blackwell",
-            3,
+            "Shared memory",
+            7,
             "Scale factors",
             "/scale-factors",
             "from row-major to tensor memory, and the id of each step of K",
+            badge="sm_100",
         ),
     ),
     examples={"/api/v1/scale-factors": "/api/v1/scale-factors?kind=mxf4nvf4&scale_vec=4X&n=128"},

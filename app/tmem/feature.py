@@ -73,10 +73,20 @@ FEATURE = Feature(
     tools=(PLACEMENT, EPILOGUE, LAYOUT, ACCESS),
     menu=(
         Entry(
-            "Blackwell", 1, "Tensor memory", "/tmem", "what lies in which lane and column, and which warp may read it"
+            "Shared memory",
+            5,
+            "Tensor memory",
+            "/tmem",
+            "what lies in which lane and column, and which warp may read it",
+            badge="sm_100",
         ),
         Entry(
-            "Blackwell", 2, "Epilogue", "/tmem/epilogue", "D from tensor memory to stmatrix or to rows of global memory"
+            "Shared memory",
+            6,
+            "Epilogue",
+            "/tmem/epilogue",
+            "D from tensor memory to stmatrix or to rows of global memory",
+            below="/tmem",
         ),
     ),
     examples={

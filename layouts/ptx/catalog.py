@@ -183,6 +183,12 @@ def list_hardware_runs(instruction: Instruction) -> tuple[HardwareRun, ...]:
     return tuple(runs)
 
 
+def has_run(instruction: Instruction) -> bool:
+    """Return whether every device whose evidence is here ran an instruction, with the values that its maps say."""
+    runs = list_hardware_runs(instruction)
+    return bool(runs) and len(runs) == len(load_evidence()) and all(run.agrees for run in runs)
+
+
 def shorten_device_name(device: str) -> str:
     """Return the short name of a device: "H100" for "NVIDIA H100 80GB HBM3".
 

@@ -1,4 +1,4 @@
-// The catalogue narrows while typing: the server renders the rows, this puts them in place.
+// The catalogue narrows while typing: the server renders the matrices, this puts them in place.
 import "../kit/scripted.js";
 import { element } from "../kit/dom.js";
 import { root } from "../kit/place.js";
@@ -17,19 +17,32 @@ async function narrow() {
   try {
     const answer = await fetch(`${root}/instructions?${query}`, { signal: running.signal });
     results.innerHTML = await answer.text();
-    const guess = document.getElementById("guess");
-    if (guess) box.dataset.guess = guess.getAttribute("href");
-    else delete box.dataset.guess;
   } catch (error) {
     if (error.name === "AbortError") return;
     results.prepend(element("p", { className: "notice" }, `The server did not answer: ${error.message}`));
   }
 }
 
-form.addEventListener("input", (event) => { if (event.target.matches("input:not([type=radio])")) narrow(); });
-form.addEventListener("change", (event) => { if (!event.target.matches("input[type=search]")) narrow(); });
+// What Enter opens: the line's own page, or whatever the box above would make of the text.
+function open() {
+  const guess = document.getElementById("guess");
+  if (guess) location.href = guess.href;
+  else if (box.value.trim()) location.href = `${root}/read?${new URLSearchParams({ text: box.value })}`;
+}
+
+box.addEventListener("input", () => {
+  form.elements.family.value = ""; // the first group with a form found
+  narrow();
+});
+form.addEventListener("change", (event) => { if (event.target !== box) narrow(); });
+results.addEventListener("click", (event) => {
+  const tab = event.target.closest(".groups a");
+  if (!tab || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  form.elements.family.value = tab.dataset.family;
+  narrow().then(() => results.querySelector(".groups [aria-current]")?.focus());
+});
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (box.dataset.guess) location.href = box.dataset.guess;
-  else narrow();
+  open();
 });

@@ -5,9 +5,9 @@ import { element } from "../kit/dom.js";
 
 const form = document.getElementById("filters");
 const box = form.elements.q;
-const count = document.querySelector(".count");
+const count = element("p", { className: "count", role: "status" });
 const shownTopics = element("ul", { className: "topics" });
-count.before(shownTopics);
+document.getElementById("results").prepend(shownTopics, count);
 const rules = JSON.parse(document.getElementById("search").textContent);
 const known = new Set([...rules.keys, ...rules.lines]);
 const synonyms = new Map(Object.entries(rules.synonyms)), spelledSomewhere = new Set(rules.known);
@@ -97,8 +97,13 @@ function narrow() {
     row.element.hidden = !found;
     shown += found;
   }
-  for (const holder of document.querySelectorAll("#results tbody tr, #results .family")) {
+  for (const holder of document.querySelectorAll("#results tbody tr, #results .family, #results .group")) {
     holder.hidden = !holder.querySelector(".variant:not([hidden])");
+  }
+  for (const list of document.querySelectorAll("#results .variants")) {
+    const found = list.querySelectorAll(".variant:not([hidden])").length;
+    list.previousElementSibling.hidden = !found;
+    list.previousElementSibling.lastElementChild.textContent = `×${found}`;
   }
   showTopics(want.q ?? "");
   count.textContent = `${shown} of ${rows.length} instructions`;
@@ -118,6 +123,14 @@ function readAddress() {
 addEventListener("hashchange", () => {
   form.reset();
   readAddress();
+});
+document.querySelector(".groups").addEventListener("click", (event) => {
+  const tab = event.target.closest("a");
+  if (!tab) return;
+  event.preventDefault();
+  form.elements.family.value = "";
+  narrow();
+  document.querySelector(`.group:has([data-family="${tab.dataset.family}"])`)?.scrollIntoView();
 });
 box.addEventListener("input", narrow);
 form.addEventListener("input", narrow);

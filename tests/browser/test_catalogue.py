@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.waiting import wait_for_rest, wait_until
+from tests.browser.waiting import wait_until
 
 pytestmark = pytest.mark.browser
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -37,26 +37,40 @@ def test_enter_sends_the_paste_box_and_shift_enter_breaks_its_line(open_page: An
 
 def test_typing_narrows_and_the_url_keeps_it(open_page: Any) -> None:
     page = open_page("/instructions")
-    page.fill("input[name=q]", "wgmma e4m3 e5m2 k32 n64")
+    assert page.evaluate("document.activeElement.name") == "q"
+    page.keyboard.type("wgmma e4m3 e5m2 k32 n64")
     expect(page.locator(".count strong")).to_have_text("4")
     assert page.locator("#results .variant").count() == 4
     expect(page).to_have_url(re.compile(r"/instructions\?q=wgmma\+e4m3\+e5m2\+k32\+n64$"))
-    page.select_option("select[name=target]", "sm_80")
+    page.check("input[name=target][value=sm_80]", force=True)
     expect(page.locator(".count strong")).to_have_text("0")
-    page.select_option("select[name=target]", "")
+    page.check("input[name=target][value='']", force=True)
     page.fill("input[name=q]", "")
-    expect(page.locator(".count strong")).to_have_text("2,578")
+    expect(page.locator(".count")).to_have_count(0)
+    assert page.locator(".groups small").all_inner_texts()[1] == "546 · all ran"
 
 
-def test_families_are_called_as_ptx_writes_them(open_page: Any) -> None:
+def test_a_tab_shows_its_families(open_page: Any) -> None:
     page = open_page("/instructions", width=390, scheme="dark")
     names = ["wmma", "mma", "mma.sp", "mma block_scale", "ldmatrix", "stmatrix", "movmatrix", "wgmma", "wgmma.sp"]
     names += [f"tcgen05.{word}" for word in "ld ld.red st cp shift mma mma.sp mma.ws mma.ws.sp".split()]
-    for place in (".choice .mono", ".family > h2 .mono", ".menu .families a"):
-        assert page.eval_on_selector_all(place, "all => all.map((one) => one.textContent)") == names, place
-    page.click(".choice >> text=mma.sp")
-    expect(page.locator(".count strong")).to_have_text("138")
-    assert page.locator(".family > h2 .mono").all_inner_texts() == ["mma.sp"]
+    assert page.eval_on_selector_all(".menu .families a", "all => all.map((one) => one.textContent)") == names
+    page.click(".groups a >> text=sparse")
+    expect(page.locator(".groups [aria-current] b")).to_have_text("sparse")
+    expect(page).to_have_url(re.compile(r"/instructions\?family=mma_sp$"))
+    families = page.locator(".family > h3 .mono").all_inner_texts()
+    assert families == ["mma.sp", "wgmma.sp", "tcgen05.mma.sp", "tcgen05.mma.ws.sp"]
+
+
+def test_a_cell_of_several_forms_lists_them(open_page: Any) -> None:
+    page = open_page("/instructions?family=mma", scripts=False)
+    row = page.get_by_role("row", name=re.compile("^f64 "))
+    row.locator("button.cell").nth(2).click()
+    listed = row.locator(".variants:popover-open a")
+    expect(listed).to_have_count(5)  # the plain one and four modes of rounding
+    assert {link.split(".")[3] for link in listed.all_inner_texts()} == {"m16n8k16"}
+    listed.first.click()
+    page.wait_for_url("**/i/mma.sync.aligned.m16n8k16.row.col*f64*")
 
 
 def test_a_pasted_line_leads_to_its_page(open_page: Any) -> None:
@@ -65,9 +79,6 @@ def test_a_pasted_line_leads_to_its_page(open_page: Any) -> None:
     expect(page.locator("#guess")).to_have_text(M16)
     page.fill("input[name=q]", "bf16")
     expect(page.locator("#guess")).to_have_count(0)
-    page.press("input[name=q]", "Enter")
-    wait_for_rest(page)
-    expect(page).to_have_url(re.compile(r"/instructions\?q=bf16$"))
     page.fill("input[name=q]", f'    "{M16} " {{%0,%1,%2,%3}}, {{%4}}')
     expect(page.locator("#guess")).to_have_text(M16)
     page.press("input[name=q]", "Enter")
@@ -99,14 +110,24 @@ def test_a_wrong_line_keeps_what_was_typed_and_names_the_part(open_page: Any) ->
 
 
 def test_without_scripts(open_page: Any) -> None:
-    page = open_page("/instructions", scripts=False)
-    page.check("input[name=family][value=wgmma]")
-    page.fill("input[name=shape]", "m64n96k16")
+    page = open_page("/instructions?family=wgmma&type=tf32", scripts=False)
+    expect(page.locator("#results .variant")).to_have_count(32)
+    page.fill("input[name=q]", "n96")
     page.click("#filters button")
-    expect(page.locator("#results .variant")).to_have_count(3)
-    page.click("#clear")
-    page.click("text=102 more shapes of wgmma")
-    expect(page.locator(".shapes tbody tr")).to_have_count(114)
+    expect(page.locator("#results .variant")).to_have_count(1)
+    page.click(".count .pill")
+    expect(page.locator("#results .variant")).to_have_count(21)  # 4 alone, 2 × 4 of fp8, 4 × 2 of s8 and u8, b1
+    page.fill("input[name=q]", "")
+    page.check("input[name=target][value=sm_80]", force=True)
+    page.click("#filters button")
+    expect(page.locator(".group")).to_contain_text("Nothing of this group matches")
+
+
+def test_enter_opens_what_the_box_above_would(open_page: Any) -> None:
+    page = open_page("/instructions")
+    page.keyboard.type("A[5][9] of mma.m16n8k16 bf16")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/i/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32?pin=a*")
 
 
 def test_metadata_editor_by_click(open_page: Any) -> None:

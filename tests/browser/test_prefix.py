@@ -74,7 +74,8 @@ def test_catalogue_and_instruction(page: Page, prefixed: str) -> None:
     assert page.url.startswith(f"{prefixed}/i/mma")
     page.goto(f"{prefixed}/i/{M16}")
     page.wait_for_selector("html[data-zoom=ready]")
-    page.locator(".menus a.menu", has_text="Guide").click()
+    page.locator(".menu summary", has_text="Learn").click()
+    page.locator(".menu a", has_text="All topics").click()
     page.wait_for_url(f"{prefixed}/guide")
 
 

@@ -58,7 +58,8 @@ ASK = """(asked) => asked.map((given) => {
   form.reset();
   for (const [name, value] of Object.entries(given)) form.elements[name].value = value;
   form.dispatchEvent(new Event("input"));
-  return [...document.querySelectorAll("#results .variant")].flatMap((one) => one.hidden ? [] : [one.title]);
+  const name = (one) => one.title || one.textContent.split(" ")[0];
+  return [...document.querySelectorAll("#results .variant")].flatMap((one) => one.hidden ? [] : [name(one)]);
 })"""
 
 
@@ -149,11 +150,7 @@ def test_it_works_from_a_file(tmp_path: Path, browser: Browser) -> None:
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(f"file://{tmp_path}/index.html#family=stmatrix")  # an address of an earlier export
     page.wait_for_url(re.compile("instructions.html#family=stmatrix$"))
-    expect(page.locator("input[value=stmatrix]")).to_be_checked()
-    page.goto(f"file://{tmp_path}/instructions.html")
-    page.click(".choice >> text=stmatrix")
     expect(page.locator(".count")).to_contain_text("9 of")
-    expect(page).to_have_url(re.compile("#family=stmatrix$"))
     assert page.locator("#results .family:visible").count() == 1
     page.keyboard.press("Enter")
     page.locator("input[name=q]").press("Enter")
