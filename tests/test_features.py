@@ -232,7 +232,7 @@ def test_a_body_has_questions_inside(client: Client) -> None:
         ({"placed": {"kind": "cute"}}, "placed.layout", "layout is missing."),
         ({"also": [{}, {"rows": 0}]}, "also.1.rows", "rows is '0'."),
         ({"also": [{}, {}, {}]}, "also", "3 also."),
-        ({"also": {}}, "also", "also is 'an object'."),
+        ({"also": {}}, "also", "also is an object."),
         ({"also": [1]}, "also.0", "0 is 1."),
     ):
         told = post(**body)["error"]

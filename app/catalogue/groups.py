@@ -226,8 +226,8 @@ def _name_row(i: Instruction) -> str:
     column, left_out = _name_column(i), {*catalog.SPACES, "block_scale"}
     words = [word for word in i.modifiers if word != column and word not in left_out and "collector" not in word]
     shape = [] if i.family.issue or column == i.shape else [find_group(i)]
-    types = [] if i.family.issue else [word for word in i.syntax.types if word not in words]
-    return " ".join((*shape, *words, *types))
+    rest = [] if i.family.issue else [word for word in i.syntax.types if word not in words]
+    return " ".join((*shape, *words, *rest))
 
 
 def _merge_types(i: Instruction) -> str:
