@@ -147,6 +147,11 @@ def test_the_field_leads_to_the_pin_without_scripts(client: Client) -> None:
     assert 'value="A[16][9]"' in page.text
 
 
+BANKS = "/layouts/triton?shape=64x64&text=#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>"
+TENSOR = (
+    "/layouts/triton?shape=128x64&element_bits=32"
+    "&text=#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>"
+)
 TILE = "/tiles/mma?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=64x64x32"
 
 
@@ -158,6 +163,14 @@ TILE = "/tiles/mma?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=64
         (TILE, "R2 of T13", "a:3,10"),  # a4 of lane 13: row 13 / 4, column 8 + 2 · (13 % 4)
         ("/layouts/triton?shape=32x32", "[3][5]", "tile:3,5"),
         ("/layouts/triton?shape=32x32", "D 70", "tile:2,6"),
+        (TILE, "C(37,50) vs T13", "c:37,50&pin2=thread:13"),
+        (TILE, "warp 2 lane 5", "thread:69"),
+        ("/layouts/tv?tile=16x16", "T13", "thread:13"),
+        ("/layouts/triton?shape=32x32", "[3][5] and [4][5]", "tile:3,5&pin2=tile:4,5"),
+        ("/tiles/copy?tile=64x64", "source(3,5)", "source:3,5"),
+        (BANKS, "bank 13", "bank:13"),
+        (TENSOR, "[70][3]", "tile:70,3"),
+        (TENSOR, "row 70", "row:70"),
     ],
 )
 def test_tiles_and_triton_layouts_have_the_same_field(client: Client, page: str, text: str, pin: str) -> None:
@@ -176,6 +189,9 @@ def test_tiles_and_triton_layouts_have_the_same_field(client: Client, page: str,
         (TILE, "C(64,0)", "C is 64 × 64: rows 0–63, columns 0–63."),
         (TILE, "T128", "Threads run from 0 to 127."),
         (TILE, "lane 3", "Write warp 0 lane 3"),
+        (BANKS, "lane 3", "No thread holds these cells: a bank does."),
+        (TENSOR, "[128][0]", "rows 0–127"),
+        ("/tiles/copy?tile=64x64", "destination[64][0]", "rows 0–63, columns 0–63."),
         ("/layouts/triton?shape=32x32", "[32][0]", "rows 0–31, columns 0–31."),
         ("/layouts/triton?shape=32x32", "T128", "Threads run from 0 to 127."),
     ],
@@ -183,6 +199,38 @@ def test_tiles_and_triton_layouts_have_the_same_field(client: Client, page: str,
 def test_their_refusals_stand_beside_the_field(client: Client, page: str, text: str, legal: str) -> None:
     shown = client.get(page, params={**dict(p.split("=", 1) for p in page.split("?")[1].split("&")), "find": text})
     assert legal in re.findall(r'<output id="find-refusal">([^<]*)', shown.text)[0]
+
+
+def read_answer(client: Client, page: str) -> str:
+    """What a page says first, as plain text."""
+    shown = client.get(page.replace("#", "%23")).text
+    answer = re.findall(r'<div class="says"[^>]*>(.*?)</div>', shown, re.S)[0]
+    return " ".join(re.sub(r"<[^>]+>", " ", answer.replace("<code>", "").replace("</code>", "")).split())
+
+
+def test_a_tiled_mma_says_first_where_an_element_is(client: Client) -> None:
+    """Four warps of m16n8k16 as (2,2,1) without a permutation: warp w has rows 16 (w mod 2) and columns 8 (w / 2) of
+    each 32 × 16. C(37,50) is row 5, column 2 of its atom: lane 4 · 5 + 1, c0; its atom is (2, 6): warp 0, repeat 1 in M
+    and 3 in N, so register 4 · (1 + 2 · 3) of 16 · 2.
+    """
+    told = read_answer(client, f"{TILE}&pin=c:37,50")
+    assert told.startswith("C(37,50) is in thread 21, register R28 Value c28; lane 21 of warp 0.")
+    assert "A(37,0…31) and B(0…31,50) meet in it." in told
+    told = read_answer(client, f"{TILE}&pin=a:3,5")
+    assert told.startswith("A(3,5) is in thread 14, register R0, bits 31:16")
+    assert "The other half of the register holds A(3,4). Warp 2, lane 14 holds the same element." in told
+    told = read_answer(client, f"{TILE}&pin=thread:13&pin2=c:3,2")
+    assert told.endswith("C(3,2) is in thread 13, register R0 Both are in the same thread.")
+
+
+def test_layouts_and_copies_say_first_where_an_element_is(client: Client) -> None:
+    """m16n8k16's A is element (row, column) of lane 4 (row mod 8) + column mod 8 / 2; 128B of swizzle moves chunk 0 of
+    row 3 to chunk 3: byte 3 · 128 + 3 · 16 + 5 · 2, bank 442 / 4 mod 32.
+    """
+    assert read_answer(client, "/layouts/tv?pin=tile:3,5").startswith("(3,5) is in thread 14, value 1")
+    copied = read_answer(client, "/tiles/copy?pin=source:3,5")
+    assert copied.startswith("Source(3,5) is moved by thread 24, access #0, at byte 442, bank 14")
+    assert read_answer(client, f"{TENSOR}&pin=tile:70,3") == "[70][3] is in lane 70, column 3"
 
 
 def test_an_element_of_a_tile_in_shared_memory_has_a_byte_and_a_bank(client: Client) -> None:

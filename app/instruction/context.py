@@ -16,6 +16,7 @@ from lanescope.app.instruction.matrices import build_matrices, list_views
 from lanescope.app.instruction.pressure import build_pressure
 from lanescope.app.instruction.state import AutomaticColour, PageState
 from lanescope.app.kernel import facts as programs
+from lanescope.app.kit.answer import AnswerWords, get_per_register, list_value_bits
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import Numbers, extend_fact, fact
 from lanescope.app.kit.links import link_instruction
@@ -157,7 +158,7 @@ class PageData:
     colours: dict[str, str]
     automatic: AutomaticColour | None
     warp: int
-    words: headline.AnswerWords
+    words: AnswerWords
     panels: tuple[PanelData, ...]
     operands: dict[str, OperandData]
 
@@ -393,7 +394,7 @@ def build_operand_data(grid: OperandGrid, panel: str) -> OperandData:
         head=lanes.format_table_head(op),
         tip=lanes.TIP,
         answer=headline.get_element_template(op),
-        value_bits=headline.list_value_bits(op),
-        per_register=op.register_bits // op.container_bits,
+        value_bits=list_value_bits(op),
+        per_register=get_per_register(op),
         lines=lanes.list_numeric_lines(op),
     )

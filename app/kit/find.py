@@ -11,7 +11,7 @@ from lanescope.inputs import shorten_value
 
 MOST_TOGETHER = 2  # places that a page compares
 _JOIN = re.compile(r"\s*(?:;|\bvs\.?(?=\s)|\band\b|\bversus\b)\s*", re.IGNORECASE)
-_THREAD = r"(?:warp\s*(?P<warp>\d{1,9})\s*,?\s*)?(?P<unit>lane|thread|[tl])\s*(?P<thread>\d{1,9})"
+_THREAD = r"(?:warp\s*(?P<warp>\d{1,9})\s*,?\s*)?(?P<unit>lane|thread|[tl]{more})\s*(?P<thread>\d{1,9})"
 _OF = r"\s*(?:of|in|on|,|@)?\s*"
 
 
@@ -20,7 +20,8 @@ class SoughtPlace:
     """One place that a text names; what it leaves open is None, and `matrix` "".
 
     coords: row and column; index: the number of the element in row-major order; thread, with `warp` a lane of that
-    warp; is_lane: whether the thread was called a lane; register, value: of that thread.
+    warp; is_lane: whether the thread was called a lane; unit: what it was called, "" for lane and thread; register,
+    value: of that thread.
     """
 
     matrix: str = ""
@@ -29,15 +30,19 @@ class SoughtPlace:
     thread: int | None = None
     warp: int | None = None
     is_lane: bool = False
+    unit: str = ""
     register: int | None = None
     value: int | None = None
 
 
-def parse_places(text: str, matrices: Iterable[str], example: str, bare: bool = False) -> list[SoughtPlace]:
+def parse_places(
+    text: str, matrices: Iterable[str], example: str, bare: bool = False, unit: str = ""
+) -> list[SoughtPlace]:
     """Parse one place, or two to compare (`lane 20 vs lane 21`).
 
     matrices: the names that the page has, in lower case; bare: whether they name one matrix, so that an element needs
-    no name; example: what the hint of a refusal offers. LayoutError `bad_find` for any other text.
+    no name; example: what the hint of a refusal offers; unit: what a holder is called beside lane and thread (`bank`).
+    LayoutError `bad_find` for any other text.
     """
     parts = [part for part in _JOIN.split(text.strip()) if part]
     ordered = sorted({name.lower() for name in matrices}, key=len, reverse=True)
@@ -45,21 +50,22 @@ def parse_places(text: str, matrices: Iterable[str], example: str, bare: bool = 
     if not parts or len(parts) > MOST_TOGETHER:
         why = "names nothing" if not parts else f"names {len(parts)} places; a page compares two"
         raise LayoutError("bad_find", f"‘{shorten_value(text, 60)}’ {why}.", f"Try {example}.", "find")
-    return [_parse_place(part, names, example, bare or len(names) == 1) for part in parts]
+    return [_parse_place(part, names, example, bare or len(names) == 1, unit) for part in parts]
 
 
-def _parse_place(text: str, names: list[str], example: str, bare: bool) -> SoughtPlace:
+def _parse_place(text: str, names: list[str], example: str, bare: bool, unit: str) -> SoughtPlace:
+    holder = _THREAD.replace("{more}", f"|{unit}" if unit else "")
     matrix = rf"(?:(?P<matrix>{'|'.join(names)})\s*)"
     either = matrix + "?" * bare
     forms = (
         rf"{either}(?P<open>[\[(])?\s*(?P<row>\d{{1,9}})(?:\s*\]\s*\[\s*|\s*[,;]\s*|\s+)"
         rf"(?P<col>\d{{1,9}})\s*(?(open)[\])])",
         rf"{matrix}(?:(?<=\s)|(?P<square>\[)|(?P<round>\())\s*(?P<index>\d{{1,9}})\s*(?(square)\])(?(round)\))",
-        _THREAD,
-        rf"{matrix}?r(?:egister)?\s*(?P<register>\d{{1,9}}){_OF}{_THREAD}",
-        rf"{_THREAD}{_OF}{matrix}?r(?:egister)?\s*(?P<register>\d{{1,9}})",
-        rf"{matrix}(?P<value>\d{{1,9}}){_OF}{_THREAD}",
-        rf"{matrix}?{_THREAD}\s*:\s*(?P<value>\d{{1,9}})",
+        holder,
+        rf"{matrix}?r(?:egister)?\s*(?P<register>\d{{1,9}}){_OF}{holder}",
+        rf"{holder}{_OF}{matrix}?r(?:egister)?\s*(?P<register>\d{{1,9}})",
+        rf"{matrix}(?P<value>\d{{1,9}}){_OF}{holder}",
+        rf"{matrix}?{holder}\s*:\s*(?P<value>\d{{1,9}})",
     )
     for form in forms:
         if found := re.fullmatch(form, text.strip(), re.IGNORECASE):
@@ -77,6 +83,7 @@ def _read_groups(found: re.Match[str]) -> SoughtPlace:
         matrix=re.sub(r"\s", "", said.get("matrix", "")).lower(),
         coords=(int(said["row"]), int(said["col"])) if "row" in said else None,
         is_lane=said.get("unit", "").lower() in ("lane", "l"),
+        unit="" if (unit := said.get("unit", "").lower()) in ("lane", "thread", "l", "t") else unit,
         **numbers,
     )
 

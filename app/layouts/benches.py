@@ -23,7 +23,6 @@ from lanescope.tiles.shades import TileShade
 
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-UNDRAWN = ("pin", "sel")  # parts of the look that a picture has not
 MOVES = ("already in the thread", "from another lane of the warp", "from another warp")
 LABELS = {"thread:value": "thread : {}", "value": "{}", "row,col": "row, column", "none": "none"}
 MEMORY = {"offset": "offset in elements", "byte": "byte", "bank": "bank", "row,col": "row, column", "none": "none"}
@@ -83,6 +82,7 @@ def build_thread_bench(path: str, says: str, maps: Sequence[HolderMap], letter: 
         texts=texts,
         letter=letter,
         owner=f"{{holder}}, {word} {{value}}",
+        answer=f"`{{element}}` is in `thread {{thread}}`, {word} `{{value}}`",
     )
 
 
@@ -179,6 +179,8 @@ def build_memory_bench(sheet: TileSheet, path: str, says: str) -> MapBench:
         letter="word ",
         unit="bank",
         owner="{holder}",
+        answer="`{element}` is at offset `{offset}` in elements, byte `{byte}`, bank `{bank}`",
+        together="The word also holds",
     )
 
 
@@ -206,6 +208,9 @@ def build_tensor_bench(sheet: TensorSheet, path: str, says: str) -> MapBench:
         of_cells=colours,
         group=tuple(range(cell.shape[1])),
         told={"tensor_row": sheet.down, "tensor_column": sheet.across},
+        axes=("tensor_row", "tensor_column"),
+        height=int(down.max(initial=0)) + 1,
+        width=int(sheet.across.max(initial=0)) + 1,
     )
     words = {"row": "row of the tensor", "column": "column of the tensor", "cell": "cell of a row"}
     first = "" if sheet.element_bits >= 32 else "first "
@@ -219,6 +224,7 @@ def build_tensor_bench(sheet: TensorSheet, path: str, says: str) -> MapBench:
         letter="cell ",
         unit="row",
         owner="{holder}",
+        answer="`[{tensor_row}][{tensor_column}]` is in `lane {row}`, `column {col}`",
     )
 
 
@@ -242,14 +248,14 @@ def build_stage(
     defaults = dict.fromkeys(stage.LOOK, "") | {"colour": colour, "label": next(iter(bench.labels))}
     look, notices = stage.parse_look(bench, query, defaults)
     data = build_page_data(bench, {**state, **look}, {**usual, **defaults}, defaults)
-    data |= {"unpictured": [*(name for name in state if name not in stage.LOOK), *UNDRAWN], "drawn": dict(drawn)}
-    own = {name: said for name, said in look.items() if name not in UNDRAWN and said != defaults[name]}
+    data |= {"unpictured": [*(name for name in state if name not in stage.LOOK), *stage.PINS], "drawn": dict(drawn)}
+    own = {name: said for name, said in look.items() if name not in stage.PINS and said != defaults[name]}
     return {
         "stage": stage.build_stage(bench, look),
         "notices": [each for each in notices if not each.startswith(stage.FIND_NOTICE)],
         "refusal": stage.get_refusal(notices),
         "sought": query.get("find", ""),
-        "pin": look["pin"],
+        "pins": {name: look[name] for name in stage.PINS if look[name]},
         "own": own,
         "data": encode_json(data).decode().replace("</", "<\\/"),
     }

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.kit.api import OffLoopRoute, read_form_body
+from lanescope.app.kit.maps.stage import PINS
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.layouts import triton, tv
@@ -48,6 +49,6 @@ def _render(request: Request, template: str, context: dict[str, Any], query: dic
     """Render a page, or lead to it with what the find field asks for pinned."""
     path = template.replace("layouts", "/layouts").removesuffix(".html")
     if request.method == "GET" and context.get("sought", "").strip() and not context["refusal"]:
-        kept = {name: text for name, text in query.items() if name not in ("find", "pin", "sel", "thread")}
-        return RedirectResponse(f"{path}?{urlencode({**kept, 'pin': context['pin']}, safe=':,')}", 303)
+        kept = {name: text for name, text in query.items() if name not in ("find", "thread", *PINS)}
+        return RedirectResponse(f"{path}?{urlencode(kept | context['pins'], safe=':,')}", 303)
     return render_page(request, template, context, 422 if context["error"] or context.get("refusal") else 200)

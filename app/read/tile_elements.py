@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope import reader
-from lanescope.app.kit.maps.stage import PIN
+from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.read.elements import format_holders
 from lanescope.app.read.facts import Meaning
 from lanescope.app.tiles import questions

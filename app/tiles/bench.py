@@ -10,13 +10,14 @@ from urllib.parse import urlencode
 import numpy as np
 
 from lanescope.app.kit import links
+from lanescope.app.kit.answer import get_per_register, list_value_bits
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import fact
 from lanescope.app.kit.maps import drawing
+from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.maps.script_data import ShadeData, TileData
-from lanescope.app.kit.maps.stage import PIN
 from lanescope.app.kit.names import name_form
-from lanescope.app.tiles import draw, facts, state, tiled_copy_facts, tiled_copy_page
+from lanescope.app.tiles import answer, draw, facts, state, tiled_copy_facts, tiled_copy_page
 from lanescope.app.tiles.state import DIMS, BenchState
 from lanescope.cute import algebra
 from lanescope.errors import LayoutError
@@ -74,7 +75,8 @@ def build_context(made: TiledMMA, chosen: BenchState, default: BenchState) -> di
         "legend": number_legend(made, chosen),
         "tabled": [(op.name, op.name.upper()) for op in (made.a, made.b, made.c) if not op.shared],
         "notes": facts.list_notes(made),
-        "thread": build_thread(made, chosen),
+        "threads": build_threads(made, chosen),
+        "answer": answer.build_answer(made, chosen),
         "warps": state.count_warps(made),
         "figures": list_figures(made),
         "data": encode_json(build_page_data(made, chosen, default)).decode().replace("</", "<\\/"),
@@ -185,12 +187,15 @@ def list_figures(made: TiledMMA) -> list[tuple[str, str]]:
     return out
 
 
-def build_thread(made: TiledMMA, chosen: BenchState) -> dict[str, Any]:
-    """One thread and what it holds: the pinned cell's, else thread 0."""
-    pinned = chosen.pinned()
-    own = int(made.thread_ids[0])
-    if pinned:
-        own = made.operand(pinned[0]).owner(pinned[1], pinned[2])[0][0]
+def build_threads(made: TiledMMA, chosen: BenchState) -> list[dict[str, Any]]:
+    """Each pinned thread, or that of a pinned cell, and what it holds; else thread 0."""
+    pins = [
+        first if col is None else made.operand(name).owner(first, col)[0][0] for name, first, col in chosen.list_pins()
+    ]
+    return [_build_thread(made, own, bool(pins)) for own in pins or [int(made.thread_ids[0])]]
+
+
+def _build_thread(made: TiledMMA, own: int, pinned: bool) -> dict[str, Any]:
     out: list[dict[str, Any]] = []
     for name in SIDES:
         op = made.operand(name)
@@ -205,7 +210,7 @@ def build_thread(made: TiledMMA, chosen: BenchState) -> dict[str, Any]:
         listed = [(f"R{number}", " ".join(said)) for number, said in rows.items()]
         out.append({"title": name.upper(), "count": f"{op.values} values", "rows": listed[:256]})
     small = f"warp {own // 32}, lane {own % 32}"
-    return {"who": f"Thread {own}", "small": small, "pinned": bool(pinned), "operands": out}
+    return {"who": f"Thread {own}", "small": small, "pinned": pinned, "operands": out}
 
 
 def build_code_parts(made: TiledMMA, atom: str) -> list[tuple[str, str]]:
@@ -273,7 +278,7 @@ def _link_load_chain(made: TiledMMA, chosen: BenchState) -> str:
 
 def list_pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, str, str]]:
     """(form, text, address) of every form of the picture."""
-    query = chosen.format_query(default, pin="", sel="")
+    query = chosen.format_query(default, pin="", pin2="", sel="")
     return drawing.link_forms(PATH, query)
 
 
@@ -294,7 +299,7 @@ def build_page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> 
         "state": asdict(chosen),
         "defaults": asdict(default),
         "pictured": asdict(BenchState()),
-        "unpictured": ["pin", "sel"],
+        "unpictured": ["pin", "pin2", "sel"],
         "pin": PIN,
         "labels": state.LABELS,
         "spoken": {"cell": SPOKEN, "owner": OWNER, "between": BETWEEN_OWNERS},
@@ -303,6 +308,7 @@ def build_page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> 
         "colours": shades.list_shades(made),
         "result": "c",
         "holder": "R",
+        "words": answer.build_words(made),
         "panels": [
             {
                 "name": name,
@@ -322,7 +328,7 @@ def build_page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> 
 
 def _build_tile_data(made: TiledMMA, op: TileOperand) -> TileData:
     cells = op.rows.astype("int64") * op.col_count + op.cols
-    own = made.atom.instruction.operands.get(op.name) or made.atom.instruction.operands["d"]
+    own = answer.get_atom_operand(made, op)
     each = range(op.modes[0] if not op.shared else 0)
     bits = [own.register_of(value)[1] for value in each]
     size = own.element.bits
@@ -346,6 +352,10 @@ def _build_tile_data(made: TiledMMA, op: TileOperand) -> TileData:
         spoken_bits=tuple(f"bits {bit} to {bit + size - 1}" for bit in bits),
         digits=(),
         categories={name: _build_shade(shade) for name, shade in names.items()},
+        held=answer.ELEMENT,
+        answer=answer.SHARED if op.shared else answer.LINE,
+        value_bits=() if op.shared else list_value_bits(own)[: op.modes[0]],
+        per_register=0 if op.shared else get_per_register(own),
         repeats={dim: {"step": names[dim].step, "count": names[dim].count} for dim in "kmn" if names[dim].step},
         extra={},
     )

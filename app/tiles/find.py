@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lanescope.app.kit.find import check_element, parse_places
-from lanescope.app.kit.maps.stage import PIN
+from lanescope.app.kit.find import SoughtPlace, check_element, parse_places
+from lanescope.app.kit.maps.bench import HOLDER_PIN, PIN
 from lanescope.app.tiles.state import DIMS, get_extents
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import WARP
@@ -13,14 +13,17 @@ from lanescope.tiles.mma import SIDES, TiledMMA
 EXAMPLE = "C(37,50), T13, R2 of T13"
 
 
-def find_pin(made: TiledMMA, text: str) -> str:
-    """Find the cell that a text names: an element, or what a thread, a register or a value of one holds.
+def find_pins(made: TiledMMA, text: str) -> dict[str, str]:
+    """Find what a text names, as the parts of an address: pin, and pin2, "" where it names one place.
 
-    LayoutError `bad_find` names the legal range.
+    A pin is an element, a thread, or what a register or a value of one holds. LayoutError `bad_find` names the legal
+    range.
     """
-    place, *more = parse_places(text, (*SIDES, "d"), EXAMPLE)
-    if more:
-        raise LayoutError("bad_find", "This page pins one place.", f"Try {EXAMPLE}.", "find")
+    pins = [_find_pin(made, place) for place in parse_places(text, (*SIDES, "d"), EXAMPLE)]
+    return dict(zip(("pin", "pin2"), [*pins, ""], strict=False))
+
+
+def _find_pin(made: TiledMMA, place: SoughtPlace) -> str:
     sizes, matrix = get_extents(made), place.matrix.replace("d", "c")
     if place.thread is None:
         rows, cols = (sizes[dim] for dim in DIMS[matrix])
@@ -38,8 +41,10 @@ def _find_held(made: TiledMMA, thread: int, matrix: str, register: int | None, v
     ids = made.thread_ids.tolist()
     if thread not in ids:
         raise LayoutError("bad_find", f"No thread {thread} works here.", f"Threads run from 0 to {ids[-1]}.", "find")
+    if register is None and value is None:
+        return HOLDER_PIN.format(unit="thread", holder=thread)
     legal = []
-    for name in [matrix] if matrix else ["c", "a", "b"] if register is None and value is None else SIDES:
+    for name in [matrix] if matrix else SIDES:
         op = made.operand(name)
         if op.shared or thread not in op.thread_ids.tolist():
             continue

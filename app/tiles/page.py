@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.kit.api import OffLoopRoute
+from lanescope.app.kit.maps.stage import PINS
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question import labels_of
 from lanescope.app.tiles import (
@@ -54,8 +56,8 @@ def mma_page(request: Request) -> Response:
         refusal = ""
         if sought := query.get("find", "").strip():
             try:
-                pin = find.find_pin(made, sought)
-                found.append(f"{bench.PATH}?{chosen.format_query(base, pin=pin, sel='')}")
+                pins = find.find_pins(made, sought)
+                found.append(f"{bench.PATH}?{chosen.format_query(base, **pins, sel='')}")
             except LayoutError as error:
                 refusal = f"{error.message} {error.hint}".strip()
         context = {"notices": notices, "sought": sought, "refusal": refusal, "example": find.EXAMPLE}
@@ -86,17 +88,27 @@ def copy_page(request: Request) -> Response:
     """A TiledCopy: source and destination, vector width, bank conflicts and sectors."""
     query = request.query_params
     asked = tiled_copy_page.parse_form(query)
-    return _render_form(
+    found: list[str] = []
+
+    def build() -> dict[str, Any]:
+        context = tiled_copy_page.build_context(asked, query)
+        if context["sought"].strip() and not context["refusal"]:
+            kept = {name: text for name, text in query.items() if name not in ("find", *PINS)}
+            found.append(f"{tiled_copy_page.PATH}?{urlencode(kept | context['pins'], safe='(),:')}")
+        return context
+
+    page = _render_form(
         request,
         "tiles/copy.html",
         asked,
-        partial(tiled_copy_page.build_context, asked, query),
+        build,
         held=None,
         presets=tiled_copy_page.list_presets(asked),
         is_tma=is_tma(asked["atom"]),
         stored=tiled_copy_page.STORED,
         modes=SWIZZLES,
     )
+    return RedirectResponse(found[0], 303) if found else page
 
 
 @router.get("/tiles/loop")
@@ -117,6 +129,7 @@ def _render_form(
     code = 200
     try:
         context |= build()
+        code = 422 if context.get("refusal") else 200
     except LayoutError as error:
         context |= {"error": error, "at": forms.find_form_field(error, asked)}
         code = 422

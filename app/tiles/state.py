@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from urllib.parse import urlencode
 
+from lanescope.app.kit.maps.bench import split_pin
 from lanescope.app.kit.maps.stage import parse_place
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_choice, parse_integer, parse_pair, parse_ranges, shorten_value
+from lanescope.inputs import parse_choice, parse_integer, parse_ranges, shorten_value
 from lanescope.render import window
 from lanescope.tiles.mma import SIDES, TiledMMA
 from lanescope.tiles.shades import list_shades
@@ -27,8 +28,9 @@ ALL = -1  # of a slider: every step
 @dataclass(frozen=True, slots=True)
 class BenchState:
     """atom, atom_layout, permutation, tile: as the address gives them · colour: a name of lanescope.tiles.shades ·
-    label: one of LABELS · warps, lanes: "", or "0-3,8" · k, m, n: one step of the dimension, or -1 for all · pin: "",
-    or "c:3,2" · sel: "", or "c:0-15,8-23", a region whose threads are lit · view: as lanescope.render.window reads it.
+    label: one of LABELS · warps, lanes: "", or "0-3,8" · k, m, n: one step of the dimension, or -1 for all · pin,
+    pin2: "", or "c:3,2", or "thread:13" · sel: "", or "c:0-15,8-23", a region whose threads are lit · view: as
+    lanescope.render.window reads it.
     """
 
     atom: str = ""
@@ -43,6 +45,7 @@ class BenchState:
     m: int = ALL
     n: int = ALL
     pin: str = ""
+    pin2: str = ""
     sel: str = ""
     view: str = ""
 
@@ -60,9 +63,9 @@ class BenchState:
         ids = made.thread_ids.tolist()
         return frozenset(t for t in ids if (warps is None or t // 32 in warps) and (lanes is None or t % 32 in lanes))
 
-    def pinned(self) -> tuple[str, int, int] | None:
-        matrix, colon, place = self.pin.partition(":")
-        return (matrix, *parse_pair(place, "pin")) if colon else None
+    def list_pins(self) -> list[tuple[str, int, int | None]]:
+        """(matrix, row, column) of each pin; of a pinned thread ("thread", its number, None)."""
+        return [split_pin(pin) for pin in (self.pin, self.pin2) if pin]
 
 
 def _parse_numbers(text: str) -> frozenset[int]:
@@ -82,7 +85,7 @@ def get_extents(made: TiledMMA) -> dict[str, int]:
 def parse_state(made: TiledMMA, base: BenchState, query: Mapping[str, str]) -> tuple[BenchState, list[str]]:
     """The state that a query asks for over the fields of `base`, and a notice for each value that is not legal here."""
     chosen, notices = asdict(base), []
-    for name in ("colour", "label", "warps", "lanes", "k", "m", "n", "pin", "sel", "view"):
+    for name in ("colour", "label", "warps", "lanes", "k", "m", "n", "pin", "pin2", "sel", "view"):
         given = query.get(name, "").strip()
         if not given:
             continue
@@ -92,6 +95,8 @@ def parse_state(made: TiledMMA, base: BenchState, query: Mapping[str, str]) -> t
             notices.append(
                 f"{name} ‘{shorten_value(given, 60)}’ is not used: {error.hint} Shown with the default instead."
             )
+    if chosen["pin2"] and not chosen["pin"]:
+        chosen["pin"], chosen["pin2"] = chosen["pin2"], ""
     return BenchState(**chosen), notices
 
 
@@ -107,5 +112,10 @@ def _parse_option(made: TiledMMA, name: str, given: str) -> str | int:
         return ALL if given == str(ALL) else parse_integer(given, name, 0, made.rests["mnk".index(name)] - 1)
     if name == "view":
         return given if given == window.WHOLE else window.format_ranges(window.parse_ranges(given, get_extents(made)))
+    if name != "sel" and given.startswith("thread:"):
+        thread = parse_integer(given.removeprefix("thread:"), name, 0, int(made.thread_ids[-1]))
+        if thread not in made.thread_ids.tolist():
+            raise LayoutError("bad_pin", f"Thread {thread} holds nothing.", "Some threads are idle here.", name)
+        return f"thread:{thread}"
     whole = get_extents(made)
     return parse_place(name, given, {each: (whole[DIMS[each][0]], whole[DIMS[each][1]]) for each in SIDES})

@@ -15,7 +15,16 @@ from lanescope.tiles.shades import TileShade
 
 Longs = NDArray[np.int64]
 PATH = "/tiles/copy"
-COPY_LOOK = {"colour": "warp", "label": "thread:value", "warps": "", "lanes": "", "pin": "", "sel": "", "view": ""}
+COPY_LOOK = {
+    "colour": "warp",
+    "label": "thread:value",
+    "warps": "",
+    "lanes": "",
+    "pin": "",
+    "pin2": "",
+    "sel": "",
+    "view": "",
+}
 COPY_COLOURS = {
     "warp": "warp",
     "group": "lane group (lane / 4)",
@@ -60,6 +69,9 @@ def build_copy_bench(made: TiledCopy, held: SharedCopySide | None) -> MapBench:
         texts=texts,
         letter="#",
         owner="{holder}, value {value}, access {register}",
+        answer="`{element}` is moved by `thread {thread}`, access `#{register}`"
+        + ", at byte `{byte}`, bank `{bank}`" * bool(held),
+        together="The same access moves",
     )
 
 
@@ -148,6 +160,8 @@ def build_tma_bench(made: TmaCopy) -> MapBench:
         letter="word ",
         unit="chunk",
         owner="{holder} of 16 bytes",
+        answer="`Tile({r},{c})` is at byte `{byte}` of shared memory, bank `{bank}`, in box `{box}`",
+        together="The same bank also holds",
         dims={one.name: (f"{one.name}r", f"{one.name}c") for one in maps[1:]},
     )
 
@@ -257,4 +271,7 @@ def _build_shared_map(made: TmaCopy, name: str, title: str, says: str, address: 
         group=_list_bank_lines(made),
         told=told,
         edges=(list(range(8, lines, 8)), []),
+        axes=("r", "c"),
+        height=made.tile[0],
+        width=made.tile[1],
     )

@@ -215,9 +215,12 @@ def _build_stage(bench: MapBench, own: Mapping[str, str], asked: Mapping[str, st
     look, notices = stage.parse_look(bench, query, own)
     defaults = {**get_defaults(query), **own, "atom": FIELDS["atom"]}
     state = {**asked, **look}
-    drawn = {k: v for k, v in state.items() if v != defaults[k] and k not in ("pin", "sel")}
+    drawn = {k: v for k, v in state.items() if v != defaults[k] and k not in stage.PINS}
     return {
-        "notices": notices,
+        "notices": [each for each in notices if not each.startswith(stage.FIND_NOTICE)],
+        "refusal": stage.get_refusal(notices),
+        "sought": query.get("find", ""),
+        "pins": {name: look[name] for name in stage.PINS if look[name]},
         "stage": stage.build_stage(bench, look),
         "pictures": drawing.link_forms(PATH, urlencode(drawn, safe="(),:")),
         "data": encode_json(build_page_data(bench, state, defaults)).decode().replace("</", "<\\/"),
@@ -262,7 +265,7 @@ def _list_box_figures(made: TmaCopy) -> list[tuple[str, str, str]]:
 
 def build_page_data(bench: MapBench, state: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, Any]:
     """What the script draws from."""
-    return script_data.build_page_data(bench, state, defaults, defaults) | {"unpictured": ["pin", "sel"]}
+    return script_data.build_page_data(bench, state, defaults, defaults) | {"unpictured": stage.PINS}
 
 
 def _suggest_swizzle(held: SharedCopySide | None, asked: Mapping[str, str]) -> tuple[str, str]:

@@ -3,8 +3,10 @@
 import { $ } from "../kit/dom.js";
 import { findField, followFind } from "../kit/find.js";
 import { onServer } from "../kit/place.js";
-import { pinnedCell } from "./focus.js";
+import { readPins } from "./focus.js";
 import { pinTexts } from "./pin.js";
+import { heldBy } from "./owners.js";
+import { stage } from "./stage.js";
 import { query, state } from "./state.js";
 import { reveal } from "./window.js";
 
@@ -15,6 +17,13 @@ function refuse(input, text) {
   input.closest("[data-find]").classList.toggle("bad", Boolean(text));
   if (text) input.setAttribute("aria-invalid", "true");
   else input.removeAttribute("aria-invalid");
+}
+
+/** The first cell that a thread holds of the matrices. */
+function heldCell(thread) {
+  const panel = stage.panels.find(({ operand }) => operand && !operand.shared && heldBy(operand, thread).length);
+  const cell = panel && heldBy(panel.operand, thread)[0].cell;
+  return panel && { panel, row: Math.floor(cell / panel.cols), col: cell % panel.cols };
 }
 
 async function find(input, more) {
@@ -40,7 +49,7 @@ async function find(input, more) {
   const found = new URL(answer.url).searchParams, pin = found.get("pin") ?? "", second = found.get("pin2") ?? "";
   if (more && state.pin) pinTexts(state.pin, pin);
   else pinTexts(pin, second);
-  const cell = pinnedCell();
+  const [first] = readPins(), cell = first?.cell ?? heldCell(first?.thread);
   if (cell) reveal(cell);
 }
 

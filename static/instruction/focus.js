@@ -16,12 +16,12 @@ function cellOf(text) {
 }
 export const pinnedCell = () => cellOf(state.pin);
 
-/** Each pin as {cell, thread}; cell is null where a whole lane is pinned. */
+/** Each pin as {cell, thread}; cell is null where a whole lane is pinned, thread undefined where nobody holds it. */
 export function readPins() {
   return [state.pin, state.pin2].filter(Boolean).map((text) => {
     const cell = cellOf(text), thread = Number(text.split(":")[1]);
     return { cell, thread: cell ? owner(cell)?.thread : thread };
-  }).filter(({ thread }) => Number.isInteger(thread));
+  }).filter(({ cell, thread }) => cell || Number.isInteger(thread));
 }
 
 export const focusCell = () => pinnedCell() ?? focus.hovered ?? focus.cursor;

@@ -1,25 +1,33 @@
-// What the page says first of its pins, by the server's templates (app/instruction/headline.py), and what Share copies.
+// What the page says first of its pins, by the server's templates (app/kit/answer.py), and what Share copies.
 import { $, element } from "../kit/dom.js";
 import { onServer } from "../kit/place.js";
 import { fill } from "../kit/template.js";
 import { readPins } from "./focus.js";
-import { heldBy, holder, operands, owners } from "./owners.js";
+import { factsOf, heldBy, holder, owners } from "./owners.js";
 import { stage } from "./stage.js";
 import { data } from "./state.js";
 
-const { words } = data;
+const { words } = data, WARP = 32;
 const joined = (list) => [list.slice(0, -1).join(", "), ...list.slice(-1)].filter(Boolean).join(" and ");
 const capital = (text) => text.replace(/[a-z]/i, (letter) => letter.toUpperCase());
-const isAddress = (op) => op.name === "address";
+
+/** What a template may say of a thread. */
+const placeOf = (thread) => ({ thread, holder: holder(thread)[0], warp: Math.floor(thread / WARP), lane: thread % WARP,
+  group: Math.floor((thread % WARP) / 4), member: thread % 4 });
 
 function aboutElement(cell) {
-  const op = cell.panel.operand, all = owners(cell), [{ thread, value }] = all, { row, col } = cell;
-  const register = op.register[value], facts = { ...op.extra, title: op.title, row, col, register };
-  const line = fill(op.answer, { ...facts, holder: holder(thread)[0], bits: op.value_bits[value] });
-  if (isAddress(op)) return [line, ""];
-  const names = all.filter((held) => held.thread === thread).map((held) => op.name + held.value);
+  const op = cell.panel.operand, all = owners(cell), index = cell.row * cell.panel.cols + cell.col;
+  const named = { ...op.extra, title: op.title, row: cell.row, col: cell.col, index };
+  named.element = fill(op.held ?? "", named);
+  if (!all.length) return [fill(words.nobody, named), ""];
+  const [{ thread, value }] = all, register = op.register[value];
+  const facts = { ...factsOf(cell), ...named, ...placeOf(thread), register, bits: op.value_bits[value] };
+  const line = fill(op.answer, facts);
+  if (!op.per_register) return [line, ""]; // an address, or what no thread holds
+  const names = joined(all.filter((held) => held.thread === thread).map((held) => op.name + held.value));
+  const many = Number(all.filter((held) => held.thread === thread).length > 1);
   const others = [...new Set(all.filter((held) => held.thread !== thread).map((held) => holder(held.thread)[0]))];
-  const said = [fill(words.value[Number(names.length > 1)], { names: joined(names) }), mates(op, thread, value),
+  const said = [fill(words.value[many], { ...facts, names }), mates(op, thread, value),
     others.length ? holders(others) : "", fill(words.product[cell.panel.name] ?? "", facts)];
   return [line, said.filter(Boolean).join(" ")];
 }
@@ -28,7 +36,8 @@ function aboutElement(cell) {
 function mates(op, thread, value) {
   const register = op.register[value];
   const named = heldBy(op, thread).filter((held) => held.value !== value && op.register[held.value] === register)
-    .map(({ cell }) => fill(op.held, { title: op.title, row: Math.floor(cell / op.cols), col: cell % op.cols }));
+    .map(({ cell: index }) =>
+      fill(op.held, { title: op.title, row: Math.floor(index / op.cols), col: index % op.cols, index }));
   if (!named.length) return "";
   const [half, some, many] = words.mates;
   if (named.length > words.most) return fill(many, { count: named.length });
@@ -42,12 +51,11 @@ function holders(all) {
 }
 
 function aboutThread(thread) {
-  const shown = stage.panels.filter(({ operand }) => operand && !isAddress(operand)).map(({ operand }) => operand);
-  const counts = shown.map((op) => ({ title: op.title, count: heldBy(op, thread).length }))
+  const shown = stage.panels.filter(({ operand }) => operand?.per_register && !operand.unlisted).map(({ operand }) => operand);
+  const counts = shown.map((op) => ({ title: op.title, count: op.shared ? 0 : heldBy(op, thread).length }))
     .filter(({ count }) => count);
-  const said = joined(counts.map((each) => fill(words.count, each))) || "nothing here";
-  return [capital(fill(words.lane, { holder: holder(thread)[0], counts: said })),
-    fill(words.groups, { group: Math.floor((thread % 32) / 4), member: thread % 4 })];
+  const said = joined(counts.map((each) => fill(words.count, each))) || "nothing here", facts = placeOf(thread);
+  return [capital(fill(words.lane, { ...facts, counts: said })), fill(words.groups, facts)];
 }
 
 /** {lines, text} of what is pinned. */

@@ -72,6 +72,7 @@ function move(cell) {
   focus.cursor = cell;
   if (state.pin) {
     state.pin = "";
+    if ("pin2" in state) state.pin2 = "";
     remember();
   }
   reveal(cell);

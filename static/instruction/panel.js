@@ -9,7 +9,7 @@ import { dotProduct } from "./trace.js";
 const FEW = 16, MANY = 256; // registers of an operand: while pointing, and pinned
 
 export function fillPanel() {
-  const pins = readPins(), cell = focusCell();
+  const pins = readPins().filter(({ thread }) => thread !== undefined), cell = focusCell();
   const shown = pins.length ? pins : cell ? [{ cell, thread: owner(cell).thread }] : [];
   if (!shown.length) return;
   const lanes = shown.map((one, n) => lane(one, pins.length > 0, n === 0));

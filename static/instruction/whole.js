@@ -19,7 +19,7 @@ export function expand(op) {
   const each = (list, more = 0) => steps.map((_, v) =>
     (more ? list[v % period] + Math.floor(v / period) * more : list[v % period]));
   op.register = op.shared ? steps.map(() => -1) : each(op.register, op.registers);
-  [op.bits, op.spoken_bits] = [each(op.bits), each(op.spoken_bits)];
+  for (const name of ["bits", "spoken_bits", "value_bits"]) op[name] = each(op[name]);
   for (const category of Object.values(op.categories)) {
     const { of, step, count: most, numbers } = category, last = of === "thread" ? ids.at(-1) + 1 : steps.length;
     if (!numbers) category.numbers = Array.from({ length: last }, (_, n) => (step ? Math.floor(n / step) % most : -1));

@@ -1,6 +1,6 @@
-// The panel beside the matrices: one thread with its registers of A, B and C, or the threads of a region.
+// The panel beside the matrices: one thread with its registers of A, B and C, the pinned ones, or those of a region.
 import { $, element } from "../kit/dom.js";
-import { focus, focusCell } from "../instruction/focus.js";
+import { focus, focusCell, readPins } from "../instruction/focus.js";
 import { factsOf, heldBy, operands, owners } from "../instruction/owners.js";
 import { elsewhere, threadsOf } from "../instruction/picture.js";
 import { data, state } from "../instruction/state.js";
@@ -101,19 +101,27 @@ function who(thread, op) {
   return [`Thread ${thread}`, `warp ${warpOf(thread)}, lane ${thread % data.warp}`];
 }
 
+/** One holder with what it has. cell: the one that it is shown for, if any; first: whether it is the only or first. */
+function lane({ cell, thread }, pinned, first) {
+  const [name, about] = who(thread, cell?.panel.operand);
+  const small = element("small", {}, [about, pinned ? "pinned" : ""].filter(Boolean).join(" · "));
+  if (pinned && first) small.append(" ", element("kbd", {}, "Esc"));
+  const lists = listed().map((op) => list(op, thread)), more = cell ? `${here(cell)} ${shared(cell)}` : "";
+  return element("div", { className: "lane" }, element("h2", {}, `${name} `, small),
+    ...(more.trim() ? [element("p", { className: "muted small" }, more)] : []),
+    element("div", { className: "held" }, ...lists));
+}
+
 export function fillBench() {
   if (focus.region) return region();
-  const cell = focusCell(), held = cell ? owners(cell) : [{ thread: lastServed }];
-  if (!held.length) {
-    const text = `No thread holds ${spot(cell.panel.operand, cell.row * cell.panel.cols + cell.col)}`;
+  const pins = readPins(), cell = pins.length ? null : focusCell();
+  const free = [...pins.map((one) => one.cell), cell].find((one) => one && !owners(one).length);
+  if (free) {
+    const text = `No ${data.warp ? "thread" : data.unit} holds ${spot(free.panel.operand,
+      free.row * free.panel.cols + free.col)}`;
     return $("panel").replaceChildren(element("h2", {}, text));
   }
-  const { thread } = held[0], [name, about] = who(thread, cell?.panel.operand);
-  const small = element("small", {}, [about, state.pin ? "pinned" : ""].filter(Boolean).join(" · "));
-  if (state.pin) small.append(" ", element("kbd", {}, "Esc"));
-  const lists = listed().map((op) => list(op, thread));
-  const more = cell ? `${here(cell)} ${shared(cell)}` : "";
-  $("panel").replaceChildren(element("h2", {}, `${name} `, small),
-    ...(more ? [element("p", { className: "muted small" }, more)] : []),
-    element("div", { className: "held" }, ...lists));
+  const shown = pins.length ? pins : [{ cell, thread: cell ? owners(cell)[0].thread : lastServed }];
+  const lanes = shown.map((one, n) => lane(one, pins.length > 0, n === 0));
+  $("panel").replaceChildren(element("div", { className: lanes.length > 1 ? "lanes two" : "lanes" }, ...lanes));
 }

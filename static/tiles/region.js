@@ -37,7 +37,7 @@ function show(region) {
 
 function settle(region) {
   state.sel = region ? spelled(region) : "";
-  if (region) state.pin = "";
+  if (region) Object.assign(state, { pin: "", pin2: "" });
   remember();
   show(region);
 }

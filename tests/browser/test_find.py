@@ -36,6 +36,52 @@ def ask(page: Page, text: str) -> None:
     page.keyboard.press("Enter")
 
 
+TILE = "/tiles/mma?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=64x64x32"
+BENCHES = (
+    f"{TILE}&pin=c:37,50&pin2=thread:13",
+    f"{TILE}&pin=a:3,5",
+    "/tiles/mma?atom=SM90_64x64x16_F16F16F16_SS&pin=a:3,4",
+    "/tiles/copy?pin=source:3,5",
+    "/tiles/copy?atom=SM90_TMA_LOAD&element_bits=16&tile=64x128&pin=shared:3,5",
+    "/layouts/tv?cute=((4,8),(2,2,2)):((32,1),(16,8,128))&tile=16x16&pin=table:3,5",
+    "/layouts/triton?shape=64x64&pin=tile:3,5&pin2=thread:40",
+    "/layouts/triton?shape=64x64&pin=bank:13"
+    "&text=%23ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>",
+)
+
+
+@pytest.mark.parametrize("path", BENCHES)
+def test_tiles_and_layouts_say_of_a_pin_what_the_server_says(open_page: Any, path: str) -> None:
+    said = "#answer .says"
+    want = " ".join(open_page(path, scripts=False).locator(said).inner_text().split())
+    page = open_page(path)
+    pins = dict(re.findall(r"(pin2?)=([^&]*)", path))
+    assert not want.startswith("Which element?")
+    page.evaluate(
+        "query => history.replaceState(null, '', '?' + query)", re.sub(r"&?pin2?=[^&]*", "", path.split("?")[1])
+    )
+    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    expect(page.locator("#answer h2")).to_have_text("Which element?")
+    page.evaluate("query => history.replaceState(null, '', '?' + query)", path.split("?")[1])
+    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    expect(page.locator("#answer h2")).to_have_count(len(pins))
+    expect(page.locator("#answer h2").first).not_to_have_text("Which element?")
+    assert " ".join(page.locator(said).inner_text().split()) == want
+
+
+def test_two_threads_of_a_tile_are_compared_and_back_undoes_a_pin(open_page: Any) -> None:
+    page = open_page(TILE)
+    ask(page, "C(37,50) vs T13")
+    expect(page.locator("#answer h2")).to_contain_text(["C(37,50) is in thread 21, register R28", "Warp 0, lane 13"])
+    expect(page.locator("#panel h2")).to_contain_text(["Thread 21", "Thread 13"])
+    expect(page).to_have_url(re.compile(r"pin=c:37,50&pin2=thread:13$"))
+    page.go_back()
+    expect(page.locator("#answer h2")).to_have_text("Which element?")
+    page.locator("#find").blur()
+    ask(page, "C(64,0)")
+    expect(page.locator("#find-refusal")).to_have_text("C is 64 × 64: rows 0–63, columns 0–63.")
+
+
 @pytest.mark.parametrize("path", PINNED)
 def test_the_script_says_of_a_pin_what_the_server_says(open_page: Any, path: str) -> None:
     """The headline and the panel of a page that pins by script are those of its address."""

@@ -13,7 +13,15 @@ from lanescope.tiles.shades import TileShade
 Longs = NDArray[np.int64]
 LANES = 32
 BANKS, BANK_BYTES, BANKS_A_COLOUR = 32, 4, 4  # of shared memory; 16 bytes, a chunk, have one colour
+PIN, HOLDER_PIN = "{panel}:{row},{col}", "{unit}:{holder}"
 MOST_LISTED = 256  # lines of one holder that a page lists
+
+
+def split_pin(pin: str) -> tuple[str, int, int | None]:
+    """(matrix, row, column) of a pinned cell, or (unit, number, None) of a pinned holder."""
+    name, _, place = pin.partition(":")
+    first, comma, second = place.partition(",")
+    return name, int(first), int(second) if comma else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,8 @@ class HolderMap:
     group: [value], what values a list puts in one line; told: further numbers of each cell that its label may name;
     folded: a cell is called by its number, not by row and column; edges: where another atom or tile begins, down and
     across; text: the template of its cells, whatever label is chosen; listed: whether a holder's list names what it has
-    here.
+    here; answer: the first sentence about a cell, if not the bench's; axes: on a map of memory, the numbers of `told`
+    that are row and column of the element there, of a tensor of height × width.
     """
 
     name: str
@@ -69,6 +78,10 @@ class HolderMap:
     edges: tuple[Sequence[int], Sequence[int]] = ((), ())
     text: str = ""
     listed: bool = True
+    answer: str = ""
+    axes: tuple[str, ...] = ()
+    height: int = 0
+    width: int = 0
 
     def find_first_holders(self) -> CellHolders:
         """The first holder of every cell."""
@@ -106,7 +119,8 @@ class HolderMap:
 class MapBench:
     """Maps side by side whose holders are the same. colours, labels: what may be chosen, and its words; texts: the
     template of each label; unit: what a holder is; letter: what stands before the number of a group; owner: a holder
-    read out, in the words of lanescope.render.view.OWNER.
+    read out, in the words of lanescope.render.view.OWNER; answer: the first sentence about a pinned cell; together:
+    what begins a sentence about the other values of its group.
     """
 
     path: str
@@ -119,6 +133,8 @@ class MapBench:
     unit: str = "thread"
     owner: str = "{holder}, value {value}"
     dims: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    answer: str = "`{element}` is in `thread {thread}`, value `{value}`"
+    together: str = "The same register also holds"
 
     @property
     def holders(self) -> int:

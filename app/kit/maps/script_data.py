@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lanescope.app.kit.fact import fact, make_optional_field
-from lanescope.app.kit.maps.bench import LANES, HolderMap, MapBench
-from lanescope.app.kit.maps.stage import PIN
+from lanescope.app.kit.maps.answer import build_words, get_element_template, get_line_template
+from lanescope.app.kit.maps.bench import LANES, PIN, HolderMap, MapBench
 from lanescope.app.kit.matrix import MatrixData
 from lanescope.render import palette
 from lanescope.render.view import BETWEEN_OWNERS, SPOKEN
@@ -48,6 +48,10 @@ class TileData(MatrixData):
     folded: bool | None = make_optional_field()
     text: str | None = make_optional_field()
     unlisted: bool | None = make_optional_field()
+    held: str
+    answer: str
+    value_bits: tuple[str, ...]
+    per_register: int
 
 
 def build_page_data(
@@ -74,6 +78,7 @@ def build_page_data(
         "colours": dict(bench.colours),
         "result": "",
         "holder": bench.letter,
+        "words": build_words(bench),
         "panels": [
             {
                 "name": one.name,
@@ -87,12 +92,15 @@ def build_page_data(
             }
             for one in bench.maps
         ],
-        "operands": {one.name: build_tile_data(one) for one in bench.maps},
+        "operands": {
+            one.name: build_tile_data(one, get_element_template(bench, one), get_line_template(bench, one))
+            for one in bench.maps
+        },
     }
 
 
-def build_tile_data(one: HolderMap) -> TileData:
-    """A map for the script."""
+def build_tile_data(one: HolderMap, held: str = "", answer: str = "") -> TileData:
+    """A map for the script; held, answer: the templates of an element and of what is said of it."""
     values, bits = one.cell.shape[1], one.element_bits
     steps = one.cell[0] - one.cell[0, 0]
     adds_up = bool((one.cell >= 0).all()) and bool((one.cell == one.cell[:, :1] + steps).all())
@@ -142,4 +150,8 @@ def build_tile_data(one: HolderMap) -> TileData:
         folded=True if one.folded else None,
         text=one.text or None,
         unlisted=None if one.listed else True,
+        held=held,
+        answer=answer,
+        value_bits=("",) * values,
+        per_register=1,
     )

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.kit.find import check_element, parse_places
-from lanescope.app.kit.maps.bench import LANES, CellHolders, HolderMap, MapBench
+from lanescope.app.kit.maps.answer import build_answer
+from lanescope.app.kit.maps.bench import LANES, PIN, CellHolders, HolderMap, MapBench, split_pin
+from lanescope.app.kit.maps.find import find_pins, format_example
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, parse_integer, parse_pair, parse_ranges, shorten_value
 from lanescope.render import palette, window
@@ -20,8 +21,8 @@ from lanescope.render.matrix import MOST_LABELS, render_matrix
 from lanescope.render.view import FigurePanel
 from lanescope.render.window import Range
 
-LOOK = ("colour", "label", "warps", "lanes", "pin", "sel", "view")
-PIN = "{panel}:{row},{col}"
+LOOK = ("colour", "label", "warps", "lanes", "pin", "pin2", "sel", "view")
+PINS = ("pin", "pin2", "sel")  # of the look, what a picture has not
 FIND_NOTICE = "find: "  # what begins a notice that belongs beside the find field
 MOST_WARPS = 1024
 MOST_SERVED, WIDEST = 1 << 16, 512  # cells and columns of a matrix before any script runs
@@ -48,43 +49,12 @@ def parse_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, st
             )
     if sought := query.get("find", "").strip():
         try:
-            look["pin"] = find_pin(bench, sought)
+            look |= find_pins(bench, sought) | {"sel": ""}
         except LayoutError as error:
             notices.append(f"{FIND_NOTICE}{error.message} {error.hint}".strip())
+    if look["pin2"] and not look["pin"]:
+        look["pin"], look["pin2"] = look["pin2"], ""
     return look, notices
-
-
-def find_pin(bench: MapBench, text: str) -> str:
-    """The cell that a find field names: an element, what a holder has, or a register or value of it. LayoutError
-    `bad_find` names the legal range.
-    """
-    first = bench.maps[0]
-    maps = {one.name.lower(): one for one in bench.maps}
-    bare = len(maps) == 1
-    if bare:  # one tensor, whatever it is called
-        maps |= dict.fromkeys(("a", "b", "c", "d", "tensor"), first)
-    example = f"{first.name}[{first.rows // 2}][{first.cols // 2}], {bench.unit} {min(20, bench.holders - 1)}"
-    place, *more = parse_places(text, maps, example, bare)
-    if more:
-        raise LayoutError("bad_find", "This page pins one place.", f"Try {example}.", "find")
-    one = maps.get(place.matrix, first)
-    if place.thread is None:
-        row, col = check_element(place, one.rows, one.cols, one.title)
-        return PIN.format(panel=one.name, row=row, col=col)
-    if place.is_lane and place.warp is None and bench.warps > 1:
-        hint = f"Write warp 0 lane {place.thread}, or thread 0–{bench.holders - 1}."
-        raise LayoutError("bad_find", f"{bench.warps} warps have a lane {place.thread}.", hint, "find")
-    holder = place.thread + LANES * (place.warp or 0)
-    if holder >= len(one.cell) or (place.warp is not None and place.thread >= LANES):
-        raise LayoutError("bad_find", f"{bench.unit.capitalize()}s run from 0 to {len(one.cell) - 1}.", "", "find")
-    number = place.value if place.register is None else place.register
-    groups = range(one.cell.shape[1]) if place.register is None else one.group
-    for group, cell in zip(groups, one.cell[holder].tolist(), strict=True):
-        if cell >= 0 and number in (None, group):
-            return PIN.format(panel=one.name, row=cell // one.cols, col=cell % one.cols)
-    what = "nothing here" if number is None else f"no {'value' if place.register is None else 'register'} {number}"
-    hint = f"It has {min(groups)}–{max(groups)}." if groups and number is not None else ""
-    raise LayoutError("bad_find", f"{bench.unit.capitalize()} {holder} holds {what}.", hint, "find")
 
 
 def get_refusal(notices: Sequence[str]) -> str:
@@ -114,6 +84,8 @@ def _parse_option(bench: MapBench, name: str, given: str) -> str:
     if name == "view":
         return given if given == window.WHOLE else window.format_ranges(window.parse_ranges(given, bench.extents))
     sizes = {one.name: (one.rows, one.cols) for one in bench.maps}
+    if name != "sel" and (unit := f"{bench.unit}:") and given.startswith(unit):
+        return unit + str(parse_integer(given.removeprefix(unit), name, 0, bench.holders - 1))
     return parse_place(name, given, sizes, f"{bench.maps[0].name}:3,2")
 
 
@@ -127,7 +99,7 @@ def parse_place(name: str, given: str, sizes: Mapping[str, tuple[int, int]], exa
         )
     counts = sizes[matrix]
     try:
-        if name == "pin":
+        if name != "sel":
             row, col = parse_pair(where, name, (counts[0] - 1, counts[1] - 1))
             return PIN.format(panel=matrix, row=row, col=col)
         spans = [parse_ranges(part, name, count) for part, count in zip(where.split(","), counts, strict=True)]
@@ -240,7 +212,9 @@ def build_stage(bench: MapBench, look: Mapping[str, str]) -> dict[str, Any]:
     return {
         "panels": [_draw_map(bench, one, look) for one in bench.maps],
         "legend": build_legend(bench, look),
-        "thread": build_thread(bench, look),
+        "threads": build_threads(bench, look),
+        "answer": build_answer(bench, look),
+        "example": format_example(bench),
         "seen": dict(look),
         "colours": bench.colours,
         "labels": bench.labels,
@@ -256,11 +230,11 @@ def _draw_map(bench: MapBench, one: HolderMap, look: Mapping[str, str]) -> dict[
     spans = rows, cols
     few = len(spans[0]) * len(spans[1]) <= MOST_LABELS and look["label"] != "none"
     drawn = build_panel(bench, one, look, spans, few)
-    pinned = _find_pinned_holder(bench, look)
+    pinned = list_pinned_holders(bench, look)
     faint = None
-    if pinned is not None and bench.unit == "thread":
+    if pinned and bench.unit == "thread":
         mask = np.zeros(one.rows * one.cols + 1, dtype=np.bool_)
-        mask[one.cell[min(pinned, one.cell.shape[0] - 1)]] = True
+        mask[one.cell[[min(own, one.cell.shape[0] - 1) for own in pinned]]] = True
         faint = ~mask[:-1].reshape(one.rows, one.cols)
     areas: list[Range] = [(float(span.start), float(span.stop)) for span in spans]
     title = f"{one.title}, coloured by {bench.colours[look['colour']]}"
@@ -277,20 +251,27 @@ def _draw_map(bench: MapBench, one: HolderMap, look: Mapping[str, str]) -> dict[
     }
 
 
-def _find_pinned_holder(bench: MapBench, look: Mapping[str, str]) -> int | None:
-    """The holder of the pinned cell."""
-    name, colon, place = look["pin"].partition(":")
-    if not colon:
-        return None
-    one = next(each for each in bench.maps if each.name == name)
-    row, col = parse_pair(place, "pin")
-    found = np.argwhere(one.cell == row * one.cols + col)
-    return int(found[0][0]) if found.size else None
+def list_pinned_holders(bench: MapBench, look: Mapping[str, str]) -> list[int]:
+    """The holder of each pin; of a pinned cell that nobody holds none."""
+    out = []
+    for pin in filter(None, (look["pin"], look["pin2"])):
+        name, row, col = split_pin(pin)
+        if col is None:
+            out.append(row)
+            continue
+        one = next(each for each in bench.maps if each.name == name)
+        found = np.argwhere(one.cell == row * one.cols + col)
+        out += [int(found[0][0])] if found.size else []
+    return out
 
 
-def build_thread(bench: MapBench, look: Mapping[str, str]) -> dict[str, Any]:
-    """One holder and what it has in every map: the pinned cell's, else the first."""
-    own = _find_pinned_holder(bench, look) or 0
+def build_threads(bench: MapBench, look: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Each pinned holder and what it has in every map, else the first holder."""
+    pinned = list_pinned_holders(bench, look)
+    return [_build_thread(bench, own, bool(pinned)) for own in pinned or [0]]
+
+
+def _build_thread(bench: MapBench, own: int, pinned: bool) -> dict[str, Any]:
     out = []
     for one in (each for each in bench.maps if each.listed):
         at = min(own, one.cell.shape[0] - 1)
@@ -303,7 +284,7 @@ def build_thread(bench: MapBench, look: Mapping[str, str]) -> dict[str, Any]:
             }
         )
     small = f"warp {own // LANES}, lane {own % LANES}" if bench.unit == "thread" else ""
-    return {"who": f"{bench.unit.capitalize()} {own}", "small": small, "pinned": bool(look["pin"]), "operands": out}
+    return {"who": f"{bench.unit.capitalize()} {own}", "small": small, "pinned": pinned, "operands": out}
 
 
 def build_legend(bench: MapBench, look: Mapping[str, str]) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -1,0 +1,117 @@
+"""What a page of maps says first of its pins, in the same templates that its script fills. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from lanescope.app.kit.answer import (
+    MOST_NAMED,
+    NOTHING,
+    Answer,
+    AnswerWords,
+    PinnedPlace,
+    count_held,
+    join_answer,
+    name_holders,
+    name_mates,
+)
+from lanescope.app.kit.maps.bench import LANES, HolderMap, MapBench, split_pin
+from lanescope.app.kit.maps.find import format_example
+
+OF_LANE = "lane / 4 = {group}, lane % 4 = {member}."
+
+
+def build_words(bench: MapBench) -> AnswerWords:
+    """Build the templates of a bench."""
+    by_thread = bench.unit == "thread"
+    return AnswerWords(
+        nothing=NOTHING,
+        invitation=f"Click a cell, or type one: {format_example(bench)}.",
+        value=("Thread {thread} is lane {lane} of warp {warp}.",) * 2 if by_thread else ("", ""),
+        mates=("", f"{bench.together} {{mates}}.", f"{bench.together} {{count}} more."),
+        copies=("{holders} holds the same element.", "{holders} hold the same element."),
+        lane="`{holder}` holds {counts}",
+        count="{count} values of {title}" if len(list_listed(bench)) > 1 else "{count} values",
+        groups=f"It is thread {{thread}}; {OF_LANE}" if by_thread else "",
+        together=f"Both are in the same {bench.unit}.",
+        apart=f"They are in different {bench.unit}s.",
+        most=MOST_NAMED,
+        product={},
+        nobody=f"No {bench.unit} holds `{{element}}`",
+    )
+
+
+def get_element_template(bench: MapBench, one: HolderMap) -> str:
+    """Return the template of an element's name."""
+    if one.folded:
+        return "element {index}"
+    return "{title}({row},{col})" if len(list_listed(bench)) > 1 else "({row},{col})"
+
+
+def list_listed(bench: MapBench) -> list[HolderMap]:
+    """List the maps whose elements a holder has; another shows the same elements in another order."""
+    return [one for one in bench.maps if one.listed]
+
+
+def get_line_template(bench: MapBench, one: HolderMap) -> str:
+    """Return the template of the first sentence about a cell of a map."""
+    return one.answer or (bench.answer if one.listed else bench.answer.replace("{element}", f"({one.text})"))
+
+
+def format_holder(bench: MapBench, holder: int) -> str:
+    """A holder as headlines call it."""
+    if bench.unit == "thread":
+        return f"warp {holder // LANES}, lane {holder % LANES}"
+    return f"{bench.unit} {holder}"
+
+
+def build_answer(bench: MapBench, look: Mapping[str, str]) -> Answer:
+    """Build what the page says first of its pins, or of none."""
+    words = build_words(bench)
+    places = []
+    for pin in filter(None, (look["pin"], look["pin2"])):
+        name, row, col = split_pin(pin)
+        if col is None:
+            places.append(_describe_holder(bench, words, row))
+        else:
+            places.append(_describe_cell(bench, words, next(one for one in bench.maps if one.name == name), (row, col)))
+    return join_answer(words, places)
+
+
+def _describe_holder(bench: MapBench, words: AnswerWords, holder: int) -> PinnedPlace:
+    counts = [(one.title, int((one.cell[holder] >= 0).sum())) for one in list_listed(bench) if holder < len(one.cell)]
+    line = count_held(words, format_holder(bench, holder), counts)
+    lane = holder % LANES
+    return PinnedPlace(line, words.groups.format(thread=holder, group=lane // 4, member=lane % 4), holder)
+
+
+def _describe_cell(bench: MapBench, words: AnswerWords, one: HolderMap, place: tuple[int, int]) -> PinnedPlace:
+    row, col = place
+    at = row * one.cols + col
+    names = {"title": one.title, "row": row, "col": col, "index": at}
+    element = get_element_template(bench, one)
+    owners = np.argwhere(one.cell == at).tolist()
+    if not owners:
+        return PinnedPlace(words.nobody.format(element=element.format(**names)), "", None)
+    thread, value = owners[0]
+    facts = {
+        **names,
+        **{name: int(numbers[row, col]) for name, numbers in one.told.items()},
+        "element": element.format(**names),
+        "holder": format_holder(bench, thread),
+        "thread": thread,
+        "warp": thread // LANES,
+        "lane": thread % LANES,
+        "value": value,
+        "register": one.group[value],
+    }
+    mates = [
+        element.format(title=one.title, row=cell // one.cols, col=cell % one.cols, index=cell)
+        for other, cell in enumerate(one.cell[thread].tolist())
+        if cell >= 0 and other != value and one.group[other] == one.group[value]
+    ]
+    others = list(dict.fromkeys(format_holder(bench, holder) for holder, _ in owners[1:] if holder != thread))
+    sentences = (words.value[0].format(**facts), name_mates(words, mates, 1), name_holders(words, others))
+    return PinnedPlace(get_line_template(bench, one).format(**facts), " ".join(filter(None, sentences)), thread)

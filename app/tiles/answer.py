@@ -1,0 +1,120 @@
+"""What the page of a TiledMMA says first of its pins, in the templates that its script fills. No framework."""
+
+from __future__ import annotations
+
+from lanescope.app.kit.answer import (
+    MOST_NAMED,
+    NOTHING,
+    Answer,
+    AnswerWords,
+    PinnedPlace,
+    count_held,
+    get_per_register,
+    join_answer,
+    list_value_bits,
+    name_holders,
+    name_mates,
+)
+from lanescope.app.kit.maps.answer import OF_LANE
+from lanescope.app.tiles.find import EXAMPLE
+from lanescope.app.tiles.state import BenchState
+from lanescope.ptx.instruction import WARP, Operand
+from lanescope.tiles import shades
+from lanescope.tiles.mma import SIDES, TiledMMA, TileOperand
+
+ELEMENT = "{title}({row},{col})"
+LINE = f"`{ELEMENT}` is in `thread {{thread}}`, register `R{{register}}`{{bits}}"
+SHARED = f"`{ELEMENT}` is in shared memory: no thread holds it, a descriptor reads it"
+
+
+def get_atom_operand(made: TiledMMA, op: TileOperand) -> Operand:
+    """Return an operand of the atom, whose registers repeat over the tile."""
+    return made.atom.instruction.operands.get(op.name) or made.atom.instruction.operands["d"]
+
+
+def build_words(made: TiledMMA) -> AnswerWords:
+    """Build the templates of one TiledMMA."""
+    return AnswerWords(
+        nothing=NOTHING,
+        invitation=f"Click a cell, or type one: {EXAMPLE}.",
+        value=(
+            "Value {names}; lane {lane} of warp {warp}.",
+            "Values {names}; lane {lane} of warp {warp}.",
+        ),
+        mates=(
+            "The other half of the register holds {mates}.",
+            "The register also holds {mates}.",
+            "The register holds {count} more values.",
+        ),
+        copies=("{holders} holds the same element.", "{holders} hold the same element."),
+        lane="`{holder}` holds {counts}",
+        count="{count} values of {title}",
+        groups=f"It is thread {{thread}}; {OF_LANE}",
+        together="Both are in the same thread.",
+        apart="They are in different threads.",
+        most=MOST_NAMED,
+        product=_build_product_texts(made),
+    )
+
+
+def _build_product_texts(made: TiledMMA) -> dict[str, str]:
+    """Build what an element of A, B and C meets in the product of the whole tile."""
+    if any(op.kept_of_group for op in made.atom.instruction.operands.values()):
+        return {}  # the metadata say what meets
+    m, n, k = (size - 1 for size in made.tile)
+    return {
+        "a": f"It meets B({{col}},0…{n}) and goes into C({{row}},0…{n}).",
+        "b": f"It meets A(0…{m},{{row}}) and goes into C(0…{m},{{col}}).",
+        "c": f"A({{row}},0…{k}) and B(0…{k},{{col}}) meet in it.",
+    }
+
+
+def build_answer(made: TiledMMA, chosen: BenchState) -> Answer:
+    """Build what the page says first of its pins, or of none."""
+    words = build_words(made)
+    places = [
+        _describe_thread(made, words, first) if col is None else _describe_element(made, words, name, (first, col))
+        for name, first, col in chosen.list_pins()
+    ]
+    return join_answer(words, places)
+
+
+def _format_holder(thread: int) -> str:
+    return f"warp {thread // WARP.threads}, lane {thread % WARP.threads}"
+
+
+def _describe_thread(made: TiledMMA, words: AnswerWords, thread: int) -> PinnedPlace:
+    counts = [
+        (op.name.upper(), op.values)
+        for op in map(made.operand, SIDES)
+        if not op.shared and thread in op.thread_ids.tolist()
+    ]
+    lane = thread % WARP.threads
+    text = words.groups.format(thread=thread, group=lane // 4, member=lane % 4)
+    return PinnedPlace(count_held(words, _format_holder(thread), counts), text, thread)
+
+
+def _describe_element(made: TiledMMA, words: AnswerWords, name: str, place: tuple[int, int]) -> PinnedPlace:
+    op, (row, col) = made.operand(name), place
+    facts = {"title": op.name.upper(), "row": row, "col": col}
+    owners = op.owner(row, col)
+    if op.shared:
+        return PinnedPlace(SHARED.format(**facts), "", owners[0][0])
+    (thread, value), own = owners[0], get_atom_operand(made, op)
+    registers, bits = shades.map_registers(made, op), list_value_bits(own)[value % op.modes[0]]
+    line = LINE.format(**facts, thread=thread, register=registers[value], bits=bits)
+    at = op.thread_ids.tolist().index(thread)
+    mates = [
+        ELEMENT.format(title=op.name.upper(), row=int(op.rows[at, other]), col=int(op.cols[at, other]))
+        for other, register in enumerate(registers)
+        if register == registers[value] and other != value
+    ]
+    others = list(dict.fromkeys(_format_holder(each) for each, _ in owners[1:] if each != thread))
+    names = [f"{op.name}{each}" for holder, each in owners if holder == thread]
+    sentences = (
+        words.value[len(names) > 1].format(names=" and ".join(names), lane=thread % 32, warp=thread // 32),
+        name_mates(words, mates, get_per_register(own)),
+        name_holders(words, others),
+        words.product.get(name, "").format(**facts),
+    )
+    return PinnedPlace(line, " ".join(filter(None, sentences)), thread)
