@@ -2,7 +2,8 @@
 
 LayoutError
 ├── code     a stable word for programs, e.g. "unknown_instruction"
-├── message  what was given, in quotes, and why it is refused
+├── message  what was given, in quotes, and why it is refused; where it begins with the field's name, "mn is 7.", a form
+│            shows the field's label instead
 ├── hint     what is allowed, or the nearest legal thing
 └── field    the parameter that is wrong, or ""
 """

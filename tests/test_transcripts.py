@@ -72,4 +72,4 @@ def test_every_verb_and_option_has_a_transcript() -> None:
                 spelt = [o for o in option.opts if o.startswith("-")]
                 if name != "serve" and spelt and not any(f"{o} " in f"{line} " for line in own for o in spelt):
                     missing.append(f"{' '.join(words)} {spelt[0]}")
-    assert missing == ["gpu verify --write"], "it writes evidence"
+    assert missing == ["gpu verify --write"], "tests/golden/terminal/ has no command line with these options"

@@ -82,7 +82,7 @@ def catalogue_page(request: Request) -> Response:
         "topics": topics.find_topics(filters["q"]),
         "topic_named": bool(topics.find_named_topics(filters["q"])),
         "often": OFTEN,
-        "targets": catalog.TARGETS
+        "targets": list(catalog.TARGETS)
         if limits.chosen
         else list(dict.fromkeys(filter(None, (*TARGETS, filters["target"])))),
         "assembler": catalog.get_assembler_release(),

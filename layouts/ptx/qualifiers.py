@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.ptx.syntax import LAYOUTS
 from lanescope.ptx.table.modifiers import MODIFIERS
@@ -59,7 +60,11 @@ def _explain_token(instruction: Instruction, token: str, layouts: Iterator[str],
         return OpcodePart(text, "modifier", MODIFIERS[token])
     if token in (f"{name}{count}" for name, count in instruction.counts.items()):
         return OpcodePart(text, "modifier", _describe_count(instruction, int(token[1:])))
-    return OpcodePart(text, "type", next(types))
+    said = next(types, None)
+    if said is None:
+        where = "A modifier has a row in layouts/ptx/table/modifiers.py."
+        raise LayoutError("unknown_modifier", f"Nothing says what {text} of {instruction.ptx} means.", where)
+    return OpcodePart(text, "type", said)
 
 
 def _describe_shape(instruction: Instruction) -> str:
