@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from functools import lru_cache
 from importlib import import_module
 
+import anyio
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -82,6 +83,12 @@ def get_style_sheet(cache: str) -> CachedBody:
     return CachedBody(render_style_sheet().encode(), "text/css", cache=cache).prepare("br").prepare("gzip")
 
 
+@lru_cache(maxsize=512)
+def get_script(path: str, changed: int, cache: str) -> CachedBody:
+    """Return a module, compressed. changed: when the file was written."""
+    return CachedBody((STATIC / path).read_bytes(), "text/javascript", cache=cache).prepare("br").prepare("gzip")
+
+
 class AssetFiles(StaticFiles):
     """Files of the pages. An address with the file's digest is that file for ever.
 
@@ -95,6 +102,9 @@ class AssetFiles(StaticFiles):
         if path == STYLE:
             return get_style_sheet(cache)
         answer = await super().get_response(path, scope)
+        if answer.status_code == 200 and path.endswith(".js"):
+            changed = (await anyio.Path(STATIC / path).stat()).st_mtime_ns
+            return await run_in_threadpool(get_script, path, changed, cache)
         answer.headers["cache-control"] = cache if answer.status_code in (200, 304) else "no-cache"
         return answer
 

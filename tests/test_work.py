@@ -61,6 +61,7 @@ PAGES = (
     "/read?text=LDSM",
     "/read.json?text=LDSM",
     "/read/files",
+    "/metadata",
     "/instructions?q=bf16&part=rows",
     f"/go?ptx={M16}",
     "/docs",

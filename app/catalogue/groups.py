@@ -200,7 +200,7 @@ def _name_axis(i: Instruction) -> str:
     if i.family.name.startswith("wgmma"):
         return "N of m64nNk"
     column = _name_column(i)
-    return "matrices" if column[:1] == "x" and "matrix" in i.family.name else "repeat" if column[:1] == "x" else ""
+    return "matrices" if column[:1] == "x" and "matrix" in i.family.name else "repeat" if column[:1] == "x" else "types"
 
 
 def _name_column(i: Instruction) -> str:

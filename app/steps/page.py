@@ -54,7 +54,7 @@ async def post_steps(request: Request, rest: str) -> Response:
 async def _render_steps(request: Request, rest: str, query: dict[str, str]) -> Response:
     stem, dot, form = rest.rpartition(".")
     form = form if dot and form in ("txt", "json") else ""
-    if can_step_matrices(await run_off_loop(catalog.find, stem if form else rest)):
+    if await run_off_loop(_names_matrix_move, stem if form else rest):
         return await run_off_loop(_render_matrices, request, stem if form else rest, form, query)
     query = query if form else await run_off_loop(fill_storage, rest, query)
     context = await run_off_loop(asking.build_context, stem if form else rest, query, get_hardware(request).reason)
@@ -84,6 +84,10 @@ async def _render_steps(request: Request, rest: str, query: dict[str, str]) -> R
         context,
         status_code,
     )
+
+
+def _names_matrix_move(ptx: str) -> bool:
+    return can_step_matrices(catalog.find(ptx))
 
 
 def _render_matrices(request: Request, ptx: str, form: str, query: dict[str, str]) -> CachedBody:

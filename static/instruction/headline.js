@@ -51,7 +51,8 @@ function holders(all) {
 }
 
 function aboutThread(thread) {
-  const shown = stage.panels.filter(({ operand }) => operand?.per_register && !operand.unlisted).map(({ operand }) => operand);
+  const operands = stage.panels.map(({ operand }) => operand);
+  const shown = operands.filter((operand) => operand?.per_register && !operand.unlisted);
   const counts = shown.map((op) => ({ title: op.title, count: op.shared ? 0 : heldBy(op, thread).length }))
     .filter(({ count }) => count);
   const said = joined(counts.map((each) => fill(words.count, each))) || "nothing here", facts = placeOf(thread);

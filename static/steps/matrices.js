@@ -2,13 +2,15 @@
 import { Caption as ProductCaption } from "./caption.js";
 import { Drawing as ProductDrawing } from "./drawing.js";
 import { elementText, hex, indexed, numberText } from "./model.js";
+import { MatrixScene } from "./matrix_scene.js";
 import { Motion as ProductMotion, mix } from "./motion.js";
 import { clamp, ease, Timeline as ProductTimeline } from "./timeline.js";
 
-export { Scene } from "./matrix_scene.js";
 
 const CHUNK = 128; // bits
 const LATER = .028; // elements of a row start 2.8 % apart
+
+export class Scene extends MatrixScene {}
 
 export function makeModel(data) {
   const s = indexed("s", data.s), chunkOf = (bit) => bit - (bit - 8 * s.origin) % CHUNK;
@@ -152,7 +154,9 @@ export class Motion extends ProductMotion {
 }
 
 export class Caption extends ProductCaption {
-  get invitation() { return "Click any cell to follow that number between its byte in shared memory and its register."; }
+  get invitation() {
+    return "Click any cell to follow that number between its byte in shared memory and its register.";
+  }
 
   nameOf(e) { return elementText({ ...e, c: e.c + this.model.s.first_col }); }
 

@@ -10,7 +10,7 @@ const TITLE = 205, LIFE = 230; // of the lanes' heading, of the card
 const MOST_MATRIX = 400, MOST_LINE = 52, LEAST_LINE = 9;
 const LETTER = .68, LEAST = 6.5; // of a number's width and size: as the pen writes it
 
-export class Scene extends ProductScene {
+export class MatrixScene extends ProductScene {
   registersWidth(o) { return this.model[o].values * VALUE; }
 
   layoutWide(free) {

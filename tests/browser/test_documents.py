@@ -92,7 +92,7 @@ def test_a_guide_figure_opens_its_state(open_page: Open) -> None:
 def test_picture_links_follow_the_page(open_page: Open) -> None:
     page = open_page("/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     page.locator("select[name=colour]").select_option("t")
-    page.locator("summary", has_text="Figure").click()
+    page.locator("summary.btn", has_text="Figure").click()
     expect(page.get_by_role("link", name="TikZ", exact=True)).to_have_attribute("href", re.compile(r"\.tex\?colour=t$"))
 
 

@@ -147,8 +147,7 @@ ENDS = (320, 2560)
 ALIKE = {
     "tbody tr:nth-child(n+9)": f"/steps/{MMA}",
     "li:nth-child(n+13)": "/docs",
-    "section.family:nth-of-type(n+5)": LIST,
-    ".chips .chip:nth-child(n+4)": LIST,
+    ".matrix td:nth-child(n+9)": LIST,
     ".gallery figure:nth-child(n+3)": "/gallery",
     ".api > h3:nth-of-type(n+25)": "/docs",
     ".api > p:nth-of-type(n+40)": "/docs",
