@@ -183,9 +183,11 @@ def check_keys(request: Mapping[Any, Any], allowed: Iterable[str], field: str = 
 
 
 def find_nearest_word(text: str, known: Iterable[str]) -> str:
-    """Return the known word most like a text, "" if none is similar."""
+    """Return the known word that a text begins, or the one most like it; "" if none is similar."""
     spelled = {word.lower(): word for word in known}
-    matches = get_close_matches(text[:LONGEST_KEY].lower(), spelled, 1, LEAST_ALIKE)
+    given = text[:LONGEST_KEY].lower()
+    begun = [word for word in spelled if len(given) > 1 and word.startswith(given)]
+    matches = begun or get_close_matches(given, spelled, 1, LEAST_ALIKE)
     return spelled[matches[0]] if matches else ""
 
 

@@ -66,6 +66,7 @@ WORD = "0x1200404000010100"  # 128B, and a base offset of 1 in bits 57 to 59
 GETS = (
     "/openapi.json",
     "/instructions",
+    "/instructions?family=tcgen05_ld",
     "/guide/tensor-memory",
     f"/api/v1/instructions?q={SHAPE}",
     f"/i/{LOAD}",

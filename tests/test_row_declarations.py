@@ -228,7 +228,7 @@ def test_a_load_of_tensor_memory_is_one_row(said: dict[str, str]) -> None:
         "x4" in page
         and "[taddr]" in page
         and "4 times, in neighboring columns" not in said["/instructions"]
-        and 'value="tmem_ld"' in said["/instructions"]
+        and '/instructions?family=tmem_ld"' in said["/instructions"]
     )
     assert "tmem.ld.sync.aligned.16x64b.x16.b32" in page  # the picker of the modifiers
     assert said[f"/i/{LOAD}/data.svg"].startswith("<svg") and "T5:2" in said[f"/i/{LOAD}/data.svg"]
@@ -246,7 +246,7 @@ def test_a_product_is_one_row(said: dict[str, str]) -> None:
     told = json.loads(said[f"/api/v1/instructions/{PRODUCT}"])
     assert told["family"] == "imma" and [op["name"] for op in told["operands"]] == ["a", "b", "c", "d"]
     assert (
-        'value="imma"' in said["/instructions"]
+        '/instructions?family=imma"' in said["/instructions"]
         and "imma.sync" in said[f"/i/{PRODUCT}.cu"]
         and said[f"/i/{PRODUCT}.svg"].startswith("<svg")
     )
@@ -276,7 +276,11 @@ def test_a_shape_of_a_load_of_tensor_memory_is_one_line(more: dict[str, str]) ->
     assert len(texts) == 28 and load in texts and f"tcgen05.st.sync.aligned.{shape}.x64.unpack::16b.b32" in texts
     told = json.loads(more[f"/api/v1/tmem/access?access=tcgen05.ld.{shape}.x4"][4:])
     assert told["ptx"] == load and told["columns"] == 8 and told["column"][3] == list(range(8))
-    for address in ("/instructions", "/guide/tensor-memory", f"/tmem?access=tcgen05.st.{shape}.x2&at=32:64"):
+    for address in (
+        "/instructions?family=tcgen05_ld",
+        "/guide/tensor-memory",
+        f"/tmem?access=tcgen05.st.{shape}.x2&at=32:64",
+    ):
         assert shape in more[address], address
     assert f'asm volatile("{load} {{' in more[f"/i/{load}.cu"] and load in more[f"/i/{load}"]
     assert load in more["list --family tcgen05_ld --json"] and "(l:32) (r:4 c:2)" in more[f"show {load}"]

@@ -311,7 +311,7 @@ def test_pasted_lines_of_kernels_open_their_pages() -> None:
 
 def test_the_catalogue_shows_families_and_kinds() -> None:
     page = make_client().get("/instructions?q=tcgen05.mma").text
-    assert page.count('<th scope="row" class="mono">kind::f16</th>') == 4 and page.count("<table") == 4
+    assert page.count('<th scope="row">kind::f16</th>') == 2 == page.count("<table")  # tcgen05.mma and .mma.ws
     assert len(page) < 150_000
 
 

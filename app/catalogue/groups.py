@@ -5,8 +5,9 @@ that have both. No framework.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.names import name_form
@@ -69,80 +70,82 @@ class FamilyMatrix:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupRow:
-    """A group of families: the name of its tab, what its instructions do, and the family that its address names."""
+class FormGroup:
+    """Forms that are shown together, in the catalogue's order: the name of their tab, and what they do.
+
+    leading: the family that the tab's address names.
+    """
 
     name: str
     about: str
     leading: str
-    has: Callable[[Instruction], bool]
+    forms: tuple[Instruction, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupCount:
-    """A group's tab: how many forms it has, how many of them are found, and how many ran."""
+    """A group's tab: how many of its forms are found, and how many of all ran."""
 
-    row: GroupRow
-    total: int
+    group: FormGroup
     found: int
     ran: int
 
-
-def _is_scaled(i: Instruction) -> bool:
-    return i.family.name == "mma_scaled" or "block_scale" in i.modifiers
-
-
-def _is_sparse(i: Instruction) -> bool:
-    return "sp" in i.family.name.split("_")
+    @property
+    def total(self) -> int:
+        return len(self.group.forms)
 
 
-GROUPS = (  # the first that has an instruction takes it; shown in the order of `leading`
-    GroupRow("block-scaled", "A and B of 4 to 8 bits with scale factors", "mma_scaled", _is_scaled),
-    GroupRow("sparse", "A has two of four elements, and metadata says which", "mma_sp", _is_sparse),
-    GroupRow("mma", "one warp; A, B, C and D in registers", "mma", lambda i: i.family.name == "mma"),
-    GroupRow(
-        "wgmma",
-        "one warpgroup; B, and A if you like, in shared memory through a descriptor; M is 64",
-        "wgmma",
-        lambda i: i.family.name == "wgmma",
-    ),
-    GroupRow(
-        "tcgen05",
-        "one thread issues; D in tensor memory, A and B through descriptors",
-        "tcgen05_mma",
-        lambda i: i.family.name.startswith("tcgen05"),
-    ),
-    GroupRow(
-        "ldmatrix",
-        "one warp; 8 × 8 matrices between shared memory and registers",
-        "ldmatrix",
-        lambda i: i.family.name in ("ldmatrix", "stmatrix", "movmatrix"),
-    ),
-    GroupRow("wmma", "one warp; fragments whose layout PTX leaves open", "wmma", lambda i: i.family.name == "wmma"),
-)
-ORDER = ("mma", "wgmma", "tcgen05", "ldmatrix", "sparse", "block-scaled", "wmma")
+class GroupKind(IntEnum):
+    """What forms are grouped by, in the order of the tabs."""
+
+    PRODUCT = 1
+    MOVE = 2
+    SPARSE = 3
+    SCALED = 4
+    OPEN = 5  # PTX leaves the layout open
 
 
-def find_group_row(instruction: Instruction) -> GroupRow:
-    """Find the group that an instruction is shown in."""
-    return next(row for row in GROUPS if row.has(instruction))
+_NAMES = {GroupKind.SPARSE: "sparse", GroupKind.SCALED: "block-scaled"}
+_ABOUT = {
+    GroupKind.SPARSE: "A holds some elements of every group of a row, and metadata says which",
+    GroupKind.SCALED: "A and B of 4 to 8 bits, with a scale factor for each block of K",
+}
 
 
-def split_groups(instructions: Iterable[Instruction]) -> dict[str, list[Instruction]]:
-    """Split instructions by the name of their group, groups in the order of the tabs."""
-    groups: dict[str, list[Instruction]] = {name: [] for name in ORDER}
+def find_group_kind(i: Instruction) -> GroupKind:
+    """Find the kind of group that a form is shown in."""
+    family, issue = i.family, i.family.issue
+    if i.scales or (issue and issue.factors):
+        return GroupKind.SCALED
+    if (issue and issue.sparse) or any(operand.kept_of_group for operand in i.operands.values()):
+        return GroupKind.SPARSE
+    if not family.specified:
+        return GroupKind.OPEN
+    return GroupKind.PRODUCT if family.multiplies or family.tensor else GroupKind.MOVE
+
+
+def group_forms(instructions: Iterable[Instruction]) -> list[FormGroup]:
+    """Group forms: sparse and block-scaled products, what moves matrices, and the others by the head of the opcode."""
+    found: dict[tuple[GroupKind, str], list[Instruction]] = {}
     for i in instructions:
-        groups[find_group_row(i).name].append(i)
-    return groups
+        kind = find_group_kind(i)
+        head = "" if kind is GroupKind.MOVE else i.family.opcode.words[0]
+        found.setdefault((kind, _NAMES.get(kind, head)), []).append(i)
+    return [_make_group(kind, name, forms) for (kind, name), forms in sorted(found.items(), key=lambda one: one[0][0])]
+
+
+def _make_group(kind: GroupKind, name: str, forms: Sequence[Instruction]) -> FormGroup:
+    first = next((i for i in forms if i.family.multiplies or i.family.issue), forms[0])
+    about = _ABOUT.get(kind, first.family.opcode.does)
+    return FormGroup(name or first.family.opcode.words[0], about, first.family.name, tuple(forms))
 
 
 def count_groups(every: Iterable[Instruction], found: Iterable[Instruction]) -> list[GroupCount]:
     """Count the forms of each group."""
-    rows = {row.name: row for row in GROUPS}
-    all_forms, found_forms = split_groups(every), split_groups(found)
+    wanted = {i.ptx for i in found}
     return [
-        GroupCount(rows[name], len(forms), len(found_forms[name]), sum(map(catalog.has_run, forms)))
-        for name, forms in all_forms.items()
+        GroupCount(group, sum(i.ptx in wanted for i in group.forms), sum(map(catalog.has_run, group.forms)))
+        for group in group_forms(every)
     ]
 
 
@@ -158,8 +161,8 @@ def sort_instructions(instructions: Iterable[Instruction]) -> tuple[Instruction,
     """Return the same instructions in the order of a page that shows all groups."""
     return tuple(
         catalog.find(variant.ptx)
-        for forms in split_groups(instructions).values()
-        for matrix in build_matrices(forms)
+        for group in group_forms(instructions)
+        for matrix in build_matrices(group.forms)
         for row in matrix.rows
         for cell in row.cells
         if cell is not None
@@ -196,32 +199,36 @@ def _build_cell(column: str, forms: Sequence[Instruction]) -> MatrixCell | None:
     return MatrixCell(label, tuple(variants)) if variants else None
 
 
+def _has_columns_of_n(i: Instruction) -> bool:
+    """Return whether N alone tells the shapes of a form's family apart: M is 64, and K follows from the types."""
+    return i.family.multiplies and i.family.by_descriptor
+
+
 def _name_axis(i: Instruction) -> str:
-    if i.family.name.startswith("wgmma"):
+    if _has_columns_of_n(i):
         return "N of m64nNk"
-    column = _name_column(i)
-    return "matrices" if column[:1] == "x" and "matrix" in i.family.name else "repeat" if column[:1] == "x" else "types"
+    if not _name_column(i).startswith("x"):
+        return "types"
+    return "repeat" if i.family.tensor else "matrices"
 
 
 def _name_column(i: Instruction) -> str:
-    """Return what an instruction's column is: N for wgmma, the repeat or the CTA group of what has one, else the
-    shape.
-    """
-    if i.family.name.startswith("wgmma"):
+    """Return what an instruction's column is: N, the repeat or the CTA group of what has one, else the shape."""
+    if _has_columns_of_n(i):
         return str(i.sizes["n"])
     return next((word for word in i.modifiers if _REPEAT.fullmatch(word)), i.shape)
 
 
 def _name_row(i: Instruction) -> str:
     """Return what an instruction's row is: the types with those alike as one, or the words beside its column."""
-    if i.family.name == "mma_scaled":
+    if i.scales:
         words = [word for word in i.modifiers if word.startswith(("kind::", "scale_vec::"))]
-        sparse = ["sp"] if ".sp" in i.ptx else []
+        sparse = ["sp"] if any(operand.kept_of_group for operand in i.operands.values()) else []
         return " ".join((*(word.partition("::")[2] for word in words), i.types["s"], *sparse))
     if i.family.multiplies:
         types = _merge_types(i)
-        return f"{types} · k{i.sizes['k']}" if i.family.name.startswith("wgmma") else types
-    if i.family.name == "wmma":
+        return f"{types} · k{i.sizes['k']}" if _has_columns_of_n(i) else types
+    if not i.family.specified:
         return format_product_types(i)
     column, left_out = _name_column(i), {*catalog.SPACES, "block_scale"}
     words = [word for word in i.modifiers if word != column and word not in left_out and "collector" not in word]

@@ -64,7 +64,7 @@ def catalogue_page(request: Request) -> Response:
     rows = [catalog.find(row.ptx) for row in listing.instructions if row.ptx in chosen]
     counts = groups.count_groups(every, rows)
     shown = _choose_groups(counts, family, all_of_them=bool(limits.chosen))
-    split = groups.split_groups(rows)
+    wanted = {i.ptx for i in rows}
     context = {
         "given": {**filters, "family": family},
         "notices": notices,
@@ -77,7 +77,10 @@ def catalogue_page(request: Request) -> Response:
         "devices": [catalog.shorten_device_name(data["meta"]["device"]) for data in catalog.load_evidence()],
         "hits": [] if not filters["q"] else rows[:MOST_HITS],
         "tabs": counts,
-        "shown": [(count.row, groups.build_matrices(split[count.row.name], family)) for count in shown],
+        "shown": [
+            (count.group, groups.build_matrices((i for i in count.group.forms if i.ptx in wanted), family))
+            for count in shown
+        ],
         "guess": guess,
         "topics": topics.find_topics(filters["q"]),
         "topic_named": bool(topics.find_named_topics(filters["q"])),
@@ -97,11 +100,14 @@ def catalogue_page(request: Request) -> Response:
 def _choose_groups(counts: list[GroupCount], family: str, all_of_them: bool) -> list[GroupCount]:
     """Choose the groups that are shown: all of an exported page, else the family's, else the first with a form."""
     if all_of_them:
-        return [count for count in counts if count.total]
-    if family:
-        name = groups.find_group_row(next(i for i in catalog.instructions() if i.family.name == family)).name
-        return [count for count in counts if count.row.name == name]
-    return [count for count in counts if count.found][:1] or counts[:1]
+        return counts
+    named = [
+        count
+        for count in counts
+        if count.group.leading == family or (family and any(i.family.name == family for i in count.group.forms))
+    ]
+    best = next((count for count in named if count.group.leading == family), None)
+    return [best] if best else named[:1] or [count for count in counts if count.found][:1] or counts[:1]
 
 
 def _link_catalogue(query: dict[str, str]) -> str:

@@ -80,10 +80,16 @@ class ChainVerdict:
     code: str
 
 
+def _list_loads() -> tuple[str, ...]:
+    """List the families that move matrices between shared memory and registers."""
+    rows = (row for row in catalog.families() if row.specified and not row.tensor and (row.loads or row.stores))
+    return tuple(dict.fromkeys(row.name for row in rows))
+
+
 def parse_chain(given: Json) -> chain.Chain:
     """What a requested load or store does over the storage; LayoutError names the wrong field."""
     check_keys(given, options_of(LoadChainBody))
-    load = catalog.parse_instruction(given.get("load"), "load", ("ldmatrix", "stmatrix"))
+    load = catalog.parse_instruction(given.get("load"), "load", _list_loads())
     mma = catalog.parse_instruction(given.get("mma"), "mma")
     letter = parse_choice(
         given.get("operand", "d" if load.family.stores else "a"), "operand", ("a", "b", "c", "d"), "bad_operand"

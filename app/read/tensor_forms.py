@@ -39,7 +39,7 @@ def find_meanings(text: str) -> tuple[Meaning, ...]:
         return ()
     wanted = {size[0]: int(size[1:]) for size in shapes[0]} if shapes else {}
     rest = [word for word in words if word not in given and not search.split_shape(word) and word != "mma"]
-    found = [form for form in forms.find_forms(" ".join(("tcgen05", "mma", *rest))).forms if form.family.issue]
+    found = [form for form in forms.find_forms(f"tcgen05 mma {' '.join(rest)}").forms if form.family.issue]
     bindings = [
         binding
         for form in sorted(found, key=_rank_kind)
