@@ -66,7 +66,7 @@ class SiteExport:
         self.shared_files: dict[tuple[str, ...], str] = {}
         self.files: dict[str, int] = {}
         self.written = 0
-        limits = catalogue.CatalogueLimits(len(catalog.instructions()), MOST_TABLE_VALUES, frozenset(self.names))
+        limits = catalogue.CatalogueLimits(MOST_TABLE_VALUES, frozenset(self.names))
         self.app = create_app(
             ServerHardware(why_not=REASON), limits, Settings(seconds=600, cache_bytes=0)
         )  # ignore this shell's environment variables

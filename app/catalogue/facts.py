@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated
@@ -23,11 +22,10 @@ from lanescope.ptx.table.chapters import IsaChapter, get_chapter
 class CatalogueLimits:
     """Limits of the catalogue.
 
-    shapes: of a family, when it shows several families; table_values: the largest map that stands in its page as a
-    table; chosen: the only instructions to show, or all if it is empty.
+    table_values: the largest map that stands in an instruction's page as a table; chosen: the only instructions to
+    show, or all if it is empty.
     """
 
-    shapes: int = 12
     table_values: int = 1024
     chosen: frozenset[str] = frozenset()
 
@@ -96,14 +94,6 @@ def list_chapters() -> list[ChapterFamilies]:
         ChapterFamilies(section=chapter.section, title=chapter.title, families=tuple(families))
         for chapter, families in by_chapter.items()
     ]
-
-
-def list_shapes() -> list[str]:
-    """List every shape, small ones first."""
-    return sorted(
-        {i.shape for i in catalog.instructions() if i.shape},
-        key=lambda shape: [int(n) for n in re.findall(r"\d+", shape)],
-    )
 
 
 FILTERS = search.FILTERS

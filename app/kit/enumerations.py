@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from lanescope.app.kit.fact import Description
+from lanescope.app.kit.question import LARGEST
 from lanescope.cute.layout import LONGEST
 from lanescope.inputs import LONGEST_NUMBER, LONGEST_TEXT, PATTERN
 from lanescope.ptx import catalog
@@ -106,7 +107,7 @@ PtxText = name_type(
     ],
 )
 _SPELLED = (
-    {"type": "integer", "minimum": 0, "maximum": (1 << 64) - 1},
+    {"type": "integer", "minimum": 0, "maximum": LARGEST},
     {"type": "string", "pattern": PATTERN, "maxLength": LONGEST_NUMBER},
 )
 _NUMBERS = "in decimal, 0x… or 0b…, with _ or ' between digits and C's suffixes"

@@ -36,6 +36,7 @@ from lanescope.inputs import (
 
 Asked = TypeVar("Asked")
 Parse = Callable[[Any, str], Any]
+LARGEST = (1 << 64) - 1  # of the whole numbers that documents describe
 NO_YES = {"0": "no", "1": "yes"}
 
 
@@ -123,7 +124,7 @@ def given_field(label: str, help: str, default: Any = "", **more: Any) -> Any:
 
 
 def number_field(
-    default: int | None, label: str, help: str, *, least: int = 0, most: int | None = None, **more: Any
+    default: int | None, label: str, help: str, *, least: int = 0, most: int = LARGEST, **more: Any
 ) -> Any:
     """Declare a whole number; where the default is None, it may be left out and is None."""
 
