@@ -19,7 +19,7 @@ def find_pins(instruction: Instruction, text: str, product: int = 0) -> dict[str
     names = {name: name for name in held} | {
         other: alike
         for other, alike in (("c", "d"), ("d", "c"))
-        if other not in held and alike in held and _is_alike(instruction)
+        if other not in held and alike in held and lanes.is_c_like_d(instruction)
     }
     elsewhere = set(instruction.operands) - set(names) | ({"a", "b"} if instruction.family.multiplies else set())
     places = parse_places(text, {*names, *elsewhere}, format_example(instruction, figure))
@@ -29,12 +29,6 @@ def find_pins(instruction: Instruction, text: str, product: int = 0) -> dict[str
             raise LayoutError("bad_find", f"{place.matrix.upper()} {why}.", "", "find")
     pins = [_find_pin(instruction, held, names.get(place.matrix, ""), place) for place in places]
     return dict(zip(("pin", "pin2"), pins, strict=False))
-
-
-def _is_alike(instruction: Instruction) -> bool:
-    """Return whether C has D's map and type."""
-    ops = instruction.operands
-    return {"c", "d"} <= set(ops) and (ops["c"].pattern, ops["c"].element) == (ops["d"].pattern, ops["d"].element)
 
 
 def format_example(instruction: Instruction, figure: PanelFigure) -> str:

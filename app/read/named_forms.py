@@ -11,7 +11,7 @@ from lanescope.app.catalogue import forms, full_text, search, vocabulary
 from lanescope.app.catalogue.forms import FormMatches
 from lanescope.app.kit import links
 from lanescope.app.kit.names import name_form
-from lanescope.app.read.elements import find_spelled
+from lanescope.app.read.element_forms import find_spelled
 from lanescope.app.read.facts import Meaning
 from lanescope.inputs import join_words, shorten_value
 from lanescope.ptx.dtypes import DTYPES

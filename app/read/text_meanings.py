@@ -16,6 +16,7 @@ from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
 from lanescope.app.memory.tile_descriptors import describe_tile, link_offset
 from lanescope.app.read import (
+    element_forms,
     element_texts,
     elements,
     elsewhere,
@@ -193,7 +194,7 @@ def _read_question(text: str) -> Reading | None:
 def _ask_for_instruction(text: str) -> Reading | None:
     """Read a question that does not say of which instruction; None for any other text."""
     question = element_texts.parse_question(text)
-    if question is None or not elements.needs_instruction(question):
+    if question is None or not element_forms.needs_instruction(question):
         return None
     notice = f"Say of which instruction: {question.text} of mma.m16n8k16 bf16."
     return Reading(
