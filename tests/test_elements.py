@@ -125,3 +125,33 @@ def test_a_word_that_is_not_used_makes_an_answer_uncertain(text: str, unused: st
     assert not find_certain_link(text)
     name = next(word for word in re.split(r"[ ,]+", text) if "16" in word)
     assert find_certain_link(f"{text.split()[0]} of {name}")
+
+
+@pytest.mark.parametrize("text", ["scale A[3][1] of mma.m16n8k64 nvfp4", "metadata of lane 3 of mma.sp.m16n8k32 f16"])
+def test_scales_and_metadata_are_not_taken_for_the_data(text: str) -> None:
+    reading = read(text)
+    assert reading.title == "Not answered" and reading.also and not find_certain_link(text)
+    name = "mma.m16n8k64 f32 += e2m1 × e2m1, scale ue4m3"
+    assert "A[3][1] is in lane 12" in read(f"A[3][1] of {name}").notices[0]
+
+
+def test_a_question_why_has_pages_first_and_a_tile_is_no_element() -> None:
+    asked = read("why does lane 5 of ldmatrix x4 give bank conflicts")
+    assert asked.kind == "topic" and any(one.kind == "instruction" for one in asked.also)
+    assert read("use a (64,128) tile with wgmma m64n128k16 f16").title != "No such element"
+
+
+def test_a_shape_with_several_types_names_no_single_form() -> None:
+    assert read("mma.m8n8k4").facts["ptx"] is None and not find_certain_link("C[3][5] of mma.m8n8k4")
+
+
+def test_the_types_of_a_dotted_text_count_in_order_and_nvfp4_has_ue4m3_first() -> None:
+    ordered = read("row.col.f32.f16.f16.f32").facts["candidates"]
+    assert ordered and all(ptx.endswith("f32.f16.f16.f32") for ptx in ordered)
+    assert read("nvfp4 mma m16n8k64").facts["candidates"][0].endswith(".ue4m3")
+
+
+def test_a_failure_beside_a_tensor_map_is_not_its_failure() -> None:
+    title = "A tensor map that the driver refuses"
+    assert read("failed wgmma, tensor map ok").title != title
+    assert read("failed to encode the tensor map").title == title

@@ -104,6 +104,10 @@ def test_tensor_memory_has_no_registers_and_no_threads(text: str) -> None:
         find_pins(state.bind_descriptor(find("tcgen05.mma.cta_group::1.kind::f16"), {}), text)
 
 
+def plain(told: headline.Answer) -> str:
+    return "; ".join(told.lines).replace("`", "")
+
+
 def answer(ptx: str, **pins: str) -> headline.Answer:
     instruction = find(ptx)
     return headline.build_answer(instruction, make_figure(instruction), state.PageState(**pins))
@@ -111,12 +115,12 @@ def answer(ptx: str, **pins: str) -> headline.Answer:
 
 def test_the_first_sentence_says_where_an_element_is() -> None:
     told = answer(MMA, pin="a:5,9")
-    assert told.plain == "A[5][9] is in lane 20, register R2, bits 31:16"
+    assert plain(told) == "A[5][9] is in lane 20, register R2, bits 31:16"
     assert "half of the register holds A[5][8]." in told.text
     assert "It meets B[9][0…7] and goes into D[5][0…7]." in told.text
-    assert answer(MMA, pin="d:3,2").plain == "D[3][2] is in lane 13, register R0"  # f32 fills its register
-    assert answer(WGMMA, pin="d:9,4").plain == "D[9][4] is in warp 0, lane 6, register R2"
-    assert answer(FP4, pin="a:0,1").plain == "A[0][1] is in lane 0, register R0, bits 13:10"  # padding in 8 bits
+    assert plain(answer(MMA, pin="d:3,2")) == "D[3][2] is in lane 13, register R0"  # f32 fills its register
+    assert plain(answer(WGMMA, pin="d:9,4")) == "D[9][4] is in warp 0, lane 6, register R2"
+    assert plain(answer(FP4, pin="a:0,1")) == "A[0][1] is in lane 0, register R0, bits 13:10"  # padding in 8 bits
 
 
 def test_a_sparse_element_leaves_to_the_metadata_what_it_meets() -> None:

@@ -47,11 +47,6 @@ class Answer:
     text: str
     pinned: bool
 
-    @property
-    def plain(self) -> str:
-        """The lines as plain text."""
-        return "; ".join(self.lines).replace("`", "")
-
 
 def build_words(instruction: Instruction, figure: PanelFigure) -> AnswerWords:
     """Build the templates of one instruction."""

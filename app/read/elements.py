@@ -5,6 +5,7 @@ The engine answers; the link opens the page with the answer pinned. No framework
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,13 +26,15 @@ from lanescope.render.view import make_figure
 
 MOST_FORMS = 12  # that are answered
 MOST_RUNS = 8  # of threads that a sentence lists
+_SCALES = re.compile(r"\b(?:scales?(?!\s+ue\d)|sf[ab]?|metadata)\b", re.I)  # not `scale ue4m3` of a name
 
 
 @dataclass(frozen=True, slots=True)
 class ElementAnswers:
     """The answers for each form that fits, the plain one first, or why there is none.
 
-    certain: whether the first is right for every form with its opcode; more: how many other forms fit.
+    certain: whether the first is right for every form with its opcode; more: how many other forms fit; unused: words
+    that the answers do not use.
     """
 
     question: ElementQuestion
@@ -39,6 +42,13 @@ class ElementAnswers:
     certain: bool = False
     more: int = 0
     refused: LayoutError | None = None
+    unused: tuple[str, ...] = ()
+
+
+def asks_for_scales(text: str) -> bool:
+    """Return whether a question is about scale factors or metadata, which no answer covers."""
+    question = parse_question(text)
+    return question is not None and _SCALES.search(text) is not None
 
 
 def answer_question(text: str) -> ElementAnswers | None:
@@ -46,7 +56,7 @@ def answer_question(text: str) -> ElementAnswers | None:
     form.
     """
     question = parse_question(text)
-    if question is None:
+    if question is None or _SCALES.search(text):
         return None
     named = find_forms(question.rest)
     found = named.forms
@@ -67,7 +77,7 @@ def answer_question(text: str) -> ElementAnswers | None:
         and all(meaning.facts["holders"] == meanings[0].facts["holders"] for meaning in alike)
     )
     return ElementAnswers(
-        question, tuple(meanings), certain, max(0, len(found) - MOST_FORMS), None if meanings else refused
+        question, tuple(meanings), certain, max(0, len(found) - MOST_FORMS), None if meanings else refused, named.unused
     )
 
 

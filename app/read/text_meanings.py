@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope import inputs, reader
-from lanescope.app.catalogue import topics
+from lanescope.app.catalogue import full_text, topics
 from lanescope.app.catalogue.forms import FormMatches, is_opcode
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
@@ -179,6 +179,8 @@ def _read_question(text: str) -> Reading | None:
         return _read_refused_place(text, tile) if isinstance(tile, LayoutError) else extend_fact(tile, Reading, also=())
     if in_memory := memory_elements.answer_question(cleaned):
         return extend_fact(in_memory, Reading, also=tuple(page_meanings.search_question(cleaned, [in_memory])))
+    if elements.asks_for_scales(cleaned):
+        return _read_scales(text)
     answers = elements.answer_question(cleaned)
     if answers is None:
         return _ask_for_instruction(cleaned)
@@ -188,7 +190,17 @@ def _read_question(text: str) -> Reading | None:
     if answers.more:
         more = f"{answers.more:,} more instructions fit; say the shape and the types."
         first = dataclasses.replace(first, notices=(*first.notices, more))
+    pages = page_meanings.find_pages(" ".join(answers.unused)) if full_text.is_asked(cleaned) else []
+    if pages:
+        return extend_fact(pages[0], Reading, also=(*pages[1:], first, *rest))
     return extend_fact(first, Reading, also=tuple(rest))
+
+
+def _read_scales(text: str) -> Reading:
+    """Read a question about scale factors or metadata."""
+    notice = "Lanescope answers for elements of A, B, C and D; an instruction's page shows its scales and metadata."
+    also = tuple(page_meanings.find_pages("metadata" if "metadata" in text.lower() else "scale factors"))
+    return Reading(kind="unknown", title="Not answered", link=_link_text(text), facts={}, notices=(notice,), also=also)
 
 
 def _ask_for_instruction(text: str) -> Reading | None:
@@ -335,6 +347,8 @@ def find_certain_link(text: str) -> str:
     cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
     if in_memory := memory_elements.answer_question(cleaned):
         return in_memory.link
+    if elements.asks_for_scales(cleaned):
+        return ""
     if tile_elements.parse_question(cleaned) or elements.answer_question(cleaned):
         return _find_certain_answer(cleaned)
     if in_tensor_memory := tensor_forms.find_meanings(cleaned):

@@ -55,7 +55,7 @@ def parse_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, st
 
 
 def find_pin(bench: MapBench, text: str) -> str:
-    """The cell that a find field names: an element, what a holder has, or a register or value of it. LayoutError
+    """Find the cell that a find field names: an element, what a holder has, or a register or value of it. LayoutError
     `bad_find` names the legal range.
     """
     first = bench.maps[0]
@@ -88,7 +88,7 @@ def find_pin(bench: MapBench, text: str) -> str:
 
 
 def get_refusal(notices: Sequence[str]) -> str:
-    """What a find field says beside it, from the notices of parse_look."""
+    """Return what a find field says beside it, from the notices of parse_look."""
     return next((each.removeprefix(FIND_NOTICE) for each in notices if each.startswith(FIND_NOTICE)), "")
 
 
