@@ -267,7 +267,7 @@ def test_the_catalogue_leads_on(client: Client) -> None:
     assert f'title="{M16}"' in client.get("/?family=mma&shape=m16n8k16&type=f16").text
     assert f'href="/i/{M16}" id="guess"' in client.get("/", params={"q": M16 + " {%0}, {%1};"}).text
     bad = client.get("/?family=nope")
-    assert bad.status_code == 200 and "No family" in bad.text
+    assert bad.status_code == 422 and "No family" in bad.text
     assert client.get("/go", params={"ptx": M16}, follow_redirects=False).headers["location"] == f"/i/{M16}"
     unknown = client.get("/go", params={"ptx": "what"}, follow_redirects=False)
     assert unknown.status_code == 200 and ">what</textarea>" in unknown.text

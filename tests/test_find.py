@@ -19,6 +19,7 @@ from tests.sample import take_sample
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+VOLTA = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 FP4 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32"
 
@@ -68,6 +69,8 @@ def test_any_other_text_is_refused(text: str) -> None:
         (WGMMA, "warp 2 lane 5", {"pin": "thread:69"}),
         (WGMMA, "T100", {"pin": "thread:100"}),
         (LDMATRIX, "matrix 2[3][4]", {"pin": "matrix2:3,4"}),
+        (VOLTA, "R1 of lane 5", {"pin": "a:1,2", "product": 1}),  # quad pair 1: lanes 4–7 and 20–23
+        (VOLTA, "lane 20 vs lane 5", {"pin": "lane:20", "pin2": "lane:5", "product": 1}),
     ],
 )
 def test_a_place_becomes_a_pin(ptx: str, text: str, pins: dict[str, str]) -> None:
@@ -87,11 +90,22 @@ def test_a_place_becomes_a_pin(ptx: str, text: str, pins: dict[str, str]) -> Non
         (WGMMA, "lane 20", "warp 0 lane 20"),
         (WGMMA, "T128", "threads 0–127"),
         (WGMMA, "B[1][1]", "shared memory"),
+        (VOLTA, "R9 of lane 5", "A R0–R1, B R0–R1, D R0–R7"),
     ],
 )
 def test_a_refusal_names_the_legal_range(ptx: str, text: str, legal: str) -> None:
     with pytest.raises(LayoutError, match=legal):
         find_pins(find(ptx), text)
+
+
+@pytest.mark.parametrize("text", ["R1 of lane 5", "T5"])
+def test_tensor_memory_has_no_registers_and_no_threads(text: str) -> None:
+    with pytest.raises(LayoutError, match="no registers of threads"):
+        find_pins(state.bind_descriptor(find("tcgen05.mma.cta_group::1.kind::f16"), {}), text)
+
+
+def plain(told: headline.Answer) -> str:
+    return "; ".join(told.lines).replace("`", "")
 
 
 def answer(ptx: str, **pins: str) -> headline.Answer:
@@ -101,12 +115,12 @@ def answer(ptx: str, **pins: str) -> headline.Answer:
 
 def test_the_first_sentence_says_where_an_element_is() -> None:
     told = answer(MMA, pin="a:5,9")
-    assert told.plain == "A[5][9] is in lane 20, register R2, bits 31:16"
+    assert plain(told) == "A[5][9] is in lane 20, register R2, bits 31:16"
     assert "half of the register holds A[5][8]." in told.text
     assert "It meets B[9][0…7] and goes into D[5][0…7]." in told.text
-    assert answer(MMA, pin="d:3,2").plain == "D[3][2] is in lane 13, register R0"  # f32 fills its register
-    assert answer(WGMMA, pin="d:9,4").plain == "D[9][4] is in warp 0, lane 6, register R2"
-    assert answer(FP4, pin="a:0,1").plain == "A[0][1] is in lane 0, register R0, bits 13:10"  # padding in 8 bits
+    assert plain(answer(MMA, pin="d:3,2")) == "D[3][2] is in lane 13, register R0"  # f32 fills its register
+    assert plain(answer(WGMMA, pin="d:9,4")) == "D[9][4] is in warp 0, lane 6, register R2"
+    assert plain(answer(FP4, pin="a:0,1")) == "A[0][1] is in lane 0, register R0, bits 13:10"  # padding in 8 bits
 
 
 def test_a_sparse_element_leaves_to_the_metadata_what_it_meets() -> None:

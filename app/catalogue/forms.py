@@ -29,8 +29,7 @@ class FormMatches:
 
     words: those that count, as given; ignored: those that no form has; forms: every one that has all the words, the
     plain one first; exact: whether the text is the one form's whole name; whole: whether every word was spelled in
-    full; without: per word how many forms have all the others; nearest: those forms, for the words that alone are in
-    the way.
+    full; without: per word how many forms have all the others.
     """
 
     words: tuple[str, ...]
@@ -39,7 +38,6 @@ class FormMatches:
     exact: bool = False
     whole: bool = True
     without: tuple[tuple[str, int], ...] = ()
-    nearest: tuple[Instruction, ...] = ()
 
     @property
     def named(self) -> bool:
@@ -104,34 +102,43 @@ def is_opcode(word: str) -> bool:
 
 
 def _explain_none(content: list[str], ignored: tuple[str, ...], assigned: int) -> FormMatches:
-    """Return which words are in the way, and the forms that have all the others."""
+    """Return which words are in the way, and how many forms have all the others."""
     left = {word: _intersect([other for other in content if other != word]) & assigned for word in content}
     if len(content) < 2:
         return FormMatches(tuple(content), ignored, ())
     without = tuple((word, fits.bit_count()) for word, fits in left.items() if fits)
-    near = reduce(int.__or__, left.values(), 0)
-    return FormMatches(tuple(content), ignored, (), without=without, nearest=_sort_forms(near, content))
+    return FormMatches(tuple(content), ignored, (), without=without)
 
 
 @lru_cache(maxsize=1)
 def _index_names() -> dict[tuple[str, ...], Instruction]:
     """Map the tokens of every name that the pages print in full, h1 and tab, to its form; of a product in tensor
-    memory also with the types of the usual instruction descriptor.
+    memory also with the types of the usual instruction descriptor. A name without types is one only where no form with
+    other types has its words.
     """
+    kin: dict[tuple[str, str], list[Instruction]] = {}
+    for form in catalog.instructions():
+        kin.setdefault((form.syntax.opcode, form.shape), []).append(form)
     names: dict[tuple[str, ...], Instruction | None] = {}
     for form in catalog.instructions():
         bound_form = bound.bind(form, None) if form.family.issue else form
         for shown in {name_form(form), name_form(bound_form)}:
             opcode = shown.name.removesuffix(f".{form.shape}")
-            for text in {
-                shown.text,
-                f"{form.shape} {opcode} {shown.types} {shown.apart}",
-                f"{shown.name} {shown.apart}",
-            }:
+            texts = {shown.text, f"{form.shape} {opcode} {shown.types} {shown.apart}"}
+            if not _has_other_types(form, kin[form.syntax.opcode, form.shape], _WORD.findall(shown.apart.lower())):
+                texts.add(f"{shown.name} {shown.apart}")
+            for text in texts:
                 tokens = _tokenize(text)
                 names[tokens] = form if names.get(tokens, form) is form else None
     whole = {_tokenize(name_form(form).text): form for form in catalog.instructions()}
     return {tokens: form for tokens, form in {**names, **whole}.items() if form is not None}
+
+
+def _has_other_types(form: Instruction, kin: list[Instruction], words: list[str]) -> bool:
+    """Return whether some form among `kin` has all these words and other types."""
+    keys = search.index_instructions()
+    others = (other for other in kin if other.types != form.types)
+    return any(all(search.has_word(keys[other.ptx], word) for word in words) for other in others)
 
 
 def _tokenize(text: str) -> tuple[str, ...]:
@@ -142,8 +149,34 @@ def _tokenize(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def _match_word(word: str) -> int:
     """Return the forms that have a word, as bits in the catalogue's order."""
+    return reduce(int.__or__, map(_match_spelling, vocabulary.SYNONYMS.get(word, (word,))), 0)
+
+
+def _match_spelling(word: str) -> int:
+    """Match as search.has_word does, in an index."""
+    words, whole = _index_keys()
+    if sizes := search.split_shape(word):
+        return reduce(int.__and__, (whole.get(f"shape={size}", 0) for size in sizes))
+    if word.startswith("sm_"):
+        return whole.get(f"target={word}", 0)
+    if word in search.list_known_words():
+        return words.get(word, 0) | whole.get(f"type={word}", 0)
+    if len(word) < 2 or word.isdecimal():
+        return 0
+    return reduce(int.__or__, (bits for key, bits in words.items() if key.startswith(word)), 0)
+
+
+@lru_cache(maxsize=1)
+def _index_keys() -> tuple[dict[str, int], dict[str, int]]:
+    """Return the forms that have each word, and each whole key, as bits in the catalogue's order."""
+    words: dict[str, int] = {}
+    whole: dict[str, int] = {}
     keys = search.index_instructions()
-    return sum(1 << n for n, form in enumerate(catalog.instructions()) if search.has_word(keys[form.ptx], word))
+    for n, form in enumerate(catalog.instructions()):
+        for index, names in ((words, keys[form.ptx].words), (whole, keys[form.ptx].whole)):
+            for name in names:
+                index[name] = index.get(name, 0) | 1 << n
+    return words, whole
 
 
 def _intersect(words: list[str]) -> int:
@@ -206,11 +239,13 @@ def _rank_form(form: Instruction, words: list[str]) -> tuple[int, ...]:
     modifiers = [word for word in syntax.modifiers if word not in told and word not in catalog.SPACES]
     order = [types.get(name, "") for name in "dabc"]
     given = [word for word in words if word in DTYPES]
+    other_scale = types.get("s") == "ue8m0" or "scale_vec::2X" in form.ptx
     return (
         len(opcode),
         all(set(search.split_shape(word)) != _list_sizes(form) for word in words),
         not form.family.multiplies,
         len(format_short_name(form)) if not form.family.multiplies else 0,
+        "nvfp4" in words and other_scale,  # e2m1 with ue4m3
         len(modifiers),
         kind not in ("", "f16"),
         syntax.layouts not in ((), ("row", "col"), ("row",)),

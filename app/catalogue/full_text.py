@@ -80,7 +80,6 @@ class FoundPage:
     page: str
     title: str
     summary: str
-    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ def find_pages(text: str) -> list[FoundPage]:
         if section.page not in best or score > best[section.page][0]:
             best[section.page] = (score, section)
     ranked = sorted(best.values(), key=lambda pair: -pair[0])[:MOST]
-    return [_describe(section, score) for score, section in ranked]
+    return [_describe(section) for _, section in ranked]
 
 
 def is_asked(text: str) -> bool:
@@ -163,7 +162,7 @@ def find_titled(text: str) -> list[FoundPage]:
     """
     words = split_words(text[:LONGEST])
     titled = [one for one in _build_index().sections if not one.heading and split_words(one.title) == words]
-    return [_describe(section, TITLE) for section in titled if words]
+    return [_describe(section) for section in titled if words]
 
 
 def _is_prominent(index: _TextIndex, word: str) -> bool:
@@ -194,10 +193,10 @@ def _expand(words: list[str]) -> list[str]:
     return [*words, *more]
 
 
-def _describe(section: _Section, score: float) -> FoundPage:
+def _describe(section: _Section) -> FoundPage:
     page = f"{section.page}#{section.anchor}" if section.anchor else section.page
     title = f"{section.title}: {section.heading}" if section.heading else section.title
-    return FoundPage(page, title, section.summary, score)
+    return FoundPage(page, title, section.summary)
 
 
 @lru_cache(maxsize=1)

@@ -181,7 +181,7 @@ def build_table(op: Operand, result: Answer) -> tuple[list[str], list[list[str]]
             str(held_value.thread),
             held_value.name,
             f"R{held_value.register}",
-            f"[{held_value.bit + held_value.bits - 1}:{held_value.bit}]",
+            f"[{held_value.bit + op.padding_below + held_value.bits - 1}:{held_value.bit + op.padding_below}]",
             f"{op.name.upper()}[{','.join(str(getattr(held_value, axis)) for axis in op.axes)}]",
         ]
         for held_value in held_values

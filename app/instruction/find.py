@@ -9,17 +9,18 @@ from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
 from lanescope.render.view import ADDRESS, OperandGrid, PanelFigure, make_figure
 
 
-def find_pins(instruction: Instruction, text: str, product: int = 0) -> dict[str, str]:
-    """Find what a text names, as the parts of an address: pin, and pin2 where it names two places.
+def find_pins(instruction: Instruction, text: str, product: int = 0) -> dict[str, str | int]:
+    """Find what a text names, as the parts of an address: pin, pin2 where it names two places, and product where a
+    thread works in another one than `product`.
 
     LayoutError `bad_find` names the legal range.
     """
     figure = make_figure(instruction, product)
-    held = {p.name: p.grid for p in figure.panels if p.grid and p.grid.operand.name != ADDRESS}
+    held = _list_grids(figure)
     names = {name: name for name in held} | {
         other: alike
         for other, alike in (("c", "d"), ("d", "c"))
-        if other not in held and alike in held and _is_alike(instruction)
+        if other not in held and alike in held and lanes.is_c_like_d(instruction)
     }
     elsewhere = set(instruction.operands) - set(names) | ({"a", "b"} if instruction.family.multiplies else set())
     places = parse_places(text, {*names, *elsewhere}, format_example(instruction, figure))
@@ -27,21 +28,32 @@ def find_pins(instruction: Instruction, text: str, product: int = 0) -> dict[str
         if place.matrix and place.matrix not in names:
             why = "lies in shared memory: no thread holds it" if place.matrix in "ab" else "has no cells on this page"
             raise LayoutError("bad_find", f"{place.matrix.upper()} {why}.", "", "find")
+    threads = [_find_thread(instruction, place) for place in places if place.thread is not None]
+    shown = _find_product(instruction, threads, product)
+    held = held if shown == product else _list_grids(make_figure(instruction, shown))
     pins = [_find_pin(instruction, held, names.get(place.matrix, ""), place) for place in places]
-    return dict(zip(("pin", "pin2"), pins, strict=False))
+    other: dict[str, str | int] = {} if shown == product else {"product": shown}
+    return {**dict(zip(("pin", "pin2"), pins, strict=False)), **other}
 
 
-def _is_alike(instruction: Instruction) -> bool:
-    """Return whether C has D's map and type."""
-    ops = instruction.operands
-    return {"c", "d"} <= set(ops) and (ops["c"].pattern, ops["c"].element) == (ops["d"].pattern, ops["d"].element)
+def _list_grids(figure: PanelFigure) -> dict[str, OperandGrid]:
+    return {p.name: p.grid for p in figure.panels if p.grid and p.grid.operand.name != ADDRESS}
+
+
+def _find_product(instruction: Instruction, threads: list[int], product: int) -> int:
+    """Find the product that all threads work in, `product` itself if they do or none is such."""
+    count = state.count_products(instruction)
+    for other in (product, *range(count)) if threads and count > 1 else ():
+        grids = _list_grids(make_figure(instruction, other)).values()
+        if all(any((grid.thread == thread).any() for grid in grids) for thread in threads):
+            return other
+    return product
 
 
 def format_example(instruction: Instruction, figure: PanelFigure) -> str:
     """Format what may be asked of an instruction, as a find field's placeholder and its errors show it."""
     scope = instruction.family.scope
-    held = {p.name: p.grid for p in figure.panels if p.grid and p.grid.operand.name != ADDRESS}
-    name, grid = next(iter(held.items()))
+    name, grid = next(iter(_list_grids(figure).items()))
     title = lanes.format_panel_title(name)
     examples = [f"{title}[{grid.rows // 2}][{grid.cols // 2}]", f"{scope.thread} 20"]
     return ", ".join([*examples, f"R0 of {scope.thread} 20"] if scope.place is OperandPlace.REGISTERS else examples)
@@ -68,6 +80,10 @@ def _find_thread(instruction: Instruction, place: SoughtPlace) -> int:
     scope, thread = instruction.family.scope, place.thread
     assert thread is not None
     warps = instruction.threads // WARP.threads
+    is_other = scope.thread == "lane" and not place.is_lane
+    if scope.place is OperandPlace.TENSOR and (place.register is not None or is_other):
+        hint = f"Write {scope.thread} {thread}, or an element."
+        raise LayoutError("bad_find", "Tensor memory has lanes and columns, no registers of threads.", hint, "find")
     if scope.several and place.is_lane and place.warp is None:
         hint = f"Write warp 0 lane {thread} (warps 0–{warps - 1}), or a thread 0–{instruction.threads - 1}."
         raise LayoutError("bad_find", f"{warps} warps have a lane {thread}.", hint, "find")

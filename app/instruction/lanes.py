@@ -48,9 +48,14 @@ class FullTable:
 
 def list_distinct_operands(instruction: Instruction) -> list[Operand]:
     """List the operands to draw: C only if its map or type is not D's."""
+    alike = is_c_like_d(instruction)
+    return [op for name, op in instruction.operands.items() if not (name == "c" and alike)]
+
+
+def is_c_like_d(instruction: Instruction) -> bool:
+    """Return whether C has D's map and type."""
     ops = instruction.operands
-    alike = {"c", "d"} <= set(ops) and (ops["c"].pattern, ops["c"].element) == (ops["d"].pattern, ops["d"].element)
-    return [op for name, op in ops.items() if not (name == "c" and alike)]
+    return {"c", "d"} <= set(ops) and (ops["c"].pattern, ops["c"].element) == (ops["d"].pattern, ops["d"].element)
 
 
 def build_panel_grids(instruction: Instruction, figure: PanelFigure) -> dict[str, OperandGrid]:

@@ -18,7 +18,7 @@ _PLACES = tuple(
     re.compile(pattern, re.I)
     for pattern in (
         rf"(?<![\w.:])matrix\s+(?P<part>\d)\s*{_PLACE}",
-        rf"(?<![\w.:]){_LETTER}(?:\s+(?:fragment|matrix|operand))?(?:\s+(?:element|at))?\s*{_PLACE}(?![\w:(\[])",
+        rf"(?<![\w.:]){_LETTER}(?:\s+(?:fragment|matrix|operand))?(?:\s+(?:element|at))?\s*{_PLACE}(?![\w:(\[]|\s+(?:tile|block|box|shape)\b)",
         rf"(?<![\w.:])(?:element\s+)?(?:{_PLACE}|{_BARE})\s+(?:of|in)\s+{_LETTER}(?![\w.:])",
         rf"(?<![\w.:]){_LETTER}\s+element\s+{_BARE}(?![\w.])",
         rf"(?<![\w.:])(?-i:([ABCD]))\s*{_BARE}(?![\w.])",

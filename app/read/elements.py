@@ -10,31 +10,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lanescope import reader
-from lanescope.app.catalogue import forms, vocabulary
-from lanescope.app.instruction import answers, wording
+from lanescope.app.instruction import answers, lanes, wording
 from lanescope.app.instruction.answers import HeldValue
-from lanescope.app.instruction.state import PIN, bind_descriptor
+from lanescope.app.instruction.state import PIN, SEPARATE, bind_descriptor
 from lanescope.app.kit import links
 from lanescope.app.kit.names import name_form
-from lanescope.app.read.element_texts import ASKING, ElementQuestion, parse_question
+from lanescope.app.read.element_forms import NamedForms, find_forms
+from lanescope.app.read.element_texts import ElementQuestion, parse_question
 from lanescope.app.read.facts import Meaning
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
-from lanescope.ptx.instruction import Instruction, Operand
-from lanescope.reader.ptx import find_instruction
+from lanescope.ptx.instruction import Instruction, Operand, OperandPlace
 from lanescope.render.view import make_figure
 
 MOST_FORMS = 12  # that are answered
 MOST_RUNS = 8  # of threads that a sentence lists
+_SCALES = re.compile(r"\b(?:scales?(?!\s+ue\d)|sf[ab]?|metadata)\b", re.I)  # not `scale ue4m3` of a name
 
 
 @dataclass(frozen=True, slots=True)
 class ElementAnswers:
     """The answers for each form that fits, the plain one first, or why there is none.
 
-    certain: whether the first is right for every form with its opcode; more: how many other forms fit.
+    certain: whether the first is right for every form with its opcode; more: how many other forms fit; unused: words
+    that the answers do not use.
     """
 
     question: ElementQuestion
@@ -42,6 +42,13 @@ class ElementAnswers:
     certain: bool = False
     more: int = 0
     refused: LayoutError | None = None
+    unused: tuple[str, ...] = ()
+
+
+def asks_for_scales(text: str) -> bool:
+    """Return whether a question is about scale factors or metadata, which no answer covers."""
+    question = parse_question(text)
+    return question is not None and _SCALES.search(text) is not None
 
 
 def answer_question(text: str) -> ElementAnswers | None:
@@ -49,27 +56,28 @@ def answer_question(text: str) -> ElementAnswers | None:
     form.
     """
     question = parse_question(text)
-    if question is None:
+    if question is None or _SCALES.search(text):
         return None
-    found, unused = _find_forms(question.rest)
+    named = find_forms(question.rest)
+    found = named.forms
     if not found:
         return None
     meanings, refused = [], None
     for form in found[:MOST_FORMS]:
         try:
-            meanings.append(_build_answer(bind_descriptor(form, {}), question, unused))
+            meanings.append(_build_answer(bind_descriptor(form, {}), question, named))
         except LayoutError as error:
             refused = refused or error
     alike = [meaning for meaning in meanings if _get_opcode(meaning) == _get_opcode(meanings[0])]
     certain = (
-        not unused
+        not named.unused
         and len(found) <= MOST_FORMS
         and bool(meanings)
         and meanings[0].facts["ptx"] == bind_descriptor(found[0], {}).ptx
         and all(meaning.facts["holders"] == meanings[0].facts["holders"] for meaning in alike)
     )
     return ElementAnswers(
-        question, tuple(meanings), certain, max(0, len(found) - MOST_FORMS), None if meanings else refused
+        question, tuple(meanings), certain, max(0, len(found) - MOST_FORMS), None if meanings else refused, named.unused
     )
 
 
@@ -77,44 +85,23 @@ def _get_opcode(meaning: Meaning) -> str:
     return catalog.find(meaning.facts["ptx"]).syntax.opcode
 
 
-def needs_instruction(question: ElementQuestion) -> bool:
-    """Return whether a question says everything but its instruction."""
-    words = re.findall(r"[\w']+", question.rest.lower())
-    return all(word in ASKING or word in vocabulary.SILENT or word in vocabulary.ARTICLES for word in words)
-
-
-def _find_forms(rest: str) -> tuple[tuple[Instruction, ...], tuple[str, ...]]:
-    """Find the forms that the rest of a question names, and its words that say nothing."""
-    named = re.sub(r"^(?:\s*(?:of|in|for|at|on|the|an?)\b|\s*[:,?])+", "", rest, flags=re.I).strip().rstrip("?.:, ")
-    if spelled := find_spelled(named):
-        return (spelled,), ()
-    matches = forms.find_forms(" ".join(word for word in named.split() if word.lower().strip(",?'") not in ASKING))
-    if matches.forms and matches.named and not any(re.search(r"\d|::", word) for word in matches.ignored):
-        return matches.forms, matches.ignored
-    for meaning in reader.recognise_text(named).found[:1]:
-        if meaning.kind == "instruction":
-            texts = [meaning.facts["ptx"]] if meaning.facts["ptx"] else meaning.facts["candidates"]
-            return tuple(catalog.find(ptx) for ptx in texts), ()
-    return (), ()
-
-
-def find_spelled(text: str) -> Instruction | None:
-    """Find the instruction that a text spells from its first to its last character."""
-    text = text.strip()
-    match = catalog.OPCODE.match(text)
-    return find_instruction(text) if match and match.end() == len(text) else None
-
-
-def _build_answer(form: Instruction, question: ElementQuestion, unused: tuple[str, ...]) -> Meaning:
+def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForms) -> Meaning:
+    if named.a_shared and question.operand == "a":
+        raise LayoutError(
+            "operand_not_in_registers",
+            f"A of {name_form(form).text} is in shared memory, as _SS says: no thread holds its elements.",
+            "A descriptor says where they lie; of an _RS atom A is in registers.",
+            "text",
+        )
     if question.place or question.index is not None:
         holders, query, notices = _answer_element(form, question)
     elif question.line:
         holders, query, notices = _answer_line(form, question, *question.line)
     else:
-        holders, query, notices = _answer_lane(form, question)
+        holders, query, notices = _answer_lane(form, question, named.a_shared)
     name = name_form(form).text
-    if unused:
-        notices = (*notices, f"Not used: {join_words(list(unused))}.")
+    if named.unused:
+        notices = (*notices, f"Not used: {join_words(list(named.unused))}.")
     facts: dict[str, Any] = {
         "ptx": form.ptx,
         "candidates": [],
@@ -148,7 +135,8 @@ def _answer_element(
     ]
     name = letter if question.part is None else f"matrix {question.part}"
     held = format_holders(holders).removeprefix(f"{name}: ")
-    notices = [f"{name}[{row}][{col}] is in {held}."]
+    where = "tensor memory: " if _is_tensor(op) else ""
+    notices = [f"{name}[{row}][{col}] is in {where}{held}."]
     if question.index is not None:
         notices.append(f"Elements are counted row by row: {letter}[{question.index}] is {letter}[{row}][{col}].")
     if not question.operand and question.part is None:
@@ -158,10 +146,13 @@ def _answer_element(
     if not form.family.specified:
         notices.append(form.family.note or "PTX does not say where these elements lie.")
     if op.name == "a" and form.family.by_descriptor:
-        notices.append("This is A in registers; a descriptor can read it from shared memory instead.")
+        place = "tensor memory" if _is_tensor(op) else "registers"
+        notices.append(f"This is A in {place}; a descriptor can read it from shared memory instead.")
     if form.family.issue:
         notices.append("M, N and the types are those of the usual instruction descriptor.")
     panel = _find_panel(form, op) if question.part is None else f"matrix{question.part}"
+    if not panel and op.name == "c":
+        notices.append("The page shows D, which lies otherwise.")
     return holders, {"pin": PIN.format(panel=panel, row=row, col=col)} if panel else {}, tuple(notices)
 
 
@@ -210,6 +201,10 @@ def format_holders(holders: list[dict[str, Any]]) -> str:
     return f"{shown}; and {len(holders) - 4} more" if len(holders) > 4 else shown
 
 
+def _format_bits(first: int, count: int) -> str:
+    return f"bits {first + count - 1}:{first}" if count > 1 else f"bit {first}"
+
+
 def _list_places(op: Operand, row: int, col: int, part: int | None = None) -> list[str]:
     """List the coordinates of an element: one, or one of each of m8n8k4's products or a load's matrices. part: of
     which alone; LayoutError if there is none.
@@ -240,19 +235,30 @@ def _find_operand(form: Instruction, name: str) -> Operand:
 
 
 def _find_panel(form: Instruction, op: Operand) -> str:
-    """Find the panel of the page that shows an operand; C stands under D where both are alike."""
+    """Find the panel of the page that shows an operand, "" if none does; D's shows C if both are alike."""
     panels = {panel.name for panel in make_figure(form).panels if panel.grid}
-    return op.name if op.name in panels else "d" if op.name == "c" and "d" in panels else ""
+    if op.name in panels:
+        return op.name
+    return "d" if op.name == "c" and "d" in panels and lanes.is_c_like_d(form) else ""
+
+
+def _is_tensor(op: Operand) -> bool:
+    return op.scope.place is OperandPlace.TENSOR
 
 
 def _answer_lane(
-    form: Instruction, question: ElementQuestion
+    form: Instruction, question: ElementQuestion, a_shared: bool
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
     lane = question.lane or 0
-    names = [question.operand] if question.operand else list(form.operands)
-    operands = {op.name: op for op in (_find_operand(form, name) for name in names)}
-    if "d" in operands and "c" in operands and operands["c"].pattern == operands["d"].pattern and not question.operand:
-        del operands["c"]
+    names = [question.operand] if question.operand else [op.name for op in lanes.list_distinct_operands(form)]
+    operands = {op.name: op for op in (_find_operand(form, name) for name in names if name != "a" or not a_shared)}
+    if any(map(_is_tensor, operands.values())) and (question.register is not None or not question.by_warp):
+        raise LayoutError(
+            "operand_not_in_registers",
+            f"{name_form(form).text} has its operands in tensor memory: lanes and columns, no registers of threads.",
+            f"Ask for lane {lane}.",
+            "text",
+        )
     threads = min(form.threads, 32) if question.by_warp and form.family.scope.several else form.threads
     word = "lane" if question.by_warp else form.family.scope.thread
     if lane >= threads:
@@ -283,7 +289,9 @@ def _answer_lane(
         notices.append("This is the lane of the warpgroup's first warp; the others follow 32 threads apart.")
     query = {"lanes": str(lane)}
     first = holders[0]
-    panel = _find_panel(form, operands[first["operand"]])
+    if product := next((first[axis] for axis in SEPARATE if axis in first), 0):
+        query["product"] = str(product)
+    panel = f"matrix{first['matrix']}" if "matrix" in first else _find_panel(form, operands[first["operand"]])
     if panel and "row" in first and "col" in first:
         query["pin"] = PIN.format(panel=panel, row=first["row"], col=first["col"])
     return holders, query, tuple(filter(None, notices))
@@ -295,9 +303,12 @@ def _format_lane(op: Operand, held: list[dict[str, Any]]) -> str:
     registers: dict[int, list[str]] = {}
     for one in held:
         registers.setdefault(one["register"], []).append(_name_element(op, letter, one))
-    shown = [f"R{register} {' '.join(places)}" for register, places in list(registers.items())[:8]]
-    more = f" and {len(registers) - 8} more registers" if len(registers) > 8 else ""
-    return f"{letter}: {', '.join(shown)}{more}." if shown else ""
+    prefix = f"{op.scope.register} " if _is_tensor(op) else "R"
+    shown = [f"{prefix}{register} {' '.join(places)}" for register, places in list(registers.items())[:8]]
+    more = f" and {len(registers) - 8} more {op.scope.register}s" if len(registers) > 8 else ""
+    parts = {f" of {axis} {one[axis]}" for one in held for axis in SEPARATE if axis in one}
+    part = parts.pop() if len(parts) == 1 else ""
+    return f"{letter}{part}: {', '.join(shown)}{more}." if shown else ""
 
 
 def _name_element(op: Operand, letter: str, one: dict[str, Any]) -> str:
@@ -311,9 +322,10 @@ def _name_element(op: Operand, letter: str, one: dict[str, Any]) -> str:
 def _describe_holder(form: Instruction, op: Operand, held: HeldValue) -> dict[str, Any]:
     """Describe one value of a thread: where it is held and which element it is."""
     facts = {name: value for name, value in dataclasses.asdict(held).items() if value is not None}
+    facts["bit"] = bit = held.bit + op.padding_below
     who, more = wording.format_holder(form, held.thread)
     where = f"register R{held.register}" if op.scope.register == "register" else f"{op.scope.register} {held.register}"
-    bits = f", bits {held.bit + held.bits - 1}:{held.bit}" if held.bits < op.register_bits else ""
+    bits = f", {_format_bits(bit, held.bits)}" if held.bits < op.register_bits else ""
     thread = f" ({more})" if form.family.scope.several else ""
     part = "".join(f"{axis} {facts[axis]}: " for axis in op.axes if axis not in op.plane and axis in facts)
     return {"operand": op.name, **facts, "text": f"{part}{who}{thread}, {where}{bits}"}

@@ -44,7 +44,8 @@ def _message(pattern: str, title: str, page: str, *notices: str) -> KnownMessage
 MESSAGES = (
     _message(
         r"cuTensorMapEncode\w*.{0,80}(?:CUDA_ERROR|invalid|fail|error|return)|"
-        r"(?:fail|error|CUDA_ERROR_INVALID_VALUE)\w*.{0,80}(?:cuTensorMap|tensor ?map|TMA desc)|TMA desc addr|"
+        r"(?:fail|error|CUDA_ERROR_INVALID_VALUE)\w*.{0,80}cuTensorMap|CUDA_ERROR_INVALID_VALUE.{0,80}tensor ?map|"
+        r"(?:fail|error)\w*[^,;.]{0,80}(?:tensor ?map|TMA desc)|TMA desc addr|"
         r"\b(?:globalStrides?|boxDim|elementStrides?|globalDim)\b[^;]*(?:must|multiple|invalid|exceed|<=|too)|"
         r"\bbox\b.*(?:inner|dim).*exceeds",
         "A tensor map that the driver refuses",
@@ -69,7 +70,7 @@ MESSAGES = (
         r"wgmma\w*(?:\.mma_async)? instructions are serialized",
         "ptxas serializes wgmma",
         "/guide/fence-commit-wait",
-        "The code is right; ptxas waits for each wgmma before the next.",
+        "ptxas only warns: it makes the code wait for each wgmma before the next.",
     ),
     _message(
         r"misaligned address|MISALIGNED_ADDRESS|misaligned (?:shared|global|local)",

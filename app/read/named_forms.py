@@ -4,6 +4,7 @@ no form has beside the others. No framework.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from urllib.parse import quote, urlencode
 
@@ -11,7 +12,7 @@ from lanescope.app.catalogue import forms, full_text, search, vocabulary
 from lanescope.app.catalogue.forms import FormMatches
 from lanescope.app.kit import links
 from lanescope.app.kit.names import name_form
-from lanescope.app.read.elements import find_spelled
+from lanescope.app.read.element_forms import find_spelled
 from lanescope.app.read.facts import Meaning
 from lanescope.inputs import join_words, shorten_value
 from lanescope.ptx.dtypes import DTYPES
@@ -33,7 +34,21 @@ def find_named(text: str) -> FormMatches | None:
         or ("." in text and find_spelled(text))
     ):
         return None
-    return forms.find_forms(text)
+    return _keep_ordered(text, forms.find_forms(text))
+
+
+def _keep_ordered(text: str, matches: FormMatches) -> FormMatches:
+    """Keep the forms with the types in the order of a dotted text, where that has three or more and some form has."""
+    given = _list_dotted_types(text)
+    kept = tuple(form for form in matches.forms if _is_within(given, form.syntax.types))
+    if len(given) < 3 or not kept:
+        return matches
+    return dataclasses.replace(matches, forms=kept)
+
+
+def _list_dotted_types(text: str) -> list[str]:
+    """List the types of a dotted text in order; [] for a text with blanks."""
+    return [] if " " in text.strip() else [word for word in re.split(r"[.\s]+", text.lower()) if word in DTYPES]
 
 
 def is_name(matches: FormMatches) -> bool:
@@ -59,10 +74,8 @@ def is_spelled_out(text: str) -> bool:
 
 def keeps_order(text: str, matches: FormMatches) -> bool:
     """Return whether some form has the types in the order of a dotted text, where that has three or more."""
-    given = [word for word in re.split(r"[.\s]+", text.lower()) if word in DTYPES]
-    if len(given) < 3 or " " in text.strip():
-        return True
-    return any(_is_within(given, form.syntax.types) for form in matches.forms)
+    given = _list_dotted_types(text)
+    return len(given) < 3 or any(_is_within(given, form.syntax.types) for form in matches.forms)
 
 
 def _is_within(given: list[str], types: tuple[str, ...]) -> bool:
@@ -83,7 +96,8 @@ def build_meaning(text: str, matches: FormMatches) -> Meaning:
         return Meaning(
             kind="instruction", title=name_form(only).text, link=links.link_instruction(only), facts=facts, notices=()
         )
-    words = " ".join(matches.words)
+    ordered = len(_list_dotted_types(text)) > 2
+    words = text.strip() if ordered else " ".join(matches.words)
     count = len(matches.forms)
     title = f"{count:,} instruction{'s' * (count != 1)} with '{shorten_value(words)}'"
     notices = []
@@ -93,11 +107,11 @@ def build_meaning(text: str, matches: FormMatches) -> Meaning:
         )
     if not matches.whole:
         notices.append("A word is only the beginning of one of the instruction's.")
-    return _build_list(title, _link_list(text, words), matches.forms, tuple(notices))
+    return _build_list(title, _link_list(text, words, ordered), matches.forms, tuple(notices))
 
 
-def _link_list(text: str, words: str) -> str:
-    if any(sign in text for sign in "×*="):
+def _link_list(text: str, words: str, ordered: bool = False) -> str:
+    if ordered or any(sign in text for sign in "×*="):
         return f"/read?{urlencode({'text': text})}"
     return f"/instructions?q={quote(words)}"
 
@@ -141,9 +155,9 @@ def explain_refusal(matches: FormMatches) -> str:
 
 
 def list_nearest(matches: FormMatches) -> tuple[Instruction, ...]:
-    """List the forms that have all words but one that is in the way, those of the nearest shape first."""
+    """List the forms that have all words but those that none has, those of the nearest shape first."""
     words = (*matches.ignored, *matches.words)
-    return _sort_by_shape(matches.forms or matches.nearest, next(filter(search.split_shape, words), ""))
+    return _sort_by_shape(matches.forms, next(filter(search.split_shape, words), ""))
 
 
 def _sort_by_shape(found: tuple[Instruction, ...], shape: str) -> tuple[Instruction, ...]:

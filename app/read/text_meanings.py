@@ -10,12 +10,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope import inputs, reader
-from lanescope.app.catalogue import topics
+from lanescope.app.catalogue import full_text, topics
 from lanescope.app.catalogue.forms import FormMatches, is_opcode
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
 from lanescope.app.memory.tile_descriptors import describe_tile, link_offset
 from lanescope.app.read import (
+    element_forms,
     element_texts,
     elements,
     elsewhere,
@@ -178,6 +179,8 @@ def _read_question(text: str) -> Reading | None:
         return _read_refused_place(text, tile) if isinstance(tile, LayoutError) else extend_fact(tile, Reading, also=())
     if in_memory := memory_elements.answer_question(cleaned):
         return extend_fact(in_memory, Reading, also=tuple(page_meanings.search_question(cleaned, [in_memory])))
+    if elements.asks_for_scales(cleaned):
+        return _read_scales(text)
     answers = elements.answer_question(cleaned)
     if answers is None:
         return _ask_for_instruction(cleaned)
@@ -187,13 +190,23 @@ def _read_question(text: str) -> Reading | None:
     if answers.more:
         more = f"{answers.more:,} more instructions fit; say the shape and the types."
         first = dataclasses.replace(first, notices=(*first.notices, more))
+    pages = page_meanings.find_pages(" ".join(answers.unused)) if full_text.is_asked(cleaned) else []
+    if pages:
+        return extend_fact(pages[0], Reading, also=(*pages[1:], first, *rest))
     return extend_fact(first, Reading, also=tuple(rest))
+
+
+def _read_scales(text: str) -> Reading:
+    """Read a question about scale factors or metadata."""
+    notice = "Lanescope answers for elements of A, B, C and D; an instruction's page shows its scales and metadata."
+    also = tuple(page_meanings.find_pages("metadata" if "metadata" in text.lower() else "scale factors"))
+    return Reading(kind="unknown", title="Not answered", link=_link_text(text), facts={}, notices=(notice,), also=also)
 
 
 def _ask_for_instruction(text: str) -> Reading | None:
     """Read a question that does not say of which instruction; None for any other text."""
     question = element_texts.parse_question(text)
-    if question is None or not elements.needs_instruction(question):
+    if question is None or not element_forms.needs_instruction(question):
         return None
     notice = f"Say of which instruction: {question.text} of mma.m16n8k16 bf16."
     return Reading(
@@ -334,6 +347,8 @@ def find_certain_link(text: str) -> str:
     cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
     if in_memory := memory_elements.answer_question(cleaned):
         return in_memory.link
+    if elements.asks_for_scales(cleaned):
+        return ""
     if tile_elements.parse_question(cleaned) or elements.answer_question(cleaned):
         return _find_certain_answer(cleaned)
     if in_tensor_memory := tensor_forms.find_meanings(cleaned):

@@ -59,6 +59,13 @@ def answer_question(text: str) -> Meaning | LayoutError | None:
 
 def _build_meaning(made: TiledMMA, op: TileOperand, row: int, col: int, body: dict[str, Any]) -> Meaning:
     letter = op.name
+    if op.shared:
+        raise LayoutError(
+            "operand_not_in_registers",
+            f"{letter.upper()} of this TiledMMA is in shared memory: no thread holds its elements.",
+            "A descriptor says where they lie.",
+            "text",
+        )
     if row >= op.row_count or col >= op.col_count:
         raise LayoutError(
             "bad_coordinate",
@@ -93,6 +100,7 @@ def _describe_holder(atom: Any, thread: int, value: int) -> dict[str, Any]:
     holder: dict[str, Any] = {"thread": thread, "value": value}
     if atom is not None:
         register, bit = atom.register_of(value)
+        bit += atom.padding_below
         bits = f", bits {bit + atom.element.bits - 1}:{bit}" if atom.element.bits < atom.register_bits else ""
         holder |= {"register": register, "bit": bit, "bits": atom.element.bits}
         text += f", register R{register}{bits}"

@@ -58,7 +58,7 @@ def parse_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, st
 
 
 def get_refusal(notices: Sequence[str]) -> str:
-    """What a find field says beside it, from the notices of parse_look."""
+    """Return what a find field says beside it, from the notices of parse_look."""
     return next((each.removeprefix(FIND_NOTICE) for each in notices if each.startswith(FIND_NOTICE)), "")
 
 

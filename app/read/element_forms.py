@@ -1,0 +1,67 @@
+"""The forms of which a question about an element, a lane or a register asks: those that the rest of its text names. No
+framework.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lanescope import reader
+from lanescope.app.catalogue import forms, vocabulary
+from lanescope.app.read.element_texts import ASKING, ElementQuestion
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader.ptx import find_instruction
+
+_A_SHARED = re.compile(r"_SS(?:_|$)")  # of a CUTLASS atom: A and B through descriptors
+_SHORTEST = 6  # characters of a name that a recogniser takes: SM80_16x8x16_F32F16F16F32_TN, HMMA.16816.F32
+
+
+@dataclass(frozen=True, slots=True)
+class NamedForms:
+    """The forms that a text names, its words that say nothing, and whether it says that A is in shared memory."""
+
+    forms: tuple[Instruction, ...] = ()
+    unused: tuple[str, ...] = ()
+    a_shared: bool = False
+
+
+def needs_instruction(question: ElementQuestion) -> bool:
+    """Return whether a question says everything but its instruction."""
+    return not _list_words(" ".join(re.findall(r"[\w']+", question.rest)))
+
+
+def find_forms(rest: str) -> NamedForms:
+    """Find the forms that the rest of a question names."""
+    named = re.sub(r"^(?:\s*(?:of|in|for|at|on|the|an?)\b|\s*[:,?])+", "", rest, flags=re.I).strip().rstrip("?.:, ")
+    if spelled := find_spelled(named):
+        return NamedForms((spelled,))
+    matches = forms.find_forms(" ".join(word for word in named.split() if word.lower().strip(",?'") not in ASKING))
+    if matches.forms and matches.named and not any(re.search(r"\d|::", word) for word in matches.ignored):
+        return NamedForms(matches.forms, matches.ignored)
+    words = _list_words(named)
+    for name in words:
+        if len(name) < _SHORTEST or not re.search(r"\d", name):
+            continue
+        for meaning in reader.recognise_text(name).found[:1]:
+            if meaning.kind == "instruction":
+                texts = [meaning.facts["ptx"]] if meaning.facts["ptx"] else meaning.facts["candidates"]
+                unused = tuple(word for word in words if word != name)
+                found = tuple(catalog.find(ptx) for ptx in texts)
+                return NamedForms(found, unused, _A_SHARED.search(name) is not None)
+    return NamedForms()
+
+
+def find_spelled(text: str) -> Instruction | None:
+    """Find the instruction that a text spells from its first to its last character."""
+    text = text.strip()
+    match = catalog.OPCODE.match(text)
+    return find_instruction(text) if match and match.end() == len(text) else None
+
+
+def _list_words(text: str) -> list[str]:
+    """List the words of a text that are not of a question or a sentence."""
+    words = [word.strip(",;:?.()'") for word in text.split()]
+    silent = ASKING | vocabulary.SILENT | vocabulary.ARTICLES
+    return [word for word in words if word and word.lower() not in silent]

@@ -1,0 +1,157 @@
+"""Answers about elements, lanes and registers: what is said is what the page with the pin says, and what lies in no
+register is in none.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from lanescope.app.instruction import headline
+from lanescope.app.instruction.state import bind_descriptor, parse_state
+from lanescope.app.read import elements
+from lanescope.app.read.facts import Reading
+from lanescope.app.read.text_meanings import find_certain_link, read_text
+from lanescope.ptx import catalog
+from lanescope.render.view import make_figure
+from tests.sample import take_sample
+
+TILE = "TiledMMA<MMA_Atom<SM90_64x64x16_F32F16F16_{}>, Layout<Shape<_2,_1,_1>>>"
+F16_INTO_F32 = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16"
+SS, RS = "SM90_64x128x16_F32BF16BF16_SS", "SM90_64x128x16_F32BF16BF16_RS"
+
+
+def read(text: str) -> Reading:
+    return read_text(text)
+
+
+def show_pinned(link: str) -> tuple[str, ...]:
+    """The first sentences of the page that a link opens, about what it has pinned."""
+    address = urlsplit(link)
+    instruction = bind_descriptor(catalog.find(address.path.removeprefix("/i/")), {})
+    query = {name: values[0] for name, values in parse_qs(address.query).items()}
+    page_state, notices = parse_state(instruction, query)
+    assert not notices
+    figure = make_figure(instruction, page_state.product)
+    answer = headline.build_answer(instruction, figure, page_state)
+    return tuple(line.replace("`", "") for line in answer.lines) if answer.pinned else ()
+
+
+def test_an_answer_says_what_the_page_says_of_its_pin() -> None:
+    """Of every operand: the same holder, register and bits; a C whose map is not D's is pinned nowhere."""
+    compared = 0
+    for form in take_sample(catalog.instructions(), 120):
+        bound = bind_descriptor(form, {})
+        for op in bound.operands.values():
+            if op.name not in "abcd" or op.plane != ("row", "col"):
+                continue
+            row, col = op.row_count * 2 // 3, op.col_count * 3 // 4
+            answers = elements.answer_question(f"{op.name.upper()}[{row}][{col}] of {form.ptx}")
+            assert answers is not None and answers.meanings, form.ptx
+            meaning = answers.meanings[0]
+            for line in show_pinned(meaning.link):
+                place = line.split(" is in ")[1]
+                for part in place.split(", "):
+                    assert part in meaning.notices[0], (form.ptx, op.name, line, meaning.notices)
+                compared += 1
+    assert compared > 60
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"A(70,3) of {TILE.format('SS')}",
+        f"B(3,3) of {TILE.format('SS')}",
+        f"B(3,3) of {TILE.format('RS')}",
+        f"A[5][9] of {SS}",
+        f"row 5 of A of {SS}",
+        f"a3 of lane 5 of {SS}",
+        f"B[5][9] of {RS}",
+        "R1 of lane 5 of tcgen05.mma kind::f16",
+        "thread 5 of tcgen05.mma kind::f16",
+    ],
+)
+def test_what_lies_in_no_register_is_in_none(text: str) -> None:
+    reading = read(text)
+    assert (reading.kind, reading.title) == ("unknown", "Not in registers")
+    assert not find_certain_link(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "notice"),
+    [
+        # PTX ISA, fragments of m16n8k16: a1 of A lies in the upper half of R0, lane 4 · (6 % 8) + (3 % 8) / 2 = 25.
+        (f"A(70,3) of {TILE.format('RS')}", "thread 153 (warp 4, lane 25), value 1, register R0, bits 31:16."),
+        (f"A[5][9] of {RS}", "warp 0, lane 20 (thread 20), register R2, bits 31:16."),
+        # Types of 4 bits lie in bits 5:2 of their byte (PTX ISA, kind::f8f6f4): byte 1 of R0.
+        ("A[0][1] of mma.m16n8k32 f32 += e2m1 × e2m1", "lane 0, register R0, bits 13:10."),
+        (f"C[3][5] of {F16_INTO_F32}", "The page shows D, which lies otherwise."),
+        ("A[5][9] of tcgen05.mma kind::f16", "A[5][9] is in tensor memory: lane 5, column 4, bits 31:16."),
+        ("lane 5 of tcgen05.mma kind::f16", "D: column 0 D[5][0], column 1 D[5][1]"),
+        ("lane 5 of mma.m8n8k4 f16", "A of product 1: R0 A[1][0] A[1][1], R1 A[1][2] A[1][3]."),
+        ("lane 5 of ldmatrix x4", "R1 matrix 1[1][2] matrix 1[1][3]"),
+        ("lane 5 of tcgen05.ld 32x32b.x2", "data: R0 lane 5 column 0, R1 lane 5 column 1."),
+    ],
+)
+def test_a_place_is_said_with_its_bits_and_its_part(text: str, notice: str) -> None:
+    reading = read(text)
+    assert any(notice in one for one in reading.notices), reading.notices
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        (f"C[3][5] of {F16_INTO_F32}", ""),
+        ("lane 5 of mma.m8n8k4 f16", "lanes=5&product=1&pin=a:1,0"),  # quad pair 1: lanes 4–7 and 20–23
+        ("R1 of lane 5 of ldmatrix x4", "lanes=5&pin=matrix1:1,2"),
+        (f"lane 5 of {SS}", "lanes=5&pin=d:1,2"),
+    ],
+)
+def test_the_link_pins_what_the_answer_says(text: str, query: str) -> None:
+    assert urlsplit(read(text).link).query == query
+
+
+@pytest.mark.parametrize(
+    ("text", "unused"),
+    [
+        ("C(12,3) of TiledMMA with SM80_16x8x16_F32F16F16F32_TN, 2x2x1", "TiledMMA and 2x2x1"),
+        ("A[5][9] of kernel with HMMA.16816.F32.BF16 and HMMA.1688.F32", "kernel and HMMA.1688.F32"),
+    ],
+)
+def test_a_word_that_is_not_used_makes_an_answer_uncertain(text: str, unused: str) -> None:
+    assert f"Not used: {unused}." in read(text).notices
+    assert not find_certain_link(text)
+    name = next(word for word in re.split(r"[ ,]+", text) if "16" in word)
+    assert find_certain_link(f"{text.split()[0]} of {name}")
+
+
+@pytest.mark.parametrize("text", ["scale A[3][1] of mma.m16n8k64 nvfp4", "metadata of lane 3 of mma.sp.m16n8k32 f16"])
+def test_scales_and_metadata_are_not_taken_for_the_data(text: str) -> None:
+    reading = read(text)
+    assert reading.title == "Not answered" and reading.also and not find_certain_link(text)
+    name = "mma.m16n8k64 f32 += e2m1 × e2m1, scale ue4m3"
+    assert "A[3][1] is in lane 12" in read(f"A[3][1] of {name}").notices[0]
+
+
+def test_a_question_why_has_pages_first_and_a_tile_is_no_element() -> None:
+    asked = read("why does lane 5 of ldmatrix x4 give bank conflicts")
+    assert asked.kind == "topic" and any(one.kind == "instruction" for one in asked.also)
+    assert read("use a (64,128) tile with wgmma m64n128k16 f16").title != "No such element"
+
+
+def test_a_shape_with_several_types_names_no_single_form() -> None:
+    assert read("mma.m8n8k4").facts["ptx"] is None and not find_certain_link("C[3][5] of mma.m8n8k4")
+
+
+def test_the_types_of_a_dotted_text_count_in_order_and_nvfp4_has_ue4m3_first() -> None:
+    ordered = read("row.col.f32.f16.f16.f32").facts["candidates"]
+    assert ordered and all(ptx.endswith("f32.f16.f16.f32") for ptx in ordered)
+    assert read("nvfp4 mma m16n8k64").facts["candidates"][0].endswith(".ue4m3")
+
+
+def test_a_failure_beside_a_tensor_map_is_not_its_failure() -> None:
+    title = "A tensor map that the driver refuses"
+    assert read("failed wgmma, tensor map ok").title != title
+    assert read("failed to encode the tensor map").title == title
