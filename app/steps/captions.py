@@ -27,7 +27,9 @@ class StepperStep:
     """One step: what happens (kind), of which operand, which of its kind, and a sentence that says it."""
 
     phase: int
-    kind: Annotated[str, Description("plain, xor, addresses, move, k, out or done.")]
+    kind: Annotated[
+        str, Description("plain, xor, addresses, move, k, out or done; meet or become of a second product.")
+    ]
     operand: str
     index: int
     at: Annotated[str, Description("Where in its phase, in a few words.")]
@@ -43,9 +45,12 @@ class Product:
     groups: list[tuple[int, int]]
 
 
-def build_timeline(found: Product) -> tuple[list[StepperPhase], list[StepperStep]]:
-    """Build the phases and steps of a product, in order."""
-    parts: list[tuple[str, float, list[StepperStep]]] = [("Memory as stored", 2.7, _list_memory_steps(found))]
+Phase = tuple[str, float, list[StepperStep]]  # its name, its share of the scrubber, its steps
+
+
+def build_timeline(found: Product, further: list[Phase]) -> tuple[list[StepperPhase], list[StepperStep]]:
+    """Build the phases and steps of a product, in order, and those that come after it."""
+    parts: list[Phase] = [("Memory as stored", 2.7, _list_memory_steps(found))]
     for name, loaded in found.loaded.items():
         steps = [
             StepperStep(
@@ -61,6 +66,7 @@ def build_timeline(found: Product) -> tuple[list[StepperPhase], list[StepperStep
         parts.append((f"{format_load(loaded.load)} · {name.upper()}", weight, steps))
     parts.append(("Multiply", 3.4, [_make_k_step(found, n) for n in range(len(found.groups))]))
     parts.append(("D in registers", 2.0, _list_out_steps(found.instruction.operands["d"], found.instruction.types)))
+    parts += further
     phases, steps = [], []
     for number, (name, weight, own) in enumerate(parts):
         phases.append(StepperPhase(name=name, first=len(steps), steps=len(own), weight=weight))
@@ -293,7 +299,8 @@ def _make_k_step(found: Product, number: int) -> StepperStep:
     )
 
 
-def _list_out_steps(d: Operand, types: Mapping[str, str]) -> list[StepperStep]:
+def list_row_steps(d: Operand, name: str, operand: str) -> list[StepperStep]:
+    """List the steps that show which lanes hold the rows of an accumulator, eight at a time."""
     size = min(8, d.row_count)
     steps = []
     for n, first in enumerate(range(0, d.row_count, size)):
@@ -301,26 +308,33 @@ def _list_out_steps(d: Operand, types: Mapping[str, str]) -> list[StepperStep]:
         registers = sorted({d.register_of(value)[0] for _, value in held})
         lane = held[0][0]
         own = [
-            format_element("d", int(d.rows[lane, value]), int(d.cols[lane, value]))
+            format_element(name, int(d.rows[lane, value]), int(d.cols[lane, value]))
             for value in range(d.values)
             if first <= int(d.rows[lane, value]) < first + size
         ]
         rows = f"{first}–{first + size - 1}"
         caption = (
-            f"Rows {rows} of D are {say_registers(registers)} as {d.element.name}: lane {lane} holds"
+            f"Rows {rows} of {name} are {say_registers(registers)} as {d.element.name}: lane {lane} holds"
             f" {' and '.join((', '.join(own[:-1]), own[-1])) if len(own) > 1 else own[0]}."
         )
         steps.append(
             StepperStep(
-                phase=0, kind="out", operand="d", index=n, at=f"rows {first}–{first + size - 1}", caption=caption
+                phase=0, kind="out", operand=operand, index=n, at=f"rows {first}–{first + size - 1}", caption=caption
             )
         )
+    return steps
+
+
+def _list_out_steps(d: Operand, types: Mapping[str, str]) -> list[StepperStep]:
     same = types.get("c", types["d"]) == types["d"]
     done = (
         f"No value had to move at the end: these {d.registers} registers of each lane were the accumulators all along"
         + (", and they are C of the next mma." if same else ".")
     )
-    return [*steps, StepperStep(phase=0, kind="done", operand="d", index=0, at="accumulators", caption=done)]
+    return [
+        *list_row_steps(d, "D", "d"),
+        StepperStep(phase=0, kind="done", operand="d", index=0, at="accumulators", caption=done),
+    ]
 
 
 def say_registers(registers: list[int]) -> str:

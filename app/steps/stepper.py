@@ -13,11 +13,14 @@ from lanescope.app.hardware import product_inputs, user_matrices
 from lanescope.app.hardware.product_inputs import ProductInputs
 from lanescope.app.instruction import wording
 from lanescope.app.kit.enumerations import Major, PtxText
-from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, fact
+from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, fact, make_optional_field
 from lanescope.app.kit.question import flag_field, number_field, question, text_field, word_field
 from lanescope.app.memory.storage import storage_field
 from lanescope.app.steps import stored
 from lanescope.app.steps.captions import Product, StepperPhase, StepperStep, build_timeline, format_load, format_stored
+from lanescope.app.steps.result import StepperResult, build_result
+from lanescope.app.steps.second import SecondProduct, build_second, make_tile_inputs, match_second
+from lanescope.app.steps.second_captions import list_second_phases
 from lanescope.app.steps.stored import LoadedOperand
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
@@ -63,6 +66,7 @@ class StepperQuestion:
         default="",
     )
     no_xor: bool = flag_field("Lane addresses", "1: lanes compute their addresses as if nothing were swizzled.")
+    then: str = text_field("", "Then", "A second mma: its A is this D. Left out: one product.")
 
 
 @fact
@@ -127,21 +131,6 @@ class StepperOperand:
 
 
 @fact
-class StepperResult:
-    """D: who holds each element, and its sum after every step of K; null where it depends on unknown bytes."""
-
-    rows: int
-    cols: int
-    values: int
-    element: str
-    element_bits: int
-    register_bits: int
-    holds: Annotated[Any, IntegerArray(1, "[slot]: the element it holds.")]
-    sums: Annotated[Any, RealArray((2,), "[step of K][element], the first before any product: C.")]
-    expected: Annotated[Any, RealArray((1,), "[element]: D of the matrices as they were stored.")]
-
-
-@fact
 class Stepper:
     """Everything that the stepper of one product shows."""
 
@@ -156,6 +145,7 @@ class Stepper:
     d: StepperResult
     k_groups: Annotated[Any, IntegerArray(2, "[step of K]: its first k and the one after its last.")]
     agrees: Annotated[bool, Description("Whether D is NumPy's product of the stored matrices.")]
+    then: SecondProduct | None = make_optional_field()
 
 
 def can_step(i: Instruction) -> bool:
@@ -182,7 +172,6 @@ def build_stepper(asked: StepperQuestion) -> Stepper:
     k = i.sizes["k"]
     size = -(-k // MOST_K_STEPS)
     groups = [(first, min(k, first + size)) for first in range(0, k, size)]
-    timeline = build_timeline(Product(i, loaded, groups))
     tiles = {
         "a": np.concatenate([one.stored_a[0] for one in inputs], axis=1),
         "b": np.concatenate([one.b[0] for one in inputs], axis=0).T,
@@ -190,6 +179,8 @@ def build_stepper(asked: StepperQuestion) -> Stepper:
     arrived = {name: _collect_arrived(one, tiles[name]) for name, one in loaded.items()}
     sums = _add_up(i, this, arrived, groups)
     expected = this.compute_expected(i)[0]
+    then = _build_second(i, asked, inputs, arrived, groups) if asked.then else None
+    timeline = build_timeline(Product(i, loaded, groups), list_second_phases(i, then) if then else [])
     columns = _find_dense_columns(i, this)
     return Stepper(
         ptx=i.ptx,
@@ -200,10 +191,26 @@ def build_stepper(asked: StepperQuestion) -> Stepper:
         steps=timeline[1],
         a=_build_operand(loaded["a"], tiles["a"], columns),
         b=_build_operand(loaded["b"], tiles["b"], np.repeat(np.arange(k), i.sizes["n"])),
-        d=_build_result(i.operands["d"], sums, expected),
+        d=build_result(i.operands["d"], sums, expected),
         k_groups=np.array(groups),
         agrees=bool(np.array_equal(sums[-1], expected)),
+        then=then,
     )
+
+
+def _build_second(
+    i: Instruction, asked: StepperQuestion, inputs: list[ProductInputs], arrived: dict[str, Any], groups: list[Any]
+) -> SecondProduct:
+    """Build the second product; D's tiles beside the first one are of the same A, as it arrived, and further columns
+    of B.
+    """
+    match = match_second(i, asked.then)
+    tiles = []
+    for number in range(match.reuse.tiles if match.is_drawn else 0):
+        one = make_tile_inputs(i, inputs[: asked.k_step + 1], number, asked.seed)
+        b = (one.b[0], np.ones(one.b[0].shape, bool)) if number else arrived["b"]
+        tiles.append((_add_up(i, one, {"a": arrived["a"], "b": b}, groups)[-1], one.compute_expected(i)[0]))
+    return build_second(match, tiles, asked.seed)
 
 
 def _load_operands(i: Instruction, asked: StepperQuestion) -> tuple[dict[str, LoadedOperand], int]:
@@ -384,17 +391,3 @@ def _list_loads(operand: Operand) -> list[str]:
     except LayoutError:
         return []
     return [i.ptx for i in chain.list_candidates(operand) if i.types["data"] != "b8"]
-
-
-def _build_result(op: Operand, sums: Any, expected: Any) -> StepperResult:
-    return StepperResult(
-        rows=op.row_count,
-        cols=op.col_count,
-        values=op.values,
-        element=op.element.name,
-        element_bits=op.container_bits,
-        register_bits=op.register_bits,
-        holds=op.coords["row"].ravel() * op.col_count + op.coords["col"].ravel(),
-        sums=sums.reshape(len(sums), -1),
-        expected=expected.ravel(),
-    )

@@ -269,9 +269,9 @@ export class Drawing {
   /** What never changes: the names of registers, rows and columns. */
   drawHeads(o) {
     const { pen, scene, model } = this, box = scene.boxes[`reg_${o}`];
-    const { registers, firstRegister = 0 } = model[o];
+    const { registers, firstRegister = 0, label = o.toUpperCase() } = model[o];
     if (box) {
-      const wide = box.w / registers, prefix = scene.phone ? "" : `${o.toUpperCase()} `;
+      const wide = box.w / registers, prefix = scene.phone ? "" : `${label} `;
       for (let n = 0; n < registers; n++) {
         if (n && wide < 18) continue;
         const look = { align: "center", size: Math.min(10, wide / 2.4) };

@@ -23,7 +23,7 @@ export function indexed(name, given) {
 }
 
 /** What A, B and D have in common: who holds which element. */
-function held(name, given) {
+export function held(name, given) {
   const slots = Array.from({ length: given.rows * given.cols }, () => []);
   given.holds.forEach((element, slot) => slots[element].push(slot));
   const per = given.register_bits / given.element_bits;

@@ -10,6 +10,7 @@ import { makeModel } from "./model.js";
 import { Motion } from "./motion.js";
 import { Pen, readColours } from "./pen.js";
 import { Scene } from "./scene.js";
+import { secondParts } from "./second/parts.js";
 import { Timeline } from "./timeline.js";
 import { wgmmaParts } from "./wgmma/parts.js";
 
@@ -18,7 +19,7 @@ const MARGIN = 10; // pixels between the picture and the controls below it
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const data = JSON.parse($("stepper-data").textContent);
 const onOneWarp = { makeModel, Timeline, Scene, Caption, Drawing, Motion };
-const parts = data.s ? matrices : data.a.words ? wgmmaParts : onOneWarp;
+const parts = data.s ? matrices : data.a.words ? wgmmaParts : data.then?.a ? secondParts : onOneWarp;
 const model = parts.makeModel(data), timeline = new parts.Timeline(model, still), scene = new parts.Scene(model);
 const caption = new parts.Caption(model, timeline), drawing = new parts.Drawing(model, scene, timeline);
 const motion = new parts.Motion(model, scene, timeline, drawing);
@@ -33,8 +34,8 @@ const query = new URLSearchParams(location.search);
 query.delete("more");
 
 function parsePin(text) {
-  const found = /^([abds]):(\d+),(\d+)$/.exec(text ?? "");
-  if (!found) return null;
+  const found = /^([abdspvo]):(\d+),(\d+)$/.exec(text ?? "");
+  if (!found || !(parts.pins ?? "abds").includes(found[1])) return null;
   const element = { o: found[1], r: Number(found[2]), c: Number(found[3]) };
   return (element.o === "s") === Boolean(model.s) && model.has(element) ? element : null;
 }

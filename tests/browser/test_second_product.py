@@ -1,0 +1,82 @@
+"""Two products in a row in a browser: the way to the second, its steps, a pin that goes from D into A and on."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Open
+from tests.browser.waiting import wait_until
+
+M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+INT8 = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+READY = "document.documentElement.dataset.stepper === 'ready'"
+
+
+def opened(open_page: Open, query: str = "", **more: object) -> Page:
+    page = open_page(f"/steps/{M16}?then={M16}&{query}", **more)
+    wait_until(page, READY)
+    return page
+
+
+def test_a_link_goes_on_to_the_second_product(open_page: Open) -> None:
+    page = open_page(f"/steps/{M16}?pin=d:5,3")
+    wait_until(page, READY)
+    page.get_by_role("link", name="Go on: D becomes A of a second mma").click()
+    expect(page.locator("#step-count")).to_have_text("72 / 95")
+    expect(page.locator("#step-caption")).to_contain_text("no value moves between lanes")
+    expect(page.locator("#life")).to_contain_text("D[5][3]")
+
+
+def test_a_pin_of_d_keeps_its_history_into_a_and_the_second_d(open_page: Open) -> None:
+    """By hand: D[5][3] is R1 of lane 4 · 5 + 1; columns 2 and 3 of rows 0–7 are packed into R0."""
+    page = opened(open_page, "step=72&pin=d:5,3")
+    life = page.locator("#life")
+    for key in ("End", "Home"):
+        page.keyboard.press(key)
+        for text in ("lane 21, R1:", "stays in lane 21, A₂ R0 bits 31:16", "times B₂[3][0…7], into D₂[5][0…7]"):
+            expect(life).to_contain_text(text)
+    page.get_by_role("button", name="k = 3: times").click()
+    expect(page.locator("#step-phase")).to_contain_text("7 · Second product")
+    expect(page.locator("#step-count")).to_have_text("80 / 95")
+
+
+def test_an_element_of_the_second_d_adds_up_step_by_step(open_page: Open) -> None:
+    page = opened(open_page, "step=76&pin=o:5,3")
+    life = page.locator("#life")
+    expect(life).to_contain_text("D₂[5][3] = not yet")
+    sums = set()
+    for step in (77, 80, 92):
+        page.goto(re.sub(r"step=\d+", f"step={step}", page.url))
+        wait_until(page, READY)
+        expect(life).to_contain_text(f"k < {step - 76}:")
+        sums.add(life.locator("h2").inner_text())
+    assert len(sums) > 1
+
+
+def test_a_click_pins_an_element_of_the_second_d(open_page: Open) -> None:
+    page = opened(open_page, "step=95")
+    canvas = page.locator("#scene canvas[role=img]").bounding_box()
+    assert canvas
+    page.mouse.move(canvas["x"] + canvas["width"] - 10, canvas["y"] + canvas["height"] - 14)
+    expect(page.locator("#step-out")).to_contain_text("D₂[15][7] =")
+    page.mouse.down()
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"[?&]pin=o:15,7(&|$)"))
+
+
+def test_values_that_would_change_lanes_end_the_picture(open_page: Open) -> None:
+    page = open_page(f"/steps/{INT8}?then={INT8}&step=88")
+    wait_until(page, READY)
+    expect(page.locator("#step-caption")).to_contain_text("read B₂’s rows in the same order")
+    page.get_by_role("link", name="Which lanes hold the elements of this A").click()
+    expect(page.locator("h1")).to_have_text("Accumulator as the next A")
+
+
+@pytest.mark.parametrize("step", [74, 84, 94])
+def test_a_phone_shows_the_areas_of_the_phase(open_page: Open, step: int) -> None:
+    page = opened(open_page, f"step={step}", width=390, height=844)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
