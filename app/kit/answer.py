@@ -46,11 +46,6 @@ class Answer:
     text: str
     pinned: bool
 
-    @property
-    def plain(self) -> str:
-        """The lines as plain text."""
-        return "; ".join(self.lines).replace("`", "")
-
 
 @dataclass(frozen=True, slots=True)
 class PinnedPlace:
