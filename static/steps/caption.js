@@ -37,12 +37,18 @@ export class Caption {
   /** What the pointer is on: its number, its byte, its lane and register. */
   readOut(e) {
     if (!e) return "";
-    const one = this.model[e.o], index = e.r * one.cols + e.c, slot = one.slots[index][0];
+    const one = this.model[e.o], index = e.r * one.cols + e.c, slot = e.slot ?? one.slots[index][0];
     const held = `lane ${one.laneOf(slot)} · ${one.registerText(slot)}`, value = this.valueOf(e.o, index);
     if (e.o === "d") return `${elementText(e)} = ${value}\n${held}`;
     const wrong = one.wrong.get(slot);
-    const bytes = `${elementText(e)} = ${numberText(one.numbers[index])} · ${hex(Math.floor(one.at[index] / 8))}`;
+    const bytes = `${elementText(e)} = ${numberText(one.numbers[index])} · ${this.byteText(one, index)}`;
     return wrong ? `${bytes}\n${held}: ✗ ${wrong.arrived || "no element"} arrives` : `${bytes}\n${held}`;
+  }
+
+  /** Where an element's chunk is drawn: until it is XORed at its address without the XOR. */
+  byteText(one, index) {
+    const xored = this.timeline.xored > 0;
+    return hex(Math.floor((xored ? one.at : one.before)[index] / 8)) + (xored ? "" : " before the XOR");
   }
 
   valueOf(o, index) {

@@ -37,10 +37,10 @@ export function connectControls(act, caption, timeline) {
 }
 
 /** Connects the canvas: hover(element, lane) and pin(element). */
-export function connectPointer(canvas, scene, { hover, pin }) {
+export function connectPointer(canvas, scene, timeline, { hover, pin }) {
   const at = (event) => {
     const box = canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
+    return [event.clientX - box.left, event.clientY - box.top, timeline.xored];
   };
   canvas.addEventListener("pointermove", (event) => {
     const found = scene.pick(...at(event));

@@ -107,6 +107,7 @@ function run() {
 /** Words, controls and the address; the picture follows in the next frame. */
 function show() {
   caption.show();
+  $("step-out").textContent = caption.readOut(hovered);
   caption.showLife(pin, (step) => act.go(step, 0), act.unpin);
   for (const button of document.querySelectorAll("#step-one button")) {
     button.setAttribute("aria-pressed", String((button.value === "1") === one));
@@ -164,9 +165,9 @@ const act = {
 };
 
 connectControls(act, caption, timeline);
-connectPointer(canvas, scene, {
+connectPointer(canvas, scene, timeline, {
   hover(found, overLane) {
-    if (same(found, hovered) && overLane === lane) return;
+    if (same(found, hovered) && found?.slot === hovered?.slot && overLane === lane) return;
     hovered = found;
     lane = overLane;
     $("step-out").textContent = caption.readOut(found);

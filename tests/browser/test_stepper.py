@@ -91,6 +91,58 @@ def test_a_click_pins_the_cell_under_the_pointer(open_page: Open) -> None:
     expect(page.locator("#life")).to_contain_text("lane 31, R3")
 
 
+def read_out(page: Page, xs: range, ys: range) -> list[str]:
+    """What the read-out says at places of the picture, each once."""
+    canvas = page.locator("#scene canvas[role=img]").bounding_box()
+    assert canvas
+    seen: dict[str, None] = {}
+    for y in ys:
+        for x in xs:
+            page.mouse.move(canvas["x"] + x, canvas["y"] + y)
+            seen[page.locator("#step-out").inner_text().partition("\n")[0]] = None
+    return [text for text in seen if text]
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        (1, r"A\[1\]\[0\] = \S+ · 0x080 before the XOR"),  # row 1 from its chunk 0 on
+        (3, r"A\[1\]\[8\] = \S+ · 0x080"),  # 0x080 holds what has chunk 1 without the XOR
+    ],
+)
+def test_the_pointer_reads_the_chunk_that_is_drawn_there(open_page: Open, step: int, told: str) -> None:
+    """The left column of A in memory, its lines downwards, which are more than 4 pixels high."""
+    page = opened(open_page, f"step={step}")
+    said = read_out(page, range(48, 49), range(42, 80, 4))
+    assert [text for text in said if re.fullmatch(told, text)], said
+    assert not [text for text in said if text.endswith("XOR") != (step == 1)], said
+
+
+def test_the_register_under_the_pointer_is_named_where_lanes_share_an_element(open_page: Open) -> None:
+    """Each element of the A of a wmma is in two lanes. A column of registers downwards names 32 lanes."""
+    page = open_page("/steps/wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32?step=40")
+    wait_until(page, READY)
+    canvas = page.locator("#scene canvas[role=img]").bounding_box()
+    assert canvas
+    x = page.evaluate(
+        """async () => {
+          const { Scene } = await import("/static/steps/scene.js"), { makeModel } = await import("/static/steps/model.js");
+          const scene = new Scene(makeModel(JSON.parse(document.getElementById("stepper-data").textContent)));
+          const stage = document.getElementById("scene");
+          scene.layout(stage.clientWidth, stage.clientHeight, null);
+          const { x, w } = scene.boxes.reg_a;
+          return Math.round(x + w - 3);
+        }"""
+    )
+    lanes: dict[str, None] = {}
+    for y in range(42, int(canvas["height"]), 5):
+        page.mouse.move(canvas["x"] + x, canvas["y"] + y)
+        words = page.locator("#step-out").inner_text().partition("\n")[2]
+        if words:
+            lanes[words.partition(" · ")[0]] = None
+    assert list(lanes) == [f"lane {lane}" for lane in range(32)]
+
+
 def test_reduced_motion_shows_stills(open_page: Open) -> None:
     page = opened(open_page, "step=24")
     page.emulate_media(reduced_motion="reduce")
