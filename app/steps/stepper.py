@@ -139,6 +139,7 @@ class StepperResult:
     holds: Annotated[Any, IntegerArray(1, "[slot]: the element it holds.")]
     sums: Annotated[Any, RealArray((2,), "[step of K][element], the first before any product: C.")]
     expected: Annotated[Any, RealArray((1,), "[element]: D of the matrices as they were stored.")]
+    times: Annotated[str, Description("Between the factors of a term: ·, or ⊕ of .xor; empty where scales join them.")]
 
 
 @fact
@@ -200,7 +201,7 @@ def build_stepper(asked: StepperQuestion) -> Stepper:
         steps=timeline[1],
         a=_build_operand(loaded["a"], tiles["a"], columns),
         b=_build_operand(loaded["b"], tiles["b"], np.repeat(np.arange(k), i.sizes["n"])),
-        d=_build_result(i.operands["d"], sums, expected),
+        d=_build_result(i, sums, expected),
         k_groups=np.array(groups),
         agrees=bool(np.array_equal(sums[-1], expected)),
     )
@@ -210,7 +211,7 @@ def _load_operands(i: Instruction, asked: StepperQuestion) -> tuple[dict[str, Lo
     """Return the loads of A and B, and how many K steps their storages hold. The operand whose storage is given lies
     where it says, the other one after it.
     """
-    named = _find_majors(i)
+    named = find_majors(i)
     majors = {"a": asked.major_a or named["a"], "b": asked.major_b or named["b"]}
     where: dict[str, Storage] = {}
     end = 0
@@ -238,7 +239,7 @@ def _load_operands(i: Instruction, asked: StepperQuestion) -> tuple[dict[str, Lo
     return loaded, count
 
 
-def _find_majors(i: Instruction) -> dict[str, str]:
+def find_majors(i: Instruction) -> dict[str, str]:
     """Return the contiguous dimension of A and B as .row and .col of the instruction say."""
     a, b = [word for word in i.ptx.split(".") if word in ("row", "col")] or ["row", "col"]
     return {"a": "K" if a == "row" else "MN", "b": "K" if b == "col" else "MN"}
@@ -386,7 +387,8 @@ def _list_loads(operand: Operand) -> list[str]:
     return [i.ptx for i in chain.list_candidates(operand) if i.types["data"] != "b8"]
 
 
-def _build_result(op: Operand, sums: Any, expected: Any) -> StepperResult:
+def _build_result(i: Instruction, sums: Any, expected: Any) -> StepperResult:
+    op = i.operands["d"]
     return StepperResult(
         rows=op.row_count,
         cols=op.col_count,
@@ -397,4 +399,5 @@ def _build_result(op: Operand, sums: Any, expected: Any) -> StepperResult:
         holds=op.coords["row"].ravel() * op.col_count + op.coords["col"].ravel(),
         sums=sums.reshape(len(sums), -1),
         expected=expected.ravel(),
+        times="" if i.scales else "⊕" if "xor" in i.modifiers else "·",
     )

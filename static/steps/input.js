@@ -21,6 +21,7 @@ export function connectControls(act, caption, timeline) {
   addEventListener("keydown", (event) => {
     const { target } = event;
     if (TYPING.test(target.tagName) || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
+    if (event.key !== "Escape" && target.closest(".as-list, .tables")) return; // scrolls what has the focus
     if (event.key === " " && target.closest("button, a, summary")) return; // presses what has the focus
     event.preventDefault();
     keys[event.key](event);

@@ -194,7 +194,7 @@ document.addEventListener("theme", () => {
   draw();
 });
 
-timeline.go((Number(query.get("step")) || 1) - 1, 1);
+timeline.go((Math.trunc(Number(query.get("step"))) || 1) - 1, 1);
 timeline.t = 1;
 timeline.speed = [.5, 1, 2, 4].includes(Number(query.get("speed"))) ? Number(query.get("speed")) : 1;
 pin = parsePin(query.get("pin") ?? (
