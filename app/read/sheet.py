@@ -127,7 +127,6 @@ class ShownStep:
     fields: tuple[WordField, ...]
     picture: PairPicture
     pair: str
-    wrong_field: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,7 +483,6 @@ def _show_step(bench: Bench, at: int, number: int) -> ShownStep:
         fields=tuple(_list_fields(word, seen, changes)),
         picture=draw_pair(_chunk(operand, step), word, name),
         pair=pair,
-        wrong_field=next(iter(changes), ""),
     )
 
 

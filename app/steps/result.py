@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from lanescope.app.kit.fact import IntegerArray, RealArray, fact
-from lanescope.ptx.instruction import Operand
+from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact
+from lanescope.ptx.instruction import Instruction
 
 
 @fact
@@ -21,10 +21,12 @@ class StepperResult:
     holds: Annotated[Any, IntegerArray(1, "[slot]: the element it holds.")]
     sums: Annotated[Any, RealArray((2,), "[step of K][element], the first before any product: C.")]
     expected: Annotated[Any, RealArray((1,), "[element]: D of the matrices as they were stored.")]
+    times: Annotated[str, Description("Between the factors of a term: ·, or ⊕ of .xor; empty where scales join them.")]
 
 
-def build_result(op: Operand, sums: Any, expected: Any) -> StepperResult:
+def build_result(i: Instruction, sums: Any, expected: Any) -> StepperResult:
     """Build D from its sums [step of K][row][col] and what the stored matrices give."""
+    op = i.operands["d"]
     return StepperResult(
         rows=op.row_count,
         cols=op.col_count,
@@ -35,4 +37,5 @@ def build_result(op: Operand, sums: Any, expected: Any) -> StepperResult:
         holds=op.coords["row"].ravel() * op.col_count + op.coords["col"].ravel(),
         sums=sums.reshape(len(sums), -1),
         expected=expected.ravel(),
+        times="" if i.scales else "⊕" if "xor" in i.modifiers else "·",
     )

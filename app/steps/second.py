@@ -216,7 +216,7 @@ def build_second(match: SecondMatch, tiles: list[tuple[Any, Any]], seed: int) ->
             value=reuse.value[0].ravel(),
         ),
         b=SecondOperand(**_describe(i.operands["b"], b)),
-        d=build_result(i.operands["d"], sums, wanted),
+        d=build_result(i, sums, wanted),
     )
 
 

@@ -191,7 +191,7 @@ def build_stepper(asked: StepperQuestion) -> Stepper:
         steps=timeline[1],
         a=_build_operand(loaded["a"], tiles["a"], columns),
         b=_build_operand(loaded["b"], tiles["b"], np.repeat(np.arange(k), i.sizes["n"])),
-        d=build_result(i.operands["d"], sums, expected),
+        d=build_result(i, sums, expected),
         k_groups=np.array(groups),
         agrees=bool(np.array_equal(sums[-1], expected)),
         then=then,
@@ -217,7 +217,7 @@ def _load_operands(i: Instruction, asked: StepperQuestion) -> tuple[dict[str, Lo
     """Return the loads of A and B, and how many K steps their storages hold. The operand whose storage is given lies
     where it says, the other one after it.
     """
-    named = _find_majors(i)
+    named = find_majors(i)
     majors = {"a": asked.major_a or named["a"], "b": asked.major_b or named["b"]}
     where: dict[str, Storage] = {}
     end = 0
@@ -245,7 +245,7 @@ def _load_operands(i: Instruction, asked: StepperQuestion) -> tuple[dict[str, Lo
     return loaded, count
 
 
-def _find_majors(i: Instruction) -> dict[str, str]:
+def find_majors(i: Instruction) -> dict[str, str]:
     """Return the contiguous dimension of A and B as .row and .col of the instruction say."""
     a, b = [word for word in i.ptx.split(".") if word in ("row", "col")] or ["row", "col"]
     return {"a": "K" if a == "row" else "MN", "b": "K" if b == "col" else "MN"}

@@ -11,7 +11,7 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.question import labels_of, options_of, read_question
 from lanescope.app.memory.storage import STORAGES, build_form, parse_storage
 from lanescope.app.steps.second import list_seconds
-from lanescope.app.steps.stepper import StepperQuestion, build_stepper, can_step
+from lanescope.app.steps.stepper import StepperQuestion, build_stepper, can_step, find_majors
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_digits
 from lanescope.ptx.instruction import Instruction
@@ -45,6 +45,7 @@ def build_view(found: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
         "carried": dict.fromkeys(STATE, "")
         | {name: value for name, value in query.items() if name in STATE or (value and name in IN_TABLES)},
         "seconds": [one.ptx for one in list_seconds(found)],
+        "majors": find_majors(found),
         "kinds": tuple(STORAGES),
         "more": query.get("more") == "1",
         "storage_form": build_form(spec, but=("inner",)) if query.get("s_kind") else [],

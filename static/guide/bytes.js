@@ -70,7 +70,15 @@ function paintBanks(state) {
   });
 }
 
+let waiting = 0;
+
+/** A moment later: a drag and a held key move quickly, and browsers refuse addresses that change so often. */
 function keepInAddress(state) {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => writeAddress(state), 60);
+}
+
+function writeAddress(state) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(state)) if (value !== DEFAULTS[name]) query.set(name, value);
   const text = query.toString();
@@ -129,7 +137,8 @@ const KEYS = {
   "[": ["pitch", -16], "]": ["pitch", 16],
 };
 figure.parentNode.addEventListener("keydown", (event) => {
-  const key = KEYS[event.key];
+  const key = KEYS[event.key], box = figure.parentNode;
+  if (box.scrollWidth > box.clientWidth && /^Arrow(Left|Right)$/.test(event.key)) return; // scroll it; sliders move it
   if (!key || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
   setNumber(key[0], Number(field(key[0]).value) + key[1]);

@@ -43,7 +43,7 @@ async function find(input, more) {
   if (mine !== asked) return;
   if (!answer.redirected) {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    return refuse(input, page.getElementById("find-refusal")?.textContent || "Not found.");
+    return refuse(input, page.getElementById("find-refusal")?.textContent || "The server does not answer.");
   }
   refuse(input, "");
   const found = new URL(answer.url).searchParams, pin = found.get("pin") ?? "", second = found.get("pin2") ?? "";
@@ -62,6 +62,12 @@ export function followFinding() {
   }
   followFind();
   input.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && input.value) { // the pins go with the next Escape
+      event.stopPropagation();
+      input.value = "";
+      find(input, false);
+      return;
+    }
     if (event.key !== "Enter" || event.isComposing) return;
     event.preventDefault();
     find(input, event.shiftKey);

@@ -14,12 +14,12 @@ export function pin(cell, second = false) {
   else say("freed");
 }
 
-/** Pins what an address would say, "" nothing. The browser's Back undoes it. */
-export function pinTexts(text, second = "") {
+/** Pins what an address would say, "" nothing. The browser's Back undoes it where it was pushed. */
+export function pinTexts(text, second = "", pushed = true) {
   if (text === state.pin && second === (state.pin2 ?? "")) return;
   state.pin = text;
   if ("pin2" in state) state.pin2 = second;
-  remember(true);
+  remember(pushed);
   lightUp();
   tell();
 }

@@ -8,7 +8,7 @@ import { state } from "./state.js";
 
 const STILL = 4; // pixels between press and release that are still a click
 let pressed = null;
-let before = ["", ""]; // what was pinned before each of the last two clicks
+let before = [["", ""], ["", ""]]; // the two pins before each of the last two clicks
 
 function cellUnder(event) {
   const box = stage.base.getBoundingClientRect();
@@ -41,7 +41,7 @@ export function followPointer() {
     pressed = null;
     const cell = cellUnder(event);
     if (!cell) return;
-    before = [before[1], state.pin];
+    before = [before[1], [state.pin, state.pin2 ?? ""]];
     pin(cell, event.shiftKey);
   }, true);
   addEventListener("pointercancel", () => { pressed = null; });
@@ -49,6 +49,6 @@ export function followPointer() {
     if (event.touches.length > 1) pressed = null;
   }, { passive: true });
   stage.element.addEventListener("dblclick", (event) => {
-    if (cellUnder(event) && state.pin !== before[0]) pinTexts(before[0]);
+    if (cellUnder(event)) pinTexts(...before[0], false);
   });
 }

@@ -20,6 +20,7 @@ function makeMap(box, picture) {
   map.append(part("use", { href: `#${picture.id}`, width, height }), frame);
   map.draw = () => {
     const scale = width / picture.getBoundingClientRect().width;
+    if (!Number.isFinite(scale)) return; // not shown now
     const [wide, high] = [Math.min(width, box.clientWidth * scale), Math.min(height, box.clientHeight * scale)];
     const at = { x: x + box.scrollLeft * scale, y: y + box.scrollTop * scale, width: wide, height: high };
     for (const [name, value] of Object.entries(at)) frame.setAttribute(name, value);
@@ -37,6 +38,7 @@ function makeMap(box, picture) {
   });
   map.addEventListener("pointermove", go);
   box.addEventListener("scroll", map.draw, { passive: true });
+  new ResizeObserver(map.draw).observe(box);
   return map;
 }
 

@@ -4,31 +4,59 @@ import { copies } from "../kit/copy.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Sends the form of the page and puts the answer's bench in place of this one; the address follows. */
+const placeNow = () => location.pathname + location.search;
+let asked = null; // what is under way: {data, control}
+let shown = placeNow();
+
+function cancel() {
+  asked?.control.abort();
+  asked = null;
+}
+
+/** Leaves the page by its form, as without this script: the browser says what goes wrong. */
+function leave(form, submitter) {
+  if (submitter?.name) {
+    const pressed = Object.assign(document.createElement("input"), { type: "hidden" });
+    pressed.name = submitter.name;
+    pressed.value = submitter.value;
+    form.append(pressed);
+  }
+  form.submit();
+}
+
+/** Sends the form of the page and puts the answer's bench in place of this one; the address follows. A later question
+    takes the place of one that is not answered yet. */
 async function send(form, submitter) {
-  const data = new URLSearchParams(new FormData(form, submitter));
+  const data = String(new URLSearchParams(new FormData(form, submitter)));
+  if (asked?.data === data) return; // Enter in a field: its change has asked the same
+  cancel();
+  const mine = asked = { data, control: new AbortController() };
   const bench = document.getElementById("bench"), place = scrollX;
   bench.setAttribute("aria-busy", "true");
   let page, address;
   try {
-    const answer = await fetch(form.action, { method: "POST", body: data });
+    const body = new URLSearchParams(data), { signal } = mine.control;
+    const answer = await fetch(form.action, { method: "POST", body, signal });
     page = new DOMParser().parseFromString(await answer.text(), "text/html");
     address = answer.redirected ? answer.url : "";
   } catch {
-    form.submit(); // the browser says what went wrong
+    if (mine === asked) leave(form, submitter);
     return;
   }
+  if (mine !== asked) return;
+  asked = null;
   const next = page.getElementById("bench");
   if (!next) {
     if (address) location.assign(address);
-    else form.submit();
+    else leave(form, submitter);
     return;
   }
-  const held = keepFocus(submitter ?? document.activeElement);
+  const held = keepFocus(submitter?.name ? submitter : document.activeElement);
   const scrolled = bench.querySelector(".code .scroll")?.scrollTop ?? 0;
   bench.replaceWith(document.adoptNode(next));
   document.title = page.title;
   if (address && address !== location.href) history.pushState({ bench: true }, "", address);
+  shown = placeNow();
   start();
   const scroll = document.querySelector(".code .scroll");
   if (scroll) scroll.scrollTop = scrolled;
@@ -48,16 +76,9 @@ function keepFocus(element) {
 }
 
 function start() {
-  const bench = document.getElementById("bench"), form = document.getElementById("asked");
-  if (!bench || !form) return;
+  const bench = document.getElementById("bench");
+  if (!bench) return;
   lightPieces(bench);
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    send(form, event.submitter);
-  });
-  for (const field of bench.querySelectorAll(".asm :is(input, select)")) {
-    field.addEventListener("change", () => form.requestSubmit());
-  }
   for (const edit of bench.querySelectorAll("details.edit")) {
     edit.addEventListener("toggle", () => { if (edit.open) edit.querySelector("textarea").focus(); });
   }
@@ -164,5 +185,17 @@ function pointCells(bench) {
   rest();
 }
 
-addEventListener("popstate", () => location.reload());
+document.addEventListener("submit", (event) => {
+  if (event.target.id !== "asked") return;
+  event.preventDefault();
+  send(event.target, event.submitter);
+});
+document.addEventListener("change", ({ target }) => {
+  if (target.matches("#bench .asm :is(input, select)")) target.form.requestSubmit();
+});
+addEventListener("popstate", () => {
+  if (placeNow() === shown) return; // a line or a part of the text
+  cancel();
+  location.reload();
+});
 start();

@@ -1,5 +1,5 @@
 // Files and folders that are dropped on the page are checked, as chosen ones are: the form is filled and sent.
-const form = document.getElementById("files");
+const form = () => document.getElementById("files"); // the workbench replaces it with each answer
 const SOURCE = /\.(cu|cuh|h|hh|hpp|hxx|c|cc|cpp|cxx|inl|inc|pyi?|txt|ptx)$/i;
 const MOST = 64;
 
@@ -19,28 +19,27 @@ async function collect(entry, files) {
   }
 }
 
-if (form) {
-  const input = form.querySelector("input[type=file]");
-  const holds = (event) => [...event.dataTransfer?.types ?? []].includes("Files");
-  addEventListener("dragover", (event) => {
-    if (!holds(event)) return;
-    event.preventDefault();
-    form.classList.add("over");
-  });
-  addEventListener("dragleave", () => form.classList.remove("over"));
-  addEventListener("drop", async (event) => {
-    if (!holds(event)) return;
-    event.preventDefault();
-    form.classList.remove("over");
-    const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
-    const loose = entries.length ? [] : [...event.dataTransfer.files];
-    const files = loose.filter((file) => SOURCE.test(file.name)).slice(0, MOST);
-    for (const entry of entries) await collect(entry, files);
-    if (!files.length) return;
-    const chosen = new DataTransfer();
-    for (const file of files) chosen.items.add(file);
-    input.files = chosen.files;
-    form.requestSubmit();
-  });
-  input.addEventListener("change", () => { if (input.files.length) form.requestSubmit(); });
-}
+const holds = (event) => form() && [...event.dataTransfer?.types ?? []].includes("Files");
+addEventListener("dragover", (event) => {
+  if (!holds(event)) return;
+  event.preventDefault();
+  form().classList.add("over");
+});
+addEventListener("dragleave", () => form()?.classList.remove("over"));
+addEventListener("drop", async (event) => {
+  if (!holds(event)) return;
+  event.preventDefault();
+  form().classList.remove("over");
+  const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  const loose = entries.length ? [] : [...event.dataTransfer.files];
+  const files = loose.filter((file) => SOURCE.test(file.name)).slice(0, MOST);
+  for (const entry of entries) await collect(entry, files);
+  if (!files.length) return;
+  const chosen = new DataTransfer();
+  for (const file of files) chosen.items.add(file);
+  form().querySelector("input[type=file]").files = chosen.files;
+  form().requestSubmit();
+});
+document.addEventListener("change", ({ target }) => {
+  if (target.matches("#files input[type=file]") && target.files.length) target.form.requestSubmit();
+});

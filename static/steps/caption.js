@@ -27,6 +27,7 @@ export class Caption {
     const { timeline, model } = this, { now } = timeline;
     const name = `${now.phase + 1} · ${timeline.phase.name}`;
     if (this.shown !== timeline.step) {
+      $("step-caption").setAttribute("aria-live", timeline.playing ? "off" : "polite"); // not each row as it plays
       $("step-caption").replaceChildren(...coded(now.caption));
       $("step-phase").replaceChildren(name, element("small", { textContent: now.at }));
       this.shown = timeline.step;
@@ -40,12 +41,18 @@ export class Caption {
   /** What the pointer is on: its number, its byte, its lane and register. */
   readOut(e) {
     if (!e) return "";
-    const one = this.model[e.o], index = e.r * one.cols + e.c, slot = one.slots[index][0];
+    const one = this.model[e.o], index = e.r * one.cols + e.c, slot = e.slot ?? one.slots[index][0];
     const held = `lane ${one.laneOf(slot)} · ${one.registerText(slot)}`, value = this.valueOf(e.o, index);
     if (e.o === "d") return `${elementText(e)} = ${value}\n${held}`;
     const wrong = one.wrong.get(slot);
-    const bytes = `${elementText(e)} = ${numberText(one.numbers[index])} · ${hex(Math.floor(one.at[index] / 8))}`;
+    const bytes = `${elementText(e)} = ${numberText(one.numbers[index])} · ${this.byteText(one, index)}`;
     return wrong ? `${bytes}\n${held}: ✗ ${wrong.arrived || "no element"} arrives` : `${bytes}\n${held}`;
+  }
+
+  /** Where an element's chunk is drawn: until it is XORed at its address without the XOR. */
+  byteText(one, index) {
+    const xored = this.timeline.xored > 0;
+    return hex(Math.floor((xored ? one.at : one.before)[index] / 8)) + (xored ? "" : " before the XOR");
   }
 
   valueOf(o, index) {
@@ -86,9 +93,11 @@ export class Caption {
       const mark = element("i", { textContent: number + 1 });
       return element("li", { className: number === phase ? "now" : "" }, mark, button);
     });
+    const held = [...card.querySelectorAll("button")].indexOf(document.activeElement);
     card.replaceChildren(
       element("h2", {}, title, element("small", { textContent: "pinned" }), close), element("ol", {}, ...list),
     );
+    card.querySelectorAll("button")[held]?.focus({ preventScroll: true });
   }
 
   indexOf({ o, r, c }) { return r * this.model[o].cols + c; }
@@ -122,15 +131,23 @@ export class Caption {
     return out;
   }
 
+  /** The number that is multiplied: what arrived in the registers, not what the operand has there. */
+  factorOf(one, index) {
+    const wrong = one.wrong.get(one.slots[index].at(-1));
+    return wrong ? wrong.value : one.numbers[index];
+  }
+
   sumsOf({ r, c }, index) {
     const { model, timeline } = this, { a, b, d } = model, terms = [];
+    const factor = (one, n) => numberText(this.factorOf(one, n));
     for (let n = r * a.cols; n < (r + 1) * a.cols; n++) {
-      terms.push(`${numberText(a.numbers[n])}·${numberText(b.numbers[a.k[n] * b.cols + c])}`);
+      terms.push(`${factor(a, n)}${d.times}${factor(b, a.k[n] * b.cols + c)}`);
     }
     const groups = Math.max(0, timeline.added), slot = d.slots[index][0], sum = d.sums[groups][index];
     const wrong = model.wrongAtEnd(index) ? ` ✗ stored matrices give ${numberText(d.expected[index])}` : "";
     const added = groups ? `k < ${model.k_groups[groups - 1][1]}` : "before the first k, C";
-    const list = terms.length > 32 ? `${terms.slice(0, 32).join(" + ")} + …` : terms.join(" + ");
+    const listed = terms.length > 32 ? `${terms.slice(0, 32).join(" + ")} + …` : terms.join(" + ");
+    const list = d.times ? listed : "the products, each times its scales";
     const out = this.timeline.first("out", "d") + Math.floor(r / Math.min(8, d.rows));
     return [
       [timeline.firstK, `${numberText(d.sums[0][index])} + ${list}`],

@@ -115,12 +115,13 @@ export class Drawing {
     pen.title(`Shared memory · ${o.toUpperCase()}`, about, box.x - Math.min(box.x, 42), box.y - 30);
     const met = this.listBanks(o);
     for (let n = 0; n < 8; n++) {
-      const count = met[n] ?? 0, colour = count > 1 ? colours.bad : count ? colours.ok : colours.muted;
+      const group = one.bankGroup(n), count = met[group] ?? 0;
+      const colour = count > 1 ? colours.bad : count ? colours.ok : colours.muted;
       if (count) {
         pen.g.fillStyle = colour;
         pen.g.fillRect(box.x + n * wide + 3, box.y - 6, wide - 6, 3);
       }
-      const label = count > 1 ? `×${count}` : `${4 * n}–${4 * n + 3}`;
+      const label = count > 1 ? `×${count}` : `${4 * group}–${(4 * group + 3) % 32}`;
       if (wide >= 31 || n % 2 === 0) {
         pen.text(label, box.x + (n + .5) * wide, box.y - 13, { align: "center", size: 9.5, colour });
       }

@@ -21,6 +21,7 @@ export function connectControls(act, caption, timeline) {
   addEventListener("keydown", (event) => {
     const { target } = event;
     if (TYPING.test(target.tagName) || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
+    if (event.key !== "Escape" && target.closest(".as-list, .tables")) return; // scrolls what has the focus
     if (event.key === " " && target.closest("button, a, summary")) return; // presses what has the focus
     event.preventDefault();
     keys[event.key](event);
@@ -37,10 +38,10 @@ export function connectControls(act, caption, timeline) {
 }
 
 /** Connects the canvas: hover(element, lane) and pin(element). */
-export function connectPointer(canvas, scene, { hover, pin }) {
+export function connectPointer(canvas, scene, timeline, { hover, pin }) {
   const at = (event) => {
     const box = canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
+    return [event.clientX - box.left, event.clientY - box.top, timeline.xored];
   };
   canvas.addEventListener("pointermove", (event) => {
     const found = scene.pick(...at(event));

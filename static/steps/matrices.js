@@ -163,7 +163,7 @@ export class Caption extends ProductCaption {
   readOut(e) {
     if (!e) return "";
     const { s, stores } = this.model, index = e.r * s.cols + e.c, slot = s.slots[index][0], wrong = s.wrong.get(slot);
-    const first = `${this.nameOf(e)} = ${numberText(s.numbers[index])} · ${hex(Math.floor(s.at[index] / 8))}`;
+    const first = `${this.nameOf(e)} = ${numberText(s.numbers[index])} · ${this.byteText(s, index)}`;
     const held = `lane ${s.laneOf(slot)} · ${s.registerText(slot)}`;
     if (!wrong) return `${first}\n${held}`;
     return stores ? `${first}\n${held}: ✗ goes to ${hex(Math.floor(s.reads[slot] / 8))}`

@@ -97,7 +97,7 @@ export class MatrixScene extends ProductScene {
     return R(from.x + (to.x - from.x) * xored, from.y + (to.y - from.y) * xored, from.w, from.h);
   }
 
-  pick(x, y) {
+  pick(x, y, xored) {
     const inside = (box) => box && x >= box.x && x < box.x + box.w && y >= box.y && y < box.y + box.h;
     const { s } = this.model, found = (index) => ({ o: "s", r: Math.floor(index / s.cols), c: index % s.cols });
     const { reg_s: registers, matS: matrix, memS: memory } = this.boxes;
@@ -109,7 +109,7 @@ export class MatrixScene extends ProductScene {
       const lane = Math.floor((y - registers.y) / registers.h * 32);
       return found(s.holds[lane * s.values + Math.floor((x - registers.x) / registers.w * s.values)]);
     }
-    const index = inside(memory) ? s.at.findIndex((_, n) => inside(this.element("s", n, 1))) : -1;
+    const index = inside(memory) ? s.at.findIndex((_, n) => inside(this.element("s", n, xored))) : -1;
     return index < 0 ? null : found(index);
   }
 }

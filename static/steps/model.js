@@ -19,6 +19,8 @@ export function indexed(name, given) {
       return n === undefined ? null : [n, byte - given.origin - lineOf(byte) * LINE];
     },
     addressOf: (n) => lines[n] * LINE + given.origin,
+    /** Which four banks a column of chunks lies in: lines may begin at any chunk. */
+    bankGroup: (column) => (column + given.origin / ROW) % 8,
   };
 }
 

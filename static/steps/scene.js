@@ -151,12 +151,12 @@ export class Scene {
     return box && R(box.x, box.y + lane * box.h / 32, box.w, box.h / 32);
   }
 
-  /** What lies under a point: an element {o, r, c}, or null. */
-  pick(x, y) {
+  /** What lies under a point: an element {o, r, c}, with the slot where it is a register's; or null. */
+  pick(x, y, xored) {
     const inside = (box) => box && x >= box.x && x < box.x + box.w && y >= box.y && y < box.y + box.h;
-    const found = (o, index) => {
+    const found = (o, index, slot) => {
       const { cols, rowFrom = 0, colFrom = 0 } = this.model[o];
-      return { o, r: Math.floor(index / cols) + rowFrom, c: index % cols + colFrom };
+      return { o, r: Math.floor(index / cols) + rowFrom, c: index % cols + colFrom, slot };
     };
     for (const o of "abd") {
       const one = this.model[o], matrix = this.matrix(o), registers = this.boxes[`reg_${o}`];
@@ -166,11 +166,12 @@ export class Scene {
       }
       if (inside(registers)) {
         const lane = Math.floor((y - registers.y) / registers.h * 32);
-        return found(o, one.holds[lane * one.values + Math.floor((x - registers.x) / registers.w * one.values)]);
+        const slot = lane * one.values + Math.floor((x - registers.x) / registers.w * one.values);
+        return found(o, one.holds[slot], slot);
       }
       const memory = o === "d" ? null : this.memory(o);
       if (inside(memory)) {
-        const index = one.at.findIndex((_, n) => inside(this.element(o, n, 1)));
+        const index = one.at.findIndex((_, n) => inside(this.element(o, n, xored)));
         return index < 0 ? null : found(o, index);
       }
     }

@@ -111,6 +111,7 @@ function run() {
 /** Words, controls and the address; the picture follows in the next frame. */
 function show() {
   caption.show();
+  $("step-out").textContent = caption.readOut(hovered);
   caption.showLife(pin, (step) => act.go(step, 0), act.unpin);
   for (const button of document.querySelectorAll("#step-one button")) {
     button.setAttribute("aria-pressed", String((button.value === "1") === one));
@@ -175,9 +176,9 @@ const act = {
 
 connectControls(act, caption, timeline);
 caption.connect(act);
-connectPointer(canvas, scene, {
+connectPointer(canvas, scene, timeline, {
   hover(found, overLane) {
-    if (same(found, hovered) && overLane === lane) return;
+    if (same(found, hovered) && found?.slot === hovered?.slot && overLane === lane) return;
     hovered = found;
     lane = overLane;
     $("step-out").textContent = caption.readOut(found);
@@ -205,7 +206,7 @@ document.addEventListener("theme", () => {
   draw();
 });
 
-timeline.go((Number(query.get("step")) || 1) - 1, 1);
+timeline.go((Math.trunc(Number(query.get("step"))) || 1) - 1, 1);
 timeline.t = 1;
 timeline.speed = [.5, 1, 2, 4].includes(Number(query.get("speed"))) ? Number(query.get("speed")) : 1;
 pin = parsePin(query.get("pin") ?? (

@@ -129,6 +129,34 @@ def test_an_error_stands_beside_the_field_and_names_the_range(open_page: Any) ->
     wait_until(page, lambda: list_lit_cells(page, "d"), lanes)
 
 
+def test_a_server_in_trouble_is_not_told_as_not_found(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}")
+    page.route("**/i/**find=*", lambda route: route.fulfill(status=200, body="The gateway is busy."))
+    ask(page, "A[5][9]")
+    expect(page.locator("#find-refusal")).to_have_text("The server does not answer.")
+
+
+def test_escape_empties_the_field_before_it_frees_the_pins(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?pin=a:5,9&pin2=b:3,4")
+    ask(page, "A[16][0]")
+    expect(page.locator("#find")).to_have_attribute("aria-invalid", "true")
+    page.keyboard.press("Escape")
+    expect(page.locator("#find")).to_have_value("")
+    expect(page.locator("#find-refusal")).to_be_empty()
+    expect(page).to_have_url(re.compile("pin=a:5,9&pin2=b:3,4$"))
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("pin"))
+
+
+def test_a_double_click_leaves_both_pins(open_page: Any) -> None:
+    """Back undoes its two clicks, no third step."""
+    page = open_page(f"/i/{M16}?pin=a:5,9&pin2=b:3,4")
+    before = page.evaluate("history.length")
+    page.mouse.dblclick(*find_centre(page, "d", 2, 2))
+    expect(page).to_have_url(re.compile("pin=a:5,9&pin2=b:3,4$"))
+    assert page.evaluate("history.length") == before + 2
+
+
 def test_a_second_pin_compares_two_lanes(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?pin=a:5,9")
     hover_cell(page, "b", 3, 4)

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from lanescope.app.guide import row_figure
 from lanescope.app.guide.row_figure import RowState
 from tests.browser.conftest import Open
+from tests.browser.waiting import wait_until
 
 pytestmark = pytest.mark.browser
 PAGE = "/guide/128-bytes"
@@ -101,3 +102,26 @@ def test_rows_are_dragged(open_page: Open) -> None:
     expect(page).to_have_url(re.compile(re.escape(f"{PAGE}?start=32&row=0&swizzle=none") + "$"))
     drag(10, 11)  # row 1, chunk 0, at 0xa0
     expect(page).to_have_url(re.compile(re.escape(f"{PAGE}?start=32&pitch=144&row=1&swizzle=none") + "$"))
+
+
+def test_arrows_scroll_the_figure_where_it_is_wider_than_the_screen(open_page: Open) -> None:
+    page = open_page(PAGE, width=390, height=844)
+    page.locator(".row-figure").focus()
+    page.keyboard.press("ArrowRight")
+    wait_until(page, "document.querySelector('.row-figure').scrollLeft > 0")
+    expect(page.get_by_label("Start address, bytes")).to_have_value("0")
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_nothing_moves_when_numbers_become_sliders(open_page: Open, width: int) -> None:
+    facts = "[...document.querySelectorAll('#row-xor, .row-figure')].map((node) => node.getBoundingClientRect().y)"
+    page = open_page(PAGE, width=width)
+    places = page.evaluate(facts)
+    page.evaluate(
+        """() => {
+          for (const output of document.querySelectorAll("#row-form output")) output.remove();
+          for (const input of document.querySelectorAll("#row-form input")) input.type = "number";
+          document.querySelector("#row-form button").hidden = false;
+        }"""
+    )
+    assert page.evaluate(facts) == places

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
@@ -89,6 +90,137 @@ def test_a_click_pins_the_cell_under_the_pointer(open_page: Open) -> None:
     page.mouse.up()
     expect(page).to_have_url(re.compile(r"[?&]pin=d:15,7(&|$)"))
     expect(page.locator("#life")).to_contain_text("lane 31, R3")
+
+
+def read_out(page: Page, xs: range, ys: range) -> list[str]:
+    """What the read-out says at places of the picture, each once."""
+    canvas = page.locator("#scene canvas[role=img]").bounding_box()
+    assert canvas
+    seen: dict[str, None] = {}
+    for y in ys:
+        for x in xs:
+            page.mouse.move(canvas["x"] + x, canvas["y"] + y)
+            seen[page.locator("#step-out").inner_text().partition("\n")[0]] = None
+    return [text for text in seen if text]
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        (1, r"A\[1\]\[0\] = \S+ · 0x080 before the XOR"),  # row 1 from its chunk 0 on
+        (3, r"A\[1\]\[8\] = \S+ · 0x080"),  # 0x080 holds what has chunk 1 without the XOR
+    ],
+)
+def test_the_pointer_reads_the_chunk_that_is_drawn_there(open_page: Open, step: int, told: str) -> None:
+    """The left column of A in memory, its lines downwards, which are more than 4 pixels high."""
+    page = opened(open_page, f"step={step}")
+    said = read_out(page, range(48, 49), range(42, 80, 4))
+    assert [text for text in said if re.fullmatch(told, text)], said
+    assert not [text for text in said if text.endswith("XOR") != (step == 1)], said
+
+
+def test_the_register_under_the_pointer_is_named_where_lanes_share_an_element(open_page: Open) -> None:
+    """Each element of the A of a wmma is in two lanes. A column of registers downwards names 32 lanes."""
+    page = open_page("/steps/wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32?step=40")
+    wait_until(page, READY)
+    canvas = page.locator("#scene canvas[role=img]").bounding_box()
+    assert canvas
+    x = page.evaluate(
+        """async () => {
+          const { Scene } = await import("/static/steps/scene.js");
+          const { makeModel } = await import("/static/steps/model.js");
+          const scene = new Scene(makeModel(JSON.parse(document.getElementById("stepper-data").textContent)));
+          const stage = document.getElementById("scene");
+          scene.layout(stage.clientWidth, stage.clientHeight, null);
+          const { x, w } = scene.boxes.reg_a;
+          return Math.round(x + w - 3);
+        }"""
+    )
+    lanes: dict[str, None] = {}
+    for y in range(42, int(canvas["height"]), 5):
+        page.mouse.move(canvas["x"] + x, canvas["y"] + y)
+        words = page.locator("#step-out").inner_text().partition("\n")[2]
+        if words:
+            lanes[words.partition(" · ")[0]] = None
+    assert list(lanes) == [f"lane {lane}" for lane in range(32)]
+
+
+def test_lines_of_a_tile_off_128_bytes_name_the_banks_they_begin_in(open_page: Open) -> None:
+    """A tile at 0x10 whose XOR counts from its base has lines from 0x10 on: their first chunk lies in banks 4 to 7."""
+    page = opened(open_page, "s_kind=rows&s_base=16&s_swizzle_by=tile")
+    groups = page.evaluate(
+        """async () => {
+          const { makeModel } = await import("/static/steps/model.js");
+          const { a } = makeModel(JSON.parse(document.getElementById("stepper-data").textContent));
+          return [a.addressOf(0), [0, 1, 2, 3, 4, 5, 6, 7].map(a.bankGroup)];
+        }"""
+    )
+    assert groups == [0x10, [1, 2, 3, 4, 5, 6, 7, 0]]
+
+
+def test_a_step_between_two_is_the_one_before(open_page: Open) -> None:
+    page = opened(open_page, "step=2.5")
+    count(page, 2)
+
+
+def test_the_focus_stays_in_the_card_when_a_line_of_it_is_followed(open_page: Open) -> None:
+    page = opened(open_page, "k_step=1&pin=a:5,9&step=25")
+    button = page.get_by_role("button", name="k = 9")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#scrub")).to_have_attribute("aria-valuetext", re.compile("^mma"))
+    expect(button).to_be_focused()
+
+
+def test_the_list_of_steps_keeps_its_own_keys(open_page: Open) -> None:
+    page = opened(open_page, "step=5")
+    page.locator(".as-list summary").click()
+    page.locator(".as-list a").nth(9).focus()
+    for key in ("End", "ArrowRight", "Home"):
+        page.keyboard.press(key)
+    count(page, 5)
+    page.locator("#scrub").focus()
+    page.keyboard.press("ArrowRight")
+    count(page, 6)
+
+
+@pytest.mark.parametrize("query", ["pin=d:1,3", "no_xor=1&pin=d:1,3"])
+def test_the_terms_of_a_sum_are_those_that_were_added(open_page: Open, query: str) -> None:
+    """With wrong lane addresses, too: what arrived, not what should have."""
+    page = opened(open_page, f"{query}&step=71")
+    title, terms = (page.locator(css).first.inner_text().replace("−", "-") for css in ("#life h2", "#life ol button"))
+    assert terms.count("·") == 16
+    numbers = [[float(factor) for factor in term.split("·")] for term in terms.split(" + ")]
+    assert sum(math.prod(term) for term in numbers) == float(title.split(" = ")[1].split()[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", r"0 \+ [01]⊕[01] \+ "),
+        ("mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", r"0 \+ [01]·[01] \+ "),
+        (
+            "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+            r"0 \+ the products, each times its scales",
+        ),
+    ],
+)
+def test_terms_are_joined_as_the_instruction_joins_them(open_page: Open, name: str, words: str) -> None:
+    page = open_page(f"/steps/{name}?pin=d:0,0&c=0")
+    wait_until(page, READY)
+    expect(page.locator("#life ol button").first).to_have_text(re.compile("^" + words))
+
+
+def test_back_after_a_change_of_the_storage_shows_the_storage_before(open_page: Open) -> None:
+    """The address leaves out what was not changed."""
+    page = opened(open_page)
+    select = page.locator("[name=major_b]")
+    select.select_option(label="N-major")
+    expect(page).to_have_url(re.compile(r"\?major_b=MN$"))
+    wait_until(page, READY)
+    page.go_back()
+    expect(page).not_to_have_url(re.compile("major_b"))
+    expect(select.locator("option:checked")).to_have_text("K-major")
 
 
 def test_reduced_motion_shows_stills(open_page: Open) -> None:

@@ -6,9 +6,10 @@ import re
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.browser.conftest import Open
+from tests.browser.waiting import wait_for_rest, wait_until
 from tests.guilty_kernels import CODE, KERNELS
 from tests.workbench_cases import CASES
 
@@ -202,3 +203,75 @@ def test_a_template_parameter_is_given_in_its_chip(open_page: Open) -> None:
     page.get_by_label("BK", exact=True).fill("64")
     page.get_by_label("BK", exact=True).press("Enter")
     expect(page.locator("#headline")).to_have_text(re.compile("Every K step of A reads the wrong bytes"))
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_enter_in_a_chip_verifies_once_and_applies_nothing(browser: Browser, site: str, scripts: bool) -> None:
+    context = browser.new_context(java_script_enabled=scripts)
+    page = context.new_page()
+    posts: list[str] = []
+    page.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
+    try:
+        page.goto(site + "/read?" + urlencode({"text": GUILTY}))
+        chip = page.get_by_label("smem", exact=True)
+        chip.fill("0x2000")
+        chip.press("Enter")
+        expect(page).to_have_url(re.compile("at.smem=0x2000"))
+        expect(page.locator(".lines li.line-guilty del")).to_have_text("512")
+        assert "fix" not in parse_qs(urlsplit(page.url).query)
+        assert len(posts) == 1
+        if scripts:
+            expect(page.get_by_label("smem", exact=True)).to_be_focused()
+    finally:
+        context.close()
+
+
+def test_the_last_of_two_questions_is_answered(open_page: Open) -> None:
+    """The first, which the server answers later, changes nothing any more."""
+    page = open_page("/read?" + urlencode({"text": GUILTY}))
+    held: list[Route] = []
+    page.route("**/read", lambda route: route.continue_() if held else held.append(route))
+    chip = page.get_by_label("smem", exact=True)
+    for value in ("0x2000", "0x4000"):
+        chip.fill(value)
+        chip.press("Tab")
+        wait_until(page, lambda: len(held), 1)
+    expect(page).to_have_url(re.compile("at.smem=0x4000"))
+    held[0].abort()
+    wait_for_rest(page)
+    expect(page.get_by_label("smem", exact=True)).to_have_value("0x4000")
+    assert "at.smem=0x4000" in page.url
+
+
+def test_a_line_of_the_text_is_shown_without_loading_the_page_anew(open_page: Open) -> None:
+    page = open_page("/read?" + urlencode({"text": GUILTY}))
+    page.evaluate("document.documentElement.dataset.kept = 'yes'")
+    page.locator("a.asm[href='#line-2']").click()
+    page.go_back()
+    page.go_forward()
+    expect(page).to_have_url(re.compile("#line-2$"))
+    wait_for_rest(page)
+    assert page.evaluate("document.documentElement.dataset.kept") == "yes"
+
+
+def test_a_repair_is_applied_by_the_form_where_the_script_gets_no_answer(open_page: Open) -> None:
+    page = open_page("/read?" + urlencode({"text": GUILTY}))
+    page.evaluate("window.fetch = () => Promise.reject(new TypeError())")
+    page.locator(".acts").get_by_role("button", name="Apply 512 → 1024").click()
+    expect(page.locator(".lines li.line-mended ins")).to_have_text("1024")
+
+
+def test_files_are_checked_after_a_repair_too(open_page: Open) -> None:
+    page = open_page("/read?" + urlencode({"text": GUILTY}))
+    page.locator(".acts").get_by_role("button", name="Apply 512 → 1024").click()
+    expect(page.locator(".lines li.line-mended")).to_have_count(1)
+    file = {"name": "kernel.cu", "mimeType": "text/plain", "buffer": GUILTY.encode()}
+    page.locator("#files input[type=file]").set_input_files([file])
+    expect(page).to_have_url(re.compile("/read/files$"))
+
+
+def test_steps_that_are_not_judged_are_amber(open_page: Open) -> None:
+    page = open_page("/read?" + urlencode({"text": CODE.replace("(1024 >>", "(512 >>")}))
+    card = page.locator(".ks-unknown").first
+    amber = card.locator("b").evaluate("(node) => getComputedStyle(node).color")
+    assert card.locator(".run-bad").evaluate("(node) => getComputedStyle(node).stroke") == amber
