@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from lanescope import find
@@ -9,6 +10,7 @@ from lanescope.app.diagram import forms as pictures
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.memory.descriptors import parse_descriptor
 from lanescope.app.memory.facts import TILE_FIELDS, parse_tile
+from lanescope.render.palette import LIGHT, list_theme_colours
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
@@ -100,3 +102,18 @@ def draw_entry(slug: str) -> str:
         parse_tile({name: value for name, value in options.items() if name in TILE_FIELDS})
         picture = pictures.render_tile("svg", options)
     return bytes(picture[0]).decode()
+
+
+THEME_COLOURS = {light: f"var({name})" for name, light, _ in list_theme_colours()} | {
+    LIGHT.muted: "var(--muted)",
+    LIGHT.paper: "var(--raised)",
+}
+_THEME_COLOUR = re.compile("|".join(THEME_COLOURS))
+
+
+def draw_in_page_colours(slug: str) -> str:
+    """Draw one picture of the gallery as SVG in the colours of the page's theme, unless the picture names its own."""
+    svg = draw_entry(slug)
+    if "theme" in dict(PICTURES[slug].options):
+        return svg
+    return _THEME_COLOUR.sub(lambda found: THEME_COLOURS[found[0]], svg)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from lanescope import find
 from lanescope.app.diagram import forms as pictures
-from lanescope.app.diagram.gallery import PICTURES, draw_entry
+from lanescope.app.diagram.gallery import PICTURES, draw_in_page_colours
 from lanescope.app.diagram.options import DIAGRAM
 from lanescope.app.instruction import state, wording
 from lanescope.app.instruction.state import bind_descriptor
@@ -106,9 +106,9 @@ def list_snippets(
 
 @router.get("/gallery")
 def gallery_page(request: Request) -> Response:
-    """Show one picture for each kind of family; the golden tests compare these very drawings."""
+    """Show one picture for each kind of family, in the colours of the theme."""
     items = [
-        {"slug": slug, "title": entry.title, "href": entry.href, "svg": draw_entry(slug)}
+        {"slug": slug, "title": entry.title, "href": entry.href, "svg": draw_in_page_colours(slug)}
         for slug, entry in PICTURES.items()
     ]
     return render_page(request, "diagram/gallery.html", {"items": items})

@@ -75,7 +75,7 @@ EXAMPLES = (
     ),
     DumpExample(
         name="right",
-        title="A right word",
+        title="A correct descriptor",
         element="f16",
         mn=64,
         k=64,

@@ -16,7 +16,6 @@ from lanescope.app.guide.index import GROUPS, ORDER, read_title
 from lanescope.app.guide.rendering import (
     insert_ptx_form,
     list_sections,
-    list_slugs,
     parse_headings,
     render_blocks,
     render_guide_page,
@@ -122,7 +121,10 @@ def example_page(request: Request, slug: str) -> Response:
     example = BY_SLUG.get(slug)
     if example is None:
         raise LayoutError(
-            "not_found", f"No guide page '{slug[:60]}'.", "There are " + ", ".join(list_slugs()) + ".", "slug"
+            "not_found",
+            f"No guide page '{slug[:60]}'.",
+            "The guide lists its pages; their titles can be pasted, too.",
+            "slug",
         )
     sides = []
     if example.a:

@@ -103,5 +103,5 @@ def make_router_error(status: int, method: str, path: str, allowed: str, detail:
     if status == 404:
         if instruction:
             return LayoutError(code, f"There is nothing at {path}.", f"The instruction's page is /i/{instruction.ptx}.")
-        return LayoutError(code, f"There is nothing at {path}.", "The catalogue is at /instructions, the API at /docs.")
+        return LayoutError(code, f"There is nothing at {path}.", "Paste what you look for, or go on from here.")
     return LayoutError(code, f"{path}: {detail}", "See /docs.")

@@ -131,7 +131,7 @@ def _recognise_spelled(text: str) -> tuple[TextMeaning, ...]:
     result = [printed_words.make_descriptor_meaning(read.word, notices, not (small or short or notices), fits=fits)]
     meant = {note.word for note in read.warnings} - {read.word}
     result += [
-        printed_words.make_descriptor_meaning(word, ("What arithmetic in 64 bits throughout gives.",), False)
+        printed_words.make_descriptor_meaning(word, ("The result in 64-bit arithmetic.",), False)
         for word in sorted(meant)
     ]
     return tuple(result)

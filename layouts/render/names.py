@@ -46,7 +46,9 @@ def _merge_operands(
     for op in operands:
         title = op.name.upper() if len(op.name) == 1 else op.name
         for name, text in _list_names(op, thread, place):
-            texts.setdefault(name, {}).setdefault(text, []).append(title)
+            titles = texts.setdefault(name, {}).setdefault(text, [])
+            if title not in titles:  # ldmatrix.x4 has four operands of one name
+                titles.append(title)
     joined = {name: _join_texts(by_text) for name, by_text in texts.items()}
     twice = {text for text, count in Counter(joined.values()).items() if count > 1}
     for name, text in joined.items():

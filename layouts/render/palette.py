@@ -129,6 +129,14 @@ STATUSES = (
 RIGHT, WRONG, IDLE, READ, STORED, BOTH, MOVED, REORDERED = range(len(STATUSES))
 
 
+def list_theme_colours() -> list[tuple[str, str, str]]:
+    """Return the CSS variables whose colour depends on the theme, each with its light and its dark value."""
+    colours = [(f"--fill-{n}", LIGHT.fills[n], DARK.fills[n]) for n in range(len(LIGHT.fills))]
+    colours += [(f"--four-{n}", LIGHT.four[n], DARK.four[n]) for n in range(len(LIGHT.four))]
+    colours += [(f"--{name}", getattr(LIGHT, name), getattr(DARK, name)) for name in ("ok", "bad", "accent", "wrong")]
+    return [*colours, ("--cell-ink", LIGHT.ink, DARK.ink), ("--cell-line", LIGHT.line, DARK.line)]
+
+
 def render_css(fields: Iterable[str] = ()) -> str:
     """Return both themes as CSS variables.
 
@@ -137,17 +145,13 @@ def render_css(fields: Iterable[str] = ()) -> str:
     The n-th field has fill n, as in a picture: its bits in the editor (.bit.name) and the edge of its input (.fields
     .name).
     """
-    pairs = [(f"--fill-{n}", LIGHT.fills[n], DARK.fills[n]) for n in range(len(LIGHT.fills))]
-    pairs += [(f"--four-{n}", LIGHT.four[n], DARK.four[n]) for n in range(len(LIGHT.four))]
-    pairs += [(f"--{name}", getattr(LIGHT, name), getattr(DARK, name)) for name in ("ok", "bad", "accent", "wrong")]
-    pairs += [("--cell-ink", LIGHT.ink, DARK.ink), ("--cell-line", LIGHT.line, DARK.line)]
     rules = [
         f".bit.{name} {{ background: var(--fill-{n}); }} .fields .{name} {{ border-color: var(--fill-{n}); }}\n"
         for n, name in enumerate(fields)
     ]
     return (
         ":root {\n"
-        + "".join(f"  {name}: light-dark({light}, {dark});\n" for name, light, dark in pairs)
+        + "".join(f"  {name}: light-dark({light}, {dark});\n" for name, light, dark in list_theme_colours())
         + "}\n"
         + "".join(rules)
     )

@@ -114,7 +114,7 @@ PAGES = (  # of pages that share a template the fullest first: on it axe sees bo
     "/guide/paste",
     "/guide/ldmatrix",
     "/guide/128-bytes",
-    "/guide/descriptor-fields",
+    "/guide/descriptor",
     "/guide/atom-to-tile",
 )
 
