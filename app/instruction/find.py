@@ -43,7 +43,8 @@ def _list_grids(figure: PanelFigure) -> dict[str, OperandGrid]:
 def _find_product(instruction: Instruction, threads: list[int], product: int) -> int:
     """Find the product that all threads work in, `product` itself if they do or none is such."""
     count = state.count_products(instruction)
-    for other in (product, *range(count)) if threads and count > 1 else ():
+    candidates: tuple[int, ...] = (product, *range(count)) if threads and count > 1 else ()
+    for other in candidates:
         grids = _list_grids(make_figure(instruction, other)).values()
         if all(any((grid.thread == thread).any() for grid in grids) for thread in threads):
             return other
