@@ -256,7 +256,7 @@ def test_a_line_of_the_text_is_shown_without_loading_the_page_anew(open_page: Op
 
 def test_a_repair_is_applied_by_the_form_where_the_script_gets_no_answer(open_page: Open) -> None:
     page = open_page("/read?" + urlencode({"text": GUILTY}))
-    page.evaluate("window.fetch = () => Promise.reject(new TypeError())")
+    page.evaluate("() => { window.fetch = () => Promise.reject(new TypeError()); }")
     page.locator(".acts").get_by_role("button", name="Apply 512 → 1024").click()
     expect(page.locator(".lines li.line-mended ins")).to_have_text("1024")
 
@@ -265,8 +265,8 @@ def test_files_are_checked_after_a_repair_too(open_page: Open) -> None:
     page = open_page("/read?" + urlencode({"text": GUILTY}))
     page.locator(".acts").get_by_role("button", name="Apply 512 → 1024").click()
     expect(page.locator(".lines li.line-mended")).to_have_count(1)
-    file = {"name": "kernel.cu", "mimeType": "text/plain", "buffer": GUILTY.encode()}
-    page.locator("#files input[type=file]").set_input_files([file])
+    files = [{"name": name, "mimeType": "text/plain", "buffer": GUILTY.encode()} for name in ("one.cu", "two.cu")]
+    page.locator("#files input[type=file]").set_input_files(files)
     expect(page).to_have_url(re.compile("/read/files$"))
 
 

@@ -29,8 +29,8 @@ class Scenes {
 
   layout(width, free, timeline) { this.now.layout(width, free, this.shown ? timeline.second : timeline); }
 
-  pick(x, y) {
-    const found = this.now.pick(x, y);
+  pick(x, y, xored) {
+    const found = this.now.pick(x, y, xored);
     if (!found || !this.shown) return found;
     return found.o === "first" ? { ...found, o: "d" } : { ...found, o: NAMES[found.o] };
   }

@@ -74,9 +74,9 @@ export class SecondScene extends Scene {
   }
 
   /** As the page names them; D's first tile is D itself, the others are known by what they become. */
-  pick(x, y) {
+  pick(x, y, xored) {
     const box = this.boxes.source, { source } = this.model;
-    if (!box || x < box.x || x >= box.x + box.w || y < box.y || y >= box.y + box.h) return super.pick(x, y);
+    if (!box || x < box.x || x >= box.x + box.w || y < box.y || y >= box.y + box.h) return super.pick(x, y, xored);
     const at = Math.floor((x - box.x) / box.w * this.sourceValues), lane = Math.floor((y - box.y) / box.h * 32);
     const element = source.holds[lane * source.values + at % source.values], tile = Math.floor(at / source.values);
     const r = Math.floor(element / source.cols), c = element % source.cols;
@@ -97,7 +97,8 @@ export class SecondDrawing extends Drawing {
 
   drawLanes() {
     const { pen, scene } = this, { lanes } = scene.boxes;
-    pen.title("32 lanes", scene.phone ? scene.boxes.source ? "D, and A₂" : "" : "their registers", lanes.x, lanes.y - 30);
+    const about = scene.phone ? scene.boxes.source ? "D, and A₂" : "" : "their registers";
+    pen.title("32 lanes", about, lanes.x, lanes.y - 30);
     for (let lane = 0; lane < 32; lane++) {
       pen.text(`T${lane}`, lanes.x + 20, lanes.y + (lane + .5) * lanes.h / 32, { align: "right" });
     }
@@ -165,7 +166,8 @@ export class SecondMotion extends Motion {
 
   mark(pen, element, colour, width) {
     const { scene, model } = this, one = model[element.o], index = element.r * one.cols + element.c;
-    const slots = one.slots[index], boxes = [scene.cell(element.o, index), ...slots.map((s) => scene.slot(element.o, s))];
+    const slots = one.slots[index];
+    const boxes = [scene.cell(element.o, index), ...slots.map((s) => scene.slot(element.o, s))];
     if (element.o === "a") boxes.push(...slots.map((slot) => scene.sourceSlot(model.sourceOf(slot))));
     for (const box of boxes) pen.ring(box, colour, width, box && box.w < 8 ? 2 : .5);
   }

@@ -11,7 +11,7 @@ function placed(given, view, step) {
   const lineOf = (byte) => Math.floor((byte - origin) / LINE) * LINE + origin;
   const row = new Map(lines.map((line, n) => [line, n]));
   return {
-    lines, chunks, addressOf: (n) => lines[n],
+    lines, chunks, addressOf: (n) => lines[n], bankGroup: (column) => (column + origin / 16) % 8,
     place(byte) {
       const n = row.get(lineOf(byte));
       return n === undefined ? null : [n, byte - lineOf(byte)];
