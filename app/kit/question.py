@@ -124,12 +124,15 @@ def given_field(label: str, help: str, default: Any = "", **more: Any) -> Any:
 
 
 def number_field(
-    default: int | None, label: str, help: str, *, least: int = 0, most: int = LARGEST, **more: Any
+    default: int | None, label: str, help: str, *, least: int = 0, most: int | None = None, **more: Any
 ) -> Any:
     """Declare a whole number; where the default is None, it may be left out and is None."""
 
     def parse(given: Any, field: str) -> int | None:
-        return None if given in ("", None) and default is None else parse_integer(given, field, least, most)
+        if given in ("", None) and default is None:
+            return None
+        value = parse_integer(given, field, least, most)
+        return value if value <= LARGEST else parse_integer(given, field, least, LARGEST)
 
     return parsed_field(parse, label, help, "" if default is None else str(default), numeric=True, **more)
 

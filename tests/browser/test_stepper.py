@@ -136,12 +136,18 @@ def test_the_register_under_the_pointer_is_named_where_lanes_share_an_element(op
           return Math.round(x + w - 3);
         }"""
     )
-    lanes: dict[str, None] = {}
-    for y in range(42, int(canvas["height"]), 5):
-        page.mouse.move(canvas["x"] + x, canvas["y"] + y)
-        words = page.locator("#step-out").inner_text().partition("\n")[2]
-        if words:
-            lanes[words.partition(" · ")[0]] = None
+    told = page.evaluate(
+        """([x, left, top, height]) => {
+          const canvas = document.querySelector("#scene canvas + canvas"), told = [];
+          for (let y = 42; y < height; y += 5) {
+            canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: left + x, clientY: top + y }));
+            told.push(document.getElementById("step-out").innerText);
+          }
+          return told;
+        }""",
+        [x, canvas["x"], canvas["y"], canvas["height"]],
+    )
+    lanes = dict.fromkeys(words.partition(" · ")[0] for text in told if (words := text.partition("\n")[2]))
     assert list(lanes) == [f"lane {lane}" for lane in range(32)]
 
 
