@@ -128,14 +128,10 @@ def get_page_kind(path: str) -> str:
 FIRST = {get_page_kind(path): path for path in reversed(PAGES)}
 # What is written where it hardly fits, or where a page has another order than the first of its template.
 EDGES = (
-    f"{LIST}?family=mma&type=f16",
     f"/i/{SCALED}",
-    "/i/mma.m16n8k12.row.col.f32.f16.f16.f32",
     "/read?text=lbo",
     "/smem?swizzle=none&mn=256&k=64",
     f"/steps/{MMA}",
-    "/dump",
-    "/guide/atom-to-tile",
 )
 ASKED = tuple(path for path in PAGES if FULL or path in EDGES or path == FIRST[get_page_kind(path)])
 SCREENS = {
