@@ -181,8 +181,9 @@ def test_a_cute_layout_that_is_no_pattern_is_refused(text: str, extents: tuple[i
 
 
 def test_a_coordinate_outside_is_refused() -> None:
-    with pytest.raises(LayoutError, match="outside 0 to 15"):
-        A.owners(16, 0)
+    for at in (16, -1, 1.5, "x", None):
+        with pytest.raises(LayoutError, match="is not an integer from 0 to 15"):
+            A.owners(at, 0)  # type: ignore[arg-type]
     with pytest.raises(LayoutError, match="It takes 2"):
         A.owners(1)
 

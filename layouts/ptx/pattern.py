@@ -190,8 +190,8 @@ class Pattern:
                 "bad_coordinate", f"{len(coords)} coordinates were given for '{self}'.", f"It takes {len(extents)}."
             )
         for at, extent in zip(coords, extents, strict=True):
-            if not 0 <= at < extent:
-                raise LayoutError("bad_coordinate", f"Coordinate '{at}' is outside 0 to {extent - 1}.", f"In '{self}'.")
+            if not isinstance(at, int | np.integer) or not 0 <= at < extent:
+                raise LayoutError("bad_coordinate", f"Coordinate '{at}' is not an integer from 0 to {extent - 1}.", f"In '{self}'.")
         thread, value = self.inverse()
         return [(int(t), int(v)) for t, v in zip(thread[coords], value[coords], strict=True)]
 

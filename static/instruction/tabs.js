@@ -18,7 +18,14 @@ const named = () => (links.some((link) => link.hash === location.hash) ? locatio
 
 export function followTabs() {
   show(named());
-  addEventListener("hashchange", () => show(named()));
+  // A link of the page leads there; the section was hidden when the browser looked for it.
+  addEventListener("hashchange", () => {
+    show(named());
+    const section = $(named());
+    section.tabIndex = -1;
+    section.focus({ preventScroll: true });
+    section.scrollIntoView();
+  });
   $("tabs").addEventListener("click", (event) => {
     const link = event.target.closest("a");
     if (!link) return;

@@ -360,6 +360,8 @@ def test_a_tab_shows_one_section_and_stays_in_the_address(open_page: Any) -> Non
     expect(page).to_have_url(re.compile(r"\?pin=d:3,2#evidence$"))
     page.click(".head .end a[href='#run']")
     wait_until(page, shown, ["run"])
+    expect(page.locator("#run")).to_be_in_viewport()
+    expect(page.locator("#run")).to_be_focused()
     page.select_option("select[name=colour]", "t")
     expect(page).to_have_url(re.compile("colour=t&pin=d:3,2#run$"))
     plain = open_page(f"/i/{M16}", scripts=False)
