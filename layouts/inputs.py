@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from numbers import Integral
 from typing import Any
 
 from lanescope.errors import LayoutError
@@ -189,6 +190,13 @@ def find_nearest_word(text: str, known: Iterable[str]) -> str:
     begun = [word for word in spelled if len(given) > 1 and word.startswith(given)]
     matches = begun or get_close_matches(given, spelled, 1, LEAST_ALIKE)
     return spelled[matches[0]] if matches else ""
+
+
+def check_coordinate(at: object, extent: int, hint: str) -> None:
+    """Check that a coordinate is an integer below the extent of its axis; LayoutError `bad_coordinate` if it is not."""
+    if not isinstance(at, Integral) or not 0 <= int(at) < extent:
+        message = f"Coordinate '{shorten_value(at)}' is not an integer from 0 to {extent - 1}."
+        raise LayoutError("bad_coordinate", message, hint)
 
 
 def require_object(value: object, field: str, what: str, code: str = "bad_object") -> dict[str, Any]:

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from lanescope.cute.text import parse_shape_stride
 from lanescope.cute.tuples import list_leaves
 from lanescope.errors import LayoutError
-from lanescope.inputs import shorten_value
+from lanescope.inputs import check_coordinate, shorten_value
 
 IntArray = NDArray[np.int32]
 
@@ -190,8 +190,7 @@ class Pattern:
                 "bad_coordinate", f"{len(coords)} coordinates were given for '{self}'.", f"It takes {len(extents)}."
             )
         for at, extent in zip(coords, extents, strict=True):
-            if not isinstance(at, int | np.integer) or not 0 <= at < extent:
-                raise LayoutError("bad_coordinate", f"Coordinate '{at}' is not an integer from 0 to {extent - 1}.", f"In '{self}'.")
+            check_coordinate(at, extent, f"In '{self}'.")
         thread, value = self.inverse()
         return [(int(t), int(v)) for t, v in zip(thread[coords], value[coords], strict=True)]
 

@@ -23,6 +23,7 @@ from lanescope.cute import algebra, tuples
 from lanescope.cute.algebra import Tiler
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
+from lanescope.inputs import check_coordinate
 from lanescope.tiles.arguments import get_least_size
 from lanescope.tiles.atoms import MmaAtom
 from lanescope.tiles.thread_map import Ints, ThreadMap
@@ -74,10 +75,7 @@ class TileOperand(ThreadMap):
     def owner(self, row: int, col: int) -> list[tuple[int, int]]:
         """Return every (thread, value) that holds element (row, col)."""
         for at, extent in ((row, self.row_count), (col, self.col_count)):
-            if not 0 <= at < extent:
-                raise LayoutError(
-                    "bad_coordinate", f"Coordinate '{at}' is outside 0 to {extent - 1}.", f"Operand {self.name}."
-                )
+            check_coordinate(at, extent, f"Operand {self.name}.")
         first = (row * self.col_count + col) * self.copies
         places = self._order[first : first + self.copies]
         return [(int(self.thread_ids[at // self.values]), int(at % self.values)) for at in places]
