@@ -73,7 +73,7 @@ def _parse_place(text: str, names: list[str], example: str, bare: bool, unit: st
     hint = f"Try {example}."
     if re.fullmatch(rf"{matrix}\d+", text.strip(), re.IGNORECASE):
         hint = f"A value needs its lane, as in {text.strip()} of lane 20; an element is {text.strip()[:1]}[5][9]."
-    raise LayoutError("bad_find", f"‘{shorten_value(text, 60)}’ is no element, lane or register.", hint, "find")
+    raise LayoutError("bad_find", f"‘{shorten_value(text, 60)}’ is not an element, a lane or a register.", hint, "find")
 
 
 def _read_groups(found: re.Match[str]) -> SoughtPlace:

@@ -52,8 +52,8 @@ def asks_for_scales(text: str) -> bool:
 
 
 def answer_question(text: str) -> ElementAnswers | None:
-    """Answer a question about an element, a row, a lane or a register; None for any other text, or one that names no
-    form.
+    """Answer a question about an element, a row, a lane or a register; None for any other text, or if its instruction
+    is not known.
     """
     question = parse_question(text)
     if question is None or _SCALES.search(text):
@@ -140,7 +140,7 @@ def _answer_element(
     if question.index is not None:
         notices.append(f"Elements are counted row by row: {letter}[{question.index}] is {letter}[{row}][{col}].")
     if not question.operand and question.part is None:
-        notices.append(f"The text names no matrix: this is {letter}.")
+        notices.append(f"The text does not name a matrix: this is {letter}.")
     if op.sparsity:
         notices.append(f"{letter} is stored compressed: the column counts what is stored, the metadata place it.")
     if not form.family.specified:

@@ -247,7 +247,7 @@ def _list_topics(text: str, named: FormMatches) -> tuple[Meaning, ...]:
 
 
 def _read_shorter_name(text: str, named: FormMatches, recognised: reader.RecognisedText) -> Reading | None:
-    """Read a name that leaves something out, or that no form has; None if the text is no name."""
+    """Read a name that leaves something out, or that no form has; None if the text is not a name."""
     refused = recognised.refused[0] if recognised.refused else None
     if refused and (_is_complete(text, refused) or not named_forms.keeps_order(text, named)):
         return None
@@ -271,7 +271,7 @@ def _read_shorter_name(text: str, named: FormMatches, recognised: reader.Recogni
             notices=(named_forms.explain_refusal(named),),
             also=(*named_forms.build_nearest(text, named), *pages),
         )
-    others = " ".join(named.ignored)  # of a subject with a page of its own, they say what is asked
+    others = " ".join(named.ignored)  # if a page explains them, the question is about that page's subject
     if named.named and named.forms and named_forms.has_shape(named) and not page_meanings.find_pages(others):
         return extend_fact(named_forms.build_meaning(text, named), Reading, also=_list_topics(text, named))
     if named_forms.is_opcode(named) and not page_meanings.find_pages(text):
@@ -452,7 +452,7 @@ def _build_storage(facts: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def link_tile(facts: Mapping[str, Any]) -> str:
-    """Link the tile page of a tensor map's box; "" if the text leaves it open, or its rows are no whole pattern."""
+    """Link the tile page of a tensor map's box; "" if the text leaves it open, or its rows are not whole patterns."""
     storage, box = facts.get("storage") or {}, facts["box"]
     bits, mode = facts["element_bits"], facts["swizzle"]
     if len(box) < 2 or None in box or not bits or mode not in WIDTHS or storage.get("kind") not in ("rows", "atoms"):
