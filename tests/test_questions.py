@@ -106,7 +106,7 @@ def test_what_does_not_exist_is_an_error_that_names_the_range(text: str, limit: 
 
 def test_what_is_assumed_is_said() -> None:
     assert any(
-        "names no matrix: this is D" in notice for notice in read("who holds (3,5) in mma.m16n8k16 bf16").notices
+        "does not name a matrix: this is D" in notice for notice in read("who holds (3,5) in mma.m16n8k16 bf16").notices
     )
     assert any("stored compressed" in notice for notice in read("A[0][3] of mma.sp.m16n8k32 f16").notices)
     assert any("usual instruction descriptor" in notice for notice in read("D[70][3] of tcgen05.mma.kind::f16").notices)

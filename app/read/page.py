@@ -19,7 +19,7 @@ from lanescope.app.kit.page import render_page
 from lanescope.app.kit.wire import encode_json_body
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.layouts import triton
-from lanescope.app.read import draw, files, text_meanings, workbench
+from lanescope.app.read import draw, files, meaning_links, text_meanings, workbench
 from lanescope.app.read.answer import read_and_verify
 from lanescope.app.read.edits import RepairedText, repair_text
 from lanescope.app.read.facts import Reading
@@ -220,9 +220,9 @@ def _render_meanings(request: Request, text: str, error: LayoutError | None = No
         "near": [catalog.find(ptx) for ptx in nearest],
         "module": _link_module(text) if any(meaning.kind == "triton" for meaning in meanings) else "",
         "accepted": text_meanings.ACCEPTED,
-        "in_majors": text_meanings.format_major_query,
-        "stages": text_meanings.link_stages,
-        "tile_of": text_meanings.link_tile,
+        "in_majors": meaning_links.format_major_query,
+        "stages": meaning_links.link_stages,
+        "tile_of": meaning_links.link_tile,
     }
     return render_page(request, "read/page.html", context, 422 if error else 200)
 
