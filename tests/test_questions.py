@@ -191,6 +191,28 @@ def test_an_element_of_a_whole_tile(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "pins"),
+    [
+        ("lane 3 and lane 4 of mma.m16n8k16 bf16", "pin=lane:3&pin2=lane:4"),
+        ("A[5][9] and A[5][10] of mma.m16n8k16 bf16", "pin=a:5,9&pin2=a:5,10"),
+        ("R2 of lane 20 vs B(3,4) in mma.m16n8k16 bf16", "pin=a:5,8&pin2=b:3,4"),
+    ],
+)
+def test_two_places_open_the_page_with_both_pins(client: Client, text: str, pins: str) -> None:
+    """By hand: A[5][9] is in lane 5 · 4 + 0 and A[5][10] in the next; R2 of lane 20 begins at row 5, column 8."""
+    link = text_meanings.find_certain_link(text)
+    assert link == f"/i/{BF16}?{pins}" and client.get(link).status_code == 200
+
+
+def test_an_answer_about_two_places_has_both_and_refuses_either() -> None:
+    reading = read("A[5][9] and A[5][10] of mma.m16n8k16 bf16")
+    assert [holder["thread"] for holder in reading.facts["holders"]] == [20, 21]
+    assert "Lane 4: D: R0 D[1][0]" in "".join(read("lane 3 and lane 4 of mma.m16n8k16 bf16").notices)
+    assert "no element [50][10]" in read("A[5][9] and A[50][10] of mma.m16n8k16 bf16").notices[0]
+    assert "Write warp 0 lane 3" in read("lane 3 and lane 4 of wgmma m64n64k16 f16").notices[0]
+
+
+@pytest.mark.parametrize(
     "code",
     [
         f'float c[2][4]; asm volatile("{BF16} {{%0}};");',

@@ -198,7 +198,8 @@ def _ask_for_instruction(text: str) -> Reading | None:
 
 def _read_refused_place(text: str, error: LayoutError) -> Reading:
     notice = f"{error.message} {error.hint}"
-    title = "Not in registers" if error.code == "operand_not_in_registers" else "No such element"
+    titles = {"operand_not_in_registers": "Not in registers", "bad_find": "Say which place"}
+    title = titles.get(error.code, "No such element")
     return _build_unknown(text, title, [notice])
 
 
