@@ -86,7 +86,7 @@ def read_text(text: str) -> Reading:
     if named and _is_name_of_topic(named, recognised):
         return _read_name(text, named)
     meanings_found = sorted(recognised.found, key=lambda meaning: (meaning.fits, not meaning.sure))
-    pages = [page_meanings.build_topic(topic.title, topic.page, topic.summary) for topic in _find_named_topics(text)]
+    pages = [page_meanings.build_topic(topic) for topic in _find_named_topics(text)]
     addresses: Sequence[int] = ()
     is_open = not (meanings_found or pages or _is_malformed(recognised))
     if named and is_open and (reading := _read_shorter_name(text, named, recognised)) is not None:
@@ -221,7 +221,7 @@ def _read_name(text: str, named: FormMatches) -> Reading:
 def _list_topics(text: str, named: FormMatches) -> tuple[Meaning, ...]:
     """List the pages that have all words of a name."""
     found = [] if named.exact else topics.find_topics(text)
-    return tuple(page_meanings.build_topic(topic.title, topic.page, topic.summary) for topic in found)
+    return tuple(page_meanings.build_topic(topic) for topic in found)
 
 
 def _read_shorter_name(text: str, named: FormMatches, recognised: reader.RecognisedText) -> Reading | None:
@@ -237,7 +237,7 @@ def _read_shorter_name(text: str, named: FormMatches, recognised: reader.Recogni
     if named_forms.is_refused(named) and not named_forms.is_spelled_out(text):
         opcodes = [word for word in named.words if is_opcode(word)]
         compared = topics.find_topics(" ".join(opcodes)) if len(opcodes) > 1 else []
-        pages = [page_meanings.build_topic(one.title, one.page, one.summary) for one in compared]
+        pages = [page_meanings.build_topic(topic) for topic in compared]
         pages += page_meanings.search_question(text, pages)
         if pages and named_forms.is_sentence(named):
             return extend_fact(pages[0], Reading, also=(*pages[1:], *named_forms.build_nearest(text, named)))
