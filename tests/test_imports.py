@@ -66,6 +66,13 @@ def test_facts_and_pictures_load_no_server() -> None:
     assert find_loaded(["lanescope.app.kit.wire"], SERVER) == "lanescope.app.kit.wire loads starlette"
 
 
+def test_only_pages_routes_and_schemas_import_the_web_framework() -> None:
+    """Every file: import-linter's contract can name a module only by how it is called."""
+    having = {path for path in MODULES if find_imports(path, *SERVER.split())}
+    by_name = {path for path in MODULES if re.fullmatch(r"app/\w+/(page|api|schemas)\.py", path)}
+    assert having - by_name == {"app/kit/serve.py", "app/kit/wire.py", "app/main.py", "app/hardware/device.py"}
+
+
 def test_help_loads_no_engine() -> None:
     chosen = ["lanescope.app.cli", *list_feature_modules("verbs"), "lanescope.app.kit.serve"]
     assert find_loaded(chosen, f"{HEAVY} lanescope.ptx {SERVER}") == ""

@@ -106,7 +106,7 @@ def test_what_does_not_exist_is_an_error_that_names_the_range(text: str, limit: 
 
 def test_what_is_assumed_is_said() -> None:
     assert any(
-        "names no matrix: this is D" in notice for notice in read("who holds (3,5) in mma.m16n8k16 bf16").notices
+        "does not name a matrix: this is D" in notice for notice in read("who holds (3,5) in mma.m16n8k16 bf16").notices
     )
     assert any("stored compressed" in notice for notice in read("A[0][3] of mma.sp.m16n8k32 f16").notices)
     assert any("usual instruction descriptor" in notice for notice in read("D[70][3] of tcgen05.mma.kind::f16").notices)
@@ -188,6 +188,28 @@ def test_an_element_of_a_whole_tile(client: Client) -> None:
         assert "is not used" not in client.get(reading.link).text
         assert text_meanings.find_certain_link(text) == reading.link
     assert "rows go from 0 to 63" in read(f"C(64,0) of {text_of_tile}").notices[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "pins"),
+    [
+        ("lane 3 and lane 4 of mma.m16n8k16 bf16", "pin=lane:3&pin2=lane:4"),
+        ("A[5][9] and A[5][10] of mma.m16n8k16 bf16", "pin=a:5,9&pin2=a:5,10"),
+        ("R2 of lane 20 vs B(3,4) in mma.m16n8k16 bf16", "pin=a:5,8&pin2=b:3,4"),
+    ],
+)
+def test_two_places_open_the_page_with_both_pins(client: Client, text: str, pins: str) -> None:
+    """By hand: A[5][9] is in lane 5 · 4 + 0 and A[5][10] in the next; R2 of lane 20 begins at row 5, column 8."""
+    link = text_meanings.find_certain_link(text)
+    assert link == f"/i/{BF16}?{pins}" and client.get(link).status_code == 200
+
+
+def test_an_answer_about_two_places_has_both_and_refuses_either() -> None:
+    reading = read("A[5][9] and A[5][10] of mma.m16n8k16 bf16")
+    assert [holder["thread"] for holder in reading.facts["holders"]] == [20, 21]
+    assert "Lane 4: D: R0 D[1][0]" in "".join(read("lane 3 and lane 4 of mma.m16n8k16 bf16").notices)
+    assert "no element [50][10]" in read("A[5][9] and A[50][10] of mma.m16n8k16 bf16").notices[0]
+    assert "Write warp 0 lane 3" in read("lane 3 and lane 4 of wgmma m64n64k16 f16").notices[0]
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ import pytest
 
 from lanescope.app.check.facts import SourceText
 from lanescope.app.check.includes import join_includes
-from lanescope.app.read import files as page
+from lanescope.app.read import files as read_files
 from tests.client import Client
 from tests.guilty_kernels import KERNELS, RIGHT
 
 
 @pytest.fixture(autouse=True)
 def without_haste(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is told here is no matter of time."""
-    monkeypatch.setattr(page, "SECONDS", 60.0)
+    """Give slow machines time: the verdicts do not depend on it."""
+    monkeypatch.setattr(read_files, "SECONDS", 60.0)
 
 
 def send(client: Client, *files: tuple[str, str | bytes]) -> tuple[int, str]:

@@ -5,6 +5,7 @@ first. Nothing is dropped unsaid. No framework.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 
@@ -116,29 +117,27 @@ def _index_names() -> dict[tuple[str, ...], Instruction]:
     memory also with the types of the usual instruction descriptor. A name without types is one only where no form with
     other types has its words.
     """
-    kin: dict[tuple[str, str], list[Instruction]] = {}
-    for form in catalog.instructions():
-        kin.setdefault((form.syntax.opcode, form.shape), []).append(form)
+    alike: defaultdict[tuple[str, str], int] = defaultdict(int)
+    typed: defaultdict[tuple[object, ...], int] = defaultdict(int)
+    for n, form in enumerate(catalog.instructions()):
+        alike[form.syntax.opcode, form.shape] |= 1 << n
+        typed[form.syntax.opcode, form.shape, *form.types.items()] |= 1 << n
     names: dict[tuple[str, ...], Instruction | None] = {}
     for form in catalog.instructions():
         bound_form = bound.bind(form, None) if form.family.issue else form
+        other_types = (
+            alike[form.syntax.opcode, form.shape] & ~typed[form.syntax.opcode, form.shape, *form.types.items()]
+        )
         for shown in {name_form(form), name_form(bound_form)}:
             opcode = shown.name.removesuffix(f".{form.shape}")
             texts = {shown.text, f"{form.shape} {opcode} {shown.types} {shown.apart}"}
-            if not _has_other_types(form, kin[form.syntax.opcode, form.shape], _WORD.findall(shown.apart.lower())):
+            if not _intersect(_WORD.findall(shown.apart.lower())) & other_types:
                 texts.add(f"{shown.name} {shown.apart}")
             for text in texts:
                 tokens = _tokenize(text)
                 names[tokens] = form if names.get(tokens, form) is form else None
     whole = {_tokenize(name_form(form).text): form for form in catalog.instructions()}
     return {tokens: form for tokens, form in {**names, **whole}.items() if form is not None}
-
-
-def _has_other_types(form: Instruction, kin: list[Instruction], words: list[str]) -> bool:
-    """Return whether some form among `kin` has all these words and other types."""
-    keys = search.index_instructions()
-    others = (other for other in kin if other.types != form.types)
-    return any(all(search.has_word(keys[other.ptx], word) for word in words) for other in others)
 
 
 def _tokenize(text: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from lanescope.app.kit import menus
 
 MOST = 6  # pages of an answer
 LONGEST = 400  # characters of a question
-MOST_COMMON = 0.4  # share of the pages that have a word which asks for nothing alone
+MOST_COMMON = 0.4  # share of the pages that have a word that alone finds none
 TITLE, HEADING, LEAD, BODY = 8.0, 4.0, 3.0, 1.0  # what a word counts for, by where it stands
 _WORD = re.compile(r"[a-z0-9_]+")
 _HEADING = re.compile(r"^##+ (.*?)(?: \{#([\w-]+)\})?$")
@@ -252,10 +252,9 @@ def _list_tools() -> Iterator[_Section]:
         for entry in links:
             if entry.href.startswith("/guide"):
                 continue
-            summary = f"{entry.about[0].upper()}{entry.about[1:]}."
             path = " ".join(part for part in entry.href.split("/") if part)
             weights = _join(_count(f"{entry.text} {path}", TITLE), _count(entry.about, HEADING))
-            yield _Section(entry.href, "", entry.text, "", summary, weights)
+            yield _Section(entry.href, "", entry.text, "", entry.summary, weights)
 
 
 def _count(text: str, weight: float) -> dict[str, float]:

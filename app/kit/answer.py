@@ -106,5 +106,5 @@ def list_value_bits(op: Operand) -> tuple[str, ...]:
 
 
 def get_per_register(op: Operand) -> int:
-    """Return how many values a register has room for; 0 for addresses, which are no values."""
+    """Return how many values a register has room for; 0 for addresses, which are not values."""
     return 0 if op.name == ADDRESS else op.register_bits // op.container_bits

@@ -311,7 +311,7 @@ def _parse_form(body: bytes) -> dict[str, str]:
     try:
         return dict(parse_qsl(body.decode("utf-8"), max_num_fields=MOST_FIELDS))
     except ValueError:
-        raise LayoutError("bad_request", "The body is no form.", f"Send the form: {FORM}.") from None
+        raise LayoutError("bad_request", "The body is not a form.", f"Send the form: {FORM}.") from None
 
 
 TAKEN: dict[str, Any] = {}  # name → model of every body a route takes

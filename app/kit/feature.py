@@ -34,6 +34,11 @@ class Entry:
     badge: str = ""
     below: str = ""
 
+    @property
+    def summary(self) -> str:
+        """Return what stands there, as a sentence."""
+        return f"{self.about[0].upper()}{self.about[1:]}."
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tool(Generic[Asked, Answer]):

@@ -44,13 +44,18 @@ def parse_places(
     no name; example: what the hint of a refusal offers; unit: what a holder is called beside lane and thread (`bank`).
     LayoutError `bad_find` for any other text.
     """
-    parts = [part for part in _JOIN.split(text.strip()) if part]
+    parts = split_places(text)
     ordered = sorted({name.lower() for name in matrices}, key=len, reverse=True)
     names = [re.sub(r"(\d+)$", r"\\s*\1", name) for name in ordered]
     if not parts or len(parts) > MOST_TOGETHER:
         why = "names nothing" if not parts else f"names {len(parts)} places; a page compares two"
         raise LayoutError("bad_find", f"‘{shorten_value(text, 60)}’ {why}.", f"Try {example}.", "find")
     return [_parse_place(part, names, example, bare or len(names) == 1, unit) for part in parts]
+
+
+def split_places(text: str) -> list[str]:
+    """Split a text into the places that it joins: `lane 20 vs lane 21`, `A[5][9] and A[5][10]`."""
+    return [part for part in _JOIN.split(text.strip()) if part]
 
 
 def _parse_place(text: str, names: list[str], example: str, bare: bool, unit: str) -> SoughtPlace:
@@ -73,7 +78,7 @@ def _parse_place(text: str, names: list[str], example: str, bare: bool, unit: st
     hint = f"Try {example}."
     if re.fullmatch(rf"{matrix}\d+", text.strip(), re.IGNORECASE):
         hint = f"A value needs its lane, as in {text.strip()} of lane 20; an element is {text.strip()[:1]}[5][9]."
-    raise LayoutError("bad_find", f"‘{shorten_value(text, 60)}’ is no element, lane or register.", hint, "find")
+    raise LayoutError("bad_find", f"‘{shorten_value(text, 60)}’ is not an element, a lane or a register.", hint, "find")
 
 
 def _read_groups(found: re.Match[str]) -> SoughtPlace:

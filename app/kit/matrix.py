@@ -7,7 +7,7 @@ from lanescope.app.kit.fact import fact
 
 @fact
 class MatrixData:
-    """A matrix and what is said of its elements. bits, spoken_bits: of each value of a thread; copies: how many hold an
+    """A matrix and the facts of its elements. bits, spoken_bits: of each value of a thread; copies: how many hold an
     element; digits: names that a label may use; extra: axes beside row and column.
     """
 

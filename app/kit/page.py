@@ -104,7 +104,7 @@ templates.env.filters["ticks"] = ticks
 
 
 def told(error: LayoutError, labels: Mapping[str, str]) -> str:
-    """An error in the words of the form: the label beside the field, then what was given and what is allowed."""
+    """Format an error with the labels of the form: the field's label, what was given and what is allowed."""
     name = get_last_name(error.field)
     side, dot, option = error.field.partition(".")
     label = labels.get(error.field) or (f"{labels[side]}, {option}" if dot and side in labels else name)
@@ -137,7 +137,7 @@ def render_error(request: Request, status: int, error: LayoutError, headers: dic
 
 
 def _find_typed_text(request: Request) -> str:
-    """What somebody asked for, as far as it is text for the paste box."""
+    """Find the text of a request that the paste box can take; "" if there is none."""
     given = (request.path_params.get("rest"), *(request.query_params.get(name) for name in ("text", "ptx", "q")))
     return next((text for text in given if text), "")
 

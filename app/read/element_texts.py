@@ -5,7 +5,10 @@ instruction. No framework.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from lanescope.app.kit.find import parse_places, split_places
+from lanescope.errors import LayoutError
 
 LONGEST = 400  # characters of a question
 _PLACE = (
@@ -35,6 +38,9 @@ _REGISTER = re.compile(r"(?<![\w.%])(?:r|reg|register)\s*(\d{1,6})(?![\w.\]])", 
 _VALUE = re.compile(r"(?<![\w.:])([abcd])(?:(\d{1,4})|\[(\d{1,4})\])(?![\w.\[])", re.I)
 _OPERAND = re.compile(r"(?<![\w.:])(?:([ABCD])|(accumulator|acc))(?![\w.:\[(])")
 _AFTER = re.compile(r"(?<![\w.:])(?:([ABCD])|(accumulator|acc))\s*[?.]?\s*$")
+_NAMING = re.compile(r"\s+(?:of|in|:)\s+", re.I)  # before the instruction
+_JOINING = re.compile(r"(?:of|in|on|[\s,])*", re.I)  # between a register and its lane
+_LONGEST_PAIR = 120  # characters of two places
 _ACCUMULATOR = frozenset(("accumulator", "acc", "result", "output"))
 _CODE = re.compile(r"[{};\"\\$@<>\n]|%\w|(?<!\+)=|->")  # a question has none of it
 ASKING = frozenset(  # words of such a question that name no form
@@ -80,6 +86,34 @@ class ElementQuestion:
             what = f"{self.operand}{self.value} of "
         warp = f"warp {self.warp} " if self.warp is not None else ""
         return f"{what}{warp}{'lane' if self.by_warp else 'thread'} {self.lane}"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPlaces:
+    """Two places of one instruction. text: both, as a find field takes them; rest: what names the instruction."""
+
+    text: str
+    rest: str
+    questions: tuple[ElementQuestion, ...]
+
+
+def parse_comparison(text: str) -> ComparedPlaces | None:
+    """Parse a question about two places; None for any other text.
+
+    >>> compared = parse_comparison("lane 3 and lane 4 of mma.m16n8k16 bf16")
+    >>> compared.text, compared.rest
+    ('lane 3 and lane 4', 'mma.m16n8k16 bf16')
+    """
+    for match in _NAMING.finditer(text[:_LONGEST_PAIR]):
+        places, rest = text[: match.start()], text[match.end() :]
+        try:
+            count = len(parse_places(places, "abcd", ""))
+        except LayoutError:
+            continue
+        questions = [question for part in split_places(places) if (question := parse_question(part))]
+        if count == len(questions) == 2 and all(_JOINING.fullmatch(question.rest) for question in questions):
+            return ComparedPlaces(places, rest, tuple(replace(question, rest=rest) for question in questions))
+    return None
 
 
 def parse_question(text: str) -> ElementQuestion | None:

@@ -12,11 +12,12 @@ from typing import Any
 
 from lanescope.app.instruction import answers, lanes, wording
 from lanescope.app.instruction.answers import HeldValue
+from lanescope.app.instruction.find import find_pins
 from lanescope.app.instruction.state import PIN, SEPARATE, bind_descriptor
 from lanescope.app.kit import links
 from lanescope.app.kit.names import name_form
 from lanescope.app.read.element_forms import NamedForms, find_forms
-from lanescope.app.read.element_texts import ElementQuestion, parse_question
+from lanescope.app.read.element_texts import ComparedPlaces, ElementQuestion, parse_comparison, parse_question
 from lanescope.app.read.facts import Meaning
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
@@ -52,20 +53,25 @@ def asks_for_scales(text: str) -> bool:
 
 
 def answer_question(text: str) -> ElementAnswers | None:
-    """Answer a question about an element, a row, a lane or a register; None for any other text, or one that names no
-    form.
+    """Answer a question about an element, a row, a lane or a register; None for any other text, or if its instruction
+    is not known.
     """
-    question = parse_question(text)
+    compared, question = parse_comparison(text), parse_question(text)
     if question is None or _SCALES.search(text):
         return None
-    named = find_forms(question.rest)
+    named = find_forms(compared.rest if compared else question.rest)
     found = named.forms
     if not found:
         return None
     meanings, refused = [], None
     for form in found[:MOST_FORMS]:
         try:
-            meanings.append(_build_answer(bind_descriptor(form, {}), question, named))
+            form_bound = bind_descriptor(form, {})
+            meanings.append(
+                _build_comparison(form_bound, compared, named)
+                if compared
+                else _build_answer(form_bound, question, named)
+            )
         except LayoutError as error:
             refused = refused or error
     alike = [meaning for meaning in meanings if _get_opcode(meaning) == _get_opcode(meanings[0])]
@@ -83,6 +89,28 @@ def answer_question(text: str) -> ElementAnswers | None:
 
 def _get_opcode(meaning: Meaning) -> str:
     return catalog.find(meaning.facts["ptx"]).syntax.opcode
+
+
+def _build_comparison(form: Instruction, compared: ComparedPlaces, named: NamedForms) -> Meaning:
+    """Build the answer about two places: both holders, and the page with both pins."""
+    first, second = (_build_answer(form, question, named) for question in compared.questions)
+    names = " and ".join(question.text for question in compared.questions)
+    return dataclasses.replace(
+        first,
+        title=f"{names} of {name_form(form).text}",
+        link=links.link_instruction(form, query=find_pins(form, compared.text)),
+        facts={**first.facts, "holders": [*first.facts["holders"], *second.facts["holders"]]},
+        notices=tuple(
+            dict.fromkeys((*_name_lane(compared, 0, first, second), *_name_lane(compared, 1, second, first)))
+        ),
+    )
+
+
+def _name_lane(compared: ComparedPlaces, number: int, meaning: Meaning, other: Meaning) -> list[str]:
+    """Return the notices of one of two places; those that list what a lane holds begin with the lane."""
+    question = compared.questions[number]
+    lane = "" if question.lane is None else f"{question.text[0].upper()}{question.text[1:]}: "
+    return [notice if notice in other.notices else lane + notice for notice in meaning.notices]
 
 
 def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForms) -> Meaning:
@@ -140,7 +168,7 @@ def _answer_element(
     if question.index is not None:
         notices.append(f"Elements are counted row by row: {letter}[{question.index}] is {letter}[{row}][{col}].")
     if not question.operand and question.part is None:
-        notices.append(f"The text names no matrix: this is {letter}.")
+        notices.append(f"The text does not name a matrix: this is {letter}.")
     if op.sparsity:
         notices.append(f"{letter} is stored compressed: the column counts what is stored, the metadata place it.")
     if not form.family.specified:

@@ -1,30 +1,16 @@
-"""/read/files: several source files at once, each checked with those of them that it includes. Nothing is kept."""
+"""Several source files at once, each checked with those of them that it includes. No framework."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
-from starlette.responses import RedirectResponse, Response
-
-from lanescope.app.check.facts import CheckReport, SourceSpan, SourceText, check_sources, decode_source
+from lanescope.app.check.facts import CheckReport, SourceSpan, SourceText, check_sources
 from lanescope.app.check.includes import join_includes
-from lanescope.app.kit.api import OffLoopRoute
-from lanescope.app.kit.page import render_page
-from lanescope.app.kit.work import run_off_loop
 from lanescope.app.read import workbench
-from lanescope.errors import LayoutError
-from lanescope.inputs import shorten_value
 from lanescope.reader import LONGEST
 
-router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
-FORM = "multipart/form-data"
-MOST_FILES = 64
-MOST_PART = 4 << 20
 SECONDS = 4.0  # for all files of a request, which a server ends after 5 by itself
 
 
@@ -43,7 +29,7 @@ class CheckedFile:
 
     @property
     def fits(self) -> bool:
-        return bool(self.source.text) and len(self.source.text) <= LONGEST
+        return fits_workbench(self.source)
 
     def quote_place(self, place: SourceSpan) -> str:
         """Return what stands at a place of one line."""
@@ -59,48 +45,23 @@ class CheckedFile:
         return "care" if is_open else "ok" if self.report.verified else "open"
 
 
-@router.post("/read/files")
-async def post_files(request: Request) -> Response:
-    """Show what is wrong in each file of the form; a single one that fits opens in the workbench."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != FORM:
-        said = f"The body is '{shorten_value(kind, 60)}'."
-        raise LayoutError("unsupported_media_type", said, f"Send the form: {FORM}.")
-    sent: list[tuple[str, bytes]] = []
-    try:
-        async with request.form(max_files=MOST_FILES, max_fields=8, max_part_size=MOST_PART) as form:
-            for name, value in form.multi_items():
-                if isinstance(value, UploadFile) and name == "files" and value.filename:
-                    sent.append((value.filename, await value.read()))
-    except HTTPException as error:
-        hint = f"Send at most {MOST_FILES} files as {FORM}."
-        raise LayoutError("bad_request", f"The body is not a form: {error.detail}", hint) from None
-    return await run_off_loop(_answer_files, request, sent)
+def fits_workbench(source: SourceText) -> bool:
+    """Return whether the workbench takes a file's text."""
+    return 0 < len(source.text) <= LONGEST
 
 
-def _answer_files(request: Request, sent: list[tuple[str, bytes]]) -> Response:
-    sources = [decode_source(shorten_value(name, 200), raw) for name, raw in sorted(sent)]
-    if len(sources) == 1 and (link := _link_single(sources[0])):
-        return RedirectResponse(link, 303)
+def check_files(sources: Sequence[SourceText]) -> list[CheckedFile]:
+    """Check each file with those that it includes; what is wrong comes first."""
     end = time.monotonic() + SECONDS
     texts = {source.name: source.text for source in sources}
     checked = [
         CheckedFile(source, check_sources([source], max(round(end - time.monotonic(), 1), 0.1)), texts)
         for source in (join_includes(source, sources) for source in sources)
     ]
-    checked.sort(key=lambda file: ("bad", "care", "open", "ok").index(file.state))
-    found = len({(one.place, one.code) for file in checked for one in file.report.findings})
-    context = {"files": checked, "found": found, "verified": sum(file.report.verified for file in checked)}
-    return render_page(request, "read/files.html", context, 200 if sources else 422, keep=False)
+    return sorted(checked, key=lambda file: ("bad", "care", "open", "ok").index(file.state))
 
 
-def _link_single(source: SourceText) -> str:
-    """Return the workbench of a file whose text an address holds; "" for any other."""
-    link = workbench.link_text(source.text, {}) if source.text and len(source.text) <= LONGEST else ""
+def link_workbench(source: SourceText) -> str:
+    """Link the workbench of a file whose text an address holds; "" for any other."""
+    link = workbench.link_text(source.text, {}) if fits_workbench(source) else ""
     return link if "?" in link else ""
-
-
-@router.get("/read/files")
-def files_page(request: Request) -> Response:
-    """Show the form alone."""
-    return render_page(request, "read/files.html", {"files": [], "found": 0, "verified": 0})

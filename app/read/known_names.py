@@ -124,7 +124,8 @@ MESSAGES = (
         r"illegal memory access|ILLEGAL_ADDRESS|unspecified launch failure|LAUNCH_FAILED",
         "A kernel that faults",
         "/guide/capture#if-the-kernel-faults",
-        "The message names no instruction. compute-sanitizer finds the access; a capture says what was read before.",
+        "The message does not say which instruction faulted. compute-sanitizer finds the access; a capture says what"
+        " was read before.",
     ),
     _message(
         r"not a canonical \w*[GU]MMA_?\w* layout|(?:unsupported|unrecognized) layout (?:type|for make_[gu]mma_desc)|"

@@ -1,4 +1,6 @@
-"""/read: one paste box for everything, and /go, its old address."""
+"""/read: one paste box for everything; /read/files, several source files at once; and /go, the old address. Nothing is
+kept.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +8,33 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
+from lanescope.app.check.facts import decode_source
 from lanescope.app.kit.api import OffLoopRoute, read_form_body
 from lanescope.app.kit.names import name_form
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.wire import encode_json_body
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.layouts import triton
-from lanescope.app.read import draw, files, text_meanings, workbench
+from lanescope.app.read import draw, files, meaning_links, text_meanings, workbench
 from lanescope.app.read.answer import read_and_verify
 from lanescope.app.read.edits import RepairedText, repair_text
 from lanescope.app.read.facts import Reading
 from lanescope.app.read.marks import TextMarks, mark_text
 from lanescope.app.read.sheet import build_sheet
 from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
 from lanescope.reader.ttgir import parse_module
 from lanescope.render.read_pictures import render_hatches
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
-router.include_router(files.router)
+FORM = "multipart/form-data"
+MOST_FILES = 64
+MOST_PART = 4 << 20
 LABEL_OF = {
     "tensor_map": "Tensor map",
     "descriptor": "Descriptor",
@@ -134,6 +142,41 @@ def _render_text(request: Request, query: dict[str, str]) -> Response:
     return render_page(request, "read/bench.html", context, 422 if error else 200)
 
 
+@router.post("/read/files")
+async def post_files(request: Request) -> Response:
+    """Show what is wrong in each file of the form; a single one that fits opens in the workbench."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != FORM:
+        message = f"The body is '{shorten_value(kind, 60)}'."
+        raise LayoutError("unsupported_media_type", message, f"Send the form: {FORM}.")
+    sent: list[tuple[str, bytes]] = []
+    try:
+        async with request.form(max_files=MOST_FILES, max_fields=8, max_part_size=MOST_PART) as form:
+            for name, value in form.multi_items():
+                if isinstance(value, UploadFile) and name == "files" and value.filename:
+                    sent.append((value.filename, await value.read()))
+    except HTTPException as error:
+        hint = f"Send at most {MOST_FILES} files as {FORM}."
+        raise LayoutError("bad_request", f"The body is not a form: {error.detail}", hint) from None
+    return await run_off_loop(_render_files, request, sent)
+
+
+@router.get("/read/files")
+def files_page(request: Request) -> Response:
+    """Show the form alone."""
+    return render_page(request, "read/files.html", {"files": [], "found": 0, "verified": 0})
+
+
+def _render_files(request: Request, sent: list[tuple[str, bytes]]) -> Response:
+    sources = [decode_source(shorten_value(name, 200), raw) for name, raw in sorted(sent)]
+    if len(sources) == 1 and (link := files.link_workbench(sources[0])):
+        return RedirectResponse(link, 303)
+    checked = files.check_files(sources)
+    found = len({(finding.place, finding.code) for file in checked for finding in file.report.findings})
+    context = {"files": checked, "found": found, "verified": sum(file.report.verified for file in checked)}
+    return render_page(request, "read/files.html", context, 200 if sources else 422, keep=False)
+
+
 @router.get("/go")
 def go_page(request: Request) -> Response:
     """Show the same for the addresses that pickers and older pages have."""
@@ -177,9 +220,9 @@ def _render_meanings(request: Request, text: str, error: LayoutError | None = No
         "near": [catalog.find(ptx) for ptx in nearest],
         "module": _link_module(text) if any(meaning.kind == "triton" for meaning in meanings) else "",
         "accepted": text_meanings.ACCEPTED,
-        "in_majors": text_meanings.format_major_query,
-        "stages": text_meanings.link_stages,
-        "tile_of": text_meanings.link_tile,
+        "in_majors": meaning_links.format_major_query,
+        "stages": meaning_links.link_stages,
+        "tile_of": meaning_links.link_tile,
     }
     return render_page(request, "read/page.html", context, 422 if error else 200)
 

@@ -55,8 +55,23 @@ _OF_CODE = re.compile(
 )
 
 
-def build_topic(title: str, page: str, summary: str = "") -> Meaning:
-    return Meaning(kind="topic", title=title, link=page, facts={"page": page}, notices=(summary,) if summary else ())
+def build_topic(page: topics.Topic | full_text.FoundPage) -> Meaning:
+    """Build the meaning that a page is, with its summary."""
+    return _build_page(page.title, page.page, (page.summary,) if page.summary else ())
+
+
+def _build_page(title: str, page: str, notices: tuple[str, ...]) -> Meaning:
+    return Meaning(kind="topic", title=title, link=page, facts={"page": page}, notices=notices)
+
+
+def _describe_page(page: str) -> Meaning:
+    """Describe a page of the guide, of a menu, or of the API."""
+    if page in topics.BY_PAGE:
+        return build_topic(topics.BY_PAGE[page])
+    if page == API:
+        return _build_page("API", API, ("Every answer as JSON, with its schema.",))
+    entry = entry_of(page)
+    return _build_page(entry.text, page, (entry.summary,))
 
 
 def explain_name(text: str) -> list[Meaning]:
@@ -71,11 +86,7 @@ def explain_message(text: str) -> list[Meaning]:
 
 
 def _explain(known: known_names.KnownMessage | None) -> list[Meaning]:
-    if known is None:
-        return []
-    return [
-        Meaning(kind="topic", title=known.title, link=known.page, facts={"page": known.page}, notices=known.notices)
-    ]
+    return [_build_page(known.title, known.page, known.notices)] if known else []
 
 
 def look_up(text: str) -> list[Meaning]:
@@ -106,19 +117,14 @@ def find_pages(text: str, *, by_title: bool = True) -> list[Meaning]:
     """Find pages by the words of a text: those that have all of them, then those that share some; [] if the text
     neither names one nor asks for one.
     """
-    titled = [build_topic(found.title, found.page, found.summary) for found in full_text.find_titled(text) if by_title]
-    meanings = [build_topic(topic.title, topic.page, topic.summary) for topic in topics.find_topics(text)]
+    titled = [build_topic(found) for found in full_text.find_titled(text) if by_title]
+    meanings = [build_topic(topic) for topic in topics.find_topics(text)]
     pages = {meaning.link for meaning in meanings}
     lone_words = set(re.findall(r"(?<![\w.%-])[\w-]+(?![\w-]|\.\w)", text.lower()))
-    for page, asked_by in GUIDE.items():
-        if page not in pages and not asked_by.isdisjoint(lone_words):
-            topic = topics.BY_PAGE[page]
-            meanings.append(build_topic(topic.title, page, topic.summary))
-    tools = []
-    for page, asked_by in TOOLS.items():
-        if not asked_by.isdisjoint(lone_words):
-            entry = entry_of(page)
-            tools.append(build_topic(entry.text, page, f"{entry.about[0].upper()}{entry.about[1:]}."))
+    for page, words in GUIDE.items():
+        if page not in pages and not words.isdisjoint(lone_words):
+            meanings.append(_describe_page(page))
+    tools = [_describe_page(page) for page, words in TOOLS.items() if not words.isdisjoint(lone_words)]
     if not (titled or meanings or tools or full_text.is_asked(text)):
         return []
     searched = _search_pages(text)
@@ -137,15 +143,10 @@ def find_asked(text: str) -> list[Meaning]:
     page = next((page for pattern, page in _ASKED if pattern.fullmatch(text)), "")
     if not page or len(text) > full_text.LONGEST or _OF_CODE.search(text):
         return []
-    if page in topics.BY_PAGE:
-        topic = topics.BY_PAGE[page]
-        first = build_topic(topic.title, page, topic.summary)
-    elif page == API:
-        first = build_topic("API", API, "Every answer as JSON, with its schema.")
-    else:
-        entry = entry_of(page)
-        first = build_topic(entry.text, page, f"{entry.about[0].upper()}{entry.about[1:]}.")
-    return [first, *(one for one in _search_pages(text) if one.link.partition("#")[0] != page)]
+    return [
+        _describe_page(page),
+        *(found for found in _search_pages(text) if found.link.partition("#")[0] != page),
+    ]
 
 
 def find_sharing(text: str) -> list[Meaning]:
@@ -163,4 +164,4 @@ def search_question(text: str, meanings: Sequence[Meaning]) -> list[Meaning]:
 
 
 def _search_pages(text: str) -> list[Meaning]:
-    return [build_topic(found.title, found.page, found.summary) for found in full_text.find_pages(text)]
+    return [build_topic(found) for found in full_text.find_pages(text)]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
-from math import prod
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,13 +13,14 @@ from lanescope.app.catalogue import full_text, topics
 from lanescope.app.catalogue.forms import FormMatches, is_opcode
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
-from lanescope.app.memory.tile_descriptors import describe_tile, link_offset
+from lanescope.app.memory.tile_descriptors import describe_tile
 from lanescope.app.read import (
     element_forms,
     element_texts,
     elements,
     elsewhere,
     known_names,
+    meaning_links,
     memory_elements,
     named_forms,
     page_meanings,
@@ -28,21 +28,13 @@ from lanescope.app.read import (
     tile_elements,
 )
 from lanescope.app.read.facts import Meaning, Reading
-from lanescope.blackwell import tmem
 from lanescope.cute import calls as cutecalls
-from lanescope.descriptor.tile_descriptors import describe_stored_tile
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
-from lanescope.ptx import catalog
 from lanescope.reader import pasted_text, printed_words, sass
-from lanescope.reader.code.code_words import build_word
 from lanescope.reader.meaning import TextMeaning
-from lanescope.shared.tma import WIDTHS
 
 MOST_CANDIDATES = 48  # in an answer; the catalogue has all
-MOST_NAMED = 4096  # longest text that is searched for names of pages
-MOST_STAGES = 16  # linked stages of a layout
-FIRST = 0x1000  # first byte of a pasted tile
 ACCEPTED = (
     ("an instruction's name, or words of it", "wgmma 64x128x16 half"),
     ("a question about an element, a lane or a register", "A[5][9] of mma.m16n8k16 bf16"),
@@ -62,14 +54,6 @@ TRIED = (
     ),
     ("logical_divide(…)", "logical_divide((4,2,3):(2,1,8), 4:2)"),
 )
-TOPICS = {  # topic of a recogniser → its page
-    "tcgen05": "/tmem",
-    "idesc": "/idesc",
-    "fields": "/descriptor",
-    "ptxas": "/instructions",
-    "tma": "/guide/paste",
-    "warp_group_dot": "/guide/wmma-mma-wgmma",
-}
 SHARING = "Pages that share words with this text"
 _TITLES = {  # code of a refusal → title of the page that shows it
     "unknown_instruction": "No such instruction",
@@ -102,7 +86,7 @@ def read_text(text: str) -> Reading:
     if named and _is_name_of_topic(named, recognised):
         return _read_name(text, named)
     meanings_found = sorted(recognised.found, key=lambda meaning: (meaning.fits, not meaning.sure))
-    pages = [page_meanings.build_topic(topic.title, topic.page, topic.summary) for topic in _find_named_topics(text)]
+    pages = [page_meanings.build_topic(topic) for topic in _find_named_topics(text)]
     addresses: Sequence[int] = ()
     is_open = not (meanings_found or pages or _is_malformed(recognised))
     if named and is_open and (reading := _read_shorter_name(text, named, recognised)) is not None:
@@ -110,7 +94,7 @@ def read_text(text: str) -> Reading:
     if not (meanings_found or pages or recognised.refused):
         if elsewhere.find_maker(text):
             return _read_other_maker(text)
-        addresses = printed_words.find_addresses(text[:MOST_NAMED])
+        addresses = printed_words.find_addresses(text[: meaning_links.MOST_NAMED])
         if not addresses and known_names.is_outside(text):
             return _read_outside(text)
         pages = [] if addresses else [*page_meanings.explain_message(text), *page_meanings.look_up(text)]
@@ -123,7 +107,7 @@ def read_text(text: str) -> Reading:
         return extend_fact(meanings[0], Reading, also=tuple(meanings[1:]))
     if not (recognised.refused or addresses or pages):
         pages = page_meanings.find_sharing(text)
-    return _build_unknown(text, recognised.refused, addresses, pages)
+    return _explain_unknown(text, recognised.refused, addresses, pages)
 
 
 def _read_plain_words(text: str) -> Reading | None:
@@ -136,7 +120,7 @@ def _read_plain_words(text: str) -> Reading | None:
     if not found and not _ARGUMENTS.search(text) and (found := page_meanings.explain_name(text)):
         found += page_meanings.search_question(text, found)
     if not found and _read_question(text) is None:
-        found = list(tensor_forms.find_meanings(pasted_text.clean_text(text[:MOST_NAMED])))
+        found = list(tensor_forms.find_meanings(pasted_text.clean_text(text[: meaning_links.MOST_NAMED])))
     return extend_fact(found[0], Reading, also=tuple(found[1:])) if found else None
 
 
@@ -152,24 +136,23 @@ def _respell(text: str) -> str:
     return "m{}n{}k{}".format(*match.groups()) if match else text
 
 
+def _build_unknown(text: str, title: str, notices: Sequence[str], also: Sequence[Meaning] = ()) -> Reading:
+    """Build the reading of a text without a meaning: why, and the pages that may help."""
+    link = meaning_links.link_text(text)
+    return Reading(kind="unknown", title=title, link=link, facts={}, notices=tuple(notices), also=tuple(also))
+
+
 def _read_other_maker(text: str) -> Reading:
     """Read a text with an instruction that another maker's documents cover."""
     maker = elsewhere.find_maker(text)
     assert maker is not None
     notice = f"{elsewhere.COVERED} {maker.covers}"
-    return Reading(kind="unknown", title=maker.title, link=_link_text(text), facts={}, notices=(notice,), also=())
+    return _build_unknown(text, maker.title, [notice])
 
 
 def _read_outside(text: str) -> Reading:
     """Read a name of CUDA that Lanescope does not cover."""
-    return Reading(
-        kind="unknown",
-        title="Not covered",
-        link=_link_text(text),
-        facts={},
-        notices=(known_names.OUTSIDE,),
-        also=tuple(page_meanings.find_sharing(text)),
-    )
+    return _build_unknown(text, "Not covered", [known_names.OUTSIDE], page_meanings.find_sharing(text))
 
 
 def _read_question(text: str) -> Reading | None:
@@ -199,8 +182,8 @@ def _read_question(text: str) -> Reading | None:
 def _read_scales(text: str) -> Reading:
     """Read a question about scale factors or metadata."""
     notice = "Lanescope answers for elements of A, B, C and D; an instruction's page shows its scales and metadata."
-    also = tuple(page_meanings.find_pages("metadata" if "metadata" in text.lower() else "scale factors"))
-    return Reading(kind="unknown", title="Not answered", link=_link_text(text), facts={}, notices=(notice,), also=also)
+    pages = page_meanings.find_pages("metadata" if "metadata" in text.lower() else "scale factors")
+    return _build_unknown(text, "Not answered", [notice], pages)
 
 
 def _ask_for_instruction(text: str) -> Reading | None:
@@ -209,20 +192,15 @@ def _ask_for_instruction(text: str) -> Reading | None:
     if question is None or not element_forms.needs_instruction(question):
         return None
     notice = f"Say of which instruction: {question.text} of mma.m16n8k16 bf16."
-    return Reading(
-        kind="unknown",
-        title="Of which instruction?",
-        link=_link_text(text),
-        facts={},
-        notices=(notice,),
-        also=tuple(page_meanings.find_pages(text) or page_meanings.find_sharing(text)),
-    )
+    pages = page_meanings.find_pages(text) or page_meanings.find_sharing(text)
+    return _build_unknown(text, "Of which instruction?", [notice], pages)
 
 
 def _read_refused_place(text: str, error: LayoutError) -> Reading:
     notice = f"{error.message} {error.hint}"
-    title = "Not in registers" if error.code == "operand_not_in_registers" else "No such element"
-    return Reading(kind="unknown", title=title, link=_link_text(text), facts={}, notices=(notice,), also=())
+    titles = {"operand_not_in_registers": "Not in registers", "bad_find": "Say which place"}
+    title = titles.get(error.code, "No such element")
+    return _build_unknown(text, title, [notice])
 
 
 def _is_worded(text: str, named: FormMatches) -> bool:
@@ -243,11 +221,11 @@ def _read_name(text: str, named: FormMatches) -> Reading:
 def _list_topics(text: str, named: FormMatches) -> tuple[Meaning, ...]:
     """List the pages that have all words of a name."""
     found = [] if named.exact else topics.find_topics(text)
-    return tuple(page_meanings.build_topic(topic.title, topic.page, topic.summary) for topic in found)
+    return tuple(page_meanings.build_topic(topic) for topic in found)
 
 
 def _read_shorter_name(text: str, named: FormMatches, recognised: reader.RecognisedText) -> Reading | None:
-    """Read a name that leaves something out, or that no form has; None if the text is no name."""
+    """Read a name that leaves something out, or that no form has; None if the text is not a name."""
     refused = recognised.refused[0] if recognised.refused else None
     if refused and (_is_complete(text, refused) or not named_forms.keeps_order(text, named)):
         return None
@@ -259,19 +237,13 @@ def _read_shorter_name(text: str, named: FormMatches, recognised: reader.Recogni
     if named_forms.is_refused(named) and not named_forms.is_spelled_out(text):
         opcodes = [word for word in named.words if is_opcode(word)]
         compared = topics.find_topics(" ".join(opcodes)) if len(opcodes) > 1 else []
-        pages = [page_meanings.build_topic(one.title, one.page, one.summary) for one in compared]
+        pages = [page_meanings.build_topic(topic) for topic in compared]
         pages += page_meanings.search_question(text, pages)
         if pages and named_forms.is_sentence(named):
             return extend_fact(pages[0], Reading, also=(*pages[1:], *named_forms.build_nearest(text, named)))
-        return Reading(
-            kind="unknown",
-            title="No such instruction",
-            link=_link_text(text),
-            facts={},
-            notices=(named_forms.explain_refusal(named),),
-            also=(*named_forms.build_nearest(text, named), *pages),
-        )
-    others = " ".join(named.ignored)  # of a subject with a page of its own, they say what is asked
+        also = (*named_forms.build_nearest(text, named), *pages)
+        return _build_unknown(text, "No such instruction", [named_forms.explain_refusal(named)], also)
+    others = " ".join(named.ignored)  # if a page explains them, the question is about that page's subject
     if named.named and named.forms and named_forms.has_shape(named) and not page_meanings.find_pages(others):
         return extend_fact(named_forms.build_meaning(text, named), Reading, also=_list_topics(text, named))
     if named_forms.is_opcode(named) and not page_meanings.find_pages(text):
@@ -285,7 +257,7 @@ def _is_complete(text: str, refused: LayoutError) -> bool:
     return named_forms.is_spelled_out(text) and any(parts >= ptx.count(".") > 0 for ptx in refused.nearest)
 
 
-def _build_unknown(
+def _explain_unknown(
     text: str, refused: Sequence[LayoutError], addresses: Sequence[int], pages: Sequence[Meaning]
 ) -> Reading:
     """Return the reading of a text that means nothing, with the first reason why, or what would be accepted."""
@@ -296,9 +268,7 @@ def _build_unknown(
     else:
         title = SHARING if pages else "Not recognised"
         notices = [_explain_unrecognised(text, addresses), f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."]
-    return Reading(
-        kind="unknown", title=title, link=_link_text(text), facts={}, notices=tuple(notices), also=tuple(pages)
-    )
+    return _build_unknown(text, title, notices, pages)
 
 
 def _explain_unrecognised(text: str, addresses: Sequence[int]) -> str:
@@ -315,19 +285,12 @@ def _read_bare_number(text: str, meanings: list[Meaning]) -> Reading:
     """Return the readings of a text that does not say what its number is: each that fits, and none chosen."""
     count_text = f"{len(meanings)} readings fit" if len(meanings) > 1 else "One reading fits"
     notice = f"The text does not say what this number is. {count_text}; a label such as desc_a or idesc decides."
-    return Reading(
-        kind="unknown",
-        title="A number that the text does not name",
-        link=_link_text(text),
-        facts={},
-        notices=(notice,),
-        also=tuple(meanings),
-    )
+    return _build_unknown(text, "A number that the text does not name", [notice], meanings)
 
 
 def _find_named_topics(text: str) -> list[topics.TopicEntry]:
     """Find the guide pages that a text names."""
-    return topics.find_named_topics(pasted_text.clean_text(text[:MOST_NAMED]))
+    return topics.find_named_topics(pasted_text.clean_text(text[: meaning_links.MOST_NAMED]))
 
 
 def _is_malformed(recognised: reader.RecognisedText) -> bool:
@@ -362,8 +325,8 @@ def find_certain_link(text: str) -> str:
         return links.link_instruction(only)
     certain = [meaning for meaning in recognised.found if meaning.sure]
     if len(recognised.found) == len(certain) == 1:
-        link = _link_meaning(certain[0], text)
-        return "" if link == _link_text(text) else link
+        link = meaning_links.link_meaning(certain[0], text)
+        return "" if link == meaning_links.link_text(text) else link
     named_topics = [] if recognised.found or _is_malformed(recognised) else _find_named_topics(text)
     if only and not (recognised.found or named_topics) and not named_forms.is_spelled_out(text):
         return links.link_instruction(only)
@@ -380,7 +343,7 @@ def _find_certain_answer(text: str) -> str:
 
 def link_algebra(text: str) -> str:
     """Return the page of an expression of CuTe's algebra, "" for any other text."""
-    if len(text) > MOST_NAMED or not _CALLED.search(text):
+    if len(text) > meaning_links.MOST_NAMED or not _CALLED.search(text):
         return ""
     try:
         algebra_steps = cutecalls.evaluate_statements(text)
@@ -396,100 +359,10 @@ def find_nearest(text: str) -> tuple[str, ...]:
     return next((error.nearest for error in reader.recognise_text(text).refused if error.nearest), ())
 
 
-def _link_text(text: str) -> str:
-    """Link the page of a text, without the text if an address cannot hold it."""
-    return f"/read?{urlencode({'text': text})}" if len(text) <= MOST_NAMED else "/read"
-
-
-def _link_meaning(meaning: TextMeaning, text: str) -> str:
-    facts = meaning.facts
-    if meaning.kind == "instruction" and facts["ptx"] and len(set(facts["all"])) == 1:
-        pin_query = {"pin": f"{facts['operand']}:0,0"} if facts["operand"] else {}
-        return links.link_instruction(catalog.find(facts["ptx"]), query=pin_query | _build_major_query(facts))
-    if meaning.kind == "descriptor" or (meaning.kind == "builder" and facts["word"]):
-        return links.link_descriptor(facts["word"], {}, facts.get("format", "wgmma"))
-    if meaning.kind == "tiled_mma" and facts.get("umma") and not meaning.undetermined:
-        return links.link_atom_tile(facts["body"]["atom"])
-    if meaning.kind == "builder" and _is_editable(text):
-        return f"/descriptor?{urlencode({'word': text})}"
-    return _link_text(text)
-
-
-def _build_major_query(facts: Mapping[str, Any]) -> dict[str, str]:
-    return {f"{name}_major": major for name, major in (facts.get("majors") or {}).items() if major == "MN"}
-
-
-def format_major_query(facts: Mapping[str, Any]) -> str:
-    """Format the query that opens an instruction's page in the majors of a text; "" for K or none."""
-    query = _build_major_query(facts)
-    return f"?{urlencode(query)}" if query else ""
-
-
-def link_stages(facts: Mapping[str, Any]) -> list[str]:
-    """Link the descriptor page of every stage of a shared-memory layout that a descriptor reads, or of the only one.
-
-    Each has the word that reads the layout where the stage begins, the first stage at FIRST. [] if no descriptor reads
-    it.
-    """
-    readable = (
-        [width for width in describe_stored_tile(spec, facts["element_bits"]) if width.words]
-        if (spec := _build_storage(facts))
-        else []
-    )
-    stride = facts.get("stage_bytes") or 0
-    count = min(facts.get("stages") or 1, MOST_STAGES) if stride else 1
-    return [link_offset(readable[0], n * stride) for n in range(count)] if readable else []
-
-
-def _build_storage(facts: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Build the storage of a pasted layout's tile, at FIRST; None if the text leaves it open."""
-    storage = facts["storage"]
-    if storage is not None and facts["cute"] and facts["modes"] == 2:
-        storage = {"kind": "cute", "layout": facts["cute"]}
-    if storage is None or facts.get("tv") or any(v is None for n, v in storage.items() if n != "base"):
-        return None
-    return {**storage, "base": hex(FIRST)}
-
-
-def link_tile(facts: Mapping[str, Any]) -> str:
-    """Link the tile page of a tensor map's box; "" if the text leaves it open, or its rows are no whole pattern."""
-    storage, box = facts.get("storage") or {}, facts["box"]
-    bits, mode = facts["element_bits"], facts["swizzle"]
-    if len(box) < 2 or None in box or not bits or mode not in WIDTHS or storage.get("kind") not in ("rows", "atoms"):
-        return ""
-    rows = prod(box[1:])
-    if rows % 8 or box[0] * bits // 8 < 16 or box[0] * bits // 8 > WIDTHS[mode]:
-        return ""
-    query = {"element_bits": bits, "major": "K", "swizzle": mode, "mn": rows, "k": box[0], "base": hex(FIRST)}
-    return links.link_smem(query)
-
-
-def _is_editable(text: str) -> bool:
-    """Return whether the descriptor editor reads a text's code itself."""
-    try:
-        build_word(text, "text")
-    except LayoutError:
-        return False
-    return True
-
-
-def _link_topic(facts: dict[str, Any]) -> str:
-    """Link the page of a topic; of a word its own, of an access to tensor memory the one that draws it."""
-    page, name = TOPICS[facts["topic"]], str(facts.get("name", ""))
-    if facts["topic"] == "ptxas":
-        return "/tmem" if name.startswith("tcgen05") else f"{page}?{urlencode({'q': name})}"
-    if "word" in facts:
-        return f"{page}/{facts['word']}?{urlencode({'kind': facts['kind']})}"
-    try:
-        return f"{page}?{urlencode({'access': tmem.parse_access(name).ptx})}" if tmem.is_access(name) else page
-    except LayoutError:
-        return page
-
-
 def _build_meaning(meaning: TextMeaning, text: str) -> Meaning:
     facts = dict(meaning.facts)
     if meaning.kind == "topic":
-        page = _link_topic(facts)
+        page = meaning_links.link_topic(facts)
         return Meaning(kind="topic", title=meaning.title, link=page, facts={"page": page}, notices=meaning.notices)
     if meaning.undetermined:
         facts["undetermined"] = list(meaning.undetermined)
@@ -497,7 +370,9 @@ def _build_meaning(meaning: TextMeaning, text: str) -> Meaning:
     if len(facts.get("candidates", ())) > MOST_CANDIDATES:
         notices = (*notices, f"{len(facts['candidates'])} fit; the first {MOST_CANDIDATES} are listed.")
         facts["candidates"] = facts["candidates"][:MOST_CANDIDATES]
-    if meaning.kind == "layout" and (spec := _build_storage(facts)) is not None:
+    if meaning.kind == "layout" and (spec := meaning_links.build_storage(facts)) is not None:
         facts["descriptors"] = describe_tile(spec, facts["element_bits"])
     kind: Any = meaning.kind  # one of Kind
-    return Meaning(kind=kind, title=meaning.title, link=_link_meaning(meaning, text), facts=facts, notices=notices)
+    return Meaning(
+        kind=kind, title=meaning.title, link=meaning_links.link_meaning(meaning, text), facts=facts, notices=notices
+    )

@@ -8,7 +8,7 @@ from lanescope.errors import LayoutError
 
 
 def format_example(bench: MapBench) -> str:
-    """Format what may be asked of a bench, as a find field's placeholder and its errors show it."""
+    """Format what the find field of a bench takes, for its placeholder and its errors."""
     first = bench.maps[0]
     name = "" if sum(one.listed for one in bench.maps) == 1 else first.name
     unit, last = bench.unit, bench.holders - 1

@@ -100,7 +100,7 @@ def build_page_data(
 
 
 def build_tile_data(one: HolderMap, held: str = "", answer: str = "") -> TileData:
-    """A map for the script; held, answer: the templates of an element and of what is said of it."""
+    """Build a map for the script. held, answer: the templates of an element's name and of the sentence about it."""
     values, bits = one.cell.shape[1], one.element_bits
     steps = one.cell[0] - one.cell[0, 0]
     adds_up = bool((one.cell >= 0).all()) and bool((one.cell == one.cell[:, :1] + steps).all())
