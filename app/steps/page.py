@@ -94,11 +94,11 @@ def _render_matrices(request: Request, ptx: str, form: str, query: dict[str, str
     """One ldmatrix or stmatrix: no run, no matrices of a product."""
     found = catalog.find(ptx)
     if form:
-        told = answer_query(found, query)
+        stepper = answer_query(found, query)
         return (
-            encode_json_body(told)
+            encode_json_body(stepper)
             if form == "json"
-            else CachedBody(render_text(told).encode(), "text/plain; charset=utf-8")
+            else CachedBody(render_text(stepper).encode(), "text/plain; charset=utf-8")
         )
     context = build_matrix_view(found, query)
     return render_page(request, "steps/matrices.html", context, 422 if context["error"] else 200)
