@@ -39,8 +39,8 @@ class MatrixStepperQuestion:
     values: str = text_field(
         "",
         "Values",
-        "A formula, or numbers. For a load of the elements of S: of i (row by row), row and col. For a store of the"
-        " values in registers: of i (lane by lane), lane, value, row and col.",
+        "Numbers, or a formula. For a load: the elements of S, by i (row by row), row and col. For a store: the values"
+        " in registers, by i (lane by lane), lane, value, row and col.",
         rows=1,
     )
     matrices: str = word_field(
@@ -54,7 +54,7 @@ class MatrixStepperQuestion:
     addresses: str = text_field(
         "",
         "Lane addresses",
-        "A formula of lane, or bytes, one a lane; where the storage has each row, if it is left out.",
+        "Bytes, one a lane, or a formula of lane; where the storage has each row, if it is left out.",
         wide=True,
     )
     no_xor: bool = flag_field("Lanes compute", "1: lanes compute their addresses as if nothing were swizzled.")
