@@ -16,9 +16,9 @@ from lanescope.app.steps.matrix_stepper import (
     MatrixStepper,
     MatrixStepperQuestion,
     build_matrix_stepper,
-    can_step_matrices,
 )
 from lanescope.errors import LayoutError
+from lanescope.product.move_plan import moves_rows
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared import chain
@@ -27,7 +27,7 @@ from tests.client import Client
 X4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 X4_TRANS = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
 STORE = "stmatrix.sync.aligned.m8n8.x4.shared.b16"
-ALL = [i for i in catalog.instructions() if can_step_matrices(i)]
+ALL = [i for i in catalog.instructions() if moves_rows(i)]
 FORMS = [(i, arrangement) for i in ALL for arrangement in list_arrangements(i)]
 PLAIN = [form for form in FORMS if not form[0].family.unpacks]
 PADDED = {"kind": "rows", "pitch_bytes": 144, "swizzle": "none"}
@@ -218,12 +218,12 @@ def test_values_of_a_store_are_those_of_the_lanes() -> None:
         (X4, {"storage": {"kind": "rows", "pitch_bytes": 40}}, "storage", "lane 1 gives the address 40"),
         (X4, {"storage": {"kind": "rows", "pitch_bytes": 16}}, "storage", "S[0][8] and S[1][0]"),
         (X4, {"addresses": "lane * 8"}, "addresses", "faults"),
-        (X4, {"addresses": "lane * 16 - 16"}, "addresses", "no address in shared memory"),
+        (X4, {"addresses": "lane * 16 - 16"}, "addresses", "outside shared memory"),
         (X4, {"addresses": "0 16 32"}, "addresses", "one a lane"),
         (X4, {"first_col": 56}, "first_col", "up to 48"),
         (X4, {"matrices": "left"}, "matrices", "down_first"),
         ("ldmatrix.m8n8.x2.shared.b16", {"matrices": "down_first"}, "matrices", "across"),
-        ("mma.m16n8k16.row.col.f32.f16.f16.f32", {}, "instruction", "no ldmatrix"),
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32", {}, "instruction", "not an ldmatrix"),
     ],
 )
 def test_refusals_name_their_field(ptx: str, asked: dict[str, Any], field: str, says: str) -> None:

@@ -77,6 +77,15 @@ def test_the_accumulator_goes_on_from_k_step_to_k_step() -> None:
     assert first.k_steps == 4 and np.array_equal(first.d.expected, second.d.sums[0])
 
 
+@pytest.mark.parametrize("k_step", [0, 1, 3])
+def test_a_k_step_shows_its_own_numbers_and_their_bytes(k_step: int) -> None:
+    found = step(M16, k_step=k_step)
+    for operand in (found.a, found.b):
+        assert not operand.wrong and np.array_equal(np.asarray(operand.at)[operand.holds], operand.reads)
+    a, b = (np.reshape(one.numbers, (one.rows, one.cols)) for one in (found.a, found.b))
+    assert np.array_equal(np.reshape(found.d.sums[-1] - found.d.sums[0], (16, 8)), a @ b)
+
+
 @pytest.mark.parametrize(
     "load", ["", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "ldmatrix.sync.aligned.m8n8.x2.shared.b16"]
 )
@@ -112,6 +121,25 @@ def test_the_xor_moves_chunks_and_frees_the_banks() -> None:
     assert all(chunk.before == chunk.after for chunk in plain.a.chunks)
     assert {move.wavefronts for move in swizzled.a.moves} == {1} and {move.wavefronts for move in plain.a.moves} == {8}
     assert [one.kind for one in plain.steps[:2]] == ["plain", "addresses"]
+
+
+@pytest.mark.parametrize("swizzle", ["32B", "64B", "128B"])
+def test_the_sentence_of_the_xor_counts_the_banks_of_one_chunk(swizzle: str) -> None:
+    """8 lines of the same chunk: the banks of the places that they are stored at, 4 a place."""
+    found = step(M16, storage={"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": swizzle})
+    [said] = [one.caption for one in found.steps if one.kind == "xor"]
+    counted = re.search(r"falls on (\d+) banks instead of 4", said)
+    places = {chunk.after % 128 for chunk in found.a.chunks if chunk.before in range(0, 8 * 128, 128)}
+    assert counted and int(counted[1]) == 4 * len(places)
+
+
+def test_the_sentence_of_d_names_the_registers_of_its_rows() -> None:
+    """By hand: rows 0–7 of D are registers 0 and 1, rows 8–15 registers 2 and 3."""
+    said = [one.caption for one in step(M16).steps if one.kind == "out"]
+    assert said == [
+        "Rows 0–7 of D are registers R0 and R1 as f32: lane 0 holds D[0][0] and D[0][1].",
+        "Rows 8–15 of D are registers R2 and R3 as f32: lane 0 holds D[8][0] and D[8][1].",
+    ]
 
 
 def test_addresses_without_the_xor_bring_wrong_elements() -> None:

@@ -127,6 +127,31 @@ def test_each_warp_reads_the_rows_that_it_holds_of_d() -> None:
     assert {move.warp for move in found.b.moves} == {-1}
 
 
+@pytest.mark.parametrize("swizzle", ["32B", "64B", "128B"])
+def test_the_sentence_of_the_xor_is_what_moves_the_bytes(swizzle: str) -> None:
+    found = step(a=f"swizzle={swizzle}", b=f"swizzle={swizzle}")
+    [said] = list_captions(found, "xor")
+    bits = re.search(r"XORs address bits? (\d+)(?:–(\d+))? into (\d+)(?:–(\d+))?,", said)
+    assert bits
+    source, last, target, end = (int(number or -1) for number in bits.groups())
+    count = max(1, last - source + 1)
+    assert 1 << count == int(swizzle[:-1]) // 16 == 1 << max(1, end - target + 1)
+    for one in list_operands(found):
+        before = np.asarray(one.before)
+        assert np.array_equal(one.at, before ^ (before >> source & (1 << count) - 1) << target)
+
+
+def test_the_sentence_of_d_names_the_registers_of_its_elements() -> None:
+    """In f32 a register holds one value."""
+    for found in (step(), step(WIDE, n=112)):
+        for warp, said in enumerate(list_captions(found, "out", "d")):
+            registers = re.search(r"in R(\d+)–(\d+)", said)
+            named = re.findall(r"D\[(\d+)\]\[(\d+)\]", said)
+            assert registers and f"thread {32 * warp} holds" in said
+            values = range(int(registers[1]), int(registers[2]) + 1)
+            assert [tuple(map(int, one)) for one in named] == [oracle.wgmma_d(32 * warp, v)[:2] for v in values]
+
+
 @pytest.mark.parametrize(("ptx", "first"), [(F16, 0), (WIDE, 112), (SPARSE, 0)])
 def test_d_lies_in_the_registers_of_ptx_figure(ptx: str, first: int) -> None:
     found = step(ptx, n=first)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, TypeVar
 
+import numpy as np
+
+from lanescope.app.hardware.user_matrices import drop_point
 from lanescope.app.kit.fact import Description, fact
-from lanescope.app.steps.stored import LoadedOperand, Move
+from lanescope.app.steps.stored import LoadedOperand, StepperMove
 from lanescope.inputs import join_words
 from lanescope.ptx.instruction import Instruction, Operand
 
@@ -45,39 +48,50 @@ class Product:
     groups: list[tuple[int, int]]
 
 
-Phase = tuple[str, float, list[StepperStep]]  # its name, its share of the scrubber, its steps
+@fact
+class StepperMismatch:
+    """A slot that gets another element than the product needs; value: null where it is not known."""
+
+    slot: int
+    expected: str
+    arrived: Annotated[str, Description("Empty where its bytes are not an element.")]
+    value: float | None
 
 
-def build_timeline(found: Product, further: list[Phase]) -> tuple[list[StepperPhase], list[StepperStep]]:
+Step = TypeVar("Step", bound=StepperStep)
+Phase = tuple[str, float, list[Step]]  # its name, its share of the scrubber, its steps
+
+
+def make_step(kind: str, index: int, at: str, caption: str, operand: str = "") -> StepperStep:
+    """Make a step; place_steps gives it its phase."""
+    return StepperStep(phase=0, kind=kind, operand=operand, index=index, at=at, caption=caption)
+
+
+def place_steps(parts: Iterable[Phase[Step]]) -> tuple[list[StepperPhase], list[Step]]:
+    """Put the steps of all phases one after the other."""
+    phases: list[StepperPhase] = []
+    steps: list[Step] = []
+    for number, (name, weight, own) in enumerate(parts):
+        phases.append(StepperPhase(name=name, first=len(steps), steps=len(own), weight=weight))
+        steps += [replace(step, phase=number) for step in own]
+    return phases, steps
+
+
+def build_timeline(found: Product, further: list[Phase[StepperStep]]) -> tuple[list[StepperPhase], list[StepperStep]]:
     """Build the phases and steps of a product, in order, and those that come after it."""
-    parts: list[Phase] = [("Memory as stored", 2.7, _list_memory_steps(found))]
+    parts: list[Phase[StepperStep]] = [("Memory as stored", 2.7, _list_memory_steps(found))]
     for name, loaded in found.loaded.items():
-        steps = [
-            StepperStep(
-                phase=0, kind="addresses", operand=name, index=0, at="addresses", caption=_say_addresses(found, loaded)
-            )
-        ]
+        steps = [make_step("addresses", 0, "addresses", _say_addresses(found, loaded), name)]
         for n, move in enumerate(loaded.moves):
             at = f"phase {move.phase + 1} · row {move.row}" if loaded.is_matrix_load else f"load {n + 1}"
             if len({m.turn for m in loaded.moves}) > 1:
                 at = f"turn {move.turn + 1} · {at}"
-            steps.append(StepperStep(phase=0, kind="move", operand=name, index=n, at=at, caption=_say_move(loaded, n)))
+            steps.append(make_step("move", n, at, _say_move(loaded, n), name))
         weight = 5.6 if len(steps) > 20 else 3.4
         parts.append((f"{format_load(loaded.load)} · {name.upper()}", weight, steps))
     parts.append(("Multiply", 3.4, [_make_k_step(found, n) for n in range(len(found.groups))]))
     parts.append(("D in registers", 2.0, _list_out_steps(found.instruction.operands["d"], found.instruction.types)))
-    parts += further
-    phases, steps = [], []
-    for number, (name, weight, own) in enumerate(parts):
-        phases.append(StepperPhase(name=name, first=len(steps), steps=len(own), weight=weight))
-        steps += [move_to_phase(step, number) for step in own]
-    return phases, steps
-
-
-def move_to_phase(step: StepperStep, phase: int) -> StepperStep:
-    return StepperStep(
-        phase=phase, kind=step.kind, operand=step.operand, index=step.index, at=step.at, caption=step.caption
-    )
+    return place_steps(parts + further)
 
 
 def format_load(load: str) -> str:
@@ -118,17 +132,9 @@ def format_lanes(lanes: list[int]) -> str:
 
 
 def _list_memory_steps(found: Product) -> list[StepperStep]:
-    steps = [StepperStep(phase=0, kind="plain", operand="", index=0, at="before the XOR", caption=_say_plain(found))]
     swizzled = [one for one in found.loaded.values() if one.where.placed and one.where.placed.xor.bits]
-    if swizzled:
-        steps.append(
-            StepperStep(
-                phase=0, kind="xor", operand="", index=1, at=format_swizzle(swizzled[0]), caption=say_xor(swizzled[0])
-            )
-        )
-    else:
-        steps[0] = StepperStep(phase=0, kind="plain", operand="", index=0, at="no swizzle", caption=_say_plain(found))
-    return steps
+    plain = make_step("plain", 0, "before the XOR" if swizzled else "no swizzle", _say_plain(found))
+    return [plain, *(make_xor_step(one) for one in swizzled[:1])]
 
 
 def format_swizzle(loaded: LoadedOperand) -> str:
@@ -151,7 +157,12 @@ def _say_major(loaded: LoadedOperand) -> str:
     return f"with {along} contiguous"
 
 
-def say_xor(loaded: LoadedOperand) -> str:
+def make_xor_step(loaded: LoadedOperand) -> StepperStep:
+    """Make the step in which the chunks of an operand move to their places."""
+    return make_step("xor", 1, format_swizzle(loaded), _say_xor(loaded))
+
+
+def _say_xor(loaded: LoadedOperand) -> str:
     placed, name = loaded.where.placed, loaded.operand.name.upper()
     assert placed is not None
     unit = (placed.xor.base - 4 - 3, placed.xor.shift)
@@ -188,7 +199,7 @@ def _say_addresses(found: Product, loaded: LoadedOperand) -> str:
     )
 
 
-def describe_row(loaded: LoadedOperand, move: Move) -> str:
+def describe_row(loaded: LoadedOperand, move: StepperMove) -> str:
     """Name the elements that one address brings."""
     return _format_elements(loaded, [int(loaded.got[slot]) for slot in move.slots])
 
@@ -202,44 +213,82 @@ def _format_elements(loaded: LoadedOperand, indexes: list[int]) -> str:
     other = others.pop()
     of = "" if other is None else f" of K step {other}"
     rows, cols = sorted({row for row, _ in known}), sorted({col for _, col in known})
-    if len(rows) == 1:
-        return f"{name}[{rows[0]}][{_format_span(cols)}]{of}"
-    if len(cols) == 1:
-        return f"{name}[{_format_span(rows)}][{cols[0]}]{of}"
+    if len(rows) == 1 or len(cols) == 1:
+        return f"{name}[{format_span(rows)}][{format_span(cols)}]{of}"
     return f"elements of {name}'s rows {format_lanes(rows)}{of}"
 
 
-def _format_span(numbers: list[int]) -> str:
-    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}…{numbers[-1]}"
+def format_span(numbers: Iterable[int]) -> str:
+    """Format the rows or columns of a block of elements.
+
+    >>> format_span([7]), format_span([8, 9, 10, 11]), format_span([1, 0, 4])
+    ('7', '8…11', '0, 1, 4')
+    """
+    found = sorted(set(numbers))
+    if found != list(range(found[0], found[-1] + 1)):
+        return ", ".join(map(str, found))
+    return str(found[0]) if len(found) == 1 else f"{found[0]}…{found[-1]}"
 
 
 def _say_move(loaded: LoadedOperand, number: int) -> str:
-    move, values = loaded.moves[number], loaded.operand.values
-    lanes = sorted({slot // values for slot in move.slots})
-    registers = sorted({loaded.operand.register_of(slot % values)[0] for slot in move.slots})
-    each = len(move.slots) // max(1, len(lanes))
+    move = loaded.moves[number]
     wrong = [slot for slot in move.slots if loaded.got[slot] != loaded.holds[slot]]
-    held = f"R{format_range(registers[0], registers[-1])}"
     if not loaded.is_matrix_load:
         first, second = (f"`{format_address(at)}`" for at in move.addresses[:2])
+        held = _format_registers(loaded, move)
         text = f"Every lane loads {move.size} bytes into {held}: lane 0 from {first}, lane 1 from {second}."
         text += "" if wrong else f" This load takes {format_count(move.wavefronts, 'wavefront')}."
     else:
-        count = "one element" if each == 1 else f"{_number(each)} elements"
-        text = (
-            f"Lane {move.lanes[0]} gives `{format_address(move.addresses[0])}`: the 16 bytes there are"
-            f" {describe_row(loaded, move)}, and they go to {held} of lanes {format_lanes(lanes)}, {count} each."
-        )
-        last = number + 1 == len(loaded.moves) or (
-            (loaded.moves[number + 1].turn, loaded.moves[number + 1].phase) != (move.turn, move.phase)
-        )
-        if last and move.wavefronts:
-            text += (
-                " The 8 rows of this phase meet no bank twice: no conflict."
-                if move.wavefronts == 1
-                else f" The 8 rows of this phase share banks: {move.wavefronts} wavefronts instead of one."
-            )
+        text = say_row(loaded, move) + say_banks(loaded, number, "phase")
     return text + (f" ✗ {say_wrong(loaded, wrong)}" if wrong else "")
+
+
+def say_row(loaded: LoadedOperand, move: StepperMove) -> str:
+    """Say which elements one address brings, and where they go."""
+    return (
+        f"Lane {move.lanes[0]} gives `{format_address(move.addresses[0])}`: the 16 bytes there are"
+        f" {describe_row(loaded, move)}, and they go to {describe_holders(loaded, move)}."
+    )
+
+
+def describe_holders(loaded: LoadedOperand, move: StepperMove) -> str:
+    """Name the registers and lanes of a row, and how many elements each lane has of it."""
+    lanes = {slot // loaded.operand.values for slot in move.slots}
+    each = format_count(len(move.slots) // len(lanes), "element")
+    return f"{_format_registers(loaded, move)} of lanes {format_lanes(list(lanes))}, {each} each"
+
+
+def _format_registers(loaded: LoadedOperand, move: StepperMove) -> str:
+    operand = loaded.operand
+    registers = [operand.register_of(slot % operand.values)[0] for slot in move.slots]
+    return f"R{format_range(min(registers), max(registers))}"
+
+
+def say_banks(loaded: LoadedOperand, number: int, called: str) -> str:
+    """Say what 8 rows cost, at their last one; nothing where that has not been measured. called: what they make."""
+    move, after = loaded.moves[number], loaded.moves[number + 1 : number + 2]
+    if not move.wavefronts or any((one.turn, one.phase) == (move.turn, move.phase) for one in after):
+        return ""
+    if move.wavefronts == 1:
+        return f" The 8 rows of this {called} meet no bank twice: no conflict."
+    return f" The 8 rows of this {called} share banks: {move.wavefronts} wavefronts instead of one."
+
+
+def list_mismatches(loaded: LoadedOperand, numbers: Any) -> list[StepperMismatch]:
+    """List the slots that get another element than theirs. numbers: of the elements of the tile, NaN if not known."""
+    found = []
+    for slot in np.flatnonzero(loaded.got != loaded.holds).tolist():
+        got = int(loaded.got[slot])
+        known = got >= 0 and not np.isnan(numbers[got])
+        found.append(
+            StepperMismatch(
+                slot=slot,
+                expected=format_stored(loaded, int(loaded.holds[slot])),
+                arrived=format_stored(loaded, got) if got >= 0 else "",
+                value=drop_point(numbers[got]) if known else None,
+            )
+        )
+    return found
 
 
 def say_wrong(loaded: LoadedOperand, wrong: list[int]) -> str:
@@ -256,12 +305,10 @@ def format_address(at: int) -> str:
     return f"0x{at:03X}"
 
 
-def _number(count: int) -> str:
-    return {2: "two", 4: "four", 8: "eight"}.get(count, str(count))
-
-
 def format_count(count: int, word: str) -> str:
-    return f"one {word}" if count == 1 else f"{count} {word}s"
+    """Format a count of things: one element, two elements, 32 elements."""
+    named = {1: "one", 2: "two", 4: "four", 8: "eight"}.get(count, str(count))
+    return f"{named} {word}{'s' * (count != 1)}"
 
 
 # multiply, D ----------------------------------------------------------------------------------------------------------
@@ -289,14 +336,7 @@ def _make_k_step(found: Product, number: int) -> StepperStep:
     note = ""
     if number == 0:
         note = " D begins as C. The hardware adds in an order of its own, this page in the order of k."
-    return StepperStep(
-        phase=0,
-        kind="k",
-        operand="",
-        index=number,
-        at=f"k = {span} of 0–{i.sizes['k'] - 1}",
-        caption=what + adds + "." + note,
-    )
+    return make_step("k", number, f"k = {span} of 0–{i.sizes['k'] - 1}", what + adds + "." + note)
 
 
 def list_row_steps(d: Operand, name: str, operand: str) -> list[StepperStep]:
@@ -317,11 +357,7 @@ def list_row_steps(d: Operand, name: str, operand: str) -> list[StepperStep]:
             f"Rows {rows} of {name} are {say_registers(registers)} as {d.element.name}: lane {lane} holds"
             f" {' and '.join((', '.join(own[:-1]), own[-1])) if len(own) > 1 else own[0]}."
         )
-        steps.append(
-            StepperStep(
-                phase=0, kind="out", operand=operand, index=n, at=f"rows {first}–{first + size - 1}", caption=caption
-            )
-        )
+        steps.append(make_step("out", n, f"rows {rows}", caption, operand))
     return steps
 
 
@@ -331,10 +367,7 @@ def _list_out_steps(d: Operand, types: Mapping[str, str]) -> list[StepperStep]:
         f"No value had to move at the end: these {d.registers} registers of each lane were the accumulators all along"
         + (", and they are C of the next mma." if same else ".")
     )
-    return [
-        *list_row_steps(d, "D", "d"),
-        StepperStep(phase=0, kind="done", operand="d", index=0, at="accumulators", caption=done),
-    ]
+    return [*list_row_steps(d, "D", "d"), make_step("done", 0, "accumulators", done, "d")]
 
 
 def say_registers(registers: list[int]) -> str:

@@ -84,24 +84,24 @@ class DescribedOperand:
         return [self.side.get_descriptor(step) for step in range(self.steps)]
 
     @cached_property
-    def at(self) -> Ints:
-        """Return [mn, k]: the byte where the program stored each element."""
+    def addresses(self) -> Ints:
+        """[mn, k] → the byte where the program stored each element."""
         mn, k = np.arange(self.side.mn)[:, None], np.arange(self.side.k)[None, :]
         return np.asarray(self.side.address(mn, k), np.int64)
 
     @cached_property
-    def before(self) -> Ints:
-        """Return [mn, k]: the same without the XOR."""
-        return np.asarray(undo_xor(self.placed, self.at * 8), np.int64) >> 3
+    def addresses_before_xor(self) -> Ints:
+        """[mn, k] → the same without the XOR."""
+        return np.asarray(undo_xor(self.placed, self.addresses * 8), np.int64) >> 3
 
     @cached_property
     def reads(self) -> Ints:
-        """Return [K step, mn, k of the step]: the byte that is read."""
+        """[K step, mn, k of the step] → the byte that is read."""
         return np.stack([desc.reads(word, self.view) for word in self.words])
 
     @cached_property
     def cores(self) -> Ints:
-        """Return [core matrix, line, element]: mn · (K of a step) + k, core matrices in the order of the picture.
+        """[core matrix, line, element] → mn · (K of a step) + k, core matrices in the order of the picture.
 
         A line is the 16 bytes that lie side by side. Two groups of 8 rows together, which are a warp's in A; of these
         first all with the smallest k.
@@ -128,10 +128,10 @@ class DescribedOperand:
 
         −1 where none lies there, −2 − n for element n of the other operand.
         """
-        found = _look_up(self.at, self.reads)
+        found = _find_elements(self.addresses, self.reads)
         if other is None:
             return found
-        theirs = _look_up(other.at, self.reads)
+        theirs = _find_elements(other.addresses, self.reads)
         return np.where((found < 0) & (theirs >= 0), -2 - theirs, found)
 
     def get_expected(self) -> Ints:
@@ -140,7 +140,7 @@ class DescribedOperand:
         element = mn * self.side.k + k
         return np.stack(np.split(element, self.steps, axis=1))
 
-    def explain(self, mn: int, k: int, step: int) -> AddressTerms:
+    def explain_address(self, mn: int, k: int, step: int) -> AddressTerms:
         """Return how the address of an element of a K step comes about."""
         word = self.words[step]
 
@@ -173,7 +173,7 @@ class DescribedOperand:
         of one; and the lines that this K step reads instead.
         """
         size = max(1, self.side.element.bits // 8)
-        stored = np.stack([self.at[rows], self.before[rows]])
+        stored = np.stack([self.addresses[rows], self.addresses_before_xor[rows]])
         mine = self._find_lines(stored.ravel(), size)
         if len(mine) > MOST_LINES:
             mine = self._find_lines(np.split(stored, self.steps, axis=2)[step].ravel(), size)[:MOST_LINES]
@@ -195,7 +195,7 @@ class DescribedOperand:
         return before, np.asarray(apply_xor(self.placed, before * 8), np.int64) >> 3
 
 
-def _look_up(at: Ints, reads: Ints) -> Ints:
+def _find_elements(at: Ints, reads: Ints) -> Ints:
     """Return the element that begins at each address, −1 where none does."""
     flat = at.ravel()
     order = np.argsort(flat, kind="stable")

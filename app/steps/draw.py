@@ -129,11 +129,11 @@ def _render_wgmma(found: WgmmaSteps) -> Iterator[str]:
     yield f"   d after   {' '.join(held.d)}"
 
 
-def _format_descriptor(told: StepDescriptor) -> str:
-    strides = f"LBO {told.lbo_bytes}, SBO {told.sbo_bytes}"
-    fields = f"start {told.start_address}, {strides}, base offset {told.base_offset}, swizzle {told.swizzle}"
-    unread = f"; not read: {', '.join(told.unused)}" if told.unused else ""
-    return f"step {told.step}  {told.descriptor}  {fields}{unread}"
+def _format_descriptor(descriptor: StepDescriptor) -> str:
+    strides = f"LBO {descriptor.lbo_bytes}, SBO {descriptor.sbo_bytes}"
+    fields = f"start {descriptor.start_address}, {strides}, base offset {descriptor.base_offset}, swizzle"
+    unread = f"; not read: {', '.join(descriptor.unused)}" if descriptor.unused else ""
+    return f"step {descriptor.step}  {descriptor.descriptor}  {fields} {descriptor.swizzle}{unread}"
 
 
 def _render_read_terms(found: WgmmaSteps) -> Iterator[str]:

@@ -13,6 +13,7 @@ from lanescope.app.hardware.runs import is_multiply
 from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, fact
 from lanescope.app.kit.run_results import MmaRan, Value
 from lanescope.app.steps import wgmma as wgmma_steps
+from lanescope.app.steps.fragments import find_dense_columns
 from lanescope.app.steps.wgmma import TracedRun, WgmmaSteps, trace_fields
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value as brief
@@ -235,7 +236,7 @@ def _build_element(
     scale = {
         name: fragment_words.decode_bits(codes.astype(np.uint64), i.types["s"]) for name, codes in given.scales.items()
     }
-    stored = _map_stored_columns(i, given) if ops["a"].sparsity else None
+    stored = _map_stored_columns(i, given, row) if ops["a"].sparsity else None
     terms, total = [], float(given.c[product, row, col])
     for k in range(i.sizes["k"]):
         factor = 1.0
@@ -246,7 +247,7 @@ def _build_element(
         if i.types["a"] == "b1":
             value = float(int(a) ^ int(b) if "xor" in i.modifiers else int(a) & int(b))
         total += value
-        column = k if stored is None else stored[row].get(k, -1)
+        column = k if stored is None else stored.get(k, -1)
         owner = ops["a"].owner(row, column, *third)[0] if column >= 0 else None
         holder = ops["b"].owner(k, col, *third)[0]
         terms.append(
@@ -274,17 +275,10 @@ def _build_element(
     )
 
 
-def _map_stored_columns(i: Instruction, given: product_inputs.ProductInputs) -> list[dict[int, int]]:
-    """For each row of a sparse A: dense column → stored column."""
-    op = i.operands["a"]
-    assert op.sparsity
-    dense = op.sparsity.list_dense_columns(op.coords["col"], given.metadata[0].tolist())
-    out: list[dict[int, int]] = [{} for _ in range(op.row_count)]
-    for r, at, where in zip(
-        op.rows.ravel().tolist(), dense.ravel().tolist(), op.coords["col"].ravel().tolist(), strict=True
-    ):
-        out[r][at] = where
-    return out
+def _map_stored_columns(i: Instruction, given: product_inputs.ProductInputs, row: int) -> dict[int, int]:
+    """Map the dense columns of one row of a sparse A to the stored ones."""
+    dense = find_dense_columns(i.operands["a"], given.metadata[0])[row].tolist()
+    return {column: stored for stored, column in enumerate(dense)}
 
 
 def _format_owner(letter: str, owner: tuple[int, int] | None) -> str:

@@ -20,7 +20,7 @@ MATRICES = Tool(
     api="stepper/matrices",
     body="MatrixStepperBody",
     command="matrix-steps",
-    lines=lambda asked, told: list_lines(told),
+    lines=lambda _, stepper: list_lines(stepper),
 )
 
 WGMMA_STEPPER = Tool(

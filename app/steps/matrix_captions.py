@@ -7,46 +7,43 @@ from itertools import groupby
 import numpy as np
 
 from lanescope.app.steps.captions import (
+    Phase,
     StepperPhase,
     StepperStep,
-    describe_row,
+    describe_holders,
     format_address,
-    format_element,
     format_lanes,
     format_load,
     format_range,
+    format_span,
     format_stored,
-    format_swizzle,
-    move_to_phase,
+    make_step,
+    make_xor_step,
+    place_steps,
+    say_banks,
+    say_row,
     say_wrong,
-    say_xor,
 )
 from lanescope.app.steps.matrix_moves import MovedTile
-from lanescope.app.steps.stored import Move
+from lanescope.app.steps.stored import StepperMove
 
 EXAMPLE_LANE = 5  # whose registers the sentences name
-_WORDS = {1: "one", 2: "two", 4: "four", 8: "eight", 16: "sixteen"}
 
 
 def build_timeline(moved: MovedTile) -> tuple[list[StepperPhase], list[StepperStep]]:
     """Build the phases and steps of one move, in order: to the registers of a load, or from those of a store."""
-    memory = ("S in memory", 2.7, _list_memory_steps(moved))
+    memory: Phase[StepperStep] = ("S in memory", 2.7, _list_memory_steps(moved))
     travel = (format_load(moved.load), 5.6, _list_travel_steps(moved))
     registers = ("Registers", 2.0, _list_register_steps(moved))
     if moved.stores:
         parts = [registers, memory, travel, ("Stored", 1.0, [_make_end_step(moved)])]
     else:
         parts = [memory, travel, registers]
-    phases: list[StepperPhase] = []
-    steps: list[StepperStep] = []
-    for number, (name, weight, own) in enumerate(parts):
-        phases.append(StepperPhase(name=name, first=len(steps), steps=len(own), weight=weight))
-        steps += [move_to_phase(step, number) for step in own]
-    return phases, steps
+    return place_steps(parts)
 
 
 def _make_step(kind: str, index: int, at: str, caption: str) -> StepperStep:
-    return StepperStep(phase=0, kind=kind, operand="s", index=index, at=at, caption=caption)
+    return make_step(kind, index, at, caption, "s")
 
 
 # memory ---------------------------------------------------------------------------------------------------------------
@@ -54,12 +51,8 @@ def _make_step(kind: str, index: int, at: str, caption: str) -> StepperStep:
 
 def _list_memory_steps(moved: MovedTile) -> list[StepperStep]:
     swizzled = bool(moved.placed.xor.bits)
-    steps = [_make_step("plain", 0, "before the XOR" if swizzled else "no swizzle", _say_plain(moved))]
-    if swizzled:
-        steps.append(
-            StepperStep(phase=0, kind="xor", operand="", index=1, at=format_swizzle(moved), caption=say_xor(moved))
-        )
-    return steps
+    plain = _make_step("plain", 0, "before the XOR" if swizzled else "no swizzle", _say_plain(moved))
+    return [plain, make_xor_step(moved)] if swizzled else [plain]
 
 
 def _say_plain(moved: MovedTile) -> str:
@@ -118,32 +111,27 @@ def _say_addresses(moved: MovedTile) -> str:
 
 def _say_move(moved: MovedTile, number: int) -> str:
     move = moved.moves[number]
-    values = moved.operand.values
-    lanes = sorted({slot // values for slot in move.slots})
-    registers = sorted({moved.operand.register_of(slot % values)[0] for slot in move.slots})
-    each = len(move.slots) // len(lanes)
-    count = "one element" if each == 1 else f"{_WORDS.get(each, each)} elements"
-    held = f"R{format_range(registers[0], registers[-1])} of lanes {format_lanes(lanes)}, {count} each"
-    at = f"Lane {move.lanes[0]} gives `{format_address(move.addresses[0])}`"
     wrong = [slot for slot in move.slots if moved.got[slot] != moved.holds[slot]]
     if moved.stores:
-        names = _describe_held(moved, move)
-        text = f"{at}: {names} come from {held}, and are stored in the 16 bytes there."
+        text = (
+            f"Lane {move.lanes[0]} gives `{format_address(move.addresses[0])}`: {_format_held(moved, move.slots)} come"
+            f" from {describe_holders(moved, move)}, and are stored in the 16 bytes there."
+        )
     else:
-        text = f"{at}: the 16 bytes there are {describe_row(moved, move)}, and they go to {held}."
-    text += _say_banks(moved, number)
+        text = say_row(moved, move)
+    text += say_banks(moved, number, "matrix")
     if wrong:
         text += f" ✗ {_say_misplaced(moved, wrong[0]) if moved.stores else say_wrong(moved, wrong)}"
-    if moved.stores and move.addresses[0] in moved.twice:
+    if moved.stores and move.addresses[0] in moved.shared_addresses:
         text += f" ✗ {_say_twice(moved, move)}"
     return text
 
 
-def _describe_held(moved: MovedTile, move: Move) -> str:
-    """Name the elements that one row of a store has in the registers."""
-    known = [moved.get_element(int(moved.holds[slot])) for slot in move.slots]
-    cols = sorted(col for _, col in known)
-    return f"S[{known[0][0]}][{cols[0]}…{cols[-1]}]"
+def _format_held(moved: MovedTile, slots: list[int]) -> str:
+    """Name the elements of S that these slots hold, row by row."""
+    named = [moved.get_element(int(moved.holds[slot])) for slot in slots]
+    runs = groupby(named, key=lambda element: element[0])
+    return ", ".join(f"S[{row}][{format_span(col for _, col in run)}]" for row, run in runs)
 
 
 def _say_misplaced(moved: MovedTile, slot: int) -> str:
@@ -156,19 +144,9 @@ def _say_misplaced(moved: MovedTile, slot: int) -> str:
     )
 
 
-def _say_twice(moved: MovedTile, move: Move) -> str:
+def _say_twice(moved: MovedTile, move: StepperMove) -> str:
     lanes = [one.lanes[0] for one in moved.moves if one.addresses == move.addresses]
     return f"Lanes {format_lanes(lanes)} give the same address: which row stays there is not defined."
-
-
-def _say_banks(moved: MovedTile, number: int) -> str:
-    """Say what the rows of a matrix cost, at its last one; nothing where that has not been measured."""
-    move, last = moved.moves[number], number + 1 == len(moved.moves)
-    if not move.wavefronts or not (last or moved.moves[number + 1].phase != move.phase):
-        return ""
-    if move.wavefronts == 1:
-        return " The 8 rows of this matrix meet no bank twice: no conflict."
-    return f" The 8 rows of this matrix share banks: {move.wavefronts} wavefronts instead of one."
 
 
 # registers ------------------------------------------------------------------------------------------------------------
@@ -191,39 +169,22 @@ def _say_matrix(moved: MovedTile, number: int, slots: list[int]) -> str:
     op = moved.operand
     registers = sorted({op.register_of(slot % op.values)[0] for slot in slots})
     rows, cols = zip(*(moved.get_element(int(moved.holds[slot])) for slot in slots), strict=True)
-    block = f"S[{min(rows)}…{max(rows)}][{min(cols)}…{max(cols)}]"
-    place = f"R{registers[0]}" if len(registers) == 1 else f"R{registers[0]} and R{registers[-1]}"
+    block = f"S[{format_span(rows)}][{format_span(cols)}]"
+    place = " and ".join(f"R{number}" for number in registers)
     wrong = 0 if moved.stores else sum(moved.got[slot] != moved.holds[slot] for slot in slots)
     verb = "should hold" if wrong else "holds"
-    examples = " and ".join(f"lane {lane} {verb} {_list_held(moved, slots, lane)}" for lane in (0, EXAMPLE_LANE))
+    own = {lane: [slot for slot in slots if slot // op.values == lane] for lane in (0, EXAMPLE_LANE)}
+    examples = " and ".join(f"lane {lane} {verb} {_format_held(moved, held)}" for lane, held in own.items())
     text = f"Matrix {number}, {block}, is {place} of all lanes: {examples}."
     return f"{text} ✗ {wrong} of these {len(slots)} elements are others." if wrong else text
 
 
-def _list_held(moved: MovedTile, slots: list[int], lane: int) -> str:
-    """Format what a lane holds of a matrix."""
-    values = moved.operand.values
-    named = [moved.get_element(int(moved.holds[slot])) for slot in slots if slot // values == lane]
-    runs = [list(group) for _, group in groupby(named, key=lambda element: element[0])]
-    parts = [
-        format_element("s", *run[0]) if len(run) == 1 else f"S[{run[0][0]}][{_join([col for _, col in run])}]"
-        for run in runs
-    ]
-    return ", ".join(parts)
-
-
-def _join(cols: list[int]) -> str:
-    if cols == list(range(cols[0], cols[0] + len(cols))):
-        return f"{cols[0]}…{cols[-1]}"
-    return ", ".join(map(str, cols))
-
-
 def _make_end_step(moved: MovedTile) -> StepperStep:
-    wrong = len(moved.wrong)
-    if not wrong and not moved.twice:
+    wrong = len(moved.wrong_slots)
+    if not wrong and not moved.shared_addresses:
         text = f"All {len(moved.holds)} elements lie where the storage has them: S can be read as it was declared."
     else:
         text = f"✗ {wrong} of {len(moved.holds)} elements are not where the storage has them."
-        if moved.twice:
-            text += f" {len(moved.twice)} rows were stored twice: what they hold is not defined."
+        if moved.shared_addresses:
+            text += f" {len(moved.shared_addresses)} rows were stored twice: what they hold is not defined."
     return _make_step("done", 0, "memory", text)

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from lanescope.app.hardware.user_matrices import parse_matrix
 from lanescope.app.steps import stored
-from lanescope.app.steps.stored import LINE_BYTES, LoadedOperand, Move
+from lanescope.app.steps.stored import LINE_BYTES, LoadedOperand, StepperMove, get_placed
 from lanescope.cxx import formula
 from lanescope.descriptor.matrix import WINDOW_BYTES
 from lanescope.errors import LayoutError
-from lanescope.product.move_plan import PACKED_BITS, ROW_BYTES
+from lanescope.product.move_plan import PACKED_BITS
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.pattern import PatternDigit
 from lanescope.shared import banks
+from lanescope.shared.pieces import ROW_BYTES
 from lanescope.shared.storage import BitPlacement, Storage
 
 Ints = NDArray[np.int64]
@@ -69,20 +70,15 @@ class MovedTile(LoadedOperand):
         return None
 
     @property
-    def wrong(self) -> Ints:
+    def wrong_slots(self) -> Ints:
         """The slots that get another element than theirs, or go to another place."""
         return np.flatnonzero(self.got != self.holds)
 
     @property
-    def twice(self) -> list[int]:
+    def shared_addresses(self) -> list[int]:
         """Addresses that several lanes give."""
         at, count = np.unique(self.addresses, return_counts=True)
         return [int(one) for one in at[count > 1]]
-
-    @property
-    def givers(self) -> Ints:
-        """[matrix, row] → the lane that gives the address."""
-        return map_givers(self.instruction)
 
 
 def get_memory_bits(i: Instruction) -> int:
@@ -130,11 +126,11 @@ def move_tile(
     """Move one block of a stored tile: from memory to registers, or back.
 
     first_col: of the block; addresses: what each lane gives, as a formula of `lane` or numbers, "" for where the
-    storage puts its row; xor: False if the lanes compute them without the swizzle. LayoutError where a lane gives no
-    multiple of 16.
+    storage puts its row; xor: False if the lanes compute them without the swizzle. LayoutError where an address is
+    not a multiple of 16.
     """
     data, bits = i.operands["data"], get_memory_bits(i)
-    placed = _require_placed(where)
+    placed = get_placed(where)
     if i.family.unpacks:
         placed = _pack_rows(placed, bits)
     per_row = data.extents["col"]
@@ -169,7 +165,7 @@ def move_tile(
     for (m, r), giver in sorted(np.ndenumerate(lanes), key=lambda item: int(item[1])):
         slots = np.flatnonzero((matrix == m) & (row == r))
         moves.append(
-            Move(
+            StepperMove(
                 turn=0,
                 phase=m,
                 row=r,
@@ -197,11 +193,6 @@ def move_tile(
         addresses=given,
         measured=cost is not None,
     )
-
-
-def _require_placed(where: Storage) -> BitPlacement:
-    assert where.placed is not None
-    return where.placed
 
 
 def _pack_rows(placed: BitPlacement, bits: int) -> BitPlacement:
@@ -273,7 +264,7 @@ def _parse_addresses(text: str, lanes: Ints) -> Ints:
         lane = int(lanes.ravel()[np.flatnonzero(outside)[0]])
         raise LayoutError(
             "bad_address",
-            f"Lane {lane} gives {given[lane]:g}, which is no address in shared memory.",
+            f"Lane {lane} gives {given[lane]:g}, which is outside shared memory.",
             f"Integers from 0 to {WINDOW_BYTES - 1}.",
             field,
         )
@@ -291,7 +282,7 @@ def _require_aligned(i: Instruction, given: Ints, lanes: Ints, field: str) -> No
     lane, at = min((int(lanes[tuple(one)]), int(given[tuple(one)])) for one in off)
     raise LayoutError(
         "misaligned",
-        f"Lane {lane} gives the address {at}, which is no multiple of 16: {i.syntax.opcode} faults.",
+        f"Lane {lane} gives the address {at}, not a multiple of 16: {i.syntax.opcode} faults.",
         "Base, pitch and every address: multiples of 16 bytes.",
         field,
     )

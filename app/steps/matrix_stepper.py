@@ -8,23 +8,23 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from lanescope.app.hardware.user_matrices import drop_point, parse_matrix
+from lanescope.app.hardware.user_matrices import parse_matrix
 from lanescope.app.instruction import wording
 from lanescope.app.kit.enumerations import PtxText
 from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, fact
 from lanescope.app.kit.question import flag_field, number_field, question, text_field, word_field
 from lanescope.app.memory.storage import storage_field
 from lanescope.app.steps import matrix_moves, stored
-from lanescope.app.steps.captions import StepperPhase, StepperStep, format_stored
+from lanescope.app.steps.captions import StepperMismatch, StepperPhase, StepperStep, format_stored, list_mismatches
+from lanescope.app.steps.fragments import StepperFragment, describe_fragment
 from lanescope.app.steps.matrix_captions import build_timeline
 from lanescope.app.steps.matrix_moves import ARRANGEMENTS, MovedTile
-from lanescope.app.steps.stepper import StepperMismatch, StepperMove, StoredChunk
+from lanescope.app.steps.stored import StepperMove, StoredChunk
 from lanescope.cxx import formula
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice
 from lanescope.product.move_plan import MODULI, moves_rows
 from lanescope.ptx import catalog
-from lanescope.ptx.instruction import Instruction
 
 Numbers = Any  # float array, NaN where a number is not known
 
@@ -39,8 +39,8 @@ class MatrixStepperQuestion:
     values: str = text_field(
         "",
         "Values",
-        "A formula, or numbers. For a load of the elements of S: of i (row by row), row and col. For a store of the"
-        " values in registers: of i (lane by lane), lane, value, row and col.",
+        "Numbers, or a formula. For a load: the elements of S, by i (row by row), row and col. For a store: the values"
+        " in registers, by i (lane by lane), lane, value, row and col.",
         rows=1,
     )
     matrices: str = word_field(
@@ -54,7 +54,7 @@ class MatrixStepperQuestion:
     addresses: str = text_field(
         "",
         "Lane addresses",
-        "A formula of lane, or bytes, one a lane; where the storage has each row, if it is left out.",
+        "Bytes, one a lane, or a formula of lane; where the storage has each row, if it is left out.",
         wide=True,
     )
     no_xor: bool = flag_field("Lanes compute", "1: lanes compute their addresses as if nothing were swizzled.")
@@ -65,22 +65,15 @@ class MatrixStepperQuestion:
 
 
 @fact
-class MatrixTile:
+class MatrixTile(StepperFragment):
     """The block of S that is moved, and the tile around it. An element of the block is row · cols + col."""
 
-    rows: int
-    cols: int
     first_col: int
     stored_cols: Annotated[int, Description("Columns of S as it is stored.")]
-    values: Annotated[int, Description("Of a lane.")]
-    element: str
-    element_bits: Annotated[int, Description("In a register.")]
-    memory_bits: Annotated[int, Description("In memory.")]
-    register_bits: int
+    memory_bits: Annotated[int, Description("Of an element in memory.")]
     numbers: Annotated[Any, RealArray((1,), "[element]")]
     at: Annotated[Any, IntegerArray(1, "[element]: bit address where the storage has it.")]
     before: Annotated[Any, IntegerArray(1, "[element]: bit address without the XOR.")]
-    holds: Annotated[Any, IntegerArray(1, "[slot]: the element of the map.")]
     reads: Annotated[Any, IntegerArray(1, "[slot]: the bit address it is read from, or stored at.")]
     matrix: Annotated[Any, IntegerArray(1, "[slot]: its matrix.")]
     stored_numbers: Annotated[Any, RealArray((1,), "[element of S]: before the instruction; null where not known.")]
@@ -119,17 +112,14 @@ class MatrixStepper:
     note: Annotated[str, Description("What has not been executed on hardware.")]
 
 
-def can_step_matrices(i: Instruction) -> bool:
-    """Return whether an instruction is an ldmatrix or stmatrix."""
-    return moves_rows(i)
-
-
 def build_matrix_stepper(asked: MatrixStepperQuestion) -> MatrixStepper:
     """Everything that the stepper shows of one ldmatrix or stmatrix: shared memory with its numbers, the address that
     each lane gives, the rows that travel, the registers or what is stored, and a sentence for each step."""
     i = catalog.parse_instruction(asked.instruction, "instruction")
-    if not can_step_matrices(i):
-        raise LayoutError("no_stepper", f"{i.ptx} is no ldmatrix or stmatrix.", "Choose one of them.", "instruction")
+    if not moves_rows(i):
+        raise LayoutError(
+            "no_stepper", f"{i.ptx} is not an ldmatrix or stmatrix.", "Choose one of them.", "instruction"
+        )
     known = matrix_moves.list_arrangements(i)
     arrangement = parse_choice(asked.matrices or known[0], "matrices", known)
     operand = matrix_moves.make_tile_operand(i, arrangement)
@@ -230,7 +220,7 @@ def _collect_written(moved: MovedTile, numbers: Numbers) -> Numbers:
     out = np.full(op.row_count * op.col_count, np.nan)
     if not moved.stores:
         return out
-    twice = np.isin(moved.reads >> 3 & ~15, moved.twice)
+    twice = np.isin(moved.reads >> 3 & ~15, moved.shared_addresses)
     row, col = np.divmod(moved.got, moved.cols)
     mine = (moved.got >= 0) & ~twice & (col >= moved.first_col) & (col < moved.first_col + op.col_count)
     out[row[mine] * op.col_count + col[mine] - moved.first_col] = numbers[mine]
@@ -265,55 +255,24 @@ def _build_tile(moved: MovedTile, numbers: Numbers, whole: Numbers) -> MatrixTil
     row, col = np.divmod(np.arange(op.row_count * op.col_count), op.col_count)
     mine = row * cols + col + first  # [element] → element of S
     at = moved.at[mine]
-    slots = (moved.holds // cols) * op.col_count + moved.holds % cols - first
+    fragment = describe_fragment(op)
     block = np.full(len(mine), np.nan)
-    block[slots] = numbers
+    block[fragment["holds"]] = numbers
     return MatrixTile(
-        rows=op.row_count,
-        cols=op.col_count,
+        **fragment,
         first_col=first,
         stored_cols=cols,
-        values=op.values,
-        element=op.element.name,
-        element_bits=op.container_bits,
         memory_bits=moved.memory_bits,
-        register_bits=op.register_bits,
         numbers=block,
         at=at,
         before=stored.undo_xor(moved.placed, at),
-        holds=slots,
         reads=moved.reads,
         matrix=np.asarray(moved.instruction.operands["data"].coords["matrix"], np.int64).ravel(),
         stored_numbers=whole,
         stored_at=moved.at,
         origin=moved.origin,
         swizzle=moved.where.mode.name,
-        chunks=[
-            StoredChunk(before=a, after=b, used=used) for a, b, used in moved.list_chunks(8 * moved.addresses.ravel())
-        ],
-        moves=[
-            StepperMove(
-                turn=move.turn,
-                phase=move.phase,
-                row=move.row,
-                lanes=move.lanes,
-                addresses=move.addresses,
-                size=move.size,
-                slots=move.slots,
-                wavefronts=move.wavefronts,
-            )
-            for move in moved.moves
-        ],
-        wrong=[_build_mismatch(moved, int(slot), whole) for slot in moved.wrong],
-    )
-
-
-def _build_mismatch(moved: MovedTile, slot: int, whole: Numbers) -> StepperMismatch:
-    got = int(moved.got[slot])
-    known = got >= 0 and not moved.stores and not np.isnan(whole[got])
-    return StepperMismatch(
-        slot=slot,
-        expected=format_stored(moved, int(moved.holds[slot])),
-        arrived=format_stored(moved, got) if got >= 0 else "",
-        value=drop_point(whole[got]) if known else None,
+        chunks=moved.list_chunks(8 * moved.addresses.ravel()),
+        moves=moved.moves,
+        wrong=list_mismatches(moved, whole),
     )

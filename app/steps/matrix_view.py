@@ -11,15 +11,13 @@ from lanescope.app.hardware.user_matrices import format_number
 from lanescope.app.instruction import wording
 from lanescope.app.kernel import facts as programs
 from lanescope.app.kit import links
-from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.question import labels_of, options_of, read_question
 from lanescope.app.memory.storage import STORAGES, build_form, parse_storage
 from lanescope.app.steps.captions import format_load
 from lanescope.app.steps.matrix_moves import ARRANGEMENTS
 from lanescope.app.steps.matrix_stepper import MatrixStepper, MatrixStepperQuestion, build_matrix_stepper
-from lanescope.app.steps.view import STATE
+from lanescope.app.steps.stage import STATE, build_stage, collect_storage
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_digits
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 
@@ -33,17 +31,13 @@ def answer_query(found: Instruction, query: Mapping[str, str]) -> MatrixStepper:
     """Answer an address. LayoutError names the wrong field."""
     given: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
     if query.get("s_kind"):
-        given["storage"] = parse_storage(_parse_spec(query), "K")
+        given["storage"] = parse_storage(collect_storage(query, STORAGE), "K")
     return build_matrix_stepper(read_question(MatrixStepperQuestion, given | {"instruction": found.ptx}))
-
-
-def _parse_spec(query: Mapping[str, str]) -> dict[str, str]:
-    return {name: query.get(f"s_{name}") or default for name, default in STORAGE.items()} | {"inner": "K"}
 
 
 def build_matrix_view(found: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
     """Build what the template shows."""
-    spec = _parse_spec(query)
+    spec = collect_storage(query, STORAGE)
     kept = {name: value for name, value in query.items() if value and name not in ("step", "more")}
     context: dict[str, Any] = {
         "found": found,
@@ -51,7 +45,6 @@ def build_matrix_view(found: Instruction, query: Mapping[str, str]) -> dict[str,
         "labels": LABELS,
         "asked": {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind") or spec["kind"]},
         "carried": {name: query.get(name, "") for name in STATE},
-        "more": query.get("more") == "1",
         "kinds": tuple(STORAGES),
         "storage_form": build_form(spec, but=("inner",)),
         "arrangements": ARRANGEMENTS,
@@ -59,7 +52,6 @@ def build_matrix_view(found: Instruction, query: Mapping[str, str]) -> dict[str,
         "forms": list(_list_forms(found, kept | {name: query[name] for name in ("step",) if query.get(name)})),
         "program": _link_program(found, spec),
         "query": urlencode(kept),
-        "query_at": urlencode(kept) + "&" * bool(kept),
         "error": None,
     }
     try:
@@ -67,13 +59,7 @@ def build_matrix_view(found: Instruction, query: Mapping[str, str]) -> dict[str,
     except LayoutError as error:
         context["error"] = error
         stepper = answer_query(found, {})
-    step = parse_digits(query.get("step", ""))
-    return context | {
-        "stepper": stepper,
-        "stepper_data": encode_json(stepper).decode().replace("</", "<\\/"),
-        "step": min(max(step[0] if step else 1, 1), len(stepper.steps)) - 1,
-        "held": _format_values(stepper),
-    }
+    return context | build_stage(stepper, query) | {"held": _format_values(stepper)}
 
 
 def _format_values(found: MatrixStepper) -> list[str]:

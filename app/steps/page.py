@@ -16,13 +16,13 @@ from lanescope.app.steps import requests as asking
 from lanescope.app.steps.api import trace_run
 from lanescope.app.steps.draw import render_steps
 from lanescope.app.steps.facts import Steps
-from lanescope.app.steps.matrix_stepper import can_step_matrices
 from lanescope.app.steps.matrix_text import render_text
 from lanescope.app.steps.matrix_view import answer_query, build_matrix_view
 from lanescope.app.steps.view import build_view
 from lanescope.app.steps.wgmma import WgmmaSteps
 from lanescope.app.steps.wgmma_view import build_wgmma_view, fill_storage
 from lanescope.errors import LayoutError
+from lanescope.product.move_plan import moves_rows
 from lanescope.ptx import catalog
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
@@ -87,18 +87,18 @@ async def _render_steps(request: Request, rest: str, query: dict[str, str]) -> R
 
 
 def _names_matrix_move(ptx: str) -> bool:
-    return can_step_matrices(catalog.find(ptx))
+    return moves_rows(catalog.find(ptx))
 
 
 def _render_matrices(request: Request, ptx: str, form: str, query: dict[str, str]) -> CachedBody:
     """One ldmatrix or stmatrix: no run, no matrices of a product."""
     found = catalog.find(ptx)
     if form:
-        told = answer_query(found, query)
+        stepper = answer_query(found, query)
         return (
-            encode_json_body(told)
+            encode_json_body(stepper)
             if form == "json"
-            else CachedBody(render_text(told).encode(), "text/plain; charset=utf-8")
+            else CachedBody(render_text(stepper).encode(), "text/plain; charset=utf-8")
         )
     context = build_matrix_view(found, query)
     return render_page(request, "steps/matrices.html", context, 422 if context["error"] else 200)

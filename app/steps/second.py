@@ -11,7 +11,7 @@ from lanescope.app.hardware import fragment_words, product_inputs
 from lanescope.app.hardware.product_inputs import ProductInputs
 from lanescope.app.instruction import wording
 from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact, make_optional_field
-from lanescope.app.steps.result import StepperResult, build_result
+from lanescope.app.steps.fragments import StepperFragment, StepperResult, build_result, describe_fragment
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, Instruction, Operand
@@ -23,34 +23,20 @@ OTHER_SEED = 1000  # added to the seed: matrices that the first product does not
 
 
 @fact
-class ConvertedOperand:
-    """A of the second product, made from D's registers. A slot is lane · values + value."""
+class ConvertedOperand(StepperFragment):
+    """A of the second product, made from D's registers."""
 
-    rows: int
-    cols: int
-    values: Annotated[int, Description("Of a lane.")]
-    element: str
-    element_bits: int
-    register_bits: int
     numbers: Annotated[Any, RealArray((1,), "[element], rounded to its type.")]
-    holds: Annotated[Any, IntegerArray(1, "[slot]: the element it holds.")]
     tile: Annotated[Any, IntegerArray(1, "[slot]: the tile of D that the element comes from.")]
     lane: Annotated[Any, IntegerArray(1, "[slot]: the lane that holds it in D.")]
     value: Annotated[Any, IntegerArray(1, "[slot]: its value in that lane.")]
 
 
 @fact
-class SecondOperand:
+class SecondOperand(StepperFragment):
     """B of the second product, which is loaded as any B."""
 
-    rows: int
-    cols: int
-    values: Annotated[int, Description("Of a lane.")]
-    element: str
-    element_bits: int
-    register_bits: int
     numbers: Annotated[Any, RealArray((1,), "[element]")]
-    holds: Annotated[Any, IntegerArray(1, "[slot]: the element it holds.")]
 
 
 @fact
@@ -210,12 +196,13 @@ def build_second(match: SecondMatch, tiles: list[tuple[Any, Any]], seed: int) ->
     return SecondProduct(
         **facts,
         a=ConvertedOperand(
-            **_describe(a, got),
+            **describe_fragment(a),
+            numbers=got.ravel(),
             tile=reuse.tile[0].ravel(),
             lane=reuse.lane[0].ravel(),
             value=reuse.value[0].ravel(),
         ),
-        b=SecondOperand(**_describe(i.operands["b"], b)),
+        b=SecondOperand(**describe_fragment(i.operands["b"]), numbers=b.ravel()),
         d=build_result(i, sums, wanted),
     )
 
@@ -224,16 +211,3 @@ def _convert(values: Any, operand: Operand) -> Any:
     """Round to the operand's type, to nearest even; what is not known stays so."""
     name = operand.element.name
     return fragment_words.decode_bits(fragment_words.encode_values(values, name), name)
-
-
-def _describe(operand: Operand, matrix: Any) -> dict[str, Any]:
-    return {
-        "rows": operand.row_count,
-        "cols": operand.col_count,
-        "values": operand.values,
-        "element": operand.element.name,
-        "element_bits": operand.container_bits,
-        "register_bits": operand.register_bits,
-        "numbers": matrix.ravel(),
-        "holds": operand.coords["row"].ravel() * operand.col_count + operand.coords["col"].ravel(),
-    }

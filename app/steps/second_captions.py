@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanescope.app.hardware.user_matrices import format_number
-from lanescope.app.steps.captions import Phase, StepperStep, format_element, list_row_steps, say_registers
+from lanescope.app.steps.captions import Phase, StepperStep, format_element, list_row_steps, make_step, say_registers
 from lanescope.app.steps.second import ConvertedOperand, SecondProduct
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
@@ -12,7 +12,7 @@ A, B, D = "A₂", "B₂", "D₂"
 EXAMPLE_LANE = 5
 
 
-def list_second_phases(first: Instruction, then: SecondProduct) -> list[Phase]:
+def list_second_phases(first: Instruction, then: SecondProduct) -> list[Phase[StepperStep]]:
     """List the phases after the first product's; one step that says why, where values would have to change lanes."""
     second = catalog.find(then.ptx)
     meet = _make_step("meet", 0, "lanes", _say_meeting(first, second, then))
@@ -36,7 +36,7 @@ def list_second_phases(first: Instruction, then: SecondProduct) -> list[Phase]:
 
 
 def _make_step(kind: str, index: int, at: str, caption: str) -> StepperStep:
-    return StepperStep(phase=0, kind=kind, operand="then", index=index, at=at, caption=caption)
+    return make_step(kind, index, at, caption, "then")
 
 
 def _say_meeting(first: Instruction, second: Instruction, then: SecondProduct) -> str:

@@ -17,11 +17,25 @@ from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, f
 from lanescope.app.kit.question import flag_field, number_field, question, text_field, word_field
 from lanescope.app.memory.storage import storage_field
 from lanescope.app.steps import stored
-from lanescope.app.steps.captions import Product, StepperPhase, StepperStep, build_timeline, format_load, format_stored
-from lanescope.app.steps.result import StepperResult, build_result
+from lanescope.app.steps.captions import (
+    Product,
+    StepperMismatch,
+    StepperPhase,
+    StepperStep,
+    build_timeline,
+    format_load,
+    list_mismatches,
+)
+from lanescope.app.steps.fragments import (
+    StepperFragment,
+    StepperResult,
+    build_result,
+    describe_fragment,
+    find_dense_columns,
+)
 from lanescope.app.steps.second import SecondProduct, build_second, make_tile_inputs, match_second
 from lanescope.app.steps.second_captions import list_second_phases
-from lanescope.app.steps.stored import LoadedOperand
+from lanescope.app.steps.stored import LoadedOperand, StepperMove, StoredChunk
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, Instruction, Operand
@@ -70,54 +84,12 @@ class StepperQuestion:
 
 
 @fact
-class StoredChunk:
-    """16 bytes of shared memory: their address without the XOR and with it, and whether this product reads them."""
+class StepperOperand(StepperFragment):
+    """A or B: its numbers, where they lie, and how they travel."""
 
-    before: int
-    after: int
-    used: bool
-
-
-@fact
-class StepperMove:
-    """What travels in one step: the lanes that give an address, and the slots that their bytes fill, in the order of
-    memory.
-    """
-
-    turn: int
-    phase: int
-    row: int
-    lanes: list[int]
-    addresses: list[int]
-    size: Annotated[int, Description("Bytes at each address.")]
-    slots: Annotated[list[int], Description("lane · values + value")]
-    wavefronts: Annotated[int, Description("Of the whole phase; 0 where it has not been measured.")]
-
-
-@fact
-class StepperMismatch:
-    """A slot that gets another element than the product needs; value: null where its bytes are no element."""
-
-    slot: int
-    expected: str
-    arrived: str
-    value: float | None
-
-
-@fact
-class StepperOperand:
-    """A or B: its numbers, where they lie, and how they travel. An element is row · cols + col."""
-
-    rows: int
-    cols: int
-    values: Annotated[int, Description("Of a lane.")]
-    element: str
-    element_bits: int
-    register_bits: int
     numbers: Annotated[Any, RealArray((1,), "[element]")]
     at: Annotated[Any, IntegerArray(1, "[element]: bit address.")]
     before: Annotated[Any, IntegerArray(1, "[element]: bit address without the XOR.")]
-    holds: Annotated[Any, IntegerArray(1, "[slot]: the element it should hold.")]
     reads: Annotated[Any, IntegerArray(1, "[slot]: the bit address it is read from.")]
     k: Annotated[Any, IntegerArray(1, "[element]: its place along K; of a sparse A by the metadata.")]
     major: Major
@@ -181,7 +153,6 @@ def build_stepper(asked: StepperQuestion) -> Stepper:
     expected = this.compute_expected(i)[0]
     then = _build_second(i, asked, inputs, arrived, groups) if asked.then else None
     timeline = build_timeline(Product(i, loaded, groups), list_second_phases(i, then) if then else [])
-    columns = _find_dense_columns(i, this)
     return Stepper(
         ptx=i.ptx,
         title=wording.format_title(i),
@@ -189,7 +160,7 @@ def build_stepper(asked: StepperQuestion) -> Stepper:
         k_steps=count,
         phases=timeline[0],
         steps=timeline[1],
-        a=_build_operand(loaded["a"], tiles["a"], columns),
+        a=_build_operand(loaded["a"], tiles["a"], _find_dense_columns(i, this)),
         b=_build_operand(loaded["b"], tiles["b"], np.repeat(np.arange(k), i.sizes["n"])),
         d=build_result(i, sums, expected),
         k_groups=np.array(groups),
@@ -290,14 +261,8 @@ def _collect_arrived(loaded: LoadedOperand, tile: Any) -> tuple[Any, Any]:
 
 
 def _find_dense_columns(i: Instruction, inputs: ProductInputs) -> Any:
-    """Return [element of A]: the column of the matrix that it stands for, which the metadata say of a sparse A."""
-    op = i.operands["a"]
-    out = np.tile(np.arange(op.col_count), op.row_count)
-    if op.sparsity:
-        rows, cols = op.coords["row"].ravel(), op.coords["col"].ravel()
-        dense = op.sparsity.list_dense_columns(op.coords["col"], inputs.metadata[0].tolist())
-        out[rows * op.col_count + cols] = dense.ravel()
-    return out
+    """Return [element of A]: the column of the matrix that it stands for."""
+    return find_dense_columns(i.operands["a"], inputs.metadata[0] if i.operands["a"].sparsity else None).ravel()
 
 
 def _add_up(i: Instruction, inputs: ProductInputs, arrived: dict[str, Any], groups: list[tuple[int, int]]) -> Any:
@@ -337,50 +302,21 @@ def _build_operand(loaded: LoadedOperand, tile: Any, k: Any) -> StepperOperand:
     mn, along = (col, row) if op.name == "b" else (row, col)
     mine = mn * loaded.k_extent + along + loaded.k_first  # [element] → element of the tile
     at = loaded.at[mine]
-    slots = op.coords["row"].ravel() * op.col_count + op.coords["col"].ravel()
-    wrong = [
-        StepperMismatch(
-            slot=int(slot),
-            expected=format_stored(loaded, int(loaded.holds[slot])),
-            arrived=format_stored(loaded, got) if got >= 0 else "",
-            value=float(tile.ravel()[got]) if got >= 0 else None,
-        )
-        for slot, got in enumerate(loaded.got.tolist())
-        if got != loaded.holds[slot]
-    ]
     return StepperOperand(
-        rows=op.row_count,
-        cols=op.col_count,
-        values=op.values,
-        element=op.element.name,
-        element_bits=op.container_bits,
-        register_bits=op.register_bits,
+        **describe_fragment(op),
         numbers=tile.ravel()[mine],
         at=at,
         before=stored.undo_xor(placed, at),
-        holds=slots,
         reads=loaded.reads,
         k=k,
         major="K" if loaded.major == "K" else "MN",
         origin=loaded.origin,
         swizzle=loaded.where.mode.name,
-        chunks=[StoredChunk(before=a, after=b, used=used) for a, b, used in loaded.list_chunks()],
+        chunks=loaded.list_chunks(),
         load=format_load(loaded.load),
         loads=_list_loads(op),
-        moves=[
-            StepperMove(
-                turn=move.turn,
-                phase=move.phase,
-                row=move.row,
-                lanes=move.lanes,
-                addresses=move.addresses,
-                size=move.size,
-                slots=move.slots,
-                wavefronts=move.wavefronts,
-            )
-            for move in loaded.moves
-        ],
-        wrong=wrong,
+        moves=loaded.moves,
+        wrong=list_mismatches(loaded, tile.ravel()),
     )
 
 

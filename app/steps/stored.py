@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.app.kit.fact import Description, fact
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
@@ -25,10 +26,19 @@ MOST_LINES = 96  # that are drawn
 PLAIN = "ld.shared"
 
 
-@dataclass(frozen=True)
-class Move:
-    """What travels in one step: the lanes that give an address, the bytes at each, and the slots that they fill, in
-    the order of memory. A slot is lane · values + value. wavefronts: of the whole phase.
+@fact
+class StoredChunk:
+    """16 bytes of shared memory: their address without the XOR and with it, and whether this product reads them."""
+
+    before: int
+    after: int
+    used: bool
+
+
+@fact
+class StepperMove:
+    """What travels in one step: the lanes that give an address, and the slots that their bytes fill, in the order of
+    memory.
     """
 
     turn: int
@@ -36,9 +46,9 @@ class Move:
     row: int
     lanes: list[int]
     addresses: list[int]
-    size: int
-    slots: list[int]
-    wavefronts: int
+    size: Annotated[int, Description("Bytes at each address.")]
+    slots: Annotated[list[int], Description("lane · values + value")]
+    wavefronts: Annotated[int, Description("Of the whole phase; 0 where it has not been measured.")]
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,7 @@ class LoadedOperand:
     got: Ints
     reads: Ints
     at: Ints
-    moves: list[Move]
+    moves: list[StepperMove]
 
     @property
     def is_matrix_load(self) -> bool:
@@ -66,7 +76,7 @@ class LoadedOperand:
     @property
     def major(self) -> str:
         """K where neighbours along K lie side by side, else MN."""
-        placed = _require_placed(self.where)
+        placed = get_placed(self.where)
         beside = placed.before(0, 1, 0) - placed.before(0, 0, 0)
         return "K" if beside == self.operand.container_bits else "MN"
 
@@ -84,14 +94,14 @@ class LoadedOperand:
     @property
     def origin(self) -> int:
         """Where the lines of 128 bytes are counted from: a XOR of offsets counts from the base."""
-        placed = _require_placed(self.where)
+        placed = get_placed(self.where)
         return placed.base % LINE_BYTES if placed.by == "tile" else 0
 
-    def list_chunks(self, also: Ints | None = None) -> list[tuple[int, int, bool]]:
-        """List (address without the XOR, address, whether this step's operand has bytes there) of every chunk of 16
-        bytes, of all lines of 128 bytes that the operand touches; also: bit addresses of further lines.
+    def list_chunks(self, also: Ints | None = None) -> list[StoredChunk]:
+        """List every chunk of 16 bytes in all lines of 128 bytes that the operand touches; also: bit addresses of
+        further lines.
         """
-        placed, origin = _require_placed(self.where), self.origin
+        placed, origin = get_placed(self.where), self.origin
         mine = self.at[np.unique(self.holds)]
         stored = np.concatenate([mine, mine + self.operand.container_bits - 1])
         used = set((((undo_xor(placed, stored) >> 3) - origin) // ROW_BYTES).tolist())
@@ -111,10 +121,11 @@ class LoadedOperand:
         after = apply_xor(placed, before * 8) >> 3
         shown = np.isin((after - origin) // LINE_BYTES, lines)
         found = zip(chunks.tolist(), before.tolist(), after.tolist(), shown.tolist(), strict=True)
-        return [(at, to, chunk in used) for chunk, at, to, inside in found if inside]
+        return [StoredChunk(before=at, after=to, used=chunk in used) for chunk, at, to, inside in found if inside]
 
 
-def _require_placed(where: Storage) -> BitPlacement:
+def get_placed(where: Storage) -> BitPlacement:
+    """Return where a storage puts each bit: an operand's storage always says so."""
     assert where.placed is not None
     return where.placed
 
@@ -159,7 +170,7 @@ def load_operand(
     xor: False if the lanes compute their addresses without the swizzle that the data are stored with.
     """
     k = get_k_extent(operand)
-    whole, first = _require_placed(where), k_step * k
+    whole, first = get_placed(where), k_step * k
 
     def before(mn: Any, at: Any, bit: Any) -> Any:
         return whole.before(mn, at + first, bit)
@@ -226,7 +237,7 @@ def find_elements(whole: BitPlacement, at: Ints, reads: Ints, extent: int, bits:
     return np.where((wanted == reads).all(axis=1), element, -1)
 
 
-def _load_matrices(found: chain.Chain, placed: BitPlacement, xor: bool) -> tuple[Ints, list[Move]]:
+def _load_matrices(found: chain.Chain, placed: BitPlacement, xor: bool) -> tuple[Ints, list[StepperMove]]:
     """Return ([slot, granule] → bit address that is read, the moves) of an ldmatrix."""
     operand, gives = found.want.operand, found.load
     bits, size = operand.container_bits, min(8, operand.container_bits)
@@ -248,7 +259,7 @@ def _load_matrices(found: chain.Chain, placed: BitPlacement, xor: bool) -> tuple
             slots = np.flatnonzero((turn == t) & (matrix == m) & (row == r))
             inside = byte[slots] * 8 + value[slots] % per * bits % 8
             moves.append(
-                Move(
+                StepperMove(
                     turn=t,
                     phase=m,
                     row=r,
@@ -262,7 +273,7 @@ def _load_matrices(found: chain.Chain, placed: BitPlacement, xor: bool) -> tuple
     return reads, moves
 
 
-def _load_plainly(operand: Operand, placed: BitPlacement, at: Ints, xor: bool) -> tuple[Ints, list[Move]]:
+def _load_plainly(operand: Operand, placed: BitPlacement, at: Ints, xor: bool) -> tuple[Ints, list[StepperMove]]:
     """Return what ld.shared reads: as many bytes at once as lie side by side for all lanes, a register at the most."""
     bits, size = operand.container_bits, min(8, operand.container_bits)
     given = at if xor else undo_xor(placed, at)
@@ -278,7 +289,18 @@ def _load_plainly(operand: Operand, placed: BitPlacement, at: Ints, xor: bool) -
         addresses = (by_lane[:, first] >> 3).tolist()
         slots = [lane * operand.values + first + v for lane in range(32) for v in range(count)]
         cost = banks.compute_cost(kind, addresses)
-        moves.append(Move(0, n, 0, list(range(32)), addresses, unit // 8, slots, cost.wavefronts))
+        moves.append(
+            StepperMove(
+                turn=0,
+                phase=n,
+                row=0,
+                lanes=list(range(32)),
+                addresses=addresses,
+                size=unit // 8,
+                slots=slots,
+                wavefronts=cost.wavefronts,
+            )
+        )
     return reads, moves
 
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
-from lanescope.app.chain.forms import CHAIN_STORAGE
-from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.question import labels_of, options_of, read_question
 from lanescope.app.memory.storage import STORAGES, build_form, parse_storage
 from lanescope.app.steps.second import list_seconds
+from lanescope.app.steps.stage import STATE, build_stage, collect_storage
 from lanescope.app.steps.stepper import StepperQuestion, build_stepper, can_step, find_majors
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_digits
 from lanescope.ptx.instruction import Instruction
 
 FIELDS = tuple(name for name in options_of(StepperQuestion) if name not in ("instruction", "storage"))
 LABELS = labels_of(StepperQuestion)
-STATE = ("step", "pin", "one", "speed", "more")  # what the script keeps in the address
 IN_TABLES = ("row", "col", "product", "seed", "backend", "a", "b", "c")  # what the form above the tables asks
 
 
@@ -26,7 +22,7 @@ def build_view(found: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
     """Build what the template shows of the stepper; nothing for an instruction that it does not show."""
     if not can_step(found):
         return {}
-    spec = {name: query.get(f"s_{name}") or default for name, default in CHAIN_STORAGE.items()} | {"inner": "K"}
+    spec = collect_storage(query)
     given: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
     if query.get("s_kind"):
         given["storage"] = parse_storage(spec, "K")
@@ -35,20 +31,17 @@ def build_view(found: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
         stepper = build_stepper(read_question(StepperQuestion, given | {"instruction": found.ptx}))
     except LayoutError as error:
         return context | {"stepper_error": error}
-    step = parse_digits(query.get("step", ""))
-    kept = {name: value for name, value in query.items() if value and name != "step"}
-    return context | {
-        "stepper": stepper,
-        "stepper_data": encode_json(stepper).decode().replace("</", "<\\/"),
-        "step": min(max(step[0] if step else 1, 1), len(stepper.steps)) - 1,
-        "asked": {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind", "")},
-        "carried": dict.fromkeys(STATE, "")
-        | {name: value for name, value in query.items() if name in STATE or (value and name in IN_TABLES)},
-        "seconds": [one.ptx for one in list_seconds(found)],
-        "majors": find_majors(found),
-        "kinds": tuple(STORAGES),
-        "more": query.get("more") == "1",
-        "storage_form": build_form(spec, but=("inner",)) if query.get("s_kind") else [],
-        "query_at": urlencode(kept) + "&" * bool(kept),
-        "tables_open": any(query.get(name) for name in IN_TABLES),
-    }
+    return (
+        context
+        | build_stage(stepper, query)
+        | {
+            "asked": {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind", "")},
+            "carried": dict.fromkeys(STATE, "")
+            | {name: value for name, value in query.items() if name in STATE or (value and name in IN_TABLES)},
+            "seconds": [one.ptx for one in list_seconds(found)],
+            "majors": find_majors(found),
+            "kinds": tuple(STORAGES),
+            "storage_form": build_form(spec, but=("inner",)) if query.get("s_kind") else [],
+            "tables_open": any(query.get(name) for name in IN_TABLES),
+        }
+    )

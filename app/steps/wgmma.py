@@ -16,6 +16,7 @@ from lanescope.app.hardware.product_inputs import ProductInputs
 from lanescope.app.kit.enumerations import Major, SwizzleMode, Word64
 from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact, make_optional_field
 from lanescope.app.kit.run_results import Backend, Device, MmaRan, Value
+from lanescope.app.steps.fragments import find_dense_columns
 from lanescope.descriptor import matrix as desc
 from lanescope.errors import LayoutError
 from lanescope.product.plan import DescribedSide, PlacedSide, ProductPlan, TiledSide
@@ -274,13 +275,11 @@ def _format_byte(address: Any, k: int, bit: bool) -> str:
 
 
 def _map_stored_columns(made: ProductPlan, given: ProductInputs, step: int, row: int) -> dict[int, int]:
-    """Dense column of a step → stored column, of one row of A."""
+    """Map the dense columns of a step to the stored ones, of one row of A."""
     op = made.instruction.operands["a"]
-    if op.sparsity is None:
-        return {n: n for n in range(op.col_count)}
-    dense = op.sparsity.list_dense_columns(op.coords["col"], given.metadata[step].tolist(), made.selector)
-    mine = op.rows == row
-    return dict(zip(dense[mine].tolist(), op.coords["col"][mine].tolist(), strict=True))
+    words = given.metadata[step] if op.sparsity else None
+    dense = find_dense_columns(op, words, made.selector)[row].tolist()
+    return {column: stored for stored, column in enumerate(dense)}
 
 
 def _build_registers(made: ProductPlan, given: ProductInputs, d: Any, thread: int) -> Registers:

@@ -9,9 +9,19 @@ from typing import Annotated, Any
 import numpy as np
 
 from lanescope.app.kit.fact import Description, fact
-from lanescope.app.steps.captions import StepperPhase, format_element, format_range
+from lanescope.app.steps.captions import (
+    Phase,
+    StepperPhase,
+    StepperStep,
+    format_address,
+    format_count,
+    format_element,
+    format_range,
+    format_span,
+    place_steps,
+)
 from lanescope.app.steps.described import LINES_OF_CORE, AddressTerms, DescribedOperand
-from lanescope.app.steps.wgmma_fields import explain_line, format_address, mark_field, name_mn, say_field
+from lanescope.app.steps.wgmma_fields import explain_line, mark_field, name_mn, say_field
 from lanescope.descriptor.matrix import Descriptor, find_inert_fields
 from lanescope.ptx.instruction import Instruction
 
@@ -19,17 +29,10 @@ WARP_ROWS = 16
 
 
 @fact
-class WgmmaStep:
-    """One step: what happens (kind), of which operand, which of its kind, for which warp, in which K step, and a
-    sentence that says it.
-    """
+class WgmmaStep(StepperStep):
+    """A step, for which warp and in which K step."""
 
-    phase: int
     kind: Annotated[str, Description("plain, xor, field, line, core, k, advance, read, out or done.")]
-    operand: str
-    index: int
-    at: Annotated[str, Description("Where in its phase, in a few words.")]
-    caption: Annotated[str, Description("Code stands between backticks.")]
     warp: Annotated[int, Description("−1: of no warp alone.")]
     k_step: int
     marks: Annotated[list[int], Description("Of a field: the addresses that it leads to.")]
@@ -67,26 +70,12 @@ class DescribedProduct:
         return bool(self.columns.stop - self.columns.start < self.n)
 
 
-@dataclass(frozen=True)
-class DraftStep:
-    """A step before its phase is known."""
-
-    kind: str
-    at: str
-    caption: str
-    operand: str = ""
-    index: int = 0
-    warp: int = -1
-    k_step: int = 0
-    marks: tuple[int, ...] = ()
-
-
 def build_timeline(
     found: DescribedProduct,
 ) -> tuple[list[StepperPhase], list[WgmmaStep], dict[str, list[WgmmaMove]]]:
     """Build the phases and steps of a product, in order, and what each step reads of A and of B."""
     moves: dict[str, list[WgmmaMove]] = {name: _list_first_moves(found, name) for name in found.operands}
-    parts: list[tuple[str, float, list[DraftStep]]] = [("Memory", 1.7, _list_memory_steps(found))]
+    parts: list[Phase[WgmmaStep]] = [("Memory", 1.7, _list_memory_steps(found))]
     for name in found.operands:
         letter = name.upper()
         parts.append((f"Descriptor {letter}", 2.4, _list_field_steps(found, name)))
@@ -94,7 +83,7 @@ def build_timeline(
         parts.append((f"Core matrices {letter}", 4.2 if name == "a" else 2.8, reads))
     first = [n for n, (_, end) in enumerate(found.groups) if end <= found.instruction.sizes["k"]]
     parts.append(("Multiply", 3.0, [_make_k_step(found, n) for n in first]))
-    later: list[DraftStep] = []
+    later: list[WgmmaStep] = []
     for step in range(1, found.k_steps):
         for name in found.operands:
             moves[name].append(
@@ -108,25 +97,31 @@ def build_timeline(
     if later:
         parts.append(("Next K steps", 2.7, later))
     parts.append(("D in lanes", 1.9, _list_out_steps(found)))
-    phases: list[StepperPhase] = []
-    steps: list[WgmmaStep] = []
-    for number, (title, weight, own) in enumerate(parts):
-        phases.append(StepperPhase(name=title, first=len(steps), steps=len(own), weight=weight))
-        steps += [
-            WgmmaStep(
-                phase=number,
-                kind=one.kind,
-                operand=one.operand,
-                index=one.index,
-                at=one.at,
-                caption=one.caption,
-                warp=one.warp,
-                k_step=one.k_step,
-                marks=list(one.marks),
-            )
-            for one in own
-        ]
-    return phases, steps, moves
+    return *place_steps(parts), moves
+
+
+def _make_step(
+    kind: str,
+    at: str,
+    caption: str,
+    operand: str = "",
+    index: int = 0,
+    *,
+    warp: int = -1,
+    k_step: int = 0,
+    marks: Iterable[int] = (),
+) -> WgmmaStep:
+    return WgmmaStep(
+        phase=0,
+        kind=kind,
+        operand=operand,
+        index=index,
+        at=at,
+        caption=caption,
+        warp=warp,
+        k_step=k_step,
+        marks=list(marks),
+    )
 
 
 def _list_cores(found: DescribedProduct, name: str) -> list[int]:
@@ -149,7 +144,7 @@ def _list_first_moves(found: DescribedProduct, name: str) -> list[WgmmaMove]:
 # memory ---------------------------------------------------------------------------------------------------------------
 
 
-def _list_memory_steps(found: DescribedProduct) -> list[DraftStep]:
+def _list_memory_steps(found: DescribedProduct) -> list[WgmmaStep]:
     swizzled = [one for one in found.operands.values() if one.placed.xor.bits]
     text = (
         "Shared memory in lines of 128 bytes, 8 chunks of 16 bytes."
@@ -160,10 +155,10 @@ def _list_memory_steps(found: DescribedProduct) -> list[DraftStep]:
         text += (
             f" Of N = {found.n} columns the picture shows {format_range(found.columns.start, found.columns.stop - 1)}."
         )
-    steps = [DraftStep("plain", "before the XOR" if swizzled else "no swizzle", text)]
+    steps = [_make_step("plain", "before the XOR" if swizzled else "no swizzle", text)]
     if swizzled:
         modes = {one.stored[0].mode.name: one for one in swizzled}
-        steps.append(DraftStep("xor", " and ".join(modes), " ".join(_say_xor(one) for one in modes.values()), index=1))
+        steps.append(_make_step("xor", " and ".join(modes), " ".join(_say_xor(one) for one in modes.values()), index=1))
     return steps
 
 
@@ -188,12 +183,12 @@ def _say_xor(one: DescribedOperand) -> str:
 # descriptor -----------------------------------------------------------------------------------------------------------
 
 
-def _list_field_steps(found: DescribedProduct, name: str) -> list[DraftStep]:
+def _list_field_steps(found: DescribedProduct, name: str) -> list[WgmmaStep]:
     one = found.operands[name]
     word = one.words[0]
     unread = find_inert_fields(word, one.view)
     return [
-        DraftStep(
+        _make_step(
             "field",
             field.title or field.name,
             say_field(one, word, field, unread.get(field.name, "")),
@@ -208,7 +203,7 @@ def _list_field_steps(found: DescribedProduct, name: str) -> list[DraftStep]:
 # core matrices --------------------------------------------------------------------------------------------------------
 
 
-def _make_read_step(found: DescribedProduct, name: str, number: int, move: WgmmaMove) -> DraftStep:
+def _make_read_step(found: DescribedProduct, name: str, number: int, move: WgmmaMove) -> WgmmaStep:
     one = found.operands[name]
     core = _list_cores(found, name)[move.cores[0]]
     first, last, low, high = one.get_corner(core)
@@ -226,13 +221,13 @@ def _make_read_step(found: DescribedProduct, name: str, number: int, move: Wgmma
         gives = (
             f" There lie the 16 bytes of {what}, {takes}." if not wrong else f" The 16 bytes there are read {takes}."
         )
-        return DraftStep("line", f"core matrix 1 · line {line}", begins + gives + wrong, name, number, warp=move.warp)
+        return _make_step("line", f"core matrix 1 · line {line}", begins + gives + wrong, name, number, warp=move.warp)
     fresh = name == "a" and (low == 0 and first % WARP_ROWS == 0)
     begins = f"Warp {move.warp} takes rows {first}–{first + WARP_ROWS - 1} of A. " if fresh else ""
     text = f"{begins}The core matrix of {rows} and k {low}–{high} begins at {where}{xored}"
     gives = f": its 8 lines are {what}, {takes}." if not wrong else f"; its 8 lines are read {takes}."
     at = f"warp {move.warp} · core matrix {move.cores[0] + 1}" if name == "a" else f"core matrix {move.cores[0] + 1}"
-    return DraftStep("core", at, text + gives + wrong, name, number, warp=move.warp)
+    return _make_step("core", at, text + gives + wrong, name, number, warp=move.warp)
 
 
 def _format_terms(terms: AddressTerms) -> str:
@@ -242,17 +237,12 @@ def _format_terms(terms: AddressTerms) -> str:
     return " + ".join(parts) + (f" = `{format_address(terms.before)}`" if len(parts) > 1 else "")
 
 
-def _format_block(name: str, elements: Any, k: int, k_first: int = 0) -> str:
+def _format_block(name: str, elements: Any, k: int) -> str:
     """Name the elements of a block as they stand in the matrix: A[m][k], B[k][n]."""
     mn, along = np.divmod(np.asarray(elements).ravel(), k)
-    spans = [_format_span(mn), _format_span(along + k_first)]
+    spans = [format_span(mn.tolist()), format_span(along.tolist())]
     row, col = spans if name == "a" else spans[::-1]
     return f"{name.upper()}[{row}][{col}]"
-
-
-def _format_span(numbers: Any) -> str:
-    low, high = int(numbers.min()), int(numbers.max())
-    return str(low) if low == high else f"{low}…{high}"
 
 
 def _say_wrong(found: DescribedProduct, name: str, elements: Any, step: int) -> str:
@@ -284,12 +274,12 @@ def name_source(found: DescribedProduct, name: str, source: int) -> str:
 # K --------------------------------------------------------------------------------------------------------------------
 
 
-def _make_k_step(found: DescribedProduct, number: int) -> DraftStep:
+def _make_k_step(found: DescribedProduct, number: int) -> WgmmaStep:
     first, end = found.groups[number]
     i = found.instruction
     span, step = format_range(first, end - 1), first // i.sizes["k"]
     size = f"{i.sizes['m']} × {i.sizes['n']}"
-    count = "one product" if end - first == 1 else f"{end - first} products"
+    count = format_count(end - first, "product")
     if i.operands["a"].sparsity:
         count = "the product of each element that the metadata put there"
     text = f"k = {span}: columns {span} of A times rows {span} of B add {count} to each of the {size} elements of D."
@@ -301,10 +291,10 @@ def _make_k_step(found: DescribedProduct, number: int) -> DraftStep:
         )
     elif step:
         text += f" D of K step {step - 1} is where this `wgmma` begins."
-    return DraftStep("k", f"k = {span} of 0–{found.k_steps * i.sizes['k'] - 1}", text, index=number, k_step=step)
+    return _make_step("k", f"k = {span} of 0–{found.k_steps * i.sizes['k'] - 1}", text, index=number, k_step=step)
 
 
-def _make_advance_step(found: DescribedProduct, step: int) -> DraftStep:
+def _make_advance_step(found: DescribedProduct, step: int) -> WgmmaStep:
     parts: list[str] = []
     same = True
     for name, one in found.operands.items():
@@ -315,14 +305,14 @@ def _make_advance_step(found: DescribedProduct, step: int) -> DraftStep:
         parts.append(f"{name.upper()}’s {start}" if parts else f"{name.upper()}’s start address advances {start}")
     rest = "; the other fields stay as they are" if same else "; other fields change, too"
     text = f"The next `wgmma` takes K step {step}. {', '.join(parts)}{rest}."
-    return DraftStep("advance", f"K step {step} · descriptors", text, index=step, k_step=step)
+    return _make_step("advance", f"K step {step} · descriptors", text, index=step, k_step=step)
 
 
 def _has_same_strides(before: Descriptor, now: Descriptor) -> bool:
     return before.replace(start_address_encoded=0) == now.replace(start_address_encoded=0)
 
 
-def _make_whole_read_step(found: DescribedProduct, step: int) -> DraftStep:
+def _make_whole_read_step(found: DescribedProduct, step: int) -> WgmmaStep:
     k = found.instruction.sizes["k"]
     span = format_range(step * k, (step + 1) * k - 1)
     text = (
@@ -331,13 +321,13 @@ def _make_whole_read_step(found: DescribedProduct, step: int) -> DraftStep:
     for name, one in found.operands.items():
         elements = np.arange(one.side.mn * one.view.k)
         text += _say_wrong(found, name, elements, step)
-    return DraftStep("read", f"K step {step} · core matrices", text, index=step, k_step=step)
+    return _make_step("read", f"K step {step} · core matrices", text, index=step, k_step=step)
 
 
 # D --------------------------------------------------------------------------------------------------------------------
 
 
-def _list_out_steps(found: DescribedProduct) -> list[DraftStep]:
+def _list_out_steps(found: DescribedProduct) -> list[WgmmaStep]:
     d, steps = found.instruction.operands["d"], []
     last = found.k_steps - 1
     for warp in range(d.threads // 32):
@@ -352,9 +342,9 @@ def _list_out_steps(found: DescribedProduct) -> list[DraftStep]:
             f" thread {thread} holds {', '.join(own[:-1])} and {own[-1]} in {names}"
         )
         text += ", the next 8 columns in the registers that follow." if found.n > 8 else "."
-        steps.append(DraftStep("out", f"warp {warp}", text, "d", warp, warp=warp, k_step=last))
+        steps.append(_make_step("out", f"warp {warp}", text, "d", warp, warp=warp, k_step=last))
     done = (
         f"No value had to move: these {d.registers} registers of each thread were the accumulators of every K step, and"
         " after `wgmma.wait_group` the threads may read them."
     )
-    return [*steps, DraftStep("done", "accumulators", done, "d", k_step=last)]
+    return [*steps, _make_step("done", "accumulators", done, "d", k_step=last)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.app.steps.captions import format_range
+from lanescope.app.steps.captions import format_address, format_range
 from lanescope.app.steps.described import LINES_OF_CORE, AddressTerms, DescribedOperand
 from lanescope.bits import BitField
 from lanescope.descriptor.matrix import Descriptor
@@ -76,13 +76,9 @@ def mark_field(one: DescribedOperand, name: str) -> tuple[int, ...]:
 
 def explain_line(one: DescribedOperand, core: int, line: int, step: int) -> AddressTerms:
     mn, k = divmod(int(one.cores[core, line, 0]), one.view.k)
-    return one.explain(mn, k, step)
+    return one.explain_address(mn, k, step)
 
 
 def name_mn(one: DescribedOperand) -> str:
     """Return M for A, N for B."""
     return "M" if one.side.letter == "a" else "N"
-
-
-def format_address(at: int) -> str:
-    return f"0x{at:03X}"

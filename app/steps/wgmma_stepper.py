@@ -19,6 +19,7 @@ from lanescope.app.memory.descriptors import DescriptorField, build_fields
 from lanescope.app.steps import wgmma
 from lanescope.app.steps.captions import StepperPhase
 from lanescope.app.steps.described import DescribedOperand
+from lanescope.app.steps.fragments import find_dense_columns
 from lanescope.app.steps.wgmma_captions import DescribedProduct, WgmmaMove, WgmmaStep, build_timeline
 from lanescope.descriptor.matrix import find_inert_fields
 from lanescope.descriptor.repair import list_changes
@@ -273,11 +274,8 @@ def _find_meets(plan: ProductPlan, given: ProductInputs) -> Any:
     op, k = plan.instruction.operands["a"], plan.instruction.sizes["k"]
     parts = []
     for step in range(plan.steps):
-        part = np.broadcast_to(np.arange(op.col_count), (op.row_count, op.col_count)).copy()
-        if op.sparsity:
-            dense = op.sparsity.list_dense_columns(op.coords["col"], given.metadata[step].tolist(), plan.selector)
-            part[op.coords["row"], op.coords["col"]] = dense
-        parts.append(part + step * k)
+        words = given.metadata[step] if op.sparsity else None
+        parts.append(find_dense_columns(op, words, plan.selector) + step * k)
     return np.concatenate(parts, axis=1)
 
 
@@ -339,8 +337,8 @@ def _build_operand(
         swizzle=one.stored[0].mode.name,
         stored=wgmma.describe_storage(side),
         numbers=given["numbers"][rows],
-        at=one.at[rows],
-        before=one.before[rows],
+        at=one.addresses[rows],
+        before=one.addresses_before_xor[rows],
         source=np.concatenate(list(source), axis=1)[rows],
         arrived=np.concatenate(list(arrived), axis=1)[rows],
         origin=one.origin,

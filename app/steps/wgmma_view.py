@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.question import labels_of, options_of, read_question
+from lanescope.app.steps.stage import STATE, build_stage
 from lanescope.app.steps.wgmma_stepper import (
     COLUMNS,
     USUAL,
@@ -17,7 +17,6 @@ from lanescope.app.steps.wgmma_stepper import (
     can_step_wgmma,
 )
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_digits
 from lanescope.product.options import parse_options
 from lanescope.product.plan import Options
 from lanescope.ptx import catalog
@@ -26,8 +25,9 @@ from lanescope.shared.swizzle import NAMES
 
 FIELDS = tuple(name for name in options_of(WgmmaStepperQuestion) if name != "instruction")
 LABELS = labels_of(WgmmaStepperQuestion)
-STATE = ("step", "pin", "one", "speed", "more", "warp")  # what the script keeps in the address
+OWN_STATE = (*STATE, "warp")
 IN_TABLES = ("row", "col", "seed", "backend", "d", "data_a", "data_b", "c")  # what the form above the tables asks
+CARRIED = (*IN_TABLES, "a", "b")  # by the form of the options
 CHOICES = {"major": ("K", "MN"), "swizzle": NAMES, "descriptor": ()}  # of each operand, as a_major, b_swizzle …
 
 
@@ -73,26 +73,26 @@ def build_wgmma_view(found: Instruction, query: Mapping[str, str]) -> dict[str, 
         stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, given | {"instruction": found.ptx}))
     except LayoutError as error:
         return context | {"stepper_error": error}
-    step = parse_digits(query.get("step", ""))
     kept = {name: value for name, value in query.items() if value and name != "step"}
     n = found.sizes["n"]
-    return context | {
-        "stepper": stepper,
-        "stepper_data": encode_json(stepper).decode().replace("</", "<\\/"),
-        "step": min(max(step[0] if step else 1, 1), len(stepper.steps)) - 1,
-        "stored": {side: parse_options(query.get(side, ""), side) for side in "ab"},
-        "turned": found.operands["a"].element.bits == 16,  # may be MN-major
-        "swizzles": NAMES,
-        "windows": [(first, min(n, first + COLUMNS) - 1) for first in range(0, n, COLUMNS)] if n > COLUMNS else [],
-        "repairs": {name: _find_repair(name, one.words[0], kept) for name, one in _list_operands(stepper)},
-        "causes": {name: next((w.cause for w in one.words if w.cause), "") for name, one in _list_operands(stepper)},
-        "asked": {name: query.get(name, "") for name in FIELDS},
-        "carried": dict.fromkeys(STATE, "")
-        | {name: value for name, value in query.items() if name in STATE or (value and name in (*IN_TABLES, "a", "b"))},
-        "query_at": urlencode(kept) + "&" * bool(kept),
-        "query_more": query.get("more") == "1",
-        "tables_open": any(query.get(name) for name in IN_TABLES),
-    }
+    return (
+        context
+        | build_stage(stepper, query)
+        | {
+            "stored": {side: parse_options(query.get(side, ""), side) for side in "ab"},
+            "turned": found.operands["a"].element.bits == 16,  # may be MN-major
+            "swizzles": NAMES,
+            "windows": [(first, min(n, first + COLUMNS) - 1) for first in range(0, n, COLUMNS)] if n > COLUMNS else [],
+            "repairs": {name: _find_repair(name, one.words[0], kept) for name, one in _list_operands(stepper)},
+            "causes": {
+                name: next((w.cause for w in one.words if w.cause), "") for name, one in _list_operands(stepper)
+            },
+            "asked": {name: query.get(name, "") for name in FIELDS},
+            "carried": dict.fromkeys(OWN_STATE, "")
+            | {name: value for name, value in query.items() if name in OWN_STATE or (value and name in CARRIED)},
+            "tables_open": any(query.get(name) for name in IN_TABLES),
+        }
+    )
 
 
 def _list_operands(stepper: Any) -> list[tuple[str, Any]]:

@@ -8,10 +8,10 @@ from lanescope.errors import LayoutError
 from lanescope.product.options import OptionReader, collect_options, parse_options
 from lanescope.product.plan import Options
 from lanescope.ptx.instruction import Instruction, Operand, OperandPlace
+from lanescope.shared.pieces import ROW_BYTES
 from lanescope.shared.swizzle import NAMES, Mode, get_mode
 
 SIDE = "data"
-ROW_BYTES = 16  # what a lane's address names
 MOST_PITCH = 1024
 # Element i of memory, or value i of the registers: the greatest prime that fits, so that no two matrices hold the same.
 MODULI = {16: 1 << 16, 8: 251, 6: 61, 4: 13}

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import json
 
-from lanescope.product.move_plan import MODULI, ROW_BYTES, MovePlan
+from lanescope.product.move_plan import MODULI, MovePlan
 from lanescope.render import cuda, kernel, kernel_script, smem
 from lanescope.render.template import Templates
+from lanescope.shared.pieces import ROW_BYTES
 
 NAME = "move"  # of the kernel, and of the file
 _PROGRAMS = Templates(__package__)

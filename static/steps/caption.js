@@ -123,13 +123,26 @@ export class Caption {
     const sparse = model.a.cols < model.b.rows && o === "a" ? "the metadata put it there; " : "";
     out.push([timeline.firstK + group, `k = ${k}: ${sparse}times ${meets}`]);
     const uses = (n) => (o === "a" ? Math.floor(n / cols) === r : n % cols === c);
-    const sums = model.d.slots.flatMap((slots, n) => (uses(n) ? slots : []));
-    const lanes = [...new Set(sums.map(model.d.laneOf))].sort((p, q) => p - q);
-    const names = [...new Set(sums.map((slot) => `R${Math.floor(model.d.valueOf(slot) / model.d.per)}`))].sort();
-    const step = timeline.first("out", "d") + (o === "a" ? Math.floor(r / Math.min(8, rows)) : 0);
-    out.push([step, `its sums: lanes ${listed(lanes)}, \`${names.join(", ")}\``]);
+    out.push([this.stepOut("d", o === "a" ? r : 0), `its sums: ${this.holdersOf(model.d, uses)}`]);
     return out;
   }
+
+  /** The step that shows the lanes of a row of D, or of the second D. */
+  stepOut(operand, row) {
+    const { d, o } = this.model, { rows } = operand === "d" ? d : o;
+    return this.timeline.first("out", operand) + Math.floor(row / Math.min(8, rows));
+  }
+
+  /** The lanes and registers of the elements of D that use a factor. */
+  holdersOf(d, uses) {
+    const slots = d.slots.flatMap((own, n) => (uses(n) ? own : []));
+    const sorted = (numbers) => [...new Set(numbers)].sort((p, q) => p - q);
+    const registers = sorted(slots.map((slot) => Math.floor(d.valueOf(slot) / d.per)));
+    return `lanes ${listed(sorted(slots.map(d.laneOf)))}, \`${registers.map((n) => `R${n}`).join(", ")}\``;
+  }
+
+  /** What a sum is after so many steps of K. */
+  nameSum(added, groups) { return added ? `sum after k = ${groups[added - 1][1] - 1}` : "C, before the first k"; }
 
   /** The number that is multiplied: what arrived in the registers, not what the operand has there. */
   factorOf(one, index) {
@@ -145,10 +158,9 @@ export class Caption {
     }
     const groups = Math.max(0, timeline.added), slot = d.slots[index][0], sum = d.sums[groups][index];
     const wrong = model.wrongAtEnd(index) ? ` ✗ stored matrices give ${numberText(d.expected[index])}` : "";
-    const added = groups ? `k < ${model.k_groups[groups - 1][1]}` : "before the first k, C";
     const listed = terms.length > 32 ? `${terms.slice(0, 32).join(" + ")} + …` : terms.join(" + ");
     const list = d.times ? listed : "the products, each times its scales";
-    const out = this.timeline.first("out", "d") + Math.floor(r / Math.min(8, d.rows));
+    const out = this.stepOut("d", r), added = this.nameSum(groups, model.k_groups);
     return [
       [timeline.firstK, `${numberText(d.sums[0][index])} + ${list}`],
       [Math.min(timeline.firstK + Math.max(0, groups - 1), out - 1), `${added}: \`${numberText(sum)}\``],

@@ -284,12 +284,19 @@ export class Drawing {
   }
 
   drawTitle(o) {
-    const { pen, scene, model, timeline } = this, box = scene.matrix(o), { added } = timeline, groups = model.k_groups;
-    const about = {
-      a: model.a.cols < model.b.rows ? "m × k, as stored" : "m × k", b: "k × n",
-      d: added > 0 && added < groups.length ? `k < ${groups[added - 1][1]}` : "m × n",
-    };
-    pen.title(o.toUpperCase(), about[o], box.x - (o === "d" ? 0 : 12), box.y - (o === "b" ? 30 : 26));
+    const { pen, scene, model } = this, box = scene.matrix(o), { label = o.toUpperCase() } = model[o];
+    pen.title(label, this.describeMatrix(o), box.x - (o === "d" ? 0 : 12), box.y - (o === "b" ? 30 : 26));
+  }
+
+  describeMatrix(o) {
+    const { a, b } = this.model;
+    return { a: a.cols < b.rows ? "m × k, as stored" : "m × k", b: "k × n", d: this.sumWords }[o];
+  }
+
+  /** How far D has been added up. */
+  get sumWords() {
+    const { added } = this.timeline, groups = this.model.k_groups;
+    return added > 0 && added < groups.length ? `after k = ${groups[added - 1][1] - 1}` : "m × n";
   }
 
   drawAxis(o) {

@@ -3,14 +3,12 @@ import { Caption as ProductCaption } from "./caption.js";
 import { Drawing as ProductDrawing } from "./drawing.js";
 import { elementText, hex, indexed, numberText } from "./model.js";
 import { MatrixScene } from "./matrix_scene.js";
-import { Motion as ProductMotion, mix } from "./motion.js";
+import { LATER, Motion as ProductMotion, mix } from "./motion.js";
 import { clamp, ease, Timeline as ProductTimeline } from "./timeline.js";
 
+export { MatrixScene as Scene };
 
 const CHUNK = 128; // bits
-const LATER = .028; // elements of a row start 2.8 % apart
-
-export class Scene extends MatrixScene {}
 
 export function makeModel(data) {
   const s = indexed("s", data.s), chunkOf = (bit) => bit - (bit - 8 * s.origin) % CHUNK;
@@ -67,10 +65,9 @@ export class Drawing extends ProductDrawing {
     return now.kind === "move" && this.model[o].moves[now.index].wavefronts ? super.listBanks(o) : {};
   }
 
-  drawTitle(o) {
-    const { pen, scene, model } = this, box = scene.matrix(o), { s } = model;
-    const from = s.first_col ? `, columns ${s.first_col}–${s.first_col + s.cols - 1}` : "";
-    pen.title("S", `rows × columns${from}`, box.x - 12, box.y - 26);
+  describeMatrix() {
+    const { s } = this.model;
+    return `rows × columns${s.first_col ? `, columns ${s.first_col}–${s.first_col + s.cols - 1}` : ""}`;
   }
 
   drawSlot(o, slot, box) {

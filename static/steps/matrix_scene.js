@@ -1,9 +1,7 @@
 // Where everything of one ldmatrix or stmatrix stands: memory with its numbers, lanes, registers, the block of S.
-import { Scene as ProductScene } from "./scene.js";
+import { AXIS, GAP, HEAD, LANE, R, Scene as ProductScene } from "./scene.js";
 import { clamp } from "./timeline.js";
 
-const R = (x, y, w, h) => ({ x, y, w, h });
-const HEAD = 40, AXIS = 46, LANE = 26, GAP = 46;
 // Widths in pixels at 1392 pixels of page: a chunk, the address, a value of a register, a cell of S.
 const CHUNK = 88, ADDRESS = 54, VALUE = 23, CELL = 24;
 const TITLE = 205, LIFE = 230; // of the lanes' heading, of the card
@@ -95,21 +93,5 @@ export class MatrixScene extends ProductScene {
     const { at, before } = this.model[o], to = this.bit(o, at[index]), from = this.bit(o, before[index]);
     if (xored >= 1 || !to || !from) return to;
     return R(from.x + (to.x - from.x) * xored, from.y + (to.y - from.y) * xored, from.w, from.h);
-  }
-
-  pick(x, y, xored) {
-    const inside = (box) => box && x >= box.x && x < box.x + box.w && y >= box.y && y < box.y + box.h;
-    const { s } = this.model, found = (index) => ({ o: "s", r: Math.floor(index / s.cols), c: index % s.cols });
-    const { reg_s: registers, matS: matrix, memS: memory } = this.boxes;
-    if (inside(matrix)) {
-      const row = Math.floor((y - matrix.y) / matrix.h * s.rows);
-      return found(row * s.cols + Math.floor((x - matrix.x) / matrix.w * s.cols));
-    }
-    if (inside(registers)) {
-      const lane = Math.floor((y - registers.y) / registers.h * 32);
-      return found(s.holds[lane * s.values + Math.floor((x - registers.x) / registers.w * s.values)]);
-    }
-    const index = inside(memory) ? s.at.findIndex((_, n) => inside(this.element("s", n, xored))) : -1;
-    return index < 0 ? null : found(index);
   }
 }

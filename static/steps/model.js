@@ -28,7 +28,7 @@ export function indexed(name, given) {
 export function held(name, given) {
   const slots = Array.from({ length: given.rows * given.cols }, () => []);
   given.holds.forEach((element, slot) => slots[element].push(slot));
-  const per = given.register_bits / given.element_bits;
+  const per = given.register_bits / given.element_bits, { firstRegister = 0 } = given;
   return {
     ...given, name, slots, per, registers: given.values / per,
     laneOf: (slot) => Math.floor(slot / given.values),
@@ -38,19 +38,22 @@ export function held(name, given) {
     registerText(slot) {
       const value = slot % given.values, low = (value % per) * given.element_bits;
       const bits = per === 1 ? "" : ` bits ${low + given.element_bits - 1}:${low}`;
-      return `R${Math.floor(value / per)}${bits}`;
+      return `R${firstRegister + Math.floor(value / per)}${bits}`;
     },
   };
+}
+
+/** Whether an element of D is not what the stored matrices give, or is not known. */
+export function differsAtEnd(d, element) {
+  const got = d.sums.at(-1)[element];
+  return got === null || got !== d.expected[element];
 }
 
 export function makeModel(data) {
   return {
     ...data, a: indexed("a", data.a), b: indexed("b", data.b), d: held("d", data.d),
     has: ({ o, r, c }) => r < data[o].rows && c < data[o].cols,
-    wrongAtEnd: (element) => {
-      const got = data.d.sums.at(-1)[element];
-      return got === null || got !== data.d.expected[element];
-    },
+    wrongAtEnd: (element) => differsAtEnd(data.d, element),
   };
 }
 

@@ -5,8 +5,9 @@ import { hex, numberText } from "./model.js";
 export const mix = (p, q, t) => ({
   x: p.x + (q.x - p.x) * t, y: p.y + (q.y - p.y) * t, w: p.w + (q.w - p.w) * t, h: p.h + (q.h - p.h) * t,
 });
-const LATER = .028, ARC = 14; // elements of a row start 2.8 % apart and fly in an arc
-const DASH = [4, 3];
+export const LATER = .028; // elements of a row start 2.8 % apart
+const ARC = 14; // and fly in an arc
+export const DASH = [4, 3];
 
 export class Motion {
   constructor(model, scene, timeline, drawing) {
@@ -208,6 +209,11 @@ export class Motion {
       const move = loading && one.moves[one.moveOf[one.slots[index][0]]];
       if (move && move.lanes.length === 1) pen.ring(scene.address(move.lanes[0]), colour, width);
     }
+    this.ringAll(pen, boxes, colour, width);
+  }
+
+  /** A ring around each box; around a small one with a margin. */
+  ringAll(pen, boxes, colour, width) {
     for (const box of boxes) {
       if (!box) continue;
       if (box.w < 8) pen.ring(box, pen.colours.raised, 4, 3);
@@ -215,11 +221,15 @@ export class Motion {
     }
   }
 
+  ringLane(pen, lane) {
+    const { lanes } = this.scene.boxes, high = lanes && lanes.h / 32;
+    if (lanes) pen.ring({ x: lanes.x, y: lanes.y + lane * high, w: lanes.w, h: high }, pen.colours.ink, 1.5);
+  }
+
   /** A lane under the pointer, and the bytes at the address that it gives. */
   markLane(pen, lane) {
-    const { scene, timeline } = this, { now } = timeline, { lanes } = scene.boxes;
-    if (!lanes) return;
-    pen.ring({ x: lanes.x, y: lanes.y + lane * lanes.h / 32, w: lanes.w, h: lanes.h / 32 }, pen.colours.ink, 1.5);
+    const { scene, timeline } = this, { now } = timeline;
+    this.ringLane(pen, lane);
     if (now.kind !== "move" && now.kind !== "addresses") return;
     const given = this.drawing.listGiven({ operand: now.operand, index: now.index }).get(lane);
     if (!given) return;

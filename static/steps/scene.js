@@ -1,8 +1,10 @@
 // Where everything stands: memory, lanes, registers, matrices. Rectangles only; nothing is drawn here.
 import { clamp } from "./timeline.js";
 
-const R = (x, y, w, h) => ({ x, y, w, h });
-const HEAD = 40, GAP = 46, AXIS = 46, LANE = 26, WIDE = 900;
+export const R = (x, y, w, h) => ({ x, y, w, h });
+// Above the picture, between two parts of it, left of memory, of the lanes' names.
+export const HEAD = 40, GAP = 46, AXIS = 46, LANE = 26;
+const WIDE = 900;
 // Widths in pixels at 1392 pixels of page: a chunk, a value of a register, the address, a cell of A, a cell of B and D.
 const CHUNK = 37, VALUE = 19, REGISTER = 44, ADDRESS = 54, CELL_A = 19, CELL_B = 24;
 const MOST_MATRIX = 304, LEAST_LINE = 7;
@@ -158,8 +160,9 @@ export class Scene {
       const { cols, rowFrom = 0, colFrom = 0 } = this.model[o];
       return { o, r: Math.floor(index / cols) + rowFrom, c: index % cols + colFrom, slot };
     };
-    for (const o of "abd") {
+    for (const o of "abds") {
       const one = this.model[o], matrix = this.matrix(o), registers = this.boxes[`reg_${o}`];
+      if (!one) continue;
       if (inside(matrix)) {
         const row = Math.floor((y - matrix.y) / matrix.h * one.rows);
         return found(o, row * one.cols + Math.floor((x - matrix.x) / matrix.w * one.cols));

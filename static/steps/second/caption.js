@@ -1,5 +1,5 @@
 // Words beside both products: an element of the first D keeps its history in A₂ and in the second product.
-import { Caption, listed } from "../caption.js";
+import { Caption } from "../caption.js";
 import { elementText, numberText } from "../model.js";
 import { LABELS } from "./model.js";
 
@@ -59,13 +59,9 @@ export class SecondCaption extends Caption {
     const text = o === "p" ? `times B₂[${k}][0…${d.cols - 1}], into D₂[${r}][0…${d.cols - 1}]`
       : `A₂[0…${d.rows - 1}][${k}] times it, into D₂[0…${d.rows - 1}][${c}]`;
     const uses = (n) => (o === "p" ? Math.floor(n / d.cols) === r : n % d.cols === c);
-    const sums = d.slots.flatMap((slots, n) => (uses(n) ? slots : []));
-    const lanes = [...new Set(sums.map(d.laneOf))].sort((x, y) => x - y);
-    const names = [...new Set(sums.map((slot) => `R${Math.floor(d.valueOf(slot) / d.per)}`))].sort();
-    const out = timeline.first("out", "then") + (o === "p" ? Math.floor(r / Math.min(8, d.rows)) : 0);
     return [
       [timeline.secondK + k, `k = ${k}: ${text}`],
-      [out, `sums in D₂: lanes ${listed(lanes)}, \`${names.join(", ")}\``],
+      [this.stepOut("then", o === "p" ? r : 0), `sums in D₂: ${this.holdersOf(d, uses)}`],
     ];
   }
 
@@ -74,13 +70,14 @@ export class SecondCaption extends Caption {
     const terms = Array.from({ length: p.cols }, (_, k) => (
       `${numberText(p.numbers[r * p.cols + k])}·${numberText(v.numbers[k * v.cols + c])}`
     ));
-    const done = Math.max(0, timeline.addedSecond), out = timeline.first("out", "then");
+    const done = Math.max(0, timeline.addedSecond);
+    const sum = done ? this.nameSum(done, model.second.k_groups) : "before the first k";
     const ended = numberText(d.sums.at(-1)[index]);
     const wrong = model.second.wrongAtEnd(index) ? ` ✗ stored matrices give ${numberText(d.expected[index])}` : "";
     return [
       [timeline.secondK, terms.join(" + ")],
-      [timeline.secondK + Math.max(0, done - 1), `k < ${done}: \`${numberText(d.sums[done][index])}\``],
-      [out + Math.floor(r / Math.min(8, d.rows)),
+      [timeline.secondK + Math.max(0, done - 1), `${sum}: \`${numberText(d.sums[done][index])}\``],
+      [this.stepOut("then", r),
         `lane ${d.laneOf(slot)}, \`${d.registerText(slot)}\`: \`${ended}\`${wrong}`],
     ];
   }

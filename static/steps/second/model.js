@@ -1,11 +1,10 @@
 // A second product after the first: its A, B and D, and the timeline of both. On the page they are p, v and o, as in
 // flash attention; in the picture of the second product alone they are a, b and d.
-import { held, makeModel } from "../model.js";
-import { Timeline } from "../timeline.js";
+import { differsAtEnd, held, makeModel } from "../model.js";
+import { ADDED, Timeline } from "../timeline.js";
 
 export const NAMES = { a: "p", b: "v", d: "o" };
 export const LABELS = { p: "A₂", v: "B₂", o: "D₂" };
-const TAKES = { meet: 900, become: 1400 };
 
 /** Both products: of the first what its own page has, and in `second` the one that follows. */
 export function makeModels(data) {
@@ -29,10 +28,7 @@ function makeSecond(then, source) {
     sourceOf: (slot) => (
       (then.a.lane[slot] * then.sources.length + then.a.tile[slot]) * source.values + then.a.value[slot]
     ),
-    wrongAtEnd(element) {
-      const got = d.sums.at(-1)[element];
-      return got === null || got !== d.expected[element];
-    },
+    wrongAtEnd: (element) => differsAtEnd(d, element),
   };
 }
 
@@ -53,10 +49,8 @@ export class Timelines extends Timeline {
   /** What has been added to D₂; −1 before it is drawn. */
   get addedSecond() {
     if (this.step < this.secondK) return -1;
-    return this.now.kind === "k" ? this.now.index + (this.t > .72 ? 1 : 0) : this.model.second.k_groups.length;
+    return this.now.kind === "k" ? this.now.index + (this.t > ADDED ? 1 : 0) : this.model.second.k_groups.length;
   }
-
-  takes() { return TAKES[this.now.kind] ?? super.takes(); }
 
   /** Also where D₂ has changed, words change. */
   advance(ms) {

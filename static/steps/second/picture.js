@@ -2,12 +2,10 @@
 import { Drawing } from "../drawing.js";
 import { Motion, mix } from "../motion.js";
 import { numberText } from "../model.js";
-import { Scene } from "../scene.js";
+import { GAP, HEAD, LANE, R, Scene } from "../scene.js";
 import { clamp, ease } from "../timeline.js";
 
-const R = (x, y, w, h) => ({ x, y, w, h });
-const HEAD = 40, GAP = 46, LANE = 26, ROOM = 14;
-const CELL_A = 22, CELL_B = 30, CARD = 268;
+const ROOM = 14, CELL_A = 22, CELL_B = 30, CARD = 268;
 
 export class SecondScene extends Scene {
   get sourceWidth() { return this.model.sources.length * this.registersWidthOf(this.model.source); }
@@ -125,13 +123,7 @@ export class SecondDrawing extends Drawing {
     });
   }
 
-  drawTitle(o) {
-    const { pen, scene, model, timeline } = this, box = scene.matrix(o), { added } = timeline;
-    const groups = model.k_groups;
-    const sum = added > 0 && added < groups.length ? `k < ${groups[added - 1][1]}` : "m × n";
-    const about = { a: "m × k, from D", b: "k × n", d: sum }[o];
-    pen.title(model[o].label, about, box.x - (o === "d" ? 0 : 12), box.y - (o === "b" ? 30 : 26));
-  }
+  describeMatrix(o) { return o === "a" ? "m × k, from D" : super.describeMatrix(o); }
 }
 
 export class SecondMotion extends Motion {
@@ -169,6 +161,6 @@ export class SecondMotion extends Motion {
     const slots = one.slots[index];
     const boxes = [scene.cell(element.o, index), ...slots.map((s) => scene.slot(element.o, s))];
     if (element.o === "a") boxes.push(...slots.map((slot) => scene.sourceSlot(model.sourceOf(slot))));
-    for (const box of boxes) pen.ring(box, colour, width, box && box.w < 8 ? 2 : .5);
+    this.ringAll(pen, boxes, colour, width);
   }
 }

@@ -118,12 +118,11 @@ export class WgmmaCaption extends Caption {
     const thread = d.holds.findIndex((held) => held.includes(index));
     const value = d.first_value + d.holds[thread].indexOf(index);
     const per = d.register_bits / d.element_bits, warp = Math.floor(thread / 32);
-    const reached = added ? `k < ${groups[added - 1][1]}` : "before the first k, C";
     const out = model.steps.findIndex((s) => s.kind === "out" && s.warp === warp);
     const wrong = last === expected ? "" : ` ✗ stored matrices give ${numberText(expected)}`;
     return [
       [timeline.firstK, `${numberText(this.sumOf(0, index))} + ${list}`],
-      [this.listKSteps()[Math.max(0, added - 1)], `${reached}: \`${numberText(sum)}\``],
+      [this.listKSteps()[Math.max(0, added - 1)], `${this.nameSum(added, groups)}: \`${numberText(sum)}\``],
       [out, `thread ${thread}, \`R${Math.floor(value / per)}\`: \`${numberText(last)}\`${wrong}`],
     ];
   }

@@ -30,15 +30,10 @@ export class WgmmaDrawing extends Drawing {
     }
   }
 
-  drawTitle(o) {
-    const { pen, scene, model, timeline } = this, box = scene.matrix(o), { added } = timeline, groups = model.k_groups;
-    const warp = `warp ${model.warp}`, step = `K step ${model.step}`;
-    const about = {
-      a: scene.phone ? step : `m × k · rows of ${warp}, ${step}`,
-      b: scene.phone ? step : `k × n · ${step}, for all warps`,
-      d: added > 0 && added < groups.length ? `k < ${groups[added - 1][1]}` : "m × n",
-    };
-    const text = o === "d" && !scene.phone ? `${about.d} · ${warp}` : about[o];
-    pen.title(o.toUpperCase(), text, box.x - (o === "d" ? 0 : 12), box.y - (o === "b" ? 30 : 26));
+  describeMatrix(o) {
+    const { model, scene } = this, warp = `warp ${model.warp}`, step = `K step ${model.step}`;
+    if (o === "d") return scene.phone ? this.sumWords : `${this.sumWords} · ${warp}`;
+    if (scene.phone) return step;
+    return o === "a" ? `m × k · rows of ${warp}, ${step}` : `k × n · ${step}, for all warps`;
   }
 }

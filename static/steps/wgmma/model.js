@@ -1,6 +1,6 @@
 // The data of a wgmma's page as the stepper draws it: one warp's rows and one K step of A and B at a time, as matrices
 // of their own. A slot of A or B is a cell of that matrix: their elements go to no register.
-import { LINE } from "../model.js";
+import { differsAtEnd, held, LINE } from "../model.js";
 
 const WARP = 32;
 
@@ -108,25 +108,14 @@ class OperandView {
 
 /** D: the columns that are shown, of one warp. */
 function resultView(given, warp) {
-  const { columns, values } = given, rows = given.holds.length / 8, from = warp * rows * columns;
-  const holds = given.holds.slice(warp * WARP, (warp + 1) * WARP).flat().map((element) => element - from);
-  const slots = Array.from({ length: rows * columns }, () => []);
-  holds.forEach((element, slot) => slots[element].push(slot));
-  const per = given.register_bits / given.element_bits, cut = (all) => all.flat().slice(from, from + rows * columns);
-  const firstRegister = given.first_value / per;
-  return {
-    name: "d", element_bits: given.element_bits, rows, cols: columns, values, per, registers: values / per, holds,
-    slots, firstRegister, rowFrom: warp * rows, colFrom: given.first, sums: given.sums.map(cut),
-    expected: cut(given.expected),
-    laneOf: (slot) => Math.floor(slot / values),
-    valueOf: (slot) => slot % values,
-    group: (element) => Math.floor(slots[element][0] / values) >> 2,
-    registerText(slot) {
-      const value = slot % values, low = (value % per) * given.element_bits;
-      const bits = per === 1 ? "" : ` bits ${low + given.element_bits - 1}:${low}`;
-      return `R${firstRegister + Math.floor(value / per)}${bits}`;
-    },
-  };
+  const { columns, element_bits, register_bits, values } = given, rows = given.holds.length / 8;
+  const from = warp * rows * columns, cut = (all) => all.flat().slice(from, from + rows * columns);
+  return held("d", {
+    element_bits, register_bits, rows, cols: columns, values,
+    holds: given.holds.slice(warp * WARP, (warp + 1) * WARP).flat().map((element) => element - from),
+    firstRegister: given.first_value * element_bits / register_bits, rowFrom: warp * rows, colFrom: given.first,
+    sums: given.sums.map(cut), expected: cut(given.expected),
+  });
 }
 
 /** The whole product, and in a, b and d what is in view: of `warp`, in K step `step`. */
@@ -173,8 +162,5 @@ export class WgmmaModel {
     return o === "b" ? r < b.k && shown : r < a.rows && shown;
   }
 
-  wrongAtEnd(element) {
-    const got = this.d.sums.at(-1)[element];
-    return got === null || got !== this.d.expected[element];
-  }
+  wrongAtEnd(element) { return differsAtEnd(this.d, element); }
 }

@@ -1,9 +1,9 @@
 // What moves in a step of a wgmma: fields lead into memory, core matrices travel to their place, D to its lanes.
-import { Motion, mix } from "../motion.js";
+import { DASH, Motion, mix } from "../motion.js";
 import { clamp, ease } from "../timeline.js";
 import { numberText } from "../model.js";
 
-const DASH = [4, 3], LATER = .012;
+const LATER = .012;
 
 export class WgmmaMotion extends Motion {
   draw(pen, state) {
@@ -105,16 +105,8 @@ export class WgmmaMotion extends Motion {
       const read = one.wrong.has(index) && timeline.arrived(o, index) && scene.bit(o, one.reads[index]);
       if (read) pen.ring(read, pen.colours.bad, 2, 1);
     }
-    for (const box of boxes) {
-      if (!box) continue;
-      if (box.w < 8) pen.ring(box, pen.colours.raised, 4, 3);
-      pen.ring(box, colour, width, box.w < 8 ? 2 : .5);
-    }
+    this.ringAll(pen, boxes, colour, width);
   }
 
-  markLane(pen, lane) {
-    const { lanes } = this.scene.boxes;
-    const high = lanes && lanes.h / 32;
-    if (lanes) pen.ring({ x: lanes.x, y: lanes.y + lane * high, w: lanes.w, h: high }, pen.colours.ink, 1.5);
-  }
+  markLane(pen, lane) { this.ringLane(pen, lane); }
 }

@@ -1,9 +1,8 @@
 // Where the parts of a wgmma stand: memory, the matrices of one warp, the lanes that hold its rows of D.
-import { Scene } from "../scene.js";
+import { AXIS, GAP, HEAD, R, Scene } from "../scene.js";
 import { clamp } from "../timeline.js";
 
-const R = (x, y, w, h) => ({ x, y, w, h });
-const HEAD = 40, GAP = 46, AXIS = 46, LANE = 34;
+const LANE = 34; // names of threads to T127
 // Widths in pixels at 1392 pixels of page, as those of a warp's product: ../scene.js
 const CHUNK = 37, CELL_A = 19, CELL_B = 24, MOST_A = 460, MOST_B = 400, LEAST_LINE = 7;
 

@@ -1,10 +1,5 @@
 // The timeline of a wgmma: which warp and which K step a step is about, and what has been read by then.
-import { RESTS, Timeline, clamp } from "../timeline.js";
-
-const TAKES = {
-  plain: 900, xor: 1100, field: 900, line: 620, core: 900, k: 640, advance: 1100, read: 1100, out: 2200, done: 1200,
-};
-const ADDED = .72; // when in a k step D changes
+import { ADDED, RESTS, Timeline, clamp } from "../timeline.js";
 
 export class WgmmaTimeline extends Timeline {
   constructor(model, still) {
@@ -64,8 +59,6 @@ export class WgmmaTimeline extends Timeline {
     const { phase, kind, warp, k_step: k } = this.steps[step];
     return `${phase}.${kind === "line" ? kind : warp}.${k}`;
   }
-
-  takes() { return TAKES[this.now.kind]; }
 
   rest() {
     if (this.still.matches) return RESTS.still;

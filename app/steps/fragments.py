@@ -1,0 +1,72 @@
+"""What A, B and D of a product have in common where it is stepped through: who holds each element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact
+from lanescope.ptx.instruction import Instruction, Operand
+
+Ints = NDArray[np.int64]
+
+
+@fact
+class StepperFragment:
+    """A matrix in registers. An element is row · cols + col, a slot lane · values + value."""
+
+    rows: int
+    cols: int
+    values: Annotated[int, Description("Of a lane.")]
+    element: str
+    element_bits: int
+    register_bits: int
+    holds: Annotated[Any, IntegerArray(1, "[slot]: the element it holds.")]
+
+
+def describe_fragment(operand: Operand) -> dict[str, Any]:
+    """Return the fields of a StepperFragment."""
+    return {
+        "rows": operand.row_count,
+        "cols": operand.col_count,
+        "values": operand.values,
+        "element": operand.element.name,
+        "element_bits": operand.container_bits,
+        "register_bits": operand.register_bits,
+        "holds": operand.coords["row"].ravel() * operand.col_count + operand.coords["col"].ravel(),
+    }
+
+
+def find_dense_columns(operand: Operand, words: Sequence[Any] | None, selector: int = 0) -> Ints:
+    """Return [row][column]: the column of A that a stored one stands for, which the metadata words say if it is sparse.
+
+    words: e of each thread, of a sparse A.
+    """
+    found = np.tile(np.arange(operand.col_count), (operand.row_count, 1))
+    if operand.sparsity:
+        assert words is not None
+        rows, cols = operand.coords["row"], operand.coords["col"]
+        found[rows, cols] = operand.sparsity.list_dense_columns(cols, list(words), selector)
+    return found
+
+
+@fact
+class StepperResult(StepperFragment):
+    """D: who holds each element, and its sum after every step of K; null where it depends on unknown bytes."""
+
+    sums: Annotated[Any, RealArray((2,), "[step of K][element], the first before any product: C.")]
+    expected: Annotated[Any, RealArray((1,), "[element]: D of the matrices as they were stored.")]
+    times: Annotated[str, Description("Between the factors of a term: ·, or ⊕ of .xor; empty where scales join them.")]
+
+
+def build_result(i: Instruction, sums: Any, expected: Any) -> StepperResult:
+    """Build D from its sums [step of K][row][col] and what the stored matrices give."""
+    return StepperResult(
+        **describe_fragment(i.operands["d"]),
+        sums=sums.reshape(len(sums), -1),
+        expected=expected.ravel(),
+        times="" if i.scales else "⊕" if "xor" in i.modifiers else "·",
+    )

@@ -1,0 +1,31 @@
+"""What the pages of all steppers show of one: its data for the script, the step in view, addresses of other steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from lanescope.app.chain.forms import CHAIN_STORAGE
+from lanescope.app.kit.encoding import encode_json
+from lanescope.inputs import parse_digits
+
+STATE = ("step", "pin", "one", "speed", "more")  # what the script keeps in the address
+
+
+def build_stage(stepper: Any, query: Mapping[str, str]) -> dict[str, Any]:
+    """Build what every stepper's template takes."""
+    step = parse_digits(query.get("step", ""))
+    kept = urlencode({name: value for name, value in query.items() if value and name != "step"})
+    return {
+        "stepper": stepper,
+        "stepper_data": encode_json(stepper).decode().replace("</", "<\\/"),
+        "step": min(max(step[0] if step else 1, 1), len(stepper.steps)) - 1,
+        "query_at": kept + "&" * bool(kept),
+        "more": query.get("more") == "1",
+    }
+
+
+def collect_storage(query: Mapping[str, str], usual: Mapping[str, str] = CHAIN_STORAGE) -> dict[str, str]:
+    """Collect the fields of a storage form, s_kind, s_pitch_bytes …, where it is left out those of the usual one."""
+    return {name: query.get(f"s_{name}") or default for name, default in usual.items()} | {"inner": "K"}
