@@ -210,8 +210,8 @@ def test_an_auto_vectorizing_copy_takes_what_the_values_fill() -> None:
         ("SM80_CP_ASYNC_CACHEALWAYS<T>", "leaves open how wide its type is"),
         ("UniversalCopy<my_vector>", "leaves open how wide its type is"),
         ("SM80_CP_ASYNC_CACHEGLOBAL<float>", "moves 32 bits at once"),
-        ("SM80_CP_ASYNC_CACHE<uint128_t>", "names no copy atom"),
-        ("Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFIL<float>, float>", "names no copy atom"),
+        ("SM80_CP_ASYNC_CACHE<uint128_t>", "does not name a copy atom"),
+        ("Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFIL<float>, float>", "does not name a copy atom"),
     ],
 )
 def test_an_atom_of_an_open_or_wrong_width_says_so(atom: str, said: str) -> None:

@@ -159,7 +159,7 @@ def _move_fault(row: _MoveOperation, turned: Any, count: int | None, unpack: int
     if isinstance(turned, bool) and row.turned is not None and turned is not row.turned:
         return f"transpose is {turned}; it must be {row.turned}"
     if not isinstance(turned, bool) and isinstance(turned, int):
-        return f"transpose is {turned}, which is no bool"
+        return f"transpose is {turned}, which is not a bool"
     if count is not None and count not in row.counts:
         return f"num_matrices is {count}"
     if unpack is not None and unpack not in row.unpacks:

@@ -294,7 +294,8 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
     if fitting:
         if len(fitting) > 1:
             tiled.notices.append(
-                f"The print names no atom: {len(fitting)} instructions have these maps, which are the same for all."
+                f"The print does not name the atom: {len(fitting)} instructions have these maps, which are the same for"
+                " all."
             )
         return tiled.meaning
     tiled.opened.append("atom")
@@ -331,7 +332,9 @@ def _of_sizes(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> TextMeaning
         issued = umma_atom.find_fitting_opcodes(in_atom, sizes["m"], sizes["n"], sizes["k"])
     if issued:
         kinds = join_words([f"{'sparse ' * each.sparse}kind::{each.kind.name}" for each in issued], "or")
-        tiled.notices.append(f"The print names no atom: it is a tcgen05.mma of {kinds}, whose threads are the CTAs.")
+        tiled.notices.append(
+            f"The print does not name the atom: it is a tcgen05.mma of {kinds}, whose threads are the CTAs."
+        )
     meaning, shape = tiled.meaning, list(sizes.values())
     tile = tiled.tile(shape)
     facts = {**meaning.facts, "atom_mnk": shape, "tile_mnk": tile, "body": {**meaning.facts["body"], "tile": tile}}
