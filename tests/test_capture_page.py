@@ -116,7 +116,7 @@ def test_an_enormous_file_is_not_read(tmp_path: Path) -> None:
     large[16:32] = (1 << 31).to_bytes(8, "little") * 2
     for head, says in (
         (right, "match"),
-        (bytes(64), "no capture"),
+        (bytes(64), "not a capture"),
         (bytes(large), "At most"),
         (right[:8] + b"\x07" + right[9:64], "version 7"),
     ):
