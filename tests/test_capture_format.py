@@ -129,7 +129,7 @@ def test_a_truncated_file_is_refused(cut: int) -> None:
 
 def test_foreign_files_are_refused() -> None:
     for raw in (b"", b"LANE", b"\x93NUMPY" + bytes(200), bytes(4096)):
-        assert "no capture" in get_refusal(raw)
+        assert "not a capture" in get_refusal(raw)
     assert "truncated" in get_refusal(capture.write(WHOLE)[:20])
     with pytest.raises(LayoutError, match="objects"):
         capture.read(np.array([None]))

@@ -116,7 +116,7 @@ def test_an_enormous_file_is_not_read(tmp_path: Path) -> None:
     large[16:32] = (1 << 31).to_bytes(8, "little") * 2
     for head, says in (
         (right, "match"),
-        (bytes(64), "no capture"),
+        (bytes(64), "not a capture"),
         (bytes(large), "At most"),
         (right[:8] + b"\x07" + right[9:64], "version 7"),
     ):
@@ -137,7 +137,8 @@ def test_the_part_of_a_verification_judges_what_the_device_wrote(monkeypatch: py
     device = type("Hopper", (), {"supports": lambda self, instruction: ""})()
     rows = json.loads((h200_captures.FOLDER / "captures.json").read_text())["runs"]
     monkeypatch.setattr(captures, "record_all", lambda to, examples, last: rows)
-    monkeypatch.setattr(capture_verdicts, "read_archive", lambda folder: h200_captures.read_files())
+    recorded = h200_captures.read_files()
+    monkeypatch.setattr(capture_verdicts, "read_archive", lambda folder: recorded)
 
     def verify_files(
         files: capture_verdicts.Files, example: captures.ExampleProgram, mistake: int, real: bool

@@ -366,7 +366,7 @@ WRONG = (
     ("expected", encode_npy(np.zeros(7)), "(m, k)"),
     ("expected", encode_npy(np.float16(1)), "one number"),
     ("expected", encode_npy(np.array([[PickleTrap()]], object)), "objects"),
-    ("expected", encode_npy(F + np.float32(1e6)), "no f16"),
+    ("expected", encode_npy(F + np.float32(1e6)), "not representable as f16"),
     ("expected", encode_npy(F.astype("c8")), "numbers"),
     ("expected", encode_npy(F.astype("V4")), "no codes of f16"),
     ("expected", bytes(engine.MOST_TILE + 1), "At most"),
@@ -389,7 +389,7 @@ def test_codes_need_the_elements_width() -> None:
         tile_of(encode_npy(F.astype(np.int64)), "f16", "a", seen, "bits")
     with pytest.raises(LayoutError, match="raw bytes"):
         tile_of(encode_npy(np.zeros((64, 32), "V1")), "s8", "a", View(64, 32, 8, "K"))
-    with pytest.raises(LayoutError, match=r"\[2,1\] = 0.5 is no s8"):
+    with pytest.raises(LayoutError, match=r"\[2,1\] = 0.5 is not representable as s8"):
         values = np.zeros((64, 32))
         values[2, 1] = 0.5
         tile_of(encode_npy(values), "s8", "a", View(64, 32, 8, "K"))

@@ -10,7 +10,7 @@ import pytest
 from lanescope.app.read.edits import format_edits, repair_text
 from lanescope.errors import LayoutError
 from lanescope.workbench import build_bench
-from lanescope.workbench.repairs import apply_edits
+from lanescope.workbench.repairs import apply_edits, combine_edits
 from lanescope.workbench.results import TextEdit
 from tests.client import Client
 from tests.command import run_lanescope
@@ -114,3 +114,9 @@ def test_check_and_the_api_tell_the_same_edit(client: Client, tmp_path: Path) ->
     assert (edit["text"], edit["place"]["line"], edit["place"]["column"]) == ("1024", told["line"], told["column"])
     assert kernel[told["first"] : told["past"]] == told["before"] == "512" and repair["words"] == 4
     assert (finding["place"]["line"], finding["place"]["column"]) == (told["line"], told["column"])
+
+
+def test_a_literal_that_gives_two_fields_is_not_changed_in_two_ways_at_once() -> None:
+    lbo, sbo, other = (TextEdit((3, 5), "64"), TextEdit((3, 5), "128"), TextEdit((9, 11), "128"))
+    assert list(combine_edits([[(lbo,)], [(sbo,), (other,)]])) == [(lbo, other)]
+    assert list(combine_edits([[(lbo,)], [(lbo,)]])) == [(lbo,)]  # one edit that both fields need

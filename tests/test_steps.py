@@ -120,7 +120,7 @@ def test_files_of_the_form(client: Client) -> None:
 @pytest.mark.parametrize(
     ("given", "field", "says"),
     [
-        ({"a": "i * i"}, "a", "A[0,12] = 144 is no s8"),
+        ({"a": "i * i"}, "a", "A[0,12] = 144 is not representable as s8"),
         ({"b": "i +"}, "b", "a value is missing"),
         ({"c": "1 2 3"}, "c", "c is 3"),
         ({"row": "8"}, "row", "row 8"),

@@ -10,6 +10,7 @@ import pytest
 
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
+from lanescope.reader.tiled_copy import recognise_tiled_copies
 from lanescope.shared.storage import storage
 from lanescope.tiles import memory
 from lanescope.tiles.copy import make_copy_atom, tiled_copy
@@ -209,8 +210,8 @@ def test_an_auto_vectorizing_copy_takes_what_the_values_fill() -> None:
         ("SM80_CP_ASYNC_CACHEALWAYS<T>", "leaves open how wide its type is"),
         ("UniversalCopy<my_vector>", "leaves open how wide its type is"),
         ("SM80_CP_ASYNC_CACHEGLOBAL<float>", "moves 32 bits at once"),
-        ("SM80_CP_ASYNC_CACHE<uint128_t>", "names no copy atom"),
-        ("Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFIL<float>, float>", "names no copy atom"),
+        ("SM80_CP_ASYNC_CACHE<uint128_t>", "does not name a copy atom"),
+        ("Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFIL<float>, float>", "does not name a copy atom"),
     ],
 )
 def test_an_atom_of_an_open_or_wrong_width_says_so(atom: str, said: str) -> None:
@@ -218,3 +219,12 @@ def test_an_atom_of_an_open_or_wrong_width_says_so(atom: str, said: str) -> None
         tiled_copy(atom, **LAID)
     if "open" in said:
         assert tiled_copy(atom, bits=64, **LAID).atom.bits == 64
+
+
+def test_layout_right_runs_the_inner_modes_row_major_too() -> None:
+    """CUTLASS 4.7, include/cute/stride.hpp: compact<LayoutRight> folds nested shapes from the right."""
+    threads = "make_layout(make_shape(make_shape(_2{}, _4{}), _4{}), LayoutRight{})"
+    (copy,) = recognise_tiled_copies(
+        f"make_tiled_copy(Copy_Atom<UniversalCopy<half_t>, half_t>{{}}, {threads}, Layout<Shape<_1,_8>>{{}})"
+    )
+    assert copy.facts["body"]["thr_layout"] == "((2,4),4):((16,4),1)"

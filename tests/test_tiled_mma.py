@@ -193,7 +193,7 @@ def test_flash_attentions_chain() -> None:
 @pytest.mark.parametrize(
     ("given", "field", "why"),
     [
-        (("nothing",), "atom", "names no MMA atom"),
+        (("nothing",), "atom", "does not name an MMA atom"),
         (("SM75_U32x4_LDSM_N",), "atom", "copy atom"),
         (("ldmatrix.m8n8.x4.shared.b16",), "atom", "multiplies no matrices"),
         (("wmma.mma.row.col.m16n16k16.f32.f32",), "atom", "leaves its fragments"),

@@ -106,7 +106,7 @@ def test_every_preset_opens_and_is_marked(client: Client, one: presets.MmaPreset
     [
         ("atom=SM80_16x8x16_F32F16F16F32_TN&tile=70x8x16", "Tile (M, N, K): M = 70 is not a multiple of"),
         ("atom=SM80_16x8x16_F32F16F16F32_TN&tile=16x8", "Tile (M, N, K) has 2 numbers."),
-        ("atom=nothing", "Atom: 'nothing' names no MMA atom."),
+        ("atom=nothing", "Atom: 'nothing' does not name an MMA atom."),
         ("atom_layout=(2,2,1):(1,1,1)", "Atom layout (M, N, K): The atom layout (2,2,1):(1,1,1) gives two atoms"),
     ],
 )
@@ -391,7 +391,7 @@ def test_a_tiled_copy_is_shown_from_its_print(client: Client) -> None:
         ("atom=ldmatrix&tile=64x64", "Copy atom: "),
         ("atom=cp.async&bits=48&thr_layout=(32,1)&tile=32x8", "Bits per access: cp.async cannot move 48 bits at once."),
         ("atom=universal&thr_layout=(32,1)&tile=32x8&stored=cute&layout=(4,4)", "Shared memory, (row, column) to"),
-        ("atom=universal&mma=no&tile=32x8", "Operand of the TiledMMA: 'no' names no MMA atom."),
+        ("atom=universal&mma=no&tile=32x8", "Operand of the TiledMMA: 'no' does not name an MMA atom."),
     ],
 )
 def test_a_copy_that_does_not_fit_is_refused_beside_its_field(client: Client, query: str, said: str) -> None:

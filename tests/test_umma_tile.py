@@ -146,7 +146,7 @@ REFUSED = {
     f"SM100_MMA_F16BF16_SS<half_t, half_t, float, M, 32, {K}, {K}>": "leaves M open",
     "SM100_MMA_F16BF16_SS": "without its arguments",
     "SM100_MMA_F16BF16_SS<half_t, half_t>": "has 2 template arguments",
-    "SM100_MMA_F17_SS<half_t>": "no UMMA atom",
+    "SM100_MMA_F17_SS<half_t>": "not a UMMA atom",
     f"SM100_MMA_TF32_TS_INTERLEAVED_CF32CTF32CTF32CF32_TN<128, 64, {K}, {K}>": "several instructions",
     f"SM100_MMA_MXF4_SS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 128, 64, 8, {K}, {K}>": "VS of",
     f"SM100_MMA_MXF8F6F4_2x1SM_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 64, {K}, {K}>": "only M 256",

@@ -353,8 +353,8 @@ def list_notes(made: engine.Examined) -> Iterator[str]:
         yield "What is read is the transpose of the expected tile."
     if made.tile and made.tile.rounded:
         yield (
-            f"{made.tile.rounded:,} expected values are no {made.element.name}; they were rounded to nearest for the"
-            " comparison."
+            f"{made.tile.rounded:,} expected values are not representable as {made.element.name}; they were rounded to"
+            " nearest for the comparison."
         )
     total = made.total
     if made.wanted is not None and made.distinct < total:

@@ -148,7 +148,7 @@ def _build_matrix(i: Instruction, name: str, value: Any, steps: int) -> Array:
         allowed = "Integers from" if whole_type else "Numbers from"
         raise LayoutError(
             "bad_matrix",
-            f"{element_name} = {array[product, row, col]:g} is no {kind}.",
+            f"{element_name} = {array[product, row, col]:g} is not representable as {kind}.",
             f"{allowed} {low:g} to {high:g}.",
             name,
         )
@@ -177,7 +177,7 @@ def _reshape_lists(name: str, lists: Any, linear: Array) -> Array:
         array = np.array(lists, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
         raise LayoutError(
-            "bad_matrix", f"{name} has rows of different lengths, or values that are no numbers.", HINT, name
+            "bad_matrix", f"{name} has rows of different lengths, or values that are not numbers.", HINT, name
         ) from None
     if array.shape == shape:
         return array

@@ -12,8 +12,6 @@ from lanescope.app.instruction import lanes
 from lanescope.app.instruction.find import format_example
 from lanescope.app.instruction.state import PageState, split_pin
 from lanescope.app.kit.answer import (
-    MOST_NAMED,
-    NOTHING,
     Answer,
     AnswerWords,
     PinnedPlace,
@@ -36,7 +34,6 @@ def build_words(instruction: Instruction, figure: PanelFigure) -> AnswerWords:
     scope = instruction.family.scope
     in_registers = scope.place is OperandPlace.REGISTERS
     return AnswerWords(
-        nothing=NOTHING,
         invitation=f"Click a cell, or type one: {format_example(instruction, figure)}.",
         value=(
             f"{scope.value.capitalize()} {{names}} of the {scope.thread}.",
@@ -47,13 +44,9 @@ def build_words(instruction: Instruction, figure: PanelFigure) -> AnswerWords:
             f"The {scope.register} also holds {{mates}}.",
             f"The {scope.register} holds {{count}} more values.",
         ),
-        copies=("{holders} holds the same element.", "{holders} hold the same element."),
-        lane="`{holder}` holds {counts}",
-        count="{count} values of {title}",
         groups="groupID (lane / 4) = {group}, threadID_in_group (lane % 4) = {member}." if in_registers else "",
         together=f"Both are in the same {scope.thread}.",
         apart=f"They are in different {scope.thread}s.",
-        most=MOST_NAMED,
         product=_build_product_texts(instruction, figure),
     )
 

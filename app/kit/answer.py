@@ -13,27 +13,24 @@ from lanescope.inputs import join_words
 from lanescope.ptx.instruction import Operand
 from lanescope.render.view import ADDRESS
 
-MOST_NAMED = 7  # other values of a register, and other holders, that a sentence names
-NOTHING = "Which element?"
-
 
 @fact
 class AnswerWords:
     """Templates of the sentences. `product`: what an element of each panel meets, "" where nothing is multiplied;
-    `nobody`: of an element that is not held.
+    `nobody`: of an element that is not held; `most`: other values of a register, and other holders, that are named.
     """
 
-    nothing: str
+    nothing: str = "Which element?"
     invitation: str
     value: tuple[str, str]
     mates: tuple[str, str, str]
-    copies: tuple[str, str]
-    lane: str
-    count: str
+    copies: tuple[str, str] = ("{holders} holds the same element.", "{holders} hold the same element.")
+    lane: str = "`{holder}` holds {counts}"
+    count: str = "{count} values of {title}"
     groups: str
     together: str
     apart: str
-    most: int
+    most: int = 7
     product: dict[str, str]
     nobody: str = ""
 

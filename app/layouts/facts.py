@@ -15,7 +15,7 @@ from lanescope.app.kit.fact import (
     make_optional_field,
 )
 from lanescope.app.kit.question import parsed_field, question
-from lanescope.app.layouts.linear_layouts import parse_sizes
+from lanescope.app.layouts.linear_layouts import split_sizes
 from lanescope.cute import calls as cutecalls
 from lanescope.cute import tuples
 from lanescope.cute.calls import AlgebraStep
@@ -173,7 +173,7 @@ class TvBody:
         "Tile",
         "Rows and columns: 16x16, in JSON [16, 16].",
         required=True,
-        split=parse_sizes,
+        split=split_sizes,
         type=Annotated[list[Number], Description(limits={"minItems": 2, "maxItems": 2})],
     )
 

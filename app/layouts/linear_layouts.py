@@ -22,10 +22,10 @@ WAYS = {
 }
 
 
-def parse_sizes(text: str) -> list[str]:
-    """The sizes of a tensor or tile as they are written: 64x128, 64×128, (64,128), [64, 128].
+def split_sizes(text: str) -> list[str]:
+    """Split the sizes of a tensor or tile, as they are written: 64x128, 64×128, (64,128), [64, 128].
 
-    >>> parse_sizes("(64, 128)"), parse_sizes("16x8")
+    >>> split_sizes("(64, 128)"), split_sizes("16x8")
     (['64', ' 128'], ['16', '8'])
     """
     return [part for part in text.replace("×", "x").replace("x", ",").strip("[]() ").split(",") if part.strip()]

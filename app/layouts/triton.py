@@ -18,7 +18,7 @@ from lanescope.app.layouts.linear_layouts import (
     build_matrix,
     format_bases,
     group_feeds,
-    parse_sizes,
+    split_sizes,
 )
 from lanescope.app.layouts.sheet_pictures import (
     AxesLook,
@@ -140,7 +140,7 @@ def draw_figure(query: Mapping[str, str], caption: str) -> str:
 
 def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
     """The sheet of an address with its colour and title."""
-    made = triton_layout(query.get("text", ""), parse_sizes(query.get("shape", "")) or None, query.get("element_bits"))
+    made = triton_layout(query.get("text", ""), split_sizes(query.get("shape", "")) or None, query.get("element_bits"))
     sheet = _build_sheet(made, AxesLook.from_query(query))
     title = f"{made.kind}, {'×'.join(map(str, made.shape))}"
     return [(sheet, select_colour(sheet, query.get("colour", "")), title)]
@@ -148,7 +148,7 @@ def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
 
 def build_staged_bench(query: Mapping[str, str]) -> tuple[MapBench, dict[str, str]]:
     """What the page of an address has on its stage, and its look, for a picture of that."""
-    made = triton_layout(query.get("text", ""), parse_sizes(query.get("shape", "")) or None, query.get("element_bits"))
+    made = triton_layout(query.get("text", ""), split_sizes(query.get("shape", "")) or None, query.get("element_bits"))
     where = AxesLook.from_query(query)
     sheet = _build_sheet(made, where)
     to, bench = _build_bench(made, sheet, {name: query.get(name, "") for name in KEYS}, where)
@@ -176,7 +176,7 @@ def _parse_layout(text: str, given: dict[str, str], chosen: ModuleLayout | None)
         text = chosen.text
         given["shape"] = given["shape"] or ("x".join(map(str, tensor.shape)) if tensor else "")
         given["element_bits"] = given["element_bits"] or (str(tensor.bits) if tensor and tensor.bits else "")
-    shape = parse_sizes(given["shape"]) or None
+    shape = split_sizes(given["shape"]) or None
     made = triton_layout(text, shape, given["element_bits"].strip() or None)
     given["shape"] = "x".join(map(str, made.shape))
     return made

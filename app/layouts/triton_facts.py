@@ -11,7 +11,7 @@ import numpy as np
 from lanescope.app.kit.enumerations import Number
 from lanescope.app.kit.fact import Description, IntegerArray, Numbers, RealArray, fact, make_optional_field
 from lanescope.app.kit.question import parsed_field, question
-from lanescope.app.layouts.linear_layouts import parse_sizes
+from lanescope.app.layouts.linear_layouts import split_sizes
 from lanescope.errors import LayoutError
 from lanescope.inputs import require_text, shorten_value
 from lanescope.tiles.convert import BufferAccess, convert_layout
@@ -51,7 +51,7 @@ class TritonBody:
         _parse_shape,
         "Tensor",
         "The tensor's sizes: 128x64, in JSON [128, 64]; those of tensor<…> in the text.",
-        split=parse_sizes,
+        split=split_sizes,
         type=Annotated[list[Number], Description(limits={"minItems": 1, "maxItems": 8})] | None,
     )
     element_bits: Any = parsed_field(

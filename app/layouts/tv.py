@@ -21,7 +21,7 @@ from lanescope.app.layouts.linear_layouts import (
     build_matrix,
     format_bases,
     group_feeds,
-    parse_sizes,
+    split_sizes,
 )
 from lanescope.app.layouts.sheet_pictures import (
     AxesLook,
@@ -135,7 +135,7 @@ def link_page(given: Mapping[str, str], change: Mapping[str, str] | None = None)
 
 
 def _parse_tile(text: str, read: CuteLayout) -> list[str]:
-    parts = parse_sizes(text)
+    parts = split_sizes(text)
     if not parts:
         count = read.cosize
         rows = next((n for n in (16, 8, 4, 2) if count % n == 0), 1)

@@ -32,11 +32,7 @@ class PresetRequest:
     @property
     def mode(self) -> Mode:
         """The swizzle that the word names; 128B where it names none, or the one that this operand can have."""
-        form, seen = self.seen.form, self.seen
-        named = [m for m, code in form.codes.items() if code == self.word.mode_code]
-        wide = [m for m in (*named, get_mode("128B"), *form.codes) if m.chunks > 1]
-        legal = [m for m in wide if form.allows_elements(seen.bits, seen.major, m)]
-        return legal[0]
+        return self.seen.choose_mode(self.word.mode_code)
 
     def compute_base(self, stored: Mode) -> int:
         """The tile's first byte: the word's start, taken back to its pattern's boundary."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from lanescope.app.kit.answer import (
-    MOST_NAMED,
-    NOTHING,
     Answer,
     AnswerWords,
     PinnedPlace,
@@ -35,7 +33,6 @@ def get_atom_operand(made: TiledMMA, op: TileOperand) -> Operand:
 def build_words(made: TiledMMA) -> AnswerWords:
     """Build the templates of one TiledMMA."""
     return AnswerWords(
-        nothing=NOTHING,
         invitation=f"Click a cell, or type one: {EXAMPLE}.",
         value=(
             "Value {names}; lane {lane} of warp {warp}.",
@@ -46,13 +43,9 @@ def build_words(made: TiledMMA) -> AnswerWords:
             "The register also holds {mates}.",
             "The register holds {count} more values.",
         ),
-        copies=("{holders} holds the same element.", "{holders} hold the same element."),
-        lane="`{holder}` holds {counts}",
-        count="{count} values of {title}",
         groups=f"It is thread {{thread}}; {OF_LANE}",
         together="Both are in the same thread.",
         apart="They are in different threads.",
-        most=MOST_NAMED,
         product=_build_product_texts(made),
     )
 

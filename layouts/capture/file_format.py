@@ -220,7 +220,7 @@ def _get_bytes(raw: bytes | bytearray | memoryview | NDArray[Any]) -> NDArray[np
 def _parse_header(data: NDArray[np.uint8]) -> np.void:
     if len(data) < 8 or int.from_bytes(data[:8].tobytes(), "little") != MAGIC:
         raise _make_error(
-            "This is no capture: it does not begin with LANESCOP.",
+            "This is not a capture: it does not begin with LANESCOP.",
             "Save what lanescope::save writes, or the buffer that lanescope.capture.empty made, after the kernel.",
         )
     if len(data) < HEADER_BYTES:

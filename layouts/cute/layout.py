@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.cute import tuples
-from lanescope.cute.tuples import Nested, format_tuple, list_leaves
+from lanescope.cute.tuples import Nested, format_tuple, list_leaves, pair_leaves
 from lanescope.notebook import NotebookObject
 from lanescope.shared.swizzle import Swizzle
 
@@ -51,8 +51,12 @@ class CuteLayout(NotebookObject):
     @property
     def cosize(self) -> int:
         """One more than the largest index before any swizzle."""
-        ends = zip(list_leaves(self.shape), list_leaves(self.stride), strict=True)
-        return self.offset + 1 + sum((count - 1) * step for count, step in ends)
+        return self.offset + 1 + sum((count - 1) * step for count, step in self.digits)
+
+    @property
+    def digits(self) -> list[tuple[int, int]]:
+        """(size, stride) of every mode without modes, the fastest first."""
+        return pair_leaves(self.shape, self.stride)
 
     @property
     def modes(self) -> tuple[CuteLayout, ...]:
@@ -68,7 +72,7 @@ class CuteLayout(NotebookObject):
     def list_indices(self) -> NDArray[np.int64]:
         """Return the indices of all coordinates in colexicographic order: int64 [size]."""
         out = np.full(1, self.offset, dtype=np.int64)
-        for count, step in zip(list_leaves(self.shape), list_leaves(self.stride), strict=True):
+        for count, step in self.digits:
             out = (np.arange(count, dtype=np.int64)[:, None] * step + out).reshape(-1)
         return self.swizzle(out) if self.swizzle else out
 

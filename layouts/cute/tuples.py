@@ -18,17 +18,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Nested = Any  # an int, or a tuple of Nested
+Nested = Any  # an int, or a tuple of Nested; readers of code have names of symbols as leaves, too
 
 
-def list_leaves(nested: Nested) -> list[int]:
-    """Return the ints of nested tuples, left to right."""
-    return [nested] if isinstance(nested, int) else [n for item in nested for n in list_leaves(item)]
+def list_leaves(nested: Nested) -> list[Any]:
+    """Return the leaves of nested tuples, left to right."""
+    return [n for item in nested for n in list_leaves(item)] if isinstance(nested, tuple) else [nested]
+
+
+def pair_leaves(shape: Nested, stride: Nested) -> list[tuple[Any, Any]]:
+    """Return (size, stride) of every digit of a shape, left to right."""
+    return list(zip(list_leaves(shape), list_leaves(stride), strict=True))
 
 
 def format_tuple(nested: Nested) -> str:
     """Return nested tuples as text: `(8,(2,4))`."""
-    return str(nested) if isinstance(nested, int) else f"({','.join(map(format_tuple, nested))})"
+    return f"({','.join(map(format_tuple, nested))})" if isinstance(nested, tuple) else str(nested)
 
 
 def size(nested: Nested) -> int:
@@ -131,9 +136,9 @@ def coordinate_to_index(coord: Nested, shape: Nested, stride: Nested) -> int:
 def compute_indices(coords: NDArray[np.int64], shape: Nested, stride: Nested) -> NDArray[np.int64]:
     """Return the indices at colexicographic coordinates: int64 of their shape."""
     out = np.zeros_like(coords)
-    sizes, steps = list_leaves(shape), list_leaves(stride)
-    for number, (count, step) in enumerate(zip(sizes, steps, strict=True)):
-        out += (coords if number + 1 == len(sizes) else coords % count) * step
+    digits = pair_leaves(shape, stride)
+    for number, (count, step) in enumerate(digits):
+        out += (coords if number + 1 == len(digits) else coords % count) * step
         coords = coords // count
     return out
 

@@ -23,7 +23,7 @@ from lanescope.inputs import quote_value
 from lanescope.notebook import NotebookObject
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.descriptors import LBO_MODE, START, WGMMA
-from lanescope.shared.swizzle import Mode, apply_xor
+from lanescope.shared.swizzle import Mode, apply_xor, get_mode
 
 Addresses = NDArray[np.int64]
 
@@ -172,6 +172,12 @@ class View:
     def per(self) -> int:
         """Elements in a 16-byte chunk."""
         return 128 // self.bits
+
+    def choose_mode(self, code: int) -> Mode:
+        """Return the swizzle mode of a code; where it names none, 128B or the widest that this operand can have."""
+        named = [mode for mode, own in self.form.codes.items() if own == code]
+        swizzled = [mode for mode in (*named, get_mode("128B"), *self.form.codes) if mode.chunks > 1]
+        return next(mode for mode in swizzled if self.form.allows_elements(self.bits, self.major, mode))
 
 
 def view(instruction: Instruction, operand: str, major: str) -> View:

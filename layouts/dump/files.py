@@ -121,7 +121,7 @@ def tile_of(raw: bytes, element: str, operand: str, seen: View, taken: str = "",
     if len(raw) > MOST_TILE:
         raise _make_error(field, f"The file has {len(raw)} bytes.", f"At most {MOST_TILE}.")
     if not raw.startswith(npy.MAGIC):
-        raise _make_error(field, "This is no .npy file.", "Save the expected tile with numpy.save.")
+        raise _make_error(field, "This is not a .npy file.", "Save the expected tile with numpy.save.")
     header = _parse_header(raw, field)
     row, name = get_dtype(element), ("m", "k") if operand == "a" else ("k", "n")
     need = (seen.rows, seen.k) if operand == "a" else (seen.k, seen.rows)
@@ -175,7 +175,9 @@ def _encode_values(array: NDArray[Any], kind: np.dtype[Any], row: DType, field: 
         at = tuple(int(n) for n in np.argwhere(wrong)[0])
         what = "Integers" if integral else "Numbers"
         raise _make_error(
-            field, f"[{at[0]},{at[1]}] = {values[at]:g} is no {row.name}.", f"{what} from {low:g} to {high:g}."
+            field,
+            f"[{at[0]},{at[1]}] = {values[at]:g} is not representable as {row.name}.",
+            f"{what} from {low:g} to {high:g}.",
         )
     codes = codec.encode_values(array if integral else values, row.name)
     decoded = codec.decode_bits(codes, row.name)

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.cute.text import parse_shape_stride
-from lanescope.cute.tuples import list_leaves
+from lanescope.cute.tuples import list_leaves, pair_leaves
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_coordinate, shorten_value
 
@@ -332,10 +332,7 @@ def _read_modes(text: str) -> list[list[tuple[int, int]]]:
         raise LayoutError(
             "bad_cute", f"'{shorten_value(text, 80)}' has more than {MOST} values.", "Give smaller sizes."
         )
-    return [
-        list(zip(list_leaves(sizes), list_leaves(strides), strict=True))
-        for sizes, strides in zip(shape, stride, strict=True)
-    ]
+    return [pair_leaves(*mode) for mode in zip(shape, stride, strict=True)]
 
 
 def _split_groups(text: str, side: str) -> list[list[str]]:

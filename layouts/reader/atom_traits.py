@@ -71,18 +71,15 @@ def describe_missing(layout: cute.CuteLayout, tile: tuple[int, int] | None) -> s
     >>> describe_missing(parse_layout("((4,8),(2,2,2)):((32,1),(16,8,32))"), (16, 16))
     'covers 160 of the 256 elements of its 16×16 tile; 96 pairs of thread and value repeat one.'
     """
-    sizes, strides = cute.list_leaves(layout.shape), cute.list_leaves(layout.stride)
-    if layout.swizzle is not None or prod(sizes) > _MOST_ELEMENTS or min(sizes, default=0) < 1:
+    if layout.swizzle is not None or not 0 < layout.size <= _MOST_ELEMENTS:
         return ""
-    places = np.zeros(1, np.int64)
-    for size, stride in zip(sizes, strides, strict=True):
-        places = (places[:, None] + np.arange(size, dtype=np.int64) * stride).ravel()
+    places = layout.list_indices()
     covered = len(np.unique(places))
-    whole = prod(tile) if tile else prod(sizes)
+    whole = prod(tile) if tile else layout.size
     of = f"the {whole:,} elements of its {tile[0]}×{tile[1]} tile" if tile else f"{whole:,} elements"
     if tile and (places.max() >= whole or places.min() < 0):
         return f"reaches element {places.max():,}, outside {of}."
-    if covered == whole or (tile is None and 0 in strides):
+    if covered == whole or (tile is None and 0 in cute.list_leaves(layout.stride)):
         return ""
     return f"covers {covered:,} of {of}; {len(places) - covered:,} pairs of thread and value repeat one."
 
@@ -134,10 +131,6 @@ def _find_instruction(atom: str) -> Instruction | None:
 
 def _list_places(layout: cute.CuteLayout) -> NDArray[np.int64] | None:
     """Return the element of every (thread, value), threads first; None if the layout has no threads and values."""
-    sizes, strides = cute.list_leaves(layout.shape), cute.list_leaves(layout.stride)
-    if not isinstance(layout.shape, tuple) or len(layout.shape) != 2 or prod(sizes) > _MOST_ELEMENTS:
+    if layout.rank != 2 or layout.size > _MOST_ELEMENTS:
         return None
-    places = np.zeros(1, np.int64)
-    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
-        places = (places[:, None] + np.arange(size, dtype=np.int64) * stride).ravel()
-    return places.reshape(-1, prod(cute.list_leaves(layout.shape[0])))
+    return layout.list_indices().reshape(-1, layout.modes[0].size)

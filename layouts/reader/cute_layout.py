@@ -14,6 +14,7 @@ import numpy as np
 
 from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout
+from lanescope.cute.tuples import pair_leaves
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
@@ -154,7 +155,6 @@ def _make_layout_meanings(layout: cute.CuteLayout, sure: bool, label: str = "") 
 def _facts(layout: cute.CuteLayout, label: str) -> dict[str, Any]:
     """Return the facts of any layout: shape, strides, size and swizzle, and a storage if it has two modes."""
     modes = len(layout.shape) if isinstance(layout.shape, tuple) else 1
-    sizes, strides = cute.list_leaves(layout.shape), cute.list_leaves(layout.stride)
     swizzle = layout.swizzle
     return {
         "cute": str(layout),
@@ -163,8 +163,8 @@ def _facts(layout: cute.CuteLayout, label: str) -> dict[str, Any]:
         "shape": cute.format_tuple(layout.shape),
         "stride": cute.format_tuple(layout.stride),
         "modes": modes,
-        "size": prod(sizes),
-        "cosize": layout.offset + 1 + sum((n - 1) * step for n, step in zip(sizes, strides, strict=True)),
+        "size": layout.size,
+        "cosize": layout.cosize,
         "storage": {"kind": "cute", "layout": str(layout)} if modes == 2 else None,
         **({"name": label} if label else {}),
     }
@@ -197,10 +197,10 @@ def _find_tile(layout: cute.CuteLayout, fragments: tuple[TextMeaning, ...], lett
 def _make_stage_facts(layout: cute.CuteLayout) -> dict[str, Any]:
     """Return the facts of a layout whose third mode is the stage."""
     first_stage = cute.CuteLayout(layout.shape[:2], layout.stride[:2], layout.swizzle, layout.unit_bits, layout.offset)
-    sizes, strides = cute.list_leaves(layout.shape[2]), cute.list_leaves(layout.stride[2])
-    steps = [step for n, step in zip(sizes, strides, strict=True) if n > 1]
+    stage = layout.modes[2]
+    steps = [step for n, step in stage.digits if n > 1]
     return {
-        "stages": prod(sizes),
+        "stages": stage.size,
         "stage_stride": steps[0] if len(steps) == 1 else None,
         "stage_bytes": steps[0] * layout.unit_bits // 8 if len(steps) == 1 and layout.unit_bits else None,
         "storage": {"kind": "cute", "layout": str(first_stage)},
@@ -212,10 +212,7 @@ def describe_stage_overlap(layout: cute.CuteLayout, apart: int | None) -> str:
 
     "" if no two share an element, also where they interleave, or if there are too many elements to list.
     """
-    modes = zip(layout.shape, layout.stride, strict=True)
-    *tile, third = [
-        list(zip(cute.list_leaves(shape), cute.list_leaves(stride), strict=True)) for shape, stride in modes
-    ]
+    *tile, third = [mode.digits for mode in layout.modes]
     leaves = [leaf for mode in tile for leaf in mode]
     count, stages = (prod(size for size, _ in part) for part in (leaves, third))
     span = 1 + sum((size - 1) * step for size, step in leaves)
@@ -245,7 +242,7 @@ def _coalesce_modes(shape: Any, stride: Any) -> tuple[tuple[tuple[int, int], ...
     modes = []
     for sizes, steps in zip(shape, stride, strict=True):
         mode: list[tuple[int, int]] = []
-        for size, step in zip(cute.list_leaves(sizes), cute.list_leaves(steps), strict=True):
+        for size, step in pair_leaves(sizes, steps):
             if size > 1 and mode and mode[-1][0] * mode[-1][1] == step:
                 mode[-1] = (mode[-1][0] * size, mode[-1][1])
             elif size > 1:
@@ -283,7 +280,7 @@ def _find_fragments(layout: cute.CuteLayout) -> tuple[TextMeaning, ...]:
     if layout.swizzle or layout.unit_bits or layout.offset:
         return ()
     key = _coalesce_modes(layout.shape, layout.stride)
-    threads = prod(cute.list_leaves(layout.shape[0])) if key else 0
+    threads = layout.modes[0].size
     if key is None or threads not in (8, 32, 128):
         return ()
     fragments = []

@@ -13,17 +13,12 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.ptx.role import InstructionVerb
+from lanescope.ptx.table.umma_atoms import OPERATIONS
 from lanescope.reader import terms
 from lanescope.reader.atom_meaning import AtomMeaning, find_products, parse_dtype, parse_majors, parse_umma
 from lanescope.reader.operation_types import list_takeable
 from lanescope.reader.terms import SyntaxTerm, TermText
 
-_SCALED = {
-    "MmaMXF8Op": "kind::mxf8f6f4",
-    "MmaMXF8F6F4Op": "kind::mxf8f6f4",
-    "MmaMXF4Op": "kind::mxf4",
-    "MmaMXF4NVF4Op": "kind::mxf4nvf4",
-}
 _ONE_TYPE = frozenset(("MmaMXF8Op", "MmaMXF4Op", "MmaMXF4NVF4Op"))  # of A and B; a scale's type stands behind
 OPERATION = re.compile(
     r"(?<![\w.])(?:\w+\.){0,6}(?:Mma(?:F16BF16|TF32|F8|FP8|I8|F8F6F4|MX\w{2,10})Op|(?:Ld|St)Matrix\w{4,12}Op)\s*\("
@@ -44,8 +39,8 @@ def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     if not warpgroup and "warp" not in value.path and not shape:
         return None
     types = _operand_types(value, kinds)
-    if scaled := _SCALED.get(value.name):
-        found = _scaled_products(scaled, types["a"], types["b"])
+    if (row := OPERATIONS.get(value.name)) and row.factors:  # the warp's are named as tcgen05's of the same kind
+        found = _scaled_products(f"kind::{row.kind}", types["a"], types["b"])
     else:
         sizes = {dim: size for dim, size in zip("mnk", shape, strict=False) if size}
         found = list_takeable(value.name, find_products(types, sizes, warpgroup))
@@ -164,7 +159,7 @@ def _move_fault(row: _MoveOperation, turned: Any, count: int | None, unpack: int
     if isinstance(turned, bool) and row.turned is not None and turned is not row.turned:
         return f"transpose is {turned}; it must be {row.turned}"
     if not isinstance(turned, bool) and isinstance(turned, int):
-        return f"transpose is {turned}, which is no bool"
+        return f"transpose is {turned}, which is not a bool"
     if count is not None and count not in row.counts:
         return f"num_matrices is {count}"
     if unpack is not None and unpack not in row.unpacks:

@@ -63,7 +63,7 @@ def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
             continue
         if left_out:
             notices.append(
-                f"'.{'.'.join(left_out)}' of {spelled} is no suffix that {catalog.get_assembler_release()} writes."
+                f"'.{'.'.join(left_out)}' of {spelled} is not a suffix that {catalog.get_assembler_release()} writes."
             )
         each.append((spelled, *_find_fitting(names, targets, seen[spelled], len(lines))))
     if not each:

@@ -11,6 +11,7 @@ from typing import Any
 from lanescope.cute import algebra, tuples
 from lanescope.cute import layout as cute
 from lanescope.cute import text as cute_text
+from lanescope.cute.tuples import format_tuple, list_leaves, make_compact_strides, make_row_major_strides
 from lanescope.cute.words import LAYOUTS, LEFT, RIGHT, SWIZZLES, TUPLES, UNDERSCORES
 from lanescope.errors import LayoutError
 from lanescope.reader.terms import SyntaxTerm, TermText
@@ -30,15 +31,6 @@ def parse_nested(text: TermText, value: Any, deep: int = 0) -> Nested:
     else:
         return text.get_number_or_words(value) if value is not None else None
     return tuple(parse_nested(text, item, deep + 1) for item in items)
-
-
-def format_nested(value: Nested) -> str:
-    """Format a nested tuple: `(8,(2,kN))`."""
-    return f"({','.join(map(format_nested, value))})" if isinstance(value, tuple) else str(value)
-
-
-def list_leaves(value: Nested) -> list[Any]:
-    return [leaf for item in value for leaf in list_leaves(item)] if isinstance(value, tuple) else [value]
 
 
 def list_symbols(*values: Nested) -> list[str]:
@@ -67,41 +59,12 @@ class SymbolicLayout:
         return self.stride is not None and not list_symbols(self.shape, self.stride)
 
     def __str__(self) -> str:
-        return format_nested(self.shape) + (f":{format_nested(self.stride)}" if self.stride is not None else "")
-
-
-def make_compact_strides(shape: Nested, order: tuple[int, ...] | None = None) -> Nested:
-    """Make the strides of a layout without gaps: the first mode fastest (CuTe's LayoutLeft), or in a given order."""
-    if isinstance(shape, tuple) and order is not None and len(order) == len(shape):
-        strides: list[Nested] = [None] * len(shape)
-        step = 1
-        for mode in sorted(range(len(shape)), key=lambda m: order[m]):
-            strides[mode] = _scale_nested(make_compact_strides(shape[mode]), step)
-            step *= compute_size(shape[mode]) or 1
-        return tuple(strides)
-    flat, step = [], 1
-    for leaf in list_leaves(shape):
-        flat.append(step)
-        step *= leaf if isinstance(leaf, int) else 1
-    return _nest_like(shape, iter(flat))
-
-
-def _scale_nested(value: Nested, by: int) -> Nested:
-    return tuple(_scale_nested(inner, by) for inner in value) if isinstance(value, tuple) else value * by
-
-
-def _nest_like(shape: Nested, flat: Any) -> Nested:
-    return tuple(_nest_like(inner, flat) for inner in shape) if isinstance(shape, tuple) else next(flat)
-
-
-def _make_rightmost_strides(shape: Nested) -> Nested:
-    count = len(shape) if isinstance(shape, tuple) else 1
-    return make_compact_strides(shape, tuple(range(count))[::-1])
+        return format_tuple(self.shape) + (f":{format_tuple(self.stride)}" if self.stride is not None else "")
 
 
 _DIRECTIONS: Mapping[str, Callable[[Nested], Nested]] = {
     **dict.fromkeys(LEFT, make_compact_strides),
-    **dict.fromkeys(RIGHT, _make_rightmost_strides),
+    **dict.fromkeys(RIGHT, make_row_major_strides),
 }
 
 
@@ -142,8 +105,10 @@ def _stride(text: TermText, shape: Nested, stride: Any) -> Nested:
 
 def _ordered(shape: Nested, order: Nested) -> Nested:
     """Return the compact strides of a shape in an order of its modes; None if either is open."""
-    known = isinstance(order, tuple) and all(isinstance(mode, int) for mode in order)
-    return make_compact_strides(shape, order) if known and not list_symbols(shape) else None
+    known = isinstance(order, tuple) and all(isinstance(mode, int) for mode in order) and not list_symbols(shape)
+    if not known or not isinstance(shape, tuple) or len(shape) != len(order):
+        return None
+    return algebra.make_ordered_layout(shape, order).stride
 
 
 @dataclass(frozen=True, slots=True)

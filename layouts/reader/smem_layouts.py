@@ -14,6 +14,7 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+from lanescope.cute.tuples import format_tuple, pair_leaves
 from lanescope.cute.words import LAYOUTS
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.ptx.table.descriptors import TCGEN05
@@ -306,13 +307,13 @@ class _Tile:
     @property
     def facts(self) -> dict[str, Any]:
         laid = self.laid
-        flat = list(zip(shapes.list_leaves(laid.shape), shapes.list_leaves(laid.stride), strict=True)) if laid else []
+        flat = pair_leaves(laid.shape, laid.stride) if laid else []
         return {
             "cute": self.text,
             "swizzle": self.swizzle,
             "element_bits": self.atom.bits,
-            "shape": shapes.format_nested(laid.shape) if laid else None,
-            "stride": shapes.format_nested(laid.stride) if laid else None,
+            "shape": format_tuple(laid.shape) if laid else None,
+            "stride": format_tuple(laid.stride) if laid else None,
             "modes": self.modes,
             "size": prod(n for n, _ in flat) if laid else None,
             "cosize": 1 + sum((n - 1) * step for n, step in flat) if laid else None,
@@ -352,7 +353,7 @@ class _Tile:
 
 def _get_extent(mode: Any) -> Any:
     size = shapes.compute_size(mode)
-    return size if size is not None else shapes.format_nested(mode)
+    return size if size is not None else format_tuple(mode)
 
 
 def _get_atom_sizes(atom: SwizzleAtom) -> tuple[Any, Any]:
@@ -374,7 +375,7 @@ def _tile_atom(
     if any(size % covered for size, covered in zip(sizes, owned, strict=True)):
         return None
     copies = [size // covered for size, covered in zip(sizes, owned, strict=True)]
-    leaves = zip(shapes.list_leaves(laid.shape), shapes.list_leaves(laid.stride), strict=True)
+    leaves = pair_leaves(laid.shape, laid.stride)
     step = 1 + sum((n - 1) * d for n, d in leaves)
     ranks = order if order and len(order) == len(sizes) else tuple(range(len(sizes)))
     strides = [0] * len(sizes)

@@ -13,6 +13,7 @@ from typing import Any
 
 from lanescope.cute import copy_atom as copyatom
 from lanescope.cute.text import parse_cute_layout
+from lanescope.cute.tuples import format_tuple, pair_leaves
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
@@ -344,7 +345,7 @@ def _make_map_meaning(
     if placed and turned is None:
         body = layout_meaning.facts["body"]
         del body["thr_layout"], body["val_layout"]
-        body |= {"layout_tv": str(tv), "tiler_mn": tiler or shapes.format_nested(tuple(sizes))}
+        body |= {"layout_tv": str(tv), "tiler_mn": tiler or format_tuple(tuple(sizes))}
     return layout_meaning
 
 
@@ -374,7 +375,7 @@ def _invert_mode(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> 
     down: list[tuple[int, int, int]] = []
     across: list[tuple[int, int, int]] = []
     step = 1
-    for size, at in zip(shapes.list_leaves(shape), shapes.list_leaves(stride), strict=True):
+    for size, at in pair_leaves(shape, stride):
         if size > 1 and at <= 0:
             return None
         if size > 1:

@@ -15,6 +15,7 @@ import numpy as np
 
 from lanescope.blackwell import umma_atom
 from lanescope.cute import layout as cute
+from lanescope.cute.tuples import format_tuple, list_leaves, make_compact_strides, pair_leaves
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
@@ -127,7 +128,7 @@ def _add_third(home: TermText, tiled: _Tiled, third: Any) -> None:
     times = _list_three_sizes(values.shape) if values else [1, 1, 1]
     tiled.sizes = _multiply_sizes(_multiply_sizes(tiled.shape, tiled.atoms_mnk), times) or []
     if tiled.sizes and max(x for x in times if isinstance(x, int)) > 1:
-        tiled.permutation = shapes.format_nested(tuple(tiled.sizes))
+        tiled.permutation = format_tuple(tuple(tiled.sizes))
     tiled.notices.append("The third argument is the value layout of older CuTe: the tile is the atoms' times it.")
 
 
@@ -236,8 +237,7 @@ def _list_three_sizes(shape: Any) -> list[Any]:
     """Return M, N and K of an atom layout, with K = 1 for a rank-2 layout."""
     modes = list(shape) if isinstance(shape, tuple) else [shape]
     sizes = [
-        shapes.compute_size(mode) if shapes.compute_size(mode) is not None else shapes.format_nested(mode)
-        for mode in modes[:3]
+        shapes.compute_size(mode) if shapes.compute_size(mode) is not None else format_tuple(mode) for mode in modes[:3]
     ]
     return [*sizes, *[1] * (3 - len(sizes))]
 
@@ -294,7 +294,8 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
     if fitting:
         if len(fitting) > 1:
             tiled.notices.append(
-                f"The print names no atom: {len(fitting)} instructions have these maps, which are the same for all."
+                f"The print does not name the atom: {len(fitting)} instructions have these maps, which are the same for"
+                " all."
             )
         return tiled.meaning
     tiled.opened.append("atom")
@@ -305,9 +306,7 @@ def _printed_atoms(thr: shapes.SymbolicLayout, in_atom: int) -> shapes.SymbolicL
     """Return the layout of the atoms, without the threads of one atom that come first in ThrLayoutVMNK."""
     steps = tuple(_divide_strides(step, in_atom) for step in thr.stride[1:])
     modes = thr.shape[1:]
-    return shapes.SymbolicLayout(
-        modes, steps if all(s is not None for s in steps) else shapes.make_compact_strides(modes)
-    )
+    return shapes.SymbolicLayout(modes, steps if all(s is not None for s in steps) else make_compact_strides(modes))
 
 
 def _printed_sizes(block: dict[str, str]) -> dict[str, int]:
@@ -323,7 +322,7 @@ def _holds_a(i: Instruction, block: dict[str, str]) -> bool:
     """Return whether a print shows A of a wgmma over its threads: in registers."""
     printed_layout = shapes.parse_printed_layout(block.get("a", ""))
     of_threads = printed_layout.stride[0] if printed_layout and isinstance(printed_layout.stride, tuple) else 0
-    return any(shapes.list_leaves(of_threads)) and i.family.by_descriptor
+    return any(list_leaves(of_threads)) and i.family.by_descriptor
 
 
 def _of_sizes(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> TextMeaning:
@@ -333,7 +332,9 @@ def _of_sizes(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> TextMeaning
         issued = umma_atom.find_fitting_opcodes(in_atom, sizes["m"], sizes["n"], sizes["k"])
     if issued:
         kinds = join_words([f"{'sparse ' * each.sparse}kind::{each.kind.name}" for each in issued], "or")
-        tiled.notices.append(f"The print names no atom: it is a tcgen05.mma of {kinds}, whose threads are the CTAs.")
+        tiled.notices.append(
+            f"The print does not name the atom: it is a tcgen05.mma of {kinds}, whose threads are the CTAs."
+        )
     meaning, shape = tiled.meaning, list(sizes.values())
     tile = tiled.tile(shape)
     facts = {**meaning.facts, "atom_mnk": shape, "tile_mnk": tile, "body": {**meaning.facts["body"], "tile": tile}}
@@ -370,7 +371,7 @@ def _fits(i: Instruction, letter: str, block: dict[str, str]) -> bool:
         return True
     if letter == "a" and any(operand.sparsity for operand in i.operands.values()):
         return True
-    if i.family.by_descriptor and (letter == "b" or (letter == "a" and 0 in shapes.list_leaves(laid.stride[:1]))):
+    if i.family.by_descriptor and (letter == "b" or (letter == "a" and 0 in list_leaves(laid.stride[:1]))):
         return True
     return is_same_map(op, laid, letter == "b")
 
@@ -389,9 +390,7 @@ def is_same_map(op: Operand, laid: shapes.SymbolicLayout, turned: bool) -> bool:
 
 
 def _make_tv_map(shape: Any, stride: Any) -> Any:
-    modes = [
-        list(zip(cute.list_leaves(s), cute.list_leaves(d), strict=True)) for s, d in zip(shape, stride, strict=True)
-    ]
+    modes = [pair_leaves(*mode) for mode in zip(shape, stride, strict=True)]
     counts = [prod(n for n, _ in mode) for mode in modes]
     one, two = (np.arange(n) for n in counts)
     return cute.compute_index(one, modes[0])[:, None] + cute.compute_index(two, modes[1])[None, :]

@@ -113,7 +113,7 @@ def _find_atom_row(name: str) -> tuple[AtomRow, str, bool]:
     known = [umma_atom.format_stem(row, row.endings[0], pair) for row in ROWS for pair in (False, True)]
     near = sorted(known, key=lambda stem: -_count_common_words(stem, name))[:3]
     raise LayoutError(
-        "bad_atom", f"'{shorten_value(name, 60)}' is no UMMA atom of CUTLASS.", f"E.g. {', '.join(near)}.", "atom"
+        "bad_atom", f"'{shorten_value(name, 60)}' is not a UMMA atom of CUTLASS.", f"E.g. {', '.join(near)}.", "atom"
     )
 
 
@@ -322,7 +322,9 @@ def _parse_print(text: str, printed: re.Match[str]) -> SpelledAtom:
     """Parse what print shows of an operation: a title, and a line a field."""
     name = next((name for name, row in OPERATIONS.items() if row.title == printed[0]), "")
     if not name:
-        raise LayoutError("bad_atom", f"'{shorten_value(printed[0], 60)}' is no operation of tcgen05.", EXAMPLE, "atom")
+        raise LayoutError(
+            "bad_atom", f"'{shorten_value(printed[0], 60)}' is not an operation of tcgen05.", EXAMPLE, "atom"
+        )
     row, home = OPERATIONS[name], terms.make_term_text(text)
     lines = {match[1].strip(): match[2] for match in _LINE.finditer(text, printed.end())}
     sizes = [int(size) for size in re.findall(r"\d+", lines.get("Instruction shape MNK", ""))]

@@ -215,10 +215,7 @@ def _make_cute_storage(spec: Mapping[str, Any], element_bits: int, major: str, f
         raise LayoutError(
             "bad_cute", f"'{shorten_value(text, 80)}' does not have two modes.", "Give (mn, k).", "layout"
         )
-    modes = [
-        list(zip(cute.list_leaves(s), cute.list_leaves(d), strict=True))
-        for s, d in zip(read.shape, read.stride, strict=True)
-    ]
+    modes = [mode.digits for mode in read.modes]
     extents = [prod(size for size, _ in mode_) for mode_ in modes]
     if extents[0] * extents[1] * bits > MOST_SHARED * 8:
         raise LayoutError(

@@ -77,7 +77,7 @@ def _parse_atom_name(text: str, field: str) -> tuple[Instruction, bool]:
     except LayoutError as error:
         raise error.move_to_field(field, "bad_atom") from None
     if not meanings:
-        raise LayoutError("bad_atom", f"'{shorten_value(text, 80)}' names no MMA atom.", HINT, field)
+        raise LayoutError("bad_atom", f"'{shorten_value(text, 80)}' does not name an MMA atom.", HINT, field)
     facts = meanings[0].facts
     listed = [facts["ptx"]] if facts["ptx"] else facts["candidates"]
     several = [i for i in map(catalog.find, listed) if i.family.multiplies]

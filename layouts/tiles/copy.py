@@ -128,7 +128,9 @@ def _parse_copy_instruction(text: str) -> Instruction:
         )
     names = [name for meaning in meanings for name in (meaning.facts["ptx"], *meaning.facts["candidates"]) if name]
     if not names:
-        raise LayoutError("bad_atom", f"'{shorten_value(text, 80)}' names no copy atom.", f"Allowed: {HINT}", "atom")
+        raise LayoutError(
+            "bad_atom", f"'{shorten_value(text, 80)}' does not name a copy atom.", f"Allowed: {HINT}", "atom"
+        )
     return catalog.find(names[0])
 
 

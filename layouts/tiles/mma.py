@@ -126,7 +126,7 @@ class TiledMMA:
         coordinates = []
         for mode in self.thread_layout.modes:
             at, weight = np.zeros_like(self.thread_ids), 1
-            for count, step in zip(tuples.list_leaves(mode.shape), tuples.list_leaves(mode.stride), strict=True):
+            for count, step in mode.digits:
                 if count > 1 and step:
                     at += self.thread_ids // step % count * weight
                 weight *= count

@@ -167,8 +167,9 @@ def explain_uneven_start(
         inside = abs(factor) < mode.width_bytes and factor % step == 0  # a part of K
         if factor % atom_bytes and not inside:
             return (
-                f"{name} moves the start of {operand.upper()} by {factor} bytes, no multiple of the {seen.rows} rows of"
-                f" {mode.width_bytes} bytes that one instruction reads: only {name} = 0 was followed."
+                f"{name} moves the start of {operand.upper()} by {factor} bytes, which is not a multiple of"
+                f" the {seen.rows} rows of {mode.width_bytes} bytes that one instruction reads: only"
+                f" {name} = 0 was followed."
             )
     return ""
 

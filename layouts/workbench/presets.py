@@ -29,15 +29,7 @@ PRESETS = {  # name → what it is called, with its swizzle
 
 def get_preset_title(name: str, seen: View, word: int) -> str:
     """Return what a preset is called beside a word: `TMA box, 128B`."""
-    return PRESETS[name].format(mode=choose_mode(seen, word).name)
-
-
-def choose_mode(seen: View, word: int) -> Mode:
-    """Return the swizzle that a word names; 128B, or the widest that the operand can have, where it names none."""
-    form, code = seen.form, Descriptor(word).mode_code
-    named = [mode for mode, own in form.codes.items() if own == code]
-    swizzled = [mode for mode in (*named, get_mode("128B"), *form.codes) if mode.chunks > 1]
-    return next(mode for mode in swizzled if form.allows_elements(seen.bits, seen.major, mode))
+    return PRESETS[name].format(mode=seen.choose_mode(Descriptor(word).mode_code).name)
 
 
 def lay_preset(name: str, request: TileRequest, word: int) -> StoredTile:
@@ -49,7 +41,7 @@ def lay_preset(name: str, request: TileRequest, word: int) -> StoredTile:
     if name not in _SPECS:
         allowed = f"Allowed: {', '.join(PRESETS)}."
         raise LayoutError("bad_storage", f"{key} is '{shorten_value(name)}'.", allowed, key)
-    mode = choose_mode(seen, word)
+    mode = seen.choose_mode(Descriptor(word).mode_code)
     spec = {field: value for field, value in _SPECS[name](request, mode).items() if field != "base"}
     title = get_preset_title(name, seen, word)
     assumed = Assumption(key, f"{request.name} is stored as", name, "as given", tuple(PRESETS))

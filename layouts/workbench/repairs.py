@@ -27,7 +27,6 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _SHIFT = re.compile(r"(?:<<|>>)\s*\(?$")
 _SWIZZLE = re.compile(r"\bCU_TENSOR_MAP_SWIZZLE_(128B|64B|32B|NONE)\b")
 _TRANSPOSE = re.compile(r"(?<=,)\s*([01])\s*(?=[,;])")
-_CODES = {0: "NONE", 1: "128B", 2: "64B", 3: "32B"}
 
 Edits = tuple[TextEdit, ...]
 Retry = Callable[[str], Bench]
@@ -50,7 +49,9 @@ def find_repairs(
         found = 0
         for group in _list_candidates(text, bench, built.get(operand.descriptor, ()), operand, wrong):
             for edits in group:
-                if edits in tried or len(tried) >= limit or found >= MOST_OFFERED:
+                if len(tried) >= limit or found >= MOST_OFFERED:
+                    break
+                if edits in tried:
                     continue
                 check_deadline()
                 tried[edits] = repair = _try(text, bench, operand, edits, retry)
@@ -107,33 +108,41 @@ def _list_slices(operand: VerifiedOperand) -> list[tuple[int, int, int]]:
 
 def _list_candidates(
     text: str, bench: Bench, built: Sequence[DescriptorBuilder], operand: VerifiedOperand, wrong: OperandStep
-) -> Iterator[list[Edits]]:
+) -> Iterator[Iterable[Edits]]:
     """Yield groups of edits that may be right, the likeliest first."""
     cause = wrong.causes[0] if wrong.causes else None
     if cause is None:
         return
     if cause.code == "wrong_transpose":
-        yield list(_flip_transpose(text, bench, operand))
+        yield _flip_transpose(text, bench, operand)
         return
     changes = list_changes(Descriptor(wrong.word), cause.fix) if cause.fix else dict(cause.changes)
     builders = [b for b in built if b.span == wrong.span] or list(built)
     if not changes:
         return
     if not builders:
-        yield list(_rewrite_words(text, operand, changes))
+        yield _rewrite_words(text, operand, changes)
         return
     places = {name: _find_places(text, builders, wrong, name) for name in changes}
     if "start_address" in changes:
         if len(changes) == 1:
-            yield list(_scale_start(text, operand, wrong, places["start_address"]))
-            yield list(_shift_start(text, cause.code, places["start_address"]))
+            yield _scale_start(text, operand, wrong, places["start_address"])
+            yield _shift_start(text, cause.code, places["start_address"])
         return
-    exact = [list(_replace_amounts(text, places[name], *pair, name)) for name, pair in changes.items()]
-    yield [tuple(edit for edits in chosen for edit in edits) for chosen in product(*exact)]
-    yield list(_change_map(text, bench, operand, wrong))
+    exact = (_replace_amounts(text, places[name], *pair, name) for name, pair in changes.items())
+    yield combine_edits(exact)
+    yield _change_map(text, bench, operand, wrong)
     if len(changes) == 1:
         ((name, pair),) = changes.items()
-        yield list(_scale_amounts(text, places[name], *pair))
+        yield _scale_amounts(text, places[name], *pair)
+
+
+def combine_edits(choices: Iterable[Iterable[Edits]]) -> Iterator[Edits]:
+    """Yield one of each field's edits together, unless two of them change the same literal differently."""
+    for chosen in product(*choices):
+        edits = tuple(dict.fromkeys(edit for group in chosen for edit in group))
+        if len({edit.span for edit in edits}) == len(edits):
+            yield edits
 
 
 def _find_places(text: str, builders: Sequence[DescriptorBuilder], wrong: OperandStep, field: str) -> tuple[Span, ...]:
@@ -236,11 +245,11 @@ def _change_map(text: str, bench: Bench, operand: VerifiedOperand, wrong: Operan
     """Yield the edits that store the tile with the swizzle that the word has."""
     if operand.storage is None:
         return
-    said = _CODES[Descriptor(wrong.word).mode_code & 3]
+    named = Descriptor(wrong.word).mode.name.upper()
     for span in bench.pieces[operand.storage].spans:
         for match in _SWIZZLE.finditer(text, *span):
-            if match[1] != said:
-                yield (TextEdit(match.span(1), said),)
+            if match[1] != named:
+                yield (TextEdit(match.span(1), named),)
 
 
 def _flip_transpose(text: str, bench: Bench, operand: VerifiedOperand) -> Iterator[Edits]:

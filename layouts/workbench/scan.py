@@ -242,8 +242,7 @@ def _make_layout(layout: cute.CuteLayout, spelled: str, label: str, span: Span) 
     start = int(address[1], 16) if address else None
     if start is not None and start >= WINDOW_BYTES:
         start = None  # a generic address, or an index into shared memory as the host sees it
-    third = zip(*(cute.list_leaves(parts[2:]) for parts in (layout.shape, layout.stride)), strict=True)
-    steps = [(size, step) for size, step in third if size > 1]
+    steps = [(size, step) for mode in layout.modes[2:] for size, step in mode.digits if size > 1]
     stages = prod(size for size, _ in steps)
     apart = steps[0][1] if len(steps) == 1 else None
     over = describe_stage_overlap(layout, apart) if stages > 1 else ""

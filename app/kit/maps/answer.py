@@ -7,8 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from lanescope.app.kit.answer import (
-    MOST_NAMED,
-    NOTHING,
     Answer,
     AnswerWords,
     PinnedPlace,
@@ -27,17 +25,13 @@ def build_words(bench: MapBench) -> AnswerWords:
     """Build the templates of a bench."""
     by_thread = bench.unit == "thread"
     return AnswerWords(
-        nothing=NOTHING,
         invitation=f"Click a cell, or type one: {format_example(bench)}.",
         value=("Thread {thread} is lane {lane} of warp {warp}.",) * 2 if by_thread else ("", ""),
         mates=("", f"{bench.together} {{mates}}.", f"{bench.together} {{count}} more."),
-        copies=("{holders} holds the same element.", "{holders} hold the same element."),
-        lane="`{holder}` holds {counts}",
         count="{count} values of {title}" if len(list_listed(bench)) > 1 else "{count} values",
         groups=f"It is thread {{thread}}; {OF_LANE}" if by_thread else "",
         together=f"Both are in the same {bench.unit}.",
         apart=f"They are in different {bench.unit}s.",
-        most=MOST_NAMED,
         product={},
         nobody=f"No {bench.unit} holds `{{element}}`",
     )

@@ -121,10 +121,6 @@ def _merge_modes(pairs: list[tuple[int, int]], endless: bool = False) -> CuteLay
     return CuteLayout(unwrap_single(n for n, _ in out), unwrap_single(d for _, d in out))
 
 
-def _list_modes(one: CuteLayout) -> list[tuple[int, int]]:
-    return list(zip(list_leaves(one.shape), list_leaves(one.stride), strict=True))
-
-
 def coalesce(one: CuteLayout, profile: Nested = None) -> CuteLayout:
     """Return the fewest modes with the same index for every colexicographic coordinate.
 
@@ -132,12 +128,12 @@ def coalesce(one: CuteLayout, profile: Nested = None) -> CuteLayout:
     """
     if isinstance(profile, tuple):
         return apply_behind_swizzle(one, lambda it: apply_by_mode(it, profile, coalesce, "coalesce", True))
-    return apply_behind_swizzle(one, lambda it: _merge_modes(_list_modes(it)))
+    return apply_behind_swizzle(one, lambda it: _merge_modes(it.digits))
 
 
 def filter_layout(one: CuteLayout) -> CuteLayout:
     """Return the layout without the modes of stride 0 and size 1 (CuTe's filter)."""
-    return apply_behind_swizzle(one, lambda it: _merge_modes([(n, d) for n, d in _list_modes(it) if d]))
+    return apply_behind_swizzle(one, lambda it: _merge_modes([(n, d) for n, d in it.digits if d]))
 
 
 # composition ----------------------------------------------------------------------------------------------------------
@@ -157,7 +153,7 @@ def composition(a: CuteLayout, b: Tiler) -> CuteLayout:
 
 
 def _compose(a: CuteLayout, b: CuteLayout) -> CuteLayout:
-    flat = _merge_modes(_list_modes(a), endless=True)
+    flat = _merge_modes(a.digits, endless=True)
     left = list(zip(list_modes(flat.shape), list_modes(flat.stride), strict=True))
 
     def each(shape: Nested, stride: Nested) -> tuple[Nested, Nested]:
@@ -232,7 +228,7 @@ def _compose_mode(
 
 def _sort_modes(one: CuteLayout) -> list[tuple[int, int, int]]:
     """Return (stride, size, first coordinate it steps over) of the coalesced modes, smallest stride first."""
-    pairs = _list_modes(_merge_modes(_list_modes(one)))
+    pairs = _merge_modes(one.digits).digits
     below = [1, *accumulate((n for n, _ in pairs), lambda x, y: x * y)]
     return sorted((step, count, start) for (count, step), start in zip(pairs, below, strict=False))
 
@@ -332,7 +328,7 @@ def count_distinct(one: CuteLayout) -> int:
     """
     own = filter_layout(strip_swizzle(one))  # a swizzle is one to one
     reached = 1
-    for step, count in sorted(zip(list_leaves(own.stride), list_leaves(own.shape), strict=True)):
+    for step, count in sorted((d, n) for n, d in own.digits):
         if step < reached:
             break
         reached += (count - 1) * step
@@ -349,7 +345,7 @@ def count_distinct(one: CuteLayout) -> int:
 def nullspace(one: CuteLayout) -> CuteLayout:
     """Return the layout of the coordinates that all give index 0: the modes of stride 0."""
     starts = make_compact_strides(tuple(list_leaves(one.shape)))
-    found = [(n, start) for (n, d), start in zip(_list_modes(one), starts, strict=True) if d == 0]
+    found = [(n, start) for (n, d), start in zip(one.digits, starts, strict=True) if d == 0]
     return CuteLayout(unwrap_single(n for n, _ in found), unwrap_single(d for _, d in found)) if found else ONE
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from lanescope.cxx.integers import INT, LONG, SCHAR, SHORT, UCHAR, UINT, ULONG, USHORT, IntegerType
+from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 
 _TYPES = "UINT8 UINT16 UINT32 INT32 UINT64 INT64 FLOAT16 FLOAT32 FLOAT64 BFLOAT16 FLOAT32_FTZ TFLOAT32 TFLOAT32_FTZ"
 _PACKED = "16U4_ALIGN8B 16U4_ALIGN16B 16U6_ALIGN16B"
@@ -55,11 +56,9 @@ LIMITS: dict[str, tuple[int, IntegerType]] = {
 }
 # members of CUTLASS's enums: (a word that the qualified name has before the member, member) → value
 MEMBERS: dict[tuple[str, str], int] = {
-    **{("LayoutType", name): code for code, name in enumerate(("INTERLEAVE", "B128", "B64", "B32"))},
-    **{
-        ("LayoutType", f"SWIZZLE_{name}"): code
-        for name, code in {"NONE": 0, "128B_BASE32B": 1, "128B": 2, "64B": 4, "32B": 6}.items()
-    },
+    **{("LayoutType", f"B{mode.width_bytes}"): code for mode, code in WGMMA.codes.items() if mode.chunks > 1},
+    ("LayoutType", "INTERLEAVE"): 0,
+    **{("LayoutType", f"SWIZZLE_{mode.name.upper()}"): code for mode, code in TCGEN05.codes.items()},
     ("Major", "K"): 0,
     ("Major", "MN"): 1,
 }
@@ -110,7 +109,7 @@ ENCODE = re.compile(
 )
 # swizzle → (bytes of a row, layout_type) of the descriptors that K-major tiles have: LBO 1, SBO eight rows (PTX ISA
 # 9.1, canonical layouts; CUTLASS's make_gmma_desc)
-STANDARD = {"128B": (128, 1), "64B": (64, 2), "32B": (32, 3)}
+STANDARD = {mode.name: (mode.width_bytes, code) for mode, code in WGMMA.codes.items() if mode.chunks > 1}
 # The types of CUTLASS, and of Triton's Utility.h, that programs use without writing them: C++ for the same evaluator.
 PRELUDE = """
 union GmmaDescriptor {
