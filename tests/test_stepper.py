@@ -223,3 +223,18 @@ def test_instructions_that_it_does_not_show_keep_their_page(client: Client) -> N
     for ptx in ("mma.m8n8k4.row.col.f16.f16.f16.f16", "wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc"):
         page = client.get(f"/steps/{ptx}")
         assert page.status_code == 200 and 'id="scene"' not in page.text and "term by term" in page.text
+
+
+@pytest.mark.parametrize(
+    ("address", "kept"),
+    [
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32?s_kind=rows&s_pitch_bytes=zz", 'value="zz"'),
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32?k_step=9&row=x", 'value="x"'),
+        ("wgmma.mma_async.m64n32k16.f32.f16.f16?b_descriptor=hello", 'value="hello"'),
+        ("wgmma.mma_async.m64n32k16.f32.f16.f16?a=nonsense", 'value="nonsense"'),
+    ],
+)
+def test_a_refused_option_leaves_the_stepper_and_what_was_typed(client: Client, address: str, kept: str) -> None:
+    page = client.get(f"/steps/{address}")
+    assert page.status_code == 422 and kept in page.text
+    assert 'id="stepper-data"' in page.text and "Shown is the usual storage." in page.text

@@ -24,13 +24,14 @@ def build_view(found: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
         return {}
     spec = collect_storage(query)
     given: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
-    if query.get("s_kind"):
-        given["storage"] = parse_storage(spec, "K")
     context: dict[str, Any] = {"stepper_labels": LABELS}
     try:
+        if query.get("s_kind"):
+            given["storage"] = parse_storage(spec, "K")
         stepper = build_stepper(read_question(StepperQuestion, given | {"instruction": found.ptx}))
     except LayoutError as error:
-        return context | {"stepper_error": error}
+        context["stepper_error"] = error
+        stepper = build_stepper(read_question(StepperQuestion, {"instruction": found.ptx}))
     return (
         context
         | build_stage(stepper, query)

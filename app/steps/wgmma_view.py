@@ -72,14 +72,17 @@ def build_wgmma_view(found: Instruction, query: Mapping[str, str]) -> dict[str, 
     try:
         stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, given | {"instruction": found.ptx}))
     except LayoutError as error:
-        return context | {"stepper_error": error}
+        context["stepper_error"] = error
+        if error.code == "no_stepper":
+            return context
+        stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, {"instruction": found.ptx}))
     kept = {name: value for name, value in query.items() if value and name != "step"}
     n = found.sizes["n"]
     return (
         context
         | build_stage(stepper, query)
         | {
-            "stored": {side: parse_options(query.get(side, ""), side) for side in "ab"},
+            "stored": {side: _read_stored(query, side) for side in "ab"},
             "turned": found.operands["a"].element.bits == 16,  # may be MN-major
             "swizzles": NAMES,
             "windows": [(first, min(n, first + COLUMNS) - 1) for first in range(0, n, COLUMNS)] if n > COLUMNS else [],
@@ -93,6 +96,14 @@ def build_wgmma_view(found: Instruction, query: Mapping[str, str]) -> dict[str, 
             "tables_open": any(query.get(name) for name in IN_TABLES),
         }
     )
+
+
+def _read_stored(query: Mapping[str, str], side: str) -> Options:
+    """Read how the form stores an operand; a text that is not a list of options stands there as it was typed."""
+    try:
+        return parse_options(query.get(side, ""), side)
+    except LayoutError:
+        return {"kind": query[side]}
 
 
 def _list_operands(stepper: Any) -> list[tuple[str, Any]]:
