@@ -235,6 +235,11 @@ def test_a_tiled_mma_says_first_where_an_element_is(client: Client) -> None:
     assert "The other half of the register holds A(3,4). Warp 2, lane 14 holds the same element." in told
     told = read_answer(client, f"{TILE}&pin=thread:13&pin2=c:3,2")
     assert told.endswith("C(3,2) is in thread 13, register R0 Both are in the same thread.")
+    nobody = "/layouts/tv?cute=((4,8),(2,2)):((32,1),(16,8))&tile=16x16"  # 128 of 256 elements: rows 0–15, columns 0–7
+    assert read_answer(client, f"{nobody}&pin=tile:9,9") == "No thread holds (9,9)"
+    told = read_answer(client, f"{TILE}&pin=thread:77")  # A and B twice: 2 · 64 · 32 / 128 values
+    assert told.startswith("Warp 2, lane 13 holds 32 values of A, 32 values of B and 32 values of C")
+    assert told.endswith("It is thread 77; lane / 4 = 3, lane % 4 = 1.")
 
 
 def test_layouts_and_copies_say_first_where_an_element_is(client: Client) -> None:
