@@ -249,6 +249,9 @@ def test_layouts_and_copies_say_first_where_an_element_is(client: Client) -> Non
     assert read_answer(client, "/layouts/tv?pin=tile:3,5").startswith("(3,5) is in thread 14, value 1")
     copied = read_answer(client, "/tiles/copy?pin=source:3,5")
     assert copied.startswith("Source(3,5) is moved by thread 24, access #0, at byte 442, bank 14")
+    copied = read_answer(client, "/tiles/copy?tile=64x64&pin=thread:100")  # 64 · 64 / 128 values, lane 100 - 3 · 32
+    assert copied.startswith("Warp 3, lane 4 holds 32 values of Source and 32 values of Destination")
+    assert copied.endswith("It is thread 100; lane / 4 = 1, lane % 4 = 0.")
     assert read_answer(client, f"{TENSOR}&pin=tile:70,3") == "[70][3] is in lane 70, column 3"
 
 
