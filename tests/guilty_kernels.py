@@ -59,12 +59,23 @@ HELPER = ("__device__ uint64_t", "{}\n__device__ uint64_t")
 KERNELS = (
     GuiltyKernel("in the helper", plant(("(1024 >>", "(512 >>")), ((("512", "1024"),),)),
     GuiltyKernel("in hexadecimal", plant(("(1024 >>", "(0x200u >>")), ((("0x200u", "0x400u"),),)),
+    GuiltyKernel("in octal", plant(("(1024 >>", "(01000 >>")), ((("01000", "1024"),),)),
+    GuiltyKernel("in binary", plant(("(1024 >>", "(0b1000000000 >>")), ((("0b1000000000", "0b10000000000"),),)),
+    GuiltyKernel("with a separator", plant(("(1024 >>", "(5'12 >>")), ((("5'12", "1024"),),)),
     GuiltyKernel(
         "encoded, where the shift is the same number", plant(("(1024 >> 4) << 32", "32 << 32")), ((("32", "64"),),)
     ),
     GuiltyKernel(
         "in a macro",
         plant(("(1024 >>", "(SBO_BYTES >>"), (HELPER[0], HELPER[1].format("#define SBO_BYTES 512"))),
+        ((("512", "1024"),),),
+    ),
+    GuiltyKernel(
+        "in the macro of a macro",
+        plant(
+            ("(1024 >>", "(SBO_BYTES >>"),
+            (HELPER[0], HELPER[1].format("#define STRIDE 512\n#define ROWS STRIDE\n#define SBO_BYTES ROWS")),
+        ),
         ((("512", "1024"),),),
     ),
     GuiltyKernel(
@@ -115,4 +126,10 @@ KERNELS = (
         plant(("(a & 0x3FFFF) >> 4", "(a & 0x3FFFF)")),
         ((("(a & 0x3FFFF)", "((a & 0x3FFFF) >> 4)"),),),
     ),
+    GuiltyKernel(
+        "without the shift, where >> would bind before &",
+        plant(("(a & 0x3FFFF) >> 4", "a & 0x3FFFF")),
+        ((("a & 0x3FFFF", "((a & 0x3FFFF) >> 4)"),),),
+    ),
+    GuiltyKernel("in the transpose of A", plant(("1, 1, 1, 0, 0", "1, 1, 1, 1, 0")), ((("1", "0"),),)),
 )

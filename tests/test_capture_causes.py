@@ -18,7 +18,7 @@ from lanescope.capture.file_format import Capture
 from lanescope.capture.report import Verified, render_report
 from lanescope.descriptor.matrix import Descriptor
 from tests.h200_captures import verify_capture
-from tests.test_capture_verify import (
+from tests.made_captures import (
     BASE_A,
     BASE_B,
     build_loop,

@@ -17,8 +17,7 @@ from lanescope.capture.file_format import Capture, Record
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.matrix import encode_wgmma as word
 from lanescope.ptx.codec import encode_values
-from tests.sample import take_sample
-from tests.test_capture_verify import (
+from tests.made_captures import (
     BASE_A,
     BASE_B,
     BF16,
@@ -30,6 +29,7 @@ from tests.test_capture_verify import (
     build_word,
     verify_records,
 )
+from tests.sample import take_sample
 
 RINGS = [(*ring, major) for major in ("K", "MN") for ring in ((64, 3), (128, 2), (128, 3), (32, 6))]
 

@@ -19,8 +19,7 @@ from lanescope.capture.file_format import Capture, Record
 from lanescope.capture.report import Verified
 from lanescope.ptx.codec import encode_values
 from tests import h200_captures
-from tests.test_capture_kernels import build_accumulators
-from tests.test_capture_verify import (
+from tests.made_captures import (
     BASE_A,
     BASE_B,
     MMA,
@@ -30,6 +29,7 @@ from tests.test_capture_verify import (
     build_word,
     verify_records,
 )
+from tests.test_capture_kernels import build_accumulators
 
 RNG = np.random.default_rng(11)
 A, B, C, C2 = (RNG.integers(-8, 9, (64, 64)).astype(float) for _ in range(4))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,20 +12,27 @@ from lanescope import capture, find
 from lanescope.app.hardware import capture_verdicts, captures
 from lanescope.app.hardware.captures import BY_NAME, EXAMPLES, MISTAKES
 from lanescope.capture import fills
-from lanescope.capture.file_format import Capture, Record
+from lanescope.capture.file_format import Record
 from lanescope.capture.verify import NO_FILL
-from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.matrix import encode_wgmma as word
-from lanescope.dump import written
 from lanescope.errors import LayoutError
 from lanescope.ptx.codec import decode_bits, encode_values
 from lanescope.ptx.dtypes import get_dtype
-from lanescope.shared.storage import storage
 from tests import h200_captures
+from tests.made_captures import (
+    BASE_A,
+    BASE_B,
+    build_loop,
+    build_memory,
+    build_record,
+    build_storage,
+    build_tile,
+    build_warp,
+    build_word,
+    verify_records,
+)
 
 RUNS = [(one.name, mistake) for one in EXAMPLES for mistake in range(MISTAKES + 1)]
-BF16 = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.bf16.bf16"
-BASE_A, BASE_B = 1024, 1024 + (64 << 10)
 
 
 @pytest.mark.parametrize(("example", "mistake"), RUNS)
@@ -64,68 +70,6 @@ def test_the_table_of_the_docs_is_what_is_named() -> None:
     text = h200_captures.DOCS.read_text()
     assert h200_captures.fill_page(text) == text, "python -m tests.h200_captures"
     assert "\n30 of 30 are named" in text
-
-
-# made captures --------------------------------------------------------------------------------------------------------
-
-
-def build_tile(name: str, operand: str, first: tuple[int, int], size: tuple[int, int], part: int = 1) -> np.ndarray:
-    mn, k = first[0] + np.arange(size[0])[:, None], first[1] + np.arange(size[1])[None, :]
-    return fills.compute_codes(mn, k, name, operand, part)
-
-
-def build_storage(
-    size: tuple[int, int], base: int, swizzle: str = "128B", major: str = "K", **more: Any
-) -> dict[str, Any]:
-    return {"kind": "canonical", "major": major, "swizzle": swizzle, "mn": size[0], "k": size[1], "base": base, **more}
-
-
-def build_memory(*tiles: tuple[dict[str, Any], np.ndarray], bits: int = 16, size: int = 160 << 10) -> np.ndarray:
-    out = np.zeros(size, np.uint8)
-    for one, codes in tiles:
-        stored = storage(one, bits, one["major"])
-        held = written(stored, codes, bits, 1024, size).data
-        out |= held
-    return out
-
-
-def build_record(a: Descriptor, b: Descriptor, window: np.ndarray, n: int = 64, **more: Any) -> Record:
-    made = Record(
-        "wgmma",
-        "k.cu",
-        10,
-        label="AB",
-        text=BF16.format(n=n),
-        block=(0, 0, 0),
-        thread=0,
-        words={"a": a.word, "b": b.word},
-        slice={},
-        immediates={"scale_a": 1, "scale_b": 1, "trans_a": 0, "trans_b": 0},
-        window_first=1024,
-        window=window,
-    )
-    return replace(made, **more)
-
-
-def build_word(base: int, k: int = 0, rows: int = 64, mode: str = "128B") -> Descriptor:
-    """The word of a K-major 128B tile of 16-bit elements, at a K of it."""
-    return word(base + k // 64 * rows * 128 + k % 64 * 2, 16, 1024, 0, mode)
-
-
-def verify_records(records: Sequence[Record], **more: Any) -> Any:
-    return capture.verify(capture.write(Capture(tuple(records))), **more)
-
-
-def build_loop(count: int, a: Any = None, b: Any = None, n: int = 64, k: int = 64) -> Any:
-    """A K loop over one tile; a, b: step → the K whose word is given."""
-    window = build_memory(
-        (build_storage((64, k), BASE_A), build_tile("bf16", "a", (0, 0), (64, k))),
-        (build_storage((n, k), BASE_B), build_tile("bf16", "b", (0, 0), (n, k))),
-    )
-    a, b = a or (lambda s: 16 * s), b or (lambda s: 16 * s)
-    return verify_records(
-        [build_record(build_word(BASE_A, a(s)), build_word(BASE_B, b(s), n), window, n) for s in range(count)]
-    )
 
 
 def test_a_right_loop_is_right() -> None:
@@ -204,81 +148,6 @@ def test_stages_of_a_ring_hold_codes_twice(stages: int) -> None:
     records[17] = replace(wrong, words={**wrong.words, "b": wrong.words["b"] & ~(3 << 62) | 2 << 62})
     made = verify_records(records)
     assert [step.index for step in made.wrong] == [17] and capture_verdicts.list_causes(made) == ["swizzle_mode"]
-
-
-MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-LOAD = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
-
-
-def compute_loaded(window: np.ndarray, address: np.ndarray) -> np.ndarray:
-    """What ldmatrix.x4 gives: lane l has 4 bytes of row l / 4 of each matrix."""
-    lanes, matrices = np.arange(32)[:, None], np.arange(4)[None, :]
-    at = address.astype(np.int64)[8 * matrices + lanes // 4] - 1024 + lanes % 4 * 4
-    return (
-        np.stack([window[at + byte].astype(np.uint32) << 8 * byte for byte in range(4)]).sum(axis=0).astype(np.uint32)
-    )
-
-
-def build_warp(bug: str = "") -> list[Record]:
-    """A warp's 32×32 tile over K = 64: two loads of A and two of B a step, each of B for two mma."""
-    stored = [storage(build_storage((32, 64), base), 16, "K") for base in (1024, 8192)]
-    window = build_memory(
-        (build_storage((32, 64), 1024), build_tile("f16", "a", (0, 0), (32, 64))),
-        (build_storage((32, 64), 8192), build_tile("f16", "b", (0, 0), (32, 64))),
-        size=16 << 10,
-    )
-    base = Record(
-        "ldmatrix",
-        "k.cu",
-        10,
-        label="A",
-        text=LOAD,
-        block=(0, 0, 0),
-        thread=0,
-        words={},
-        slice={},
-        immediates={},
-        window_first=1024,
-        window=window,
-    )
-    lanes, records = np.arange(32), []
-    for k in range(0, 64, 16):
-        a, b = [], []
-        for m in (0, 16):
-            rows, along = lanes % 16, lanes // 16
-            if bug == "a" and k == 32:
-                rows, along = lanes % 8 + 8 * (lanes // 16), lanes // 8 % 2
-            address = np.asarray(stored[0].address(m + rows, k + 8 * along)).astype(np.uint32)
-            a.append(compute_loaded(window, address))
-            records.append(replace(base, addresses=address, registers={"a": a[-1]}))
-        for n in (0, 16):
-            row, along = n + lanes % 8 + 8 * (lanes // 16), k + 8 * (lanes // 8 % 2)
-            plain = 8192 + row * 128 + along * 2
-            address = (plain if bug == "plain" else np.asarray(stored[1].address(row, along))).astype(np.uint32)
-            held = compute_loaded(window, address)
-            records.append(replace(base, line=11, label="B", addresses=address, registers={"a": held}))
-            b += [held[:, :2], held[:, 2:]]
-        records += [
-            Record(
-                "mma",
-                "k.cu",
-                20,
-                label="",
-                text=MMA,
-                block=(0, 0, 0),
-                thread=0,
-                words={},
-                slice={},
-                immediates={},
-                window_first=0,
-                window=np.zeros(0, np.uint8),
-                addresses=None,
-                registers={"a": x, "b": y},
-            )
-            for x in a
-            for y in b
-        ]
-    return records
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,12 @@ def test_groups_hold_their_families() -> None:
         ("mma.m16n8k16.row.col.f32.bf16.bf16.f32", "f32 += bf16 × bf16", "m16n8k16", "k16"),
         ("mma.m16n8k32.row.col.s32.s8.u8.s32", "s32 += s8|u8 × s8|u8", "m16n8k32", "k32"),
         ("mma.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e5m2.f32", "f32 += f8f6f4, with fp4 or fp6", "m16n8k32", "k32"),
+        ("mma.m8n8k4.row.col.f32.f16.f16.f16", "f32 = f16 × f16 + f16", "m8n8k4", "k4"),
+        ("mma.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e3m2.f32", "f32 += f8f6f4, with fp4 or fp6", "m16n8k32", "k32"),
         ("wgmma.mma_async.m64n96k16.f32.f16.f16", "f32 += f16 × f16 · k16", "96", "96"),
         ("ldmatrix.m8n8.x2.trans.b16", "m8n8 trans b16", "x2", "x2"),
         ("tcgen05.mma.cta_group::2.kind::f16", "kind::f16", "cta_group::2", "cta 2"),
+        ("tcgen05.mma.cta_group::1.kind::f16.collector::a::fill", "kind::f16", "cta_group::1", "cta 1"),
         ("tcgen05.ld.32x32b.x8.b32", "32x32b b32", "x8", "x8"),
         ("wmma.load.a.row.m16n16k16.f16", "load.a f16", "m16n16k16", "k16"),
     ],
@@ -61,6 +64,42 @@ def test_a_cell_says_how_many_of_its_forms_ran() -> None:
     cell = cells["m16n8k32"]
     assert cell is not None and (cell.state, cell.ran, len(cell.variants)) == ("part", 4, 8)
     assert all(variant.ran == ("kind::" not in variant.ptx) for variant in cell.variants)
+
+
+def test_a_tab_counts_what_is_found_and_what_ran() -> None:
+    """A search for m64n64 of wgmma: its 21 combinations of types; of 546 all ran, of tcgen05 nothing did."""
+    found = [i for i in catalog.instructions() if i.family.name == "wgmma" and i.sizes["n"] == 64]
+    counts = {
+        one.group.name: (one.found, one.ran, one.total) for one in groups.count_groups(catalog.instructions(), found)
+    }
+    assert counts["wgmma"] == (21, 546, 546) and counts["tcgen05"] == (0, 0, 486)
+    assert counts["mma"][:2] == (0, sum(catalog.has_run(i) for i in catalog.instructions() if i.family.name == "mma"))
+
+
+def test_a_matrix_says_what_its_columns_are_and_which_targets_its_forms_need() -> None:
+    matrices = {one.family: one for one in groups.build_matrices(catalog.instructions())}
+    held = Counter(i.family.name for i in catalog.instructions())
+    assert {name: one.count for name, one in matrices.items()} == held
+    assert {name: matrices[name].axis for name in ("mma", "wgmma", "ldmatrix", "tcgen05_ld", "tcgen05_mma")} == {
+        "mma": "types",
+        "wgmma": "N of m64nNk",
+        "ldmatrix": "matrices",
+        "tcgen05_ld": "repeat",
+        "tcgen05_mma": "types",
+    }
+    assert matrices["wgmma"].columns == tuple(str(n) for n in range(8, 257, 8))
+    assert matrices["mma_sp"].columns[0] == "m16n8k8" and matrices["mma"].columns[-1] == "m8n8k128"
+    assert matrices["stmatrix"].targets == "sm_90+ · sm_100a, sm_103a, sm_110a, sm_120a"
+    states = {cell.state for row in matrices["mma_scaled"].rows for cell in row.cells if cell}
+    assert states == {"open"}, "no device of the evidence has block scaling"
+    sparse = {row.text for row in matrices["mma_scaled"].rows if row.text.endswith(" sp")}
+    assert {text.removesuffix(" sp") for text in sparse} == {r.text for r in matrices["mma_scaled"].rows} - sparse
+
+
+def test_the_family_of_the_address_comes_first() -> None:
+    sparse = [i for i in catalog.instructions() if i.family.name in ("mma_sp", "wgmma_sp", "tcgen05_mma_ws_sp")]
+    order = [one.family for one in groups.build_matrices(sparse, first="wgmma_sp")]
+    assert order == ["wgmma_sp", "mma_sp", "tcgen05_mma_ws_sp"]
 
 
 def test_every_tool_stands_in_one_menu_with_a_name_of_its_own(client: Client) -> None:

@@ -235,6 +235,11 @@ def test_a_tiled_mma_says_first_where_an_element_is(client: Client) -> None:
     assert "The other half of the register holds A(3,4). Warp 2, lane 14 holds the same element." in told
     told = read_answer(client, f"{TILE}&pin=thread:13&pin2=c:3,2")
     assert told.endswith("C(3,2) is in thread 13, register R0 Both are in the same thread.")
+    nobody = "/layouts/tv?cute=((4,8),(2,2)):((32,1),(16,8))&tile=16x16"  # 128 of 256 elements: rows 0–15, columns 0–7
+    assert read_answer(client, f"{nobody}&pin=tile:9,9") == "No thread holds (9,9)"
+    told = read_answer(client, f"{TILE}&pin=thread:77")  # A and B twice: 2 · 64 · 32 / 128 values
+    assert told.startswith("Warp 2, lane 13 holds 32 values of A, 32 values of B and 32 values of C")
+    assert told.endswith("It is thread 77; lane / 4 = 3, lane % 4 = 1.")
 
 
 def test_layouts_and_copies_say_first_where_an_element_is(client: Client) -> None:
@@ -244,6 +249,9 @@ def test_layouts_and_copies_say_first_where_an_element_is(client: Client) -> Non
     assert read_answer(client, "/layouts/tv?pin=tile:3,5").startswith("(3,5) is in thread 14, value 1")
     copied = read_answer(client, "/tiles/copy?pin=source:3,5")
     assert copied.startswith("Source(3,5) is moved by thread 24, access #0, at byte 442, bank 14")
+    copied = read_answer(client, "/tiles/copy?tile=64x64&pin=thread:100")  # 64 · 64 / 128 values, lane 100 - 3 · 32
+    assert copied.startswith("Warp 3, lane 4 holds 32 values of Source and 32 values of Destination")
+    assert copied.endswith("It is thread 100; lane / 4 = 1, lane % 4 = 0.")
     assert read_answer(client, f"{TENSOR}&pin=tile:70,3") == "[70][3] is in lane 70, column 3"
 
 

@@ -104,6 +104,22 @@ def test_an_order_of_types_counts_in_a_product() -> None:
     assert {(form.types["a"], form.types["b"]) for form in found} == {("e5m2", "e4m3")}
 
 
+@pytest.mark.parametrize(
+    ("text", "ptx"),
+    [
+        ("mma m16n8k16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),  # f16 into f32, before mma.sp
+        ("m16n8k16 f16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        ("mma m8n8k4 f16", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"),  # row.col of four, C as D
+        ("mma m16n8k32", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"),  # no kind
+        ("mma m16n8k32 s8", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"),  # one type for both
+        ("wgmma m64n64k32 e5m2", "wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e5m2"),
+        ("ldmatrix", "ldmatrix.sync.aligned.m8n8.x1.shared.b16"),
+    ],
+)
+def test_a_shorter_name_means_the_plain_form_first(text: str, ptx: str) -> None:
+    assert forms.find_forms(text).forms[0].ptx == ptx
+
+
 def test_some_words_of_a_form_find_it_in_any_order_and_with_any_separator() -> None:
     draw = random.Random(7)
     common = {

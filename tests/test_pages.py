@@ -1,4 +1,4 @@
-"""Five whole pages as they are served: what a reader of HTML sees. `make golden` writes them; read the difference."""
+"""Two whole pages as they are served: what a reader of HTML sees. `make golden` writes them; read the difference."""
 
 from __future__ import annotations
 
@@ -11,13 +11,8 @@ import pytest
 from tests.client import Client
 
 FOLDER = Path(__file__).parent / "golden" / "pages"
-WGMMA = "wgmma.mma_async.m64n32k16.f32.f16.f16"
 PAGES = {
     "home": "/",
-    "instruction": "/i/mma.m16n8k16.row.col.f32.f16.f16.f32",
-    "descriptor": f"/descriptor/wgmma/0x4000000104000101?instruction={WGMMA}&operand=b&major=K"
-    "&storage.kind=canonical&storage.swizzle=128B&storage.mn=64&storage.k=64&storage.base=4096",
-    "banks": "/banks?access=ldmatrix.x4&pattern=rows&row_bytes=128",
     "unknown": "/i/mma.m16n8k12.row.col.f32.f16.f16.f32",
 }
 

@@ -90,10 +90,14 @@ def test_forms_with_the_same_answer_open_the_plain_one() -> None:
 @pytest.mark.parametrize(
     ("text", "limit"),
     [
-        ("A[5][20] of mma.m16n8k16 bf16", "columns from 0 to 15"),
+        ("A[5][16] of mma.m16n8k16 bf16", "columns from 0 to 15"),
         ("D[16][0] of mma.m16n8k16 bf16", "rows go from 0 to 15"),
         ("lane 32 of mma.m16n8k16 bf16", "from 0 to 31"),
-        ("R9 of lane 3 of mma.m16n8k16 bf16", "R0 to R3"),
+        ("lane 32 of wgmma.m64n64k16 f16", "from 0 to 31"),  # of one of its warps; threads go to 127
+        ("row 16 of D of mma.m16n8k16 bf16", "rows go from 0 to 15"),
+        ("column 8 of D of mma.m16n8k16 bf16", "columns go from 0 to 7"),
+        ("R9 of lane 3 of mma.m16n8k16 bf16", "R0 to R3."),
+        ("a8 of lane 3 of mma.m16n8k16 bf16", "a0 to a7."),
         ("B[3][5] of wgmma.m64n64k16 bf16", "shared memory"),
         ("A[0][0] of ldmatrix x4", "It has data"),
     ],
@@ -110,7 +114,25 @@ def test_what_is_assumed_is_said() -> None:
     )
     assert any("stored compressed" in notice for notice in read("A[0][3] of mma.sp.m16n8k32 f16").notices)
     assert any("usual instruction descriptor" in notice for notice in read("D[70][3] of tcgen05.mma.kind::f16").notices)
+    assert (
+        "Elements are counted row by row: D[70] is D[8][6]." in read("D 70 of mma.m16n8k16 bf16").notices
+    )  # 8 · 8 + 6
+    assert any("sm_90" in notice and "unknown" in notice for notice in read("A[3][3] of wmma.m16n16k16 f16").notices)
+    assert any("in registers; a descriptor" in one for one in read("A[0][0] of wgmma.m64n8k16 f16").notices)
+    assert any("first warp" in one for one in read("lane 5 of wgmma.m64n64k16 f16").notices)
     assert read("A[5][9]").title == read("lane 13").title == "Of which instruction?"
+
+
+def test_what_a_long_answer_leaves_out_is_counted() -> None:
+    """m64n256: 256 · 64 / 128 = 128 registers of D. Column 3: 8 lanes a warp. wgmma bf16: dense and sparse."""
+    lane, column = read("lane 5 of wgmma.m64n256k16 bf16"), read("column 3 of D of wgmma.m64n64k16 bf16")
+    assert any(one.endswith("R7 D[9][11] and 120 more registers.") for one in lane.notices)
+    assert column.notices == ("Column 3 of D is in threads 1, 5, 9, …, 125.",)
+    forms = [i for i in catalog.instructions() if i.family.name in ("wgmma", "wgmma_sp") and "bf16" in i.ptx]
+    assert (
+        f"{len(forms) - 12} more instructions fit; say the shape and the types."
+        in read("D[0][0] of wgmma bf16").notices
+    )
 
 
 def test_a_lane_and_a_register() -> None:

@@ -6,7 +6,7 @@ import { MatrixScene } from "./matrix_scene.js";
 import { LATER, Motion as ProductMotion, mix } from "./motion.js";
 import { clamp, ease, Timeline as ProductTimeline } from "./timeline.js";
 
-export { MatrixScene as Scene };
+export const Scene = MatrixScene;
 
 const CHUNK = 128; // bits
 

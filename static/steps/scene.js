@@ -3,7 +3,10 @@ import { clamp } from "./timeline.js";
 
 export const R = (x, y, w, h) => ({ x, y, w, h });
 // Above the picture, between two parts of it, left of memory, of the lanes' names.
-export const HEAD = 40, GAP = 46, AXIS = 46, LANE = 26;
+export const HEAD = 40;
+export const GAP = 46;
+export const AXIS = 46;
+export const LANE = 26;
 const WIDE = 900;
 // Widths in pixels at 1392 pixels of page: a chunk, a value of a register, the address, a cell of A, a cell of B and D.
 const CHUNK = 37, VALUE = 19, REGISTER = 44, ADDRESS = 54, CELL_A = 19, CELL_B = 24;

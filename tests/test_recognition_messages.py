@@ -1,0 +1,251 @@
+"""Prints of tensor maps, PTX that is pasted, and messages of ptxas are read as what they are about."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.app.main import create_app
+from lanescope.app.read import text_meanings
+from lanescope.reader import printed_maps
+from lanescope.workbench import build_bench
+from tests.client import Client
+from tests.test_recognition import list_kinds
+
+# prints of tensor maps ------------------------------------------------------------------------------------------------
+
+CUTLASS = """TMA Desc Addr:   0x7ffd7d2800c0
+format         {type}
+dim            {rank}
+gmem_address   {address}
+globalDim      ({k},{m},1,1,1)
+globalStrides  ({bytes},{pitch},0,0,0)
+boxDim         ({wide},{tall},1,1,1)
+elementStrides (1,1,1,1,1)
+interleave     0
+swizzle        {mode}
+l2Promotion    2
+oobFill        0
+Error: Failed to initialize the TMA descriptor 1
+"""
+TVM = """Error in cuTensorMapEncodeTiled: invalid argument
+cu_dtype: {type}
+TMA Desc Addr:   0x7ffd7d2800c0
+TMA Interleave:  0
+TMA L2Promotion: 2
+TMA OOBFill:     0
+SMEM Swizzle:    {mode}
+tensor rank: {rank}
+global prob shape: {k} {m}\x20
+global prob stride: {pitch}\x20
+smem box shape: {wide} {tall}\x20
+smem box stride: 1 1\x20
+"""
+KITTENS = """Error in tile TMA descriptor creation: invalid argument
+cuTensorMapEncodeTiled arguments:
+  tma_map: 140725603369152
+  tma_format: {type}
+  tma_dim: {rank}
+  global_addr: 140180000000000
+  gmem_shape: 140725603369000 [{k}, {m}]
+  gmem_stride: 140725603368960 [{pitch}]
+  smem_shape: 140725603368920 [{wide}, {tall}]
+  smem_stride: 140725603368900 [1, 1]
+  tma_interleave: 0
+  tma_swizzle: {mode}
+"""
+TENSORRT = """tmaFormat: {type} dim: {rank} gmem: 0x7f3a00000000
+Shape: {k} {m} 0 0 0
+Stride: {pitch} 0 0 0
+tileShapes: {wide} {tall} 0 0 0
+tileStrides: 1 1 0 0 0
+swizzleType: {mode}
+"""
+DEEP_GEMM = (
+    "Making TMA desc: global memory: {k} {m}, shared memory: {wide} {tall}, outer stride: {k}, swizzle: {width}"
+    " (base: 0), elem size: {bytes}, pointer: 140180000000000"
+)
+GOOD = {
+    **{"type": 6, "rank": 2, "address": "0x7f7e12000000", "k": 4096, "m": 2048, "bytes": 2, "pitch": 8192},
+    **{"wide": 64, "tall": 128, "mode": 3, "width": 128},
+}
+
+
+@pytest.mark.parametrize("form", [CUTLASS, TVM, KITTENS, TENSORRT, DEEP_GEMM], ids=lambda form: form[:12])
+def test_the_print_of_a_map_is_read_as_the_map(form: str) -> None:
+    told = text_meanings.read_text(form.format(**GOOD))
+    assert told.kind == "tensor_map" and "descriptor" not in list_kinds(told), list_kinds(told)
+    assert (told.facts["box"], told.facts["swizzle"], told.facts["element_bits"]) == ([64, 128], "128B", 16)
+    assert told.facts["storage"]["pitch_bytes"] == 128 and not told.notices
+    (one,) = printed_maps.find_printed_maps(form.format(**GOOD))
+    assert (one.dims, one.strides) == ((4096, 2048), (8192,))
+
+
+@pytest.mark.parametrize("form", [CUTLASS, TVM, KITTENS, TENSORRT, DEEP_GEMM], ids=lambda form: form[:12])
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"tall": 512}, "boxDim[1] is 512; it must be 1 to 256."),
+        ({"wide": 128}, "a swizzle of 128B takes at most 128"),
+        ({"wide": 4, "mode": 0, "width": 0}, "The inner box is 8 bytes wide"),
+        ({"pitch": 8200, "k": 4100}, "globalStrides[0] is 8200 bytes; it must be a multiple of 16."),
+    ],
+)
+def test_a_print_says_which_rule_its_map_breaks(form: str, changed: dict[str, object], said: str) -> None:
+    assert said in " ".join(text_meanings.read_text(form.format(**{**GOOD, **changed})).notices)
+
+
+def test_the_addresses_of_a_map_have_rules_too() -> None:
+    told = text_meanings.read_text(CUTLASS.format(**{**GOOD, "address": "0x7f7e12000008"}))
+    assert told.notices == ("globalAddress is 0x7f7e12000008; it must be a multiple of 16.",)
+
+
+def test_where_a_print_has_the_arrays_addresses_their_values_are_open() -> None:
+    text = CUTLASS.format(**GOOD).replace("(64,128,1,1,1)", "0x7f02").replace("0x7f02", "0x7ffc24e6b530")
+    told = text_meanings.read_text(text)
+    assert told.kind == "tensor_map" and told.facts["box"] == [None, None]
+    assert "box[0]" in told.facts["undetermined"] and "descriptor" not in list_kinds(told)
+
+
+def test_every_print_of_a_log_is_a_map() -> None:
+    log = "\n".join(DEEP_GEMM.format(**{**GOOD, "tall": tall}) for tall in (64, 128, 512))
+    told = text_meanings.read_text(f"{log}\n{TVM.format(**GOOD)}")
+    assert sorted(one.facts["box"][1] for one in (told, *told.also)) == [64, 128, 128, 512]
+
+
+def test_a_program_that_names_such_fields_prints_no_map() -> None:
+    for text in (
+        "// boxDim 64 64 swizzle 3 globalDim 128 128 stride 256",
+        "int box_dim = 64;\nint swizzle = 3;\nint globalDim = 64;",
+    ):
+        assert printed_maps.find_printed_maps(text) == ()
+
+
+def test_a_printed_map_is_verified_with_the_descriptor_of_its_log() -> None:
+    log = CUTLASS.format(**GOOD) + "desc_b: 0x4000004000010040\nwgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16\n"
+    assert build_bench(log).verdict == "match"
+    other = log.replace("swizzle        3", "swizzle        2").replace("(64,128", "(32,128")
+    assert build_bench(other).verdict == "mismatch"
+
+
+# PTX and ptxas --------------------------------------------------------------------------------------------------------
+
+WMMA = "wmma.load.a.sync.aligned.row.m16n16k16.f16"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "// wmma.mma\n.reg .b32 %r<8>;\n",
+        "// uses mma\n.reg .f32 %f<4>;\n",
+        "mma\n.reg .b32 y;\n",
+        "/* mma */ .reg .f32 d<4>;\n",
+        "LOOP: // mma.\n.reg .f16x2 a;\n",
+        ".reg .pred p; // wgmma\n.reg .b64 d;\n",
+        "// wgmma.mma_async\n.shared .align 128 .b8 s[1024];\n",
+        "// mma\n.visible .entry k()\n{\n",
+    ],
+)
+def test_comments_and_directives_do_not_join_an_opcode(before: str) -> None:
+    for text in (f"{before}{WMMA} {{x}}, [p], 16;", f'asm("{before}{WMMA} {{x}}, [p], 16;");'.replace("\n", "\\n")):
+        told = text_meanings.read_text(text)
+        assert told.kind == "instruction" and told.facts["all"] == [WMMA] and not told.notices, told
+
+
+def test_a_directive_alone_is_no_wrong_instruction() -> None:
+    assert text_meanings.read_text("mma .reg .f32").title == "Not recognised"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("wmma.load.a.sync.aligned.row.m16n16k8.f16", "K is 8"),
+        ("wmma.load.a.sync.aligned.row.m16n16k16.f32", "'f32' is not legal"),
+        ("wmma.store.d.sync.aligned.row.m16n16k16.bf16", "'bf16' is not legal"),
+        ("wmma.load.d.sync.aligned.row.m16n16k16.f16", "wmma.load.d"),
+    ],
+)
+def test_a_wrong_instruction_keeps_its_name(text: str, said: str) -> None:
+    told = text_meanings.read_text(text)
+    assert told.kind == "unknown" and f"No instruction '{text}'" in told.notices[0] and said in told.notices[0]
+
+
+PTXAS = "ptxas /tmp/k.ptx, line 21; error   : "
+
+
+@pytest.mark.parametrize(
+    ("message", "named"),
+    [
+        ("Unknown modifier '.m64n256k24'", "m64n256k16"),
+        ("Unexpected instruction types specified for 'wgmma.mma_async'", "wgmma.mma_async"),
+        ("Unexpected instruction types specified for 'wmma.load.a.sync'", "wmma.load.a"),
+        ("Incorrect instruction type specified for mma with shape '.m16n8k64'", "mma"),
+        ("Incorrect instruction type specified for Sparse mma", "mma.sp"),
+        ("Illegal modifier '.trans' for instruction 'ldmatrix'", "ldmatrix"),
+        ("Arguments mismatch for instruction 'wgmma.mma_async'", "wgmma.mma_async"),
+        ("Instruction 'wgmma.mma_async with FP32 types' not supported on .target 'sm_80'", "wgmma.mma_async"),
+        ("Feature 'stmatrix' requires .target sm_90 or higher", "stmatrix"),
+        ("Modifier '.sync' required for instruction 'mma'", "mma"),
+    ],
+)
+def test_a_message_of_ptxas_leads_to_the_instruction(message: str, named: str) -> None:
+    told = text_meanings.read_text(PTXAS + message)
+    assert told.kind == "topic" and told.link == f"/instructions?q={named}" and told.notices
+    assert Client(create_app()).get(told.link).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("message", "named", "said"),
+    [
+        (
+            "Instruction 'wgmma.mma_async with floating point types' cannot be compiled for architecture 'sm_90'",
+            "wgmma.mma_async",
+            "compile for sm_90a.",
+        ),
+        (
+            "Instruction 'mma with block scale' cannot be compiled for architecture 'sm_120'",
+            "mma",
+            "compile for sm_120a (or sm_120f",
+        ),
+        (
+            "Instruction 'mma with block scale' cannot be compiled for architecture 'sm_100a'",
+            "mma",
+            "takes mma with block scale for sm_120a.",
+        ),
+        (
+            "Feature '.kind::f8f6f4' not supported on .target 'sm_100'",
+            "kind::f8f6f4",
+            "compile for sm_100a (or sm_100f",
+        ),
+        (
+            "Feature '.kind::i8' not supported on .target 'sm_100'",
+            "kind::i8",
+            "takes tcgen05.mma with .kind::i8 for sm_100a, sm_110a;",
+        ),
+        ("Instruction 'tcgen05.alloc' not supported on .target 'sm_100'", "tcgen05", "compile for sm_100a"),
+        (
+            f"Illegal vector size: 3\n{PTXAS}Arguments mismatch for instruction 'ldmatrix'",
+            "ldmatrix",
+            "another number of registers than the instruction's fragment. An operand has the wrong kind",
+        ),
+    ],
+)
+def test_a_message_of_ptxas_says_the_target_or_the_operand_that_is_wrong(message: str, named: str, said: str) -> None:
+    told = text_meanings.read_text(PTXAS + message)
+    assert told.kind == "topic" and told.title == f"ptxas about {named}" and said in " ".join(told.notices)
+    assert Client(create_app()).get(told.link).status_code == 200
+
+
+def test_no_target_is_told_where_the_forms_of_an_instruction_differ() -> None:
+    message = "Instruction 'mma with FP8 floating point types' cannot be compiled for architecture 'sm_80'"
+    assert text_meanings.read_text(PTXAS + message).notices == ("The target or the PTX version lacks it.",)
+
+
+def test_a_shape_that_ptxas_does_not_know_is_told_its_neighbours() -> None:
+    assert "m64n256k16, m64n256k32" in " ".join(
+        text_meanings.read_text(f"{PTXAS}Unknown modifier '.m64n256k24'").notices
+    )
+
+
+@pytest.mark.parametrize("message", ["Unexpected instruction types specified for 'cvt'", "Unknown modifier '.mmio'"])
+def test_ptxas_on_other_instructions_is_not_read(message: str) -> None:
+    assert text_meanings.read_text(PTXAS + message).kind == "unknown"
