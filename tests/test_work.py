@@ -50,6 +50,7 @@ PAGES = (
     "/read.json?text=LDSM",
     "/read/files",
     "/metadata",
+    "/steps",
     "/instructions?q=bf16&part=rows",
     f"/go?ptx={M16}",
     "/docs",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.app.kit.feature import Feature, Tool
+from lanescope.app.kit.feature import Entry, Feature, Tool
 from lanescope.app.steps.matrix_stepper import MatrixStepperQuestion, build_matrix_stepper
 from lanescope.app.steps.matrix_text import list_lines
 from lanescope.app.steps.stepper import StepperQuestion, build_stepper
@@ -33,7 +33,7 @@ WGMMA_STEPPER = Tool(
 FEATURE = Feature(
     tools=(STEPPER, MATRICES, WGMMA_STEPPER),
     written=("api", "page"),
-    within={"steps": "Instructions"},
+    menu=(Entry("Instructions", 4, "Step through a product", "/steps", "from shared memory to D, a step at a time"),),
     bodies={
         "/api/v1/steps": {
             "instruction": "mma.m8n8k16.row.col.s32.s8.s8.s32",

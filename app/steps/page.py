@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.hardware import user_matrices
 from lanescope.app.kit.api import OffLoopRoute, read_form_body
+from lanescope.app.kit.enumerations import PTX
 from lanescope.app.kit.errors import get_status
+from lanescope.app.kit.links import link_steps
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.wire import CachedBody, encode_json_body
 from lanescope.app.kit.work import run_off_loop
@@ -35,6 +37,12 @@ async def post_matrix_file(request: Request) -> Response:
     return await run_off_loop(
         lambda: encode_json_body({"text": user_matrices.format_matrix(user_matrices.read_npy(raw, "file"))})
     )
+
+
+@router.get("/steps")
+def choose_page(request: Request) -> Response:
+    """Lead to the product that most people step through; its page leads to the others."""
+    return RedirectResponse(link_steps(catalog.find(PTX), {}), 303)
 
 
 @router.get("/steps/{rest:path}")
