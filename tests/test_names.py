@@ -114,6 +114,7 @@ def test_an_order_of_types_counts_in_a_product() -> None:
         ("mma m16n8k32 s8", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"),  # one type for both
         ("wgmma m64n64k32 e5m2", "wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e5m2"),
         ("ldmatrix", "ldmatrix.sync.aligned.m8n8.x1.shared.b16"),
+        ("tcgen05.mma", "tcgen05.mma.cta_group::1.kind::f16"),
     ],
 )
 def test_a_shorter_name_means_the_plain_form_first(text: str, ptx: str) -> None:

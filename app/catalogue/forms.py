@@ -243,10 +243,10 @@ def _rank_form(form: Instruction, words: list[str]) -> tuple[int, ...]:
         len(opcode),
         all(set(search.split_shape(word)) != _list_sizes(form) for word in words),
         not form.family.multiplies,
+        kind not in ("", "f16"),
         len(format_short_name(form)) if not form.family.multiplies else 0,
         "nvfp4" in words and other_scale,  # e2m1 with ue4m3
         len(modifiers),
-        kind not in ("", "f16"),
         syntax.layouts not in ((), ("row", "col"), ("row",)),
         given != [name for name in order if name in given][: len(given)] and given != order,
         types.get("d") != "f32",
