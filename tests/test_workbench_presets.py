@@ -81,11 +81,11 @@ def test_a_tile_of_60_by_40_is_filled_up_to_whole_atoms_and_k_steps(
 
 def test_the_swizzle_is_the_words_or_the_widest_that_the_operand_can_have() -> None:
     for mode in ("128B", "64B", "32B"):
-        assert presets.choose_mode(K, build_word(mode)).name == mode
-    assert presets.choose_mode(K, build_word("none")).name == "128B"
+        assert K.choose_mode(Descriptor(build_word(mode)).mode_code).name == mode
+    assert K.choose_mode(WGMMA.codes[get_mode("none")]).name == "128B"
     turned = View(64, 8, 32, "MN", form=TCGEN05)  # PTX: tf32 is MN-major only in the mode with atoms of 32 bytes
     assert not TCGEN05.allows_elements(32, "MN", get_mode("128B"))
-    assert TCGEN05.allows_elements(32, "MN", presets.choose_mode(turned, 0))
+    assert TCGEN05.allows_elements(32, "MN", turned.choose_mode(0))
 
 
 def test_another_name_is_refused_with_those_that_there_are() -> None:

@@ -46,11 +46,11 @@ class WgmmaStepperQuestion:
 
     instruction: str = text_field("", "Instruction", "A wgmma of 8-bit or wider elements.", type=PtxText, required=True)
     seed: int = number_field(1, "Random seed", "Of the matrices that are not given.", least=0)
-    a: str = text_field("", "A", "How A is stored and its descriptor, e.g. swizzle=64B,major=MN.")
-    b: str = text_field("", "B", "How B is stored and its descriptor, e.g. descriptor=0x4000004000010000.")
-    d: str = text_field("", "C and D", "scale=0 begins D with zeros.")
-    data_a: str = text_field("", "A's numbers", "A formula or rows of numbers in place of random ones.")
-    data_b: str = text_field("", "B's numbers", "A formula or rows of numbers in place of random ones.")
+    a: str = text_field("", "A stored", "How A is stored and its descriptor, e.g. swizzle=64B,major=MN.")
+    b: str = text_field("", "B stored", "How B is stored and its descriptor, e.g. descriptor=0x4000004000010000.")
+    d: str = text_field("", "D options", "scale=0 begins D with zeros.")
+    data_a: str = text_field("", "A", "A formula or rows of numbers in place of random ones.")
+    data_b: str = text_field("", "B", "A formula or rows of numbers in place of random ones.")
     c: str = text_field("", "C", "A formula or rows of numbers; zero where A or B is given.")
     n: int = number_field(0, "Columns", f"The first of the {COLUMNS} columns that are shown.", least=0)
 

@@ -65,7 +65,7 @@ def test_steps_take_formulas_and_files(open_page: Open, tmp_path: Path) -> None:
     np.save(tmp_path / "B.npy", -(np.arange(128, dtype=np.int16).reshape(8, 16).T + 1))
     page.set_input_files("[data-fills=b]", tmp_path / "B.npy")
     expect(page.locator("textarea[name=b]")).to_have_value(re.compile(r"^-1 -17 -33"))
-    page.click("button[value=numpy]")
+    page.get_by_role("button", name="Simulate").click()
     expect(page.locator(".facts")).to_contain_text("B = numbers given")
     assert page.inner_text("table.cells tbody tr >> nth=-1").split()[-1] == str(
         int((np.arange(112, 128) * -np.arange(113, 129)).sum())
@@ -78,6 +78,6 @@ def test_steps_take_formulas_and_files(open_page: Open, tmp_path: Path) -> None:
     page.fill("textarea[name=a]", "i")
     wait_until(page, "document.querySelector('textarea[name=a]').validationMessage", "")
     page.fill("textarea[name=a]", " ".join(str(n % 100 + 0.25) for n in range(256)) * 8)
-    page.click("button[value=numpy]")
+    page.get_by_role("button", name="Simulate").click()
     expect(page.locator("[role=alert]")).to_contain_text("A has 12040 characters. At most 500")
     assert "a=" not in page.url  # too long for an address: it was posted
