@@ -118,7 +118,12 @@ def nav_chapters() -> list[ChapterFamilies]:
 
 
 templates.env.globals["nav_chapters"] = nav_chapters
-templates.env.globals |= {"menus": entries, "menu_of": menu_of, "version": importlib.metadata.version("lanescope")}
+templates.env.globals |= {
+    "menus": entries,
+    "menu_of": menu_of,
+    "version": importlib.metadata.version("lanescope"),
+    "assembler_release": catalog.get_assembler_release(),
+}
 
 
 def create_app(

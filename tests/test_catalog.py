@@ -184,7 +184,7 @@ def test_counts_by_family() -> None:
         "wmma": 88 + 26 + 138,
         "mma": 160,
         "mma_sp": 138,
-        "mma_scaled": 54 + 54,
+        "mma_scaled": 55 + 55,
         "wgmma": 1092 // 2,
         "wgmma_sp": 1056 // 2,
         "ldmatrix": 18,

@@ -253,6 +253,14 @@ def test_packed_elements_are_k_major(kind: str) -> None:
         encode(idesc.get_kind(kind), {"m": 128, "n": 64, "transpose_b": "MN"})
 
 
+@pytest.mark.parametrize(("kind", "bit", "k_dim"), [("f16", 29, True), ("i8", 29, True), ("f16", 6, False)])
+def test_a_reserved_bit_that_is_k_dim_on_sm_107_is_named(kind: str, bit: int, k_dim: bool) -> None:
+    """NVIDIA's cuDNN frontend sets bit 29 for Rubin (pull request 954)."""
+    word = encode(idesc.get_kind(kind), {"m": 128, "n": 64}).word | 1 << bit
+    (notice,) = [one for one in idesc.find_problems(IdescWord(word, idesc.get_kind(kind))) if one.field == "reserved"]
+    assert ("on sm_107, where bit 29 is k_dim" in notice.message) == k_dim
+
+
 def test_what_is_illegal_has_a_name() -> None:
     assert _list_codes(0x08400490 | 1 << 6, "f16") == ["reserved_bits"]
     assert _list_codes(0x08400490 | 2 << 7, "f16") == ["reserved_code"]

@@ -70,8 +70,8 @@ def test_words() -> None:
         (row.section, row.multiplicands, row.accumulators, row.ptx_version, row.target_text)
         for row in list_overview_rows()
     }
-    assert ("mma", "s4 or u4, A and B each", "s32", "7.0", "sm_80 and up") in told
-    assert ("wmma", "s8 × s8, u8 × u8", "s32", "6.3", "sm_75 and up") in told
-    assert ("mma", "f16", "f16, f32 with C f16, f32", "6.4", "sm_75 and up") in told
+    assert ("mma", "s4 or u4, A and B each", "s32", "7.0", "sm_80 and later") in told
+    assert ("wmma", "s8 × s8, u8 × u8", "s32", "6.3", "sm_75 and later") in told
+    assert ("mma", "f16", "f16, f32 with C f16, f32", "6.4", "sm_75 and later") in told
     single_bit = next(row for row in list_overview_rows() if row.section == "mma" and row.shapes == ("m8n8k128",))
-    assert single_bit.newer == ((".and", "7.1", "sm_80 and up"),)
+    assert single_bit.newer == ((".and", "7.1", "sm_80 and later"),)

@@ -204,17 +204,17 @@ def test_a_message_of_ptxas_leads_to_the_instruction(message: str, named: str) -
         (
             "Instruction 'mma with block scale' cannot be compiled for architecture 'sm_120'",
             "mma",
-            "compile for sm_120a (or sm_120f",
+            "compile for sm_120a.",
         ),
         (
             "Instruction 'mma with block scale' cannot be compiled for architecture 'sm_100a'",
             "mma",
-            "takes mma with block scale for sm_120a.",
+            "takes mma with block scale for sm_120a, sm_121a, some forms for sm_120f, sm_121f.",
         ),
         (
             "Feature '.kind::f8f6f4' not supported on .target 'sm_100'",
             "kind::f8f6f4",
-            "compile for sm_100a (or sm_100f",
+            "compile for sm_100a or sm_100f.",
         ),
         (
             "Feature '.kind::i8' not supported on .target 'sm_100'",

@@ -11,10 +11,11 @@ from enum import IntEnum
 
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.names import name_form
-from lanescope.app.kit.rows import find_group, format_product_types, format_targets
+from lanescope.app.kit.rows import find_group, format_product_types
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.overview import get_section
+from lanescope.ptx.targets import format_targets
 
 _REPEAT = re.compile(r"x\d+|cta_group::\d")
 _CLASSES = {"e4m3": "e4m3|e5m2", "e5m2": "e4m3|e5m2", "s8": "s8|u8", "u8": "s8|u8", "s4": "s4|u4", "u4": "s4|u4"}

@@ -16,9 +16,10 @@ from lanescope.app.kit.page import render_page
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
+from lanescope.ptx.targets import list_widest
 
 MOST_HITS = 4  # forms named above the matrices
-TARGETS = ("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
+TARGETS = ("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_107a", "sm_120a")
 OFTEN = (
     "mma.m16n8k16 f16",
     "mma.m16n8k16 bf16",
@@ -85,9 +86,7 @@ def catalogue_page(request: Request) -> Response:
         "topics": topics.find_topics(filters["q"]),
         "topic_named": bool(topics.find_named_topics(filters["q"])),
         "often": OFTEN,
-        "targets": list(catalog.TARGETS)
-        if limits.chosen
-        else list(dict.fromkeys(filter(None, (*TARGETS, filters["target"])))),
+        "targets": list_widest() if limits.chosen else list(dict.fromkeys(filter(None, (*TARGETS, filters["target"])))),
         "assembler": catalog.get_assembler_release(),
         "narrowed": [name for name in ("type", "shape") if filters[name]],
         "link": lambda **changes: _link_catalogue({**filters, "family": family, **changes}),

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from lanescope.app.kit.terminal import AsJson, print_json, print_table
+from lanescope.ptx.targets import format_targets
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -35,7 +36,7 @@ def list_(
                 r.family,
                 r.ptx,
                 *rows.describe_shape_and_types(catalog.find(r.ptx)),
-                " ".join(r.targets).replace("sm_", ""),
+                format_targets(r.targets).replace("sm_", ""),
             ]
             for r in listing.instructions
         ]

@@ -52,10 +52,13 @@ _SPELLINGS = {  # kinds with block scales, shapes as SASS writes them, targets b
     "sm_80 sm_86": "ampere",
     "sm_89": "ada l40 l40s",
     "sm_90a": "hopper h100 h200 h800 gh200",
-    "sm_100a": "b200 gb200",
+    "sm_100a": "b200 gb200 sm_100",
     "sm_100a sm_103a sm_120a": "blackwell",
-    "sm_103a": "b300 gb300",
+    "sm_103a": "b300 gb300 sm_103",
+    "sm_107a": "rubin sm_107",
+    "sm_110a": "thor sm_110",
     "sm_120a": "gb202 sm_120",
+    "sm_121a": "gb10 sm_121",
 }
 SYNONYMS |= {name: tuple(spellings.split()) for spellings, names in _SPELLINGS.items() for name in names.split()}
 # Words of a sentence around a name; x is a product's sign, scale stands before the type of the scale factors.

@@ -8,9 +8,10 @@ from lanescope import find
 from lanescope.app.guide.markdown import format_code_block, format_link, format_table
 from lanescope.app.kit.links import link_instruction
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog, overview, wmma
+from lanescope.ptx import catalog, wmma
 from lanescope.ptx.instruction import Instruction, Operand, OperandFeed
 from lanescope.ptx.table.wmma_api import BIT_OPERATIONS, BY_NAME, FUNCTIONS
+from lanescope.ptx.targets import format_targets
 from lanescope.render import wmma_cpp
 
 
@@ -232,7 +233,7 @@ def render_bit_operations(_: str) -> str:
                 f"`{operation.cpp}` ({operation.value})",
                 format_link(f"`.{operation.ptx}.popc`", link_instruction(instruction)),
                 support.ptx_version,
-                overview.format_targets(support.targets),
+                format_targets(support.targets),
                 operation.meaning,
             )
         )

@@ -45,10 +45,12 @@ def format_proofs(row: differences.DocumentSlip) -> str:
         ]
         lines.append(f"- ran on {' and '.join(devices)}: {_format_links(row.ran)}")
     if row.assembled:
-        lines.append(f"- ptxas 13.0 assembles {_format_links(row.assembled)}")
+        lines.append(f"- {catalog.get_assembler_release()} assembles {_format_links(row.assembled)}")
     if row.refused:
         message = f', "{row.message}"' if row.message else ""
-        lines.append(f"- ptxas 13.0 refuses {', '.join(f'`{text}`' for text in row.refused)}{message}")
+        lines.append(
+            f"- {catalog.get_assembler_release()} refuses {', '.join(f'`{text}`' for text in row.refused)}{message}"
+        )
     if row.test:
         answer = f', "{row.message}"' if row.message and not row.refused else ""
         lines.append(f"- shown by `{row.test}`{answer}")

@@ -10,6 +10,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, overview
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction, OperandPlace
+from lanescope.ptx.targets import format_targets
 
 
 def render_shapes(section: str) -> str:
@@ -80,7 +81,7 @@ def _format_multiplicands(instructions: list[Instruction]) -> str:
 def _format_targets(instructions: list[Instruction]) -> str:
     """Return the architectures that have any of these instructions."""
     supported = {target for i in instructions for target in catalog.get_target_support(i).targets}
-    return overview.format_targets(tuple(target for target in catalog.TARGETS if target in supported))
+    return format_targets(tuple(target for target in catalog.TARGETS if target in supported))
 
 
 # what is compared → its text for one generation

@@ -21,6 +21,7 @@ from lanescope.descriptor.matrix import SHARED_BEGIN
 from lanescope.errors import LayoutError
 from lanescope.product.plan import ProductPlan
 from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.targets import format_targets, get_widest, strip_suffix
 from lanescope.render import kernel_device
 from lanescope.render.kernel_host import DEFAULT_SHARED
 from lanescope.shared.banks import BankAccess
@@ -386,8 +387,7 @@ def _read_driver_version() -> str:
 
 def get_compile_target(info: Mapping[str, str]) -> str:
     """Return the architecture to compile for: sm_90a for Hopper, so that wgmma exists, sm_110a for tcgen05."""
-    name = format_architecture(info)
-    return name + "a" if name in ("sm_90", "sm_100", "sm_103", "sm_110", "sm_120") else name
+    return get_widest(format_architecture(info))
 
 
 def format_architecture(info: Mapping[str, str]) -> str:
@@ -400,6 +400,6 @@ def explain_unsupported(target: str, instruction: Instruction) -> str:
     from lanescope.ptx import catalog
 
     targets = catalog.get_target_support(instruction).targets
-    if {target, target.rstrip("a")} & set(targets):
+    if {target, strip_suffix(target)} & set(targets):
         return ""
-    return f"{instruction.ptx} does not assemble for this device's {target}; it needs one of {', '.join(targets)}."
+    return f"{instruction.ptx} does not assemble for this device's {target}; it needs {format_targets(targets)}."

@@ -10,6 +10,7 @@ from lanescope.app.kit.fact import fact, make_optional_field
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_digits, shorten_value
 from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.ptx.targets import format_targets
 
 
 @fact
@@ -133,7 +134,7 @@ def format_answer(instruction: Instruction, op: Operand | None, result: Answer) 
 
 def _format_instruction(detail: Detail) -> str:
     """Format one instruction: a few lines an operand, and its requirements on memory."""
-    lines = [detail.ptx, f"  targets {' '.join(detail.targets)}  PTX {detail.ptx_version}+"]
+    lines = [detail.ptx, f"  targets {format_targets(detail.targets)}  PTX {detail.ptx_version}+"]
     for op in detail.operands:
         lines.append(f"  {op.name.upper()} {op.rows}×{op.cols} {op.element_type}, {op.registers} × .{op.register_type}")
         lines += [f"      {op.pattern}", f"      {op.cute}"]

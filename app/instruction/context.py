@@ -24,6 +24,7 @@ from lanescope.app.kit.matrix import MatrixData
 from lanescope.inputs import parse_digits
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
+from lanescope.ptx.targets import format_targets
 from lanescope.render import palette, window
 from lanescope.render.view import (
     ADDRESS,
@@ -206,6 +207,7 @@ def build_context(
         "detail": about.build_detail(instruction),
         "related": topics.find_instruction_topics(instruction),
         "assembled": catalog.get_target_support(instruction),
+        "assembled_for": format_targets(catalog.get_target_support(instruction).targets),
         "assembler": catalog.get_assembler()["assembler"],
         "evidence": about.list_evidence(instruction),
         "cutlass_b": instruction.operands["b"].turned if "b" in instruction.operands else "",

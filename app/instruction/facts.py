@@ -24,6 +24,7 @@ from lanescope.blackwell.bound import BoundMma
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, pattern, qualifiers
 from lanescope.ptx import instruction as engine
+from lanescope.ptx.targets import format_targets
 
 METHODS = {"mma": "random products compared with NumPy", "fragment": "the maps measured element by element"}
 
@@ -401,7 +402,7 @@ def list_evidence(instruction: engine.Instruction, operand: str = "") -> tuple[E
         )
     ran = bool(evidence)
     if support.targets:
-        text = f"assembles for {support.targets[0]}{' and up' if len(support.targets) > 1 else ''}"
+        text = f"assembles for {format_targets(support.targets)}"
         evidence.append(Evidence(kind="assembled", text=text, by=meta["assembler"], date=meta["date"]))
     source = str(family.source)
     if not family.specified:

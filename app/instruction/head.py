@@ -21,6 +21,7 @@ from lanescope.inputs import join_words
 from lanescope.product.move_plan import moves_rows
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.targets import format_targets
 from lanescope.shared import chain
 
 FORMS = {"svg": "SVG", "png": "PNG", "pdf": "PDF", "tex": "TikZ"}
@@ -100,11 +101,8 @@ def _build_cutlass_pills(instruction: BoundMma) -> Iterator[StatusPill]:
 
 def _build_targets_pill(instruction: Instruction) -> StatusPill:
     targets = catalog.get_target_support(instruction).targets
-    has_all_later = len(targets) > 1 and targets == catalog.TARGETS[-len(targets) :]
-    text = f"{targets[0]} and later" if has_all_later else " ".join(targets)
-    return StatusPill(
-        kind="", text=text, tip=f"Assembles for {' '.join(targets)} ({catalog.get_assembler()['assembler']})"
-    )
+    tip = f"Assembles for {' '.join(targets)} ({catalog.get_assembler()['assembler']})"
+    return StatusPill(kind="", text=format_targets(targets), tip=tip)
 
 
 def _build_version_pill(instruction: Instruction) -> StatusPill:

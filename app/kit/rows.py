@@ -4,7 +4,6 @@ framework.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from lanescope.app.kit.enumerations import ElementType, Family, Target
@@ -118,18 +117,3 @@ def format_product_types(instruction: Instruction) -> str:
         describe_shape_and_types(instruction)[1] if instruction.family.unpacks else ".".join(instruction.syntax.types)
     )
     return " ".join(filter(None, (words, operand_types)))
-
-
-def format_targets(targets: Sequence[str]) -> str:
-    """Format targets in short: the first with + if every later one is among them, and code for it runs on them.
-
-    >>> format_targets(catalog.TARGETS[1:]), format_targets(["sm_90a"]), format_targets(["sm_100a", "sm_120a"])
-    ('sm_80+', 'sm_90a', 'sm_100a, sm_120a')
-    """
-    if (
-        len(targets) > 1
-        and not targets[0].endswith("a")
-        and tuple(targets) == catalog.TARGETS[catalog.TARGETS.index(targets[0]) :]
-    ):
-        return f"{targets[0]}+"
-    return ", ".join(targets)

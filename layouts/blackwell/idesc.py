@@ -132,6 +132,8 @@ def _check_codes(word: IdescWord) -> Iterator[FieldNotice]:
     row = word.kind
     if word.reserved:
         message = f"Reserved bits are set: {format_word(word.reserved)}. They must be 0."
+        if word.reserved >> row.k_dim_bit & 1:
+            message = message.removesuffix(".") + f" but on sm_107, where bit {row.k_dim_bit} is k_dim."
         yield FieldNotice("reserved_bits", "reserved", message, row.source)
     for part in row.parts:
         if not part.is_legal(word.word) and not _is_disputed(word, part):
@@ -293,7 +295,8 @@ def find_warnings(word: IdescWord) -> list[FieldNotice]:
                 " documented."
             )
             warnings.append(FieldNotice("k96_id", "sfa_id", message, row.source))
-        warnings.append(FieldNotice("k96_target", "k", "K = 96 takes sm_103a.", SIZES))
+        message = f"K = 96 takes sm_103a; on sm_107, bit {row.k_dim_bit} is k_dim and may say another K."
+        warnings.append(FieldNotice("k96_target", "k", message, SIZES))
     if word.sparse and 1 < word.get_code("sparsity_selector") < row.selectors:
         message = "CUTLASS uses the selectors 0 and 1; what 2 and 3 select is not documented."
         warnings.append(FieldNotice("selector_open", "sparsity_selector", message, "CUTLASS, mma_traits_sm100.hpp"))

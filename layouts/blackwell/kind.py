@@ -115,6 +115,11 @@ class MmaKind:
         return any(part.name == name for part in self.parts)
 
     @property
+    def k_dim_bit(self) -> int:
+        """The bit that sm_107 calls k_dim and that chooses K there (NVIDIA's cuDNN frontend, pull request 954)."""
+        return 31 if self.scaled else 29
+
+    @property
     def reserved_mask(self) -> int:
         """The bits that must be 0."""
         return sum(((1 << (high - low + 1)) - 1) << low for low, high in self.gaps)

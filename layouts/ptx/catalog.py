@@ -17,8 +17,8 @@ from lanescope.ptx.instruction import Family, Instruction
 from lanescope.ptx.refusals import shorten as shorten
 from lanescope.ptx.syntax import OpcodeSyntax
 from lanescope.ptx.table import TABLES
+from lanescope.ptx.targets import TARGETS as TARGETS
 
-TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a")
 LONGEST = 1 << 16  # characters of a pasted text; the opcode in it has its own limit
 LONGEST_OPCODE = 256  # the longest text of the tables has 120
 
@@ -132,7 +132,7 @@ def get_assembler_release() -> str:
     """Return the assembler by its release.
 
     >>> get_assembler_release()
-    'ptxas 13.0'
+    'ptxas 13.5'
     """
     name, _, version = get_assembler()["assembler"].partition(" ")
     return f"{name} {'.'.join(version.removeprefix('V').split('.')[:2])}"

@@ -99,15 +99,15 @@ def list_document_slips() -> tuple[DocumentSlip, ...]:
             ("ptx", "001"),
             "9.7.14.5.14, syntax with block scaling",
             "`.scale_vec::2X` or `.scale_vec::4X`, and `.ue8m0` or `.ue4m3`: read as written, four combinations.",
-            "2X goes with ue8m0 and 4X with ue4m3. 2X with ue4m3 does not exist (Table 36), and 4X with ue8m0 is new in"
-            " PTX 9.1: ptxas 13.0 refuses both.",
+            "2X goes with ue8m0 alone: with ue4m3 it does not exist (Table 36). 4X goes with ue4m3, and with ue8m0 from"
+            " PTX 9.1 (CUDA 13.1) on.",
             assembled=(
                 "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
                 "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+                "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0",
             ),
             refused=(
                 "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue4m3",
-                "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0",
             ),
             message="Illegal modifier",
         ),
@@ -275,7 +275,7 @@ def list_document_slips() -> tuple[DocumentSlip, ...]:
             ("ptx",),
             "9.7.14.6.1",
             "0 or 1; any other value is undefined.",
-            "ptxas 13.0 enforces that for f16 accumulators and takes 0 to 3 for f32 ones. Only 0 and 1 have a meaning;"
+            "ptxas 13.5 enforces that for f16 accumulators and takes 0 to 3 for f32 ones. Only 0 and 1 have a meaning;"
             " nothing tells you that 2 is wrong.",
             assembled=("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",),
             message="expected to be in range [0..1]",

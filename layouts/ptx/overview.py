@@ -15,6 +15,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Family, Instruction
 from lanescope.ptx.syntax import parse_sizes
 from lanescope.ptx.table.modifiers import KINDS
+from lanescope.ptx.targets import format_targets
 
 
 def get_section(row: Family) -> str:
@@ -98,13 +99,6 @@ class OverviewRow:
     def _has_same_support(self, i: Instruction) -> bool:
         known = catalog.get_target_support(i)
         return (known.ptx_version, known.targets) == (self.ptx_version, self.targets)
-
-
-def format_targets(targets: tuple[str, ...]) -> str:
-    """Return targets in words; all up to the newest as "sm_80 and up"."""
-    names = catalog.TARGETS
-    rest = names[names.index(targets[0]) :]
-    return f"{targets[0]} and up" if targets == rest and not targets[0].endswith("a") else ", ".join(targets)
 
 
 def fold_shapes(shapes: Iterable[str]) -> list[str]:

@@ -10,6 +10,7 @@ import re
 
 from lanescope.ptx import catalog
 from lanescope.ptx.syntax import STATE_SPACES, parse_sizes
+from lanescope.ptx.targets import format_targets
 from lanescope.reader.meaning import TextMeaning
 
 _SPELLED = sorted((*catalog.OPCODES, "wmma.load", "wmma.store", "wmma", "wgmma", "tcgen05"), key=len, reverse=True)
@@ -129,7 +130,7 @@ def _list_targets(opcode: str, feature: str, line: str) -> str:
     for name, every in common.items():
         more = some[name] - every
         listed.append(
-            f"{name}{kind} for {_order_targets(every)}" + (f", some forms for {_order_targets(more)}" if more else "")
+            f"{name}{kind} for {format_targets(every)}" + (f", some forms for {format_targets(more)}" if more else "")
         )
     return f"{lacks} Of the targets tried, {catalog.get_assembler_release()} takes {'; '.join(listed)}.".strip()
 
@@ -152,12 +153,8 @@ def _lacking_suffix(target: str, common: dict[str, set[str]], some: dict[str, se
     specific = f"{target}a"
     if not any(specific in each for each in common.values()) or any(target in each for each in some.values()):
         return ""
-    family = f" (or {target}f, where PTX lists it, from PTX 8.8 on)" if int(target[3:]) >= 100 else ""
+    family = f" or {target}f" if any(f"{target}f" in each for each in common.values()) else ""
     return f"{target} lacks what is specific to an architecture: compile for {specific}{family}."
-
-
-def _order_targets(targets: set[str]) -> str:
-    return ", ".join(target for target in catalog.TARGETS if target in targets)
 
 
 def _measure_distance(shape: str, other: str) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from lanescope.product.move_plan import MovePlan
 from lanescope.product.plan import DescribedSide, PlacedSide, ProductPlan, ProductSide, RowsSide, TiledSide, WmmaSide
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.targets import format_targets, list_compiled
 from lanescope.render import kernel_script
 from lanescope.render.kernel_device import render_device
 from lanescope.render.kernel_host import render_host, render_includes
@@ -17,7 +18,7 @@ from lanescope.render.kernel_host import render_host, render_includes
 
 def get_target(plan: ProductPlan | MovePlan) -> str:
     """Return the oldest architecture that has everything the program uses."""
-    return catalog.get_target_support(plan.instruction).targets[0]
+    return list_compiled(catalog.get_target_support(plan.instruction).targets)[0]
 
 
 def render_build(plan: ProductPlan | MovePlan, stem: str = "product") -> str:
@@ -65,7 +66,7 @@ def list_doubts(i: Instruction) -> list[str]:
     """Return where hardware differed from the maps of an instruction, or that it has not run."""
     runs = catalog.list_hardware_runs(i)
     if not runs:
-        target = catalog.get_target_support(i).targets[0]
+        target = format_targets(catalog.get_target_support(i).targets)
         return [
             f"Not yet run on hardware: the instruction assembles for {target}, and its maps are as documented.",
         ]

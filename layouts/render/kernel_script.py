@@ -10,6 +10,7 @@ import numpy as np
 from lanescope.product.move_plan import MovePlan
 from lanescope.product.plan import ProductPlan, ProductSide
 from lanescope.ptx import catalog, codec
+from lanescope.ptx.targets import list_compiled, strip_suffix
 from lanescope.render.kernel_device import NAME, list_parameters, render_device
 from lanescope.render.kernel_host import C_RANGE, DEFAULT_SHARED, get_test_range, list_element_bits
 from lanescope.render.template import Templates
@@ -107,10 +108,8 @@ def _get_numpy_type(plan: ProductPlan, name: str) -> str:
 
 def list_architectures(plan: ProductPlan | MovePlan) -> dict[str, str]:
     """Compute capability → the target to compile for, of every target that has the instruction."""
-    out: dict[str, str] = {}
-    for name in catalog.get_target_support(plan.instruction).targets:
-        out.setdefault(name.removeprefix("sm_").rstrip("a"), name)
-    return out
+    names = list_compiled(catalog.get_target_support(plan.instruction).targets)
+    return {strip_suffix(name).removeprefix("sm_"): name for name in names}
 
 
 def _format_bounds(side: ProductSide) -> str:

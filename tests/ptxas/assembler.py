@@ -41,7 +41,7 @@ def find_ptxas() -> Path | None:
 
 
 def get_version() -> str:
-    """e.g. 'V13.0.88'."""
+    """e.g. 'V13.5.37'."""
     text = subprocess.run([str(find_ptxas()), "--version"], capture_output=True, text=True, check=True).stdout
     return re.findall(r"V[\d.]+", text)[-1]
 

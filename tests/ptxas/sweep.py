@@ -14,17 +14,20 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from lanescope.ptx.targets import TARGETS, list_widest
 from tests.ptxas import candidates
 from tests.ptxas.assembler import Line, find_accepted, find_emitting, get_version
 
-TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a")
-VERSIONS = ("6.0 6.1 6.3 6.4 6.5 7.0 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 8.0 8.1 8.2 8.3 8.4 8.5 8.6 8.7 8.8 9.0").split()
+VERSIONS = (
+    "6.0 6.1 6.3 6.4 6.5 7.0 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 8.0 8.1 8.2 8.3 8.4 8.5 8.6 8.7 8.8 9.0 9.1 9.2 9.3"
+    " 9.4 9.5"
+).split()
 NEWEST = VERSIONS[-1]
 OUTPUT = Path(__file__).parents[2] / "layouts" / "ptx" / "table" / "targets.json"
 
 
 def explain_undocumented(ptx: str) -> str:
-    """Why PTX ISA 9.1 does not have a line that ptxas 13.0 takes, "" where it has it."""
+    """Why PTX ISA 9.1 does not have a line that ptxas takes, "" where it has it."""
     if "m16n8k16" in ptx and "kind::f8f6f4" in ptx:
         return "the ISA has kind::f8f6f4 at m16n8k32 only"
     if ptx.startswith("mma.sync") and ".popc" in ptx and ".b1.b1." not in ptx:
@@ -59,8 +62,12 @@ SWEEPS: dict[str, Callable[[], Iterable[Line]]] = {
 def sweep_lines(name: str, lines: list[Line]) -> tuple[dict[str, tuple[tuple[str, ...], str]], dict[str, str]]:
     """({ptx: (targets, least version)}, {ptx: why it is left out})."""
     began = time.monotonic()
-    takes = {target: find_accepted(lines, target, NEWEST) for target in TARGETS}
+    takes = {target: find_accepted(lines, target, NEWEST) for target in list_widest()}
     alive = sorted(set().union(*takes.values()))
+    for target in TARGETS:
+        if target not in takes:
+            good = find_accepted([lines[i] for i in alive], target, NEWEST)
+            takes[target] = {alive[n] for n in good}
     real: set[int] = set()
     for target in reversed(TARGETS):  # one target that takes it is enough to see the code
         part = [i for i in alive if i in takes[target] and i not in real]

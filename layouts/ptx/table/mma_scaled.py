@@ -9,7 +9,6 @@ from lanescope.ptx.table.mma_sparse import ABCD as SPARSE_ABCD
 from lanescope.ptx.table.mma_sparse import BYTE_64, NIBBLE_128, ORDERED
 
 DOCUMENTED = "Documented by PTX and CUTLASS. Needs sm_120a; not yet run on hardware."
-_FP4_4X = " scale_vec::4X with ue8m0 is documented from PTX 9.1 on; ptxas 13.0 (PTX 9.0) refuses it."
 
 
 def _make_family(
@@ -52,20 +51,18 @@ def _make_size_families(k8: str, k4: str, byte: SparseRow | None, nibble: Sparse
         for size in ("", ".scale_vec::2X")
     ]
     rows += [
-        _make_family(
-            "mxf4nvf4", fp4, ".scale_vec::2X", blocks=2, shape=k4, sparse=nibble, container=0, note=DOCUMENTED + _FP4_4X
-        )
+        _make_family("mxf4nvf4", fp4, ".scale_vec::2X", blocks=2, shape=k4, sparse=nibble, container=0, note=DOCUMENTED)
     ]
     rows += [
         _make_family(
             "mxf4nvf4",
-            ("f32 e2m1 e2m1 f32 ue4m3",),
+            ("f32 e2m1 e2m1 f32 ue4m3", *fp4),
             ".scale_vec::4X",
             blocks=4,
             shape=k4,
             sparse=nibble,
             container=0,
-            note=DOCUMENTED + _FP4_4X,
+            note=DOCUMENTED,
         )
     ]
     return rows
