@@ -6,7 +6,7 @@ that one alone; each has what the one before has (CUDA's NVCC documentation, GPU
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 TARGETS = (
     *("sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_90a"),
@@ -59,7 +59,7 @@ def list_compiled(targets: Iterable[str]) -> list[str]:
     return [one if one == strip_suffix(one) else get_widest(strip_suffix(one)) for one in list_least(known)]
 
 
-def format_targets(targets: Sequence[str]) -> str:
+def format_targets(targets: Iterable[str]) -> str:
     """Return targets in words: of each architecture the least that is needed, or the first of all later ones.
 
     >>> format_targets(TARGETS[1:]), format_targets(["sm_90a"]), format_targets(["sm_100f", "sm_100a", "sm_120a"])
