@@ -259,7 +259,7 @@ def test_guide_pages_and_their_links(client: Client, opens: Callable[[str], bool
         assert page.status_code == 200
         for link in re.findall(r'href="(/[^"]+)"', page.text):
             assert opens(link), link
-            if link.startswith("/descriptor/wgmma"):
+            if link.startswith("/descriptor/wgmma") and "?" in link:
                 assert "data-verdict=match" in client.get(unescape(link)).text
     assert client.get("/guide/nothing").status_code == 404
 

@@ -51,6 +51,7 @@ KINDS = {  # kind of a reading → its name
     "tiled_mma": "a TiledMMA",
     "tiled_copy": "a TiledCopy",
     "triton": "a Triton layout",
+    "fragment": "a formula or loop of a fragment",
     "topic": "a page",
     "unknown": "nothing that is known",
 }
