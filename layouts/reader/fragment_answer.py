@@ -51,7 +51,7 @@ def name_map(one: FragmentMap, letter: str) -> str:
     """Return what a map is of: its first operands."""
     held = list_held(one, letter)
     more = len(held) - 1
-    return held[0]["name"] + (f" (and {more} more with the same map)" if more else "")
+    return f"{held[0]['name']} (and {more} more with the same map)" if more else str(held[0]["name"])
 
 
 def describe_match(match: FormulaMatch, answer: FormulaAnswer) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _make_title(answer: FormulaAnswer) -> str:
         times = f"{exact[0].times} × " if exact[0].times > 1 else ""
         return times + name_map(exact[0].map, answer.letter)
     if answer.addresses:
-        return describe_address(answer.addresses[0])["name"]
+        return str(describe_address(answer.addresses[0])["name"])
     return f"No operand has the map of this {'loop' if answer.moves else 'formula'}"
 
 

@@ -108,7 +108,7 @@ def compare_code(text: str) -> FormulaAnswer:
     given = _find_index(source)
     maps = [one for one in list_fragment_maps() if range_ in (0, one.values) and (given or one.values == 1)]
     runs = {count: _run_formula(statements, given, names, count) for count in {one.values for one in maps} | {1}}
-    matches = []
+    matches: list[FormulaMatch] = []
     for one in maps:
         if (match := _match_formula(*runs[one.values][:2], one)) is not None:
             matches.append(match)
@@ -292,7 +292,7 @@ def _choose_nearer(best: NearestMap | None, other: NearestMap, letter: str) -> N
 def _compare_moves(code: LaneCode) -> FormulaAnswer:
     """Compare a loop that moves a fragment with every map: whole, or as several fragments one after the other."""
     groups = list(_group_moves(code.moves))
-    matches = []
+    matches: list[FormulaMatch] = []
     maps = list_fragment_maps()
     for one in maps:
         for swapped in (False, True):

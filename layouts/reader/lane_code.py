@@ -335,7 +335,7 @@ class _Runner:
     def _evaluate_sign(self, expression: tree.Unary) -> Values:
         value = self.evaluate(expression.value)
         if expression.op == "!":
-            return (value == 0).astype(np.int64)
+            return np.asarray(value == 0, dtype=np.int64)
         if expression.op == "~":
             return ~value
         if expression.op in ("+", "-"):
