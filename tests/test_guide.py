@@ -184,18 +184,6 @@ def test_every_value_and_table_is_put_in_and_an_unknown_one_refused() -> None:
             guide_values.expand_values(text)
 
 
-def test_the_order_of_atoms_moves_the_strides() -> None:
-    """The engine's strides against its addresses; the page prints them."""
-    text = guide.render_guide_page("tile-to-shape")
-    for order in ("mn", "k"):
-        tile = Tile(16, "K", get_mode("64B"), 64, 64, order=order)
-        down, along = int(tile.address(8, 0)), int(tile.address(0, 32))
-        assert (
-            f"{down} bytes away and the next 32 columns {along}" in text or f"in the second, {down} and {along}" in text
-        )
-    assert "<code>Sw&lt;2,3,3&gt; o ((8,8),(32,2)):((32,256),(1,2048))</code>" in text
-
-
 def test_the_swizzle_table_is_the_modes() -> None:
     for (name, width, bits, text, repeats, code, tma), chunks in zip(render_cells("modes"), (1, 2, 4, 8), strict=True):
         row = get_mode(name)

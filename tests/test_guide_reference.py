@@ -126,7 +126,7 @@ def test_operands_say_their_registers() -> None:
 @pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
 def test_ptx_in_the_page_on_reading_assembles() -> None:
     blocks = re.findall(r"^```ptx\n((?:.*\n)*?)```$", guide_index.read_source("read-ptx"), re.M)
-    declared = ".reg .pred p, q; .reg .b32 v, hi, lo, lane, tile; .reg .f32 f; .reg .b16 h;"
+    declared = ".reg .pred p, q; .reg .b32 v, hi, lo, lane, tile, k, depth, sum, step; .reg .f32 f; .reg .b16 h;"
     source = f".version 9.0\n.target sm_90\n.address_size 64\n.entry k() {{ {declared}\n{''.join(blocks)}\nret; }}"
     code, said = assembler._run_ptxas(source, "sm_90")
-    assert len(blocks) == 2 and code == 0, said
+    assert len(blocks) == 4 and code == 0, said

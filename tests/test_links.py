@@ -42,7 +42,7 @@ def open_link(app: Any, address: str) -> tuple[str, AsgiAnswer]:
         answer = asgi.run_coroutine(send_request(app, "GET", address))
         if answer.status not in (303, 307, 308):
             break
-        address = urljoin(address, answer.headers["location"])
+        address = urljoin(address, answer.headers["location"].partition("#")[0])  # a browser keeps the fragment
     return address, answer
 
 

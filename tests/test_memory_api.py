@@ -254,12 +254,12 @@ def test_a_verdict_in_every_form(client: Client) -> None:
 def test_guide_pages_and_their_links(client: Client, opens: Callable[[str], bool]) -> None:
     import re
 
-    for slug in ("", *(f"/{e.slug}" for e in examples.EXAMPLES), "/k-major-needs-no-transpose"):
+    for slug in ("", f"/{examples.SLUG}", "/one-tile", "/k-major-needs-no-transpose"):
         page = client.get("/guide" + slug)
         assert page.status_code == 200
         for link in re.findall(r'href="(/[^"]+)"', page.text):
             assert opens(link), link
-            if link.startswith("/descriptor/wgmma"):
+            if link.startswith("/descriptor/wgmma") and "?" in link:
                 assert "data-verdict=match" in client.get(unescape(link)).text
     assert client.get("/guide/nothing").status_code == 404
 

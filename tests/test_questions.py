@@ -259,10 +259,10 @@ def test_code_is_no_question(code: str) -> None:
         ("reorder_meta", ("/metadata/order",)),
         ("TMA multicast", ("/smem",)),
         ("how do I build a wgmma descriptor", ("/guide/five-minutes", "/descriptor", "/guide/descriptor")),
-        ("what is SBO", ("/guide/lbo-sbo",)),
+        ("what is SBO", ("/guide/one-tile",)),
         ("which warp may read tensor memory", ("/guide/tensor-memory", "/tmem")),
         ("how do I advance the descriptor by a K step", ("/guide/descriptor", "/guide/five-minutes")),
-        ("GMMA::Major::K", ("/guide/canonical-layouts",)),
+        ("GMMA::Major::K", ("/guide/one-tile",)),
         ("two accumulators in flight", ("/guide/wgmma.wait_group",)),
         ("cuTensorMapEncodeTiled returned CUDA_ERROR_INVALID_VALUE", ("/guide/paste",)),
         ("Failed to initialize the TMA descriptor 1", ("/guide/paste",)),
@@ -399,7 +399,7 @@ def test_a_question_with_an_opcode_ends_in_pages_too(text: str, page: str) -> No
         ("error: asm operand type size(8) does not match type/size implied by constraint 'r'", "/guide/read-ptx"),
         ("CUDA error: an illegal instruction was encountered", "/guide/debugging"),
         ("CUDA error: unspecified launch failure", "/guide/capture#if-the-kernel-faults"),
-        ("Not a canonical GMMA_MN Layout: Expected stride failure.", "/guide/canonical-layouts"),
+        ("Not a canonical GMMA_MN Layout: Expected stride failure.", "/guide/one-tile"),
     ],
 )
 def test_a_symbol_or_a_message_has_a_page(client: Client, text: str, page: str) -> None:

@@ -156,8 +156,8 @@ def test_what_may_be_two_things_is_not_decided(client: Client, text: str) -> Non
     ("text", "page"),
     [
         ("swizzle", "/guide/swizzle"),
-        ("LBO", "/guide/lbo-sbo"),
-        ("SBO", "/guide/lbo-sbo"),
+        ("LBO", "/guide/one-tile"),
+        ("SBO", "/guide/one-tile"),
         ("K-major", "/smem"),
         ("bank conflict", "/banks"),
         ("metadata", "/guide/sparsity"),

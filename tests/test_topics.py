@@ -34,7 +34,7 @@ def list_pages(text: str) -> list[str]:
         ("errata", "differences"),
         ("how to read PTX", "read-ptx"),
         ("swizzle", "swizzle"),
-        ("LBO", "lbo-sbo"),
+        ("LBO", "one-tile"),
     ],
 )
 def test_what_is_found_first(text: str, first: str) -> None:

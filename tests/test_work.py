@@ -81,7 +81,7 @@ PAGES = (
     f"/steps/{M16}.txt",
     "/guide",
     "/guide/swizzle",
-    "/guide/k-major-none",
+    "/guide/worked-examples",
     "/guide/benchmarks",
     "/guide/k-major-needs-no-transpose",
     "/reuse",

@@ -62,8 +62,10 @@ EXAMPLES = (
         "SBO is the step to the next 8 of K.",
     ),
 )
-BY_SLUG = {example.slug: example for example in EXAMPLES}
-TRANSPOSE = "k-major-needs-no-transpose"
+SLUG, TITLE = "worked-examples", "Worked examples"
+LEAD = (
+    "One m64n32k16 product with f16 operands, stored in four ways: the strides, the descriptors and the code of each."
+)
 
 
 def format_storage(storage: tuple[str, str] | None) -> str:

@@ -12,7 +12,7 @@ FEATURE = Feature(
         ),
         Entry("Learn", 2, "ldmatrix", "/guide/ldmatrix", "eight rows, 32 lanes, .trans"),
         Entry("Learn", 3, "Swizzles", "/guide/swizzle", "which address is XORed with what, and why"),
-        Entry("Learn", 4, "LBO and SBO", "/guide/lbo-sbo", "the two strides of a descriptor"),
+        Entry("Learn", 4, "One tile of wgmma", "/guide/one-tile", "from atom to LBO, SBO and descriptor"),
         Entry("Learn", 5, "All topics", "/guide", "every page of the guide, with a figure each"),
     ),
 )

@@ -67,9 +67,15 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
             GuidePage(
                 "128-bytes", "row chunk pitch start address swizzle xor bank conflict arrow drag interactive live"
             ),
-            GuidePage("tile-to-shape", "cute tile_to_shape atom order layout"),
-            GuidePage("lbo-sbo", "leading stride dimension byte offset"),
-            GuidePage("canonical-layouts", "cute K-major MN-major GMMA core matrix matrices"),
+            GuidePage(
+                "one-tile",
+                "lesson leading stride dimension byte offset cute tile_to_shape atom order layout recast"
+                " canonical layouts K-major MN-major GMMA core matrix matrices LBO SBO",
+            ),
+            GuidePage(
+                "k-major-needs-no-transpose",
+                "transpose immediate trans tnspA tnspB MN-major M-major N-major ldmatrix.trans four operands",
+            ),
             GuidePage("descriptor", "matrix descriptor 64-bit start address base offset field GmmaDesc"),
         ),
     ),
@@ -168,6 +174,15 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
         ),
     ),
 )
+MOVED = {  # slug of a page that is gone → where its subject stands
+    "tile-to-shape": "one-tile#tile",
+    "lbo-sbo": "one-tile#lbo-and-sbo",
+    "canonical-layouts": "one-tile#canonical-layout",
+    "k-major-none": "worked-examples#k-major-none",
+    "mn-major-64b": "worked-examples#mn-major-64b",
+    "mixed-128b-32b": "worked-examples#mixed-128b-32b",
+    "registers-64b": "worked-examples#registers-64b",
+}
 ENTRIES = tuple(entry for _, entries in GROUPS for entry in entries)
 ORDER = tuple(entry.slug for entry in ENTRIES)
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from lanescope import find
 from lanescope.app.catalogue import topics
-from lanescope.app.guide import benchmarks, row_figure
-from lanescope.app.guide.examples import BY_SLUG, EXAMPLES, INSTRUCTION, TRANSPOSE, build_side, format_storage
-from lanescope.app.guide.index import GROUPS, ORDER, read_title
+from lanescope.app.guide import benchmarks, examples, row_figure
+from lanescope.app.guide.examples import EXAMPLES, INSTRUCTION, WorkedExample, build_side, format_storage
+from lanescope.app.guide.index import GROUPS, MOVED, ORDER, read_title
 from lanescope.app.guide.rendering import (
     insert_ptx_form,
     list_sections,
@@ -31,8 +31,6 @@ from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 
-WORKED = "Worked examples"
-WHY = "Why K-major needs no transpose"
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
 
@@ -43,30 +41,53 @@ def index_page(request: Request) -> Response:
         (name, [(topics.BY_PAGE[f"/guide/{entry.slug}"], render_thumbnail(entry.slug)) for entry in entries])
         for name, entries in GROUPS
     ]
-    examples = [
-        (example, build_side("B", Tile(16, example.b[0], get_mode(example.b[1]), 32, 16, "mn"))["svg"])
-        for example in EXAMPLES
-    ]
-    context = {"worked": examples, "groups": groups, "benchmarks": benchmarks, "bars": benchmarks.draw_thumbnail()}
+    worked = build_side("B", Tile(16, EXAMPLES[1].b[0], get_mode(EXAMPLES[1].b[1]), 32, 16, "mn"))["svg"]
+    context = {
+        "worked": worked,
+        "examples": examples,
+        "groups": groups,
+        "benchmarks": benchmarks,
+        "bars": benchmarks.draw_thumbnail(),
+    }
     return render_page(request, "guide/index.html", context)
 
 
 def build_contents(slug: str, sections: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
     """Build the rail of a page: every page of the guide by group, and the sections of the open one."""
     groups = [(name, [(entry.slug, read_title(entry.slug)) for entry in entries]) for name, entries in GROUPS]
-    groups.append((WORKED, [*((example.slug, example.title) for example in EXAMPLES), (TRANSPOSE, WHY)]))
+    groups.append((examples.TITLE, [(examples.SLUG, examples.TITLE)]))
     groups.append((benchmarks.GROUP, [(benchmarks.SLUG, benchmarks.TITLE)]))
     return {"contents": groups, "here": slug, "inside": sections}
 
 
-@router.get(f"/guide/{TRANSPOSE}")
-def transpose_page(request: Request) -> Response:
-    """Show why K-major operands take transpose 0."""
-    pictures = []
-    for letter, major in (("B", "K"), ("B", "MN")):
-        tile = Tile(16, major, get_mode("none"), 32, 16, "mn")
-        pictures.append(build_side(letter, tile))
-    return render_page(request, "guide/transpose.html", {"sides": pictures, **build_contents(TRANSPOSE)})
+@router.get(f"/guide/{examples.SLUG}")
+def examples_page(request: Request) -> Response:
+    """Show the worked m64n32k16 examples, a section each."""
+    sections = [(example.slug, example.title) for example in EXAMPLES]
+    instruction = find(INSTRUCTION)
+    context = {
+        "worked": [(example, _build_sides(example), _link_program(example)) for example in EXAMPLES],
+        "title": examples.TITLE,
+        "lead": examples.LEAD,
+        "instruction": instruction,
+        "a": instruction.operand("a"),
+        **build_contents(examples.SLUG, sections),
+    }
+    return render_page(request, "guide/example.html", context)
+
+
+def _build_sides(example: WorkedExample) -> list[dict[str, Any]]:
+    """Build the operands of an example that lie in shared memory."""
+    sides = []
+    if example.a:
+        sides.append(build_side("A", Tile(16, example.a[0], get_mode(example.a[1]), 64, 16, order="mn", base=0x1000)))
+    sides.append(build_side("B", Tile(16, example.b[0], get_mode(example.b[1]), 32, 16, order="mn", base=0x2000)))
+    return sides
+
+
+def _link_program(example: WorkedExample) -> str:
+    options = {letter: format_storage(storage) for letter, storage in (("a", example.a), ("b", example.b))}
+    return programs.link_program(find(INSTRUCTION), options)
 
 
 @router.get(f"/guide/{benchmarks.SLUG}")
@@ -97,8 +118,8 @@ def _describe_chart(chart: dict[str, Any]) -> dict[str, Any]:
 
 
 @router.get("/guide/{slug}")
-def example_page(request: Request, slug: str) -> Response:
-    """Show a page of the guide, or one worked m64n32k16 example."""
+def guide_page(request: Request, slug: str) -> Response:
+    """Show a page of the guide; redirect from one that another page has taken in."""
     if slug in ORDER:
         position = ORDER.index(slug)
         neighbours = {
@@ -118,31 +139,14 @@ def example_page(request: Request, slug: str) -> Response:
             **build_contents(slug, list_sections(slug)),
         }
         return render_page(request, "guide/page.html", context)
-    example = BY_SLUG.get(slug)
-    if example is None:
-        raise LayoutError(
-            "not_found",
-            f"No guide page '{slug[:60]}'.",
-            "The guide lists its pages; their titles can be pasted, too.",
-            "slug",
-        )
-    sides = []
-    if example.a:
-        sides.append(build_side("A", Tile(16, example.a[0], get_mode(example.a[1]), 64, 16, order="mn", base=0x1000)))
-    sides.append(build_side("B", Tile(16, example.b[0], get_mode(example.b[1]), 32, 16, order="mn", base=0x2000)))
-    instruction = find(INSTRUCTION)
-    context = {
-        "example": example,
-        "sides": sides,
-        "instruction": instruction,
-        "a": instruction.operand("a"),
-        "others": EXAMPLES,
-        "program": programs.link_program(
-            instruction, {letter: format_storage(storage) for letter, storage in (("a", example.a), ("b", example.b))}
-        ),
-        **build_contents(slug),
-    }
-    return render_page(request, "guide/example.html", context)
+    if slug in MOVED:
+        return RedirectResponse(f"/guide/{MOVED[slug]}", 308)
+    raise LayoutError(
+        "not_found",
+        f"No guide page '{slug[:60]}'.",
+        "The guide lists its pages; their titles can be pasted, too.",
+        "slug",
+    )
 
 
 @router.get("/help")

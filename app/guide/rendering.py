@@ -17,10 +17,9 @@ from lanescope.app.banks.draw import draw_banks
 from lanescope.app.chain.forms import draw_figure
 from lanescope.app.diagram import forms as pictures
 from lanescope.app.diagram import verdicts
-from lanescope.app.guide import benchmarks
+from lanescope.app.guide import benchmarks, examples
 from lanescope.app.guide import reference as guide_reference
 from lanescope.app.guide import values as guide_values
-from lanescope.app.guide.examples import BY_SLUG, TRANSPOSE
 from lanescope.app.guide.index import ORDER, read_source
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.layouts import cute, triton, tv
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.view import make_figure, make_operand_figure
 
-_FIGURE = re.compile(r"^@figure (\S+) \| (.+)$", re.M)
+_FIGURE = re.compile(r"^@figure ((?:\{\{[^{}]*\}\}|\S)+) \| (.+)$", re.M)
 PASTED = "paste "  # marks an example for the reader, before the kind it is read as
 KINDS = {  # kind of a reading → its name
     "instruction": "an instruction",
@@ -52,6 +51,7 @@ KINDS = {  # kind of a reading → its name
     "tiled_mma": "a TiledMMA",
     "tiled_copy": "a TiledCopy",
     "triton": "a Triton layout",
+    "fragment": "a formula or loop of a fragment",
     "topic": "a page",
     "unknown": "nothing that is known",
 }
@@ -67,7 +67,7 @@ def get_renderer() -> MarkdownIt:
 
 def list_slugs() -> list[str]:
     """List every page of the guide."""
-    return [*ORDER, TRANSPOSE, *BY_SLUG, benchmarks.SLUG]
+    return [*ORDER, examples.SLUG, benchmarks.SLUG]
 
 
 @lru_cache(maxsize=64)
@@ -184,7 +184,7 @@ def render_thumbnail(slug: str) -> str:
     match = _FIGURE.search(read_source(slug))
     if not match:
         return ""
-    svg, _ = draw_address(match[1], match[2], legend=False)
+    svg, _ = draw_address(guide_values.expand_values(match[1]), "", legend=False)
     svg = re.sub(r"<(text|title|desc)\b.*?</\1>\n?", "", svg, flags=re.S)
     return svg.replace('role="img"', 'aria-hidden="true" focusable="false"', 1)
 

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from lanescope import find
+from lanescope.app.guide import byte_pairs, lesson
 from lanescope.app.guide.markdown import format_code_block, format_table
 from lanescope.app.hardware.evidence import summarize
 from lanescope.app.memory import facts as memory
@@ -158,6 +159,8 @@ VALUES: dict[str, Callable[[str], str]] = {
     "pattern": lambda text: f"`{_find_operand(text).pattern}`",
     "cute": lambda text: f"`{_find_operand(text).cute}`",
     "instructions": lambda family: f"{sum(not family or i.family.name == family for i in catalog.instructions()):,}",
+    "lesson": lesson.format_lesson_value,
+    "pair": lambda _: byte_pairs.describe_lane(),
     "variants": lambda start: str(sum(i.ptx.startswith(start) for i in catalog.instructions())),
 }
 
@@ -355,6 +358,12 @@ TABLES: dict[str, Callable[[], str]] = {
     "canonical": render_canonical_layouts,
     "strides": render_strides,
     "k-steps": render_k_steps,
+    "pair-memory": byte_pairs.render_memory,
+    "pair-bytes": byte_pairs.render_bytes,
+    "pair-units": byte_pairs.render_units,
+    "lesson-modes": lesson.render_lesson_modes,
+    "lesson-operands": lesson.render_lesson_operands,
+    "ptx-layouts": lesson.render_ptx_layouts,
     "formats": render_formats,
     "data-paths": render_data_paths,
     "tmem-moves": render_tmem_accesses,

@@ -101,14 +101,14 @@ def build_atom(tile: Tile, look: TileLook) -> Json:
     return {
         "title": f"{tile.mode.name}, {tile.major}-major",
         "size": f"{tile.mn}×{tile.k}",
-        "chunks": _format_atom(tile, 128),
-        "elements": _format_atom(tile, tile.element_bits),
+        "chunks": format_atom(tile, 128),
+        "elements": format_atom(tile, tile.element_bits),
         "svg": _draw_tile(tile, look),
         "link": _link_tile(tile, look),
     }
 
 
-def _format_atom(tile: Tile, unit_bits: int) -> str:
+def format_atom(tile: Tile, unit_bits: int) -> str:
     """The atom's layout (mn, k), counted in units of some bits."""
     wide = tile.mode.width_bytes * 8 // unit_bits
     return f"{tile.mode.swizzle(unit_bits)} o " + (

@@ -18,6 +18,7 @@ Kind = Literal[
     "tiled_mma",
     "tiled_copy",
     "triton",
+    "fragment",
     "topic",
     "unknown",
 ]
@@ -46,7 +47,11 @@ class Meaning:
             " descriptors: those that read the tile, for each width that its elements may have, or why none does."
             " tiled_mma: threads, tile_mnk, atom_mnk, permutation, candidates, body. tiled_copy: threads,"
             " values_per_thread, tiler_mn, element_bits, ptx, body. triton: attribute, params, candidates, operand,"
-            " body. topic: page. What the text leaves open is null and named in undetermined."
+            " body. fragment (a formula of rows and columns, or the loop that moves a fragment): agree, exchanged (with"
+            " rows and columns exchanged), each map with its operands, values and times (fragments in a row);"
+            " order (of the memory of a loop); addresses (loads whose row addresses it gives); nearest, where none"
+            " agrees; compared (maps), assumed (names taken as the same in all threads), named (the operand that the"
+            " text names). topic: page. What the text leaves open is null and named in undetermined."
         ),
     ]
     notices: Annotated[tuple[str, ...], Description("What to look at; for an unknown text what was understood.")]

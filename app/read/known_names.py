@@ -131,7 +131,7 @@ MESSAGES = (
         r"not a canonical \w*[GU]MMA_?\w* layout|(?:unsupported|unrecognized) layout (?:type|for make_[gu]mma_desc)|"
         r"\bSmemLayout\w*\b.*\bmust\b",
         "A shared-memory layout that no descriptor reads",
-        "/guide/canonical-layouts",
+        "/guide/one-tile",
         "CuTe builds a descriptor of the canonical layouts alone. Paste the layout to see which descriptor reads it.",
     ),
     _message(
@@ -181,7 +181,7 @@ NAMES = (
     ),
     _name(
         r"Major::(?:K|MN)|tnsp[AB]|Major",
-        "/guide/canonical-layouts",
+        "/guide/one-tile",
         "Which dimension of an operand is contiguous in shared memory: K, or M of A and N of B.",
     ),
     _name(

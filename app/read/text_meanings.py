@@ -63,6 +63,7 @@ _TITLES = {  # code of a refusal → title of the page that shows it
     "bad_cute": "Not a CuTe layout",
     "bad_word": "Not a descriptor",
     "bad_operation": "No such operation",
+    "open_formula": "Coordinates not known",
 }
 _SASS = re.compile(rf"\s*(?:{'|'.join(sass.OPCODES)})(?:\.\w+)*\s*", re.I)
 _ARGUMENTS = re.compile(r"[<({]")

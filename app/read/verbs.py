@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,8 +25,9 @@ def read(
     as_json: AsJson = False,
 ) -> None:
     """Any text: PTX, a descriptor or its code, a CuTe layout, a CUTLASS atom, SASS; several in one are verified
-    together. Exit status 1 where it is unknown, where ptxas refuses a line, where there is no verdict, and where a
-    descriptor reads the wrong bytes. Code that only builds a descriptor, and an instruction's bare name, ask for none.
+    together. Exit status 1 where it is unknown, where no operand has the map of a formula, where ptxas refuses a line,
+    where there is no verdict, and where a descriptor reads the wrong bytes. Code that only builds a descriptor, and an
+    instruction's bare name, ask for none.
     """
     from lanescope.app.read.answer import read_and_verify
     from lanescope.app.read.workbench import has_descriptor_reader
@@ -42,6 +43,7 @@ def read(
         for number, meaning in enumerate(meanings):
             _print_meaning(meaning, text, "also " if number else "")
     refused = any("refused" in meaning.facts for meaning in meanings)
+    refused |= any(meaning.kind == "fragment" and not _agrees(meaning.facts) for meaning in meanings)
     verdict = reading.bench.verdict if reading.bench else "match" if not has_descriptor_reader(text) else "unknown"
     if reading.kind == "unknown" or refused or verdict != "match":
         raise typer.Exit(1)
@@ -63,11 +65,28 @@ def _print_meaning(meaning: Meaning, text: str, prefix: str) -> None:
 
     print(f"{prefix}{meaning.kind}: {meaning.title}")
     lines = list(meaning.facts.get("candidates", ()))
+    lines += list(_list_agreeing(meaning.facts)) if meaning.kind == "fragment" else []
     lines += [line for tile in meaning.facts.get("descriptors", ()) for line in format_described(tile)]
     lines += [notice if meaning.kind == "topic" else f"! {notice}" for notice in meaning.notices]
     link = _link_short(meaning.link, text) if meaning.kind != "unknown" else ""
     for line in (*lines, *filter(None, [link])):
         print(f"  {line}")
+
+
+def _agrees(facts: Mapping[str, Any]) -> bool:
+    return bool(facts["agree"] or facts["exchanged"] or facts["addresses"])
+
+
+def _list_agreeing(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each map that a formula or a loop agrees with."""
+    for how, rows in (("agrees with", facts["agree"]), ("exchanged", facts["exchanged"])):
+        for row in rows:
+            times = f", {row['times']} times" if row["times"] > 1 else ""
+            order = f", {row['order']}" if row["order"] else ""
+            yield f"{how}: {row['name']}: {row['values']} values of {row['threads']} threads{times}{order}"
+    for row in facts["addresses"]:
+        yield f"gives: {row['name']}"
+    yield f"compared with {facts['compared']} maps"
 
 
 def _link_short(link: str, text: str) -> str:

@@ -20,6 +20,7 @@ from lanescope.reader import (
     cute_layout,
     descriptor_word,
     fragment,
+    fragment_answer,
     instruction_word,
     operations,
     pasted_text,
@@ -45,13 +46,15 @@ LONGEST = 1 << 16  # characters of a text
 class Recogniser:
     """What one kind of text is called, an example of it, and what reads it.
 
-    words: in small letters, of which such a text has one whatever its case; none where that cannot be said.
+    words: in small letters, of which such a text has one whatever its case; none where that cannot be said. alone: it
+    is asked only for a text that no other recognises.
     """
 
     what: str
     example: str
     read: Callable[[str], tuple[TextMeaning, ...]]
     words: tuple[str, ...] = ()
+    alone: bool = False
 
 
 RECOGNISERS = (  # a text that two of them claim belongs to the first
@@ -149,6 +152,13 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
     Recogniser(
         "tcgen05 in PTX, SASS or CUTLASS", "tcgen05.mma.cta_group::1.kind::f16", tensor_memory.recognise_tensor_memory
     ),
+    Recogniser(
+        "a formula of rows and columns by lane, or the loop that stores or loads a fragment",
+        "row = groupID;\ncol = threadID_in_group * 2 + i;",
+        fragment_answer.recognise_fragment_code,
+        ("lane", "group", "threadid", "tid", "warp"),
+        alone=True,
+    ),
 )
 
 
@@ -173,7 +183,7 @@ def recognise_text(text: str) -> RecognisedText:
     refused = []
     low = text.lower()
     for row in RECOGNISERS:
-        if row.words and not any(word in low for word in row.words):
+        if (row.alone and meanings) or (row.words and not any(word in low for word in row.words)):
             continue
         try:
             with refuse_deep_recursion():

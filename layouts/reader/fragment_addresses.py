@@ -1,0 +1,76 @@
+"""The rows of memory whose addresses the lanes give to the ldmatrix that fills an operand of mma, to compare a formula
+with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader.lane_code import Values
+from lanescope.shared import chain
+
+
+@dataclass(frozen=True)
+class AddressMap:
+    """The row of memory whose address each lane gives to the one load that fills an operand: its first element."""
+
+    load: Instruction
+    mma: Instruction
+    operand: str
+    major: str
+    rows: NDArray[np.int64]
+    cols: NDArray[np.int64]
+
+
+def is_constant(difference: NDArray[np.int64]) -> bool:
+    """Return whether a difference is the same for all threads and values, in each trial, and not negative."""
+    first = difference[:, :1, :1]
+    return bool((difference == first).all() and (first >= 0).all())
+
+
+@lru_cache(maxsize=1)
+def list_address_maps() -> tuple[AddressMap, ...]:
+    """List the row addresses of the loads that fill an operand of mma at once, from K- and MN-major storage."""
+    found: dict[tuple[Any, ...], AddressMap] = {}
+    for instruction in catalog.instructions():
+        if instruction.family.name != "mma":
+            continue
+        for letter in "ab":
+            operand = instruction.operand(letter)
+            for major in ("K", "MN") if operand.container_bits == 16 else ("K",):
+                key = instruction.shape, operand.container_bits, letter, major
+                if key not in found and (one := _find_addresses(instruction, letter, major)) is not None:
+                    found[key] = one
+    return tuple(found.values())
+
+
+def _find_addresses(instruction: Instruction, letter: str, major: str) -> AddressMap | None:
+    """Find the row addresses of an operand's load, None if no load fills it, or none at once."""
+    try:
+        chains = chain.list_best_chains(instruction.operand(letter), major)
+    except LayoutError:
+        return None
+    if not chains or chains[0].count != 1:
+        return None
+    starts = chains[0].starts[0, 0].reshape(-1, 3)
+    mn, k = starts[:, 0], starts[:, 1]
+    rows, cols = (mn, k) if letter == "a" else (k, mn)
+    return AddressMap(chains[0].load.instruction, instruction, letter, major, rows, cols)
+
+
+def gives_addresses(rows: Values, cols: Values, one: AddressMap) -> bool:
+    """Return whether a formula gives the rows of a load to its lanes; other lanes' addresses are not used."""
+    lanes = len(one.rows)
+    if rows.shape[1] < lanes:
+        return False
+    mine = (np.broadcast_to(axis, (axis.shape[0], rows.shape[1], 1))[:, :lanes, 0] for axis in (rows, cols))
+    pairs = zip(mine, (one.rows, one.cols), strict=True)
+    return all(is_constant((axis - wanted)[:, :, None]) for axis, wanted in pairs)

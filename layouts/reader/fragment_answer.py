@@ -1,0 +1,122 @@
+"""The reading of a formula or a loop that was compared with every operand (fragment_code.py): its facts and words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lanescope.ptx.fragment_maps import FragmentMap
+from lanescope.reader.fragment_addresses import AddressMap
+from lanescope.reader.fragment_code import FormulaAnswer, FormulaMatch, compare_code, is_fragment_code
+from lanescope.reader.meaning import TextMeaning
+
+
+def recognise_fragment_code(text: str) -> tuple[TextMeaning, ...]:
+    """Recognise a formula of rows and columns, or the loop that moves a fragment; LayoutError if it is open."""
+    if not is_fragment_code(text):
+        return ()
+    answer = compare_code(text)
+    facts = {
+        "agree": [describe_match(match, answer) for match in answer.matches if answer.moves or not match.swapped],
+        "exchanged": [describe_match(match, answer) for match in answer.matches if match.swapped and not answer.moves],
+        "addresses": [describe_address(one) for one in answer.addresses],
+        "nearest": _describe_nearest(answer),
+        "compared": answer.compared,
+        "assumed": list(answer.assumed),
+        "named": answer.letter or None,
+    }
+    return (TextMeaning("fragment", _make_title(answer), facts, tuple(_list_notices(answer)), sure=True),)
+
+
+def list_held(one: FragmentMap, letter: str) -> list[dict[str, Any]]:
+    """List the operands of a map, one of each opcode, shape and size of element: name, PTX, operand's letter.
+
+    letter: the operand that the text names, which comes first.
+    """
+    groups: dict[tuple[str, str, int], list[tuple[str, str, str]]] = {}
+    for instruction, operand in one.operands:
+        opcode = instruction.family.name.replace("_sp", ".sp").replace("_scaled", ".block_scale")
+        key = f"{opcode}.{instruction.shape}", "" if operand.name in "cd" else operand.name, operand.container_bits
+        groups.setdefault(key, []).append((operand.name, operand.element.name, instruction.ptx))
+    held = []
+    for (head, _, _), parts in groups.items():
+        letters = " and ".join(sorted({name.upper() for name, _, _ in parts})) if parts[0][0] != "data" else "a matrix"
+        types = ", ".join(dict.fromkeys(kind for _, kind, _ in parts))
+        held.append({"name": f"{letters} of {head} {types}", "ptx": parts[0][2], "operand": parts[0][0]})
+    letters = "cd" if letter in ("c", "d") else letter
+    return sorted(held, key=lambda part: part["operand"] not in letters)
+
+
+def name_map(one: FragmentMap, letter: str) -> str:
+    """Return what a map is of: its first operands."""
+    held = list_held(one, letter)
+    more = len(held) - 1
+    return f"{held[0]['name']} (and {more} more with the same map)" if more else str(held[0]["name"])
+
+
+def describe_match(match: FormulaMatch, answer: FormulaAnswer) -> dict[str, Any]:
+    """Describe a map that agrees."""
+    order = ("column-major" if match.swapped else "row-major") if answer.moves else None
+    return {
+        "name": name_map(match.map, answer.letter),
+        "threads": match.map.threads,
+        "values": match.map.values,
+        "times": match.times,
+        "order": order,
+        "operands": list_held(match.map, answer.letter),
+    }
+
+
+def describe_address(one: AddressMap) -> dict[str, Any]:
+    """Describe the load whose row addresses a formula gives."""
+    major = "K" if one.major == "K" else "M" if one.operand == "a" else "N"
+    load = one.load.ptx.replace(".sync.aligned", "").replace(".shared.b16", "")
+    kind = f"{one.mma.operand(one.operand).container_bits}-bit"
+    name = f"Row addresses of {load} for {one.operand.upper()} of {one.mma.shape}, {kind}, {major}-major"
+    return {"name": name, "ptx": one.load.ptx, "mma": one.mma.ptx, "operand": one.operand, "major": one.major}
+
+
+def _describe_nearest(answer: FormulaAnswer) -> dict[str, Any] | None:
+    nearest = answer.nearest
+    if nearest is None:
+        return None
+    thread, value, said, held = nearest.first
+    return {
+        "name": name_map(nearest.map, answer.letter),
+        "values": nearest.map.values,
+        "agree": nearest.agree,
+        "total": nearest.total,
+        "first_difference": {"thread": thread, "value": value, "formula": list(said), "operand": list(held)},
+        "operands": list_held(nearest.map, answer.letter),
+    }
+
+
+def _make_title(answer: FormulaAnswer) -> str:
+    exact = [match for match in answer.matches if answer.moves or not match.swapped]
+    if answer.matches and answer.matches[0].swapped and not answer.moves and not answer.addresses:
+        return f"{name_map(answer.matches[0].map, answer.letter)}, with rows and columns exchanged"
+    if exact and exact[0].map.values < answer.least:
+        return f"The first {exact[0].map.values} values are {name_map(exact[0].map, answer.letter)}"
+    if exact:
+        times = f"{exact[0].times} × " if exact[0].times > 1 else ""
+        return times + name_map(exact[0].map, answer.letter)
+    if answer.addresses:
+        return str(describe_address(answer.addresses[0])["name"])
+    return f"No operand has the map of this {'loop' if answer.moves else 'formula'}"
+
+
+def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
+    if answer.assumed:
+        yield f"Taken as the same in all threads: {', '.join(answer.assumed)}."
+    same = [match for match in answer.matches if answer.moves or not match.swapped]
+    if answer.letter and same and not any(match.map.has_operand(answer.letter) for match in same):
+        yield f"The text names operand {answer.letter.upper()}, and no {answer.letter.upper()} has this map."
+    if answer.nearest:
+        thread, value, said, held = answer.nearest.first
+        if same:
+            yield f"The formula tells {answer.least} values apart, and no operand with so many has this map."
+        yield (
+            f"Nearest with {answer.nearest.map.values} values: {name_map(answer.nearest.map, answer.letter)},"
+            f" {answer.nearest.agree} of {answer.nearest.total} elements. First difference: lane {thread}, value"
+            f" {value}: the text has row {said[0]}, column {said[1]}; the operand has row {held[0]}, column {held[1]}."
+        )

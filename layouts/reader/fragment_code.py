@@ -1,0 +1,365 @@
+"""A pasted formula `row = …; col = …`, as PTX's pages print it or in C++, or the loop that stores or loads a fragment:
+compared with every operand of the catalogue that registers hold.
+
+It says which operands have exactly this map, with rows and columns exchanged, or none; what the text leaves open stays
+open. The text is never called wrong: it does not say what it is for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.errors import LayoutError
+from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
+from lanescope.reader.code.tree import Statement
+from lanescope.reader.fragment_addresses import AddressMap, gives_addresses, is_constant, list_address_maps
+from lanescope.reader.lane_code import (
+    THREADS,
+    FragmentMove,
+    LaneCode,
+    Values,
+    make_open_error,
+    parse_lane_code,
+    run_lane_code,
+)
+
+LONGEST = 8192
+INDEX = ("i", "v", "value", "valueId", "value_id")
+_THREAD = re.compile(
+    r"%?\b(?:lane_?(?:id|idx)?|groupID|group_id|threadID_in_group|threadIdx\s*\.\s*x|tid|warp_?id)\b", re.I
+)
+_ROW, _COL = (re.compile(rf"\b(\w*{word}\w*)\s*=(?!=)", re.I) for word in ("row", "col"))
+_STORE = re.compile(r"[\])]\s*\+?=(?!=)|\b\w+\s*=\s*\w+\s*\[")
+_SPECIAL = re.compile(r"%(?=(?:laneid|tid|warpid)\b)")
+_FLOOR, _NAMED_FLOOR = re.compile(r"//(?=\s*\d)"), re.compile(r"//\s*[A-Za-z_]\w*\s*(?:[-+*%)]|$)", re.M)
+_CASE = re.compile(
+    r"^(?:\s*(?P<name>\w+)\s*=(?!=))?\s*(?P<value>.+?)"
+    r"(?:\s+for\s+(?:each\s+)?(?P<letter>[a-d])\w*)?(?:\s*,?\s+(?:where|when|if)\s+(?P<where>.+?)|\s+(?P<rest>otherwise|else))?\s*$",
+    re.I,
+)
+_SET = re.compile(r"(\w+)\s*=\s*\{\s*(\d+)\s*,[\s.…,]*?(\d+)\s*\}")
+_CHAIN = re.compile(r"(\d+)\s*(<=?)\s*(\w+)\s*(<=?)\s*(\d+)")
+_NO_CASE = 1 << 20  # a coordinate that no matrix has, where no case of a formula applies
+_BITS = 7  # of i that are looked at: no fragment has more than 256 values
+MOST_NEAREST = 0.5  # least share of agreeing elements of a map that is named as the nearest
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaMatch:
+    """A map that agrees. swapped: with rows and columns exchanged, of a loop: memory is column-major; times: how many
+    such fragments the text moves, one after the other.
+    """
+
+    map: FragmentMap
+    swapped: bool = False
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class NearestMap:
+    """The map with the most equal elements, and the first that differs: (thread, value, the text's, the map's)."""
+
+    map: FragmentMap
+    agree: int
+    total: int
+    first: tuple[int, int, tuple[int, int], tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaAnswer:
+    """What a formula or a loop agrees with. assumed: names that were taken as the same in all threads; letter: the
+    operand that the text names, "" if none; compared: how many maps; least: how many values a formula tells apart.
+    """
+
+    matches: tuple[FormulaMatch, ...]
+    addresses: tuple[AddressMap, ...]
+    nearest: NearestMap | None
+    assumed: tuple[str, ...]
+    letter: str
+    compared: int
+    moves: bool
+    least: int = 1
+
+
+def is_fragment_code(text: str) -> bool:
+    """Return whether a text may be such a formula or loop."""
+    if len(text) > LONGEST or not _THREAD.search(text):
+        return False
+    return bool((_ROW.search(text) and _COL.search(text)) or _STORE.search(text))
+
+
+@lru_cache(maxsize=16)
+def compare_code(text: str) -> FormulaAnswer:
+    """Compare a text with every map; LayoutError `open_formula` if its coordinates are not known."""
+    source, letter, range_ = _rewrite_formula(text)
+    statements = parse_lane_code(source)
+    code = run_lane_code(statements, {name: np.zeros((1, 1, 1), dtype=np.int64) for name in INDEX})
+    if code.moves and not (_find_index(source) and _ROW.search(source) and _COL.search(source)):
+        return _compare_moves(run_lane_code(statements, {}))
+    names = _find_coordinates(code)
+    given = _find_index(source)
+    maps = [one for one in list_fragment_maps() if range_ in (0, one.values) and (given or one.values == 1)]
+    runs = {count: _run_formula(statements, given, names, count) for count in {one.values for one in maps} | {1}}
+    matches: list[FormulaMatch] = []
+    for one in maps:
+        if (match := _match_formula(*runs[one.values][:2], one)) is not None:
+            matches.append(match)
+    least = range_ or _count_distinguished(statements, given, names)
+    matches.sort(key=lambda match: _rank_match(match, letter, least))
+    fed = [] if given else [one for one in list_address_maps() if gives_addresses(*runs[1][:2], one)]
+    addresses = tuple(sorted(fed, key=lambda one: -len(one.rows)))
+    loose = tuple(dict.fromkeys(name for *_, code in runs.values() for name in code.loose))
+    if loose and not matches and not addresses:
+        raise make_open_error(f"no operand agrees if {', '.join(loose)} is the same in all threads")
+    nearest = None
+    if not loose and not addresses and not any(_is_whole(match, least) for match in matches):
+        for one in maps:
+            if one.values >= least:
+                nearest = _choose_nearer(nearest, _measure(*runs[one.values][:2], one), letter)
+    compared = len(maps) + (0 if given else len(list_address_maps()))
+    return FormulaAnswer(tuple(matches), addresses, nearest, loose, letter, compared, False, least)
+
+
+def _is_whole(match: FormulaMatch, least: int) -> bool:
+    return match.map.values >= least and not match.swapped
+
+
+def _rank_match(match: FormulaMatch, letter: str, least: int) -> tuple[bool, bool, bool, int]:
+    """Return the place of a match: those with the values that the formula tells apart, the named operand first."""
+    short = match.map.values < least
+    return short, match.swapped, not match.map.has_operand(letter), -match.map.values if short else match.map.values
+
+
+def _count_distinguished(statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str]) -> int:
+    """Return how many values a formula tells apart at least, 1 if that cannot be said.
+
+    A bit of i whose step is twice that of the bit below belongs to the same digit: `8 * (i / 2)` has one from bit 1 on.
+    """
+    try:
+        rows, cols, _ = _run_formula(statements, given, names, 2 << _BITS)
+    except LayoutError:
+        return 1
+    axes = [np.broadcast_to(axis, (axis.shape[0], THREADS, 2 << _BITS))[0] for axis in (rows, cols)]
+    steps = [[int(axis[0, 1 << bit] - axis[0, 0]) for axis in axes] for bit in range(_BITS + 1)]
+    bit = _BITS
+    while bit and steps[bit] == [2 * step for step in steps[bit - 1]]:
+        bit -= 1
+    count = 2 << bit if any(steps[bit]) else 1 << bit
+    places = (axes[0][:32] << 32) + axes[1][:32]
+    while count > 1 and len(np.unique(places[:, :count])) < 32 * count:
+        count //= 2  # past its last value, a formula repeats places
+    return count
+
+
+def _run_formula(
+    statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str], count: int
+) -> tuple[Values, Values, LaneCode]:
+    """Compute rows and columns of so many values."""
+    index = {name: np.arange(count, dtype=np.int64)[None, None, :] for name in given}
+    code = run_lane_code(statements, index)
+    return code.names[names[0]], code.names[names[1]], code
+
+
+# the text -------------------------------------------------------------------------------------------------------------
+
+
+def _rewrite_formula(text: str) -> tuple[str, str, int]:
+    """Rewrite a formula in PTX's style as C++; return it with the operand's letter, and how many values i has (0 if it
+    is not said). Code in C++ is returned as it is.
+    """
+    text = _SPECIAL.sub("", text)
+    if ";" in text:
+        return text, "", 0
+    text = _FLOOR.sub("/", text)
+    if _NAMED_FLOOR.search(text):
+        raise make_open_error("'//' may be a division or a comment")
+    text = re.sub(r"//.*", "", text)
+    cases: dict[str, list[tuple[str, str]]] = {}
+    name, letter, conditions = "", "", []
+    for line in filter(str.strip, text.split("\n")):
+        match = _CASE.match(line.rstrip().rstrip(","))
+        if match is None or not (name := match["name"] or name):
+            raise make_open_error(f"'{line.strip()[:40]}' is not read")
+        where = _rewrite_condition(match["where"] or "")
+        letter = letter or (match["letter"] or "").lower()
+        conditions.append((where, bool(match["rest"])))
+        cases.setdefault(name, []).append((where, match["value"]))
+    lines = [f"{name} = {_join_cases(choices)};" for name, choices in cases.items()]
+    return "\n".join(lines), letter, _count_values([where for where, _ in conditions if where], conditions)
+
+
+def _rewrite_condition(text: str) -> str:
+    """Rewrite `0 <= i < 2 || i = {4,..,7}` as C++ has it; a set becomes a range."""
+    text = _SET.sub(lambda match: f"({match[2]} <= {match[1]} && {match[1]} <= {match[3]})", text)
+    return _CHAIN.sub(lambda match: f"({match[1]} {match[2]} {match[3]} && {match[3]} {match[4]} {match[5]})", text)
+
+
+def _join_cases(choices: Sequence[tuple[str, str]]) -> str:
+    value = str(_NO_CASE)
+    for where, one in reversed(choices):
+        value = f"({where}) ? ({one}) : ({value})" if where else f"({one})"
+    return value
+
+
+def _count_values(conditions: Sequence[str], every: Sequence[tuple[str, bool]]) -> int:
+    """Return how many values the conditions of a formula allow, 0 if they leave it open."""
+    if not conditions:
+        return 0
+    index = np.arange(512, dtype=np.int64)[None, None, :]
+    source = "".join(f"covered{n} = {where};" for n, where in enumerate(conditions))
+    names = run_lane_code(parse_lane_code(source), dict.fromkeys(INDEX, index)).names
+    covered = np.zeros(512, dtype=bool)
+    for n in range(len(conditions)):
+        covered |= np.broadcast_to(names[f"covered{n}"], (1, 1, 512))[0, 0] != 0
+    count = int(covered.sum())
+    return count if not covered.all() and covered[:count].all() and not any(rest for _, rest in every) else 0
+
+
+def _find_coordinates(code: LaneCode) -> tuple[str, str]:
+    """Return the names of the row and the column that a text computes."""
+    found = []
+    for word in ("row", "col"):
+        names = [name for name in code.names if word in name.lower()]
+        if len(names) != 1:
+            unread = [name for name in code.unread if word in name.lower()]
+            why = f"{len(names)} names are a {word}"
+            if unread:
+                why = f"'{unread[0]}' is not read: {code.unread[unread[0]]}"
+            raise make_open_error(why if names or unread else f"no {word} is computed")
+        found.append(names[0])
+    return found[0], found[1]
+
+
+def _find_index(source: str) -> tuple[str, ...]:
+    """Return the name of the value's index, () if the text has none that it does not assign itself."""
+    used = tuple(
+        name for name in INDEX if re.search(rf"\b{name}\b", source) and not re.search(rf"\b{name}\s*=(?!=)", source)
+    )
+    if len(used) > 1:
+        raise make_open_error(f"{' and '.join(used)} may both be the value’s number")
+    return used
+
+
+# comparing ------------------------------------------------------------------------------------------------------------
+
+
+def _spread(values: Values, one: FragmentMap) -> NDArray[np.int64]:
+    """Return coordinates as [trials, threads, values] of a map."""
+    part = values[:, : one.threads] if values.shape[1] > 1 else values
+    return np.broadcast_to(part, (values.shape[0], one.threads, one.values))
+
+
+def _match_formula(rows: Values, cols: Values, one: FragmentMap) -> FormulaMatch | None:
+    """Return how a formula agrees with a map, None if it does not; a tile may begin at any row and column."""
+    mine = _spread(rows, one), _spread(cols, one)
+    for swapped in (False, True):
+        first, second = (one.cols, one.rows) if swapped else (one.rows, one.cols)
+        if is_constant(mine[0] - first) and is_constant(mine[1] - second):
+            return FormulaMatch(one, swapped)
+    return None
+
+
+def _measure(rows: Values, cols: Values, one: FragmentMap) -> NearestMap:
+    """Count the elements at which a formula equals a map."""
+    mine = _spread(rows, one)[0], _spread(cols, one)[0]
+    same = (mine[0] == one.rows) & (mine[1] == one.cols)
+    thread, value = (int(n) for n in np.argwhere(~same)[0]) if not same.all() else (0, 0)
+    said = int(mine[0][thread, value]), int(mine[1][thread, value])
+    held = int(one.rows[thread, value]), int(one.cols[thread, value])
+    return NearestMap(one, int(same.sum()), same.size, (thread, value, said, held))
+
+
+def _choose_nearer(best: NearestMap | None, other: NearestMap, letter: str) -> NearestMap | None:
+    """Return the map with the larger share of equal elements, those of the named operand first."""
+
+    def rank(one: NearestMap) -> tuple[bool, float, int]:
+        named = any(operand.name == letter for _, operand in one.map.operands)
+        return (not letter or named, one.agree / one.total, -one.map.values)
+
+    if other.agree < MOST_NEAREST * other.total:
+        return best
+    return other if best is None or rank(other) > rank(best) else best
+
+
+def _compare_moves(code: LaneCode) -> FormulaAnswer:
+    """Compare a loop that moves a fragment with every map: whole, or as several fragments one after the other."""
+    groups = list(_group_moves(code.moves))
+    matches: list[FormulaMatch] = []
+    maps = list_fragment_maps()
+    for one in maps:
+        for swapped in (False, True):
+            if (times := _match_moves(groups, one, swapped)) and not any(match.map is one for match in matches):
+                matches.append(FormulaMatch(one, swapped, times))
+    if not matches and code.loose:
+        raise make_open_error(f"no operand agrees if {', '.join(code.loose)} is the same in all threads")
+    letter = next(filter(None, map(_find_letter, (code.memory, code.registers))), "")
+    matches.sort(key=lambda match: (not match.map.has_operand(letter), match.times, match.swapped, -match.map.values))
+    return FormulaAnswer(tuple(matches), (), None, tuple(code.loose), letter, len(maps), True)
+
+
+def _find_letter(name: str) -> str:
+    """Return the operand that an array is named after, "" if it is none."""
+    match = re.fullmatch(r"(?:s|g|smem|gmem|frag|reg|r)?_?([abcd])(?:_?(?:frag|reg|regs|ptr|tile))?", name, re.I)
+    return match[1].lower() if match else "d" if re.fullmatch(r"acc\w*|accum\w*|out\w*", name, re.I) else ""
+
+
+def _group_moves(moves: Sequence[FragmentMove]) -> Iterator[list[FragmentMove]]:
+    """Yield the values of each register array of one dimension, in order; LayoutError where some are missing."""
+    ordered = sorted(moves, key=lambda move: move.value)
+    if len({move.value for move in ordered}) < len(ordered):
+        raise make_open_error("a value is moved twice")
+    for _, group in groupby(ordered, key=lambda move: move.value[:-1]):
+        values = list(group)
+        if [move.value[-1] for move in values] != list(range(len(values))):
+            raise make_open_error("some values of the array are not moved")
+        yield values
+
+
+def _match_moves(groups: Sequence[Sequence[FragmentMove]], one: FragmentMap, swapped: bool) -> int:
+    """Return how many fragments of a map the groups are, 0 if they are not."""
+    first, second = (one.cols, one.rows) if swapped else (one.rows, one.cols)
+    steps: list[Any] = []
+    times = 0
+    for group in groups:
+        if len(group) % one.values:
+            return 0
+        for start in range(0, len(group), one.values):
+            part = group[start : start + one.values]
+            axes = [_stack([move.place[axis] for move in part], one) for axis in range(len(part[0].place))]
+            if len(axes) == 2:
+                if not (is_constant(axes[0] - first) and is_constant(axes[1] - second)):
+                    return 0
+            elif len(axes) != 1 or (step := _find_step(axes[0], first, second)) is None:
+                return 0
+            else:
+                steps.append(step)
+            times += 1
+    return times if all((step == steps[0]).all() for step in steps) else 0
+
+
+def _stack(places: Sequence[Values], one: FragmentMap) -> NDArray[np.int64]:
+    trials = max(place.shape[0] for place in places)
+    parts = [place[:, : one.threads] if place.shape[1] > 1 else place for place in places]
+    return np.concatenate([np.broadcast_to(part, (trials, one.threads, 1)) for part in parts], axis=2)
+
+
+def _find_step(index: NDArray[np.int64], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64] | None:
+    """Return the elements from one row to the next, in each trial, if an index is row · step + col and a constant."""
+    if not first.any():
+        return None  # a single row: any step would do
+    rest = index - second
+    at = tuple(np.argwhere(first == first.max())[0])
+    zero = tuple(np.argwhere(first == 0)[0])
+    rise = rest[:, at[0], at[1]] - rest[:, zero[0], zero[1]]
+    step, left = np.divmod(rise, first.max())
+    if left.any() or (step <= second.max()).any():
+        return None
+    return step if is_constant(rest - step[:, None, None] * first) else None

@@ -1,0 +1,195 @@
+"""Pasted formulas and loops, compared with every operand: what agrees is named, what is open stays open, and nothing is
+called wrong.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.app.read.text_meanings import read_text
+from lanescope.errors import LayoutError
+from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
+from lanescope.reader.fragment_answer import recognise_fragment_code
+from lanescope.reader.fragment_code import FormulaAnswer, compare_code
+from tests.client import Client
+
+A_OF_16816 = "int row = lane / 4 + 8 * (i / 2 % 2); int col = lane % 4 * 2 + i % 2 + 8 * (i / 4);"
+PTX_A_OF_16816 = """\
+groupID           = %laneid >> 2
+threadID_in_group = %laneid % 4
+row =      groupID            for ai where  0 <= i < 2 || 4 <= i < 6
+           groupID + 8        Otherwise
+col = (threadID_in_group * 2) + (i & 0x1)        for ai where i <  4
+      (threadID_in_group * 2) + (i & 0x1) + 8    for ai where i >= 4"""
+EPILOGUE = """\
+int r = lane_id / 4 + warp_id * 16, c = lane_id % 4 * 2;
+for (int i = 0; i < 4; i++) {
+  C[r * N + c + 8 * i] = d[i * 4];
+  C[r * N + c + 8 * i + 1] = d[i * 4 + 1];
+  C[(r + 8) * N + c + 8 * i] = d[i * 4 + 2];
+  C[(r + 8) * N + c + 8 * i + 1] = d[i * 4 + 3];
+}"""
+
+
+def list_agreeing(text: str) -> dict[str, int]:
+    """The operands that agree, in words, and how many fragments the text has of each."""
+    (meaning,) = recognise_fragment_code(text)
+    assert meaning.kind == "fragment"
+    return {part["name"]: row["times"] for row in meaning.facts["agree"] for part in row["operands"]}
+
+
+def get_open_reason(text: str) -> str:
+    with pytest.raises(LayoutError) as refused:
+        recognise_fragment_code(text)
+    assert refused.value.code == "open_formula"
+    return refused.value.message
+
+
+@pytest.mark.parametrize("one", list_fragment_maps(), ids=lambda one: str(one.operand.pattern))
+def test_the_formula_that_the_engine_prints_is_its_operand(one: FragmentMap) -> None:
+    """Every map of the catalogue, from the text that its page shows."""
+    forward = one.operand.formula()["forward"]
+    if not {"row", "col"} <= forward.keys():
+        return
+    text = "\n".join(f"{name} = {value}" for name, value in forward.items())
+    if "thread" in text and one.threads == 128:
+        text = text.replace("%tid", "tid")
+    answer = compare_code(text)
+    assert any(match.map is one and not match.swapped for match in answer.matches), text
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        (PTX_A_OF_16816, "A of mma.m16n8k16 f16, bf16"),
+        (A_OF_16816, "A of mma.m16n8k16 f16, bf16"),
+        ("row = lane // 4\ncol = lane % 4 * 8 + i   for ai where i = {0,..,7}", "A of mma.m8n8k32 s4, u4"),
+        ("row = (threadID_in_group * 8) + i for bi where i = {0,..,7}\ncol = groupID", "B of mma.m8n8k32 s4, u4"),
+        (
+            "int row = (lane & 3) * 2 + (i & 1) + 8 * (i >> 1); int col = lane >> 2;",
+            "B of mma.m16n8k16 f16, bf16",
+        ),
+        (EPILOGUE, "D of wgmma.m64n32k16 f16"),
+    ],
+)
+def test_a_formula_by_hand_is_named(text: str, first: str) -> None:
+    assert next(iter(list_agreeing(text))) == first
+
+
+def test_an_epilogue_is_every_operand_that_it_may_be() -> None:
+    """64×32 of a warpgroup: D of one wgmma, or four of m16n8 one after the other, or eight of 8×8."""
+    found = list_agreeing(EPILOGUE)
+    assert found["D of wgmma.m64n32k16 f32"] == 1 and found["C and D of mma.m16n8k16 f32, s32"] == 4
+    assert found["C and D of mma.m8n8k4 f64"] == 8
+    (meaning,) = recognise_fragment_code(EPILOGUE)
+    assert meaning.facts["assumed"] == ["N"] and "Taken as the same in all threads: N." in meaning.notices
+    column_major = "for (int i = 0; i < 4; i++) C[(lane / 4 + 8 * (i / 2)) + (lane % 4 * 2 + i % 2) * ldc] = d[i];"
+    row = recognise_fragment_code(column_major)[0].facts["agree"][0]
+    assert (row["order"], row["times"]) == ("column-major", 1)
+    assert row["operands"][0]["name"].startswith("C and D of mma.m16n8k8")
+
+
+def test_other_ways_to_write_a_store_are_the_same() -> None:
+    """Two dimensions, make_float2 through a cast pointer, a guard at the edge, several tiles, a load by hand."""
+    tiles = """
+for (int mi = 0; mi < 2; ++mi)
+  for (int ni = 0; ni < 4; ++ni) {
+    int row = warp * 32 + mi * 16 + groupID, col = ni * 8 + threadID_in_group * 2;
+    if (row < M && col < N) {
+      *reinterpret_cast<float2*>(&C[row * ldc + col]) = make_float2(acc[mi][ni][0], acc[mi][ni][1]);
+      *reinterpret_cast<float2*>(&C[(row + 8) * ldc + col]) = make_float2(acc[mi][ni][2], acc[mi][ni][3]);
+    }
+  }"""
+    assert list_agreeing(tiles)["C and D of mma.m16n8k16 f32, s32"] == 8
+    rows = "for (int i = 0; i < 4; ++i) C[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2] = __float2half(d[i]);"
+    assert list_agreeing(rows)["C and D of mma.m16n8k16 f16"] == 1
+    load = "for (int i = 0; i < 8; ++i) a[i] = A[(lane / 4 + 8 * (i / 2 % 2)) * 16 + lane % 4 * 2 + i % 2 + i / 4 * 8];"
+    assert next(iter(list_agreeing(load))) == "A of mma.m16n8k16 f16, bf16"
+
+
+def test_row_addresses_of_ldmatrix_are_known() -> None:
+    (meaning,) = recognise_fragment_code("int row = lane % 16; int col = lane / 16 * 8;")
+    names = [row["name"] for row in meaning.facts["addresses"]]
+    assert names[0] == "Row addresses of ldmatrix.m8n8.x4 for A of m16n8k16, 16-bit, K-major"
+    assert "Row addresses of ldmatrix.m8n8.x2.trans for B of m16n8k16, 16-bit, N-major" in names  # lanes 0 to 15
+    assert not any("for A" in name and "M-major" in name for name in names)
+
+
+def test_exchanged_digits_are_nobodys_and_say_what_is_near() -> None:
+    """The two 8s of A exchanged: no operand with 8 values has this map, and the text is not called wrong."""
+    text = "int row = lane / 4 + 8 * (i / 4); int col = lane % 4 * 2 + i % 2 + 8 * (i / 2 % 2);"
+    (meaning,) = recognise_fragment_code(text)
+    assert not any(row["values"] >= 8 for row in meaning.facts["agree"])
+    nearest = meaning.facts["nearest"]
+    assert nearest["values"] == 8 and nearest["agree"] == 128 and nearest["total"] == 256
+    assert nearest["first_difference"] == {"thread": 0, "value": 2, "formula": [0, 8], "operand": [8, 0]}
+    said = " ".join((meaning.title, *meaning.notices)).lower()
+    assert "wrong" not in said and "the formula tells 8 values apart" in said
+    swapped = recognise_fragment_code(EPILOGUE.replace("lane_id / 4 +", "lane_id % 4 +").replace("N", "32"))[0]
+    assert swapped.facts["agree"] == [] and swapped.title == "No operand has the map of this loop"
+
+
+def test_a_named_operand_without_the_map_is_said() -> None:
+    text = "row = groupID for bi where i = {0, 1}\ncol = threadID_in_group * 2 + i"
+    (meaning,) = recognise_fragment_code(text)
+    assert meaning.facts["named"] == "b" and "no B has this map" in meaning.notices[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("int row = find_row(lane); int col = lane % 4;", "'row' is not read"),
+        ("C[row * N + lane % 4] = d[0];", "does not define 'row'"),
+        ("for (int i = 0; i < n; ++i) C[lane / 4 * 8 + i] = d[i];", "end is open"),
+        ("int row = lane / 4 + k * lane; int col = lane % 4 * 2 + i;", "no operand agrees if k is the same"),
+        ("if (lane < 16) C[lane * 8] = d[0];", "only some lanes"),
+        ("row = lane // width\ncol = i", "a division or a comment"),
+        ("int row = (lane - 4) / 4; int col = lane % 4 * 2 + i;", "depends on its type"),
+        ("int row = lane / (lane % 4); int col = i;", "divides by 0"),
+        ("C[lane * 8 + 1] = d[0]; C[lane * 8] = d[0];", "moved twice"),
+        ("C[lane / 4 * 8 + lane % 4 * 2 + i] = d[i];", "which array is in registers"),
+        ("int row0 = lane / 4, row1 = lane / 4 + 8; int col = lane % 4;", "2 names are a row"),
+    ],
+)
+def test_what_is_open_stays_open(text: str, why: str) -> None:
+    assert why in get_open_reason(text)
+
+
+def test_a_name_that_differs_by_thread_is_never_taken_as_constant() -> None:
+    """A pitch may be any number, but a formula agrees only if it does for each of them."""
+    with_offset = EPILOGUE.replace("r * N", "(r + tile_row) * N").replace("(r + 8)", "(r + 8 + tile_row)")
+    assert list_agreeing(with_offset)["D of wgmma.m64n32k16 f32"] == 1
+    unknown_pitch = list_agreeing(EPILOGUE.replace("warp_id * 16", "warp_id * rows_of_warp"))
+    assert not any("wgmma" in name for name in unknown_pitch) and "C and D of mma.m16n8k16 f32, s32" in unknown_pitch
+
+
+def test_it_does_not_take_what_another_recogniser_reads() -> None:
+    asm = 'asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0}, {%1}, {%2}, {%3};");'
+    for text in (A_OF_16816 + asm, "lane 5 of mma.m16n8k16 bf16", "groupID", "thread and warp"):
+        assert read_text(text).kind != "fragment", text
+
+
+def test_the_page_the_json_and_the_api_say_the_same(client: Client) -> None:
+    page = client.get("/read", params={"text": EPILOGUE}).text
+    assert "Which operand this is" in page and "D of wgmma.m64n32k16 f16" in page and "Agrees with" in page
+    assert 'href="/i/wgmma.mma_async.sync.aligned.m64n32k16' in page and "Compared with" in page
+    answer = client.post("/api/v1/read", json={"text": EPILOGUE}).json()
+    assert answer["kind"] == "fragment" and answer["facts"]["agree"][0]["values"] == 16
+    assert client.get("/read.json", params={"text": EPILOGUE}).json()["facts"] == answer["facts"]
+    open_ = client.post("/api/v1/read", json={"text": "int row = f(lane); int col = lane % 4;"}).json()
+    assert open_["kind"] == "unknown" and "not known" in open_["notices"][0]
+
+
+def test_a_planted_fault_is_noticed() -> None:
+    """One constant changed in each formula, and its operand no longer agrees."""
+    answers: list[FormulaAnswer] = [
+        compare_code(A_OF_16816.replace(old, new))
+        for old, new in (
+            ("lane / 4", "lane / 8"),
+            ("% 4 * 2", "% 4 * 4"),
+            ("8 * (i / 4)", "4 * (i / 4)"),
+            ("i / 2 % 2", "i / 2 % 4"),
+        )
+    ]
+    for answer in answers:
+        assert not any(match.map.has_operand("a") and match.map.values == 8 for match in answer.matches)
