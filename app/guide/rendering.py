@@ -268,7 +268,12 @@ def _draw_tile(request: FigureRequest) -> str:
     tile, _ = memory.parse_tile(request.query)
     drawing = draw_tile(tile, parse_look(request.query))
     return render_svg(
-        drawing.figure, title=request.caption, palette=None, extra=drawing.extra, labels_up_to=2 * LABELLED
+        drawing.figure,
+        title=request.caption,
+        palette=None,
+        extra=drawing.extra,
+        labels_up_to=2 * LABELLED,
+        pointed=True,
     )
 
 

@@ -78,6 +78,7 @@ def render_diagram(figure: PanelFigure, style: DiagramStyle, title: str, descrip
         palette=style.palette,
         labels_up_to=MOST_LABELS,
         extra=body + "".join(out),
+        pointed=style.palette is None,
     )
 
 
