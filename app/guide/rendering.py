@@ -185,7 +185,7 @@ def render_thumbnail(slug: str) -> str:
     if not match:
         return ""
     svg, _ = draw_address(match[1], match[2], legend=False)
-    svg = re.sub(r"<(text|title|desc)\b.*?</\1>\n?", "", svg, flags=re.S)
+    svg = re.sub(r' data-cells="[^"]*"', "", re.sub(r"<(text|title|desc)\b.*?</\1>\n?", "", svg, flags=re.S))
     return svg.replace('role="img"', 'aria-hidden="true" focusable="false"', 1)
 
 
@@ -260,6 +260,7 @@ def _draw_instruction(request: FigureRequest) -> tuple[str, str]:
         make_operand_figure(operand, page_state.product) if operand else make_figure(instruction, page_state.product),
         replace(style, palette=None, legend=request.legend),
         request.caption,
+        pointed=request.legend,
     )
     return svg, link_instruction(instruction) + (f"?{request.text}" if request.text else "")
 

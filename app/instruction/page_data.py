@@ -101,7 +101,7 @@ class SupplyData(MatrixData):
     value_bits: tuple[str, ...]
     per_register: int
     lines: tuple[lanes.NumericLine, ...]
-    told: dict[str, Numbers]
+    told: dict[str, Numbers | list[str]]
     texts: dict[str, str]
     of: str
     down: Numbers

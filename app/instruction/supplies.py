@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lanescope.app.instruction.state import PageState
 from lanescope.ptx.instruction import WARP, Instruction
 from lanescope.ptx.pattern import IntArray
 from lanescope.render.view import CellCategory, FigurePanel, OperandGrid, PanelFigure
 
+Integers = NDArray[np.integer[Any]]
 METADATA = "e"
 FACTORS = {"sfa": "scale_a", "sfb": "scale_b"}  # the matrix → the operand's name in the engine
 NIBBLE, BYTE, WORD = 4, 8, 32
@@ -42,15 +44,15 @@ class SupplyMatrix:
     thread: IntArray
     unit: IntArray
     unit_bits: int
-    down: IntArray
-    across: IntArray
+    down: Integers
+    across: Integers
     element: str
     head: str
     answer: str
     label: str
     note: str
     grid: OperandGrid
-    numbers: Mapping[str, IntArray] = field(default_factory=dict)
+    numbers: Mapping[str, Integers] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -150,7 +152,7 @@ def _build_metadata(grid: OperandGrid, selector: int) -> SupplyMatrix:
     first = np.broadcast_to(np.arange(shape[1]) * group, shape)
     stored = np.broadcast_to(np.arange(shape[1]) * kept, shape)
     low = unit * NIBBLE
-    numbers = {
+    numbers: dict[str, Integers] = {
         "low": low,
         "high": low + NIBBLE - 1,
         "first": first,
@@ -193,11 +195,11 @@ def _build_factors(instruction: Instruction, name: str, grid: OperandGrid, page_
         thread, byte = thread.T, byte.T
         down, across = np.arange(grid.rows) // depth, np.arange(grid.cols)
     title, register = name.upper(), f"scale-{letter}-data"
-    sizes = "m × blocks" if letter == "a" else "blocks × n"
+    sizes = "factors, m × blocks" if letter == "a" else "factors, blocks × n"
     return SupplyMatrix(
         name=name,
         title=title,
-        caption=f"{title}, scale factors",
+        caption=title,
         about=f"{sizes} of {depth} of K, {thread.shape[0]} × {thread.shape[1]} · {scale.element.name}",
         register=register,
         of=letter,
@@ -215,9 +217,9 @@ def _build_factors(instruction: Instruction, name: str, grid: OperandGrid, page_
     )
 
 
-def list_facts(supplies: Mapping[str, SupplyMatrix], panel: str) -> dict[str, IntArray]:
+def list_facts(supplies: Mapping[str, SupplyMatrix], panel: str) -> dict[str, Integers]:
     """List what sentences about an element of A or B name of its metadata and factor, each int [rows, cols]."""
-    facts: dict[str, IntArray] = {}
+    facts: dict[str, Integers] = {}
     for one in supplies.values():
         if one.of != panel:
             continue
@@ -234,7 +236,7 @@ def list_facts(supplies: Mapping[str, SupplyMatrix], panel: str) -> dict[str, In
     return facts
 
 
-def _list_index_bits(one: SupplyMatrix) -> dict[str, IntArray]:
+def _list_index_bits(one: SupplyMatrix) -> dict[str, Integers]:
     """List the first and last bit of each stored element's own index in e."""
     sparsity = one.grid.operand.sparsity
     assert sparsity is not None

@@ -367,11 +367,11 @@ def count_family_runs() -> tuple[FamilyRuns, ...]:
     """Count the forms of each family that every device of the evidence ran and found as predicted."""
     devices = len(catalog.load_evidence())
     counts: dict[str, list[int]] = {}
-    names = {}
+    names: dict[str, str] = {}
     for instruction in catalog.instructions():
         family, runs_of = instruction.family, catalog.list_hardware_runs(instruction)
         scaled = " block_scale" if family.scale_blocks and not family.tensor else ""
-        names[family.name] = (family.opcode.short or family.opcode.text).partition(".load")[0] + scaled
+        names.setdefault(family.name, (family.opcode.short or family.opcode.text).partition(".load")[0] + scaled)
         ran = bool(runs_of) and len(runs_of) == devices and all(run.agrees for run in runs_of)
         one = counts.setdefault(family.name, [0, 0])
         one[0] += ran
