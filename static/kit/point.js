@@ -1,5 +1,5 @@
-// Pictures answer the pointer: the cell under it, what the server says of it, and every cell of the page's pictures that
-// the same lane holds. A picture carries where its cells are and their texts (layouts/render/pointing.py).
+// Pictures answer the pointer: the cell under it, what the server says of it, and every cell of the page's pictures
+// that the same lane holds. A picture carries where its cells are and their texts (layouts/render/pointing.py).
 import { element } from "./dom.js";
 import { fill } from "./template.js";
 
