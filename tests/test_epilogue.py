@@ -170,7 +170,7 @@ def test_the_code_puts_every_element_where_it_belongs(case: Any) -> None:
     lane, column = made.access.pattern.evaluate()[:2]
     stored = made.place_in_shared("64B" if n < 64 else "128B") if made.matrices else None
     body = code.render_shared_store(made, stored, "bf16") if stored else code.render_global_store(made, 16, "bf16")
-    cut = body.index("// warp: 0 to 3")
+    cut = body.index("// tmem: D's address")
     values = lane.shape[1]
     packed = "r[v / 2] |= x << 16 * (v % 2)" if made.access.packed else "r[v] = x"
     source = (
@@ -178,8 +178,8 @@ def test_the_code_puts_every_element_where_it_belongs(case: Any) -> None:
         f"static const int number[] = {{{', '.join(map(str, number.ravel()))}}};\n"
         f"static const int at_lane[] = {{{', '.join(map(str, lane.ravel()))}}};\n"
         f"static const int at_column[] = {{{', '.join(map(str, column.ravel()))}}};\n"
-        f"static unsigned char out[{rows * n * 2}]; static uint32_t rows_of[32][8]; static unsigned lane, warp;\n"
-        "static void load(uint32_t* r, unsigned taddr) {\n"
+        f"static unsigned char out[{rows * n * 2}]; static struct {{ unsigned x; }} threadIdx;\n"
+        "static void load(uint32_t* r, unsigned taddr) {\n  const unsigned lane = threadIdx.x % 32;\n"
         f"  for (unsigned v = 0; v < {made.access.registers}; ++v) r[v] = 0;\n"
         f"  for (unsigned v = 0; v < {values}; ++v) {{\n"
         f"    const unsigned l = (taddr >> 16) + at_lane[lane * {values} + v],"
@@ -188,13 +188,14 @@ def test_the_code_puts_every_element_where_it_belongs(case: Any) -> None:
         # of each matrix the row that lane l names is stored by every lane that holds a part of it: two passes
         "static unsigned named[64][32], turn, pass;\n"
         "static void store(unsigned address, const uint32_t* p, unsigned count) {\n"
-        "  if (!pass) { named[turn++][lane] = address; return; }\n"
+        "  const unsigned lane = threadIdx.x % 32;\n  if (!pass) { named[turn++][lane] = address; return; }\n"
         "  for (unsigned m = 0; m < count; ++m)\n"
         "    memcpy(out + named[turn][8 * m + lane / 4] + lane % 4 * 4, &p[m], 4);\n  ++turn;\n}\n"
         f"{body[:cut]}\nint main() {{\n  const unsigned tmem = 0, shared = 0; char* const global = (char*)out;"
         f" const size_t pitch = {2 * n};\n"
-        "  for (warp = 0; warp < 4; ++warp) for (pass = 0; pass < 2; ++pass) for (lane = 0; lane < 32; ++lane) {\n"
-        f"  turn = 0;\n{_convert_to_host(body[cut:], made)}\n  }}\n  fwrite(out, 1, sizeof(out), stdout);\n}}\n"
+        "  for (unsigned w = 0; w < 4; ++w) for (pass = 0; pass < 2; ++pass) for (unsigned l = 0; l < 32; ++l) {\n"
+        f"  threadIdx.x = 32 * w + l; turn = 0;\n{_convert_to_host(body[cut:], made)}\n  }}\n"
+        "  fwrite(out, 1, sizeof(out), stdout);\n}\n"
     )
     got = np.frombuffer(cpp.build_and_run(source), np.uint16)
     row, col = np.indices((rows, n))
@@ -215,10 +216,10 @@ def test_the_code_compiles() -> None:
         bits = 32 if element == "f32" else 16
         shared = code.render_shared_store(made, made.place_in_shared("128B"), element) if made.matrices else ""
         whole = code.render_global_store(made, bits, element)
-        cut = shared.index("// warp: 0 to 3") if shared else 0
+        cut = shared.index("// tmem: D's address") if shared else 0
         text = (
             f'typedef unsigned uint32_t;\n{shared[:cut]}\nextern "C" __global__ void k(unsigned tmem, unsigned shared,'
-            " char* global, size_t pitch) {\n  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;\n"
+            " char* global, size_t pitch) {\n"
             f"  {{ {shared[cut:]} }}\n  {{ {whole} }}\n}}\n"
         )
         ptx, log = nvrtc.compile_ptx(text, "sm_100a")

@@ -36,7 +36,7 @@ def draw_banks(costs: list[banks.Cost]) -> str:
         status=status,
     )
     figure = PanelFigure(34 + 32 * 24 + 8, TOP + panel.height + 8, (panel,))
-    drawing = render_svg(figure, title=title, palette=None, labels_up_to=3000)
+    drawing = render_svg(figure, title=title, palette=None, labels_up_to=3000, pointed=True)
     return drawing + render_status_legend(status, None, {STATUSES[number].name: told for number, told in _TOLD.items()})
 
 

@@ -45,7 +45,7 @@ def draw_rows(found: chain.Chain) -> str:
         row_names=beside,
     )
     figure = PanelFigure(max(LEFT + 60 + panel.width, 7.4 * len(title) + LEFT), TOP + panel.height + 8, (panel,))
-    return render_svg(figure, title=title, palette=None, labels_up_to=3000)
+    return render_svg(figure, title=title, palette=None, labels_up_to=3000, pointed=True)
 
 
 def _format_unit(want: pieces.OperandGranules, lane: int, register: int, first: int, count: int) -> str:
@@ -109,4 +109,4 @@ def draw_lanes(found: chain.Chain) -> str:
         row_names=names,
     )
     figure = PanelFigure(max(LEFT + 32 + panel.width, 7.8 * len(title) + LEFT + 32), TOP + panel.height + 8, (panel,))
-    return render_svg(figure, title=title, palette=None, labels_up_to=3000)
+    return render_svg(figure, title=title, palette=None, labels_up_to=3000, pointed=True)

@@ -184,8 +184,8 @@ def render_thumbnail(slug: str) -> str:
     match = _FIGURE.search(read_source(slug))
     if not match:
         return ""
-    svg, _ = draw_address(guide_values.expand_values(match[1]), "", legend=False)
-    svg = re.sub(r"<(text|title|desc)\b.*?</\1>\n?", "", svg, flags=re.S)
+    svg, _ = draw_address(guide_values.expand_values(match[1]), match[2], legend=False)
+    svg = re.sub(r' data-cells="[^"]*"', "", re.sub(r"<(text|title|desc)\b.*?</\1>\n?", "", svg, flags=re.S))
     return svg.replace('role="img"', 'aria-hidden="true" focusable="false"', 1)
 
 
@@ -260,6 +260,7 @@ def _draw_instruction(request: FigureRequest) -> tuple[str, str]:
         make_operand_figure(operand, page_state.product) if operand else make_figure(instruction, page_state.product),
         replace(style, palette=None, legend=request.legend),
         request.caption,
+        pointed=request.legend,
     )
     return svg, link_instruction(instruction) + (f"?{request.text}" if request.text else "")
 
@@ -268,7 +269,12 @@ def _draw_tile(request: FigureRequest) -> str:
     tile, _ = memory.parse_tile(request.query)
     drawing = draw_tile(tile, parse_look(request.query))
     return render_svg(
-        drawing.figure, title=request.caption, palette=None, extra=drawing.extra, labels_up_to=2 * LABELLED
+        drawing.figure,
+        title=request.caption,
+        palette=None,
+        extra=drawing.extra,
+        labels_up_to=2 * LABELLED,
+        pointed=True,
     )
 
 

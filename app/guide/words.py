@@ -13,7 +13,6 @@ KEYS = (
     ("f", "find an element, a lane or a register; Shift+Enter compares it with what is pinned"),
     ("z", "full screen"),
     ("l", "the matrix as a table of lanes"),
-    ("p", "the matrix as a Plotly heat map"),
     ("Enter or space", "in sparsity metadata: select the next legal choice of a group"),
     ("t", "switch between light and dark"),
     ("?", "this page"),

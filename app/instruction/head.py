@@ -9,6 +9,7 @@ from lanescope.app.catalogue import topics
 from lanescope.app.hardware import runs
 from lanescope.app.instruction import facts as about
 from lanescope.app.instruction import wording
+from lanescope.app.instruction.fed import find_fed_operand
 from lanescope.app.instruction.shared_operands import build_shared_operand
 from lanescope.app.instruction.state import PageState
 from lanescope.app.instruction.tcgen05 import link_tmem
@@ -22,7 +23,7 @@ from lanescope.product.move_plan import moves_rows
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.targets import format_targets
-from lanescope.shared import chain
+from lanescope.shared import banks, chain
 
 FORMS = {"svg": "SVG", "png": "PNG", "pdf": "PDF", "tex": "TikZ"}
 
@@ -136,6 +137,7 @@ def list_next_pages(instruction: Instruction, page_state: PageState, figure: Pag
     """List the pages where the work goes on from here, each with what this page knows."""
     return [
         *_list_load_links(instruction),
+        *_list_supply_links(instruction, page_state),
         *_list_tensor_links(instruction),
         *_list_descriptor_links(instruction, page_state),
         *_list_product_links(instruction, page_state),
@@ -157,6 +159,31 @@ def _list_load_links(instruction: Instruction) -> Iterator[PageLink]:
         if chain.list_candidates(instruction.operands[name]):
             href = links.link_chain({"mma": instruction.ptx, "operand": name})
             yield PageLink(text=f"Load {name.upper()} with ldmatrix", href=href)
+
+
+def _list_supply_links(instruction: Instruction, page_state: PageState) -> Iterator[PageLink]:
+    """Yield the editor of a sparse A's metadata, and the scale factors of every byte-id and thread-id."""
+    a = instruction.operands.get("a")
+    if a is not None and a.sparsity:
+        tail = f"?selector={page_state.selector}" if page_state.selector else ""
+        yield PageLink(text="Edit A's metadata", href=f"/metadata/{instruction.ptx}{tail}")
+    if instruction.scales:
+        yield PageLink(text="Scale factors as a table", href="#registers")
+
+
+def _list_move_links(instruction: Instruction) -> Iterator[PageLink]:
+    """Yield where a load or store of rows leads: its steps, the product that it serves, the chain there, and banks."""
+    yield PageLink(text="Step through it", href=links.link_steps(instruction, {}))
+    if fed := find_fed_operand(instruction):
+        name, letter = name_form(fed.mma).name, fed.operand.upper()
+        chained = {"mma": fed.mma.ptx, "operand": fed.operand, "major": fed.major, "load": instruction.ptx}
+        served = f"{letter} of {name}"
+        text = f"From {served} to shared memory" if instruction.family.stores else f"From shared memory to {served}"
+        yield PageLink(text=text, href=links.link_chain(chained))
+        yield PageLink(text=served, href=links.link_instruction(fed.mma, fed.mma.operand(fed.operand)))
+    access = f"{instruction.family.opcode.words[0]}.x{instruction.counts.get('x', 1)}"
+    if access in banks.ACCESSES and instruction.shape == "m8n8":
+        yield PageLink(text="Bank conflicts", href=links.link_banks({"access": access}))
 
 
 def _list_tensor_links(instruction: Instruction) -> Iterator[PageLink]:
@@ -190,6 +217,6 @@ def _list_product_links(instruction: Instruction, page_state: PageState) -> Iter
         element = {"row": pin[1], "col": pin[2]} if pin and pin[0] == "d" else {}
         yield PageLink(text="Step through the product", href=links.link_steps(instruction, element))
     if moves_rows(instruction):
-        yield PageLink(text="Step through it", href=links.link_steps(instruction, {}))
+        yield from _list_move_links(instruction)
     if family.tensor and not family.multiplies:
         yield PageLink(text="Where it reaches in tensor memory", href=f"/tmem?access={quote(instruction.ptx)}")

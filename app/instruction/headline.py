@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from lanescope.app.instruction import lanes
 from lanescope.app.instruction.find import format_example
 from lanescope.app.instruction.state import PageState, split_pin
+from lanescope.app.instruction.supplies import SupplyMatrix, build_supplies, format_sentences, list_facts
 from lanescope.app.kit.answer import (
     Answer,
     AnswerWords,
@@ -29,7 +30,9 @@ from lanescope.render.view import ADDRESS, OperandGrid, PanelFigure
 POINTS = "`{holder}` points at `row {row}` of `matrix {matrix}`"
 
 
-def build_words(instruction: Instruction, figure: PanelFigure) -> AnswerWords:
+def build_words(
+    instruction: Instruction, figure: PanelFigure, supplies: Mapping[str, SupplyMatrix] | None = None
+) -> AnswerWords:
     """Build the templates of one instruction."""
     scope = instruction.family.scope
     in_registers = scope.place is OperandPlace.REGISTERS
@@ -47,8 +50,15 @@ def build_words(instruction: Instruction, figure: PanelFigure) -> AnswerWords:
         groups="groupID (lane / 4) = {group}, threadID_in_group (lane % 4) = {member}." if in_registers else "",
         together=f"Both are in the same {scope.thread}.",
         apart=f"They are in different {scope.thread}s.",
-        product=_build_product_texts(instruction, figure),
+        product=_join_sentences(
+            _build_product_texts(instruction, figure), format_sentences(instruction, supplies or {})
+        ),
     )
+
+
+def _join_sentences(first: dict[str, str], then: dict[str, str]) -> dict[str, str]:
+    """Join what is said of each panel."""
+    return {name: " ".join(filter(None, (first.get(name), then.get(name)))) for name in first | then}
 
 
 def _build_product_texts(instruction: Instruction, figure: PanelFigure) -> dict[str, str]:
@@ -84,19 +94,30 @@ def get_element_template(op: Operand) -> str:
 
 def build_answer(instruction: Instruction, figure: PanelFigure, page_state: PageState) -> Answer:
     """Build what the page says first of its pins, or of none."""
-    words = build_words(instruction, figure)
+    supplies = build_supplies(instruction, figure, page_state)
+    words = build_words(instruction, figure, supplies)
     grids = {panel.name: panel.grid for panel in figure.panels if panel.grid}
     places = []
     for element, thread in (split_pin(pin) for pin in page_state.list_pins()):
-        if element:
-            places.append(_describe_element(words, grids[element[0]], element))
+        if element and element[0] in supplies:
+            places.append(_describe_supply(words, supplies[element[0]], element))
+        elif element:
+            more = {name: int(all_[element[1:]]) for name, all_ in list_facts(supplies, element[0]).items()}
+            places.append(_describe_element(words, grids[element[0]], element, more))
         else:
             assert thread is not None
             places.append(_describe_thread(words, next(iter(grids.values())), grids, thread))
     return join_answer(words, places)
 
 
-def _describe_element(words: AnswerWords, grid: OperandGrid, element: tuple[str, int, int]) -> PinnedPlace:
+def _describe_supply(words: AnswerWords, one: SupplyMatrix, element: tuple[str, int, int]) -> PinnedPlace:
+    facts = one.get_facts(*element[1:])
+    return PinnedPlace(one.answer.format(**facts), words.product[one.name].format(**facts), facts["thread"])
+
+
+def _describe_element(
+    words: AnswerWords, grid: OperandGrid, element: tuple[str, int, int], more: Mapping[str, int]
+) -> PinnedPlace:
     panel, row, col = element
     op, title = grid.operand, lanes.format_panel_title(panel)
     owners = list(zip(grid.thread[row, col].tolist(), grid.value[row, col].tolist(), strict=True))
@@ -121,7 +142,7 @@ def _describe_element(words: AnswerWords, grid: OperandGrid, element: tuple[str,
         value_text,
         name_mates(words, names, get_per_register(op)),
         name_holders(words, others),
-        words.product.get(panel, "").format(**facts),
+        words.product.get(panel, "").format(**facts, **more),
     )
     return PinnedPlace(line, " ".join(filter(None, sentences)), thread)
 

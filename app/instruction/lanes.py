@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from lanescope.app.instruction.state import PageState, split_pin
+from lanescope.app.instruction.supplies import SupplyMatrix
 from lanescope.app.kit.fact import fact
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.render.view import ADDRESS, OperandGrid, PanelFigure
@@ -127,6 +128,18 @@ def build_lane_registers(grid: OperandGrid, panel: str, thread: int) -> LaneRegi
     return LaneRegisters(name=panel, title=format_panel_title(panel), element=op.element.name, registers=registers)
 
 
+def build_supplied_register(one: SupplyMatrix, thread: int) -> LaneRegisters | None:
+    """Build the register in which a thread supplies metadata or scale factors; None if it supplies none here."""
+    values = []
+    for _, row, col in one.list_held(thread):
+        facts = one.get_facts(row, col)
+        tip = TIP.format(name=one.name, value=facts["value"], bits=f"[{facts['bits']}]")
+        values.append(ValueText(text=one.element.format(**facts), tip=tip))
+    if not values:
+        return None
+    return LaneRegisters(name=one.name, title=one.title, element="", registers={0: values})
+
+
 @fact
 class NumericLine:
     """How the thread, the value index or the register of an element follows: a template of the element's facts, and
@@ -203,6 +216,11 @@ def describe_element(figure: PanelFigure, pin: tuple[str, int, int] | None) -> E
         for line in list_numeric_lines(op)
     )
     return ElementText(head=format_table_head(op).format(**facts), lines=lines)
+
+
+def describe_supply(one: SupplyMatrix, pin: tuple[str, int, int]) -> ElementText:
+    """Describe a pinned cell of metadata or scale factors."""
+    return ElementText(head=one.head.format(**one.get_facts(*pin[1:])), lines=())
 
 
 def build_full_table(op: Operand) -> FullTable:

@@ -6,6 +6,7 @@ from math import ceil, log2
 
 from lanescope.app.instruction.shared_operands import SharedOperand, build_offset_panel, build_shared_operand
 from lanescope.app.instruction.state import PageState
+from lanescope.app.instruction.supplies import SupplyMatrix
 from lanescope.app.kit.fact import fact
 from lanescope.ptx.instruction import WARP, Instruction
 from lanescope.render import window
@@ -17,7 +18,7 @@ from lanescope.render.window import Range
 @fact
 class Matrix:
     """One matrix. `svg`: its cells; rows: how many are shown, as a class of the style sheet; stored: where no thread
-    holds it.
+    holds it; blocks: how many scale factors of B a column has.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Matrix:
     rows: int
     svg: str
     stored: SharedOperand | None
+    blocks: int = 0
 
 
 def build_matrices(
@@ -62,6 +64,26 @@ def _build_matrix(
             title=f"{format_matrix_title(instruction, panel)} of {instruction.ptx}",
         ),
         stored=None if op else build_shared_operand(instruction, panel.name, page_state.get_major(panel.name)),
+    )
+
+
+def build_supply_matrix(one: SupplyMatrix, page_state: PageState, spans: dict[str, Range]) -> Matrix:
+    """Build metadata or scale factors: the rows of A (columns of B) that are shown, and all of the other dimension."""
+    rows, cols = (0.0, float(one.rows)), (0.0, float(one.cols))
+    rows, cols = (rows, spans["n"]) if one.of == "b" else (spans["m"], cols)
+    panel = one.make_panel(page_state.colour, page_state.label, page_state.parse_threads())
+    return Matrix(
+        name=one.name,
+        title=one.caption,
+        about=one.about,
+        cute="",
+        pattern="",
+        rows=_round_up_span(rows),
+        svg=render_matrix(
+            panel, rows, cols, colour=page_state.colour, label=page_state.label, title=f"{one.caption}, {one.about}"
+        ),
+        stored=None,
+        blocks=one.rows if one.of == "b" else 0,
     )
 
 

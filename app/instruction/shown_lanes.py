@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from lanescope.app.instruction import lanes, state, wording
 from lanescope.app.instruction.state import PageState
+from lanescope.app.instruction.supplies import SupplyMatrix, build_supplies
 from lanescope.app.kit.fact import fact
 from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
 from lanescope.render.view import ADDRESS, PanelFigure
@@ -22,7 +25,9 @@ class LanesGrid:
     beside: bool
 
 
-def build_lanes_grid(instruction: Instruction, figure: PanelFigure) -> LanesGrid | None:
+def build_lanes_grid(
+    instruction: Instruction, figure: PanelFigure, supplies: Mapping[str, SupplyMatrix]
+) -> LanesGrid | None:
     """Build the caption of the grid; None for operands that lie in no registers."""
     scope = instruction.family.scope
     if scope.place is not OperandPlace.REGISTERS:
@@ -31,7 +36,7 @@ def build_lanes_grid(instruction: Instruction, figure: PanelFigure) -> LanesGrid
     about = "row, column of the element" + " · left half = bits 15:0" * halves
     grids = [panel.grid for panel in figure.panels if panel.grid and panel.grid.operand.name != ADDRESS]
     values = sum(len(np.unique(grid.value)) for grid in grids)
-    beside = values <= MOST_BESIDE and all(grid.cols <= MOST_BESIDE for grid in grids)
+    beside = not supplies and values <= MOST_BESIDE and all(grid.cols <= MOST_BESIDE for grid in grids)
     return LanesGrid(title=f"{WARP.threads} lanes × registers", about=about, beside=beside)
 
 
@@ -47,20 +52,28 @@ class ShownLane:
 
 def build_shown_lanes(instruction: Instruction, figure: PanelFigure, page_state: PageState) -> list[ShownLane]:
     """Build the lanes of the panel: that of each pin, else the first that the figure has."""
-    pins = page_state.list_pins()
-    shown = [(lanes.find_pinned_lane(figure, pin), state.split_pin(pin)[0]) for pin in pins] or [
-        (lanes.find_selected_lane(instruction, figure, page_state), None)
-    ]
+    pins, supplies = page_state.list_pins(), build_supplies(instruction, figure, page_state)
+    shown: list[tuple[int, tuple[str, int, int] | None]] = []
+    for pin in pins:
+        element, _ = state.split_pin(pin)
+        one = supplies.get(element[0]) if element else None
+        lane = int(one.thread[element[1:]]) if one and element else lanes.find_pinned_lane(figure, pin)
+        shown.append((lane, element))
+    shown = shown or [(lanes.find_selected_lane(instruction, figure, page_state), None)]
     grids = lanes.build_panel_grids(instruction, figure)
     made = []
     for lane, element in shown:
-        rows = (lanes.build_lane_registers(grid, name, lane) for name, grid in grids.items())
+        rows = [lanes.build_lane_registers(grid, name, lane) for name, grid in grids.items()]
+        rows += [lanes.build_supplied_register(one, lane) for one in supplies.values()]
+        one = supplies.get(element[0]) if element else None
         made.append(
             ShownLane(
                 holder=wording.format_holder(instruction, lane),
                 pinned=bool(pins),
                 rows=tuple(filter(None, rows)),
-                element=lanes.describe_element(figure, element),
+                element=lanes.describe_supply(one, element)
+                if one and element
+                else lanes.describe_element(figure, element),
             )
         )
     return made

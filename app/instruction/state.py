@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from lanescope.app.kit.fact import fact
 from lanescope.blackwell.bound import BoundMma, bind
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_choice, parse_integer, parse_pair, parse_ranges, shorten_value
+from lanescope.inputs import parse_choice, parse_digits, parse_integer, parse_pair, parse_ranges, shorten_value
 from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import SCOPES, WARP, Instruction
 from lanescope.render import window
@@ -31,7 +31,8 @@ class PageState:
     colour: a pattern's name, "register" or AUTO; label: one of LABELS; lanes: "", or "0-7,12"; pin: "", "d:3,2", or
     "lane:20" for a whole lane ("thread:52" in a warpgroup); pin2: a second pin, whose lane is compared; product:
     0–3 (m8n8k4 f16); view: which part is shown (layouts/render/window.py); a_major, b_major: K or MN, how wgmma's
-    multiplicands lie in shared memory; idesc: the instruction descriptor of a tcgen05.mma.
+    multiplicands lie in shared memory; idesc: the instruction descriptor of a tcgen05.mma; selector, byte_id_a, …:
+    which lanes supply the metadata of a sparse A and the scale factors.
     """
 
     colour: str = "g"
@@ -44,6 +45,11 @@ class PageState:
     a_major: str = "K"
     b_major: str = "K"
     idesc: str = ""
+    selector: int = 0
+    byte_id_a: int = 0
+    thread_id_a: int = 0
+    byte_id_b: int = 0
+    thread_id_b: int = 0
 
     def format_query(self, default: PageState, **replacements: str | int) -> str:
         """Format the part after '?': only what differs from the defaults, after the `replacements`."""
@@ -62,6 +68,10 @@ class PageState:
     def get_major(self, letter: str) -> str:
         """Return how operand a or b lies in shared memory."""
         return {"a": self.a_major, "b": self.b_major}[letter]
+
+    def get_scale_ids(self, letter: str) -> tuple[int, int]:
+        """Return byte-id and thread-id of the scale factors of a or b."""
+        return {"a": (self.byte_id_a, self.thread_id_a), "b": (self.byte_id_b, self.thread_id_b)}[letter]
 
     def pinned(self) -> tuple[str, int, int] | None:
         """Return matrix, row and column of the pinned element, None if none or a whole lane is pinned."""
@@ -154,6 +164,8 @@ def _parse_option(instruction: Instruction, name: str, value: str) -> str | int:
         return parse_choice(value, name, LABELS)
     if name in MAJORS:
         return parse_choice(value.strip() or "K", name, list_majors(instruction, name[0]))
+    if name in SELECTORS:
+        return _parse_selector(instruction, name, value)
     if not value.strip():
         return PageState().product if name == "product" else ""
     return _PARSERS[name](instruction, value)
@@ -180,6 +192,15 @@ def _parse_product(instruction: Instruction, text: str) -> int:
     return _parse_with_hint("product", hint, lambda: parse_integer(text, "product", 0, count - 1))
 
 
+def _parse_selector(instruction: Instruction, name: str, text: str) -> int:
+    legal = list_selectors(instruction).get(name, (0,))
+    digits = parse_digits(text.strip() or "0")
+    if digits is None or digits[0] not in legal:
+        hint = f"{format_selector(name)} is one of {', '.join(map(str, legal))}."
+        raise LayoutError("bad_selector", f"{name} is '{shorten_value(text)}'.", hint, name)
+    return digits[0]
+
+
 def _parse_view(instruction: Instruction, text: str) -> str:
     text = text.strip()
     return text if text == window.WHOLE else window.format_ranges(window.parse_window(text, instruction))
@@ -192,14 +213,25 @@ def _parse_pin(instruction: Instruction, text: str) -> str:
         most = instruction.threads - 1
         hint = f"{unit}s run from 0 to {most}."
         return f"{unit}:{_parse_with_hint('pin', hint, lambda: parse_integer(place, 'pin', 0, most))}"
-    grids = {panel.name: panel.grid for panel in make_figure(instruction).panels if panel.grid}
-    if matrix not in grids:
-        hint = f"Write matrix:row,column with a matrix of {', '.join(grids)}, as in {min(grids, key=len)}:3,2."
+    sizes = {panel.name: (panel.rows, panel.cols) for panel in make_figure(instruction).panels if panel.grid}
+    sizes |= _list_supply_sizes(instruction)
+    if matrix not in sizes:
+        hint = f"Write matrix:row,column with a matrix of {', '.join(sizes)}, as in {min(sizes, key=len)}:3,2."
         raise LayoutError("bad_pin", f"pin is '{shorten_value(text)}'.", hint, "pin")
-    grid = grids[matrix]
-    hint = f"{matrix.upper()} has {grid.rows} rows and {grid.cols} columns, from 0."
-    row, col = _parse_with_hint("pin", hint, lambda: parse_pair(place, "pin", (grid.rows - 1, grid.cols - 1)))
+    rows, cols = sizes[matrix]
+    hint = f"{matrix.upper()} has {rows} rows and {cols} columns, from 0."
+    row, col = _parse_with_hint("pin", hint, lambda: parse_pair(place, "pin", (rows - 1, cols - 1)))
     return PIN.format(panel=matrix, row=row, col=col)
+
+
+def _list_supply_sizes(instruction: Instruction) -> dict[str, tuple[int, int]]:
+    """List the sizes of the matrices that stand beside A and B (supplies.py)."""
+    a, scales = instruction.operands.get("a"), instruction.scales
+    sizes = {"e": (a.row_count, a.col_count // a.sparsity.kept)} if a is not None and a.sparsity else {}
+    if scales:
+        sizes["sfa"] = (instruction.sizes["m"], scales["scale_a"].blocks)
+        sizes["sfb"] = (scales["scale_b"].blocks, instruction.sizes["n"])
+    return sizes
 
 
 _PARSERS: dict[str, Callable[[Instruction, str], str | int]] = {
@@ -226,6 +258,23 @@ def list_colour_names(instruction: Instruction) -> list[str]:
     return [*dict.fromkeys(names), "register"]
 
 
+def list_selectors(instruction: Instruction) -> dict[str, tuple[int, ...]]:
+    """List the legal values of each selector that an instruction has: of the metadata, and of the scale factors."""
+    a = instruction.operands.get("a")
+    selectors = {"selector": tuple(range(a.sparsity.selectors))} if a is not None and a.sparsity else {}
+    for name, scale in instruction.scales.items():
+        selectors |= {f"byte_id_{name[-1]}": scale.byte_ids, f"thread_id_{name[-1]}": scale.thread_ids}
+    return selectors
+
+
+def format_selector(name: str) -> str:
+    """Return a selector as the page labels it: byte-id of A."""
+    if name == "selector":
+        return "Metadata selector"
+    kind, letter = name.rsplit("_", 1)
+    return f"{kind.capitalize().replace('_', '-')} of {letter.upper()}"
+
+
 def list_majors(instruction: Instruction, letter: str) -> tuple[str, ...]:
     """List how operand a or b may lie in shared memory; K alone if the instruction reads no other, or reads it from
     registers.
@@ -247,6 +296,7 @@ def count_products(instruction: Instruction) -> int:
 SPEC: dict[str, object] = asdict(PageState())
 SEPARATE = ("product", "half")  # axes of which a page shows one place at a time
 MAJORS = ("a_major", "b_major")
+SELECTORS = ("selector", "byte_id_a", "thread_id_a", "byte_id_b", "thread_id_b")
 PICTURED = tuple(
-    name for name in SPEC if name not in ("view", "pin2", *MAJORS)
+    name for name in SPEC if name not in ("view", "pin2", *MAJORS, *SELECTORS)
 )  # the state of a picture; its window is rows and cols instead

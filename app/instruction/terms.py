@@ -4,13 +4,15 @@ the same (static/instruction/legend.js, trace.js); browser tests compare them. N
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lanescope.app.instruction import wording
 from lanescope.app.instruction.state import PageState
+from lanescope.app.instruction.supplies import SupplyMatrix
 from lanescope.app.kit.fact import fact
 from lanescope.ptx.instruction import Instruction
 from lanescope.render.palette import FEW, list_fill_variables
-from lanescope.render.svg import choose_colour
-from lanescope.render.view import CellCategory, FigurePanel, PanelFigure
+from lanescope.render.view import ADDRESS, CellCategory, FigurePanel, PanelFigure
 
 
 @fact
@@ -22,23 +24,40 @@ class LegendEntry:
     few: bool
 
 
-def build_legend(instruction: Instruction, figure: PanelFigure, page_state: PageState) -> list[LegendEntry]:
-    """Build the colours of the matrices, each name once, with as many colours as the matrix that has most of them."""
+def build_legend(
+    instruction: Instruction, figure: PanelFigure, page_state: PageState, supplies: Mapping[str, SupplyMatrix]
+) -> list[LegendEntry]:
+    """Build the colours of the matrices, each name once, with as many colours as the matrix that has most of them.
+
+    Where matrices differ, each entry says which it is of.
+    """
     largest: dict[str, CellCategory] = {}
-    for panel in figure.panels:
-        if panel.grid:
-            name = choose_colour(panel.grid, page_state.colour)
-            category = panel.grid.categories[name]
-            if name not in largest or category.count > largest[name].count:
-                largest[name] = category
+    subjects: dict[str, list[str]] = {}
+    shown = [(format_subject(panel), panel.grid.categories) for panel in figure.panels if panel.grid]
+    for subject, categories in (*shown, *((one.title, one.categories) for one in supplies.values())):
+        name = page_state.colour if page_state.colour in categories else next(iter(categories))
+        subjects.setdefault(name, []).append(subject)
+        if name not in largest or categories[name].count > largest[name].count:
+            largest[name] = categories[name]
     names = wording.describe_names(instruction)
-    return [_build_entry(names[name], category.count) for name, category in largest.items()]
+    return [
+        _build_entry(names[name], category.count, subjects[name] if len(largest) > 1 else [])
+        for name, category in largest.items()
+    ]
 
 
-def _build_entry(text: str, count: int) -> LegendEntry:
+def format_subject(panel: FigurePanel) -> str:
+    """Format what a legend calls a matrix."""
+    if panel.grid and panel.grid.operand.name == ADDRESS:
+        return "addresses"
+    return panel.title if len(panel.name) > 1 else panel.name.upper()
+
+
+def _build_entry(text: str, count: int, subjects: list[str]) -> LegendEntry:
     colours = len(list_fill_variables(count))
     repeat = f" mod {colours} ({count} in {colours} colours)" if count > colours else ""
-    return LegendEntry(text=f"Colour = {text}{repeat}", fills=min(count, colours), few=colours == FEW)
+    of = f" of {', '.join(dict.fromkeys(subjects))}" if subjects else ""
+    return LegendEntry(text=f"Colour{of} = {text}{repeat}", fills=min(count, colours), few=colours == FEW)
 
 
 def format_terms(figure: PanelFigure, page_state: PageState) -> list[str]:

@@ -47,7 +47,7 @@ def render_status_panel(panel: FigurePanel, title_width: float, words: dict[str,
     assert panel.status is not None
     width = max(LEFT + panel.width + 8, title_width)
     figure = PanelFigure(width, TOP + panel.height + 8, (panel,))
-    drawing = render_svg(figure, title=panel.title, palette=None, labels_up_to=MOST_LABELS)
+    drawing = render_svg(figure, title=panel.title, palette=None, labels_up_to=MOST_LABELS, pointed=True)
     return drawing + render_status_legend(panel.status, None, words)
 
 
@@ -60,5 +60,5 @@ def draw_statuses(
     status = np.array(list(words), np.int32)[kinds]
     figure = make_row_figure([(f"{grid.operand.name.upper()} {grid.rows}×{grid.cols}", grid)])
     panel = replace(figure.panels[0], status=status, texts=texts)
-    drawing = render_svg(replace(figure, panels=(panel,)), title=title, palette=None, labels_up_to=1100)
+    drawing = render_svg(replace(figure, panels=(panel,)), title=title, palette=None, labels_up_to=1100, pointed=True)
     return drawing + render_status_legend(status, None, {STATUSES[number].name: text for number, text in words.items()})

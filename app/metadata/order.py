@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from lanescope.app.kit.fact import Description, IntegerArray, Numbers, fact
 from lanescope.app.kit.question import number_field, question, word_field
+from lanescope.app.metadata.order_figure import draw_order
 from lanescope.inputs import require_text
 from lanescope.ptx import compressed_metadata
 from lanescope.ptx.compressed_metadata import CompressedOrder
@@ -94,6 +95,7 @@ def show_index(question: OrderQuestion, answer: MetadataOrder) -> dict[str, Any]
     first = answer.word // 8 * 8
     return {
         "one": compressed,
+        "picture": draw_order(compressed, question.row, question.group),
         "looked": (question.row, question.group, answer.word, answer.bit),
         "lines": [
             (word, [(int(rows[word, n]), int(groups[word, n])) for n in range(8)])

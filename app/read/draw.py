@@ -67,15 +67,16 @@ def _apply_swizzle(layout: cute.CuteLayout, index: int) -> int:
 
 
 MOST_SIDE = 128  # larger tiles are not drawn
-OVER = (32, 64)  # tensor of a Triton layout whose text has none
+SIDES = (32, 64, 128)  # rows and columns of the tensor that a Triton layout is drawn over where its text has none
 
 
 @dataclass(frozen=True, slots=True)
 class MeaningPictures:
-    """Pictures of a meaning, (what it shows, SVG) each, and what was assumed for them."""
+    """Pictures of a meaning, (what it shows, SVG) each, and what was assumed for them; shape: of the drawn tensor."""
 
     drawn: tuple[tuple[str, str], ...]
     note: str = ""
+    shape: tuple[int, ...] = ()
 
 
 def draw_meaning(kind: str, facts: Mapping[str, Any]) -> MeaningPictures:
@@ -131,14 +132,29 @@ def _draw_thread_values(facts: Mapping[str, Any]) -> MeaningPictures | None:
 
 def _draw_triton(facts: Mapping[str, Any]) -> MeaningPictures | None:
     body = facts.get("body") or {}
-    shape = body.get("shape")
-    layout = triton_layout(body["text"], shape or list(OVER), body.get("element_bits") or 16)
+    shape, bits = body.get("shape"), body.get("element_bits") or 16
+    layout = triton_layout(body["text"], shape, bits) if shape else find_whole_layout(body["text"], bits)
     if layout.shared or len(layout.shape) > 2 or max(layout.shape) > MOST_SIDE:
         return None
     rows, cols = (1, *layout.shape)[-2:]
     picture = render_tile_svg(layout.rows, layout.cols, (rows, cols), f"{rows} × {cols}", palette=None)
     note = "" if shape else f"Drawn over a tensor of {rows} × {cols}: the text does not name a shape."
-    return MeaningPictures((("Tensor", picture),), note)
+    return MeaningPictures((("Tensor", picture),), note, tuple(layout.shape))
+
+
+def find_whole_layout(text: str, bits: int) -> Any:
+    """Return a Triton layout over the smallest tensor in which no larger one tells more threads apart."""
+    shapes = sorted(((rows, cols) for rows in SIDES for cols in SIDES), key=lambda one: (one[0] * one[1], one))
+    layouts = [triton_layout(text, list(shape), bits) for shape in shapes]
+    if layouts[0].shared:
+        return layouts[0]
+    return max(layouts, key=_count_holders)  # the first of equals
+
+
+def _count_holders(layout: Any) -> int:
+    """Return how many threads begin at an element where no other begins."""
+    first = {(int(row), int(col)) for row, col in zip(layout.rows[:, 0], layout.cols[:, 0], strict=True)}
+    return len(first)
 
 
 _DRAWINGS: dict[str, Callable[[Mapping[str, Any]], MeaningPictures | None]] = {

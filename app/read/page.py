@@ -217,6 +217,7 @@ def _render_meanings(request: Request, text: str, error: LayoutError | None = No
             if meaning.kind == "layout"
         },
         "tiles": {meaning.title: draw.draw_meaning(meaning.kind, meaning.facts) for meaning in meanings},
+        "grouped": group_forms,
         "near": [catalog.find(ptx) for ptx in nearest],
         "module": _link_module(text) if any(meaning.kind == "triton" for meaning in meanings) else "",
         "accepted": text_meanings.ACCEPTED,
@@ -230,6 +231,15 @@ def _render_meanings(request: Request, text: str, error: LayoutError | None = No
 def _link_module(text: str) -> str:
     """Return the page of a TTGIR module, "" for any other text."""
     return triton.link_form({"text": text}) if parse_module(text) else ""
+
+
+def group_forms(texts: list[str]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Group instructions by opcode and shape: (name, (types and what tells alike ones apart, PTX) each)."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for ptx in texts:
+        form = name_form(catalog.find(ptx))
+        groups.setdefault(form.name, []).append((" ".join(filter(None, (form.types, form.apart))), ptx))
+    return list(groups.items())
 
 
 def _list_instructions(facts: dict[str, Any]) -> list[str]:

@@ -352,6 +352,33 @@ def load_evidence() -> tuple[DeviceEvidence, ...]:
     )
 
 
+@fact
+class FamilyRuns:
+    """How many forms of a family ran on every device as predicted, of all that assemble."""
+
+    name: str
+    family: str
+    ran: int
+    forms: int
+
+
+@lru_cache(maxsize=1)
+def count_family_runs() -> tuple[FamilyRuns, ...]:
+    """Count the forms of each family that every device of the evidence ran and found as predicted."""
+    devices = len(catalog.load_evidence())
+    counts: dict[str, list[int]] = {}
+    names: dict[str, str] = {}
+    for instruction in catalog.instructions():
+        family, runs_of = instruction.family, catalog.list_hardware_runs(instruction)
+        scaled = " block_scale" if family.scale_blocks and not family.tensor else ""
+        names.setdefault(family.name, (family.opcode.short or family.opcode.text).partition(".load")[0] + scaled)
+        ran = bool(runs_of) and len(runs_of) == devices and all(run.agrees for run in runs_of)
+        one = counts.setdefault(family.name, [0, 0])
+        one[0] += ran
+        one[1] += 1
+    return tuple(FamilyRuns(name=names[of], family=of, ran=ran, forms=forms) for of, (ran, forms) in counts.items())
+
+
 @lru_cache(maxsize=1)
 def list_contradictions() -> tuple[Contradiction, ...]:
     """Cases on which the stored evidence of two devices differs."""

@@ -17,7 +17,7 @@ from lanescope.app.kit.page import render_page
 from lanescope.app.kit.run_results import MmaRan
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.runs import draw as run_views
-from lanescope.app.runs.facts import list_contradictions, load_evidence
+from lanescope.app.runs.facts import count_family_runs, list_contradictions, load_evidence
 from lanescope.app.runs.hardware import build_status, get_hardware
 from lanescope.errors import LayoutError
 from lanescope.product.planning import SIDES
@@ -50,6 +50,7 @@ async def gpu_page(request: Request) -> Response:
                 "kinds": runs.KINDS,
                 "parts": PARTS,
                 "apart": list_contradictions(),
+                "families": count_family_runs(),
             },
         )
     )

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from lanescope.app.kit.fact import Description, IntegerArray, Numbers, fact, make_optional_field
 from lanescope.app.kit.question import link_to, number_field, question, text_field, word_field
 from lanescope.app.kit.tcgen05 import columns_of_d, cta_group, rows_of_d, ws
+from lanescope.app.tmem.epilogue_figure import draw_load
 from lanescope.blackwell import epilogue, idesc, tmem
 from lanescope.blackwell.epilogue import ROWS, STORED, Epilogue
 from lanescope.blackwell.tmem import TmemMma
@@ -132,6 +133,7 @@ def show_epilogue(asked: EpilogueQuestion, told: TmemEpilogue) -> dict[str, Any]
     shared = code.render_shared_store(made, made.place_in_shared(asked.stored), asked.element) if fits else ""
     return {
         "made": made,
+        "load": draw_load(made, asked.warp, asked.thread),
         "held": held[:16],
         "more": max(len(held) - 16, 0),
         "fits": fits,

@@ -44,8 +44,19 @@ class DiagramStyle:
     lang: str = "en"
 
 
-def render_diagram(figure: PanelFigure, style: DiagramStyle, title: str, description: str = "", extra: str = "") -> str:
-    """Return the figure's SVG with its title above and legend and caption below; equal input gives equal bytes."""
+def render_diagram(
+    figure: PanelFigure,
+    style: DiagramStyle,
+    title: str,
+    description: str = "",
+    extra: str = "",
+    *,
+    pointed: bool = False,
+) -> str:
+    """Return the figure's SVG with its title above and legend and caption below; equal input gives equal bytes.
+
+    pointed: it answers the pointer.
+    """
     shown = title if style.title is None else style.title
     above = _TITLE if shown and style.title is not None else 0.0
     ink, muted = (style.palette.ink, style.palette.muted) if style.palette else ("var(--ink)", "var(--muted)")
@@ -78,6 +89,7 @@ def render_diagram(figure: PanelFigure, style: DiagramStyle, title: str, descrip
         palette=style.palette,
         labels_up_to=MOST_LABELS,
         extra=body + "".join(out),
+        pointed=pointed,
     )
 
 

@@ -22,12 +22,12 @@ def _render_loads(made: Epilogue, body: Sequence[str]) -> str:
     corners = [made.locate_elements(one) for one in first]
     rows = ", ".join(str(int(row[row >= 0].min())) for row, _ in corners)
     cols = ", ".join(str(int(col[col >= 0].min())) for _, col in corners)
-    lanes = sorted({one.lane for one in made.loads})
     lines = _PROGRAMS.lines(
         "epilogue_loads.cu",
         rows=rows,
         cols=cols,
-        lanes=lanes[-1] + 1,
+        lanes=max(one.lane for one in made.loads) + made.access.tall,
+        tall=made.access.tall,
         columns=made.d.columns,
         step=made.access.columns,
         load=render_statement(made.access),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from lanescope.ptx.instruction import WARP, Operand, OperandPlace
 from lanescope.ptx.pattern import DigitTerm
+from lanescope.render.view import ADDRESS
 
 REGISTER = "register"
 _HALVES = {"row": "upper / lower", "lane": "upper / lower", "col": "left / right", "column": "left / right"}
@@ -63,13 +64,18 @@ def _list_names(
     for term in op.pattern.thread_terms():
         yield term.name, thread(op, term)
     for term in op.pattern.value_terms():
-        places = [
-            place("column" if axis == "col" else axis, at, op.extents[axis])
-            for axis, terms in zip(op.axes, op.pattern.coord_terms(), strict=True)
-            for at in terms
-            if at.name == term.name
-        ]
-        yield term.name, " and ".join(places) or "copy"
+        yield term.name, _describe_place(op, term.name, place) or "copy"
+
+
+def _describe_place(op: Operand, name: str, place: Callable[[str, DigitTerm, int], str]) -> str:
+    """Return what a name is in the element's place."""
+    places = [
+        place("column" if axis == "col" else axis, at, op.extents[axis])
+        for axis, terms in zip(op.axes, op.pattern.coord_terms(), strict=True)
+        for at in terms
+        if at.name == name
+    ]
+    return " and ".join(places)
 
 
 def _join_texts(by_text: dict[str, list[str]]) -> str:
@@ -84,7 +90,9 @@ def _join_texts(by_text: dict[str, list[str]]) -> str:
 
 
 def _describe_thread_term(op: Operand, term: DigitTerm) -> str:
-    """Return lane group (lane / 4) for what has a name, else the formula."""
+    """Return lane group (lane / 4) for what has a name, else the formula; of an address, the matrix or row it is of."""
+    if op.name == ADDRESS:
+        return _describe_place(op, term.name, _describe_half)
     formula = _format_thread_term(op, term)
     if op.scope.place is OperandPlace.TENSOR:
         name = "quarter" if term.weight == WARP.threads and term.size == 4 else ""

@@ -216,7 +216,11 @@ def draw_cells(sheet: TileSheet, colour: str, title: str, *, room: float = _ROOM
     panel, legend = _make_panel(sheet, colour, title, room=room)
     figure = PanelFigure(panel.x + max(panel.width, 7.6 * len(title)) + 8, TOP + panel.height + 8, (panel,))
     return SheetPicture(
-        render_svg(figure, title=title, palette=None, labels_up_to=MOST_DRAWN), legend, panel, panel.rows, panel.cols
+        render_svg(figure, title=title, palette=None, labels_up_to=MOST_DRAWN, pointed=True),
+        legend,
+        panel,
+        panel.rows,
+        panel.cols,
     )
 
 
@@ -272,4 +276,4 @@ def draw_sheets(
         reach = x + max(panel.width, 7.6 * len(words))
         x, wide = reach + 2 * _LEFT, max(wide, reach)
     figure = PanelFigure(wide + 8, max(one.y + one.height for one in panels) + 8, tuple(panels))
-    return render_svg(figure, title=title, palette=palette, labels_up_to=MOST_DRAWN)
+    return render_svg(figure, title=title, palette=palette, labels_up_to=MOST_DRAWN, pointed=palette is None)

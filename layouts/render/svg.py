@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lanescope.ptx.pattern import IntArray
 from lanescope.render.labels import GLYPH, fit_labels
 from lanescope.render.palette import BW, HATCHES, LIGHT, STATUSES, CellStatus, Palette, list_fill_variables
+from lanescope.render.pointing import describe_cells
 from lanescope.render.view import FigurePanel, OperandGrid, PanelFigure
 
 Mask = NDArray[np.bool_]
@@ -34,10 +35,12 @@ def render_svg(
     palette: Palette | None = LIGHT,
     labels_up_to: int = MOST_LABELS,
     extra: str = "",
+    pointed: bool = False,
 ) -> str:
     """Return the figure as SVG.
 
-    palette: None writes CSS variables (--fill-0 …); threads: fades all other owners; extra: drawn on top.
+    palette: None writes CSS variables (--fill-0 …); threads: fades all other owners; extra: drawn on top; pointed:
+    with what static/kit/point.js says of the cell under the pointer.
     """
     ink, line, muted, shared = (
         ("var(--cell-ink)", "var(--cell-line)", "var(--muted)", "var(--shared)")
@@ -64,7 +67,7 @@ def render_svg(
         )
     labelled = figure.cells <= labels_up_to and label != "none"
     for panel in figure.panels:
-        out.append(f'<g data-operand="{panel.name}">')
+        out.append(f'<g data-operand="{panel.name}"{describe_cells(panel) if pointed else ""}>')
         out.append(
             f'<text x="{_format_number(panel.x)}" y="{_format_number(panel.y - 20)}" font-size="12" font-weight="600"'
             f' fill="{muted}">{escape(panel.title)}</text>'

@@ -52,4 +52,4 @@ def render_tile_svg(
         "tile", title, height, width, LEFT + 24, TOP, *cell, None, category, texts, of=int(category.max()) + 1
     )
     figure = PanelFigure(panel.x + panel.width + 8, TOP + panel.height + 8, (panel,))
-    return render_svg(figure, title=title, palette=palette, labels_up_to=MOST_LABELS)
+    return render_svg(figure, title=title, palette=palette, labels_up_to=MOST_LABELS, pointed=palette is None)

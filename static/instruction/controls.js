@@ -23,7 +23,7 @@ function choose({ target: control }) {
   state[control.name] = control.value;
   if ("opens" in control.dataset) return open();
   remember();
-  if (control.name === "product") location.reload();
+  if (control.name === "product" || "reload" in control.dataset) location.reload();
   paint();
 }
 

@@ -23,7 +23,8 @@ function aboutElement(cell) {
   const [{ thread, value }] = all, register = op.register[value];
   const facts = { ...factsOf(cell), ...named, ...placeOf(thread), register, bits: op.value_bits[value] };
   const line = fill(op.answer, facts);
-  if (!op.per_register) return [line, ""]; // an address, or what no thread holds
+  // An address, metadata, a scale factor, or what no thread holds.
+  if (!op.per_register) return [line, fill(words.product[cell.panel.name] ?? "", facts)];
   const names = joined(all.filter((held) => held.thread === thread).map((held) => op.name + held.value));
   const many = Number(all.filter((held) => held.thread === thread).length > 1);
   const others = [...new Set(all.filter((held) => held.thread !== thread).map((held) => holder(held.thread)[0]))];

@@ -1,5 +1,4 @@
 // The keyboard, from the page's load: arrows move, a letter changes the matrix, Enter or Space pins, + − 0 zoom.
-import { openHeatmap } from "./heatmap.js";
 import { focus, pinnedCell, tell } from "./focus.js";
 import { lightUp } from "./picture.js";
 import { pin } from "./pin.js";
@@ -12,7 +11,7 @@ import { ZOOMS } from "./zoom.js";
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 const ACTS = {
   "+": ZOOMS.in, "=": ZOOMS.in, "-": ZOOMS.out, "−": ZOOMS.out, "0": ZOOMS.fit, "1": ZOOMS.one, z: ZOOMS.full,
-  l: () => openTable(focus.cursor ?? pinnedCell()), p: () => openHeatmap(focus.cursor ?? pinnedCell()),
+  l: () => openTable(focus.cursor ?? pinnedCell()),
 };
 const TYPING = "input, select, textarea, dialog, [contenteditable]";
 const within = (at, count) => Math.min(count - 1, Math.max(0, at));

@@ -51,7 +51,8 @@ export function holder(thread) {
 export const numberOf = (op, name, held) => op.categories[name].numbers[held[op.categories[name].of]];
 
 /** Further numbers of a cell that labels and sentences may name. */
-const toldOf = ({ told }, at) => Object.fromEntries(Object.entries(told ?? {}).map(([name, all]) => [name, all[at]]));
+export const toldOf = ({ told }, at) =>
+  Object.fromEntries(Object.entries(told ?? {}).map(([name, all]) => [name, all[at]]));
 
 /** Every name of the pattern with its number for one owner. */
 export const digitsOf = (op, held) => Object.fromEntries(op.digits.map((name) => [name, numberOf(op, name, held)]));

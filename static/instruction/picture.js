@@ -17,7 +17,7 @@ export function colourOf({ categories }, wanted = colour()) {
 
 /** Colours every cell anew: after a change of colour, lanes or theme. */
 export function paint() {
-  const chosen = shownThreads(), legend = new Map();
+  const chosen = shownThreads(), legend = new Map(), subjects = new Map();
   lanes?.follow();
   painted = colour();
   for (const panel of drawn) {
@@ -33,9 +33,10 @@ export function paint() {
     const number = category.of === "cell" ? (cell) => numbers[cell] : (cell) => numbers[held[cell * op.copies]] ?? -1;
     panel.paint(stage.theme, (cell) => (panel.visibleCell(cell) ? number(cell) : -1), category.wheel,
       away && ((cell) => away(op.value[cell * op.copies])));
+    if (category.count) subjects.set(name, [...(subjects.get(name) ?? []), panel.subject]);
     if (category.count > (legend.get(name)?.count ?? 0)) legend.set(name, category);
   }
-  drawLegend(legend, stage.theme);
+  drawLegend(legend, stage.theme, subjects);
   draw();
 }
 
@@ -62,7 +63,7 @@ function textOf(cell, at) {
   const op = cell.panel.operand;
   if (!cell.panel.visibleCell(at) || op.shared || !owner(cell)) return "";
   if (focus.name && focus.name in op.categories) return String(numberOf(op, focus.name, owner(cell)));
-  return fill(op.text ?? data.labels[state.label], factsOf(cell));
+  return fill(op.texts?.[state.label] ?? op.text ?? data.labels[state.label], factsOf(cell));
 }
 
 /** Draws everything with the colours there are: after a zoom or a change of size. */
@@ -95,8 +96,11 @@ export function lightUp() {
   told.lightMs = (performance.now() - began).toFixed(2);
 }
 
-/** A cell with what shows its element in another order. */
-const everywhere = (cell) => [cell, ...stage.drawn.flatMap((panel) => panel.cellsOf?.(cell) ?? [])];
+/** A cell with its metadata or scale factor, or what those belong to, and what shows the same in another order. */
+function everywhere(cell) {
+  const all = [cell, ...(cell.panel.linked?.(cell) ?? [])];
+  return [...all, ...all.flatMap((one) => stage.drawn.flatMap((panel) => panel.cellsOf?.(one) ?? []))];
+}
 
 /** Every thread that holds a cell of a region, ascending. */
 export function threadsOf({ panel, rows, cols }) {
@@ -126,7 +130,7 @@ function met({ panel, row, col }) {
   const result = data.result ?? "d";
   const bands = {
     a: { b: { row: col }, [result]: { row } }, b: { a: { col: row }, [result]: { col } },
-    [result]: { a: { row }, b: { col } },
+    [result]: { a: { row }, b: { col }, e: { row }, sfa: { row }, sfb: { col } },
   }[panel.name] ?? {};
   if (panel.name !== result && stage.panels.some((each) => each.operand?.sparse)) return [];
   return stage.panels.filter((each) => each.name in bands).map((each) => ({ panel: each, ...bands[each.name] }));

@@ -40,6 +40,9 @@ function changedFrom(defaults, values, without) {
 }
 const spelled = (value) => encodeURIComponent(value).replace(/%3A/g, ":").replace(/%2C/g, ",");
 
+// What no picture's address has.
+const UNPICTURED = ["pin", "pin2", "view", "a_major", "b_major", "sel", "selector", "byte_id_a", "thread_id_a",
+  "byte_id_b", "thread_id_b"];
 const LOOK = ["colour", "label", "lanes", "warps", "pin", "pin2", "view"]; // what a page changes in place
 
 /** Takes the state from the URL, after Back and Forward. Whether another page has to be loaded for it. */
@@ -59,7 +62,7 @@ export function remember(pushed = false) {
   keep(query(state), pushed);
   if (!onServer) return;
   const painted = { ...state, colour: colour() };
-  const unpictured = data.unpictured ?? ["pin", "pin2", "view", "a_major", "b_major", "sel"];
+  const unpictured = data.unpictured ?? UNPICTURED;
   const own = Object.entries(data.drawn ?? {}).map(([name, value]) => `${name}=${spelled(value)}`);
   const drawn = [...own, changedFrom(data.pictured, painted, unpictured)].filter(Boolean).join("&");
   for (const link of document.querySelectorAll("a[data-form]")) {

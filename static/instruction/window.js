@@ -60,10 +60,13 @@ function scaled([from, to], at, size, count) {
   return placed(at - ((at - from) * kept) / (to - from), kept, count);
 }
 
+/** The dimensions of a matrix that move, each with its place: all of the others is shown. */
+const moving = ({ dims: [down, across] }) => [[down, 0], [across, 1]].filter(([dim]) => dim in everything);
+
 /** A factor below 1 zooms in. at: [row, column], the cell that stays where it is. */
 export function zoom(panel, at, factor) {
   const next = { ...now };
-  panel.dims.forEach((dim, n) => {
+  moving(panel).forEach(([dim, n]) => {
     const [from, to] = now[dim];
     next[dim] = scaled(now[dim], at[n], (to - from) * factor, data.extents[dim]);
   });
@@ -81,7 +84,7 @@ export function zoomAll(factor) {
 /** Moves by cells: rows, columns. */
 export function pan(panel, ...cells) {
   const next = { ...now };
-  panel.dims.forEach((dim, n) => {
+  moving(panel).forEach(([dim, n]) => {
     const [from, to] = now[dim];
     next[dim] = placed(from + cells[n], to - from, data.extents[dim]);
   });
@@ -92,7 +95,7 @@ export function pan(panel, ...cells) {
 export function legible() {
   const next = { ...now };
   for (const panel of stage.panels) {
-    if (!panel.operand) continue;
+    if (!panel.operand || panel.beside) continue;
     const cells = [panel.height / LEGIBLE[1], panel.width / LEGIBLE[0]];
     panel.dims.forEach((dim, n) => {
       const [from, to] = now[dim];
@@ -105,8 +108,8 @@ export function legible() {
 /** Moves as little as it takes to show a cell. */
 export function reveal({ panel, row, col }) {
   const next = { ...now };
-  [row, col].forEach((at, n) => {
-    const dim = panel.dims[n], [from, to] = now[dim];
+  moving(panel).forEach(([dim, n]) => {
+    const at = n ? col : row, [from, to] = now[dim];
     next[dim] = placed(Math.min(at, Math.max(from, at + 1 - (to - from))), to - from, data.extents[dim]);
   });
   return show(next);

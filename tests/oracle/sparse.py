@@ -91,3 +91,22 @@ def b(bits: int) -> Fragment:
         return register * 4 * per + t * per + inside, g
 
     return fragment
+
+
+def metadata(k: int, bits: int, selector: int, row: int, group: int) -> tuple[int, int]:
+    """(lane, first of four bits of its e) that hold the metadata of a row and group of A: the figures of 9.7.14.6.1.
+
+    16 and 32-bit types: one e has four groups of row g in its low half and those of row g + 8
+    in its high half. 8 and 4-bit types: one e has eight groups of one row. The sparsity selector names one lane of four
+    consecutive ones, a pair of them, or (0 alone) all four.
+    """
+    g, lower = row % 8, row // 8
+    first = 4 * g
+    groups = k // {32: 2, 16: 4, 8: 4, 4: 8}[bits]
+    if bits >= 16:
+        part, inside = divmod(group, 4)
+        lane = first + selector if groups == 4 else first + 2 * selector + part
+        return lane, 16 * lower + 4 * inside
+    part, inside = divmod(group, 8)
+    lane = first + 2 * selector + lower if groups == 8 else first + 2 * part + lower
+    return lane, 4 * inside

@@ -1,0 +1,291 @@
+"""What the script of an instruction's page draws from. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lanescope.app.instruction import headline, lanes, state, terms, wording
+from lanescope.app.instruction.state import AutomaticColour, PageState
+from lanescope.app.instruction.supplies import TIP, SupplyMatrix, list_facts
+from lanescope.app.kit.answer import AnswerWords, get_per_register, list_value_bits
+from lanescope.app.kit.fact import Numbers, fact, make_optional_field
+from lanescope.app.kit.links import link_instruction
+from lanescope.app.kit.matrix import MatrixData
+from lanescope.ptx.instruction import WARP, Instruction
+from lanescope.render import palette, window
+from lanescope.render.view import (
+    ADDRESS,
+    BETWEEN_OWNERS,
+    LABELS,
+    CellCategory,
+    OperandGrid,
+    PanelFigure,
+    get_owner_template,
+    get_spoken_template,
+    list_labels,
+)
+
+
+@fact
+class PanelData:
+    """One matrix: its size, and the dimensions that its rows and columns follow; subject: what the
+    legend calls it; beside: it belongs to another one."""
+
+    name: str
+    title: str
+    rows: int
+    cols: int
+    dims: tuple[str, str]
+    warp_edges: tuple[int, ...]
+    subject: str
+    beside: bool | None = make_optional_field()
+
+
+@fact
+class CategoryData:
+    """A name that cells may be coloured by: its number for every thread or every value, and their colours."""
+
+    of: str
+    numbers: Numbers
+    count: int
+    wheel: tuple[str, ...]
+
+
+@fact
+class AxisData:
+    """How an axis follows from thread and value: its formula, and the same as a template to fill."""
+
+    axis: str
+    text: str
+    template: str
+
+
+@fact
+class OperandData(MatrixData):
+    """One matrix for the script: owners by cell, what depends on the thread or the value alone, and templates of what
+    is said.
+    """
+
+    thread: Numbers
+    value: Numbers
+    register: Numbers
+    categories: dict[str, CategoryData]
+    axes: tuple[AxisData, ...]
+    plane: tuple[str, str]
+    sparse: tuple[int, int] | None
+    held: str
+    head: str
+    tip: str
+    answer: str
+    value_bits: tuple[str, ...]
+    per_register: int
+    lines: tuple[lanes.NumericLine, ...]
+    told: dict[str, Numbers] | None = make_optional_field()
+
+
+@fact
+class SupplyData(MatrixData):
+    """Metadata or scale factors for the script, as an operand; of, down, across: the panel whose elements they belong
+    to, and for each of its rows and columns the row and column here.
+    """
+
+    thread: Numbers
+    value: Numbers
+    register: tuple[int, ...]
+    categories: dict[str, CategoryData]
+    plane: tuple[str, str]
+    held: str
+    head: str
+    tip: str
+    answer: str
+    value_bits: tuple[str, ...]
+    per_register: int
+    lines: tuple[lanes.NumericLine, ...]
+    told: dict[str, Numbers | list[str]]
+    texts: dict[str, str]
+    of: str
+    down: Numbers
+    across: Numbers
+
+
+@fact
+class SpokenData:
+    """Templates of what is said of a cell and its owners."""
+
+    cell: str
+    owner: str
+    between: str
+
+
+@fact
+class PageData:
+    """What the page's script draws from: the owner of every cell, digits, the state with its defaults; how far each
+    dimension goes and what of it is shown first; `warp`: the lanes of a warp, where there are several, else 0.
+    """
+
+    ptx: str
+    threads: int
+    path: str
+    state: PageState
+    defaults: PageState
+    pictured: PageState
+    pin: str
+    labels: dict[str, str]
+    unit: str
+    letter: str
+    register: str
+    spoken: SpokenData
+    extents: dict[str, int]
+    opening: dict[str, tuple[float, float]]
+    colours: dict[str, str]
+    automatic: AutomaticColour | None
+    warp: int
+    words: AnswerWords
+    panels: tuple[PanelData, ...]
+    operands: dict[str, OperandData | SupplyData]
+
+
+def build_page_data(
+    instruction: Instruction, figure: PanelFigure, page_state: PageState, supplies: Mapping[str, SupplyMatrix]
+) -> PageData:
+    """Build what the page's script draws from."""
+    return PageData(
+        ptx=instruction.ptx,
+        threads=instruction.threads,
+        path=link_instruction(instruction),
+        state=page_state,
+        defaults=state.make_default_state(instruction),
+        pictured=PageState(),
+        pin=state.PIN,
+        labels=list_labels(instruction.family.scope),
+        unit=instruction.family.scope.thread,
+        letter=instruction.family.scope.letter,
+        register=instruction.family.scope.register,
+        spoken=SpokenData(
+            cell=get_spoken_template(next(iter(instruction.operands.values()))),
+            owner=get_owner_template(instruction.family.scope),
+            between=BETWEEN_OWNERS,
+        ),
+        extents=window.count_cells(instruction, figure),
+        opening=window.make_opening_window(instruction, figure),
+        colours=wording.describe_names(instruction),
+        automatic=state.select_automatic(instruction),
+        warp=WARP.threads if instruction.family.scope.several else 0,
+        words=headline.build_words(instruction, figure, supplies),
+        panels=tuple(
+            PanelData(
+                name=p.name,
+                title=p.title,
+                rows=p.rows,
+                cols=p.cols,
+                dims=window.get_dimensions(instruction, p),
+                warp_edges=tuple(p.warp_edges),
+                subject=terms.format_subject(p),
+            )
+            for p in figure.panels
+        )
+        + tuple(_build_supply_panel(one) for one in supplies.values()),
+        operands={
+            **{
+                name: build_operand_data(grid, name, list_facts(supplies, name))
+                for name, grid in lanes.build_panel_grids(instruction, figure).items()
+            },
+            **{name: build_supply_data(one) for name, one in supplies.items()},
+        },
+    )
+
+
+def _build_supply_panel(one: SupplyMatrix) -> PanelData:
+    """Build the panel: it moves with the rows of A or the columns of B, and shows all of its other dimension."""
+    dims = ("", "n") if one.of == "b" else ("m", "")
+    edges = tuple(one.list_warp_edges())
+    return PanelData(
+        name=one.name,
+        title=one.title,
+        rows=one.rows,
+        cols=one.cols,
+        dims=dims,
+        warp_edges=edges,
+        subject=one.title,
+        beside=True,
+    )
+
+
+def build_supply_data(one: SupplyMatrix) -> SupplyData:
+    """Build metadata or scale factors for the script."""
+    bits = tuple(one.format_bits(unit) for unit in range(one.units))
+    spans = [f"bits {unit * one.unit_bits} to {(unit + 1) * one.unit_bits - 1}" for unit in range(one.units)]
+    return SupplyData(
+        name=one.name,
+        title=one.title,
+        element_type=f"b{one.unit_bits}",
+        rows=one.rows,
+        cols=one.cols,
+        copies=1,
+        bits=tuple(f"[{text}]" for text in bits),
+        spoken_bits=tuple(spans),
+        digits=(),
+        extra={},
+        thread=one.thread.ravel(),
+        value=one.unit.ravel(),
+        register=(0,) * one.units,
+        categories=_build_categories(one.categories),
+        plane=("row", "col"),
+        held=one.element,
+        head=one.head.replace("{bits}", "{range}"),
+        tip=TIP,
+        answer=one.answer.replace("{bits}", "{range}"),
+        value_bits=bits,
+        per_register=0,
+        lines=(),
+        told={
+            **{name: numbers.ravel() for name, numbers in one.numbers.items()},
+            "range": [bits[unit] for unit in one.unit.ravel().tolist()],
+        },
+        texts={name: "" if name == "none" else one.label for name in LABELS},
+        of=one.of,
+        down=one.down,
+        across=one.across,
+    )
+
+
+def _build_categories(categories: Mapping[str, CellCategory]) -> dict[str, CategoryData]:
+    return {
+        name: CategoryData(of=c.of, numbers=c.numbers, count=c.count, wheel=tuple(palette.list_fill_variables(c.count)))
+        for name, c in categories.items()
+    }
+
+
+def build_operand_data(grid: OperandGrid, panel: str, told: Mapping[str, Numbers]) -> OperandData:
+    """Build one matrix for the script. told: what sentences name of its elements, each [rows, cols]."""
+    op = grid.operand
+    forward = op.formula()["forward"]
+    return OperandData(
+        name=op.name,
+        title=lanes.format_panel_title(panel),
+        element_type=op.element.name,
+        rows=grid.rows,
+        cols=grid.cols,
+        copies=op.pattern.copies,
+        thread=grid.thread.ravel(),
+        value=grid.value.ravel(),
+        register=grid.categories["register"].numbers,
+        bits=tuple(grid.format_bits(value) for value in range(op.values)),
+        spoken_bits=tuple(grid.format_spoken_bits(value) for value in range(op.values)),
+        digits=tuple(d.name for d in op.pattern.digits),
+        categories=_build_categories(grid.categories),
+        axes=tuple(
+            AxisData(axis=axis, text=forward[axis], template=text) for axis, text in grid.make_axis_templates().items()
+        ),
+        plane=op.plane,
+        extra={axis: grid.product for axis in op.axes if axis not in op.plane},
+        sparse=op.kept_of_group,
+        held=lanes.HELD_ROW if op.name == ADDRESS else lanes.HELD,
+        head=lanes.format_table_head(op),
+        tip=lanes.TIP,
+        answer=headline.get_element_template(op),
+        value_bits=list_value_bits(op),
+        per_register=get_per_register(op),
+        lines=lanes.list_numeric_lines(op),
+        told={name: numbers.ravel() for name, numbers in told.items()} or None,
+    )

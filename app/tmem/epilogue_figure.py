@@ -1,0 +1,58 @@
+"""The picture of an epilogue's load: which lane and register has each element of D. No framework."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lanescope.blackwell.epilogue import Epilogue
+from lanescope.render.svg import render_svg
+from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
+
+MOST_COLUMNS = 32  # of D, that are drawn of one load
+GROUP, FILLS = 4, 8  # lanes of a colour, colours
+WIDE, HIGH = 40.0, 19.0  # pixels of a cell
+
+
+def draw_load(made: Epilogue, warp: int, thread: int) -> str:
+    """Draw D's rows and first columns that a warp's first load brings; one thread's elements have a frame."""
+    load = next(one for one in made.loads if one.warp == warp)
+    row, col = made.locate_elements(load)
+    rows, cols = np.unique(row[row >= 0]), np.unique(col[row >= 0])
+    drawn = cols[:MOST_COLUMNS]
+    texts = [[""] * len(drawn) for _ in rows]
+    lane_of = np.full((len(rows), len(drawn)), -1, np.int32)
+    for lane, value in np.argwhere((row >= 0) & np.isin(col, drawn)).tolist():
+        at = int(np.searchsorted(rows, row[lane, value])), int(np.searchsorted(drawn, col[lane, value]))
+        texts[at[0]][at[1]] = f"T{lane}:r{value // made.per_register}"
+        lane_of[at] = lane
+    part = f", its first {len(drawn)} columns of {len(cols)}" if len(drawn) < len(cols) else ""
+    title = f"Rows and columns of D that warp {warp}'s first load brings{part}: lane and register of each"
+    panel = FigurePanel(
+        "load",
+        title,
+        rows=len(rows),
+        cols=len(drawn),
+        x=LEFT + 4,
+        y=TOP,
+        cell_width=WIDE,
+        cell_height=HIGH,
+        grid=None,
+        category=np.where(lane_of >= 0, lane_of // GROUP % FILLS, -1).astype(np.int32),
+        texts=texts,
+        row_names=tuple(map(str, rows.tolist())),
+        col_names=tuple(map(str, drawn.tolist())),
+        of=FILLS,
+    )
+    frames = "".join(
+        f"M{panel.x + c * WIDE:g} {panel.y + r * HIGH:g}h{WIDE:g}v{HIGH:g}h{-WIDE:g}z"
+        for r, c in np.argwhere(lane_of == thread).tolist()
+    )
+    figure = PanelFigure(max(panel.x + panel.width, 7.4 * len(title) + LEFT) + 8, TOP + panel.height + 8, (panel,))
+    return render_svg(
+        figure,
+        title=title,
+        palette=None,
+        labels_up_to=32 * MOST_COLUMNS,
+        extra=f'<path d="{frames}" fill="none" stroke="var(--trace)" stroke-width="2.5"/>',
+        pointed=True,
+    )

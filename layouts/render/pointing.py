@@ -1,0 +1,49 @@
+"""What a script needs to answer the pointer on a picture: where a panel's cells are, and what each of them is."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import Any
+
+from lanescope.render.view import FigurePanel
+
+MOST_CELLS = 4096  # larger panels answer nothing: their texts would outweigh the picture
+HELD = "{title}[{row}][{col}] is in {unit} {holder}, value {name}{value}"
+PLAIN = "row {row}, column {col}: {text}"
+
+
+def describe_cells(panel: FigurePanel) -> str:
+    """Return the attribute of a panel's group, "" for a panel without cells or with too many.
+
+    said: a template of a cell's row, column and text; of an operand its text is T13:2 whatever its cells are labelled.
+    """
+    if not panel.drawn or panel.rows * panel.cols > MOST_CELLS:
+        return ""
+    down, across = panel.window
+    facts: dict[str, Any] = {
+        "x": round(panel.x, 2),
+        "y": round(panel.y, 2),
+        "w": round(panel.cell_width, 3),
+        "h": round(panel.cell_height, 3),
+        "rows": panel.rows,
+        "cols": panel.cols,
+        "row0": panel.row0,
+        "col0": panel.col0,
+        "title": panel.title,
+        "said": PLAIN,
+    }
+    if panel.grid is not None and not panel.texts:
+        op = panel.grid.operand
+        facts["texts"] = panel.grid.format_labels("lane:value", down, across)
+        if op.name != "address":
+            said = {"title": op.name.upper(), "unit": op.scope.thread, "name": op.name}
+            facts["said"] = HELD.format(**said, row="{row}", col="{col}", holder="{holder}", value="{value}")
+    elif panel.texts:
+        facts["texts"] = [row[across] for row in panel.texts[down]]
+    else:
+        return ""
+    for key, names in (("down", panel.row_names), ("across", panel.col_names)):
+        if names:
+            facts[key] = list(names)
+    return f' data-cells="{escape(json.dumps(facts, ensure_ascii=False, separators=(",", ":")))}"'

@@ -1,0 +1,92 @@
+// Pictures answer the pointer: the cell under it, what the server says of it, and every cell of the page's pictures
+// that the same lane holds. A picture carries where its cells are and their texts (layouts/render/pointing.py).
+import { element } from "./dom.js";
+import { fill } from "./template.js";
+
+const SVG = "http://www.w3.org/2000/svg", ASIDE = 14; // pixels from the pointer to its words
+
+/** The holder that a cell's text begins with, T13 of T13:2; "" where it names none. */
+const holderOf = (text) => /^✗?(w\d+ )?(T\d+)/.exec(text)?.slice(1).join("") ?? "";
+
+function panelOf(group) {
+  const data = JSON.parse(group.dataset.cells), mark = document.createElementNS(SVG, "path");
+  mark.classList.add("under-pointer");
+  group.ownerSVGElement.append(mark);
+  return { data, mark, svg: group.ownerSVGElement };
+}
+
+const panels = [...document.querySelectorAll("svg [data-cells]")].map(panelOf);
+const tip = element("div", { className: "cell-tip", hidden: true });
+tip.setAttribute("role", "status");
+let shown = "";
+
+/** The row and column under the pointer, null outside. */
+function cellAt({ data, svg }, event) {
+  const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+  const col = Math.floor((at.x - data.x) / data.w), row = Math.floor((at.y - data.y) / data.h);
+  return row >= 0 && col >= 0 && row < data.rows && col < data.cols ? { row, col } : null;
+}
+
+const boxOf = ({ x, y, w, h }, row, col) => `M${x + col * w + 1} ${y + row * h + 1}h${w - 2}v${h - 2}h${2 - w}z`;
+
+/** The cells of a panel that a holder has. */
+function heldBy({ data }, holder) {
+  const boxes = [];
+  data.texts.forEach((line, row) => line.forEach((text, col) => {
+    if (holderOf(text) === holder) boxes.push(boxOf(data, row, col));
+  }));
+  return boxes;
+}
+
+function sentence({ title, said, row0, col0, down, across, texts }, row, col) {
+  const text = texts[row][col], [holder, value = ""] = text.replace(/^T/, "").split(":");
+  const named = { title, text: text || "empty", holder, value };
+  return fill(said, { ...named, row: down?.[row] ?? row + row0, col: across?.[col] ?? col + col0 });
+}
+
+function show(panel, { row, col }, event) {
+  const { data } = panel, now = [panels.indexOf(panel), row, col].join();
+  if (now !== shown) {
+    shown = now;
+    const holder = holderOf(data.texts[row][col]);
+    for (const each of panels) {
+      const boxes = holder ? heldBy(each, holder) : [];
+      each.mark.setAttribute("d", boxes.concat(each === panel ? boxOf(data, row, col) : []).join(""));
+    }
+    tip.textContent = sentence(data, row, col);
+    tip.hidden = false;
+  }
+  const { width, height } = tip.getBoundingClientRect(), room = document.documentElement.clientWidth;
+  const left = Math.max(4, Math.min(event.clientX + ASIDE, room - width - 4));
+  const above = event.clientY + ASIDE + height > innerHeight;
+  tip.style.left = `${left}px`;
+  tip.style.top = `${event.clientY + (above ? -ASIDE - height : ASIDE)}px`;
+}
+
+function hide() {
+  if (!shown) return;
+  shown = "";
+  tip.hidden = true;
+  for (const { mark } of panels) mark.setAttribute("d", "");
+}
+
+function follow(svg) {
+  const own = panels.filter((panel) => panel.svg === svg);
+  const point = (event) => {
+    for (const panel of own) {
+      const cell = cellAt(panel, event);
+      if (cell) return show(panel, cell, event);
+    }
+    hide();
+  };
+  svg.addEventListener("pointermove", point);
+  svg.addEventListener("pointerdown", point);
+  svg.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") hide(); });
+}
+
+if (panels.length) {
+  document.body.append(tip);
+  for (const svg of new Set(panels.map((panel) => panel.svg))) follow(svg);
+  addEventListener("scroll", hide, { passive: true, capture: true });
+  addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+}

@@ -1,0 +1,47 @@
+"""Pictures of pages without a stage answer the pointer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from lanescope import find
+from tests.browser.test_instruction import M16
+
+pytestmark = pytest.mark.browser
+# The middle of a cell of a picture's panel on the screen: picture, panel, row, column.
+CENTRE = """([picture, panel, row, col]) => {
+  const svg = document.querySelectorAll("svg:has([data-cells])")[picture];
+  const group = svg.querySelectorAll("[data-cells]")[panel], data = JSON.parse(group.dataset.cells);
+  svg.scrollIntoView({ block: "center" });
+  const at = new DOMPoint(data.x + (col + .5) * data.w, data.y + (row + .5) * data.h);
+  const { x, y } = at.matrixTransform(svg.getScreenCTM());
+  return [x, y]; }"""
+
+
+def point(page: Page, *cell: int) -> None:
+    page.wait_for_selector(".cell-tip", state="attached")
+    page.mouse.move(*page.evaluate(CENTRE, list(cell)))
+    page.mouse.move(*page.evaluate(CENTRE, list(cell)))
+
+
+def test_a_figure_of_the_guide_names_the_lane_of_a_cell(open_page: Any) -> None:
+    page = open_page("/guide/lanes-and-fragments")
+    ((lane, value),) = find(M16).operand("a").owner(11, 2)
+    point(page, 0, 0, 11, 2)
+    expect(page.locator(".cell-tip")).to_have_text(f"A[11][2] is in lane {lane}, value a{value}")
+    page.keyboard.press("Escape")
+    expect(page.locator(".cell-tip")).to_be_hidden()
+
+
+def test_a_lane_of_a_chain_is_framed_in_memory_and_in_the_operand(open_page: Any) -> None:
+    """Lane 17 addresses the chunk at 0xA0, row 1 of matrix 2, and holds eight elements of A."""
+    page = open_page("/chain")
+    point(page, 0, 0, 1, 2)
+    expect(page.locator(".cell-tip")).to_have_text("row 0x80, column 2: T17")
+    frames = page.locator("path.under-pointer").evaluate_all(
+        "all => all.map((one) => (one.getAttribute('d') || '').split('M').length - 1)"
+    )
+    assert frames[:2] == [2, 8]  # the cell under the pointer, again as the lane's; its eight values of A
