@@ -11,6 +11,8 @@ import pytest
 from lanescope.app.kit.sheets import ABSENT, PinSheet, SheetLayer, SheetPage, SheetWords
 from tests.client import Client
 
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
+TILE = "/tiles/mma?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=64x64x32"
 PAIR = "/tiles/mma?atom=SM100_MMA_F16BF16_2x1SM_SS<half_t,half_t,float,256,128,UMMA::Major::K,UMMA::Major::K>"
 
 
@@ -68,6 +70,11 @@ def test_a_pinned_cell_says_what_it_holds(client: Client, path: str, said: str) 
 @pytest.mark.parametrize(
     ("path", "legal"),
     [
+        (f"/i/{MMA}?pin=a:99,9", "A has 16 rows and 16 columns, from 0."),
+        (f"/i/{MMA}?pin=a:5,9&pin2=lane:40", "lanes run from 0 to 31."),
+        (f"{TILE}&pin=c:64,0", "C has 64 rows and 64 columns, from 0."),
+        ("/layouts/triton?shape=32x32&pin=tile:32,0", "Tile has 32 rows and 32 columns, from 0."),
+        ("/tiles/copy?tile=64x64&pin=source:64,0", "Source has 64 rows and 64 columns, from 0."),
         ("/tmem?pin=cta0:128,3", "Tensor memory has 128 rows and 512 columns, from 0."),
         ("/tmem?pin=cta1:3,3", "Write name:row,column with cta0."),
         ("/tmem?find=A[3][5]", "A is not placed here. Placed: D."),
@@ -82,9 +89,16 @@ def test_a_pin_that_does_not_exist_is_told_beside_the_field(client: Client, path
     assert legal in read_refusal(client, path)
 
 
+def test_a_wrong_mask_keeps_what_was_typed_and_says_why(client: Client) -> None:
+    page = client.get("/zero-column-mask?skip_span=999&m=64&n=128")
+    assert page.status_code == 422 and 'value="999"' in page.text
+    assert ">An integer from 0 to 255.</small>" in page.text
+    assert client.get("/zero-column-mask?word=0x1&skip_span=3").status_code == 422
+
+
 def test_a_pin_leaves_the_opening_of_a_page(client: Client) -> None:
     assert "touches 32 columns from lane 64" in " ".join(client.get("/tmem?pin=cta0:70,3").text.split())
-    assert "touches" not in client.get("/tmem?m=64&n=128&pin=cta0:3,3").text
+    assert "touches 32" not in client.get("/tmem?m=64&n=128&pin=cta0:3,3").text
 
 
 def test_the_registers_say_how_many_there_are(client: Client) -> None:

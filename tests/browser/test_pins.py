@@ -149,3 +149,12 @@ def test_the_zoom_of_a_picture_stands_in_the_address(open_page: Any) -> None:
     page.reload()
     wait_until(page, read_width, pytest.approx(natural * 1.25, rel=0.01))
     expect(page.locator("#answer h2")).to_contain_text(["D[70][3]"])
+
+
+def test_row_70_of_d_in_tensor_memory_is_one_question(open_page: Any) -> None:
+    """From the home page: what is typed into the box opens the page with the row pinned."""
+    page = open_page("/", wait=False)
+    page.fill("#paste", "row 70 of D in tensor memory")
+    page.press("#paste", "Enter")
+    expect(page.locator("#answer h2")).to_contain_text(["D[70][0] is in lane 70, column 0"])
+    expect(page).to_have_url(re.compile(r"/tmem\?.*pin=cta0:70,0$"))
