@@ -18,7 +18,9 @@ def find_pins(made: TiledMMA, text: str) -> dict[str, str]:
     range.
     """
     sizes, ids = get_extents(made), made.thread_ids.tolist()
-    matrices = {name: FindMatrix(name, name.upper(), *(sizes[dim] for dim in DIMS[name])) for name in SIDES}
+    matrices = {
+        name: FindMatrix(name, name.upper(), sizes[down], sizes[across]) for name, (down, across) in DIMS.items()
+    }
     matrices["d"] = matrices["c"]
     field = FindField(
         matrices, EXAMPLE, ids, warps=-(-(ids[-1] + 1) // WARP.threads), held=lambda thread: _list_held(made, thread)

@@ -35,7 +35,8 @@ def get_selector(stage: str) -> str:
 
 def _make_sheet(name: str, drawn: Mapping[str, DrawnCopy]) -> PinSheet | None:
     stages = {stage: one for stage in ("load", "store") if (one := drawn.get(f"{name}.{stage}"))}
-    layers, grids = [], []
+    layers: list[SheetLayer] = []
+    grids: list[SheetGrid] = []
     for stage, one in stages.items():
         maps = {each.name: each for each in one.maps}
         if "destination" not in maps:  # TMA copies boxes, and no thread moves an element

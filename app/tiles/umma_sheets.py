@@ -55,7 +55,7 @@ def _make_matrix_sheet(found: TiledUmma, name: str) -> PinSheet:
 def _number_mmas(found: TiledUmma, name: str, rows: int, cols: int) -> dict[str, Longs]:
     """The repeat in each dimension whose MMAs read an element, and one number of the pair."""
     own = dict(zip("ijl", found.umma.shape, strict=True))
-    down, across = {"a": "il", "b": "lj", "c": "ij"}[name]
+    down, across = {"a": ("i", "l"), "b": ("l", "j"), "c": ("i", "j")}[name]
     row, col = np.indices((rows, cols), dtype=np.int64)
     first, second = row // own[down], col // own[across]
     return {down: first, across: second, f"mma_{name}": first * (int(second.max()) + 1) + second}

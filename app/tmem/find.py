@@ -94,14 +94,15 @@ def _number_elements(one: PlacedOperand, mma: TmemMma, cta: int) -> tuple[dict[s
     counted = one.layout.operand in ("d", "a") and int(rows.max()) + 1 == mma.place.rows
     shift = cta * mma.place.rows if counted else 0
     mask = one.mask[:, one.column : one.column + columns]
-    numbers = {
+    warp: Longs = np.broadcast_to(np.arange(tmem.LANES)[:, None] // tmem.QUARTER, mask.shape)
+    numbers: dict[str, Any] = {
         "first": rows[:, firsts] + shift,
         "first_last": rows[:, lasts] + shift,
         "second": seconds[:, firsts],
         "second_last": seconds[:, lasts],
-        "warp": np.broadcast_to(np.arange(tmem.LANES)[:, None] // tmem.QUARTER, mask.shape),
+        "warp": warp,
+        "reader": warp + cta * tmem.LANES // tmem.QUARTER,
     }
-    numbers["reader"] = numbers["warp"] + cta * tmem.LANES // tmem.QUARTER
     return {name: np.where(mask, array, -1).astype(np.int64) for name, array in numbers.items()}, counted
 
 
@@ -109,7 +110,8 @@ def _make_access_layer(access: TensorAccess, lane: int, column: int) -> SheetLay
     """Which thread and register a load or store moves each cell to or from."""
     lanes, columns = access.pattern.evaluate()[:2]
     lanes, columns = lanes + lane, tmem.place_columns(access, columns) + column
-    thread, value = np.indices(lanes.shape)
+    at_thread, at_value = (np.arange(size) for size in lanes.shape)
+    thread, value = np.meshgrid(at_thread, at_value, indexing="ij")
     there = (lanes < tmem.LANES) & (columns < tmem.COLUMNS)
     low, left = int(lanes.min()), int(columns.min())
     shape = (max(int(lanes[there].max(initial=0)) - low, 0) + 1, max(int(columns[there].max(initial=0)) - left, 0) + 1)
