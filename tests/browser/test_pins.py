@@ -71,13 +71,14 @@ def find_cell(page: Page, sheet: str, row: int, col: int) -> tuple[float, float]
 
 def test_a_click_pins_shift_compares_and_back_undoes(open_page: Any) -> None:
     page = open_pins(open_page, "/tiles/mma/chain")
-    page.mouse.move(*find_cell(page, "c", 5, 9))
+    first, second = find_cell(page, "c", 5, 9), find_cell(page, "c", 9, 3)
+    page.mouse.move(*first)
     expect(page.locator("#pointed")).to_contain_text("C(5,9) is in thread 20, value 5")
     expect(page.locator("svg .pointed")).to_have_count(2)  # in C and in A
-    page.mouse.click(*find_cell(page, "c", 5, 9))
+    page.mouse.click(*first)
     expect(page.locator("#answer h2")).to_contain_text(["C(5,9) is in thread 20"])
     page.keyboard.down("Shift")
-    page.mouse.click(*find_cell(page, "c", 9, 3))
+    page.mouse.click(*second)
     page.keyboard.up("Shift")
     expect(page.locator("#answer h2")).to_contain_text(["C(5,9)", "C(9,3) is in thread 5, value 3"])
     expect(page).to_have_url(re.compile(r"pin=c:5,9&pin2=c:9,3$"))
