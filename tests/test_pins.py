@@ -36,6 +36,10 @@ def read_refusal(client: Client, path: str) -> str:
         ("/tmem?pin=cta0:70,3", "D[70][3] is in lane 70, column 3 Lane 70, columns 0–255, has row 70 of D; warp 2"),
         ("/tmem?pin=cta0:70,40", "moves it to thread 6 of the warp, register 8."),
         ("/tmem?pin=cta0:70,300", "Nothing is placed in lane 70, column 300"),
+        (
+            "/tmem?m=128&n=64&access=tcgen05.ld.32x32b.x4&at=64:300&pin=cta0:70,301",
+            "Nothing is placed in lane 70, column 301 tcgen05.ld.sync.aligned.32x32b.x4.b32 moves it to thread 6",
+        ),
         # 16-bit A: two k a column; from column 128, k 4 and 5 are in column 130.
         ("/tmem?m=64&n=128&a_at=128&pin=cta0:3,130", "A[3][4–5] is in lane 3, column 130"),
         # A pair with M = 256 has 128 rows in each CTA; row 200 is row 72 of the second.

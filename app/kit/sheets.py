@@ -73,9 +73,10 @@ class PinSheet:
     def describe(self, row: int, col: int) -> PinnedPlace:
         """Describe a cell: its first layer is the answer, the others follow as sentences."""
         found = [(layer.line, facts) for layer in self.layers if (facts := layer.find_facts(row, col))]
-        if not found:
-            return PinnedPlace(self.empty.format(row=row, col=col), "", None)
-        line, *more = [line.format(**facts) for line, facts in found]
+        lines = [line.format(**facts) for line, facts in found]
+        if not lines or not lines[0].startswith("`"):  # nothing names the cell
+            lines = [self.empty.format(row=row, col=col), *lines]
+        line, *more = lines
         holder = next((facts[self.group] for _, facts in found if self.group in facts), None)
         return PinnedPlace(line, " ".join(f"{each}." for each in more).replace("`", ""), holder)
 

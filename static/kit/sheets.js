@@ -33,8 +33,9 @@ function describe(text) {
   const [sheet, row, col] = splitPin(text) ?? [];
   if (!sheet) return null;
   const found = sheet.layers.map((layer) => [layer.line, factsOf(layer, row, col)]).filter(([, facts]) => facts);
-  if (!found.length) return { line: fill(sheet.empty, { row, col }), text: "", holder: null };
-  const [line, ...more] = found.map(([template, facts]) => fill(template, facts));
+  const lines = found.map(([template, facts]) => fill(template, facts));
+  if (!lines[0]?.startsWith("`")) lines.unshift(fill(sheet.empty, { row, col })); // nothing names the cell
+  const [line, ...more] = lines;
   const holder = found.map(([, facts]) => facts[sheet.group]).find((number) => number !== undefined);
   return { line, text: more.map((each) => `${each}.`).join(" ").replaceAll("`", ""), holder, group: sheet.group };
 }

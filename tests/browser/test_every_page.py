@@ -203,8 +203,8 @@ CUT_OFF = """() => {
     if (e.matches(".hidden, svg, [hidden]")) return;
     const style = getComputedStyle(e), overflow = style.overflowX, { width, right } = e.getBoundingClientRect();
     if (width && style.visibility !== "hidden") {
-      const more = e.scrollWidth > e.clientWidth + 1;
-      if (more && (overflow === "hidden" || overflow === "clip") && !e.matches("input")) {
+      const more = e.scrollWidth > e.clientWidth + 1; // .sticky repeats in one line what stands above in whole
+      if (more && (overflow === "hidden" || overflow === "clip") && !e.matches("input, .sticky")) {
         found.push(`${name(e)} is cut off`);
       }
       if (!scrolled && right > innerWidth + 1) found.push(`${name(e)} ends at ${right}`);

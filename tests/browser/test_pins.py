@@ -15,6 +15,7 @@ UMMA = "/tiles/mma?atom=SM100_MMA_F16BF16_SS%3Chalf_t,half_t,float,128,256,UMMA:
 PINNED = (
     "/tmem?pin=cta0:70,40&pin2=cta0:100,3",
     "/tmem?m=64&n=128&a_at=128&pin=cta0:3,130",
+    "/tmem?m=128&n=64&access=tcgen05.ld.32x32b.x4&at=64:300&pin=cta0:70,301",
     "/tmem?kind=mxf4nvf4&n=256&scale_vec=4X&scale_a_at=256&scale_b_at=260&pin=cta0:5,257",
     "/smem?pin=tile:5,9&pin2=tile:6,9",
     "/smem?major=MN&swizzle=64B&mn=64&k=16&pin=tile:21,3",
