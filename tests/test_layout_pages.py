@@ -151,7 +151,6 @@ def test_a_look_that_does_not_fit_is_said_and_left(client: Client) -> None:
     for query, said in (
         ({"thread": "128"}, "threads run from 0 to 127"),
         ({"colour": "red"}, "Allowed: warp, thread, lane, value"),
-        ({"pin": "tile:16,0"}, "Tile has 16 rows and 16 columns"),
         ({"sel": "after:0,0"}, "as in tile:3,2"),
         ({"warps": "4"}, "Write numbers from 0 to 3"),
         ({"view": "t:0-4"}, "Write all, or ranges as in r:0-16,c:0-16"),

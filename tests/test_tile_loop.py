@@ -161,7 +161,7 @@ def test_what_a_loop_refuses(given: Any, field: str) -> None:
 def test_the_presets_say_what_they_show() -> None:
     said = {}
     for text, fields in main_loop_page.PRESETS.items():
-        context = main_loop_page.build_context(fields)
+        context = main_loop_page.build_context(fields, {})
         found = context["found"]
         said[text] = (found.verdict, found.wavefronts == found.ideal, [one[:60] for one in context["causes"]])
     assert said == {

@@ -60,6 +60,9 @@ def mask_form_page(request: Request) -> Response:
     m, n = query.pop("m", "128"), query.pop("n", "128")
     try:
         mask = forms.DEFAULT_MASK
+        if "word" in query and len(query) > 1:
+            says = f"A word and {', '.join(name for name in query if name != 'word')} were given."
+            raise LayoutError("bad_option", says, "Give the word, or its fields.", "word")
         if "word" in query:
             mask = ZeroMask(zeromask.parse_mask_word(query["word"]))
         elif query:
@@ -69,7 +72,7 @@ def mask_form_page(request: Request) -> Response:
         facts.build_mask(mask, parse_integer(m, "m"), parse_integer(n, "n"))
     except LayoutError as error:
         shown = forms.build_mask_context(forms.DEFAULT_MASK, 128, 128)
-        return render_page(request, "idesc/mask.html", shown | {"error": error}, 422)
+        return render_page(request, "idesc/mask.html", shown | {"error": error, "typed": request.query_params}, 422)
     return RedirectResponse(forms.link_mask(mask, m, n), 303)
 
 

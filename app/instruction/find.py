@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanescope.app.instruction import lanes, state
-from lanescope.app.kit.find import SoughtPlace, check_element, parse_places
+from lanescope.app.kit.find_field import FindField, FindMatrix, HeldCell
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
 from lanescope.render.view import ADDRESS, OperandGrid, PanelFigure, make_figure
@@ -15,25 +15,53 @@ def find_pins(instruction: Instruction, text: str, product: int = 0) -> dict[str
 
     LayoutError `bad_find` names the legal range.
     """
+    field = _make_field(instruction, product)
+    places, scope = field.parse_places(text), instruction.family.scope
+    threads = []
+    for place in (each for each in places if each.thread is not None):
+        is_other = scope.thread == "lane" and not place.is_lane
+        if scope.place is OperandPlace.TENSOR and (place.register is not None or is_other):
+            hint = f"Write {scope.thread} {place.thread}, or an element."
+            raise LayoutError("bad_find", "Tensor memory has lanes and columns, no registers of threads.", hint, "find")
+        threads.append(field.find_holder(place))
+    shown = _find_product(instruction, threads, product)
+    if shown == product:
+        return {**field.find_pins(places)}
+    return {**_make_field(instruction, shown).find_pins(places), "product": shown}
+
+
+def _make_field(instruction: Instruction, product: int) -> FindField:
+    """What an element of an instruction is: a cell of a panel that threads hold."""
     figure = make_figure(instruction, product)
-    held = _list_grids(figure)
-    names = {name: name for name in held} | {
+    grids, scope = _list_grids(figure), instruction.family.scope
+    names = {name: name for name in grids} | {
         other: alike
         for other, alike in (("c", "d"), ("d", "c"))
-        if other not in held and alike in held and lanes.is_c_like_d(instruction)
+        if other not in grids and alike in grids and lanes.is_c_like_d(instruction)
     }
     elsewhere = set(instruction.operands) - set(names) | ({"a", "b"} if instruction.family.multiplies else set())
-    places = parse_places(text, {*names, *elsewhere}, format_example(instruction, figure))
-    for place in places:
-        if place.matrix and place.matrix not in names:
-            why = "lies in shared memory: no thread holds it" if place.matrix in "ab" else "has no cells on this page"
-            raise LayoutError("bad_find", f"{place.matrix.upper()} {why}.", "", "find")
-    threads = [_find_thread(instruction, place) for place in places if place.thread is not None]
-    shown = _find_product(instruction, threads, product)
-    held = held if shown == product else _list_grids(make_figure(instruction, shown))
-    pins = [_find_pin(instruction, held, names.get(place.matrix, ""), place) for place in places]
-    other: dict[str, str | int] = {} if shown == product else {"product": shown}
-    return {**dict(zip(("pin", "pin2"), pins, strict=False)), **other}
+    why = dict.fromkeys("ab", "lies in shared memory: no thread holds it")
+
+    def list_held(thread: int) -> list[HeldCell]:
+        return [
+            HeldCell(name, lanes.format_panel_title(name), grid.operand.register_of(value)[0], value, row, col)
+            for name, grid in grids.items()
+            for value, row, col in lanes.list_held(grid, thread)
+        ]
+
+    return FindField(
+        {
+            name: FindMatrix(panel, lanes.format_panel_title(panel), grids[panel].rows, grids[panel].cols)
+            for name, panel in names.items()
+        },
+        format_example(instruction, figure),
+        range(instruction.threads),
+        scope.thread,
+        instruction.threads // WARP.threads if scope.several else 1,
+        list_held,
+        letter=scope.register[0].upper(),
+        absent={name: why.get(name, "has no cells on this page") for name in elsewhere - set(names)},
+    )
 
 
 def _list_grids(figure: PanelFigure) -> dict[str, OperandGrid]:
@@ -58,60 +86,3 @@ def format_example(instruction: Instruction, figure: PanelFigure) -> str:
     title = lanes.format_panel_title(name)
     examples = [f"{title}[{grid.rows // 2}][{grid.cols // 2}]", f"{scope.thread} 20"]
     return ", ".join([*examples, f"R0 of {scope.thread} 20"] if scope.place is OperandPlace.REGISTERS else examples)
-
-
-def _find_pin(instruction: Instruction, held: dict[str, OperandGrid], matrix: str, place: SoughtPlace) -> str:
-    if place.thread is None:
-        name = matrix or next(iter(held))
-        row, col = check_element(place, held[name].rows, held[name].cols, lanes.format_panel_title(name))
-        return state.PIN.format(panel=name, row=row, col=col)
-    thread = _find_thread(instruction, place)
-    if place.register is None and place.value is None:
-        return f"{instruction.family.scope.thread}:{thread}"
-    chosen = {matrix: held[matrix]} if matrix else held
-    for name, grid in chosen.items():
-        for value, row, col in lanes.list_held(grid, thread):
-            if place.value == value or (place.value is None and grid.operand.register_of(value)[0] == place.register):
-                return state.PIN.format(panel=name, row=row, col=col)
-    raise LayoutError("bad_find", *_list_legal(instruction, chosen, thread, place), "find")
-
-
-def _find_thread(instruction: Instruction, place: SoughtPlace) -> int:
-    """Find a thread's number; LayoutError for a lane of a warpgroup without its warp."""
-    scope, thread = instruction.family.scope, place.thread
-    assert thread is not None
-    warps = instruction.threads // WARP.threads
-    is_other = scope.thread == "lane" and not place.is_lane
-    if scope.place is OperandPlace.TENSOR and (place.register is not None or is_other):
-        hint = f"Write {scope.thread} {thread}, or an element."
-        raise LayoutError("bad_find", "Tensor memory has lanes and columns, no registers of threads.", hint, "find")
-    if scope.several and place.is_lane and place.warp is None:
-        hint = f"Write warp 0 lane {thread} (warps 0–{warps - 1}), or a thread 0–{instruction.threads - 1}."
-        raise LayoutError("bad_find", f"{warps} warps have a lane {thread}.", hint, "find")
-    if place.warp is not None:
-        most = warps if scope.several else 1
-        if place.warp >= most or thread >= WARP.threads:
-            legal = f"warp 0–{most - 1}, " if most > 1 else ""
-            raise LayoutError("bad_find", f"A warp has lanes 0–{WARP.threads - 1}.", f"Write {legal}lane 0–31.", "find")
-        return place.warp * WARP.threads + thread
-    if thread >= instruction.threads:
-        who = "A warp" if instruction.threads == WARP.threads else "This instruction"
-        raise LayoutError("bad_find", f"{who} has {scope.thread}s 0–{instruction.threads - 1}.", "", "find")
-    return thread
-
-
-def _list_legal(
-    instruction: Instruction, held: dict[str, OperandGrid], thread: int, place: SoughtPlace
-) -> tuple[str, str]:
-    """Return what a thread holds, as the message and the hint of a refusal."""
-    legal, letter = [], instruction.family.scope.register[0].upper()
-    for name, grid in held.items():
-        values = [value for value, _, _ in lanes.list_held(grid, thread)]
-        if values and place.value is None:
-            numbers = [grid.operand.register_of(value)[0] for value in values]
-            legal.append(f"{lanes.format_panel_title(name)} {letter}{min(numbers)}–{letter}{max(numbers)}")
-        elif values:
-            legal.append(f"{grid.operand.name}{min(values)}–{grid.operand.name}{max(values)}")
-    sought = f"{letter}{place.register}" if place.value is None else f"value {place.value}"
-    unit = instruction.family.scope.thread
-    return f"{unit.capitalize()} {thread} has no {sought}.", f"It has {', '.join(legal) or 'nothing here'}."

@@ -14,6 +14,7 @@ from lanescope.app.instruction import find, state
 from lanescope.app.instruction import tcgen05 as forms
 from lanescope.app.instruction.context import build_context
 from lanescope.app.kit.api import OffLoopRoute
+from lanescope.app.kit.find_field import split_pin_notices
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.page import render_page
 from lanescope.errors import LayoutError
@@ -44,6 +45,7 @@ def instruction_page(request: Request, rest: str) -> Response:
     refusals += [refused.message for refused in statements.find_refused_lines(name if slash else rest)]
     operand = instruction.operand(letter) if slash else None
     page_state, notices = state.parse_state(instruction, query)
+    lost, notices = split_pin_notices(notices)
     notices = refusals + notices
     if operand and not forms.is_on_stage(operand):
         return RedirectResponse(
@@ -59,7 +61,7 @@ def instruction_page(request: Request, rest: str) -> Response:
     context = build_context(
         instruction, page_state, notices, request.query_params, server.hardware.reason, server.limits.table_values
     )
-    context |= {"sought": query.get("find", ""), "refusal": refusal}
+    context |= {"sought": query.get("find", ""), "refusal": refusal or lost}
     return render_page(request, "instruction/page.html", context, 422 if refusal else 200)
 
 

@@ -56,6 +56,7 @@ class Tool(Generic[Asked, Answer]):
     picture: Callable[[Asked, Answer], str] | None = None  # its SVG
     examples: tuple[tuple[str, Query], ...] = ()  # (title, query) of the page
     opening: Query = field(default_factory=dict)  # what the page asks where its address asks nothing
+    pointing: tuple[str, ...] = ()  # fields that point into what the page shows and ask nothing else
     command: str = ""  # `scale-factors`, or a group and its verb: `tmem epilogue`
     help: str = ""  # of the command
     lines: Callable[[Asked, Answer], Iterable[str]] | None = None  # what the command prints
@@ -106,7 +107,9 @@ class Tool(Generic[Asked, Answer]):
 
     def fill_query(self, query: Query) -> dict[str, str]:
         """Return the query of a page: its fields, each as it was sent or its default; other parameters are ignored."""
-        asked = query if any(query.get(name) for name in fields_of(self.question, query)) else self.opening
+        names = [name for name in fields_of(self.question, query) if name not in self.pointing]
+        opened = {**self.opening, **{name: query[name] for name in self.pointing if name in query}}
+        asked = query if any(query.get(name) for name in names) else opened
         return {
             name: asked.get(name) or field.option.default for name, field in fields_of(self.question, asked).items()
         }

@@ -247,13 +247,14 @@ def build_stage(
     """
     defaults = dict.fromkeys(stage.LOOK, "") | {"colour": colour, "label": next(iter(bench.labels))}
     look, notices = stage.parse_look(bench, query, defaults)
+    refusal, others = stage.split_notices(notices)
     data = build_page_data(bench, {**state, **look}, {**usual, **defaults}, defaults)
     data |= {"unpictured": [*(name for name in state if name not in stage.LOOK), *stage.PINS], "drawn": dict(drawn)}
     own = {name: said for name, said in look.items() if name not in stage.PINS and said != defaults[name]}
     return {
         "stage": stage.build_stage(bench, look),
-        "notices": [each for each in notices if not each.startswith(stage.FIND_NOTICE)],
-        "refusal": stage.get_refusal(notices),
+        "notices": others,
+        "refusal": refusal,
         "sought": query.get("find", ""),
         "pins": {name: look[name] for name in stage.PINS if look[name]},
         "own": own,

@@ -47,8 +47,8 @@ def tv_page(request: Request) -> Response:
 
 def _render(request: Request, template: str, context: dict[str, Any], query: dict[str, str]) -> Response:
     """Render a page, or lead to it with what the find field asks for pinned."""
-    path = template.replace("layouts", "/layouts").removesuffix(".html")
-    if request.method == "GET" and context.get("sought", "").strip() and not context["refusal"]:
+    path, sought = template.replace("layouts", "/layouts").removesuffix(".html"), context.get("sought", "").strip()
+    if request.method == "GET" and sought and not context["refusal"]:
         kept = {name: text for name, text in query.items() if name not in ("find", "thread", *PINS)}
         return RedirectResponse(f"{path}?{urlencode(kept | context['pins'], safe=':,')}", 303)
-    return render_page(request, template, context, 422 if context["error"] or context.get("refusal") else 200)
+    return render_page(request, template, context, 422 if context["error"] or (sought and context["refusal"]) else 200)

@@ -1,27 +1,86 @@
-"""The find field of a tile in shared memory: the byte address and the bank of an element. No framework."""
+"""Pins and the find field of a tile in shared memory: the byte address and the bank of an element. No framework."""
 
 from __future__ import annotations
 
-from lanescope.app.kit.find import check_element, parse_places
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lanescope.app.kit.answer import PinnedPlace
+from lanescope.app.kit.maps.bench import PIN
+from lanescope.app.kit.sheets import PinSheet, SheetPage, SheetWords, make_element_finder
 from lanescope.errors import LayoutError
+from lanescope.inputs import parse_integer
 from lanescope.shared.tiling import Tile
 
-EXAMPLE = "[5][9]"
-NAMES = ("a", "b", "tile")
+EXAMPLE = "[5][9], byte 0x2c2"
+TITLE = "The tile, mn × k,"
 BANK_BYTES, BANKS = 4, 32
+LINE = (
+    "`[{mn}][{k}]` (mn, k) is at byte `0x{byte_hex}`, {offset} bytes into the tile, bank `{bank}`"  # the script's, too
+)
+WORDS = SheetWords(
+    nothing="Where is an element?",
+    invitation=f"Click a cell, or type one: {EXAMPLE}. Shift and a click pin a second one.",
+    together="Both are in the same bank.",
+    apart="They are in different banks.",
+)
+_BYTE = re.compile(r"(?:byte\s*)?0x[0-9a-f]{1,9}|byte\s*\d{1,9}", re.IGNORECASE)
 
 
-def find_element(tile: Tile, text: str) -> str:
-    """Say at which byte and in which bank element [mn][k] lies; LayoutError `bad_find` names the legal range."""
-    place, *more = parse_places(text, NAMES, EXAMPLE, bare=True)
-    if more or place.coords is None:
-        raise LayoutError("bad_find", "Only an element [mn][k] is found here.", f"Try {EXAMPLE}.", "find")
+@dataclass(frozen=True, slots=True, eq=False)
+class TileSheet(PinSheet):
+    """The elements of a tile, which `tile` places."""
+
+    tile: Tile | None = None
+
+    def describe(self, row: int, col: int) -> PinnedPlace:
+        """Say at which byte and in which bank element [mn][k] lies."""
+        assert self.tile is not None
+        byte = int(self.tile.address(row, col))
+        bank = byte // BANK_BYTES % BANKS
+        offset = f"{byte - self.tile.base:,}"
+        return PinnedPlace(LINE.format(mn=row, k=col, byte_hex=f"{byte:x}", offset=offset, bank=bank), "", bank)
+
+
+def make_sheet_page(tile: Tile) -> SheetPage:
+    """Make the page's one sheet: the elements of the tile."""
+    sheet = TileSheet("tile", TITLE, tile.mn, tile.k, (), (), tile=tile)
+    return SheetPage((sheet,), WORDS, EXAMPLE, lambda text: find_pins(tile, text))
+
+
+def build_script_data(tile: Tile, page: SheetPage) -> dict[str, Any]:
+    """Build what the page's script says of an element, beside its drawings."""
+    answer = {"mn": tile.mn, "k": tile.k, "base": tile.base, "bits": tile.element_bits, "line": LINE}
+    return {"words": {name: getattr(page.words, name) for name in SheetWords.__slots__}, "answer": answer}
+
+
+def split_pin(pin: str) -> tuple[int, int]:
+    """Return mn and k of a pin."""
+    mn, _, k = pin.partition(":")[2].partition(",")
+    return int(mn), int(k)
+
+
+def find_pins(tile: Tile, text: str) -> list[str]:
+    """Find elements, or the element that has a byte; LayoutError `bad_find` names the legal range."""
     if tile.element_bits < 8:
         raise LayoutError("bad_find", "Elements of less than a byte are not found here.", "", "find")
-    mn, k = check_element(place, tile.mn, tile.k, "The tile, mn × k,")
-    address = int(tile.address(mn, k))
-    offset = address - tile.base
-    return (
-        f"`[{mn}][{k}]` (mn, k) is at byte `0x{address:x}`, {offset:,} bytes into the tile, bank"
-        f" `{address // BANK_BYTES % BANKS}`"
-    )
+    if _BYTE.fullmatch(text.strip()):
+        return [PIN.format(panel="tile", row=mn, col=k) for mn, k in [_find_byte(tile, text)]]
+    sheet = PinSheet("tile", TITLE, tile.mn, tile.k, (), ())
+    return list(make_element_finder((sheet,), EXAMPLE, a="tile", b="tile")(text))
+
+
+def _find_byte(tile: Tile, text: str) -> tuple[int, int]:
+    """Find the element that has a byte of shared memory."""
+    wanted = parse_integer(re.sub(r"(?i)^byte\s*", "", text.strip()), "find")
+    offsets = tile.compute_offsets() + tile.base
+    hit = np.argwhere((offsets <= wanted) & (wanted < offsets + tile.element_bits // 8))
+    if not hit.size:
+        last = int(offsets.max()) + tile.element_bits // 8 - 1
+        hint = f"The tile has bytes {tile.base:#x} to {last:#x}."
+        raise LayoutError("bad_find", f"No element lies at byte {wanted:#x}.", hint, "find")
+    mn, k = hit[0].tolist()
+    return mn, k

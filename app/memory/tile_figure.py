@@ -83,6 +83,8 @@ class TileDrawing:
             "cells": {name: array.ravel() for name, array in numbers.items()},
             "place": self.place.ravel(),
             "cols": cells.cols,
+            "along": tile.major.lower(),
+            "span": cells.span,
             "groups": [
                 swizzle.base,
                 swizzle.shift,

@@ -4,7 +4,7 @@ framework.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -13,11 +13,12 @@ from urllib.parse import urlencode
 from lanescope.app.kernel import facts as programs
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.sheets import SheetGrid, draw_ring
 from lanescope.app.memory import choices, find
 from lanescope.app.memory import facts as memory
 from lanescope.app.memory.options import LOOK
 from lanescope.app.memory.storage import ORDERS
-from lanescope.app.memory.tile_figure import LABELLED, LOOKS, TileLook, draw_tile, has_numbers, parse_look
+from lanescope.app.memory.tile_figure import LABELLED, LOOKS, TileDrawing, TileLook, draw_tile, has_numbers, parse_look
 from lanescope.blackwell import idesc
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
@@ -60,16 +61,13 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     now = {**{name: getattr(look, name) for name in LOOKS}, "plain": str(int(look.plain))}
     now["down"] = "mn" if cells.rows_are_mn else "k"
     reading, operand = find_reader(tile, rows)
-    pictures = [draw_tile_panels("whole", tile, look, rows)]
+    page = find.make_sheet_page(tile)
+    pinned, _ = page.parse_pins(query)
+    pictures = [draw_tile_panels("whole", tile, look, rows, pinned)]
     if is_close_up_useful(cells):
-        pictures.insert(0, draw_tile_panels("atom", replace(tile, mn=tile.atom[0], k=tile.atom[1]), look, rows=0))
-    found, refusal = "", ""
-    if sought := query.get("find", "").strip():
-        try:
-            found = find.find_element(tile, sought)
-        except LayoutError as error:
-            refusal = f"{error.message} {error.hint}".strip()
-    out |= {"found": found, "refusal": refusal, "sought": sought, "example": find.EXAMPLE}
+        atom = replace(tile, mn=tile.atom[0], k=tile.atom[1])
+        pictures.insert(0, draw_tile_panels("atom", atom, look, rows=0, pins=pinned))
+    out |= page.build_context(query)
     out |= {
         "tile": tile,
         "orders": ORDERS,
@@ -91,7 +89,9 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         "unread": [stride.name for stride in list_tile_strides(tile, rows) if not stride.read],
         "steps": [(step, build_step_query(tile, rows, step.k)) for step in facts.k_steps],
         "pictures": pictures,
-        "data": encode_json({"drawings": [one.pop("script") for one in pictures]}).decode(),
+        "data": encode_json(
+            {"drawings": [one.pop("script") for one in pictures], **find.build_script_data(tile, page)}
+        ).decode(),
         "units": [
             ("16-byte chunks", facts.cute.chunks),
             ("elements", facts.cute.elements),
@@ -125,9 +125,9 @@ def is_close_up_useful(cells: TileMap) -> bool:
     return cells.tile.atoms != (1, 1) and (swizzled or not has_numbers(cells.rows, cells.cols))
 
 
-def draw_tile_panels(name: str, tile: Tile, look: TileLook, rows: int) -> dict[str, Any]:
+def draw_tile_panels(name: str, tile: Tile, look: TileLook, rows: int, pins: Sequence[str] = ()) -> dict[str, Any]:
     """A tile as the page shows it: its cells and its memory, each an SVG of its own with what is said above it, and the
-    numbers for the script. rows: those of one instruction, 0 for the tile's own.
+    numbers for the script. rows: those of one instruction, 0 for the tile's own; pins: elements with a ring.
     """
     titles = {"logical": f"Tile, {tile.mn}×{tile.k}", "memory": "Shared memory"}
     if name == "atom":
@@ -150,7 +150,7 @@ def draw_tile_panels(name: str, tile: Tile, look: TileLook, rows: int) -> dict[s
             title=titles[panel.name],
             palette=None,
             labels_up_to=LABELLED,
-            extra=drawing.extra + draw_marker(panel),
+            extra=drawing.extra + "".join(draw_pin(drawing, panel, *find.split_pin(pin)) for pin in pins),
         )
         panels.append(
             {"name": panel.name, "title": titles[panel.name], "about": f"{about}, 1 cell = {cell}", "svg": drawn}
@@ -222,11 +222,15 @@ def build_step_query(tile: Tile, rows: int, k: int) -> str:
     return urlencode(asked | {"s_order": tile.order, "s_base": tile.base, "slice_k": k})
 
 
-def draw_marker(panel: FigurePanel) -> str:
-    return (
-        f'<rect data-mark="{panel.name}" width="{panel.cell_width:.2f}" height="{panel.cell_height:.2f}" fill="none"'
-        ' stroke="var(--ink)" stroke-width="2.5" visibility="hidden"/>'
-    )
+def draw_pin(drawing: TileDrawing, panel: FigurePanel, mn: int, k: int) -> str:
+    """Draw the ring of an element in a panel; "" where the panel has another part of the tile."""
+    cells = drawing.map
+    if mn >= cells.tile.mn or k >= cells.tile.k:
+        return ""
+    row, col = cells.find_cell(mn, k)
+    if panel.name == "memory":
+        row, col = divmod(int(drawing.place[row, col]), panel.cols)
+    return draw_ring(SheetGrid("", panel.x, panel.y, panel.cell_width, panel.cell_height), row, col)
 
 
 def build_panel_place(panel: FigurePanel) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.maps.bench import CellHolders
-from lanescope.app.tiles import draw, facts, forms, questions
+from lanescope.app.tiles import chain_sheets, draw, facts, forms, questions
 from lanescope.app.tiles.facts import ChainedFacts
 from lanescope.render.palette import MOVED, REORDERED, RIGHT, STATUSES
 from lanescope.render.svg import render_status_legend, render_svg
@@ -67,16 +67,21 @@ def build_body(asked: Mapping[str, str]) -> Json:
     return {"first": first, "second": second}
 
 
-def build_context(asked: Mapping[str, str]) -> dict[str, Any]:
-    """Everything the page shows; LayoutError where a field does not fit."""
+def build_context(asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
+    """Everything the page shows; LayoutError where a field does not fit. sent: the address with its pins."""
     given = build_body(asked)
     first, second = (questions.parse_mma(given[name], name) for name in ("first", "second"))
     found = facts.build_chain(questions.TiledChainBody(first=first, second=second))
+    panels = place_panels(first, second)
+    held = draw.list_first_holders(first.c), draw.list_first_holders(second.a)
+    sheets = chain_sheets.make_sheet_page(panels, *held)
+    pinned = sheets.build_context(sent)
     return {
+        **pinned,
         "found": found,
         "title": "C is A once K is reordered" if found.k_order is not None else TITLES[found.verdict],
         "good": found.verdict in ("same", "reordered"),
-        "svg": draw_chain(first, second),
+        "svg": sheets.ring(draw_chain(first, second), chain_sheets.SELECTOR, pinned["pins"]),
         "moves": list_moves(first, second, found),
         "k_order": ", ".join(map(str, (found.k_order or [])[:LISTED])),
         "listed": LISTED,
@@ -121,8 +126,8 @@ def list_moves(first: TiledMMA, second: TiledMMA, found: ChainedFacts) -> list[t
     return rows
 
 
-def draw_chain(first: TiledMMA, second: TiledMMA) -> str:
-    """The first rows and columns of C and of A: who holds each element, and whether it is there already."""
+def place_panels(first: TiledMMA, second: TiledMMA) -> tuple[FigurePanel, ...]:
+    """Place the first rows and columns of C and of A: who holds each element, and whether it is there already."""
     c, a = first.c, second.a
     high, wide = min(ROWS, c.row_count), min(COLUMNS, c.col_count)
     own, wanted = draw.list_first_holders(c), draw.list_first_holders(a)
@@ -130,7 +135,7 @@ def draw_chain(first: TiledMMA, second: TiledMMA) -> str:
     status = np.where(stays, np.where(own.value == wanted.value, RIGHT, REORDERED), MOVED).astype(np.int32)
     width = 42.0
     right = LEFT + wide * width + 2 * LEFT
-    panels = tuple(
+    return tuple(
         FigurePanel(
             name,
             title,
@@ -151,7 +156,14 @@ def draw_chain(first: TiledMMA, second: TiledMMA) -> str:
             ("a", "A of the second", right, second, a, wanted, status[:high, :wide]),
         )
     )
-    figure = PanelFigure(right + wide * width + 8, TOP + high * 17.0 + 8, panels)
+
+
+def draw_chain(first: TiledMMA, second: TiledMMA) -> str:
+    """Draw both panels, with the legend of their signs."""
+    panels = place_panels(first, second)
+    last = panels[-1]
+    assert last.status is not None
+    figure = PanelFigure(last.x + last.width + 8, last.y + last.height + 8, panels)
     said = {
         "right": "the same thread and value",
         "reordered": "the same thread, another value",
@@ -159,7 +171,7 @@ def draw_chain(first: TiledMMA, second: TiledMMA) -> str:
     }
     drawing = render_svg(figure, title="C of the first product beside A of the second", palette=None, labels_up_to=4096)
     words = {STATUSES[n].name: said[STATUSES[n].name] for n in (RIGHT, MOVED, REORDERED)}
-    return drawing + render_status_legend(status[:high, :wide], None, words)
+    return drawing + render_status_legend(last.status, None, words)
 
 
 def _format_cells(made: TiledMMA, op: TileOperand, cells: CellHolders, high: int, wide: int) -> list[list[str]]:

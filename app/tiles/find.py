@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from lanescope.app.kit.find import SoughtPlace, check_element, parse_places
-from lanescope.app.kit.maps.bench import HOLDER_PIN, PIN
+from lanescope.app.kit.find_field import FindField, FindMatrix, HeldCell
 from lanescope.app.tiles.state import DIMS, get_extents
-from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import WARP
 from lanescope.tiles import shades
 from lanescope.tiles.mma import SIDES, TiledMMA
@@ -19,41 +17,25 @@ def find_pins(made: TiledMMA, text: str) -> dict[str, str]:
     A pin is an element, a thread, or what a register or a value of one holds. LayoutError `bad_find` names the legal
     range.
     """
-    pins = [_find_pin(made, place) for place in parse_places(text, (*SIDES, "d"), EXAMPLE)]
-    return dict(zip(("pin", "pin2"), [*pins, ""], strict=False))
+    sizes, ids = get_extents(made), made.thread_ids.tolist()
+    matrices = {
+        name: FindMatrix(name, name.upper(), sizes[down], sizes[across]) for name, (down, across) in DIMS.items()
+    }
+    matrices["d"] = matrices["c"]
+    field = FindField(
+        matrices, EXAMPLE, ids, warps=-(-(ids[-1] + 1) // WARP.threads), held=lambda thread: _list_held(made, thread)
+    )
+    return {"pin2": "", **field.find_pins(field.parse_places(text))}
 
 
-def _find_pin(made: TiledMMA, place: SoughtPlace) -> str:
-    sizes, matrix = get_extents(made), place.matrix.replace("d", "c")
-    if place.thread is None:
-        rows, cols = (sizes[dim] for dim in DIMS[matrix])
-        row, col = check_element(place, rows, cols, place.matrix.upper())
-        return PIN.format(panel=matrix, row=row, col=col)
-    if place.is_lane and place.warp is None and int(made.thread_ids[-1]) >= WARP.threads:
-        hint = f"Write warp 0 lane {place.thread}, or a thread as T{place.thread}."
-        raise LayoutError("bad_find", f"Several warps have a lane {place.thread}.", hint, "find")
-    if place.warp is not None and place.thread >= WARP.threads:
-        raise LayoutError("bad_find", "A warp has lanes 0–31.", "", "find")
-    return _find_held(made, place.thread + WARP.threads * (place.warp or 0), matrix, place.register, place.value)
-
-
-def _find_held(made: TiledMMA, thread: int, matrix: str, register: int | None, value: int | None) -> str:
-    ids = made.thread_ids.tolist()
-    if thread not in ids:
-        raise LayoutError("bad_find", f"No thread {thread} works here.", f"Threads run from 0 to {ids[-1]}.", "find")
-    if register is None and value is None:
-        return HOLDER_PIN.format(unit="thread", holder=thread)
-    legal = []
-    for name in [matrix] if matrix else SIDES:
+def _list_held(made: TiledMMA, thread: int) -> list[HeldCell]:
+    out = []
+    for name in SIDES:
         op = made.operand(name)
         if op.shared or thread not in op.thread_ids.tolist():
             continue
         at = op.thread_ids.tolist().index(thread)
-        registers = list(shades.map_registers(made, op))
-        for number, own in enumerate(registers):
-            if register in (None, own) and value in (None, number):
-                return PIN.format(panel=name, row=int(op.rows[at, number]), col=int(op.cols[at, number]))
-        legal.append(f"{name.upper()} {op.values} values in R{min(registers)}–R{max(registers)}")
-    raise LayoutError(
-        "bad_find", f"Thread {thread} has no such value.", f"It holds {', '.join(legal) or 'nothing here'}.", "find"
-    )
+        for value, register in enumerate(shades.map_registers(made, op)):
+            row, col = int(op.rows[at, value]), int(op.cols[at, value])
+            out.append(HeldCell(name, name.upper(), register, value, row, col))
+    return out

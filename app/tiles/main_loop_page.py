@@ -12,6 +12,7 @@ from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.names import format_short_name
 from lanescope.app.tiles import (
     forms,
+    loop_sheets,
     main_loop_facts,
     questions,
     tiled_copy_facts,
@@ -72,6 +73,7 @@ PRESETS = {
         {**SIDE, "thr": "(32,4):(4,1)", "val": "(1,16)", "pitch": "64", "swizzle": "64B"},
     ),
 }
+TITLES = {"store": "{}: global → shared memory", "load": "{}: shared memory → registers"}
 STAGES = {"global": "global memory", "store": "→ shared memory", "load": "→ registers"}
 
 
@@ -107,14 +109,22 @@ def _build_side(asked: Mapping[str, str], name: str) -> Json:
     return out
 
 
-def build_context(asked: Mapping[str, str]) -> dict[str, Any]:
-    """Everything the page shows; LayoutError where a field does not fit."""
+def build_context(asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
+    """Everything the page shows; LayoutError where a field does not fit. sent: the address with its pins."""
     given = build_body(asked)
     made = questions.parse_mma(given["tiled_mma"], "tiled_mma")
     found = main_loop_facts.build_loop(given)
     feeds = [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one]
     pages = {f"{side}.{stage}": link_copy(asked, side, stage) for side in "ab" for stage in ("store", "load")}
+    drawn = draw_stages(pages)
+    sheets = loop_sheets.make_sheet_page(drawn)
+    pinned = sheets.build_context(sent) if sheets else {}
+
+    def ring(svg: str, stage: str) -> str:
+        return sheets.ring(svg, loop_sheets.get_selector(stage), pinned["pins"]) if sheets else svg
+
     return {
+        **pinned,
         "found": found,
         "made": made,
         "feeds": feeds,
@@ -124,7 +134,10 @@ def build_context(asked: Mapping[str, str]) -> dict[str, Any]:
         "causes": [format_cause(name, one) for name, one in feeds if one.verdict == "mismatch"],
         "pictures": drawing.link_forms(PATH, link_loop(asked).partition("?")[2]),
         "copies": pages,
-        "moved": draw_stages(pages),
+        "moved": [
+            (name, TITLES[name[2:]].format(name[0].upper()), pages[name], ring(one.svg, name))
+            for name, one in drawn.items()
+        ],
         "swatches": number_legend(made, BenchState()),
         "bench": link_bench(made, asked),
         "opcode": format_short_name(made.atom.instruction),
@@ -161,15 +174,13 @@ def format_cause(name: str, one: LoopOperand) -> str:
     )
 
 
-def draw_stages(pages: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """(what it shows, its page, SVG) of every stage that has a page: which warp moves each element of the tile."""
-    out = []
+def draw_stages(pages: Mapping[str, str]) -> dict[str, tiled_copy_figure.DrawnCopy]:
+    """Draw every stage that has a page: which warp moves each element of the tile."""
+    out = {}
     for name, page in pages.items():
-        side, _, stage = name.partition(".")
-        title = f"{side.upper()}: {'global → shared memory' if stage == 'store' else 'shared memory → registers'}"
         if page:
             with suppress(LayoutError):  # a tile that is too large for one picture
-                out.append((title, page, tiled_copy_figure.draw_inline(dict(parse_qsl(page.partition("?")[2])))))
+                out[name] = tiled_copy_figure.draw_copy(dict(parse_qsl(page.partition("?")[2])))
     return out
 
 

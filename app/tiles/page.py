@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.kit.api import OffLoopRoute
+from lanescope.app.kit.find_field import split_pin_notices
 from lanescope.app.kit.maps.stage import PINS
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question import labels_of
@@ -50,10 +51,10 @@ def mma_page(request: Request) -> Response:
     def build() -> dict[str, Any]:
         made = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
         if isinstance(made, TiledUmma):
-            return umma_page.build_context(made, asked)
+            return umma_page.build_context(made, asked, query)
         chosen, notices = state.parse_state(made, bench.make_base_state(asked), query)
         base = bench.make_base_state(forms.get_defaults(query, forms.MMA))
-        refusal = ""
+        refusal, notices = split_pin_notices(notices)
         if sought := query.get("find", "").strip():
             try:
                 pins = find.find_pins(made, sought)
@@ -79,7 +80,7 @@ def mma_page(request: Request) -> Response:
 def chain_page(request: Request) -> Response:
     """C of one TiledMMA as A of the next: what stays in its thread, and what has to move."""
     asked = chains.parse_form(request.query_params)
-    build = partial(chains.build_context, asked)
+    build = partial(chains.build_context, asked, request.query_params)
     return _render_form(request, "tiles/chain.html", asked, build, presets=chains.list_presets(asked))
 
 
@@ -115,7 +116,7 @@ def copy_page(request: Request) -> Response:
 def loop_page(request: Request) -> Response:
     """A whole main loop: global memory, shared memory, registers; what arrives, and what it costs."""
     asked = main_loop_page.parse_form(request.query_params)
-    build = partial(main_loop_page.build_context, asked)
+    build = partial(main_loop_page.build_context, asked, request.query_params)
     return _render_form(
         request, "tiles/loop.html", asked, build, presets=main_loop_page.list_presets(asked), modes=SWIZZLES
     )
@@ -129,7 +130,7 @@ def _render_form(
     code = 200
     try:
         context |= build()
-        code = 422 if context.get("refusal") else 200
+        code = 422 if context.get("refusal") and context["sought"].strip() else 200
     except LayoutError as error:
         context |= {"error": error, "at": forms.find_form_field(error, asked)}
         code = 422

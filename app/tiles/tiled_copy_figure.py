@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,12 +11,13 @@ from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram.forms import Draw, Made
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.maps import drawing, figure, stage
-from lanescope.app.kit.maps.bench import MapBench
+from lanescope.app.kit.maps.bench import HolderMap, MapBench
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.tiles import tiled_copy_facts, tiled_copy_page
 from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, build_copy_bench, build_tma_bench, make_tma_look
 from lanescope.inputs import parse_choice
+from lanescope.render.view import FigurePanel
 from lanescope.tiles.bulk import TmaCopy, is_tma
 from lanescope.tiles.copy import TiledCopy, TransferSide
 from lanescope.tiles.memory import SharedCopySide
@@ -54,6 +55,21 @@ def render_tiled_copy(form: str, query: Mapping[str, str], draw_: Draw = Drawing
         bench, look, diagrams.get_palette(query), query.get("title", ""), query.get("legend") == "1"
     )
     return diagrams.render_svg(form, drawing, query, draw_)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnCopy:
+    """A copy's picture in a page's colours, with its maps and where it draws them."""
+
+    svg: str
+    maps: tuple[HolderMap, ...]
+    panels: tuple[FigurePanel, ...]
+
+
+def draw_copy(query: Mapping[str, str]) -> DrawnCopy:
+    """Draw the picture of a page's address; LayoutError where it is none."""
+    _, _, bench, look = _parse_query(query)
+    return DrawnCopy(figure.draw_bench(bench, look, None), bench.maps, figure.place_panels(bench, look)[0])
 
 
 def draw_inline(query: Mapping[str, str]) -> str:

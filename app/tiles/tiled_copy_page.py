@@ -213,12 +213,13 @@ def build_context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[st
 def _build_stage(bench: MapBench, own: Mapping[str, str], asked: Mapping[str, str], query: Mapping[str, str]) -> Json:
     """What the page shows of a bench; own: its look where the address says nothing."""
     look, notices = stage.parse_look(bench, query, own)
+    refusal, others = stage.split_notices(notices)
     defaults = {**get_defaults(query), **own, "atom": FIELDS["atom"]}
     state = {**asked, **look}
     drawn = {k: v for k, v in state.items() if v != defaults[k] and k not in stage.PINS}
     return {
-        "notices": [each for each in notices if not each.startswith(stage.FIND_NOTICE)],
-        "refusal": stage.get_refusal(notices),
+        "notices": others,
+        "refusal": refusal,
         "sought": query.get("find", ""),
         "pins": {name: look[name] for name in stage.PINS if look[name]},
         "stage": stage.build_stage(bench, look),

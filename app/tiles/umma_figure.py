@@ -92,35 +92,44 @@ def describe_tile(found: TiledUmma) -> str:
 # A, B and D as in a product -------------------------------------------------------------------------------------------
 
 
-def draw_product(found: TiledUmma) -> tuple[str, float, float]:
-    """(shapes, width, height): A at the left, B above, D between them; a fill a CTA, a line an MMA."""
-    m, n, k = found.tile
+def place_matrices(found: TiledUmma) -> dict[str, tuple[float, float, float, float]]:
+    """(x, y, width, height) of A, B and D (as c): A at the left, B above, D between them."""
+    m, n, _ = found.tile
     scale = SIDE / max(m, n)
     high, wide = max(m * scale, 92.0), max(n * scale, 92.0)
     deep = min(max(26.0 * found.repeats[2], K_LEAST), K_MOST)
     left, top = LEFT + deep + GAP + 30, TOP + deep + GAP
+    return {"a": (LEFT, top, deep, high), "b": (left, TOP, wide, deep), "c": (left, top, wide, high)}
+
+
+def draw_product(found: TiledUmma) -> tuple[str, float, float]:
+    """(shapes, width, height) of A, B and D; a fill a CTA, a line an MMA."""
+    m, n, k = found.tile
+    boxes = place_matrices(found)
+    left, top, wide, high = boxes["c"]
     stored = " (half is stored)" if found.umma.word.sparse else ""
     a_in = "tensor memory" if found.umma.tensor_a else "shared memory"
     out = [
-        *_draw_matrix(found, "a", f"A {m} × {k}", f"{a_in}{stored}", (LEFT, top), (deep, high)),
-        *_draw_matrix(found, "b", f"B {k} × {n}", "shared memory", (left, TOP), (wide, deep)),
-        *_draw_matrix(found, "c", f"D {m} × {n}", "tensor memory", (left, top), (wide, high)),
+        *_draw_matrix(found, "a", f"A {m} × {k}", f"{a_in}{stored}", boxes["a"]),
+        *_draw_matrix(found, "b", f"B {k} × {n}", "shared memory", boxes["b"]),
+        *_draw_matrix(found, "c", f"D {m} × {n}", "tensor memory", boxes["c"]),
     ]
     return "".join(out), left + wide + 12, top + high + 12
 
 
 def _draw_matrix(
-    found: TiledUmma, name: str, title: str, place: str, at: tuple[float, float], size: tuple[float, float]
+    found: TiledUmma, name: str, title: str, place: str, box: tuple[float, float, float, float]
 ) -> list[str]:
-    (x, y), (wide, high) = at, size
+    x, y, wide, high = box
+    at, size = (x, y), (wide, high)
     m, n, k = found.tile
     rows, cols = {"a": (m, k), "b": (k, n), "c": (m, n)}[name]
     across, down = wide / cols, high / rows
     out, words = [], []
-    for cta, (r0, r1, c0, c1) in _find_cta_shares(found, name):
-        box = f'x="{x + c0 * across:.1f}" y="{y + r0 * down:.1f}" width="{(c1 - c0) * across:.1f}"'
+    for cta, (r0, r1, c0, c1) in find_cta_shares(found, name):
+        corner = f'x="{x + c0 * across:.1f}" y="{y + r0 * down:.1f}" width="{(c1 - c0) * across:.1f}"'
         out.append(
-            f'<rect {box} height="{(r1 - r0) * down:.1f}" fill="var(--fill-{cta * SECOND})"'
+            f'<rect {corner} height="{(r1 - r0) * down:.1f}" fill="var(--fill-{cta * SECOND})"'
             ' stroke="var(--cell-line)" stroke-width="1.4"/>'
         )
         texts = [f"rows {r0}–{r1 - 1}" if name != "b" else f"columns {c0}–{c1 - 1}"]
@@ -149,7 +158,7 @@ def _marks(found: TiledUmma, name: str, at: tuple[float, float], scale: tuple[fl
     (x, y), (across, down) = at, scale
     if name == "c":
         return []
-    shares = [share for _, share in _find_cta_shares(found, name)]
+    shares = [share for _, share in find_cta_shares(found, name)]
     if name == "b":
         columns = sorted({edge for _, _, *edges in shares for edge in edges})
         return [_draw_text(x + c * across, y - 5, str(c), size=9, anchor="middle", ink="muted") for c in columns]
@@ -173,7 +182,7 @@ def _draw_mma_edges(
     return out
 
 
-def _find_cta_shares(found: TiledUmma, name: str) -> list[tuple[int, tuple[int, int, int, int]]]:
+def find_cta_shares(found: TiledUmma, name: str) -> list[tuple[int, tuple[int, int, int, int]]]:
     """(CTA, (first row, end, first column, end)) of what each CTA holds of a matrix: a piece an MMA in M or N."""
     _, n, k = found.tile
     out = []

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from lanescope.app.kit import links
 from lanescope.app.kit.maps import drawing
-from lanescope.app.tiles import facts, umma_facts, umma_figure
+from lanescope.app.tiles import facts, umma_facts, umma_figure, umma_sheets
 from lanescope.app.tiles.bench import PATH, list_layouts
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.tiles import umma_code
@@ -19,14 +19,22 @@ SWIZZLES = ("", *TCGEN05.names)
 ORDERS = {"": "as CUTLASS", "mn": "M or N first", "k": "K first"}
 
 
-def build_context(made: TiledUmma, asked: Mapping[str, str]) -> dict[str, Any]:
-    """Everything the page shows."""
+def build_context(made: TiledUmma, asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, Any]:
+    """Everything the page shows; sent: the address with its pins."""
     atom = made.umma
     told = umma_facts.build_umma(made)
     name = umma_code.get_atom_name(atom) or atom.bound.ptx
     query = urlencode({key: value for key, value in asked.items() if value}, safe="(),:<>")
     product, wide, high = umma_figure.draw_product(made)
+    product = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" class="umma-product"'
+        f' role="img"><title>{umma_figure.describe_tile(made)}</title>{product}</svg>'
+    )
+    tensor = umma_figure.draw_tensor_map(made) if made.columns <= 512 else ""
+    sheets = umma_sheets.make_sheet_page(made)
+    pinned = sheets.build_context(sent)
     return {
+        **pinned,
         "found": made,
         "told": told,
         "atom_name": name,
@@ -35,9 +43,8 @@ def build_context(made: TiledUmma, asked: Mapping[str, str]) -> dict[str, Any]:
         "verdict": format_verdict(made),
         "numbers": list_figures(made),
         "pictures": drawing.link_forms(PATH, query),
-        "product": f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" class="umma-product"'
-        f' role="img"><title>{umma_figure.describe_tile(made)}</title>{product}</svg>',
-        "tensor": umma_figure.draw_tensor_map(made) if made.columns <= 512 else "",
+        "product": sheets.ring(product, umma_sheets.PRODUCT, pinned["pins"]),
+        "tensor": sheets.ring(tensor, umma_sheets.TENSOR, pinned["pins"]),
         "spans": umma_figure.format_columns(made),
         "columns": [NAMES[one] for one in made.places],
         "steps": [_build_step(made, one) for one in made.mmas[:SHOWN]],

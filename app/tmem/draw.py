@@ -32,6 +32,12 @@ def _find_runs(row: Mask) -> set[tuple[int, int]]:
     return {(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)}
 
 
+def list_grids(count: int) -> list[tuple[float, float, float, float]]:
+    """(x, y, cell width, cell height) of the lanes and columns of each of so many panels."""
+    wide = WIDE if count == 1 else NARROW
+    return [(LEFT + n * (LEFT + COLUMNS * wide + GAP), TOP, wide, LANE) for n in range(count)]
+
+
 def draw_tmem(
     panels: list[tuple[str, list[tuple[PlacedOperand, str]]]], given: Allocation, touched: Mask | None, overlap: Mask
 ) -> str:
@@ -47,8 +53,8 @@ def draw_tmem(
         '<defs><pattern id="both" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M0 6L6 0" fill="none"'
         ' stroke="var(--bad)" stroke-width="1.4"/></pattern></defs>',
     ]
-    for n, (title, placed) in enumerate(panels):
-        out += _draw_panel(LEFT + n * across, wide, title, placed=placed, given=given, touched=touched, overlap=overlap)
+    for (x, *_), (title, placed) in zip(list_grids(len(panels)), panels, strict=True):
+        out += _draw_panel(x, wide, title, placed=placed, given=given, touched=touched, overlap=overlap)
     return "\n".join([*out, "</svg>"])
 
 

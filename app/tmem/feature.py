@@ -16,8 +16,9 @@ PLACEMENT = Tool(
     page="/tmem",
     template="tmem/page.html",
     context=find.show_placement,
-    picture=placement.draw_placement,
+    picture=find.draw_placement,
     opening=FOUR_WARPS,
+    pointing=("find", "pin", "pin2"),
     examples=(
         ("f16, 128 × 256, D read by four warps", FOUR_WARPS),
         (

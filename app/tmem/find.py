@@ -1,60 +1,188 @@
-"""The find field of tensor memory: the lane and column of an element of D. No framework."""
+"""What the cells of tensor memory hold, for pointing, pins and the find field. No framework."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from lanescope.app.kit.find import parse_places
-from lanescope.app.tmem import placement
+from lanescope.app.kit.maps.bench import PIN, Longs
+from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, SheetPage, SheetWords
+from lanescope.app.tmem import draw, placement
 from lanescope.app.tmem.placement import Placement, PlacementQuestion
+from lanescope.blackwell import tmem
+from lanescope.blackwell.tmem import PlacedOperand, TensorAccess, TmemMma
 from lanescope.errors import LayoutError
 
-EXAMPLE = "D[70][3], row 70 of D"
-_ROW = re.compile(r"(?:row\s*(\d{1,6})(?:\s*of\s*d)?|d\s*(?:row)?\s+(\d{1,6}))", re.IGNORECASE)
+EXAMPLE = "D[70][3], row 70 of D, lane 70 column 3"
+SELECTOR = ".tmem-map"
+WORDS = SheetWords(
+    nothing="Where is an element of D?",
+    invitation=f"Click a cell, or type one: {EXAMPLE}. Shift and a click pin a second one.",
+    together="The same warp of a warpgroup reaches both.",
+    apart="No warp reaches both: each reaches its own 32 lanes.",
+)
+_ROW = re.compile(r"(?:row\s*(\d{1,6})(?:\s*of\s*(d|a))?|(d|a)\s*(?:row)?\s+(\d{1,6}))", re.IGNORECASE)
+_CELL = re.compile(r"lane\s*(\d{1,6})\s*,?\s*col(?:umn)?\s*(\d{1,6})|(\d{1,6})\s*:\s*(\d{1,6})", re.IGNORECASE)
 
 
-def find_element(told: Placement, text: str) -> str:
-    """Say in which lane and column an element of D lies, or the first one of a row.
+def make_sheet_page(told: Placement) -> SheetPage:
+    """Make the page's sheets: the tensor memory of each CTA."""
+    sheets = tuple(
+        PinSheet(
+            f"cta{cta}",
+            "Tensor memory",
+            tmem.LANES,
+            tmem.COLUMNS,
+            tuple(_list_layers(told, cta)),
+            (SheetGrid(SELECTOR, *grid),),
+            empty="Nothing is placed in `lane {row}`, `column {col}`",
+            group="reader",
+        )
+        for cta, grid in enumerate(draw.list_grids(told.mma.ctas))
+    )
+    return SheetPage(sheets, WORDS, EXAMPLE, lambda text: find_pins(told, sheets, text))
+
+
+def _list_layers(told: Placement, cta: int) -> list[SheetLayer]:
+    out = []
+    for one, mma in told.placed:
+        element, whole = _make_operand_layers(one, mma, cta)
+        out += [element, *whole]
+    if told.access and told.access.by_warp:
+        out.append(_make_access_layer(told.access, *told.where))
+    return [
+        *(layer for layer in out if layer.line.startswith("`")),
+        *(layer for layer in out if not layer.line.startswith("`")),
+    ]
+
+
+def _make_operand_layers(one: PlacedOperand, mma: TmemMma, cta: int) -> tuple[SheetLayer, list[SheetLayer]]:
+    """What the columns of an operand hold, and the sentence about its row where a lane has one row."""
+    numbers, counted = _number_elements(one, mma, cta)
+    names = [
+        f"{{{name}}}" if (numbers[name] == numbers[f"{name}_last"]).all() else f"{{{name}}}–{{{name}_last}}"
+        for name in ("first", "second")
+    ]
+    whole_cta = "" if counted or mma.ctas == 1 else " of this CTA"
+    if one.layout.operand in ("d", "a"):
+        element = f"`{one.name}[{names[0]}][{names[1]}]`{whole_cta}"
+    else:
+        axes = ", ".join(f"{axis} {name}" for axis, name in zip(one.layout.axes[:2], names, strict=True))
+        element = f"`{one.name}`, {axes}{whole_cta},"
+    where = f"CTA {cta}, " if mma.ctas > 1 else ""
+    line = f"{element} is in {where}`lane {{row}}`, `column {{col}}`"
+    there = (numbers["first"] >= 0).any(axis=1)
+    first = numbers["first"][there]
+    if not (first == first[:, :1]).all() or one.layout.operand not in ("d", "a"):
+        return SheetLayer(line, numbers, 0, one.column), []
+    last = one.column + numbers["first"].shape[1] - 1
+    text = f"Lane {{row}}, columns {one.column}–{last}, has row {{first}} of {one.name}; warp {{warp}} of a warpgroup"
+    return SheetLayer(line, numbers, 0, one.column), [SheetLayer(f"{text} reaches it", numbers, 0, one.column)]
+
+
+def _number_elements(one: PlacedOperand, mma: TmemMma, cta: int) -> tuple[dict[str, Longs], bool]:
+    """Return both coordinates of the first and the last unit of each cell, and whether rows are counted in the pair."""
+    rows, seconds = list(one.layout.coords.values())[:2]
+    per = 32 // one.layout.bits
+    columns = min(one.layout.columns, tmem.COLUMNS - one.column)
+    firsts = np.arange(columns) * per
+    lasts = np.minimum(firsts + per - 1, rows.shape[1] - 1)
+    counted = one.layout.operand in ("d", "a") and int(rows.max()) + 1 == mma.place.rows
+    shift = cta * mma.place.rows if counted else 0
+    mask = one.mask[:, one.column : one.column + columns]
+    warp: Longs = np.broadcast_to(np.arange(tmem.LANES)[:, None] // tmem.QUARTER, mask.shape)
+    numbers: dict[str, Any] = {
+        "first": rows[:, firsts] + shift,
+        "first_last": rows[:, lasts] + shift,
+        "second": seconds[:, firsts],
+        "second_last": seconds[:, lasts],
+        "warp": warp,
+        "reader": warp + cta * tmem.LANES // tmem.QUARTER,
+    }
+    return {name: np.where(mask, array, -1).astype(np.int64) for name, array in numbers.items()}, counted
+
+
+def _make_access_layer(access: TensorAccess, lane: int, column: int) -> SheetLayer:
+    """Which thread and register a load or store moves each cell to or from."""
+    lanes, columns = access.pattern.evaluate()[:2]
+    lanes, columns = lanes + lane, tmem.place_columns(access, columns) + column
+    at_thread, at_value = (np.arange(size) for size in lanes.shape)
+    thread, value = np.meshgrid(at_thread, at_value, indexing="ij")
+    there = (lanes < tmem.LANES) & (columns < tmem.COLUMNS)
+    low, left = int(lanes.min()), int(columns.min())
+    shape = (max(int(lanes[there].max(initial=0)) - low, 0) + 1, max(int(columns[there].max(initial=0)) - left, 0) + 1)
+    numbers = {name: np.full(shape, -1, np.int64) for name in ("thread", "register")}
+    at = lanes[there] - low, columns[there] - left
+    numbers["thread"][at] = thread[there]
+    numbers["register"][at] = value[there] // (2 if access.packed else 1)
+    way = "to" if access.verb == "ld" else "from"
+    return SheetLayer(
+        f"{access.ptx} moves it {way} thread {{thread}} of the warp, register {{register}}", numbers, low, left
+    )
+
+
+def find_pins(told: Placement, sheets: Sequence[PinSheet], text: str) -> list[str]:
+    """Find the cells that a text names: an element, a row's first element, or a lane and column.
 
     LayoutError `bad_find` names the legal range.
     """
+    if cell := _CELL.fullmatch(text.strip()):
+        lane, column = (int(number) for number in cell.groups() if number is not None)
+        if lane >= tmem.LANES or column >= tmem.COLUMNS:
+            hint = f"Lanes run from 0 to {tmem.LANES - 1}, columns from 0 to {tmem.COLUMNS - 1}."
+            raise LayoutError("bad_find", f"There is no lane {lane}, column {column}.", hint, "find")
+        return [PIN.format(panel=sheets[0].name, row=lane, col=column)]
     if whole := _ROW.fullmatch(text.strip()):
-        row, col = int(whole[1] or whole[2]), 0
-    else:
-        place, *more = parse_places(text, ("d",), EXAMPLE)
-        if more or place.coords is None:
-            raise LayoutError("bad_find", "Only an element or a row of D is found here.", f"Try {EXAMPLE}.", "find")
-        row, col = place.coords
-    one = next(each for each in told.operands if each.name == "D")
-    rows, columns = list(one.layout.coords.values())[:2]
-    high, wide, ctas = int(rows.max()) + 1, int(columns.max()) + 1, told.mma.ctas
-    if one.layout.axes[:2] != ("row", "col") or (ctas > 1 and high != told.mma.place.rows):
-        raise LayoutError("bad_find", "The rows of this D are not counted here.", "Look at a lane and column.", "find")
-    if row >= high * ctas or col >= wide:
-        most = f"rows 0–{high * ctas - 1}, columns 0–{wide - 1}"
-        raise LayoutError("bad_find", f"D is {high * ctas} × {wide}: {most}.", "", "find")
-    cta, inside = divmod(row, high)
-    per, bits, mask = 32 // one.layout.bits, one.layout.bits, one.mask
-    said = []
-    for lane, unit in np.argwhere((rows == inside) & (columns == col)).tolist():
-        at, first = one.column + unit // per, unit % per * bits
-        if mask[lane, at]:
-            said.append(f"`lane {lane}`, `column {at}`" + (f", bits `{first + bits - 1}:{first}`" if per > 1 else ""))
-    if not said:
-        raise LayoutError("bad_find", f"D[{row}][{col}] is not stored.", "", "find")
-    return f"`D[{row}][{col}]` is in {f'CTA {cta}, ' if ctas > 1 else ''}{' and in '.join(said)}"
+        name = (whole[2] or whole[3] or "d").lower()
+        return _find_cells(told, sheets, name, (int(whole[1] or whole[4]), 0))[:2]
+    operands = [one.name.lower().replace(" ", "") for one in told.operands]
+    found = []
+    places = parse_places(text, {*operands, "a", "d"}, EXAMPLE)
+    for place in places:
+        if place.coords is None:
+            raise LayoutError("bad_find", "Only an element, a row or a cell is found here.", f"Try {EXAMPLE}.", "find")
+        cells = _find_cells(told, sheets, place.matrix, place.coords)
+        found += cells[: 3 - len(places)]  # of one place, its first two copies
+    return found
+
+
+def _find_cells(told: Placement, sheets: Sequence[PinSheet], name: str, place: tuple[int, int]) -> list[str]:
+    """Find the cells of an element in every CTA."""
+    named = [(one, mma) for one, mma in told.placed if one.name.lower().replace(" ", "") == name]
+    if not named:
+        placed = ", ".join(one.name for one in told.operands) or "nothing"
+        raise LayoutError("bad_find", f"{name.upper()} is not placed here.", f"Placed: {placed}.", "find")
+    one, mma = named[0]
+    row, col = place
+    out, high, wide = [], 0, 0
+    for cta, sheet in enumerate(sheets):
+        numbers, _ = _number_elements(one, mma, cta)
+        hit = (numbers["first"] <= row) & (row <= numbers["first_last"])
+        hit &= (numbers["second"] <= col) & (col <= numbers["second_last"]) & (numbers["first"] >= 0)
+        out += [
+            PIN.format(panel=sheet.name, row=lane, col=one.column + column)
+            for lane, column in np.argwhere(hit).tolist()
+        ]
+        high, wide = max(high, int(numbers["first_last"].max()) + 1), max(wide, int(numbers["second_last"].max()) + 1)
+    if not out:
+        most = f"rows 0–{high - 1}, columns 0–{wide - 1}"
+        raise LayoutError("bad_find", f"{one.name} is {high} × {wide}: {most}.", "", "find")
+    return out
 
 
 def show_placement(asked: PlacementQuestion, told: Placement) -> dict[str, Any]:
-    """Return what the page shows beside the placement, with the answer of the find field."""
-    found, refusal = "", ""
-    if asked.find.strip():
-        try:
-            found = find_element(told, asked.find)
-        except LayoutError as error:
-            refusal = f"{error.message} {error.hint}".strip()
-    more = {"found": found, "refusal": refusal, "sought": asked.find, "example": EXAMPLE}
-    return placement.show_placement(asked, told) | more
+    """Return what the page shows beside the placement, with its sheets and the answer about its pins."""
+    page = make_sheet_page(told)
+    query: Mapping[str, str] = {name: getattr(asked, name) for name in ("find", "pin", "pin2")}
+    return placement.show_placement(asked, told) | page.build_context(query)
+
+
+def draw_placement(asked: PlacementQuestion, told: Placement) -> str:
+    """Draw the placement with its pins."""
+    page = make_sheet_page(told)
+    pins = page.build_context({name: getattr(asked, name) for name in ("find", "pin", "pin2")})["pins"]
+    return page.ring(placement.draw_placement(asked, told), SELECTOR, pins)

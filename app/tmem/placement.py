@@ -23,12 +23,13 @@ from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.tmem import Allocation, Mask, PlacedOperand, PlacementFault, TensorAccess, TmemMma
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_integer, require_text
+from lanescope.inputs import join_words, parse_integer, require_text
 from lanescope.render.tmem import render_statement
 
 Place = tuple[int, int]  # lane, column
 CALLED = {"d": "D", "a": "A", "metadata": "metadata", "scale_a": "scale A", "scale_b": "scale B"}
 MOST_MORE = 3
+SHOWN_THREADS, SHOWN_REGISTERS = (0, 1, 2, 31), 4  # of a warp's load
 
 
 def _parse_place(given: Any, field: str) -> Place | None:
@@ -125,7 +126,9 @@ class PlacementQuestion(PlacedQuestion):
     look: Place | None = parsed_field(
         _parse_address, "Look at lane:column", "What lies there.", size=8, placeholder="37:5"
     )
-    find: str = text_field("", "Find an element or a row of D", "An element or a row of D, as D[70][3] or row 70.")
+    find: str = text_field("", "Find an element or a row", "An element or a row, as D[70][3] or row 70 of D.")
+    pin: str = text_field("", "Pinned cell", "A lane and a column, as cta0:70,3.")
+    pin2: str = text_field("", "Second pinned cell", "Another one, to compare.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +209,8 @@ def show_placement(asked: PlacementQuestion, told: Placement) -> dict[str, Any]:
         "choices": {"scale_vec": mma.kind.scaled},
         "title": f"{shape}, {tmem.format_form(mma.form)}",
         "loaded": list_registers(access, hit[0], *told.where) if access and access.by_warp and hit else [],
+        "listed": SHOWN_REGISTERS,
+        "threads": join_words(list(map(str, SHOWN_THREADS))),
         "touching": [one.name for one in hit],
         "look": look,
         "held": format_holders(told.operands, *look) if look else None,
@@ -263,16 +268,18 @@ def format_holders(placed: list[PlacedOperand], lane: int, column: int) -> list[
     return out
 
 
-def list_registers(found: TensorAccess, one: PlacedOperand, lane: int, column: int, most: int = 4) -> list[list[str]]:
+def list_registers(
+    found: TensorAccess, one: PlacedOperand, lane: int, column: int, most: int = SHOWN_REGISTERS
+) -> list[list[str]]:
     """What thread and register hold of an operand after a load at an address: rows of (thread, register, lane,
-    column, element); `most` registers of the first and last threads.
+    column, element); `most` registers of SHOWN_THREADS.
     """
     lanes, columns = found.pattern.evaluate()[:2]
     columns = tmem.place_columns(found, columns)
     coords = list(one.layout.coords.values())[:2]
     out = []
     step = 2 if found.packed else 1
-    for thread in (0, 1, 2, 31):
+    for thread in SHOWN_THREADS:
         for value in range(0, min(most * step, lanes.shape[1]), step):
             at, col = int(lanes[thread, value]) + lane, int(columns[thread, value]) + column
             unit = (col - one.column) * (32 // one.layout.bits)

@@ -1,4 +1,5 @@
 // What the page says first of its pins, by the server's templates (app/kit/answer.py), and what Share copies.
+import { showAnswer } from "../kit/answer.js";
 import { $, element } from "../kit/dom.js";
 import { onServer } from "../kit/place.js";
 import { fill } from "../kit/template.js";
@@ -70,20 +71,10 @@ function answer() {
   return { lines: told.map(([line]) => line), text };
 }
 
-/** Text whose words between backticks are code. */
-const ticked = (text) => text.split("`").map((part, n) => (n % 2 ? element("code", {}, part) : part));
-
-let shown = "";
 export function fillHeadline() {
-  const { lines, text } = answer(), now = [...lines, text].join("\n");
-  if (now !== shown) {
-    shown = now;
-    const heads = lines.map((line) => element("h2", {}, ...ticked(line)));
-    $("answer").firstElementChild.replaceChildren(...heads, element("p", {}, text));
-    $("answer").querySelector(".sticky").replaceChildren(...ticked(lines.join("; ")));
-    $("answer").classList.toggle("none", !readPins().length);
-  }
-  fillShare(lines);
+  const said = answer();
+  showAnswer(said, readPins().length > 0);
+  fillShare(said.lines);
 }
 
 const absolute = (address) => new URL(address, location.href).href;

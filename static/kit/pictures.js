@@ -1,7 +1,9 @@
-// Pictures of the server that are larger than their box: fit, 1:1, + and −, the same keys, and a map of the whole.
+// Pictures of the server that are larger than their box: fit, 1:1, + and −, the same keys, and a map of the whole. The
+// address keeps the zoom of each, ?zoom=0:1.25,120,30: its number on the page, the scale, and what is left and above.
 import { element } from "./dom.js";
+import { keep } from "./place.js";
 
-const STEP = 1.25, LEAST = 0.2, MOST = 4;
+const STEP = 1.25, LEAST = 0.2, MOST = 4, SETTLED_MS = 150;
 const SVG = "http://www.w3.org/2000/svg";
 let made = 0;
 
@@ -42,9 +44,27 @@ function makeMap(box, picture) {
   return map;
 }
 
-function follow(box, picture) {
+/** The zooms of an address: picture → [scale, left, top]. */
+function readZooms() {
+  const parts = (new URLSearchParams(location.search).get("zoom") ?? "").split(";").map((part) => part.split(":"));
+  return new Map(parts.map(([number, zoom = ""]) => [Number(number), zoom.split(",").map(Number)])
+    .filter(([, zoom]) => zoom.length === 3 && zoom.every(Number.isFinite)));
+}
+
+function keepZoom(number, zoom) {
+  const zooms = readZooms().set(number, zoom), query = new URLSearchParams(location.search);
+  query.set("zoom", [...zooms].map(([each, values]) => `${each}:${values.join(",")}`).join(";"));
+  keep(query.toString().replace(/%3A/g, ":").replace(/%2C/g, ",").replace(/%3B/g, ";"));
+}
+
+function follow(box, picture, number) {
   const natural = picture.viewBox.baseVal.width;
-  let map = null;
+  let map = null, settling = 0;
+  const settle = () => {
+    clearTimeout(settling);
+    settling = setTimeout(() => keepZoom(number,
+      [now().toFixed(3), box.scrollLeft, box.scrollTop].map((each) => Math.round(each * 1000) / 1000)), SETTLED_MS);
+  };
   const now = () => picture.getBoundingClientRect().width / natural;
   const scale = (to) => {
     const middle = (from, size) => from + size / 2, ratio = Math.min(MOST, Math.max(LEAST, to)) / now();
@@ -52,8 +72,12 @@ function follow(box, picture) {
     Object.assign(picture.style, { width: `${now() * ratio * natural}px`, maxWidth: "none", minWidth: "0" });
     picture.style.height = "auto";
     [box.scrollLeft, box.scrollTop] = [x * ratio - box.clientWidth / 2, y * ratio - box.clientHeight / 2];
-    if (!map) tools.append(map = makeMap(box, picture));
+    if (!map) {
+      tools.append(map = makeMap(box, picture));
+      box.addEventListener("scroll", settle, { passive: true });
+    }
     map.draw();
+    settle();
   };
   const acts = {
     0: () => scale(box.clientWidth / natural), 1: () => scale(1),
@@ -74,14 +98,21 @@ function follow(box, picture) {
     event.preventDefault();
     act();
   });
+  const kept = readZooms().get(number);
+  if (!kept) return;
+  scale(kept[0]);
+  [box.scrollLeft, box.scrollTop] = kept.slice(1);
 }
 
-/** Gives the zoom to every picture that its box cuts off or makes smaller. */
+/** Gives the zoom to every picture that its box cuts off or makes smaller, and to those that ask for it. */
 export function zoomPictures() {
-  for (const picture of document.querySelectorAll(":is(.figure, .box) > svg[viewBox]:not(.statuses)")) {
-    const box = picture.parentElement, { width } = picture.getBoundingClientRect();
+  const all = [...document.querySelectorAll(":is(.figure, .box, .box > a) > svg[viewBox]:not(.statuses)")];
+  for (const [number, picture] of all.entries()) {
+    const box = picture.closest(".figure, .box"), { width } = picture.getBoundingClientRect();
     const cut = box.scrollWidth > box.clientWidth + 4 || box.scrollHeight > box.clientHeight + 4;
     const smaller = width < picture.viewBox.baseVal.width * 0.97;
-    if (width && box.firstElementChild === picture && (cut || smaller)) follow(box, picture);
+    const linked = picture.parentElement !== box; // its click leads to a page where it is larger
+    const wanted = cut || (smaller && !linked) || "zoom" in box.dataset || readZooms().has(number);
+    if (width && box.firstElementChild.contains(picture) && wanted) follow(box, picture, number);
   }
 }

@@ -1,21 +1,15 @@
-// The tile explorer: pointing at a cell in any picture marks it in the one beside it and spells its address bits.
+// The tile explorer: a cell of any picture is the same bytes in the others; pointing spells its address bits, pinning
+// says where its first element lies.
 import "../kit/scripted.js";
+import { copyButtons } from "../kit/copy.js";
 import { $ } from "../kit/dom.js";
-import { followFind } from "../kit/find.js";
 import { zoomPictures } from "../kit/pictures.js";
+import { followPins } from "../kit/pins.js";
 import { fill } from "../kit/template.js";
 
-function cellAt(panel, x, y) {
-  const col = Math.floor((x - panel.x) / panel.cell_width), row = Math.floor((y - panel.y) / panel.cell_height);
-  return row >= 0 && col >= 0 && row < panel.rows && col < panel.cols ? row * panel.cols + col : -1;
-}
-
-function mark(drawing, panel, cell) {
-  const rect = drawing.querySelector(`[data-mark=${panel.name}]`);
-  rect.setAttribute("x", panel.x + (cell % panel.cols) * panel.cell_width);
-  rect.setAttribute("y", panel.y + Math.floor(cell / panel.cols) * panel.cell_height);
-  rect.setAttribute("visibility", "visible");
-}
+const WORD = 4, BANKS = 32;
+const { drawings, words, answer } = JSON.parse($("data").textContent);
+const whole = drawings.at(-1); // the others show parts of it
 
 /** An address in binary, in the groups that the swizzle tells apart; groups: their sizes from the right. */
 function bits(address, data) {
@@ -38,42 +32,59 @@ function factsOf(cell, data) {
   return { ...facts, banks, place: fill(data.says.place, numbers) };
 }
 
-function follow(data) {
-  const drawing = document.querySelector(`[data-drawing=${data.name}]`);
-  const cellAtPlace = new Map(data.place.map((place, cell) => [place, cell]));
-  let now = 0;
-
-  function show(cell) {
-    now = cell;
-    const facts = factsOf(cell, data);
-    for (const panel of data.panels) mark(drawing, panel, panel.name === "memory" ? data.place[cell] : cell);
-    $("chunk").textContent = fill(data.says.cell, facts);
-    document.documentElement.dataset.chunk = cell;
-    return facts;
-  }
-
-  for (const panel of data.panels) {
-    const picture = drawing.querySelector(`[data-panel=${panel.name}] > svg`);
-    picture.addEventListener("pointermove", (event) => {
-      const box = picture.getBoundingClientRect(), scale = picture.viewBox.baseVal.width / box.width;
-      const at = cellAt(panel, (event.clientX - box.x) * scale, (event.clientY - box.y) * scale);
-      const cell = panel.name === "memory" ? cellAtPlace.get(at) : at;
-      if (cell >= 0) show(cell);
-    });
-    picture.tabIndex = 0;
-    picture.addEventListener("keydown", (event) => {
-      const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -data.cols, ArrowDown: data.cols }[event.key];
-      if (!step) return;
-      event.preventDefault();
-      // Read out for the keyboard only: a pointer passes many cells on its way.
-      const to = Math.min(data.place.length - 1, Math.max(0, now + step));
-      $("spoken").textContent = fill(data.says.spoken, show(to));
-    });
-  }
+/** Row and column of an element, null for any other text. */
+function elementOf(pin) {
+  const [, mn, k] = (/^tile:(\d+),(\d+)$/.exec(pin) ?? []).map(Number);
+  return mn < answer.mn && k < answer.k ? { mn, k } : null;
 }
 
+/** The cell of a drawing that has an element, -1 where another part of the tile has it. */
+function cellWith({ data, byFirst }, { mn, k }) {
+  const from = (at) => at - (at % data.span);
+  return byFirst.get(data.along === "k" ? `${mn},${from(k)}` : `${from(mn)},${k}`) ?? -1;
+}
+
+function describe(pin) {
+  const element = elementOf(pin);
+  if (!element) return null;
+  const cell = cellWith(shown.at(-1), element), facts = factsOf(cell, whole), at = element[whole.along];
+  const byte = facts.after + Math.floor((at % whole.span) * answer.bits / 8), bank = Math.floor(byte / WORD) % BANKS;
+  const offset = (byte - answer.base).toLocaleString("en-US");
+  const line = fill(answer.line, { ...element, byte_hex: byte.toString(16), offset, bank });
+  return { line, text: "", holder: bank, spoken: fill(whole.says.spoken, facts) };
+}
+
+/** The readout below the first pictures; what it said last stays when the pointer leaves. */
+function spell(pin) {
+  const element = elementOf(pin);
+  if (!element) return;
+  const cell = cellWith(shown.at(-1), element);
+  $("chunk").textContent = fill(whole.says.cell, factsOf(cell, whole));
+  document.documentElement.dataset.chunk = cell;
+}
+
+const shown = drawings.map((data) =>
+  ({ data, byFirst: new Map(data.cells.mn.map((mn, cell) => [`${mn},${data.cells.k[cell]}`, cell])) }));
+
+const pictures = shown.flatMap((drawing) => drawing.data.panels.map((grid) => {
+  const { data } = drawing, stored = grid.name === "memory";
+  const svg = document.querySelector(`[data-drawing=${data.name}] [data-panel=${grid.name}] > svg`);
+  const cells = stored ? new Map(data.place.map((place, cell) => [place, cell])) : null;
+  const pinOf = (row, col) => {
+    const at = row * grid.cols + col, cell = stored ? cells.get(at) : at;
+    return cell === undefined ? "" : `tile:${data.cells.mn[cell]},${data.cells.k[cell]}`;
+  };
+  const cellOf = (pin) => {
+    const element = elementOf(pin), cell = element ? cellWith(drawing, element) : -1;
+    const at = stored ? data.place[cell] : cell;
+    return cell < 0 ? null : [Math.floor(at / grid.cols), at % grid.cols];
+  };
+  return { svg, grid, pinOf, cellOf };
+}));
+
+copyButtons();
 zoomPictures();
-for (const data of JSON.parse($("data").textContent).drawings) follow(data);
+followPins({ pictures, describe, words, hover: spell });
 // A stride named in a card and its arrow in memory light each other.
 for (const one of document.querySelectorAll("[data-stride]")) {
   const both = document.querySelectorAll(`[data-stride=${one.dataset.stride}]`);
@@ -81,5 +92,4 @@ for (const one of document.querySelectorAll("[data-stride]")) {
     one.addEventListener(event, () => both.forEach((each) => each.classList.toggle("lit", on)));
   }
 }
-followFind();
 $("tile").addEventListener("change", () => $("tile").requestSubmit());

@@ -83,7 +83,7 @@ PAGES = (  # of pages that share a template the fullest first: on it axe sees bo
     "/descriptor/wgmma/0x4000004000010100",
     "/smem",
     "/smem?major=MN&mn=128&base=0x1000",
-    "/smem?swizzle=none&mn=256&k=64",
+    "/smem?swizzle=none&mn=256&k=64&pin=tile:5,9",
     "/smem?element_bits=8&major=MN&swizzle=64B&mn=128&k=64",
     "/smem/atoms",
     "/banks?access=ldmatrix.x4&pattern=rows&row_bytes=128",
@@ -98,7 +98,8 @@ PAGES = (  # of pages that share a template the fullest first: on it axe sees bo
     "/gpu",
     "/tiles/mma",
     "/tiles/copy",
-    "/tiles/loop",
+    "/tiles/loop?pin=a:5,9&pin2=b:3,4",
+    "/tiles/mma/chain?pin=c:5,9",
     "/layouts/triton",
     COMPARED,
     "/cute",
@@ -108,7 +109,7 @@ PAGES = (  # of pages that share a template the fullest first: on it axe sees bo
     "/idesc/0x48400496?kind=f16",
     "/zero-column-mask",
     "/descriptor/tcgen05",
-    "/tmem?m=64&n=128&a_at=100&access=tcgen05.st.16x128b.x4&at=0:128&warp=0",
+    "/tmem?m=64&n=128&a_at=100&access=tcgen05.st.16x128b.x4&at=0:128&warp=0&pin=cta0:3,130&pin2=cta0:3,3",
     "/guide/five-minutes",
     "/guide",
     "/guide/paste",
@@ -130,7 +131,8 @@ FIRST = {get_page_kind(path): path for path in reversed(PAGES)}
 EDGES = (
     f"/i/{SCALED}",
     "/read?text=lbo",
-    "/smem?swizzle=none&mn=256&k=64",
+    "/smem?swizzle=none&mn=256&k=64&pin=tile:5,9",
+    "/tiles/mma/chain?pin=c:5,9",
     f"/steps/{MMA}",
 )
 ASKED = tuple(path for path in PAGES if FULL or path in EDGES or path == FIRST[get_page_kind(path)])
@@ -201,8 +203,8 @@ CUT_OFF = """() => {
     if (e.matches(".hidden, svg, [hidden]")) return;
     const style = getComputedStyle(e), overflow = style.overflowX, { width, right } = e.getBoundingClientRect();
     if (width && style.visibility !== "hidden") {
-      const more = e.scrollWidth > e.clientWidth + 1;
-      if (more && (overflow === "hidden" || overflow === "clip") && !e.matches("input")) {
+      const more = e.scrollWidth > e.clientWidth + 1; // .sticky repeats in one line what stands above in whole
+      if (more && (overflow === "hidden" || overflow === "clip") && !e.matches("input, .sticky")) {
         found.push(`${name(e)} is cut off`);
       }
       if (!scrolled && right > innerWidth + 1) found.push(`${name(e)} ends at ${right}`);

@@ -45,7 +45,7 @@ def test_tile_explorer_links_both_pictures(open_page: Any, plain: str) -> None:
     m = panels["memory"]
     point_at(page, "whole", panels["logical"], row, col)
     place = int((views["before"] if plain == "1" else views["after"])[chunk])
-    mark = page.locator("[data-drawing=whole] [data-mark=memory]")
+    mark = page.locator("[data-drawing=whole] [data-panel=memory] .pointed")
     expect(page.locator("html")).to_have_attribute("data-chunk", str(chunk))
     assert float(mark.get_attribute("x")) == pytest.approx(m["x"] + place % 8 * m["cell_width"])
     assert float(mark.get_attribute("y")) == pytest.approx(m["y"] + place // 8 * m["cell_height"])
@@ -86,10 +86,10 @@ def test_cells_of_every_kind_are_linked_to_memory(open_page: Any, query: str) ->
     mn, k = int(cells.mn[row, col]), int(cells.k[row, col])
     expect(page.locator("#chunk")).to_contain_text(f"row {mn}, k {k}" if tile.major == "K" else f"k {k}, mn {mn}")
     m = panels["memory"]
-    assert float(page.locator("[data-drawing=whole] [data-mark=memory]").get_attribute("x")) == pytest.approx(
+    assert float(page.locator("[data-drawing=whole] [data-panel=memory] .pointed").get_attribute("x")) == pytest.approx(
         m["x"] + place % m["cols"] * m["cell_width"], abs=0.01
     )
-    assert float(page.locator("[data-drawing=whole] [data-mark=memory]").get_attribute("y")) == pytest.approx(
+    assert float(page.locator("[data-drawing=whole] [data-panel=memory] .pointed").get_attribute("y")) == pytest.approx(
         m["y"] + place // m["cols"] * m["cell_height"], abs=0.01
     )
 
@@ -145,8 +145,8 @@ def test_a_dense_tile_has_its_atom_close_up(open_page: Any) -> None:
     assert (atom["rows"], atom["cols"]) == (8, 8) and atom["cell_height"] >= 14 > whole["cell_height"]
     point_at(page, "atom", atom, 3, 2)
     expect(page.locator("#chunk")).to_contain_text("row 3, k 16 to 23")
-    expect(page.locator("[data-drawing=atom] [data-mark=memory]")).to_have_attribute("visibility", "visible")
-    expect(page.locator("[data-drawing=whole] [data-mark=memory]")).to_have_attribute("visibility", "hidden")
+    expect(page.locator("[data-drawing=atom] [data-panel=memory] .pointed")).to_have_count(1)
+    expect(page.locator("[data-drawing=whole] [data-panel=memory] .pointed")).to_have_count(1)
     assert page.locator("[data-drawing=atom]").bounding_box()["y"] < 700
     page.hover(".card[data-stride=sbo]")
     expect(page.locator("[data-stride=sbo].lit")).to_have_count(page.locator("[data-stride=sbo]").count())
@@ -164,9 +164,9 @@ def test_a_tile_is_chosen_by_clicks(open_page: Any) -> None:
     expect(page).to_have_url(re.compile("k=64"))
     assert "k=64" in page.url and "mn=128" in page.url and "number=memory" in page.url
     page.click(".segments a:text-is('MN-major')")
-    expect(page.locator("#answer")).to_contain_text("MN-major")
+    expect(page.locator(".smem .verdict")).to_contain_text("MN-major")
     blocked = page.locator(".segments > span", has_text="8-bit elements are read K-major only")
     expect(blocked).to_have_count(1)
     page.fill("[name=k]", "32")
     page.press("[name=k]", "Enter")
-    expect(page.locator("#answer")).to_contain_text("128×32 elements of 16 bits, MN-major")
+    expect(page.locator(".smem .verdict")).to_contain_text("128×32 elements of 16 bits, MN-major")

@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from lanescope.app.kit.maps import drawing, stage
 from lanescope.app.kit.maps.bench import MapBench
 from lanescope.render.palette import Palette
-from lanescope.render.view import GAP, LEFT, TOP
+from lanescope.render.view import GAP, LEFT, TOP, FigurePanel
 
 
-def draw_bench(
-    bench: MapBench, look: Mapping[str, str], theme: Palette | None, title: str = "", legend: bool = False
-) -> str:
-    """The SVG of the maps of a bench side by side; theme None takes the page's colours."""
+def place_panels(bench: MapBench, look: Mapping[str, str], title: str = "") -> tuple[tuple[FigurePanel, ...], bool]:
+    """Place the maps of a bench side by side below a title, and tell whether their cells are labelled."""
     spans = [stage.find_view_spans(bench, one, look["view"]) for one in bench.maps]
     total = sum(len(rows) * len(cols) for rows, cols in spans)
     labelled = look["label"] != "none" and total <= drawing.MOST_LABELS
@@ -22,9 +20,17 @@ def draw_bench(
     for one, span in zip(bench.maps, spans, strict=True):
         panels.append(stage.place_panel(stage.build_panel(bench, one, look, span, labelled), (x, y), cell, span))
         x += max(panels[-1].width, 7.6 * len(one.title)) + GAP + LEFT
+    return tuple(panels), labelled
+
+
+def draw_bench(
+    bench: MapBench, look: Mapping[str, str], theme: Palette | None, title: str = "", legend: bool = False
+) -> str:
+    """The SVG of the maps of a bench side by side; theme None takes the page's colours."""
+    panels, labelled = place_panels(bench, look, title)
     told = stage.build_legend(bench, look) if legend else []
     said = f"{bench.says}: {', '.join(f'{one.title} {one.about}' for one in bench.maps)}"
-    return drawing.draw_panels(tuple(panels), theme, title=title, said=said, legend=told, labelled=labelled)
+    return drawing.draw_panels(panels, theme, title=title, said=said, legend=told, labelled=labelled)
 
 
 def list_cell_texts(bench: MapBench, look: Mapping[str, str]) -> list[list[str]]:

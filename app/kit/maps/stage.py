@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.app.kit.find_field import split_pin_notices
 from lanescope.app.kit.maps.answer import build_answer
 from lanescope.app.kit.maps.bench import LANES, PIN, CellHolders, HolderMap, MapBench, split_pin
 from lanescope.app.kit.maps.find import find_pins, format_example
@@ -57,9 +58,11 @@ def parse_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, st
     return look, notices
 
 
-def get_refusal(notices: Sequence[str]) -> str:
-    """Return what a find field says beside it, from the notices of parse_look."""
-    return next((each.removeprefix(FIND_NOTICE) for each in notices if each.startswith(FIND_NOTICE)), "")
+def split_notices(notices: Sequence[str]) -> tuple[str, list[str]]:
+    """Split the notices of parse_look into what a find field says beside it, and the others."""
+    found = [each.removeprefix(FIND_NOTICE) for each in notices if each.startswith(FIND_NOTICE)]
+    refusal, others = split_pin_notices([each for each in notices if not each.startswith(FIND_NOTICE)])
+    return (found[0] if found else refusal), others
 
 
 def require_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,124 @@
+"""A find field: the places that a text names become pins. A page declares what an element of it is and who holds it.
+
+No framework.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lanescope.app.kit.find import SoughtPlace, check_element, parse_places
+from lanescope.app.kit.maps.bench import HOLDER_PIN, PIN
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import WARP
+
+
+@dataclass(frozen=True, slots=True)
+class FindMatrix:
+    """A matrix. panel: its name in a pin; locate: the cell of an element, where another one shows it."""
+
+    panel: str
+    title: str
+    rows: int
+    cols: int
+    locate: Callable[[int, int], tuple[int, int]] = lambda row, col: (row, col)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldCell:
+    """A value of a holder with its register and its cell."""
+
+    panel: str
+    title: str
+    register: int
+    value: int
+    row: int
+    col: int
+
+
+@dataclass(frozen=True, slots=True)
+class FindField:
+    """What a find field knows.
+
+    matrices: by the names that people give them; absent: names of those without cells, and why; holders: their numbers,
+    none where no thread holds an element; unit: a holder in a pin; warps: how many count lanes anew; held: what a
+    holder has; bare: whether one matrix needs no name.
+    """
+
+    matrices: Mapping[str, FindMatrix]
+    example: str
+    holders: Collection[int] = ()
+    unit: str = "thread"
+    warps: int = 1
+    held: Callable[[int], Iterable[HeldCell]] = lambda holder: ()
+    bare: bool = False
+    letter: str = "R"
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+    def parse_places(self, text: str) -> list[SoughtPlace]:
+        """Parse the places that a text names; LayoutError `bad_find` for any other text."""
+        places = parse_places(text, {*self.matrices, *self.absent}, self.example, self.bare, self.unit)
+        for place in places:
+            if place.matrix in self.absent:
+                raise _refuse(f"{place.matrix.upper()} {self.absent[place.matrix]}.")
+        return places
+
+    def find_pins(self, places: Sequence[SoughtPlace]) -> dict[str, str]:
+        """Find the pins of one place or two, as the parts of an address; LayoutError names the legal range."""
+        return dict(zip(("pin", "pin2"), map(self._find_pin, places), strict=False))
+
+    def find_holder(self, place: SoughtPlace) -> int:
+        """Find a holder's number; LayoutError for a lane of several warps without its warp."""
+        number, unit = place.thread, self.unit.capitalize()
+        assert number is not None
+        if self.unit not in ("lane", "thread") and place.unit != self.unit:
+            raise _refuse(f"No thread holds these cells: a {self.unit} does.", f"Try {self.example}.")
+        if not self.holders:
+            raise _refuse("Only an element is found here.", f"Try {self.example}.")
+        if self.warps > 1 and place.is_lane and place.warp is None:
+            hint = f"Write warp 0 lane {number} (warps 0–{self.warps - 1}), or a thread 0–{max(self.holders)}."
+            raise _refuse(f"{self.warps} warps have a lane {number}.", hint)
+        if place.warp is not None and (place.warp >= self.warps or number >= WARP.threads):
+            legal = f"warp 0–{self.warps - 1}, " if self.warps > 1 else ""
+            raise _refuse(f"A warp has lanes 0–{WARP.threads - 1}.", f"Write {legal}lane 0–31.")
+        number += WARP.threads * (place.warp or 0)
+        if number not in self.holders:
+            raise _refuse(f"There is no {self.unit} {number} here.", f"{unit}s run from 0 to {max(self.holders)}.")
+        return number
+
+    def _find_pin(self, place: SoughtPlace) -> str:
+        matrix = self.matrices.get(place.matrix) or next(iter(self.matrices.values()))
+        if place.thread is None:
+            row, col = matrix.locate(*check_element(place, matrix.rows, matrix.cols, matrix.title))
+            return PIN.format(panel=matrix.panel, row=row, col=col)
+        holder = self.find_holder(place)
+        if place.register is None and place.value is None:
+            return HOLDER_PIN.format(unit=self.unit, holder=holder)
+        held = [one for one in self.held(holder) if not place.matrix or one.panel == matrix.panel]
+        for one in held:
+            if place.value == one.value or (place.value is None and place.register == one.register):
+                return PIN.format(panel=one.panel, row=one.row, col=one.col)
+        sought = f"value {place.value}" if place.register is None else f"{self.letter}{place.register}"
+        raise _refuse(f"{self.unit.capitalize()} {holder} has no {sought}.", self._list_legal(held, place))
+
+    def _list_legal(self, held: Sequence[HeldCell], place: SoughtPlace) -> str:
+        legal = []
+        for panel in dict.fromkeys(one.panel for one in held):
+            own = [one for one in held if one.panel == panel]
+            title, name = own[0].title, own[0].title.lower() if place.register is None else self.letter
+            numbers = [one.value if place.register is None else one.register for one in own]
+            before = "" if place.register is None else f"{title} "
+            legal.append(f"{before}{name}{min(numbers)}–{name}{max(numbers)}")
+        return f"It has {', '.join(legal) or 'nothing here'}."
+
+
+def split_pin_notices(notices: Sequence[str]) -> tuple[str, list[str]]:
+    """Split off what a find field says beside it of an address: the first pin that does not exist."""
+    pins = [each for each in notices if each.startswith(("pin ", "pin2 "))]
+    refusal = pins[0].replace(" Shown with the default instead.", "") if pins else ""
+    return refusal, [each for each in notices if each not in pins]
+
+
+def _refuse(message: str, hint: str = "") -> LayoutError:
+    return LayoutError("bad_find", message, hint, "find")

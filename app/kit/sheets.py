@@ -1,0 +1,215 @@
+"""Pictures whose cells say what they hold: static/kit/sheets.js points at them and pins them, and the server says the
+same of a pin without scripts. No framework.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lanescope.app.kit.answer import Answer, PinnedPlace
+from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.find_field import FindField, FindMatrix
+from lanescope.app.kit.maps.bench import PIN, Longs
+from lanescope.errors import LayoutError
+from lanescope.inputs import parse_pair, shorten_value
+
+PINS = ("pin", "pin2")
+ABSENT = -(1 << 30)  # with any number of a row still negative
+LEAST_RING = 8.0  # units of the picture: a smaller cell could not be seen
+
+
+@dataclass(frozen=True, slots=True)
+class SheetGrid:
+    """Where a picture draws a sheet's cells: the selector of its SVG, the corner of cell (0, 0) and a cell's size."""
+
+    selector: str
+    x: float
+    y: float
+    cell_width: float
+    cell_height: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SheetLayer:
+    """What the cells of a box hold. line: a sentence, the template of row, col and numbers.
+
+    numbers: int64 [rows, cols] each, negative where a cell has nothing of the layer; row, col: the box's first cell.
+    """
+
+    line: str
+    numbers: Mapping[str, Longs]
+    row: int = 0
+    col: int = 0
+
+    def find_facts(self, row: int, col: int) -> dict[str, int] | None:
+        """Return the numbers of a cell; None where it has nothing of the layer."""
+        rows, cols = next(iter(self.numbers.values())).shape
+        down, across = row - self.row, col - self.col
+        if not (0 <= down < rows and 0 <= across < cols):
+            return None
+        facts = {name: int(array[down, across]) for name, array in self.numbers.items()}
+        return None if min(facts.values()) < 0 else {**facts, "row": row, "col": col}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PinSheet:
+    """A grid of cells. name: in a pin; title: in a sentence; empty: the template of a cell that holds nothing; group:
+    the number by which pins of sheets with the same group are compared.
+    """
+
+    name: str
+    title: str
+    rows: int
+    cols: int
+    layers: tuple[SheetLayer, ...]
+    grids: tuple[SheetGrid, ...]
+    empty: str = "Nothing is at ({row},{col})"
+    group: str = ""
+
+    def describe(self, row: int, col: int) -> PinnedPlace:
+        """Describe a cell: its first layer is the answer, the others follow as sentences."""
+        found = [(layer.line, facts) for layer in self.layers if (facts := layer.find_facts(row, col))]
+        lines = [line.format(**facts) for line, facts in found]
+        if not lines or not lines[0].startswith("`"):  # nothing names the cell
+            lines = [self.empty.format(row=row, col=col), *lines]
+        line, *more = lines
+        holder = next((facts[self.group] for _, facts in found if self.group in facts), None)
+        return PinnedPlace(line, " ".join(f"{each}." for each in more).replace("`", ""), holder)
+
+
+@dataclass(frozen=True, slots=True)
+class SheetWords:
+    """What the page says of no pin, and of two whose `group` is one number or two."""
+
+    nothing: str
+    invitation: str
+    together: str
+    apart: str
+
+
+@dataclass(frozen=True, slots=True)
+class SheetPage:
+    """The sheets of a page, and what its find field takes: a text to pins, or a LayoutError."""
+
+    sheets: tuple[PinSheet, ...]
+    words: SheetWords
+    example: str
+    find: Callable[[str], Sequence[str]] = field(default=lambda text: ())
+
+    def build_context(self, query: Mapping[str, str]) -> dict[str, Any]:
+        """Build what a template shows: the answer, the find field, and the data of the script."""
+        pins, refusal = self.parse_pins(query)
+        return {
+            "answer": self._build_answer(pins),
+            "pins": pins,
+            "refusal": refusal,
+            "sought": query.get("find", ""),
+            "example": self.example,
+            "sheet_data": encode_json(self._build_data()).decode().replace("</", "<\\/"),
+        }
+
+    def parse_pins(self, query: Mapping[str, str]) -> tuple[list[str], str]:
+        """Return the pins that an address asks for, and why one is not used."""
+        sought = query.get("find", "").strip()
+        try:
+            if sought:
+                return list(self.find(sought)), ""
+            return [self._parse_pin(query[name]) for name in PINS if query.get(name)], ""
+        except LayoutError as error:
+            return [], f"{error.message} {error.hint}".strip()
+
+    def _parse_pin(self, given: str) -> str:
+        name, _, place = given.partition(":")
+        sheet = next((one for one in self.sheets if one.name == name), None)
+        if sheet is None:
+            hint = f"Write name:row,column with {', '.join(one.name for one in self.sheets)}."
+            raise LayoutError("bad_pin", f"There is no pin ‘{shorten_value(given, 60)}’.", hint, "pin")
+        try:
+            row, col = parse_pair(place, "pin", (sheet.rows - 1, sheet.cols - 1))
+        except LayoutError:
+            hint = f"{sheet.title} has {sheet.rows} rows and {sheet.cols} columns, from 0."
+            raise LayoutError("bad_pin", f"There is no pin ‘{shorten_value(given, 60)}’.", hint, "pin") from None
+        return PIN.format(panel=name, row=row, col=col)
+
+    def _build_answer(self, pins: Sequence[str]) -> Answer:
+        if not pins:
+            return Answer(lines=(self.words.nothing,), text=self.words.invitation, pinned=False)
+        found = [self._split_pin(pin) for pin in pins]
+        places = [sheet.describe(row, col) for sheet, row, col in found]
+        text = places[0].text
+        if len(places) > 1:
+            holders, groups = {place.holder for place in places}, {sheet.group for sheet, _, _ in found}
+            text = self.words.together if len(holders) == 1 else self.words.apart
+            text = "" if None in holders or len(groups) > 1 else text
+        return Answer(lines=tuple(place.line for place in places), text=text, pinned=True)
+
+    def _split_pin(self, pin: str) -> tuple[PinSheet, int, int]:
+        name, _, place = pin.partition(":")
+        row, _, col = place.partition(",")
+        return next(one for one in self.sheets if one.name == name), int(row), int(col)
+
+    def ring(self, svg: str, selector: str, pins: Sequence[str]) -> str:
+        """Draw a ring around each pinned cell of a picture, as the script does."""
+        rings = ""
+        for sheet, row, col in map(self._split_pin, pins):
+            rings += "".join(draw_ring(one, row, col) for one in sheet.grids if one.selector == selector)
+        head, end, tail = svg.partition("</svg>")  # a legend may follow
+        return f"{head}{rings}{end}{tail}"
+
+    def _build_data(self) -> dict[str, Any]:
+        return {
+            "sheets": [
+                {
+                    "name": one.name,
+                    "rows": one.rows,
+                    "cols": one.cols,
+                    "empty": one.empty,
+                    "group": one.group,
+                    "grids": [
+                        {name: getattr(grid, name) for name in SheetGrid.__slots__} | {"least": LEAST_RING}
+                        for grid in one.grids
+                    ],
+                    "layers": [_build_layer(layer) for layer in one.layers],
+                }
+                for one in self.sheets
+            ],
+            "words": {name: getattr(self.words, name) for name in SheetWords.__slots__},
+        }
+
+
+def make_element_finder(sheets: Sequence[PinSheet], example: str, **alike: str) -> Callable[[str], Sequence[str]]:
+    """Make what finds elements of sheets by their names; alike: other names of them."""
+    matrices = {one.name: FindMatrix(one.name, one.title, one.rows, one.cols) for one in sheets}
+    matrices |= {other: matrices[name] for other, name in alike.items()}
+    field = FindField(matrices, example, bare=len(sheets) == 1)
+    return lambda text: list(field.find_pins(field.parse_places(text)).values())
+
+
+def _build_layer(layer: SheetLayer) -> dict[str, Any]:
+    rows, cols = next(iter(layer.numbers.values())).shape
+    numbers = {name: _pack_numbers(array) for name, array in layer.numbers.items()}
+    return {"line": layer.line, "row": layer.row, "col": layer.col, "rows": rows, "cols": cols, "numbers": numbers}
+
+
+def _pack_numbers(array: Longs) -> dict[str, list[int]]:
+    """Pack numbers as sums of one of the row and one of the column, where they are; maps of digits always are."""
+    there = (array >= 0).all(axis=1)
+    if there.any() and (array[~there] < 0).all():
+        across = array[there][0]
+        down = np.where(there, array[:, 0] - across[0], ABSENT)
+        if (array[there] == down[there][:, None] + across).all():
+            return {"down": down.tolist(), "across": across.tolist()}
+    return {"cells": array.reshape(-1).tolist()}
+
+
+def draw_ring(grid: SheetGrid, row: int, col: int) -> str:
+    """Draw the ring of a pinned cell, large enough to be seen."""
+    wide, high = max(grid.cell_width, LEAST_RING), max(grid.cell_height, LEAST_RING)
+    x = grid.x + (col + 0.5) * grid.cell_width - wide / 2
+    y = grid.y + (row + 0.5) * grid.cell_height - high / 2
+    box = f'x="{x:.2f}" y="{y:.2f}" width="{wide:.2f}" height="{high:.2f}"'
+    return f'<rect class="halo ringed" {box}/><rect class="ringed" {box}/>'

@@ -1,0 +1,52 @@
+"""What the cells of a chain's picture say, for pointing, pins and the find field. No framework."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from lanescope.app.kit.find_field import FindField, FindMatrix, HeldCell
+from lanescope.app.kit.maps.bench import CellHolders
+from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, SheetPage, SheetWords
+from lanescope.render.view import FigurePanel
+
+EXAMPLE = "C(5,9), T13, T13:2"
+SELECTOR = ".chained > svg"
+WORDS = SheetWords(
+    nothing="Which element?",
+    invitation=f"Click a cell, or type one: {EXAMPLE}. Shift and a click pin a second one.",
+    together="C has both in the same thread.",
+    apart="C has them in different threads.",
+)
+
+
+def make_sheet_page(panels: tuple[FigurePanel, ...], c: CellHolders, a: CellHolders) -> SheetPage:
+    """Make the sheet of the drawn elements, which C's panel and A's both show."""
+    high, wide = panels[0].rows, panels[0].cols
+    numbers = {"thread": c.thread, "value": c.value, "wanted": a.thread, "place": a.value}
+    shown = {name: array[:high, :wide].astype(np.int64) for name, array in numbers.items()}
+    line = "`C({row},{col})` is in `thread {thread}`, value `{value}`; A needs it in `thread {wanted}`, value `{place}`"
+    grids = tuple(SheetGrid(SELECTOR, one.x, one.y, one.cell_width, one.cell_height) for one in panels)
+    sheet = PinSheet("c", "The picture", high, wide, (SheetLayer(line, shown),), grids, group="thread")
+    return SheetPage((sheet,), WORDS, EXAMPLE, lambda text: find_pins(sheet, text))
+
+
+def find_pins(sheet: PinSheet, text: str) -> list[str]:
+    """Find the drawn elements that a text names, a thread by its first value; LayoutError names the legal range."""
+    threads = range(int(sheet.layers[0].numbers["thread"].max()) + 1)
+    matrices = dict.fromkeys("acd", FindMatrix(sheet.name, sheet.title, sheet.rows, sheet.cols))
+    field = FindField(matrices, EXAMPLE, threads, held=partial(_list_held, sheet))
+    places = [
+        replace(place, value=place.value or 0) if place.thread is not None and place.register is None else place
+        for place in field.parse_places(text)
+    ]
+    return list(field.find_pins(places).values())
+
+
+def _list_held(sheet: PinSheet, thread: int) -> list[HeldCell]:
+    """What a thread has of C in the picture."""
+    numbers = sheet.layers[0].numbers
+    cells = [(int(numbers["value"][row, col]), row, col) for row, col in np.argwhere(numbers["thread"] == thread)]
+    return [HeldCell(sheet.name, "C", value, value, int(row), int(col)) for value, row, col in sorted(cells)]

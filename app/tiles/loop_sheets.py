@@ -1,0 +1,72 @@
+"""What the cells of a main loop's pictures say, for pointing, pins and the find field. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from lanescope.app.kit.maps.bench import HolderMap, Longs
+from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, SheetPage, SheetWords, make_element_finder
+from lanescope.app.tiles.tiled_copy_figure import DrawnCopy
+
+EXAMPLE = "A[5][9], B[3][4]"
+WORDS = SheetWords(
+    nothing="How does an element reach its register?",
+    invitation=f"Click a cell, or type one: {EXAMPLE}. Shift and a click pin a second one.",
+    together="The same thread holds both.",
+    apart="Different threads hold them.",
+)
+
+
+def make_sheet_page(drawn: Mapping[str, DrawnCopy]) -> SheetPage | None:
+    """Make a sheet of each operand, which all pictures of its stages show; None where none is drawn.
+
+    drawn: by operand and stage, as in `a.store`.
+    """
+    sheets = tuple(sheet for name in "ab" if (sheet := _make_sheet(name, drawn)))
+    return SheetPage(sheets, WORDS, EXAMPLE, make_element_finder(sheets, EXAMPLE)) if sheets else None
+
+
+def get_selector(stage: str) -> str:
+    """Return the selector of a stage's picture."""
+    return f'[data-stage="{stage}"] > svg'
+
+
+def _make_sheet(name: str, drawn: Mapping[str, DrawnCopy]) -> PinSheet | None:
+    stages = {stage: one for stage in ("load", "store") if (one := drawn.get(f"{name}.{stage}"))}
+    layers: list[SheetLayer] = []
+    grids: list[SheetGrid] = []
+    for stage, one in stages.items():
+        maps = {each.name: each for each in one.maps}
+        if "destination" not in maps:  # TMA copies boxes, and no thread moves an element
+            continue
+        layers.append(_make_layer(name, stage, maps["destination"], first=not layers))
+        grids += [
+            SheetGrid(get_selector(f"{name}.{stage}"), panel.x, panel.y, panel.cell_width, panel.cell_height)
+            for panel in one.panels
+        ]
+    if not layers:
+        return None
+    rows, cols = next(iter(layers[0].numbers.values())).shape
+    return PinSheet(name, f"The tile of {name.upper()}", rows, cols, tuple(layers), tuple(grids), group="thread")
+
+
+def _make_layer(name: str, stage: str, one: HolderMap, first: bool) -> SheetLayer:
+    """Which thread stores an element to shared memory, or receives it from there."""
+    held = one.find_first_holders()
+    count: Longs = np.bincount(one.cell[one.cell >= 0].reshape(-1), minlength=one.rows * one.cols)
+    numbers = {"thread": held.thread, "warp": held.thread // 32, "lane": held.thread % 32, "value": held.value}
+    access = np.asarray(one.group, dtype=np.int64)[held.value]
+    numbers = {key: np.where(held.thread < 0, -1, array) for key, array in {**numbers, "access": access}.items()}
+    who, what = ("{element} ", "`thread {thread}`") if first else ("", "Thread {thread}")
+    if stage == "store":
+        line = f"{who}is copied to shared memory by {what}" if first else f"{what} copies it to shared memory"
+        line += ", access `#{access}`"
+    else:
+        line = f"{who}reaches {what} (warp {{warp}}, lane {{lane}}), value `{{value}}`"
+        if held.copies > 1:
+            numbers["count"] = count.reshape(one.rows, one.cols)
+            line += "; {count} threads hold it"
+    element = f"`{name.upper()}[{{row}}][{{col}}]` ({'m' if name == 'a' else 'n'}, k)"
+    return SheetLayer(line.replace("{element}", element), numbers)

@@ -1,0 +1,114 @@
+"""What the cells of a tcgen05 tile's pictures say, for pointing, pins and the find field. No framework."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lanescope.app.kit.maps.bench import Longs
+from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, SheetPage, SheetWords, make_element_finder
+from lanescope.app.tiles import umma_figure
+from lanescope.app.tmem import draw as memory
+from lanescope.blackwell import tmem
+from lanescope.tiles.umma import TiledUmma
+
+EXAMPLE = "D[70][3], A[5][9]"
+PRODUCT, TENSOR = ".umma-product", ".tmem-map"
+WORDS = SheetWords(
+    nothing="Where is an element?",
+    invitation=f"Click a cell, or type one: {EXAMPLE}. Shift and a click pin a second one.",
+    together="The same MMA has both.",
+    apart="Different MMAs have them.",
+)
+
+
+def make_sheet_page(found: TiledUmma) -> SheetPage:
+    """Make a sheet of A, of B and of D, and of tensor memory where it is drawn."""
+    sheets = tuple(_make_matrix_sheet(found, name) for name in ("a", "b", "c"))
+    find = make_element_finder(sheets, EXAMPLE, c="d")
+    if found.columns <= tmem.COLUMNS:
+        sheets += (_make_tensor_sheet(found),)
+    return SheetPage(sheets, WORDS, EXAMPLE, find)
+
+
+def _make_matrix_sheet(found: TiledUmma, name: str) -> PinSheet:
+    """The elements of A, B or D of the tile: who holds them, and which MMA reads or adds to them."""
+    m, n, k = found.tile
+    rows, cols = {"a": (m, k), "b": (k, n), "c": (m, n)}[name]
+    numbers = _number_mmas(found, name, rows, cols) | {"cta": _number_ctas(found, name, rows, cols)}
+    element = f"`{name.upper() if name != 'c' else 'D'}[{{row}}][{{col}}]`"
+    cta = " of CTA {cta}" if found.ctas > 1 else ""
+    steps = {"a": "m {i}, k {l}, for every n", "b": "n {j}, k {l}, for every m", "c": "m {i}, n {j}, in every k"}[name]
+    verb = "adds to it" if name == "c" else "reads it"
+    if name == "c":
+        numbers |= _locate_d(found, rows, cols)
+        line = f"{element} is in tensor memory{cta}: `lane {{lane}}`, `column {{column}}`"
+    else:
+        where = "tensor memory" if name == "a" and found.umma.tensor_a else "shared memory"
+        line = f"{element} is in the {where}{cta}"
+    x, y, wide, high = umma_figure.place_matrices(found)[name]
+    grid = SheetGrid(PRODUCT, x, y, wide / cols, high / rows)
+    layers = (SheetLayer(line, numbers), SheetLayer(f"The MMA of {steps} {verb}", numbers))
+    sheet = "d" if name == "c" else name
+    return PinSheet(sheet, sheet.upper(), rows, cols, layers, (grid,), group=f"mma_{name}")
+
+
+def _number_mmas(found: TiledUmma, name: str, rows: int, cols: int) -> dict[str, Longs]:
+    """The repeat in each dimension whose MMAs read an element, and one number of the pair."""
+    own = dict(zip("ijl", found.umma.shape, strict=True))
+    down, across = {"a": ("i", "l"), "b": ("l", "j"), "c": ("i", "j")}[name]
+    row, col = np.indices((rows, cols), dtype=np.int64)
+    first, second = row // own[down], col // own[across]
+    return {down: first, across: second, f"mma_{name}": first * (int(second.max()) + 1) + second}
+
+
+def _number_ctas(found: TiledUmma, name: str, rows: int, cols: int) -> Longs:
+    out = np.full((rows, cols), -1, dtype=np.int64)
+    for cta, (r0, r1, c0, c1) in umma_figure.find_cta_shares(found, name):
+        out[r0:r1, c0:c1] = cta
+    return out
+
+
+def _locate_d(found: TiledUmma, rows: int, cols: int) -> dict[str, Longs]:
+    """Lane and column of every element of D, in the CTA that holds it."""
+    own_m, own_n, _ = found.umma.shape
+    held = own_m // found.ctas  # rows of one MMA in one CTA
+    lane, column = (np.full((rows, cols), -1, dtype=np.int64) for _ in range(2))
+    for at, one in enumerate(found.places["d"]):
+        j, i = divmod(at, found.repeats[0])
+        row, col = list(one.layout.coords.values())[:2]
+        wide = row.shape[1] * one.layout.bits // 32
+        there = np.argwhere(one.mask[:, one.column : one.column + wide])
+        lanes, units = there[:, 0], there[:, 1]
+        for cta in range(found.ctas):
+            rows_of, cols_of = i * own_m + cta * held + row[lanes, units], j * own_n + col[lanes, units]
+            lane[rows_of, cols_of], column[rows_of, cols_of] = lanes, one.column + units
+    return {"lane": lane, "column": column}
+
+
+def _make_tensor_sheet(found: TiledUmma) -> PinSheet:
+    """The lanes and columns of CTA 0, and the operand that each cell holds."""
+    m, n, _ = found.tile
+    numbers = _locate_d(found, m, n)
+    mine = _number_ctas(found, "c", m, n) == 0
+    row, col = np.indices((m, n), dtype=np.int64)
+    held = {name: np.full((tmem.LANES, tmem.COLUMNS), -1, dtype=np.int64) for name in ("r", "c", "mma_c")}
+    at = numbers["lane"][mine], numbers["column"][mine]
+    mmas = _number_mmas(found, "c", m, n)["mma_c"]
+    for name, values in (("r", row), ("c", col), ("mma_c", mmas)):
+        held[name][at] = values[mine]
+    wide = int(numbers["column"].max()) + 1
+    where = " of CTA 0" if found.ctas > 1 else ""
+    layers = [
+        SheetLayer(
+            f"`D[{{r}}][{{c}}]` is in `lane {{row}}`, `column {{col}}`{where}",
+            {name: array[:, :wide] for name, array in held.items()},
+        )
+    ]
+    for name, every in found.places.items():
+        for one in umma_figure.join_places(found, name, every) if name != "d" else []:
+            mask = one.mask.astype(np.int64) - 1
+            layers.append(SheetLayer(f"`lane {{row}}`, `column {{col}}` holds {one.name}", {"there": mask}))
+    (grid,) = memory.list_grids(1)
+    empty = "Nothing is placed in `lane {row}`, `column {col}`"
+    grids = (SheetGrid(TENSOR, *grid),)
+    return PinSheet("tmem", "Tensor memory", tmem.LANES, tmem.COLUMNS, tuple(layers), grids, empty, "mma_c")

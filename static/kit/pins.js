@@ -1,0 +1,136 @@
+// Pins of a page's pictures: a click pins a cell, Shift a second one. The answer says where both are, the address keeps
+// them and Back undoes one. A page declares its pictures, {svg, grid, pinOf(row, col), cellOf(pin)}, and what it says
+// of a pin: describe(pin) → {line, text, holder, group, spoken}, null for none; two of a group compare their holders.
+import { showAnswer, ticked } from "./answer.js";
+import { $ } from "./dom.js";
+import { followFind } from "./find.js";
+import { keep } from "./place.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+const NAMES = ["pin", "pin2"];
+const spelled = (query) => query.toString().replace(/%3A/g, ":").replace(/%2C/g, ",");
+
+function addressOf(pins) {
+  const query = new URLSearchParams(location.search);
+  for (const name of [...NAMES, "find"]) query.delete(name);
+  NAMES.forEach((name, n) => { if (pins[n]) query.set(name, pins[n]); });
+  return query;
+}
+
+/** The cell of a grid under the pointer, null outside. */
+function cellUnder({ svg, grid }, { clientX, clientY }) {
+  const at = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
+  const [row, col] = [(at.y - grid.y) / grid.cell_height, (at.x - grid.x) / grid.cell_width].map(Math.floor);
+  return row >= 0 && col >= 0 && row < grid.rows && col < grid.cols ? [row, col] : null;
+}
+
+/** A ring around a cell, large enough to be seen. */
+function drawRing({ svg, grid }, [row, col], kind) {
+  const [wide, high] = [grid.cell_width, grid.cell_height].map((size) => Math.max(size, grid.least ?? 0));
+  const ring = document.createElementNS(SVG, "rect"), middle = (at, size) => (at + 0.5) * size;
+  const box = { x: grid.x + middle(col, grid.cell_width) - wide / 2, width: wide,
+    y: grid.y + middle(row, grid.cell_height) - high / 2, height: high };
+  for (const [name, value] of Object.entries(box)) ring.setAttribute(name, value);
+  ring.setAttribute("class", kind);
+  svg.append(ring);
+}
+
+export function followPins({ pictures, describe, words, hover = null }) {
+  const card = $("answer"), drawings = [...new Set(pictures.map(({ svg }) => svg))], pointed = $("pointed");
+  const legal = (list) => list.filter((pin) => pin && describe(pin));
+  let pins = legal([card.dataset.pin, card.dataset.pin2]), now = "";
+
+  function mark(kind, list) {
+    for (const svg of drawings) for (const old of svg.querySelectorAll(`.${kind}`)) old.remove();
+    for (const pin of list) for (const picture of pictures) {
+      const cell = picture.cellOf(pin);
+      if (!cell) continue;
+      if (kind === "ringed") drawRing(picture, cell, "halo ringed");
+      drawRing(picture, cell, kind);
+    }
+  }
+
+  function answer() {
+    const told = pins.map(describe), [first, second] = told;
+    if (!first) return { lines: [words.nothing], text: words.invitation };
+    const comparable = told.every(({ holder, group }) => Number.isInteger(holder) && group === first.group);
+    const compared = comparable && (first.holder === second?.holder ? words.together : words.apart);
+    return { lines: told.map(({ line }) => line), text: second ? compared || "" : first.text };
+  }
+
+  function show() {
+    mark("ringed", pins);
+    showAnswer(answer(), pins.length > 0);
+  }
+
+  /** Pins what an address would say. */
+  function pinAll(next) {
+    pins = legal(next);
+    keep(spelled(addressOf(pins)), true);
+    show();
+  }
+
+  function pin(text, second) {
+    if (second && pins.length && text !== pins[0]) pinAll([pins[0], pins[1] === text ? "" : text]);
+    else pinAll(pins.length === 1 && pins[0] === text ? [] : [text]);
+  }
+
+  function point(text) {
+    if (text === now) return;
+    now = text;
+    mark("pointed", text ? [text] : []);
+    hover?.(text);
+    const told = text && describe(text);
+    pointed?.replaceChildren(...ticked(told ? [told.line, told.text].filter(Boolean).join(". ") : ""));
+  }
+
+  const pinUnder = (svg, event) => {
+    for (const picture of pictures.filter((each) => each.svg === svg)) {
+      const cell = cellUnder(picture, event);
+      if (cell) return picture.pinOf(...cell);
+    }
+    return "";
+  };
+
+  function follow(svg) {
+    svg.addEventListener("pointermove", (event) => point(pinUnder(svg, event)));
+    svg.addEventListener("pointerleave", () => point(""));
+    svg.addEventListener("click", (event) => {
+      const text = pinUnder(svg, event);
+      if (text) pin(text, event.shiftKey);
+    });
+    svg.tabIndex = 0;
+    svg.addEventListener("keydown", (event) => {
+      const picture = pictures.find((each) => each.svg === svg), from = picture.cellOf(now || pins[0] || "");
+      if (event.key === "Enter" && now) pin(now, event.shiftKey);
+      else if (event.key in STEPS) {
+        const { rows, cols } = picture.grid, within = (at, count) => Math.min(count - 1, Math.max(0, at));
+        const [down, right] = STEPS[event.key], [row, col] = from ?? [0, 0];
+        point(picture.pinOf(within(row + down, rows), within(col + right, cols)));
+        const spoken = $("spoken");
+        const told = now && describe(now);
+        if (spoken && told) spoken.textContent = told.spoken ?? told.line.replaceAll("`", "");
+      } else return;
+      event.preventDefault();
+    });
+  }
+
+  drawings.forEach(follow);
+  if (new URLSearchParams(location.search).has("find") && pins.length) keep(spelled(addressOf(pins)));
+  show();
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && pins.length && !document.querySelector("dialog[open]")) pinAll([]);
+  });
+  addEventListener("popstate", () => {
+    const query = new URLSearchParams(location.search);
+    pins = legal(NAMES.map((name) => query.get(name)));
+    show();
+  });
+  const address = () => new URL(`${location.pathname}?${addressOf([])}`, location.href);
+  followFind({ address, show: (first, second, more) => {
+    pinAll(more && pins.length ? [pins[0], first] : [first, second]);
+    document.querySelector("svg .ringed")?.scrollIntoView({ block: "nearest" });
+  } });
+  document.documentElement.dataset.pins = "ready";
+}

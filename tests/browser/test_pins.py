@@ -1,0 +1,159 @@
+"""Pins of the server's pictures: pointing, clicking, finding, comparing and undoing, and the zoom in the address."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.waiting import wait_until
+
+pytestmark = pytest.mark.browser
+UMMA = "/tiles/mma?atom=SM100_MMA_F16BF16_SS%3Chalf_t,half_t,float,128,256,UMMA::Major::K,UMMA::Major::K%3E"
+PINNED = (
+    "/tmem?pin=cta0:70,40&pin2=cta0:100,3",
+    "/tmem?m=64&n=128&a_at=128&pin=cta0:3,130",
+    "/tmem?m=128&n=64&access=tcgen05.ld.32x32b.x4&at=64:300&pin=cta0:70,301",
+    "/tmem?kind=mxf4nvf4&n=256&scale_vec=4X&scale_a_at=256&scale_b_at=260&pin=cta0:5,257",
+    "/smem?pin=tile:5,9&pin2=tile:6,9",
+    "/smem?major=MN&swizzle=64B&mn=64&k=16&pin=tile:21,3",
+    "/smem?element_bits=8&unit=element&mn=16&k=64&pin=tile:5,9",
+    "/tiles/mma/chain?pin=c:5,9&pin2=c:3,12",
+    "/tiles/loop?pin=a:5,9&pin2=b:3,4",
+    f"{UMMA}&pin=d:70,3&pin2=tmem:70,3",
+)
+
+
+def open_pins(open_page: Any, path: str, **options: Any) -> Page:
+    page: Page = open_page(path, wait=False, **options)
+    page.wait_for_selector("html[data-pins]")
+    return page
+
+
+FREE = """() => {
+  const query = new URLSearchParams(location.search);
+  for (const name of ["pin", "pin2"]) query.delete(name);
+  history.pushState(null, "", `?${query}`);
+  dispatchEvent(new PopStateEvent("popstate"));
+}"""
+
+
+@pytest.mark.parametrize("path", PINNED)
+def test_the_script_says_of_a_pin_what_the_server_says(open_page: Any, path: str) -> None:
+    def read(page: Page) -> tuple[str, list[float]]:
+        tops = page.locator("svg .ringed").evaluate_all("(all) => all.map((ring) => Number(ring.getAttribute('y')))")
+        return " ".join(page.locator("#answer .says").inner_text().split()), sorted(tops)
+
+    said, rings = read(open_page(path, scripts=False, wait=False))
+    page, want = open_pins(open_page, path), (said, pytest.approx(rings, abs=0.02))
+    assert rings and read(page) == want
+    page.evaluate(FREE)
+    expect(page.locator("svg .ringed")).to_have_count(0)
+    page.go_back()
+    wait_until(page, lambda: read(page), want)
+
+
+FIND_CELL = """([name, row, col]) => {
+  const { sheets } = JSON.parse(document.getElementById("sheets").textContent);
+  const [grid] = sheets.find((sheet) => sheet.name === name).grids, svg = document.querySelector(grid.selector);
+  const at = new DOMPoint(grid.x + (col + .5) * grid.cell_width, grid.y + (row + .5) * grid.cell_height);
+  const { x, y } = at.matrixTransform(svg.getScreenCTM());
+  return [x, y];
+}"""
+
+
+def find_cell(page: Page, sheet: str, row: int, col: int) -> tuple[float, float]:
+    """Find the middle of a cell in the window."""
+    x, y = page.evaluate(FIND_CELL, [sheet, row, col])
+    return x, y
+
+
+def test_a_click_pins_shift_compares_and_back_undoes(open_page: Any) -> None:
+    page = open_pins(open_page, "/tiles/mma/chain")
+    first, second = find_cell(page, "c", 5, 9), find_cell(page, "c", 9, 3)
+    page.mouse.move(*first)
+    expect(page.locator("#pointed")).to_contain_text("C(5,9) is in thread 20, value 5")
+    expect(page.locator("svg .pointed")).to_have_count(2)  # in C and in A
+    page.mouse.click(*first)
+    expect(page.locator("#answer h2")).to_contain_text(["C(5,9) is in thread 20"])
+    page.keyboard.down("Shift")
+    page.mouse.click(*second)
+    page.keyboard.up("Shift")
+    expect(page.locator("#answer h2")).to_contain_text(["C(5,9)", "C(9,3) is in thread 5, value 3"])
+    expect(page).to_have_url(re.compile(r"pin=c:5,9&pin2=c:9,3$"))
+    page.go_back()
+    expect(page.locator("#answer h2")).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(page.locator("#answer")).to_have_class(re.compile("none"))
+    page.go_back()
+    expect(page.locator("#answer h2")).to_contain_text(["C(5,9)"])
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "said", "pin"),
+    [
+        ("/tmem", "row 70 of D", "D[70][0] is in lane 70, column 0", "cta0:70,0"),
+        ("/smem", "byte 0x2c2", "[5][9] (mn, k) is at byte 0x2c2", "tile:5,9"),
+        ("/tiles/loop", "A[5][9]", "A[5][9] (m, k) reaches thread 20", "a:5,9"),
+        (UMMA, "D[70][3]", "D[70][3] is in tensor memory: lane 70, column 3", "d:70,3"),
+    ],
+)
+def test_what_is_found_is_pinned_without_a_new_page(open_page: Any, path: str, text: str, said: str, pin: str) -> None:
+    page = open_pins(open_page, path)
+    page.evaluate("() => { window.stays = true; }")
+    page.keyboard.press("f")
+    wait_until(page, "document.activeElement.id", "find")
+    page.fill("#find", text)
+    page.keyboard.press("Enter")
+    expect(page.locator("#answer h2")).to_contain_text([said])
+    expect(page).to_have_url(re.compile(rf"pin={re.escape(pin)}$"))
+    page.fill("#find", "Z[1][2]")
+    page.keyboard.press("Enter")
+    expect(page.locator("#find-refusal")).to_contain_text("Try")
+    assert page.evaluate("window.stays") and page.locator("#answer h2").count() == 1
+
+
+def test_arrows_move_and_enter_pins(open_page: Any) -> None:
+    page = open_pins(open_page, "/tmem")
+    page.locator(".tmem-map").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#spoken")).to_have_text("D[1][1] is in lane 1, column 1")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"pin=cta0:1,1$"))
+
+
+def test_on_a_phone_the_answer_stays_in_view(open_page: Any) -> None:
+    page = open_pins(open_page, "/tmem?pin=cta0:70,3", width=390)
+    sticky = page.locator("#answer .sticky")
+    expect(sticky).to_have_text("D[70][3] is in lane 70, column 3")
+    page.evaluate("scrollTo(0, 1500)")
+    box = sticky.bounding_box()
+    assert box and box["y"] + box["height"] == page.viewport_size["height"]  # type: ignore[index]
+
+
+def test_the_zoom_of_a_picture_stands_in_the_address(open_page: Any) -> None:
+    page = open_pins(open_page, "/tmem?pin=cta0:70,3")
+    picture = page.locator(".tmem-map")
+
+    def read_width() -> float:
+        width: float = picture.evaluate("(svg) => svg.getBoundingClientRect().width")
+        return width
+
+    natural = read_width()
+    page.get_by_role("button", name="Zoom in").click()
+    expect(page).to_have_url(re.compile(r"pin=cta0:70,3&zoom=0:[\d.]+,\d+,0$"))
+    page.reload()
+    wait_until(page, read_width, pytest.approx(natural * 1.25, rel=0.01))
+    expect(page.locator("#answer h2")).to_contain_text(["D[70][3]"])
+
+
+def test_row_70_of_d_in_tensor_memory_is_one_question(open_page: Any) -> None:
+    """From the home page: what is typed into the box opens the page with the row pinned."""
+    page = open_page("/", wait=False)
+    page.locator("main [name=q], main [name=text]").first.fill("row 70 of D in tensor memory")
+    page.keyboard.press("Enter")
+    expect(page.locator("#answer h2")).to_contain_text(["D[70][0] is in lane 70, column 0"])
+    expect(page).to_have_url(re.compile(r"/tmem\?.*pin=cta0:70,0$"))
