@@ -10,6 +10,7 @@ from lanescope.app.chain.forms import CHAIN_STORAGE
 from lanescope.app.kit.encoding import encode_json
 from lanescope.inputs import parse_digits
 
+MOST_QUERY = 7000  # characters: a longer one is posted, and no link can hold it
 STATE = ("step", "pin", "one", "speed", "more")  # what the script keeps in the address
 
 
@@ -22,6 +23,7 @@ def build_stage(stepper: Any, query: Mapping[str, str]) -> dict[str, Any]:
         "stepper_data": encode_json(stepper).decode().replace("</", "<\\/"),
         "step": min(max(step[0] if step else 1, 1), len(stepper.steps)) - 1,
         "query_at": kept + "&" * bool(kept),
+        "too_long": len(kept) > MOST_QUERY,
         "more": query.get("more") == "1",
     }
 

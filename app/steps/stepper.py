@@ -54,9 +54,11 @@ class StepperQuestion:
 
     instruction: str = text_field("", "Instruction", "An mma or wmma.mma of one warp.", type=PtxText, required=True)
     seed: int = number_field(1, "Random seed", "Of the matrices that are not given.", least=0)
-    a: str = text_field("", "A", "A formula or rows of numbers in place of random ones.")
-    b: str = text_field("", "B", "A formula or rows of numbers in place of random ones.")
-    c: str = text_field("", "C", "A formula or rows of numbers; zero where A or B is given.")
+    a: str = text_field("", "A", "A formula or rows of numbers in place of random ones.", most=user_matrices.LONGEST)
+    b: str = text_field("", "B", "A formula or rows of numbers in place of random ones.", most=user_matrices.LONGEST)
+    c: str = text_field(
+        "", "C", "A formula or rows of numbers; zero where A or B is given.", most=user_matrices.LONGEST
+    )
     k_step: int = number_field(0, "K step", "Which step of the tile's K the product takes.", least=0, most=3)
     major_a: str | None = word_field(
         DEFAULT_ORDER,

@@ -30,7 +30,7 @@ def build_view(found: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
             given["storage"] = parse_storage(spec, "K")
         stepper = build_stepper(read_question(StepperQuestion, given | {"instruction": found.ptx}))
     except LayoutError as error:
-        context["stepper_error"] = error
+        context |= {"stepper_error": error, "in_options": error.field.partition(".")[0] not in IN_TABLES}
         stepper = build_stepper(read_question(StepperQuestion, {"instruction": found.ptx}))
     return (
         context

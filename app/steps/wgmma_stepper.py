@@ -49,9 +49,15 @@ class WgmmaStepperQuestion:
     a: str = text_field("", "A stored", "How A is stored and its descriptor, e.g. swizzle=64B,major=MN.")
     b: str = text_field("", "B stored", "How B is stored and its descriptor, e.g. descriptor=0x4000004000010000.")
     d: str = text_field("", "D options", "scale=0 begins D with zeros.")
-    data_a: str = text_field("", "A", "A formula or rows of numbers in place of random ones.")
-    data_b: str = text_field("", "B", "A formula or rows of numbers in place of random ones.")
-    c: str = text_field("", "C", "A formula or rows of numbers; zero where A or B is given.")
+    data_a: str = text_field(
+        "", "A", "A formula or rows of numbers in place of random ones.", most=user_matrices.LONGEST
+    )
+    data_b: str = text_field(
+        "", "B", "A formula or rows of numbers in place of random ones.", most=user_matrices.LONGEST
+    )
+    c: str = text_field(
+        "", "C", "A formula or rows of numbers; zero where A or B is given.", most=user_matrices.LONGEST
+    )
     n: int = number_field(0, "Columns", f"The first of the {COLUMNS} columns that are shown.", least=0)
 
 

@@ -72,7 +72,7 @@ def build_wgmma_view(found: Instruction, query: Mapping[str, str]) -> dict[str, 
     try:
         stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, given | {"instruction": found.ptx}))
     except LayoutError as error:
-        context["stepper_error"] = error
+        context |= {"stepper_error": error, "in_options": error.field.partition(".")[0] not in IN_TABLES}
         if error.code == "no_stepper":
             return context
         stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, {"instruction": found.ptx}))
