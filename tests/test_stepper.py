@@ -272,3 +272,23 @@ def test_values_too_long_for_an_address_are_posted_and_linked_nowhere(client: Cl
     assert ' name="values" rows="2" cols="28" spellcheck="false"' in page.text and f"{73:40}" in page.text
     drawn = json.loads(re.findall(r'id="stepper-data" data-posted>(.*?)</script>', page.text)[0])
     assert sorted(drawn["s"]["numbers"])[:3] == [0, 1, 2] and max(drawn["s"]["numbers"]) == 315
+
+
+def test_bytes_before_and_after_the_xor_are_those_of_the_rule() -> None:
+    """Rows of 128 bytes with the 128B swizzle, worked out by hand: chunk c of line r lies at place c XOR r mod 8."""
+    found = step(M16, k_step=1)
+    row, col = np.divmod(np.arange(16 * 16), 16)
+    before = 128 * row + 2 * (col + 16)
+    assert np.array_equal(found.a.before, 8 * before)
+    assert np.array_equal(found.a.at, 8 * (before ^ row % 8 << 4))
+    k, n = np.divmod(np.arange(16 * 8), 8)
+    assert np.array_equal(found.b.before, 8 * (2048 + 128 * n + 2 * (k + 16)))
+    assert np.array_equal(found.b.k, k)
+
+
+def test_the_sentence_of_the_addresses_names_the_rows_that_lanes_point_at() -> None:
+    """ldmatrix.x4 for A of m16n8k16: lanes 0–7 give rows 0–7, lanes 8–15 rows 8–15 of the same columns."""
+    captions = [one.caption for one in step(M16).steps if one.kind == "addresses"]
+    assert captions[0].endswith("lane 0 points at A[0][0…7], lane 1 at A[1][0…7], lane 8 at A[8][0…7].")
+    assert "lane 0 points at B[0…7][0], lane 1 at B[0…7][1], lane 8 at B[8…15][0]." in captions[1]
+    assert captions[1].endswith("The addresses of lanes 16–31 are not used.")
