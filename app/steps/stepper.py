@@ -76,7 +76,7 @@ class StepperQuestion:
     )
     load_a: str = text_field("", "A loaded by", "An ldmatrix or ld.shared; the best where it is left out.")
     load_b: str = text_field("", "B loaded by", "An ldmatrix or ld.shared; the best where it is left out.")
-    operand: str = word_field(("ab", "a", "b"), "Stored so", "The operands that the storage describes.", "ab")
+    operand: str = word_field(("ab", "a", "b"), "Operands", "The operands that the storage describes.", "ab")
     storage: Json | None = storage_field(
         "Where the program put element (mn, k); rows of 128 bytes with the 128B swizzle where it is left out.",
         default="",
