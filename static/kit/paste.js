@@ -4,9 +4,9 @@
 for (const form of document.querySelectorAll("form.paste")) {
   const area = form.querySelector("textarea"), most = Number(area.dataset.most);
   area.addEventListener("input", () => {
-    const { length } = area.value;
-    area.setCustomValidity(length <= most ? "" : `The text has ${length.toLocaleString("en")} characters; this box reads `
-      + `up to ${most.toLocaleString("en")}. Send it as a file: the page of the box, /read, takes source files.`);
+    const { length } = area.value, [has, reads] = [length, most].map((count) => count.toLocaleString("en"));
+    area.setCustomValidity(length <= most ? "" : `The text has ${has} characters; this box reads up to ${reads}. `
+      + "Choose it as a source file on the page /read.");
   });
   area.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
