@@ -70,10 +70,15 @@ def test_a_tab_counts_what_is_found_and_what_ran() -> None:
     """A search for m64n64 of wgmma: its 21 combinations of types; of 546 all ran, of tcgen05 nothing did."""
     found = [i for i in catalog.instructions() if i.family.name == "wgmma" and i.sizes["n"] == 64]
     counts = {
-        one.group.name: (one.found, one.ran, one.total) for one in groups.count_groups(catalog.instructions(), found)
+        one.group.name: (one.found, one.found_ran, one.ran, one.total)
+        for one in groups.count_groups(catalog.instructions(), found)
     }
-    assert counts["wgmma"] == (21, 546, 546) and counts["tcgen05"] == (0, 0, 486)
-    assert counts["mma"][:2] == (0, sum(catalog.has_run(i) for i in catalog.instructions() if i.family.name == "mma"))
+    assert counts["wgmma"] == (21, 21, 546, 546) and counts["tcgen05"] == (0, 0, 0, 486)
+    assert counts["mma"][:3] == (
+        0,
+        0,
+        sum(catalog.has_run(i) for i in catalog.instructions() if i.family.name == "mma"),
+    )
 
 
 def test_a_matrix_says_what_its_columns_are_and_which_targets_its_forms_need() -> None:
@@ -119,3 +124,15 @@ def test_every_page_ends_with_version_licence_and_where_to_report(client: Client
     assert targets == ["source", "licence", "report"] and catalog.get_assembler_release() in foot
     help_page = client.get("/help").text
     assert all(f'id="{target}"' in help_page for target in targets)
+
+
+def test_a_narrowed_tab_says_what_ran_of_what_is_found(client: Client) -> None:
+    """sm_100a has no wgmma; of sparse mma, only those of wgmma and tcgen05 are missing there."""
+    tabs = dict(re.findall(r'data-family="(\w+)".*?<small>\s*([^<]+?)</small>', _get_rows(client, ""), re.S))
+    assert tabs["wgmma"] == "546 · all ran" and tabs["tcgen05_mma"].endswith("· not yet run")
+    narrowed = dict(re.findall(r'data-family="(\w+)".*?<small>\s*([^<]+?)</small>', _get_rows(client, "sm_100a"), re.S))
+    assert narrowed["wgmma"] == "0 of 546"
+
+
+def _get_rows(client: Client, target: str) -> str:
+    return client.get(f"/instructions?part=rows&target={target}").text

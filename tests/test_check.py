@@ -414,3 +414,20 @@ def test_halves_and_bytes_side_by_side_are_no_descriptor(code: str) -> None:
     assert not made.findings and not made.descriptors
     own = "return (uint64_t)(a >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62;"
     assert check(f"uint64_t f(uint32_t a) {{ {own} }}").descriptors == 1
+
+
+@pytest.mark.parametrize("sbo", [1024, 512])
+def test_reads_of_an_assumed_storage_are_not_verified_whether_they_fit_or_not(sbo: int) -> None:
+    """One tensor map for two operands: nothing says which is stored by it. With SBO 512 B does not fit it."""
+    text = next(case.text for case in workbench_cases.CASES if "gmma_desc_b.set(smem_k + ki * 32" in case.text)
+    one = re.sub(r"cuTensorMapEncodeTiled\(&desc_k.*?;\n", "", text, flags=re.S).replace("&desc_q", "&desc_x")
+    placed = one.replace("64 * 64 * 2 + 16;", "64 * 64 * 2;").replace(
+        "smem_k + ki * 32, 0, 1024", f"smem_k + ki * 32, 0, {sbo}"
+    )
+    report = check(placed)
+    assert not report.findings and report.steps == 0
+    assert [(reason.partition(" as tensor map")[0], count) for reason, count in report.unverified] == [
+        ("Nothing says that A is stored", 4),
+        ("Nothing says that B is stored", 4),
+    ]
+    assert bool(report.open) == (sbo == 512)

@@ -35,7 +35,9 @@ def test_its_figures_are_those_of_the_files(client: Client) -> None:
     assert shown == [f"{len(ran_everywhere):,} of {every:,}", f"{reads:,}", f"{every:,}"]
     assert f"The pages of the other {every - len(ran_everywhere):,} say that they have not run." in text
     assert "H100 and H200" in text and catalog.get_assembler_release() in text
-    assert f"Descriptors: {reads} on" in (Path(lanescope.__file__).parents[1] / "README.md").read_text()
+    readme = (Path(lanescope.__file__).parents[1] / "README.md").read_text()
+    assert f"Descriptors: {reads} on" in readme
+    assert f"element by element: {len(ran_everywhere):,} on an H100 and an H200" in readme
     assert " every NVIDIA" not in text  # tcgen05 has no page, and some forms have not run
 
 

@@ -18,6 +18,7 @@ from lanescope.product.planning import make_plan
 from lanescope.ptx import catalog
 from lanescope.render import kernel, kernel_device
 from tests import cpp
+from tests.client import Client
 from tests.emulator import ProgramEmulator
 from tests.program_bundle import TargetDevice, join_programs
 from tests.ptxas import nvcc, nvrtc
@@ -292,3 +293,11 @@ def test_a_program_says_that_its_instruction_has_not_run() -> None:
     )
     assert "Not yet run on hardware" in scaled.split("#include")[0] and "sm_120a" in scaled
     assert "Not yet run on hardware" not in kernel.render_program(make_plan(find(F16)))
+
+
+@pytest.mark.parametrize("address", ["/kernel", "/kernel/"])
+def test_the_bare_address_lists_programs_that_can_be_opened(client: Client, address: str) -> None:
+    page = client.get(address)
+    links = re.findall(r'href="(/kernel/[^"]+)"', page.text)
+    assert page.status_code == 200 and len(links) > 8
+    assert all(client.get(link).status_code == 200 for link in links)

@@ -292,3 +292,19 @@ def test_the_trans_program_of_byte_pairs_has_its_steps(client: Client) -> None:
     path, _, query = link[1].replace("&amp;", "&").partition("?")
     told = client.get(f"{path}.json?{query}").json()
     assert told["registers"][0] == ["0xFCFDFEFF"] and told["registers"][4] == ["0xECEDEEEF"]
+
+
+def test_a_row_that_is_stored_elsewhere_is_said_to_take_the_place_of_another() -> None:
+    """Without the XOR row 1 goes to 0x080. There chunk 0 XOR 1 of row 1 belongs, whose first column is 8."""
+    storage = {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B"}
+    found = step("stmatrix.m8n8.x1.shared.b16", no_xor="1", storage=storage)
+    moves = [one.caption for one in found.steps if one.kind == "move"]
+    assert "✗" not in moves[0]
+    assert moves[1].endswith("✗ S[1][0] of lane 4, R0, is stored at `0x080`, where S[1][8] belongs.")
+    assert moves[2].endswith("✗ S[2][0] of lane 8, R0, is stored at `0x100`, where S[2][16] belongs.")
+
+
+@pytest.mark.parametrize("ptx", [X4, X4_TRANS, STORE])
+def test_each_register_of_an_x4_is_of_one_matrix(ptx: str) -> None:
+    """A lane has 8 values, two of each matrix, in R0 to R3."""
+    assert np.array_equal(step(ptx).s.matrix, np.tile(np.repeat(np.arange(4), 2), 32))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -237,4 +238,57 @@ def test_instructions_that_it_does_not_show_keep_their_page(client: Client) -> N
 def test_a_refused_option_leaves_the_stepper_and_what_was_typed(client: Client, address: str, kept: str) -> None:
     page = client.get(f"/steps/{address}")
     assert page.status_code == 422 and kept in page.text
-    assert 'id="stepper-data"' in page.text and "The picture shows the default options." in page.text
+    assert 'id="stepper-data"' in page.text and "The picture shows the default options." in " ".join(page.text.split())
+
+
+@pytest.mark.parametrize(
+    ("address", "field", "words"),
+    [
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32?s_kind=rows&s_pitch_bytes=zz", "s_pitch_bytes", "Row pitch"),
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32?load_b=foo", "load_b", "B loaded by"),
+        ("ldmatrix.m8n8.x4.shared.b16?addresses=lane+lane", "addresses", "Lane addresses"),
+        ("ldmatrix.m8n8.x4.shared.b16?s_pitch_bytes=zz&s_kind=rows", "s_pitch_bytes", "Row pitch"),
+        ("wgmma.mma_async.m64n32k16.f32.f16.f16?b_descriptor=hello", "b_descriptor", "B stored, descriptor"),
+    ],
+)
+def test_an_error_of_the_options_stands_in_the_open_panel_of_its_field(
+    client: Client, address: str, field: str, words: str
+) -> None:
+    """A panel that lies over the picture would cover a sentence above the picture."""
+    page = client.get(f"/steps/{address}").text
+    (panel,) = re.findall(r"<details open><summary>(?:Storage|Values|Your).*?</details>", page, re.S)
+    assert page.count('role="alert"') == 1 and '<details class="opts" open>' in page
+    assert re.search(rf'role="alert">{words}', panel)
+    assert re.search(rf'<\w+[^>]*name="{field}"[^>]*aria-invalid=true', panel)
+    assert page.count("aria-invalid") == 1
+
+
+def test_values_too_long_for_an_address_are_posted_and_linked_nowhere(client: Client) -> None:
+    """16 × 16 numbers, 40 characters each: 10 KB. The steps, the text and the switches are not links then."""
+    rows = "\n".join(" ".join(f"{20 * r + c:40}" for c in range(16)) for r in range(16))
+    page = client.post("/steps/ldmatrix.m8n8.x4.shared.b16", data={"values": rows})
+    assert page.status_code == 200 and "data-posted" in page.text and "too long for a link" in page.text
+    assert all(len(href) < 7000 for href in re.findall(r'href="([^"]*)"', page.text))
+    assert ' name="values" rows="2" cols="28"' in page.text and f"{73:40}" in page.text
+    drawn = json.loads(re.findall(r'id="stepper-data" data-posted>(.*?)</script>', page.text)[0])
+    assert sorted(drawn["s"]["numbers"])[:3] == [0, 1, 2] and max(drawn["s"]["numbers"]) == 315
+
+
+def test_bytes_before_and_after_the_xor_are_those_of_the_rule() -> None:
+    """Rows of 128 bytes with the 128B swizzle, worked out by hand: chunk c of line r lies at place c XOR r mod 8."""
+    found = step(M16, k_step=1)
+    row, col = np.divmod(np.arange(16 * 16), 16)
+    before = 128 * row + 2 * (col + 16)
+    assert np.array_equal(found.a.before, 8 * before)
+    assert np.array_equal(found.a.at, 8 * (before ^ row % 8 << 4))
+    k, n = np.divmod(np.arange(16 * 8), 8)
+    assert np.array_equal(found.b.before, 8 * (2048 + 128 * n + 2 * (k + 16)))
+    assert np.array_equal(found.b.k, k)
+
+
+def test_the_sentence_of_the_addresses_names_the_rows_that_lanes_point_at() -> None:
+    """ldmatrix.x4 for A of m16n8k16: lanes 0–7 give rows 0–7, lanes 8–15 rows 8–15 of the same columns."""
+    captions = [one.caption for one in step(M16).steps if one.kind == "addresses"]
+    assert captions[0].endswith("lane 0 points at A[0][0…7], lane 1 at A[1][0…7], lane 8 at A[8][0…7].")
+    assert "lane 0 points at B[0…7][0], lane 1 at B[0…7][1], lane 8 at B[8…15][0]." in captions[1]
+    assert captions[1].endswith("The addresses of lanes 16–31 are not used.")

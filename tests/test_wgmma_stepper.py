@@ -272,3 +272,20 @@ def test_the_page_says_what_a_wrong_word_reads(client: Client) -> None:
     assert tables.status_code == 200 and "the tables show A from registers" in tables.text
     answer = client.post("/api/v1/stepper/wgmma", json={"instruction": F16, "b": f"descriptor={WRONG_MODE:#x}"}).json()
     assert answer["wrong"]["b"] > 0 and answer["a"]["swizzle"] == "128B"
+
+
+def test_the_lines_of_a_core_matrix_are_named_as_they_stand_in_the_matrix() -> None:
+    """K-major: 16 bytes are 8 neighbours along k, of one row of A and of one column of B[k][n]."""
+    found = step()
+    for operand, lines in (("a", ("A[0][0…7]", "A[1][0…7]")), ("b", ("B[0…7][0]", "B[0…7][1]"))):
+        captions = list_captions(found, "line", operand)
+        assert [f"the 16 bytes of {line}," in said for line, said in zip(lines, captions, strict=False)] == [True] * 2
+
+
+def test_a_warp_is_said_to_hold_the_elements_of_ptx_figure() -> None:
+    """PTX's figure of D: thread 0 of a warp has two columns of its first row, and of the row 8 below it."""
+    held = [
+        f"thread {32 * w} holds D[{r}][0], D[{r}][1], D[{r + 8}][0] and D[{r + 8}][1] in R0–3,"
+        for w, r in enumerate(range(0, 64, 16))
+    ]
+    assert [part in said for part, said in zip(held, list_captions(step(), "out", "d"), strict=True)] == [True] * 4

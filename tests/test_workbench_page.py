@@ -304,3 +304,12 @@ def test_a_repair_without_an_address_is_applied_and_undone_by_forms(client: Clie
     assert fix and fix[1] == apply[1]
     undone = client.post("/read", data={"text": text, "fix": fix[1], "undo": "1"}, follow_redirects=False)
     assert 'class="line-guilty"' in undone.text and 'name="fix"' not in undone.text
+
+
+@pytest.mark.parametrize("count", [14_000, 100_000])
+def test_a_text_beyond_the_limit_stays_in_the_box(client: Client, count: int) -> None:
+    """The second has 588,889 characters, more than the body of any other page may have."""
+    text = " ".join(str(n) for n in range(count))
+    page = client.post("/read", data={"text": text})
+    assert page.status_code == 422 and "<title>Too long" in page.text
+    assert f"The text has {len(text):,} characters; this box reads up to 65,536." in page.text and text in page.text

@@ -85,11 +85,12 @@ class FormGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupCount:
-    """A group's tab: how many of its forms are found, and how many of all ran."""
+    """A group's tab: how many of its forms are found, how many of all ran, and how many of those that are found."""
 
     group: FormGroup
     found: int
     ran: int
+    found_ran: int
 
     @property
     def total(self) -> int:
@@ -144,10 +145,12 @@ def _make_group(kind: GroupKind, name: str, forms: Sequence[Instruction]) -> For
 def count_groups(every: Iterable[Instruction], found: Iterable[Instruction]) -> list[GroupCount]:
     """Count the forms of each group."""
     wanted = {i.ptx for i in found}
-    return [
-        GroupCount(group, sum(i.ptx in wanted for i in group.forms), sum(map(catalog.has_run, group.forms)))
-        for group in group_forms(every)
-    ]
+    counts = []
+    for group in group_forms(every):
+        mine = [i for i in group.forms if i.ptx in wanted]
+        ran, found_ran = (sum(map(catalog.has_run, forms)) for forms in (group.forms, mine))
+        counts.append(GroupCount(group, len(mine), ran, found_ran))
+    return counts
 
 
 def build_matrices(instructions: Iterable[Instruction], first: str = "") -> list[FamilyMatrix]:

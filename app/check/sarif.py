@@ -44,6 +44,10 @@ def build_log(report: CheckReport) -> dict[str, Any]:
         {"level": "note", "message": {"text": question.message}, "locations": [_build_location(question.place)]}
         for question in report.open
     ]
+    notes += [
+        {"level": "note", "message": {"text": f"{count} read{'s' * (count != 1)} not verified: {reason}"}}
+        for reason, count in report.unverified.items()
+    ]
     driver = {
         "name": "Lanescope",
         "version": importlib.metadata.version("lanescope"),

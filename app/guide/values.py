@@ -92,21 +92,27 @@ def format_lane_elements(text: str) -> str:
 
 
 def format_evidence(part: str) -> str:
-    """Format how many cases of a part agreed with the prediction, and where: "138 on an H100"; "forms" are all
-    families'.
+    """Format how many cases of a part agreed with the prediction, and where: "138 on an H100"; "instructions" counts
+    those of the catalogue.
     """
     devices_by_count: dict[int, list[str]] = {}
     for data in catalog.load_evidence():
-        rows = [
-            row for row in summarize(data) if row.what == part or (part == "forms" and row.what in catalog.FAMILY_NAMES)
-        ]
-        agreed = sum(row.agreed for row in rows)
+        agreed = (
+            _count_agreed_instructions(data["meta"]["device"])
+            if part == "instructions"
+            else sum(row.agreed for row in summarize(data) if row.what == part)
+        )
         if agreed:
             devices_by_count.setdefault(agreed, []).append(f"an {catalog.shorten_device_name(data['meta']['device'])}")
     return (
         " and ".join(f"{agreed:,} on {' and '.join(devices)}" for agreed, devices in devices_by_count.items())
         or "none yet"
     )
+
+
+def _count_agreed_instructions(device: str) -> int:
+    runs = [run for i in catalog.instructions() for run in catalog.list_hardware_runs(i) if run.device == device]
+    return sum(run.agrees for run in runs)
 
 
 def format_tile_fact(text: str) -> str:

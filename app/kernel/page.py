@@ -9,12 +9,36 @@ from lanescope.app.kernel import facts as programs
 from lanescope.app.kernel.forms import build_context, find_legal_plan
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.errors import get_status
+from lanescope.app.kit.names import name_form
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.wire import CachedBody, encode_json_body
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
+
+
+OFTEN = (
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+    "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32",
+    "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
+    "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16",
+    "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3",
+    "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+    "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16",
+    "stmatrix.sync.aligned.m8n8.x4.shared.b16",
+)
+
+
+@router.get("/kernel")
+@router.get("/kernel/")
+def choose_program(request: Request) -> Response:
+    """List programs that are asked for often; every other one is led to by its instruction's page."""
+    chosen = [(programs.link_program(i, {}), name_form(i)) for i in map(catalog.find, OFTEN)]
+    return render_page(request, "kernel/choose.html", {"programs": chosen})
 
 
 @router.get("/kernel/{rest:path}")

@@ -21,7 +21,8 @@ from lanescope.inputs import shorten_value
 
 BODIES = ("POST", "PUT", "PATCH", "DELETE")
 PROBES = ("/healthz", "/readyz")  # requested by IP address inside a container, without a host name
-UPLOADS = ("/dump", "/api/v1/dumps/verify", "/read/files")  # addresses whose bodies hold files
+# Addresses whose bodies hold files, or a text that the page keeps even if it is too long.
+UPLOADS = ("/dump", "/api/v1/dumps/verify", "/read", "/read/files")
 CAPTURES = ("/capture", "/api/v1/captures/verify")  # those with captures
 LONGEST_DRAIN, MOST_DRAINED = 2.0, 64 << 20
 _ID = re.compile(rb"[\w.:+/=-]{1,64}\Z")

@@ -32,6 +32,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import get_last_name, shorten_value
 from lanescope.ptx.table.descriptors import FORMATS
 from lanescope.render import palette
+from lanescope.workbench.bench_builder import LONGEST
 
 LOG = logging.getLogger("lanescope")
 HTML = "text/html; charset=utf-8"
@@ -114,7 +115,7 @@ def told(error: LayoutError, labels: Mapping[str, str]) -> str:
     return f"{label}: {error.message} {error.hint}" if label else f"{error.message} {error.hint}"
 
 
-templates.env.globals["LABELS"] = LABELS
+templates.env.globals |= {"LABELS": LABELS, "LONGEST_PASTE": LONGEST}
 templates.env.filters["told"] = told
 
 

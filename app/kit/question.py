@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from importlib import import_module
 from keyword import iskeyword
 from operator import or_
@@ -24,6 +24,7 @@ from urllib.parse import urlencode
 from lanescope.app.kit.fact import Description, Json, TaggedUnion
 from lanescope.errors import LayoutError
 from lanescope.inputs import (
+    LONGEST_TEXT,
     check_keys,
     get_last_name,
     join_words,
@@ -170,9 +171,9 @@ def _parse_flag(given: Any, field: str) -> bool:
     return parse_choice(given, field, tuple(NO_YES)) == "1"
 
 
-def text_field(default: str, label: str, help: str, **more: Any) -> Any:
-    """Declare free text."""
-    return parsed_field(require_text, label, help, default, **more)
+def text_field(default: str, label: str, help: str, *, most: int = LONGEST_TEXT, **more: Any) -> Any:
+    """Declare free text of at most `most` characters."""
+    return parsed_field(partial(require_text, most=most), label, help, default, **more)
 
 
 def kind_field(kind: str, kinds: Iterable[str], label: str, help: str = "", **more: Any) -> Any:

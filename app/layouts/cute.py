@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.app.kit.question import link_to
+from lanescope.app.layouts.atoms import expand_atoms
 from lanescope.app.layouts.facts import CuteQuestion, build_cute_layout
 from lanescope.app.layouts.sheet_pictures import SheetPicture, draw_sheet
 from lanescope.cute import algebra
@@ -29,6 +30,7 @@ def show_steps(asked: CuteQuestion, told: Sequence[AlgebraStep]) -> dict[str, An
     return {
         "steps": steps,
         "refused": refused,
+        "atoms": expand_atoms(asked.expression)[1],
         "fits": _list_alternatives(told[-1]),
         "operations": {name: row.signature for name, row in OPS.items()},
         "pictured": urlencode({"expression": asked.expression}) if steps[-1]["pictures"] and not refused else "",
@@ -75,7 +77,7 @@ def build_sheets(query: Mapping[str, str]) -> list[tuple[TileSheet, str, str]]:
     """What the last step of an expression draws: sheets with their colour and title. LayoutError where nothing can be
     drawn.
     """
-    last = evaluate_statements(query.get("expression", ""))[-1]
+    last = evaluate_statements(expand_atoms(query.get("expression", ""))[0])[-1]
     found = build_step_sheets(last) if last.error is None else _walk_refused(last)
     if not found:
         raise last.error or LayoutError("bad_figure", f"'{last.text}' draws nothing.", "A layout.", "expression")

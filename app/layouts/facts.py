@@ -15,6 +15,7 @@ from lanescope.app.kit.fact import (
     make_optional_field,
 )
 from lanescope.app.kit.question import parsed_field, question
+from lanescope.app.layouts.atoms import expand_atoms
 from lanescope.app.layouts.linear_layouts import split_sizes
 from lanescope.cute import calls as cutecalls
 from lanescope.cute import tuples
@@ -92,7 +93,7 @@ class CuteFacts:
 
 def evaluate_expression(asked: CuteQuestion) -> tuple[AlgebraStep, ...]:
     """Return the steps; of the last, error says why CuTe refuses it."""
-    return tuple(cutecalls.evaluate_statements(asked.expression))
+    return tuple(cutecalls.evaluate_statements(expand_atoms(asked.expression)[0]))
 
 
 def build_cute(asked: CuteQuestion) -> CuteFacts:

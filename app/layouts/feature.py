@@ -162,6 +162,7 @@ CUTE_PAGE = Tool(
         ("right_inverse", {"expression": "right_inverse((4,8):(8,1))"}),
         ("coalesce", {"expression": "coalesce((2,(1,6)):(1,(6,2)))"}),
         ("slice", {"expression": "A = ((4,8),(2,2)):((32,1),(16,8))\nA((_,3),(_,1))"}),
+        ("CUTLASS atom", {"expression": "tile_to_shape(GMMA::Layout_K_SW128_Atom<half_t>{}, Shape<_64,_64>{})"}),
         ("swizzle", {"expression": "A = Sw<3,3,3> o (8,64):(64,1)\nzipped_divide(A, (8,8))"}),
         ("not admissible", {"expression": "composition((4,6):(1,8), 6:3)"}),
     ),

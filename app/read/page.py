@@ -30,6 +30,8 @@ from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
 from lanescope.reader.ttgir import parse_module
 from lanescope.render.read_pictures import render_hatches
+from lanescope.workbench import check
+from lanescope.workbench.bench_builder import LONGEST
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 FORM = "multipart/form-data"
@@ -106,6 +108,7 @@ def _render_text(request: Request, query: dict[str, str]) -> Response:
     repaired, assumptions = RepairedText("", ""), _parse_choices(query)
     try:
         repaired = _parse_text(query)
+        _check_length(repaired.text)
         bench = workbench.verify_text(repaired.text, assumptions)
     except LayoutError as refused:
         error, bench = refused, None
@@ -140,6 +143,14 @@ def _render_text(request: Request, query: dict[str, str]) -> Response:
         "hatches": render_hatches(),
     }
     return render_page(request, "read/bench.html", context, 422 if error else 200)
+
+
+def _check_length(text: str) -> None:
+    """Refuse a text that is too long for the box; its page keeps it."""
+    if len(text) > LONGEST:
+        message = f"The text has {len(text):,} characters; this box reads up to {LONGEST:,}."
+        hint = f"Choose it as a source file below: a file may have {check.LONGEST:,}."
+        raise LayoutError("bad_text", message, hint, "text")
 
 
 @router.post("/read/files")
@@ -196,7 +207,7 @@ def _render_meanings(request: Request, text: str, error: LayoutError | None = No
     try:
         if not error and (address := text_meanings.find_certain_link(text)):
             return RedirectResponse(address, 303)
-        if text.strip():
+        if text.strip() and not error:
             reading = text_meanings.read_text(text)
             nearest = text_meanings.find_nearest(text)
     except LayoutError as refused:

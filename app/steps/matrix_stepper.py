@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from lanescope.app.hardware.user_matrices import parse_matrix
+from lanescope.app.hardware.user_matrices import LONGEST, parse_matrix
 from lanescope.app.instruction import wording
 from lanescope.app.kit.enumerations import PtxText
 from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, fact
@@ -41,6 +41,7 @@ class MatrixStepperQuestion:
         "Values",
         "Numbers, or a formula. For a load: the elements of S, by i (row by row), row and col. For a store: the values"
         " in registers, by i (lane by lane), lane, value, row and col.",
+        most=LONGEST,
         rows=1,
     )
     matrices: str = word_field(

@@ -11,6 +11,7 @@ from lanescope.app.instruction import wording
 from lanescope.app.kernel import facts as programs
 from lanescope.app.steps import facts as steps
 from lanescope.app.steps.draw import MOST_SHOWN
+from lanescope.app.steps.stage import MOST_QUERY
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_integer
 from lanescope.product.planning import SIDES
@@ -71,6 +72,7 @@ def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, 
         "s": None,
         "reason": reason,
         "query": urlencode(kept),
+        "too_long": len(urlencode(kept)) > MOST_QUERY,
         "query_but": urlencode({k: v for k, v in kept.items() if k not in ("row", "col")}),
         "several": found.operands.get("d") and found.operands["d"].extents.get("product", 1) > 1,
     }

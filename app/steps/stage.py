@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.chain.forms import CHAIN_STORAGE
 from lanescope.app.kit.encoding import encode_json
+from lanescope.errors import LayoutError
 from lanescope.inputs import parse_digits
 
+MOST_QUERY = 7000  # characters: a longer one is posted, and no link can hold it
 STATE = ("step", "pin", "one", "speed", "more")  # what the script keeps in the address
 
 
@@ -22,7 +24,19 @@ def build_stage(stepper: Any, query: Mapping[str, str]) -> dict[str, Any]:
         "stepper_data": encode_json(stepper).decode().replace("</", "<\\/"),
         "step": min(max(step[0] if step else 1, 1), len(stepper.steps)) - 1,
         "query_at": kept + "&" * bool(kept),
+        "too_long": len(kept) > MOST_QUERY,
         "more": query.get("more") == "1",
+    }
+
+
+def place_refusal(error: LayoutError, tables_error: LayoutError | None, in_tables: Collection[str]) -> dict[str, Any]:
+    """Return what the template shows of a refused question, and whether it stands in the panel of the options: not if
+    it is of a field of the form above the tables, or if the tables are refused for another reason.
+    """
+    own = error.field.partition(".")[0] not in in_tables
+    return {
+        "stepper_error": error,
+        "in_options": own and (tables_error is None or tables_error.message == error.message),
     }
 
 

@@ -54,9 +54,11 @@ class StepperQuestion:
 
     instruction: str = text_field("", "Instruction", "An mma or wmma.mma of one warp.", type=PtxText, required=True)
     seed: int = number_field(1, "Random seed", "Of the matrices that are not given.", least=0)
-    a: str = text_field("", "A", "A formula or rows of numbers in place of random ones.")
-    b: str = text_field("", "B", "A formula or rows of numbers in place of random ones.")
-    c: str = text_field("", "C", "A formula or rows of numbers; zero where A or B is given.")
+    a: str = text_field("", "A", "A formula or rows of numbers in place of random ones.", most=user_matrices.LONGEST)
+    b: str = text_field("", "B", "A formula or rows of numbers in place of random ones.", most=user_matrices.LONGEST)
+    c: str = text_field(
+        "", "C", "A formula or rows of numbers; zero where A or B is given.", most=user_matrices.LONGEST
+    )
     k_step: int = number_field(0, "K step", "Which step of the tile's K the product takes.", least=0, most=3)
     major_a: str | None = word_field(
         DEFAULT_ORDER,
@@ -74,7 +76,7 @@ class StepperQuestion:
     )
     load_a: str = text_field("", "A loaded by", "An ldmatrix or ld.shared; the best where it is left out.")
     load_b: str = text_field("", "B loaded by", "An ldmatrix or ld.shared; the best where it is left out.")
-    operand: str = word_field(("ab", "a", "b"), "Stored so", "The operands that the storage describes.", "ab")
+    operand: str = word_field(("ab", "a", "b"), "Operands", "The operands that the storage describes.", "ab")
     storage: Json | None = storage_field(
         "Where the program put element (mn, k); rows of 128 bytes with the 128B swizzle where it is left out.",
         default="",

@@ -8,7 +8,7 @@ from typing import Any
 from lanescope.app.kit.question import labels_of, options_of, read_question
 from lanescope.app.memory.storage import STORAGES, build_form, parse_storage
 from lanescope.app.steps.second import list_seconds
-from lanescope.app.steps.stage import STATE, build_stage, collect_storage
+from lanescope.app.steps.stage import STATE, build_stage, collect_storage, place_refusal
 from lanescope.app.steps.stepper import StepperQuestion, build_stepper, can_step, find_majors
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
@@ -18,8 +18,10 @@ LABELS = labels_of(StepperQuestion)
 IN_TABLES = ("row", "col", "product", "seed", "backend", "a", "b", "c")  # what the form above the tables asks
 
 
-def build_view(found: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
-    """Build what the template shows of the stepper; nothing for an instruction that it does not show."""
+def build_view(found: Instruction, query: Mapping[str, str], tables_error: LayoutError | None = None) -> dict[str, Any]:
+    """Build what the template shows of the stepper; nothing for an instruction that it does not show. tables_error:
+    why the tables cannot be shown.
+    """
     if not can_step(found):
         return {}
     spec = collect_storage(query)
@@ -30,7 +32,7 @@ def build_view(found: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
             given["storage"] = parse_storage(spec, "K")
         stepper = build_stepper(read_question(StepperQuestion, given | {"instruction": found.ptx}))
     except LayoutError as error:
-        context["stepper_error"] = error
+        context |= place_refusal(error, tables_error, IN_TABLES)
         stepper = build_stepper(read_question(StepperQuestion, {"instruction": found.ptx}))
     return (
         context

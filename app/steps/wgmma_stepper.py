@@ -49,9 +49,15 @@ class WgmmaStepperQuestion:
     a: str = text_field("", "A stored", "How A is stored and its descriptor, e.g. swizzle=64B,major=MN.")
     b: str = text_field("", "B stored", "How B is stored and its descriptor, e.g. descriptor=0x4000004000010000.")
     d: str = text_field("", "D options", "scale=0 begins D with zeros.")
-    data_a: str = text_field("", "A", "A formula or rows of numbers in place of random ones.")
-    data_b: str = text_field("", "B", "A formula or rows of numbers in place of random ones.")
-    c: str = text_field("", "C", "A formula or rows of numbers; zero where A or B is given.")
+    data_a: str = text_field(
+        "", "A", "A formula or rows of numbers in place of random ones.", most=user_matrices.LONGEST
+    )
+    data_b: str = text_field(
+        "", "B", "A formula or rows of numbers in place of random ones.", most=user_matrices.LONGEST
+    )
+    c: str = text_field(
+        "", "C", "A formula or rows of numbers; zero where A or B is given.", most=user_matrices.LONGEST
+    )
     n: int = number_field(0, "Columns", f"The first of the {COLUMNS} columns that are shown.", least=0)
 
 
@@ -156,7 +162,7 @@ def build_wgmma_stepper(asked: WgmmaStepperQuestion) -> WgmmaStepper:
         raise LayoutError("no_stepper", f"{i.ptx} is not a wgmma of 8-bit or wider elements.", hint, "instruction")
     plan = plan_product(i, asked.a, asked.b, asked.d)
     data = {"a": asked.data_a, "b": asked.data_b, "c": asked.c}
-    given = whole_product.build_inputs(plan, asked.seed, user_matrices.check_matrices(i, _parse_data(data)))
+    given = whole_product.build_inputs(plan, asked.seed, _parse_data(i, data))
     columns = _choose_columns(i, asked.n)
     assert isinstance(plan.a, DescribedSide) and isinstance(plan.b, DescribedSide)
     a, b = DescribedOperand(plan.a, plan.steps), DescribedOperand(plan.b, plan.steps)
@@ -257,8 +263,14 @@ def _choose_columns(i: Instruction, first: int) -> slice:
     return slice(first, min(n, first + COLUMNS))
 
 
-def _parse_data(texts: Mapping[str, str]) -> dict[str, Any]:
-    return {name: user_matrices.parse_matrix(text, name) for name, text in texts.items() if text}
+def _parse_data(i: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Parse the matrices that are given. LayoutError names data_a or data_b: a and b say how they are stored."""
+    try:
+        given = {name: user_matrices.parse_matrix(text, name) for name, text in texts.items() if text}
+        return user_matrices.check_matrices(i, given)
+    except LayoutError as error:
+        name = error.field.removeprefix("data.")
+        raise error.move_to_field(f"data_{name}" if name in ("a", "b") else name) from None
 
 
 # what is read, and the sums -------------------------------------------------------------------------------------------

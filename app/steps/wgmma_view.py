@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.kit.question import labels_of, options_of, read_question
-from lanescope.app.steps.stage import STATE, build_stage
+from lanescope.app.steps.stage import STATE, build_stage, place_refusal
 from lanescope.app.steps.wgmma_stepper import (
     COLUMNS,
     USUAL,
@@ -63,8 +63,12 @@ def _choose_options(options: Options, side: str, query: Mapping[str, str]) -> Op
     return {name: value for name, value in options.items() if (name, value) != ("major", "K")}
 
 
-def build_wgmma_view(found: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
-    """Build what the template shows of the stepper; nothing for a wgmma that it does not show."""
+def build_wgmma_view(
+    found: Instruction, query: Mapping[str, str], tables_error: LayoutError | None = None
+) -> dict[str, Any]:
+    """Build what the template shows of the stepper; nothing for a wgmma that it does not show. tables_error: why the
+    tables cannot be shown.
+    """
     if not can_step_wgmma(found):
         return {}
     given: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
@@ -72,7 +76,7 @@ def build_wgmma_view(found: Instruction, query: Mapping[str, str]) -> dict[str, 
     try:
         stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, given | {"instruction": found.ptx}))
     except LayoutError as error:
-        context["stepper_error"] = error
+        context |= place_refusal(error, tables_error, IN_TABLES)
         if error.code == "no_stepper":
             return context
         stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, {"instruction": found.ptx}))

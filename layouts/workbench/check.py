@@ -7,9 +7,9 @@ of an assumed value mends (`guesses.py`) is not a finding: it is counted as open
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from lanescope.descriptor import causes
 from lanescope.errors import refuse_deep_recursion
@@ -25,10 +25,10 @@ from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.results import TextEdit, TextPiece
+from lanescope.workbench.tally import count_verified, list_first_wrong_steps
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
-MOST_PLACES = 8  # of one operand that are told
 _SAME = {"bytes_not_shifted": "not_shifted"}  # the verifier's cause → C's pitfall that says the same of the code
 _NUMBER = re.compile(r"(?:^|= *)[\d'][\w']*$")  # 0, or d = 0x0: what an address is put into
 DOUBTS = frozenset(
@@ -131,8 +131,9 @@ def check_text(text: str) -> CheckReport:
     refused = [
         CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in statements.find_refused_lines(text)
     ]
+    guesses = Guesses(text, bench)
     mismatches, open_ = _check_operands(
-        text, bench, {finding.code for finding in findings}, BlameFinder(text, bench, built)
+        guesses, bench, {finding.code for finding in findings}, BlameFinder(text, bench, built)
     )
     findings += [*mismatches, *refused]
     open_ += _find_unread(bench, built)
@@ -148,28 +149,8 @@ def check_text(text: str) -> CheckReport:
         tuple(dict.fromkeys(doubts)),
         _count_descriptors(bench),
         len(maps),
-        *_count_verified(bench.operands),
+        *count_verified(bench, guesses, partial(_why_open, guesses)),
     )
-
-
-def _count_verified(operands: Iterable[VerifiedOperand]) -> tuple[int, tuple[tuple[str, int], ...]]:
-    """Return (reads that match, (reason, count) of those that could not be compared).
-
-    Reads of a guessed storage are not compared.
-    """
-    verified, rest = 0, Counter[str]()
-    for operand in operands:
-        reason = next((assumed.summary for assumed in operand.assumed), "")
-        for step in operand.steps:
-            if step.verdict == "unknown":
-                rest[operand.missing[0] if operand.missing else "The text does not say enough."] += 1
-            elif reason:
-                rest[reason] += 1
-            else:
-                verified += step.verdict == "match"
-        if operand.left:
-            rest[operand.missing[0] if operand.missing else "The text does not say enough."] += operand.left
-    return verified, tuple(rest.items())
 
 
 def _count_descriptors(bench: Bench) -> int:
@@ -225,16 +206,15 @@ def _extend_to_lines(text: str, span: Span) -> Span:
 
 
 def _check_operands(
-    text: str, bench: Bench, known: set[str], blame: BlameFinder
+    guesses: Guesses, bench: Bench, known: set[str], blame: BlameFinder
 ) -> tuple[list[CheckFinding], list[OpenPoint]]:
     """Return (findings of wrong reads, open points); known: codes of the code's own mistakes."""
     places: dict[tuple[str, Span], list[tuple[VerifiedOperand, OperandStep]]] = {}
     open_: list[OpenPoint] = []
-    guesses = Guesses(text, bench)
     for operand in bench.operands:
         if operand.verdict == "unknown":
             open_.append(_not_verified(bench, operand))
-        for step in _list_first_wrong_steps(operand):
+        for step in list_first_wrong_steps(operand):
             code = step.causes[0].code if step.causes else ""
             if code == "not_canonical" and _refused_map(bench, operand):
                 continue  # the map is at fault, and is found
@@ -267,14 +247,6 @@ def _why_open(guesses: Guesses, operand: VerifiedOperand, step: OperandStep) -> 
     doubt = guesses.find_guess(operand, step)
     where = f"{operand.name.upper()} of {operand.instruction} would be read from the wrong place"
     return f"{where}, but {doubt}" if doubt else ""
-
-
-def _list_first_wrong_steps(operand: VerifiedOperand) -> list[OperandStep]:
-    """Return the first wrong step of each place of the text that is at fault."""
-    steps: dict[Span, OperandStep] = {}
-    for step in operand.wrong:
-        steps.setdefault(step.span, step)
-    return list(steps.values())[:MOST_PLACES]
 
 
 def _make_mismatch_finding(bench: Bench, alike: list[tuple[VerifiedOperand, OperandStep]], span: Span) -> CheckFinding:

@@ -34,11 +34,9 @@ class Guesses:
 
     def find_guess(self, operand: VerifiedOperand, wrong: OperandStep) -> str:
         """Return the assumption that a mismatch may rest on, "" if it stands whatever the text leaves open."""
-        bench, name = self.made, operand.name
-        if operand.guessed and len(bench.operands) > 1:
-            laid = sum(piece.kind == "layout" for piece in bench.pieces)
-            if laid + self.maps < len({(o.name, o.instruction) for o in bench.operands}):
-                return f"nothing says that {name.upper()} is stored as {operand.stored_why}."
+        bench = self.made
+        if stored := self.find_guessed_storage(operand):
+            return stored
         assumed = list(_list_assumed_values(bench, operand))
         tried = assumed[:MOST_VARIED]
         for key, value, why in (*tried, *_list_assumed_stores(bench, operand)):
@@ -53,6 +51,16 @@ class Guesses:
         if len(pairs) > MOST_PAIRS:
             return f"{len(pairs)} pairs of assumed values would have to be tried, more than {MOST_PAIRS}."
         return ""
+
+    def find_guessed_storage(self, operand: VerifiedOperand) -> str:
+        """Say that nothing in the text names an operand's storage; "" where something does."""
+        bench = self.made
+        if not operand.guessed or len(bench.operands) < 2:
+            return ""
+        laid = sum(piece.kind == "layout" for piece in bench.pieces)
+        if laid + self.maps >= len({(o.name, o.instruction) for o in bench.operands}):
+            return ""
+        return f"nothing says that {operand.name.upper()} is stored as {operand.stored_why}."
 
     def again(self, chosen: dict[str, str]) -> Bench | None:
         """Return the bench of the text with other choices; None if they are refused."""

@@ -1,11 +1,14 @@
 // The paste box: Enter sends it, Shift and Enter break the line. It grows by CSS (field-sizing). A long text is posted,
-// as every text is without scripts; the server answers with its address, compressed if need be.
-const LONGEST = 2500;
+// as every text is without scripts; the server answers with its address, compressed if need be. One that is longer than
+// any page reads stays in the box.
 for (const form of document.querySelectorAll("form.paste")) {
-  form.addEventListener("submit", () => {
-    form.method = form.querySelector("textarea").value.length > LONGEST ? "post" : "get";
+  const area = form.querySelector("textarea"), most = Number(area.dataset.most);
+  area.addEventListener("input", () => {
+    const { length } = area.value, [has, reads] = [length, most].map((count) => count.toLocaleString("en"));
+    area.setCustomValidity(length <= most ? "" : `The text has ${has} characters; this box reads up to ${reads}. `
+      + "Choose it as a source file on the page /read.");
   });
-  form.querySelector("textarea").addEventListener("keydown", (event) => {
+  area.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     form.requestSubmit();

@@ -27,6 +27,12 @@
     button.hidden = false;
     button.addEventListener("click", flip);
   });
+  // A form whose fields are too long for an address is posted: data-long has the most characters of a query.
+  document.addEventListener("submit", ({ target: form }) => {
+    if (!form.dataset.long) return;
+    const texts = [...new FormData(form)].filter(([, value]) => typeof value === "string");
+    form.method = String(new URLSearchParams(texts)).length > Number(form.dataset.long) ? "post" : "get";
+  });
   // The bar's box has one line and would join those of a paste: a text of several is sent whole.
   document.addEventListener("paste", (event) => {
     const box = event.target;
@@ -35,13 +41,11 @@
     event.preventDefault();
     const whole = Object.assign(document.createElement("textarea"), { name: box.name, hidden: true });
     whole.value = box.value.slice(0, box.selectionStart) + text + box.value.slice(box.selectionEnd);
-    box.form.method = "post";
     box.disabled = true;
     box.form.append(whole);
     box.form.requestSubmit();
     whole.remove();
     box.disabled = false;
-    box.form.method = "get";
   });
   // A menu closes when something else is clicked, or with Escape.
   const close = (kept) => {

@@ -1,8 +1,7 @@
-// The steps page: Enter sends a formula, files become rows of numbers, and matrices too long for an address are posted.
+// The steps page: Enter sends a formula, and files become rows of numbers.
 import { root } from "../kit/place.js";
 
 const form = document.getElementById("steps");
-const LONGEST = 7000;
 
 for (const area of form.querySelectorAll("textarea")) {
   area.addEventListener("keydown", (event) => {
@@ -25,7 +24,3 @@ for (const input of form.querySelectorAll("input[type=file]")) {
   });
   area?.addEventListener("input", () => area.setCustomValidity(""));
 }
-form.addEventListener("submit", () => {
-  const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => typeof value === "string"));
-  form.method = String(query).length > LONGEST ? "post" : "get";
-});

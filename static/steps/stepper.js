@@ -49,6 +49,7 @@ function remember() {
 }
 
 function keepState() {
+  if ("posted" in $("stepper-data").dataset) return; // no address holds these values
   const set = (name, value) => (value === null ? query.delete(name) : query.set(name, value));
   set("step", timeline.step ? String(timeline.step + 1) : null);
   set("pin", pin ? `${pin.o}:${pin.r},${pin.c}` : null);

@@ -262,3 +262,29 @@ def test_a_phone_shows_the_areas_of_the_phase(open_page: Open, step: int) -> Non
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     box = page.locator("#step-play").bounding_box()
     assert box and box["height"] >= 40
+
+
+def test_values_too_long_for_an_address_are_posted_and_stay(open_page: Open) -> None:
+    """16 × 16 numbers of 40 characters: the address keeps none of them, the picture has them."""
+    page = open_page("/steps/ldmatrix.m8n8.x4.shared.b16?more=1")
+    wait_until(page, READY)
+    rows = "\n".join(" ".join(f"{20 * r + c:40}" for c in range(16)) for r in range(16))
+    page.get_by_label("Values").fill(rows)
+    page.get_by_label("Values").press("Tab")
+    expect(page.locator("#stepper-data[data-posted]")).to_have_count(1)
+    wait_until(page, READY)
+    assert page.get_by_label("Values").input_value().split() == rows.split()
+    page.keyboard.press("Escape")
+    page.locator("#step-next").click()
+    expect(page.locator("#step-count")).to_have_text("2 / 39")
+    assert "?" not in page.url  # the next load sends the form again
+
+
+def test_a_paste_beyond_the_limit_is_not_sent(open_page: Open) -> None:
+    page = open_page("/")
+    box = page.locator("textarea[name=text]")
+    box.fill("x" * 70_000)
+    page.get_by_role("button", name="Explain").click()
+    message = box.evaluate("(area) => area.validationMessage")
+    assert message.startswith("The text has 70,000 characters; this box reads up to 65,536.")
+    assert page.url.endswith("/") and len(box.input_value()) == 70_000

@@ -1,0 +1,59 @@
+"""Which reads of a text are verified, and what the others rest on: a right read as a wrong one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from lanescope.workbench.guesses import Guesses
+from lanescope.workbench.results import Bench, OperandStep, Span, VerifiedOperand
+
+MOST_PLACES = 8  # of one operand that are told
+_SAYS_TOO_LITTLE = "The text does not say enough."
+
+
+def count_verified(
+    bench: Bench, guesses: Guesses, why_open: Callable[[VerifiedOperand, OperandStep], str]
+) -> tuple[int, tuple[tuple[str, int], ...]]:
+    """Return (reads that match, (reason, count) of those that could not be compared).
+
+    A read whose storage nothing in the text names is not compared, whether it fits that storage or not; nor is a wrong
+    one that is no finding: why_open says why not, "" for a finding.
+    """
+    verified, rest = 0, Counter[str]()
+    for operand in bench.operands:
+        lacks = operand.missing[0] if operand.missing else _SAYS_TOO_LITTLE
+        assumed = _find_assumed_storage(operand, guesses)
+        doubts = {} if assumed else _find_doubts(operand, why_open)
+        for step in operand.steps:
+            if step.verdict == "unknown":
+                rest[lacks] += 1
+            elif assumed:
+                rest[assumed] += 1
+            elif step.verdict == "match":
+                verified += 1
+            elif doubts.get(step.span):
+                rest[doubts[step.span]] += 1
+        if operand.left:
+            rest[lacks] += operand.left
+    return verified, tuple(rest.items())
+
+
+def list_first_wrong_steps(operand: VerifiedOperand) -> list[OperandStep]:
+    """List the first wrong step of each place of the text that is at fault."""
+    steps: dict[Span, OperandStep] = {}
+    for step in operand.wrong:
+        steps.setdefault(step.span, step)
+    return list(steps.values())[:MOST_PLACES]
+
+
+def _find_assumed_storage(operand: VerifiedOperand, guesses: Guesses) -> str:
+    """Return what is assumed of an operand's storage; "" where the text names it."""
+    assumed = next((assumption.summary for assumption in operand.assumed), "")
+    guess = guesses.find_guessed_storage(operand)
+    return assumed or (guess[0].upper() + guess[1:] if guess else "")
+
+
+def _find_doubts(operand: VerifiedOperand, why_open: Callable[[VerifiedOperand, OperandStep], str]) -> dict[Span, str]:
+    """Return why the wrong steps of each place are no finding, "" where they are one."""
+    return {step.span: why_open(operand, step) for step in list_first_wrong_steps(operand)}
