@@ -103,15 +103,30 @@ def ticks(text: str) -> Markup:
 templates.env.filters["ticks"] = ticks
 
 
-def told(error: LayoutError, labels: Mapping[str, str]) -> str:
+_ADDRESS = re.compile(r"(?<![^\s(])(?<!POST )/(?![/\\])(?:[\w./:%?=,+~-]|&amp;)*\w(?![^\s.,;:)])")
+
+
+def link_addresses(text: str) -> Markup:
+    """Plain text whose addresses of this server are links; those that take a POST, or have a placeholder, are not.
+
+    >>> link_addresses("See /docs. POST /chain takes a body.")
+    Markup('See <a href="/docs">/docs</a>. POST /chain takes a body.')
+    """
+    return Markup(_ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', str(escape(text))))
+
+
+templates.env.filters["link_addresses"] = link_addresses
+
+
+def told(error: LayoutError, labels: Mapping[str, str]) -> Markup:
     """Format an error with the labels of the form: the field's label, what was given and what is allowed."""
     name = get_last_name(error.field)
     side, dot, option = error.field.partition(".")
     label = labels.get(error.field) or (f"{labels[side]}, {option}" if dot and side in labels else name)
     for verb in ("is", "has"):
         if label and error.message.startswith(f"{name} {verb} "):
-            return f"{label}{error.message.removeprefix(name)} {error.hint}"
-    return f"{label}: {error.message} {error.hint}" if label else f"{error.message} {error.hint}"
+            return escape(f"{label}{error.message.removeprefix(name)} ") + link_addresses(error.hint)
+    return escape(f"{label}: {error.message} " if label else f"{error.message} ") + link_addresses(error.hint)
 
 
 templates.env.globals["LABELS"] = LABELS
