@@ -27,6 +27,7 @@ SECTIONS = {
     "Blackwell": ("tmem", "scale-factors", "instruction-descriptors", "zero-column-masks"),
     "Sparsity metadata": ("metadata-order", "instructions/{ptx}/metadata"),
     "Runs": ("gpu",),
+    "Sharing": ("share",),
     "Pictures": ("/",),
     "The server": ("/healthz", "/readyz", "/metrics"),
 }

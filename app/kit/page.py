@@ -26,6 +26,7 @@ from lanescope.app.kit.fact import fact_to_json
 from lanescope.app.kit.feature import Tool
 from lanescope.app.kit.labels import LABELS
 from lanescope.app.kit.prefix import prefix_links, strip_root
+from lanescope.app.kit.share import build_share, make_picture_address, quote_address, read_card
 from lanescope.app.kit.wire import CachedBody
 from lanescope.bits import BitField
 from lanescope.errors import LayoutError
@@ -35,6 +36,8 @@ from lanescope.render import palette
 
 LOG = logging.getLogger("lanescope")
 HTML = "text/html; charset=utf-8"
+CARD, SHARE = "  <!--card-->\n", "<!--share-->"  # where a template has them
+SHARED = {"link": "Link", "markdown": "Markdown for an issue", "latex": "LaTeX", "embed": "Embed"}
 templates = Jinja2Templates(directory=find_folder("templates"))
 
 
@@ -69,16 +72,34 @@ templates.env.trim_blocks = True
 templates.env.lstrip_blocks = True
 
 
-def render_template(request: Request, name: str, context: dict[str, Any]) -> bytes:
-    """A template's text with its links."""
-    return prefix_links(request.scope, templates.get_template(name).render({"request": request, **context})).encode()
+def render_template(request: Request, name: str, context: dict[str, Any], shared: bool = False) -> bytes:
+    """A template's text with its links; shared: with its card and what "Share" copies."""
+    text = templates.get_template(name).render({"request": request, **context})
+    if CARD in text:
+        text = fill_shared(request, text) if shared else text.replace(CARD, "").replace(SHARE, "")
+    return prefix_links(request.scope, text).encode()
+
+
+def fill_shared(request: Request, text: str) -> str:
+    """A page with its card for social media, and the menu that shares it: both say what the page says."""
+    address = quote_address(strip_root(request.scope) + (f"?{request.url.query}" if request.url.query else ""))
+    base = str(request.base_url).rstrip("/")
+    card = read_card(text)
+    image = base + quote_address(make_picture_address(card, address, "png"))
+    head = templates.get_template("share/card.html").render({"card": card, "image": image, "link": base + address})
+    menu = ""
+    if SHARE in text:
+        shown = {"share": build_share(card, address, base), "address": address, "titles": SHARED}
+        menu = templates.get_template("share/menu.html").render(shown)
+    return text.replace(CARD, head + "\n", 1).replace(SHARE, menu, 1)
 
 
 def render_page(
     request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True
 ) -> CachedBody:
     """A rendered page. keep: False if the page depends on more than its URL (this server's host, what runs now)."""
-    return CachedBody(render_template(request, name, context), HTML, status=status, keep=keep)
+    shared = status == 200 and request.method == "GET"
+    return CachedBody(render_template(request, name, context, shared), HTML, status=status, keep=keep)
 
 
 def pattern_names(pattern: str) -> Markup:
