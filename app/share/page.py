@@ -58,20 +58,22 @@ async def page_picture(request: Request, rest: str, form: str) -> Response:
     if form not in DRAWN:
         raise LayoutError("not_found", f"No form '{form[:20]}'.", f"Allowed: {', '.join(DRAWN)}.", "form")
     page = await fetch_page(request, make_address(rest, query))
-    card = await run_off_loop(read_card, page.text)
+    made = await run_off_loop(_draw_picture, page, form, theme)
+    if isinstance(made, str):
+        made = await run_off_loop(_make_sketch, form, (await fetch_text(request, made, FORMS["svg"])).text)
+    return await get_request_context().work.draw_sketch(made) if isinstance(made, PictureSketch) else made
+
+
+def _draw_picture(page: FetchedPage, form: str, theme: str) -> Response | str:
+    """Return the picture, or the address of the SVG that it is drawn from, where it has one of its own."""
+    card = read_card(page.text)
     if not card.pictured:
         raise LayoutError("not_found", f"{page.address} has no picture.", f"The page itself: {page.address}")
     if card.drawn:
         own = make_picture_address(card, page.address, "svg", theme)
-        if form == "svg":
-            return RedirectResponse(own, 307)
-        svg = (await fetch_text(request, own, FORMS["svg"])).text
-    else:
-        svg = await run_off_loop(draw_alone, card.svg, theme or "light", card.headline)
-    if form == "svg":
-        return await run_off_loop(CachedBody, svg.encode(), FORMS[form])
-    sketch = await run_off_loop(_make_sketch, form, svg)
-    return await get_request_context().work.draw_sketch(sketch)
+        return RedirectResponse(own, 307) if form == "svg" else own
+    svg = draw_alone(card.svg, theme or "light", card.headline)
+    return CachedBody(svg.encode(), FORMS[form]) if form == "svg" else _make_sketch(form, svg)
 
 
 def _make_sketch(form: str, svg: str) -> PictureSketch:
