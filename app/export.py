@@ -47,6 +47,9 @@ STANDING = ("/help", "/gallery", "/gpu", "/guide", "/smem/atoms")  # exported wh
 CATALOGUE = {"/": "index.html", "/instructions": "instructions.html"}
 INSTEAD = {"catalogue/page.js": "catalogue/site.js"}  # script that asks the server → its substitute without one
 _LINK = re.compile(r'\b(href|src|action|data-plotly)="(/[^"]*)"')
+_SHARED = re.compile(
+    r'<meta property="og:type.*?summary_large_image">|<details class="drop share".*?/share\.js[^>]*></script>', re.S
+)  # what needs a server
 _MODULE = re.compile(r'(?:<link rel="modulepreload"[^>]*>)*<script type="module" src="/static/([\w./-]+)\?\w+"([^>]*)>')
 
 
@@ -195,6 +198,7 @@ class SiteExport:
     def localise_page(self, text: str, path: str, maps: bool = False) -> str:
         """Return a page's text with its links and scripts adapted to its place in the site."""
         up = "../" * path.count("/")
+        text = _SHARED.sub("", text)
         extra = ""
         if maps:
             text, files = self._share_maps(text)

@@ -54,6 +54,7 @@ FEATURES: dict[str, dict[str, str]] = {
         " each MMA."
     },
     "guide": {},
+    "share": {"share": ""},
     "home": {},
     "apidocs": {},
 }

@@ -101,6 +101,9 @@ PAGES = (
     "/layouts/triton",
     "/layouts/tv",
     "/cute",
+    "/embed/banks",
+    "/picture/banks.svg",
+    "/api/v1/share?address=/banks",
 )
 PNGS = (f"/i/{M16}/a.png", f"/i/{M16}/a.pdf", "/smem.png")
 NPY = io.BytesIO()
@@ -139,6 +142,9 @@ PLUMBING = {
     "app/runs/hardware.py",
     "app/steps/api.py",
     "app/steps/page.py",
+    "app/share/page.py",
+    "app/share/api.py",
+    "app/share/fetching.py",
     "app/hardware/pool.py",
     "app/kit/page.py",
     "app/kit/picture.py",

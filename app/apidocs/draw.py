@@ -4,6 +4,7 @@ framework.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -14,6 +15,83 @@ from lanescope.app.kit.fact import Json
 
 SAYS = {"string": "text", "integer": "whole number", "boolean": "true or false", "number": "number", "null": "null"}
 MOST_WORDS = 12  # longer enumerations are cut where they are used
+MOST_OPEN = 3  # results of a search that stand open
+# A section's title → what the paths of its routes begin with, after /api/v1. A path belongs to the longest beginning.
+SECTIONS = {
+    "Instructions": ("instructions", "topics", "compare", "reuse"),
+    "Step by step": ("stepper", "steps"),
+    "Any text": ("read",),
+    "Shared memory and descriptors": ("smem", "descriptors", "chain", "banks"),
+    "Dumps and captures": ("dumps", "captures"),
+    "Whole tiles and layouts": ("tiles", "layouts", "cute"),
+    "Blackwell": ("tmem", "scale-factors", "instruction-descriptors", "zero-column-masks"),
+    "Sparsity metadata": ("metadata-order", "instructions/{ptx}/metadata"),
+    "Runs": ("gpu",),
+    "Sharing": ("share",),
+    "Pictures": ("/",),
+    "The server": ("/healthz", "/readyz", "/metrics"),
+}
+
+
+def list_sections(document: Json, query: str) -> list[Json]:
+    """List the sections of the page: each title with its routes. A route without a word of the query is `hidden`; a
+    few that have all of them are `open`.
+    """
+    routes = list_routes(document)
+    for route in routes:
+        route["hidden"] = not _has_words(query, *_list_route_texts(route))
+    found = [route for route in routes if not route["hidden"]]
+    for route in found:
+        route["open"] = bool(query.strip()) and len(found) <= MOST_OPEN
+    by_title: dict[str, list[Json]] = {title: [] for title in SECTIONS}
+    for route in routes:
+        by_title[find_section(route["path"])].append(route)
+    return [
+        {
+            "id": title.lower().replace(" ", "-"),
+            "title": title,
+            "routes": held,
+            "hidden": all(r["hidden"] for r in held),
+        }
+        for title, held in by_title.items()
+        if held
+    ]
+
+
+def list_models(document: Json, query: str) -> list[Json]:
+    """List the models; one without a word of the query is `hidden`."""
+    components = document["components"]["schemas"]
+    models = [build_model_rows(name, components) for name in components]
+    for model in models:
+        model["hidden"] = not _has_words(query, model["name"], *(field["name"] for field in model["fields"]))
+    return models
+
+
+def find_section(path: str) -> str:
+    """Return the title of the section that a path belongs to.
+
+    >>> find_section("/api/v1/tmem/layout"), find_section("/smem.{form}"), find_section("/api/v1/smem/tile")
+    ('Blackwell', 'Pictures', 'Shared memory and descriptors')
+    """
+    rest = path.removeprefix("/api/v1/")
+    begins = [(len(start), title) for title, starts in SECTIONS.items() for start in starts if rest.startswith(start)]
+    return max(begins)[1]
+
+
+def _list_route_texts(route: Json) -> Iterator[str]:
+    """Yield what a search of a route looks at."""
+    yield from (route["method"], route["path"], route["says"])
+    for parameter in route["parameters"]:
+        yield from (parameter["name"], parameter["says"])
+    for body in route["body"]:
+        yield body["name"]
+        yield from (field["name"] for field in body["fields"])
+
+
+def _has_words(query: str, *texts: str) -> bool:
+    """Return whether some text has each word of a query, in any case."""
+    searched = "\n".join(texts).lower()
+    return all(word in searched for word in query.lower().split())
 
 
 def list_routes(document: Json) -> list[Json]:

@@ -32,6 +32,9 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
         (
             GuidePage("five-minutes", "start tutorial introduction quick first begin"),
             GuidePage("paste", "paste input accepted formats reader text asm printf print code source what"),
+            GuidePage(
+                "share", "embed iframe frame link copy issue markdown latex social card slack wiki docs screenshot"
+            ),
         ),
     ),
     (

@@ -18,6 +18,8 @@ PAGE = (
     "default-src 'self'; style-src {styles}; img-src 'self' data: blob:; object-src 'none'; base-uri 'none';"
     " form-action 'self'; frame-ancestors {frame}"
 )
+# The only page that other sites may show in a frame: it has no form, no script and no menu.
+EMBED = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *"
 FILE = "default-src 'none'; frame-ancestors *"  # opened by itself, or in a frame: an SVG may load and run nothing
 OWN = ("/static/", "/vendor/", "/palette.css", "/metrics")
 
@@ -37,6 +39,8 @@ class SecurityHeaders:
         anybody = [(b"cross-origin-resource-policy", b"cross-origin")]
         ours = [(b"cross-origin-resource-policy", b"same-origin")]
         self.page: Pairs = [*self.always, page, *ours, (b"cross-origin-opener-policy", b"same-origin")]
+        embed = (b"content-security-policy", EMBED.encode())
+        self.embed: Pairs = [*self.always, embed, *anybody]
         self.asset: Pairs = [*self.always, file, *ours]
         self.shared: Pairs = [*self.always, file, *anybody, (b"access-control-allow-origin", b"*")]
 
@@ -46,7 +50,7 @@ class SecurityHeaders:
             return self.always  # what the client has keeps the headers it came with
         kind = next((value for name, value in given if name == b"content-type"), b"")
         if kind.startswith(b"text/html"):
-            return self.page
+            return self.embed if strip_root(scope).startswith("/embed/") else self.page
         path = strip_root(scope)
         readable = scope["method"] == "GET" and is_for_programs(path) and not path.startswith(OWN)
         return self.shared if readable else self.asset

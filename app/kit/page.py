@@ -26,6 +26,7 @@ from lanescope.app.kit.fact import fact_to_json
 from lanescope.app.kit.feature import Tool
 from lanescope.app.kit.labels import LABELS
 from lanescope.app.kit.prefix import prefix_links, strip_root
+from lanescope.app.kit.share import build_share, make_picture_address, quote_address, read_card
 from lanescope.app.kit.wire import CachedBody
 from lanescope.bits import BitField
 from lanescope.errors import LayoutError
@@ -36,6 +37,8 @@ from lanescope.workbench.bench_builder import LONGEST
 
 LOG = logging.getLogger("lanescope")
 HTML = "text/html; charset=utf-8"
+CARD, SHARE = "  <!--card-->\n", "<!--share-->"  # where a template has them
+SHARED = {"link": "Link", "markdown": "Markdown for an issue", "latex": "LaTeX", "embed": "Embed"}
 templates = Jinja2Templates(directory=find_folder("templates"))
 
 
@@ -70,16 +73,34 @@ templates.env.trim_blocks = True
 templates.env.lstrip_blocks = True
 
 
-def render_template(request: Request, name: str, context: dict[str, Any]) -> bytes:
-    """A template's text with its links."""
-    return prefix_links(request.scope, templates.get_template(name).render({"request": request, **context})).encode()
+def render_template(request: Request, name: str, context: dict[str, Any], shared: bool = False) -> bytes:
+    """A template's text with its links; shared: with its card and what "Share" copies."""
+    text = templates.get_template(name).render({"request": request, **context})
+    if CARD in text:
+        text = fill_shared(request, text) if shared else text.replace(CARD, "").replace(SHARE, "")
+    return prefix_links(request.scope, text).encode()
+
+
+def fill_shared(request: Request, text: str) -> str:
+    """A page with its card for social media, and the menu that shares it: both say what the page says."""
+    address = quote_address(strip_root(request.scope) + (f"?{request.url.query}" if request.url.query else ""))
+    base = str(request.base_url).rstrip("/")
+    card = read_card(text)
+    image = base + quote_address(make_picture_address(card, address, "png"))
+    head = templates.get_template("share/card.html").render({"card": card, "image": image, "link": base + address})
+    menu = ""
+    if SHARE in text:
+        shown = {"share": build_share(card, address, base), "address": address, "titles": SHARED}
+        menu = templates.get_template("share/menu.html").render(shown)
+    return text.replace(CARD, head + "\n", 1).replace(SHARE, menu, 1)
 
 
 def render_page(
     request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True
 ) -> CachedBody:
     """A rendered page. keep: False if the page depends on more than its URL (this server's host, what runs now)."""
-    return CachedBody(render_template(request, name, context), HTML, status=status, keep=keep)
+    shared = status == 200 and request.method == "GET"
+    return CachedBody(render_template(request, name, context, shared), HTML, status=status, keep=keep)
 
 
 def pattern_names(pattern: str) -> Markup:
@@ -104,15 +125,30 @@ def ticks(text: str) -> Markup:
 templates.env.filters["ticks"] = ticks
 
 
-def told(error: LayoutError, labels: Mapping[str, str]) -> str:
+_ADDRESS = re.compile(r"(?<![^\s(])(?<!POST )/(?![/\\])(?:[\w./:%?=,+~-]|&amp;)*\w(?![^\s.,;:)])")
+
+
+def link_addresses(text: str) -> Markup:
+    """Plain text whose addresses of this server are links; those that take a POST, or have a placeholder, are not.
+
+    >>> link_addresses("See /docs. POST /chain takes a body.")
+    Markup('See <a href="/docs">/docs</a>. POST /chain takes a body.')
+    """
+    return Markup(_ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', str(escape(text))))
+
+
+templates.env.filters["link_addresses"] = link_addresses
+
+
+def told(error: LayoutError, labels: Mapping[str, str]) -> Markup:
     """Format an error with the labels of the form: the field's label, what was given and what is allowed."""
     name = get_last_name(error.field)
     side, dot, option = error.field.partition(".")
     label = labels.get(error.field) or (f"{labels[side]}, {option}" if dot and side in labels else name)
     for verb in ("is", "has"):
         if label and error.message.startswith(f"{name} {verb} "):
-            return f"{label}{error.message.removeprefix(name)} {error.hint}"
-    return f"{label}: {error.message} {error.hint}" if label else f"{error.message} {error.hint}"
+            return escape(f"{label}{error.message.removeprefix(name)} ") + link_addresses(error.hint)
+    return escape(f"{label}: {error.message} " if label else f"{error.message} ") + link_addresses(error.hint)
 
 
 templates.env.globals |= {"LABELS": LABELS, "LONGEST_PASTE": LONGEST}

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 
-_LINK = re.compile(r'(\s(?:href|src|action|formaction|poster|data-plotly)=")(/(?!/))')
+_LINK = re.compile(r'(\s(?:href|src|srcset|action|formaction|poster|data-plotly)=")(/(?!/))')
 
 
 class PrefixMiddleware:

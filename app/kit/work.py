@@ -224,9 +224,11 @@ class CacheMiddleware:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         accepted = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept-encoding"), "")
+        host = next((value for name, value in scope["headers"] if name == b"host"), b"")  # a page's card names it
         key = None
         if scope["method"] == "GET":
-            key = (scope["path"], scope["query_string"], scope.get("root_path", ""), self.facts())
+            origin = (scope["scheme"], host, scope.get("root_path", ""))
+            key = (scope["path"], scope["query_string"], origin, self.facts())
             body = self.work.cache.get(key)
             coding = body.select_coding(accepted) if body else ""
             if body and body.has_coding(coding):

@@ -243,7 +243,7 @@ def list_next_pages(made: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]
         "width": str(n),
     }
     if made.atoms[2] == 1:
-        out.append(("C as the next A", "/tiles/mma/chain?" + urlencode(chained, safe="(),:")))
+        out.append(("Back-to-back GEMM", "/tiles/mma/chain?" + urlencode(chained, safe="(),:")))
     if filled := _link_load_chain(made, chosen):
         out.append(("TiledCopy into this A", filled))
     return [

@@ -1,7 +1,6 @@
-// What the page says first of its pins, by the server's templates (app/kit/answer.py), and what Share copies.
+// What the page says first of its pins, by the server's templates (app/kit/answer.py).
 import { showAnswer } from "../kit/answer.js";
 import { $, element } from "../kit/dom.js";
-import { onServer } from "../kit/place.js";
 import { fill } from "../kit/template.js";
 import { readPins } from "./focus.js";
 import { factsOf, heldBy, holder, owners } from "./owners.js";
@@ -72,34 +71,5 @@ function answer() {
 }
 
 export function fillHeadline() {
-  const said = answer();
-  showAnswer(said, readPins().length > 0);
-  fillShare(said.lines);
-}
-
-const absolute = (address) => new URL(address, location.href).href;
-
-/** What Share copies: each text stands there as it is copied. */
-function fillShare(lines) {
-  const picture = document.querySelector("a[data-form=svg]")?.href, name = document.querySelector("h1").textContent;
-  const link = location.href, alt = name.replace(/\s+/g, " ").trim(), pinned = readPins().length > 0;
-  const said = lines[0].replaceAll("`", "").replace(/^(.*?) is in /, "**$1** is in ");
-  const image = picture ? `\n![${alt}](${absolute(picture)})` : "";
-  const texts = { Link: link, Markdown: `${pinned ? `${said}, ` : ""}${alt}. [Open](${link})${image}` };
-  if (picture && onServer) texts["Picture address"] = absolute(picture);
-  for (const [title, text] of Object.entries(texts)) {
-    const pre = $("share").querySelector(`[data-share="${title}"] pre`);
-    if (pre) pre.textContent = text;
-    else {
-      const box = element("div", {}, element("h3", {}, title), element("pre", {}, text));
-      box.dataset.share = title;
-      box.querySelector("pre").dataset.copy = "";
-      $("share").lastElementChild.append(box);
-    }
-  }
-}
-
-export function followHeadline() {
-  fillShare(answer().lines);
-  $("share").hidden = false;
+  showAnswer(answer(), readPins().length > 0);
 }

@@ -31,9 +31,9 @@ export function copies(button, text) {
   });
 }
 
-/** A copy button on every piece of generated text, and life in every "Copy link". */
+/** A copy button on every piece of generated text, and life in every "Copy link"; what has it already is left. */
 export function copyButtons(root = document) {
-  for (const text of root.querySelectorAll("pre[data-copy]")) {
+  for (const text of root.querySelectorAll("pre[data-copy]:not(.copyable > pre)")) {
     const holder = document.createElement("div"), button = document.createElement("button");
     holder.className = "copyable";
     text.classList.toggle("block", text.textContent.trim().includes("\n"));
@@ -43,7 +43,7 @@ export function copyButtons(root = document) {
     holder.append(text, button);
     copies(button, () => text.textContent);
   }
-  for (const button of root.querySelectorAll("button[data-copy-link]")) {
+  for (const button of root.querySelectorAll("button[data-copy-link][hidden]")) {
     button.hidden = false;
     copies(button, () => location.href);
   }

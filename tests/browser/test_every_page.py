@@ -147,9 +147,7 @@ ALIKE = {
     "li:nth-child(n+13)": "/docs",
     ".matrix td:nth-child(n+9)": LIST,
     ".gallery figure:nth-child(n+3)": "/gallery",
-    ".api > h3:nth-of-type(n+25)": "/docs",
-    ".api > p:nth-of-type(n+40)": "/docs",
-    ".api > .scroll:nth-of-type(n+9)": "/docs",
+    ".api .route:nth-of-type(n+4)": "/docs",
     "table.cells td:nth-child(n+19)": f"/steps/{WGMMA}",
 }
 OF_A_SCREEN = ("color-contrast", "link-in-text-block", "scrollable-region-focusable")  # not the markup's

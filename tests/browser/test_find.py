@@ -210,20 +210,6 @@ def test_hidden_lanes_are_not_pointed_at(open_page: Any) -> None:
     assert "pin" not in page.url
 
 
-def test_share_copies_what_it_shows(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?pin=a:5,9")
-    page.click("#share summary")
-    for title in ("Link", "Markdown", "Picture address"):
-        box = page.locator(f"#share [data-share='{title}']")
-        box.locator("button").click()
-        expect(box.locator("button")).to_have_text("Copied")
-        assert page.evaluate("navigator.clipboard.readText()") == box.locator("pre").text_content()
-    link, markdown, picture = page.locator("#share pre").all_text_contents()
-    assert link == page.url and f"({page.url})" in markdown and f"({picture})" in markdown
-    assert markdown.startswith("**A[5][9]** is in lane 20, register R2, bits 31:16, mma.m16n8k16")
-    assert page.request.get(picture).headers["content-type"].startswith("image/svg")
-
-
 def test_on_a_phone_the_answer_stays_at_the_bottom_in_one_line(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?pin=a:5,9", width=390, height=844)
     page.mouse.wheel(0, 1500)

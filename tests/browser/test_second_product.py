@@ -72,7 +72,7 @@ def test_values_that_would_change_lanes_end_the_picture(open_page: Open) -> None
     wait_until(page, READY)
     expect(page.locator("#step-caption")).to_contain_text("read B₂’s rows in the same order")
     page.get_by_role("link", name="Which lanes hold the elements of this A").click()
-    expect(page.locator("h1")).to_have_text("Accumulator as the next A")
+    expect(page.locator("h1")).to_have_text("D as the next A")
 
 
 @pytest.mark.parametrize("step", [74, 84, 94])

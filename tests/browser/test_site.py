@@ -173,5 +173,5 @@ def test_it_works_from_a_file(tmp_path: Path, browser: Browser) -> None:
     expect(page).to_have_url(re.compile(r"/i/ldmatrix\.sync\.aligned\.m8n8\.x2\.shared\.b16\.html"))
     page.goto(f"file://{tmp_path}/guide/swizzle.html")
     page.get_by_role("link", name="base offset").click()
-    expect(page.get_by_role("heading", name="The matrix descriptor")).to_be_visible()
+    expect(page.get_by_role("heading", name="The 64 bits of a matrix descriptor")).to_be_visible()
     assert complaints == []

@@ -1,0 +1,199 @@
+"""What a page says of itself elsewhere: its title, its verdict and its picture, read from the page itself, so that a
+card or a copied text can never say something else; and the texts that "Share" copies. No framework.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import quote, urlencode
+
+from lanescope.app.kit.fact import Description, fact, make_optional_field
+
+SITE = " · Lanescope"
+EMBED, PICTURE = "/embed", "/picture"  # before a page's address: the page for a frame, and its picture
+PICTURED = "/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.svg"  # the card of a page without a picture
+MOST_TITLE = 200
+_TITLE = re.compile(r"<title>(.*?)</title>", re.S)
+_SUMMARY = re.compile(r'<meta name="description" content="([^"]*)">')
+_VERDICT = re.compile(r'<(?P<tag>div|p|section) class="verdict ?(?P<look>[^"]*)"[^>]*>(?P<inside>.*?)</(?P=tag)>', re.S)
+_ANSWER = re.compile(r'<section class="answer" [^>]*>(?P<inside>.*?)</div>', re.S)  # of something pinned
+_HEAD = re.compile(r"<h2[^>]*>(.*?)</h2>", re.S)
+_DRAWN = (
+    re.compile(r'<link rel="alternate" type="image/svg\+xml" href="([^"]+)">'),
+    re.compile(r'<a\s[^>]*?href="([^"]+)"[^>]*?\sdata-verdict="svg"'),
+    re.compile(r'<a\s[^>]*?href="([^"]+)"[^>]*?\sdata-form=["\']?svg\b'),
+)
+_SVG = re.compile(r"<svg\b[^>]*>")
+_STYLED = re.compile(r'class="(?:cells|pair|reads|statuses|word|tiny|hidden)\b')  # drawn with the page's style sheet
+_LOOKS = {"ok": "ok", "bad": "bad", "warn": "warn", "": "plain"}
+
+
+@dataclass(frozen=True, slots=True)
+class PageCard:
+    """What a page says of itself.
+
+    look: of the verdict: ok, bad, warn or plain; drawn: the address of its picture, "" for none of its own; svg: the
+    picture where it stands in the page alone.
+    """
+
+    title: str
+    summary: str
+    verdict: str = ""
+    look: str = "plain"
+    drawn: str = ""
+    svg: str = ""
+
+    @property
+    def pictured(self) -> bool:
+        return bool(self.drawn or self.svg)
+
+    @property
+    def headline(self) -> str:
+        """The title with the verdict."""
+        return f"{self.title}: {self.verdict}" if self.adds_verdict else self.title
+
+    @property
+    def adds_verdict(self) -> bool:
+        """Whether the verdict says what the title does not."""
+        return bool(self.verdict) and self.verdict.rstrip(".") not in self.title
+
+
+@fact
+class Share:
+    """What can be copied of a page; picture and embed only where it has a picture."""
+
+    title: str
+    verdict: Annotated[str, Description('What the page concludes, "" where it concludes nothing.')]
+    look: Annotated[str, Description("of the verdict", limits={"enum": ["ok", "bad", "warn", "plain"]})]
+    link: str
+    markdown: Annotated[str, Description("For an issue: the picture, the verdict and the link.")]
+    svg: Annotated[str | None, Description("The picture's address.")] = make_optional_field()
+    png: str | None = make_optional_field()
+    pdf: str | None = make_optional_field()
+    latex: str | None = make_optional_field()
+    embed: Annotated[str | None, Description("An <iframe> for another site.")] = make_optional_field()
+
+
+def read_card(text: str) -> PageCard:
+    """Read what a rendered page says of itself.
+
+    >>> read_card('<title>Banks · Lanescope</title><div class="verdict bad"><h2>8-way</h2></div>').headline
+    'Banks: 8-way'
+    """
+    title, summary = _TITLE.search(text), _SUMMARY.search(text)
+    verdict, look = _read_verdict(text)
+    drawn = next((html.unescape(found[1]) for found in (each.search(text) for each in _DRAWN) if found), "")
+    return PageCard(
+        title=_plain(title[1]).removesuffix(" guide").removesuffix(SITE) if title else "Lanescope",
+        summary=_plain(summary[1]) if summary else "",
+        verdict=verdict,
+        look=look,
+        drawn=drawn,
+        svg="" if drawn else _find_svg(text),
+    )
+
+
+def _read_verdict(text: str) -> tuple[str, str]:
+    if pinned := _ANSWER.search(text):
+        return "; ".join(map(_plain, _HEAD.findall(pinned["inside"]))), "plain"
+    if found := _VERDICT.search(text):
+        head = _HEAD.search(found["inside"])
+        look = next((word for word in found["look"].split() if word in _LOOKS), "")
+        return _plain(head[1] if head else found["inside"]), _LOOKS[look]
+    return "", "plain"
+
+
+def _plain(markup: str) -> str:
+    """Markup as the text that a reader sees."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", markup)).split())
+
+
+def _find_svg(text: str) -> str:
+    """Find the first picture that needs no style sheet: icons have no role, the rest is drawn with classes."""
+    start = text.find("<main")
+    for opening in _SVG.finditer(text, max(start, 0)):
+        if 'role="img"' in opening[0] and not _STYLED.search(opening[0]):
+            return text[opening.start() : text.index("</svg>", opening.end()) + len("</svg>")]
+    return ""
+
+
+# addresses ------------------------------------------------------------------------------------------------------------
+
+
+def make_picture_address(card: PageCard, address: str, form: str, theme: str = "") -> str:
+    """Return the address of a page's picture in a form; the usual one for a page without a picture.
+
+    An SVG that has an address of its own keeps it. PNG and PDF are the page's: they are drawn whatever their size.
+    """
+    if card.svg or (card.drawn and form != "svg"):
+        path, _, query = address.partition("?")
+        return _add_theme(f"{PICTURE}{path}.{form}" + (f"?{query}" if query else ""), theme)
+    path, _, query = (card.drawn or PICTURED).partition("?")
+    return _add_theme(path.removesuffix("svg") + form + (f"?{query}" if query else ""), theme)
+
+
+def _add_theme(address: str, theme: str) -> str:
+    return address + ("&" if "?" in address else "?") + urlencode({"theme": theme}) if theme else address
+
+
+def quote_address(address: str) -> str:
+    """Quote what Markdown, LaTeX and a shell would read as their own."""
+    return quote(address, safe="/:?&=%,;+@-._~")
+
+
+# texts ----------------------------------------------------------------------------------------------------------------
+
+
+def build_share(card: PageCard, address: str, base: str) -> Share:
+    """Build what can be copied of the page at an address; base: the server's own, without a slash at the end."""
+    link = base + quote_address(address)
+    if not card.pictured:
+        return Share(
+            title=card.title, verdict=card.verdict, look=card.look, link=link, markdown=_format_markdown(card, link)
+        )
+    svg, png, pdf = (base + quote_address(make_picture_address(card, address, form)) for form in ("svg", "png", "pdf"))
+    return Share(
+        title=card.title,
+        verdict=card.verdict,
+        look=card.look,
+        link=link,
+        svg=svg,
+        png=png,
+        pdf=pdf,
+        markdown=f"![{_escape_markdown(card.title)}]({png})\n\n{_format_markdown(card, link)}",
+        latex=_format_latex(card, link, pdf),
+        embed=f'<iframe src="{html.escape(base + EMBED + quote_address(address))}" width="100%" height="480"'
+        f' loading="lazy" title="{html.escape(card.title)}"></iframe>',
+    )
+
+
+def _format_markdown(card: PageCard, link: str) -> str:
+    verdict = f"**{_escape_markdown(card.verdict)}**\n\n" if card.verdict else ""
+    called = card.title if card.adds_verdict or not card.verdict else "Open in Lanescope"
+    return f"{verdict}[{_escape_markdown(called)}]({link})"
+
+
+def _escape_markdown(text: str) -> str:
+    """Escape what Markdown would read as markup.
+
+    >>> _escape_markdown("A[5][9] of m64*")
+    'A\\\\[5\\\\]\\\\[9\\\\] of m64\\\\*'
+    """
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)
+
+
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_LATEX |= {letter: "\\" + letter for letter in "&%$#_{}"}
+_LATEX |= {"×": r"$\times$", "→": r"$\to$", "·": r"$\cdot$", "–": "--", "…": r"\ldots{}", "’": "'"}
+
+
+def _format_latex(card: PageCard, link: str, pdf: str) -> str:
+    stem = re.sub(r"[^\w]+", "-", card.title.split(" · ")[0]).strip("-").lower()[:48]
+    caption = "".join(_LATEX.get(letter, letter) for letter in card.headline)
+    return (
+        f"% curl -o {stem}.pdf '{pdf}'\n\\begin{{figure}}\n  \\includegraphics[width=\\linewidth]{{{stem}}}\n"
+        f"  \\caption{{{caption}}}\n\\end{{figure}}\n% {link}"
+    )

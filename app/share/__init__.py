@@ -1,0 +1,1 @@
+"""Pages elsewhere: their pictures, cards and texts to copy, and the frame that other sites may show."""

@@ -1,0 +1,10 @@
+"""Sharing: what a page says elsewhere."""
+
+from __future__ import annotations
+
+from lanescope.app.kit.feature import Feature
+
+FEATURE = Feature(
+    written=("api", "page", "verbs"),
+    examples={"/api/v1/share": "/api/v1/share?address=/banks?row_bytes=128"},
+)

@@ -1,0 +1,92 @@
+"""Pages of this server, as it would send them: what is shared of a page is read from the page."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from starlette.requests import Request
+
+from lanescope.app.kit.asgi import Message, Scope
+from lanescope.app.kit.prefix import get_root_path
+from lanescope.app.kit.share import EMBED, PICTURE
+from lanescope.app.kit.work import CacheMiddleware, get_request_context
+from lanescope.errors import LayoutError
+
+OWN = (EMBED, PICTURE, "/api/", "/static/", "/vendor/", "/metrics")
+KEPT = ("type", "asgi", "http_version", "scheme", "client", "server", "app", "root_path", "app_root_path")
+KEPT += ("fastapi_middleware_astack",)  # where FastAPI closes the files of a form
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPage:
+    """A page's text, and its address from the server's root."""
+
+    address: str
+    text: str
+
+
+def make_address(path: str, query: str) -> str:
+    """Return a page's address from the server's root."""
+    return "/" + path.lstrip("/") + (f"?{query}" if query else "")
+
+
+async def fetch_page(request: Request, address: str) -> FetchedPage:
+    """Fetch the page at an address of this server. LayoutError where there is none, or its question is wrong."""
+    path, _, _ = address.partition("?")
+    if path.startswith(OWN):
+        raise LayoutError("not_found", f"{path} is not a page.", "Name a page, as in /banks.", "address")
+    return await fetch_text(request, address, "text/html")
+
+
+async def fetch_text(request: Request, address: str, media: str, hops: int = 1) -> FetchedPage:
+    """Fetch what this server answers at an address of its own, through its cache; a redirect is followed. LayoutError
+    where it is no text of this type.
+    """
+    path, _, query = address.partition("?")
+    context = get_request_context()
+    context.charge_client()
+    root = get_root_path(request.scope)
+    headers = [(name, value) for name, value in request.scope["headers"] if name == b"host"]
+    scope = {name: request.scope[name] for name in KEPT if name in request.scope} | {
+        "method": "GET",
+        "path": root + unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "headers": headers,
+        "charged": True,
+        "state": {},
+    }
+    status, kind, body = await asyncio.create_task(_call_router(request, scope))
+    if status in (303, 307) and hops:
+        return await fetch_text(request, kind.removeprefix(root), media, hops - 1)
+    if status != 200 or not kind.startswith(media):
+        raise LayoutError(
+            "no_page" if status == 422 else "not_found",
+            f"{path} answers {status}, and no page." if status != 200 else f"{path} is not a page.",
+            f"Its page says why: {address}",
+            "address",
+        )
+    return FetchedPage(address, body.decode())
+
+
+async def _call_router(request: Request, scope: Scope) -> tuple[int, str, bytes]:
+    """Return status, media type (the location of a redirect) and body."""
+    app = request.app
+    status, kind, body = 0, "", bytearray()
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        nonlocal status, kind
+        if message["type"] == "http.response.start":
+            status, headers = message["status"], dict(message["headers"])
+            kind = headers.get(b"location", headers.get(b"content-type", b"")).decode("latin-1")
+        else:
+            body.extend(message.get("body", b""))
+
+    cached = CacheMiddleware(app.router, app.state.work, lambda: app.state.hardware.reason)
+    await cached(scope, receive, send)
+    return status, kind, bytes(body)
