@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lanescope.descriptor import causes
@@ -17,12 +17,14 @@ from lanescope.inputs import join_words
 from lanescope.reader import statements
 from lanescope.reader.code import builders, tensor_maps
 from lanescope.reader.code.builders import DescriptorBuilder
-from lanescope.reader.code.evaluation import Evaluation, evaluate_text
+from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.excerpt import extract_code
 from lanescope.workbench import Bench, OperandStep, VerifiedOperand, build_bench
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
+from lanescope.workbench.contents import evaluate_with_choices
+from lanescope.workbench.gaps import CheckedDescriptor, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.results import TextEdit, TextPiece
 
@@ -97,7 +99,8 @@ class OpenPoint:
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """What came of one text. doubts: what is unusual and may be right; descriptors, maps: how many it holds; steps: how
-    many reads take every element from where the text stores it; unverified: reason → how many could not be compared.
+    many reads take every element from where the text stores it; unverified: reason → how many could not be compared;
+    checked: each descriptor; multiplier: tcgen05 or wgmma, which it multiplies with.
     """
 
     findings: tuple[CheckFinding, ...]
@@ -107,6 +110,8 @@ class CheckReport:
     maps: int
     steps: int
     unverified: tuple[tuple[str, int], ...] = ()
+    checked: tuple[CheckedDescriptor, ...] = ()
+    multiplier: str = ""
 
 
 def get_finding_title(code: str) -> str:
@@ -115,16 +120,17 @@ def get_finding_title(code: str) -> str:
 
 
 @refuse_deep_recursion()
-def check_text(text: str) -> CheckReport:
-    """Check a source text for mistakes.
+def check_text(text: str, given: Mapping[str, str] | None = None) -> CheckReport:
+    """Check a source text for mistakes. given: values for what it leaves open, by the keys of `Bench.assumed`.
 
     LayoutError `bad_text` if it is longer than LONGEST characters, `too_deep` if it is nested too deeply.
 
     >>> check_text("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    bench = build_bench(text, patience=PATIENCE, copied=False, repair=True)
-    code = evaluate_text(extract_code(text, text), PATIENCE)
+    given = given or {}
+    bench = build_bench(text, given, PATIENCE, copied=False, repair=True)
+    code = evaluate_with_choices(extract_code(text, text), PATIENCE, given)
     built = builders.find_evaluation_builders(code) if code else ()
     maps = tensor_maps.find_evaluation_maps(code) if code else ()
     findings = [*_find_pitfalls(text, built), *(_make_pitfall_finding(p) for finding in maps for p in finding.problems)]
@@ -132,7 +138,7 @@ def check_text(text: str) -> CheckReport:
         CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in statements.find_refused_lines(text)
     ]
     mismatches, open_ = _check_operands(
-        text, bench, {finding.code for finding in findings}, BlameFinder(text, bench, built)
+        Guesses(text, bench, given), bench, {finding.code for finding in findings}, BlameFinder(text, bench, built)
     )
     findings += [*mismatches, *refused]
     open_ += _find_unread(bench, built)
@@ -141,14 +147,17 @@ def check_text(text: str) -> CheckReport:
     doubts = (
         _make_pitfall_finding(finding) for builder in built for finding in builder.doubts if finding.message in doubted
     )
+    checked = tuple(list_checked_descriptors(text, bench))
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
         tuple(dict.fromkeys(open_)),
         tuple(dict.fromkeys(doubts)),
-        _count_descriptors(bench),
+        len(checked),
         len(maps),
         *_count_verified(bench.operands),
+        checked,
+        find_multiplier(text),
     )
 
 
@@ -170,16 +179,6 @@ def _count_verified(operands: Iterable[VerifiedOperand]) -> tuple[int, tuple[tup
         if operand.left:
             rest[operand.missing[0] if operand.missing else "The text does not say enough."] += operand.left
     return verified, tuple(rest.items())
-
-
-def _count_descriptors(bench: Bench) -> int:
-    """Count the descriptors of a text; unnamed 64-bit constants that nothing reads are masks and keys."""
-    read = {n for operand in bench.operands for n in (operand.descriptor, *operand.others)}
-    return sum(
-        piece.kind == "descriptor"
-        and (n in read or "words" not in piece.facts or "desc" in str(piece.facts.get("name", "")).lower())
-        for n, piece in enumerate(bench.pieces)
-    )
 
 
 def _find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
@@ -225,12 +224,11 @@ def _extend_to_lines(text: str, span: Span) -> Span:
 
 
 def _check_operands(
-    text: str, bench: Bench, known: set[str], blame: BlameFinder
+    guesses: Guesses, bench: Bench, known: set[str], blame: BlameFinder
 ) -> tuple[list[CheckFinding], list[OpenPoint]]:
     """Return (findings of wrong reads, open points); known: codes of the code's own mistakes."""
     places: dict[tuple[str, Span], list[tuple[VerifiedOperand, OperandStep]]] = {}
     open_: list[OpenPoint] = []
-    guesses = Guesses(text, bench)
     for operand in bench.operands:
         if operand.verdict == "unknown":
             open_.append(_not_verified(bench, operand))

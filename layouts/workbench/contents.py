@@ -39,6 +39,11 @@ def _parse_macros(choices: Mapping[str, str]) -> Pairs:
     return tuple(sorted((name, value) for name, value in macros if name.isidentifier() and len(value) <= LONGEST_MACRO))
 
 
+def evaluate_with_choices(source: str, patience: int, choices: Mapping[str, str]) -> Evaluation | None:
+    """Evaluate a text's code with the values that are given for macros, and for names that it leaves open."""
+    return _evaluate(source, patience, (), _parse_macros(choices))
+
+
 def _evaluate(source: str, patience: int, standard: Pairs, macros: Pairs) -> Evaluation | None:
     """Evaluate a text. Empty arguments at the end are left out: `evaluate_text` keeps its last answers by its
     arguments, and the reader and `check` ask with the text and the patience alone.
