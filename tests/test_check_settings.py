@@ -29,7 +29,7 @@ def write_files(folder: Path, **texts: str) -> None:
 
 def check(*names: str, include: tuple[str, ...] = (), define: tuple[str, ...] = ()) -> CheckReport:
     finder = HeaderFinder(include)
-    made = checking.join_sources(find_sources(names), finder, config.parse_defines(define), 60)
+    made = checking.join_sources(find_sources(names), finder, config.parse_defines(define), 3600)
     return suppress.apply_comments(merge_reports(checking.run_jobs(made.jobs)), made.texts)
 
 
@@ -70,7 +70,7 @@ def test_compile_commands_name_folders_and_macros(tmp_path: Path) -> None:
     entry = {"directory": str(tmp_path / "build"), "file": "../src/a.cu", "command": "nvcc -I../inc -DSTEPS=4 -c"}
     (tmp_path / "compile_commands.json").write_text(json.dumps([entry]))
     finder = HeaderFinder((), headers.read_commands("."))
-    made = checking.join_sources(find_sources(["src"]), finder, {}, 60)
+    made = checking.join_sources(find_sources(["src"]), finder, {}, 3600)
     assert merge_reports(checking.run_jobs(made.jobs)).verified == 8
     (tmp_path / "compile_commands.json").write_text("{")
     with pytest.raises(LayoutError, match="is no compile_commands"):
@@ -96,6 +96,50 @@ def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
     )
     notes = "\n".join(list_notes(report))
     assert "a.cu: note:" in notes and "Give its include gone.cuh (-I)." in notes
+
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "reads"), [("wgmma_tma_k_major", 16), ("wgmma_mn_major_b", 8), ("wgmma_fp8_a_registers", 8)]
+)
+def test_our_own_kernels_are_verified_through_their_headers(
+    monkeypatch: pytest.MonkeyPatch, name: str, reads: int
+) -> None:
+    """hopper.cuh has the descriptor and the wgmma, host.h the tensor map behind a driver entry point."""
+    monkeypatch.chdir(ROOT / "examples")
+    report = check(f"{name}.cu")
+    assert (report.verified, report.findings, report.gaps) == (reads, [], {})
+
+
+@pytest.mark.parametrize(
+    ("mistake", "code"),
+    [
+        ("LBO_SBO_EXCHANGED", "lbo_sbo_swapped"),
+        ("SWIZZLE_CODE", "tma_swizzle_enum"),
+    ],
+)
+def test_the_mistakes_that_the_examples_plant_are_found(
+    monkeypatch: pytest.MonkeyPatch, mistake: str, code: str
+) -> None:
+    monkeypatch.chdir(ROOT / "examples")
+    report = check("wgmma_tma_k_major.cu", define=(f"MISTAKE={mistake}",))
+    assert code in {one.code for one in report.findings}
+
+
+def test_a_pointer_that_a_call_may_set_is_not_null_behind_it(tmp_path: Path) -> None:
+    """The driver's entry point is asked for by its name; without one the function returns before it makes the map."""
+    guarded = """void maps() {
+  void* encode = nullptr;
+  cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &encode, 0, &found);
+  if (!encode) return;
+"""
+    call = "reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(encode)"
+    text = guarded + MAPS.replace("cuTensorMapEncodeTiled(", f"{call}(") + "}\n" + HELPER + KERNEL
+    write_files(tmp_path, a_cu=text)
+    report = check("a.cu")
+    assert (report.tensor_maps, report.verified, report.findings) == (2, 8, [])
 
 
 # given values ---------------------------------------------------------------------------------------------------------
@@ -209,7 +253,7 @@ def test_settings_stand_in_a_file_and_the_command_adds_to_them(tmp_path: Path) -
 def test_a_kept_report_is_the_report(tmp_path: Path) -> None:
     write_files(tmp_path, a_cu=CALL, b_cu=RIGHT, c_cu=HELPER)
     folder = tmp_path / "kept"
-    made = checking.join_sources(find_sources(["a.cu", "b.cu", "c.cu"]), HeaderFinder(), {}, 60, folder)
+    made = checking.join_sources(find_sources(["a.cu", "b.cu", "c.cu"]), HeaderFinder(), {}, 3600, folder)
     first = list(checking.run_jobs(made.jobs))
     assert len(list(folder.rglob("*.json"))) == 3
     assert [cache.load_report(folder, cache.make_key(job.source, job.given)) for job in made.jobs] == first

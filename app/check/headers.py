@@ -89,9 +89,10 @@ def read_commands(name: str) -> dict[str, CompileCommand]:
         entries = json.loads(path.read_text("utf-8"))
         return dict(_parse_entry(entry) for entry in entries)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)[:100]
         raise LayoutError(
             "bad_usage",
-            f"'{shorten_value(name, 200)}' is no compile_commands.json: {str(error)[:100] or type(error).__name__}.",
+            f"'{shorten_value(name, 200)}' is no compile_commands.json: {why or type(error).__name__}.",
             "Name the file that CMake writes with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON.",
             "compile_commands",
         ) from None

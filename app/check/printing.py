@@ -97,7 +97,9 @@ def list_stats(sources: Iterable[CheckedSource]) -> Iterator[str]:
     folders: dict[str, list[CheckedSource]] = {}
     for source in sources:
         folders.setdefault(posixpath.dirname(source.file) or ".", []).append(source)
-    rows = [("folder", "files", "with mma", "seen", "verified", "descriptors", "with verdict", "reads")]
+    rows: list[tuple[str, ...]] = [
+        ("folder", "files", "with mma", "seen", "verified", "descriptors", "with verdict", "reads")
+    ]
     rows += [(name, *_count_row(own)) for name, own in sorted(folders.items())]
     rows.append(("all", *_count_row([source for own in folders.values() for source in own])))
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]

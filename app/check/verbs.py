@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from lanescope.app.check.running import SourceReport
 
 app = typer.Typer(rich_markup_mode=None)
-List = list[str] | None
+Words = list[str] | None
 
 
 @app.command()
 def check(
     files: Annotated[list[str], typer.Argument(help="Source files (.cu, .cuh, .h, .cpp, .py …), or folders of them.")],
     *,
-    include: Annotated[List, typer.Option("--include", "-I", help="A folder of headers.")] = None,
+    include: Annotated[Words, typer.Option("--include", "-I", help="A folder of headers.")] = None,
     define: Annotated[
-        List, typer.Option("--define", "-D", help="NAME=VALUE for what a file leaves open, named as the notes do.")
+        Words, typer.Option("--define", "-D", help="NAME=VALUE for what a file leaves open, named as the notes do.")
     ] = None,
     compile_commands: Annotated[
         str, typer.Option("--compile-commands", "-p", help="A compile_commands.json, or its folder.")
     ] = "",
-    select: Annotated[List, typer.Option(help="Codes to report, and no others.")] = None,
-    ignore: Annotated[List, typer.Option(help="Codes not to report.")] = None,
-    exclude: Annotated[List, typer.Option(help="Paths not to check: a name, a folder, a pattern.")] = None,
+    select: Annotated[Words, typer.Option(help="Codes to report, and no others.")] = None,
+    ignore: Annotated[Words, typer.Option(help="Codes not to report.")] = None,
+    exclude: Annotated[Words, typer.Option(help="Paths not to check: a name, a folder, a pattern.")] = None,
     baseline: Annotated[str, typer.Option(help="A file with findings that are known and not reported.")] = "",
     write_baseline: Annotated[str, typer.Option(help="Write all findings into a baseline.")] = "",
     fail_on: Annotated[

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lanescope.descriptor import causes
+from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import refuse_deep_recursion
 from lanescope.inputs import join_words
 from lanescope.reader import statements
@@ -27,6 +28,7 @@ from lanescope.workbench.contents import evaluate_with_choices
 from lanescope.workbench.gaps import CheckedDescriptor, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.results import TextEdit, TextPiece
+from lanescope.workbench.tcgen05 import TCGEN05_KEY
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
@@ -37,7 +39,7 @@ DOUBTS = frozenset(
     "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide sbo_unusual"
     " strides_unusual".split()
 )  # never a failure
-WARNINGS = frozenset(("reserved_bits",))  # the hardware ignores them
+WARNINGS = frozenset(("reserved_bits", "version_wrong"))  # no other bytes are read for it
 TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     "comment_contradicts": "A comment or a name says another thing than the code",
     "core_matrices_overlap": "The strides make core matrices overlap",
@@ -128,7 +130,7 @@ def check_text(text: str, given: Mapping[str, str] | None = None) -> CheckReport
     >>> check_text("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    given = given or {}
+    given = {**(given or {}), TCGEN05_KEY: "verified"}
     bench = build_bench(text, given, PATIENCE, copied=False, repair=True)
     code = evaluate_with_choices(extract_code(text, text), PATIENCE, given)
     built = builders.find_evaluation_builders(code) if code else ()
@@ -140,7 +142,7 @@ def check_text(text: str, given: Mapping[str, str] | None = None) -> CheckReport
     mismatches, open_ = _check_operands(
         Guesses(text, bench, given), bench, {finding.code for finding in findings}, BlameFinder(text, bench, built)
     )
-    findings += [*mismatches, *refused]
+    findings += [*mismatches, *refused, *_find_wrong_versions(bench)]
     open_ += _find_unread(bench, built)
     open_ += _find_unfinished(code)
     doubted = {message for piece in bench.pieces for message in piece.doubts}
@@ -305,6 +307,21 @@ def _lost(alike: list[tuple[VerifiedOperand, OperandStep]]) -> str:
     head = f"{where}: {lost:,} of {wrong.total:,} elements are read from the wrong place."
     others = dict.fromkeys(other.name.upper() for other, _ in alike if other.name != operand.name)
     return f"{head} So are those of {join_words(list(others))}." if others else head
+
+
+def _find_wrong_versions(bench: Bench) -> Iterator[CheckFinding]:
+    """Yield descriptors that read the right bytes and lack a constant of their format: PTX ISA 9.1, 9.7.16.4.1."""
+    for operand in bench.operands:
+        for step in operand.steps:
+            word = Descriptor(step.word, operand.form)
+            for name, value in operand.form.constants.items():
+                if step.verdict == "match" and (had := word.get_amount(name)) != value:
+                    place = operand.form.format_place(name)
+                    message = (
+                        f"{operand.name.upper()} of {operand.instruction}: the {name} in {place} is {had}; it is"
+                        f" {value} in every descriptor of {operand.form.reader}."
+                    )
+                    yield CheckFinding("version_wrong", message, step.span, "", len(operand.steps))
 
 
 def _find_unread(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[OpenPoint]:

@@ -23,6 +23,7 @@ from lanescope.workbench.addresses import get_start_address, start_names
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
 from lanescope.workbench.results import Assumption, TextPiece
 from lanescope.workbench.stores import TileStore
+from lanescope.workbench.tcgen05 import TCGEN05_KEY
 from lanescope.workbench.tensors import find_named_layouts, find_shared_tensors
 from lanescope.workbench.uses import DescriptorUse, find_code_uses
 from lanescope.workbench.words import find_word_uses
@@ -132,7 +133,7 @@ class TextContents:
         self._add_maps()
         reads = self._find_reader()
         open_bits = reads.operand("a").element.bits if reads else None
-        taken = find_code_uses(self.code, self.mentions) if self.code else []
+        taken = find_code_uses(self.code, self.mentions, TCGEN05_KEY in self.choices) if self.code else []
         self._add_layouts(taken, open_bits)
         self._add_builders()
         self._add_unknown_builders()
