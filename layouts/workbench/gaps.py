@@ -16,7 +16,7 @@ _BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::", re.I)
 _HOPPER = re.compile(r"wgmma\.mma_async(?!\w)|\bSM90_\d+x\d+x\d+_\w+|\bGMMA::")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _NAME = re.compile(r"(?<![\w….])[A-Za-z_]\w*(?:(?:::|\.|->)[A-Za-z_]\w*)*")
-_SPOKEN = frozenset("int uint unsigned long char short bool sizeof of the tensor map".split())
+_SPOKEN = frozenset("int uint unsigned long char short bool sizeof".split())
 _NO_CODE = re.compile(r"(\S+)\(…\): its code is not in the text")
 
 
@@ -61,15 +61,16 @@ def _find_operand_gap(bench: Bench, operand: VerifiedOperand) -> str:
     if symbols:
         return "depends on " + _join_names(symbols)
     if operand.stored is None:
-        others = [_name_open_value(a) for a in open_ if not a.key.startswith(("at.", "builder."))]
-        return "depends on " + _join_names(others) if operand.storage is not None and others else NO_STORAGE
+        others = [a for a in open_ if not a.key.startswith(("at.", "builder."))] if operand.storage is not None else []
+        named = [said for a in others if (said := _find_open_name(a))]
+        return "depends on " + _join_names(named) if named else f"open: {others[0].label}" if others else NO_STORAGE
     return UNSAID
 
 
-def _name_open_value(assumption: Assumption) -> str:
-    """Return the text's own words for a value that it leaves open, else what the value is."""
+def _find_open_name(assumption: Assumption) -> str:
+    """Return the text's own words for a value that it leaves open; "" if it has none."""
     match = re.search(r"the text gives it as (\S.*)$", assumption.why)
-    return match[1] if match else assumption.label
+    return match[1] if match else ""
 
 
 def _find_piece_gap(piece: TextPiece, machine: str) -> str:
