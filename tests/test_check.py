@@ -310,7 +310,7 @@ def test_a_file_is_given_more_patience_than_a_paste() -> None:
     """A long kernel before the one of interest: a page stops in it, the command does not."""
     other = "\n".join(
         f"__global__ void other{n}(float* out) {{ uint64_t desc = 0; for (int i = 0; i < 16; ++i)"
-        " for (int j = 0; j < 16; ++j) { desc += i * j; desc ^= i << j; out[i] = desc; } }"
+        " for (int j = 0; j < 16; ++j) { desc += i * j; desc ^= i << j; out[i] = load(desc); } }"
         for n in range(6)
     )
     text = other + "\n" + plant_mistake("sB + k * 16", "sB")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.app.check import facts, sarif
+from lanescope.app.check import checking, facts, sarif
 from lanescope.errors import LayoutError
 from tests.test_check import RIGHT, plant_mistake
 
@@ -28,7 +28,7 @@ def make_folder(tmp_path: Path) -> Path:
 
 
 def test_a_folder_is_read_by_its_endings(tmp_path: Path) -> None:
-    told = facts.check_files(facts.find_sources([str(make_folder(tmp_path))]))
+    told = checking.check_files(facts.find_sources([str(make_folder(tmp_path))]))
     assert told.files == 4 and [one.code for one in told.findings] == ["k_step_missing"]
     place = told.findings[0].place
     lines = plant_mistake("sB + k * 16", "sB").split("\n")
@@ -51,7 +51,9 @@ def test_an_empty_name_is_not_the_current_folder(name: str) -> None:
 
 def test_sarif_has_what_readers_of_it_need(tmp_path: Path) -> None:
     """The main points of SARIF 2.1.0: version, driver, rules by index, levels, regions from 1, notes apart."""
-    log = json.loads(json.dumps(sarif.build_log(facts.check_files(facts.find_sources([str(make_folder(tmp_path))])))))
+    log = json.loads(
+        json.dumps(sarif.build_log(checking.check_files(facts.find_sources([str(make_folder(tmp_path))]))))
+    )
     assert log["version"] == "2.1.0" and log["$schema"].endswith("sarif-schema-2.1.0.json")
     (run,) = log["runs"]
     driver, (result,) = run["tool"]["driver"], run["results"]
@@ -67,7 +69,7 @@ def test_sarif_has_what_readers_of_it_need(tmp_path: Path) -> None:
     assert all(isinstance(value, str) for value in result["partialFingerprints"].values())
     (invocation,) = run["invocations"]
     assert invocation["executionSuccessful"] is True and len(invocation["toolExecutionNotifications"]) == 2
-    empty = sarif.build_log(facts.check_files([]))["runs"][0]
+    empty = sarif.build_log(checking.check_files([]))["runs"][0]
     assert empty["results"] == [] and empty["tool"]["driver"]["rules"] == []
 
 
@@ -75,7 +77,7 @@ def test_sarif_has_what_readers_of_it_need(tmp_path: Path) -> None:
 def test_names_are_uris(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
     Path(name).write_text(plant_mistake("sB + k * 16", "sB"))
-    (result,) = sarif.build_log(facts.check_files(facts.find_sources([name])))["runs"][0]["results"]
+    (result,) = sarif.build_log(checking.check_files(facts.find_sources([name])))["runs"][0]["results"]
     uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
     assert re.fullmatch(r"[\w.%-]+", uri, re.A) and uri.endswith(".cu")
 
@@ -100,12 +102,15 @@ def test_the_statuses_of_the_command(
 
     shown: list[str] = []
     status, said = run(str(folder / "right.cu"))
-    assert status == 0 and said == "1 file: 1 descriptor, 2 tensor maps, 8 reads verified; 0 findings, 0 undecided\n"
+    assert status == 0 and said == (
+        "1 file: 1 descriptor, 2 tensor maps, 8 reads verified; 0 findings, 0 undecided\nall 1 descriptor verified\n"
+    )
     status, said = run(str(folder))
     assert status == 1 and re.search(r"wrong\.cuh:\d+:\d+: error: B of wgmma.*\[k_step_missing\]\n", said)
-    assert "blob.c:1:1: note: The file is not text" in said
+    assert "blob.c:1:1: note: The file is not text" in shown[-1]
+    assert said.endswith("all 2 descriptors verified; 2 files not read: not verified\n")
     status, said = run(str(folder), "--json")
-    assert shown == [""] * 3
+    assert (shown[0], shown[2]) == ("", "")
     assert status == 1 and json.loads(said)["findings"][0]["code"] == "k_step_missing"
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert run(str(folder), "--json") == (status, said) and "Checking files" in shown.pop()
@@ -134,7 +139,7 @@ def test_a_file_whose_time_is_over_is_named_with_the_line(tmp_path: Path) -> Non
     slow, right = tmp_path / "slow.cu", tmp_path / "right.cu"
     slow.write_text("\n".join(["uint64_t f(uint32_t s) {", "  uint64_t desc = 0;", *lines, "  return desc; }"]))
     right.write_text(RIGHT)
-    told = facts.check_files([slow, right], seconds=0.3)
+    told = checking.check_files([slow, right], seconds=0.3)
     (left,) = [one for one in told.open if one.place.file.endswith("slow.cu")]
     assert re.fullmatch(
         rf"The file is not checked: its 0.3 s were over when reading had come to line {left.place.line}\.", left.message

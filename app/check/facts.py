@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+from lanescope.app.check.config import is_excluded
 from lanescope.app.kit.fact import Description, fact
-from lanescope.app.kit.job import run_within
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.workbench import check as engine
@@ -66,6 +65,29 @@ class OpenQuestion:
 
 
 @fact
+class CheckedSource:
+    """What was found in one file, with what it includes."""
+
+    file: str
+    lines: int
+    included: Annotated[list[str], Description("Files that were read with it.")]
+    unfound: Annotated[list[str], Description("Its quoted includes that were not found.")]
+    descriptors: int
+    tensor_maps: int
+    verified: Annotated[int, Description("Reads that take every element from where the text stores it.")]
+    gaps: Annotated[dict[str, int], Description("Why descriptors have no verdict, and how many for each reason.")]
+    multiplier: Annotated[str, Description("tcgen05 or wgmma, which it multiplies with; empty for neither.")]
+
+
+@fact
+class SuppressedFinding:
+    """A finding that a comment or the baseline accepts."""
+
+    finding: CheckFinding
+    why: Annotated[str, Description("The comment's reason, or baseline.")]
+
+
+@fact
 class CheckReport:
     """What came of the files."""
 
@@ -79,11 +101,14 @@ class CheckReport:
     open: list[OpenQuestion]
     doubts: Annotated[list[CheckFinding], Description("What is unusual and may be right: no finding, and no failure.")]
     unverified: Annotated[dict[str, int], Description("Why reads were not verified, and how many for each reason.")]
+    gaps: Annotated[dict[str, int], Description("Why descriptors have no verdict, and how many for each reason.")]
+    sources: list[CheckedSource]
+    suppressed: list[SuppressedFinding]
 
 
-def find_sources(names: Iterable[str]) -> Iterator[Path]:
-    """Yield the files of the given names, those of a folder by their endings; raise LayoutError for an empty name, and
-    for too many files.
+def find_sources(names: Iterable[str], exclude: Sequence[str] = ()) -> Iterator[Path]:
+    """Yield the files of the given names, those of a folder by their endings, without the excluded ones; raise
+    LayoutError for an empty name, and for too many files.
     """
     count = 0
     for name in names:
@@ -95,6 +120,8 @@ def find_sources(names: Iterable[str]) -> Iterator[Path]:
         except (OSError, ValueError):
             sources = [path]
         for source in sources:
+            if is_excluded(source, exclude):
+                continue
             count += 1
             if count > MOST_FILES:
                 raise LayoutError(
@@ -108,14 +135,6 @@ def _walk_folder(folder: Path) -> Iterator[Path]:
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
         if path.suffix.lower() in ENDINGS and not hidden and path.is_file():
             yield path
-
-
-class TooSlowError(Exception):
-    """A file whose time is over. place: the character that was reached, None if that is not known."""
-
-    def __init__(self, place: int | None) -> None:
-        super().__init__()
-        self.place = place
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +151,16 @@ class SourcePiece:
 @dataclass(frozen=True, slots=True)
 class SourceText:
     """A source file's text with LF line ends; unread: why it is not checked, "" if it is; pieces: the files that a
-    joined text is made of.
+    joined text is made of; unfound: its quoted includes that no file answers; too_long: with its includes it is longer
+    than a text may be, so they are not in it.
     """
 
     name: str
     text: str
     unread: str = ""
     pieces: tuple[SourcePiece, ...] = ()
+    unfound: tuple[str, ...] = ()
+    too_long: bool = False
 
     def locate(self, span: tuple[int, int]) -> SourceSpan:
         """Return where characters of the text stand, in the file that has the first of them."""
@@ -149,71 +171,7 @@ class SourceText:
         return _locate_span(self.name, "" if self.pieces else self.text, (0, 0) if self.pieces else span)
 
 
-def check_files(paths: Iterable[Path], seconds: float = SECONDS) -> CheckReport:
-    """Check the files in their order; raise LayoutError for one that cannot be read. seconds: for each."""
-    return check_sources(map(_read_source, paths), seconds)
-
-
-def check_sources(sources: Iterable[SourceText], seconds: float = SECONDS) -> CheckReport:
-    """Check texts in their order. seconds: for each."""
-    findings: list[CheckFinding] = []
-    open_: list[OpenQuestion] = []
-    doubts: list[CheckFinding] = []
-    unverified: Counter[str] = Counter()
-    files = descriptors = maps = verified = 0
-    for source in sources:
-        files += 1
-        name, text = source.name, source.text
-        if source.unread:
-            open_.append(OpenQuestion(message=source.unread, place=_locate_span(name, "", (0, 0))))
-            continue
-        try:
-            result = run_within(seconds, lambda text=text: engine.check_text(text), TooSlowError)  # type: ignore[misc]
-        except TooSlowError as error:
-            at = error.place or 0
-            progress = f"reading had come to line {text.count(chr(10), 0, at) + 1}"
-            why = f"The file is not checked: its {seconds:g} s were over when {progress}."
-            open_.append(OpenQuestion(message=why, place=source.locate((at, at))))
-            continue
-        except LayoutError as error:
-            open_.append(
-                OpenQuestion(message=f"The file is not checked. {error}", place=_locate_span(name, "", (0, 0)))
-            )
-            continue
-        descriptors, maps, verified = descriptors + result.descriptors, maps + result.maps, verified + result.steps
-        unverified.update(dict(result.unverified))
-        findings += (_build_finding(source, finding) for finding in result.findings)
-        doubts += (_build_finding(source, doubt) for doubt in result.doubts)
-        open_ += (
-            OpenQuestion(message=question.message, place=source.locate(question.span)) for question in result.open
-        )
-    return CheckReport(
-        files=files,
-        descriptors=descriptors,
-        tensor_maps=maps,
-        verified=verified,
-        findings=findings,
-        open=open_,
-        doubts=doubts,
-        unverified=dict(unverified),
-    )
-
-
-def _build_finding(source: SourceText, finding: engine.CheckFinding) -> CheckFinding:
-    return CheckFinding(
-        code=finding.code,
-        title=engine.get_finding_title(finding.code),
-        level=finding.level,  # type: ignore[arg-type]  # its three words
-        message=finding.message,
-        place=source.locate(finding.span),
-        reads=finding.reads,
-        fix=finding.fix or None,
-        assumed=dict(finding.assumed),
-        edits=[SourceEdit(place=source.locate(edit.span), text=edit.text) for edit in finding.edits],
-    )
-
-
-def _read_source(path: Path) -> SourceText:
+def read_source(path: Path) -> SourceText:
     """Return a file's text."""
     try:
         with path.open("rb") as file:

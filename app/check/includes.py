@@ -1,29 +1,54 @@
-"""A source file with the files that it includes, where those were given too. No framework."""
+"""A source file with the files that it includes: those that were given too, and headers that a finder reads. No
+framework."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from lanescope.app.check.facts import SourcePiece, SourceText
 from lanescope.workbench import check as engine
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]{1,200})"[^\n]*$', re.M)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]{1,200})"|<([^>\n]{1,200})>)[^\n]*$', re.M)
 _MOST_DEEP = 16
 
 
-def join_includes(source: SourceText, given: Sequence[SourceText]) -> SourceText:
-    """Return a source with each `#include "…"` of a given file in place of its line, every file once.
+@dataclass(frozen=True, slots=True)
+class IncludeLine:
+    """An include of a source: the name in it, whether it is quoted, its characters."""
 
-    A line stays where no given file, or more than one, is meant. Places of the result are those of the files.
+    name: str
+    quoted: bool
+    span: tuple[int, int]
+
+
+# the text that an include of a source means, None if it is not followed
+FindHeader = Callable[[IncludeLine, SourceText], SourceText | None]
+
+
+def join_includes(source: SourceText, given: Sequence[SourceText], find_header: FindHeader | None = None) -> SourceText:
+    """Return a source with each include that is followed in place of its line, every file once.
+
+    Followed is an `#include "…"` of a given file, and what find_header finds. A line stays where no file, or more than
+    one of those given, is meant; a quoted one is named in `unfound`. Places of the result are those of the files.
     """
-    pieces: list[SourcePiece] = []
-    _append(source, given, pieces, {source.name}, 0)
-    if len(pieces) < 2 or pieces[-1].end > engine.LONGEST:
-        return source
-    text = "".join(piece.own[piece.first : piece.first + piece.end - piece.start] for piece in pieces)
-    return SourceText(source.name, text, source.unread, tuple(pieces))
+    join = _Join(given, find_header)
+    join.append_source(source, 0)
+    unfound = tuple(dict.fromkeys(join.unfound))
+    if len(join.pieces) < 2:
+        return replace(source, unfound=unfound) if unfound else source
+    if join.pieces[-1].end > engine.LONGEST:
+        return replace(source, unfound=unfound, too_long=True)
+    text = "".join(piece.own[piece.first : piece.first + piece.end - piece.start] for piece in join.pieces)
+    return SourceText(source.name, text, source.unread, tuple(join.pieces), unfound)
+
+
+def list_include_lines(text: str) -> Iterator[IncludeLine]:
+    """List the includes of a text in their order."""
+    for match in _INCLUDE.finditer(text):
+        yield IncludeLine(match[1] or match[2], match[1] is not None, match.span())
 
 
 def find_included(name: str, source: SourceText, given: Sequence[SourceText]) -> SourceText | None:
@@ -37,23 +62,38 @@ def find_included(name: str, source: SourceText, given: Sequence[SourceText]) ->
     return ending[0] if len(ending) == 1 else None
 
 
-def _append(
-    source: SourceText, given: Sequence[SourceText], pieces: list[SourcePiece], seen: set[str], depth: int
-) -> None:
-    at = 0
-    for match in _INCLUDE.finditer(source.text):
-        included = find_included(match[1], source, given)
-        if included is None or depth == _MOST_DEEP:
-            continue
-        _append_piece(source, at, match.start(), pieces)
-        at = match.end()
-        if included.name not in seen:
-            seen.add(included.name)
-            _append(included, given, pieces, seen, depth + 1)
-    _append_piece(source, at, len(source.text), pieces)
+class _Join:
+    """A source's includes on their way to one text."""
 
+    def __init__(self, given: Sequence[SourceText], find_header: FindHeader | None) -> None:
+        self.given = given
+        self.find_header = find_header
+        self.pieces: list[SourcePiece] = []
+        self.unfound: list[str] = []
+        self._seen: set[str] = set()
 
-def _append_piece(source: SourceText, first: int, past: int, pieces: list[SourcePiece]) -> None:
-    start = pieces[-1].end if pieces else 0
-    if past > first:
-        pieces.append(SourcePiece(start, start + past - first, source.name, source.text, first))
+    def append_source(self, source: SourceText, depth: int) -> None:
+        self._seen.add(source.name)
+        at = 0
+        for line in list_include_lines(source.text):
+            included = self._find(line, source)
+            if included is None:
+                if line.quoted:
+                    self.unfound.append(line.name)
+                continue
+            if depth == _MOST_DEEP or (self.pieces and self.pieces[-1].end > engine.LONGEST):
+                continue
+            self._append_piece(source, at, line.span[0])
+            at = line.span[1]
+            if included.name not in self._seen:
+                self.append_source(included, depth + 1)
+        self._append_piece(source, at, len(source.text))
+
+    def _find(self, line: IncludeLine, source: SourceText) -> SourceText | None:
+        found = self.find_header(line, source) if self.find_header is not None else None
+        return found or (find_included(line.name, source, self.given) if line.quoted else None)
+
+    def _append_piece(self, source: SourceText, first: int, past: int) -> None:
+        start = self.pieces[-1].end if self.pieces else 0
+        if past > first:
+            self.pieces.append(SourcePiece(start, start + past - first, source.name, source.text, first))

@@ -3,40 +3,41 @@ Format 2.1.0. No framework."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
+import re
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
-from lanescope.app.check.facts import CheckReport, SourceSpan
+from lanescope.app.check.config import SITE
+from lanescope.app.check.facts import CheckFinding, CheckReport, SourceSpan
+from lanescope.app.check.suppress import BASELINE, compute_fingerprint
+from lanescope.app.kit.assets import find_folder
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def build_log(report: CheckReport) -> dict[str, Any]:
-    """Build the log of one run. Open questions stand among the run's notifications, not among its results."""
-    findings = [*report.findings, *report.doubts]
+def build_log(report: CheckReport, site: str = SITE) -> dict[str, Any]:
+    """Build the log of one run. Open questions stand among the run's notifications, not among its results. site: where
+    the guide's pages are.
+    """
+    accepted = [one.finding for one in report.suppressed]
+    findings = [*report.findings, *report.doubts, *accepted]
     codes = sorted({finding.code for finding in findings})
     titles = {finding.code: (finding.title, finding.level) for finding in findings}
-    results = [
-        {
-            "ruleId": finding.code,
-            "ruleIndex": codes.index(finding.code),
-            "level": finding.level,
-            "message": {"text": finding.message + (f" The right word is {finding.fix}." if finding.fix else "")},
-            "locations": [_build_location(finding.place)],
-            "partialFingerprints": {
-                "lanescopeFinding/v1": _compute_fingerprint(finding.code, finding.message, finding.place.file)
-            },
-        }
-        for finding in findings
-    ]
+    results = [_build_result(finding, codes) for finding in (*report.findings, *report.doubts)]
+    for one in report.suppressed:
+        kind = "external" if one.why == BASELINE else "inSource"
+        reason = {} if kind == "external" else {"justification": one.why}
+        results.append({**_build_result(one.finding, codes), "suppressions": [{"kind": kind, **reason}]})
     rules = [
         {
             "id": code,
             "name": "".join(part.capitalize() for part in code.split("_")),
             "shortDescription": {"text": f"{titles[code][0]}."},
             "defaultConfiguration": {"level": titles[code][1]},
+            **_build_help(code, site),
         }
         for code in codes
     ]
@@ -67,6 +68,51 @@ def build_log(report: CheckReport) -> dict[str, Any]:
     }
 
 
+def _build_result(finding: CheckFinding, codes: list[str]) -> dict[str, Any]:
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": codes.index(finding.code),
+        "level": finding.level,
+        "message": {"text": finding.message + (f" The right word is {finding.fix}." if finding.fix else "")},
+        "locations": [_build_location(finding.place)],
+        "partialFingerprints": {"lanescopeFinding/v1": compute_fingerprint(finding)},
+    }
+
+
+def _build_help(code: str, site: str) -> dict[str, Any]:
+    """Return where the guide shows a code, and what it says: code that is wrong, and what is right."""
+    row = read_rule_rows().get(code)
+    if row is None:
+        return {"helpUri": f"{site.rstrip('/')}/guide/check-rules"}
+    said = f"Wrong: {row.wrong}\n\nRight: {row.right}"
+    return {
+        "helpUri": f"{site.rstrip('/')}/guide/check-rules#{row.section}",
+        "help": {"text": said.replace("`", ""), "markdown": said},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """What the guide says of a code. section: the heading's id."""
+
+    section: str
+    wrong: str
+    right: str
+
+
+@cache
+def read_rule_rows() -> dict[str, RuleRow]:
+    """Return the rows of the guide's page on the rules, by their codes."""
+    rows: dict[str, RuleRow] = {}
+    section = ""
+    for line in (find_folder("docs") / "guide" / "check-rules.md").read_text("utf-8").split("\n"):
+        if line.startswith("## "):
+            section = re.sub(r"[^a-z0-9]+", "-", line[3:].lower()).strip("-")
+        elif match := re.fullmatch(r"\| `(\w+)` \| (.*) \| (.*) \|", line):
+            rows[match[1]] = RuleRow(section, match[2], match[3])
+    return rows
+
+
 def _build_location(place: SourceSpan) -> dict[str, Any]:
     region = {
         "startLine": place.line,
@@ -76,8 +122,3 @@ def _build_location(place: SourceSpan) -> dict[str, Any]:
     }
     uri = quote(place.file) if not place.file.startswith("/") else f"file://{quote(place.file)}"
     return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}
-
-
-def _compute_fingerprint(code: str, message: str, file: str) -> str:
-    """Return a hash that stays the same for the same finding when lines above it change."""
-    return hashlib.sha256(f"{file}\0{code}\0{message}".encode()).hexdigest()[:20]

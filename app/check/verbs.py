@@ -10,74 +10,123 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
 
-    from lanescope.app.check.facts import CheckReport, SourceSpan
+    from lanescope.app.check.checking import CheckJob
+    from lanescope.app.check.config import CheckSettings
+    from lanescope.app.check.facts import CheckReport
+    from lanescope.app.check.running import SourceReport
 
 app = typer.Typer(rich_markup_mode=None)
+Words = list[str] | None
 
 
 @app.command()
 def check(
     files: Annotated[list[str], typer.Argument(help="Source files (.cu, .cuh, .h, .cpp, .py …), or folders of them.")],
+    *,
+    include: Annotated[Words, typer.Option("--include", "-I", help="A folder of headers.")] = None,
+    define: Annotated[
+        Words, typer.Option("--define", "-D", help="NAME=VALUE for what a file leaves open, named as the notes do.")
+    ] = None,
+    compile_commands: Annotated[
+        str, typer.Option("--compile-commands", "-p", help="A compile_commands.json, or its folder.")
+    ] = "",
+    select: Annotated[Words, typer.Option(help="Codes to report, and no others.")] = None,
+    ignore: Annotated[Words, typer.Option(help="Codes not to report.")] = None,
+    exclude: Annotated[Words, typer.Option(help="Paths not to check: a name, a folder, a pattern.")] = None,
+    baseline: Annotated[str, typer.Option(help="A file with findings that are known and not reported.")] = "",
+    write_baseline: Annotated[str, typer.Option(help="Write all findings into a baseline.")] = "",
+    fail_on: Annotated[
+        str | None, typer.Option(help="What exit status 1 means: error, warning or unverified.", show_default="error")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Findings and the last lines, no notes.")] = False,
+    stats: Annotated[bool, typer.Option("--stats", help="What was verified in each folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     as_sarif: Annotated[bool, typer.Option("--sarif", help="Print it as SARIF 2.1.0.")] = False,
-    seconds: Annotated[float, typer.Option(min=0.1, max=86400, help="That one file may take.")] = 60.0,
+    seconds: Annotated[
+        float | None, typer.Option(min=0.1, max=86400, help="That one file may take.", show_default="60")
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, max=32, help="Files checked at once.", show_default="processors"),
+    ] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep no reports, and use none.")] = False,
 ) -> None:
-    """Matrix descriptors and tensor maps in source files: what is wrong, and where. Exit status 1 where anything is.
-    What a file leaves open is said and counted, not guessed.
+    """Matrix descriptors and tensor maps in source files: what is wrong, and where. Exit status 1 where an error is
+    found, or what --fail-on says. What a file leaves open is said and counted, not guessed. Settings may stand in
+    lanescope.toml, or in pyproject.toml under [tool.lanescope].
     """
-    from lanescope.app.check import facts, sarif
+    from pathlib import Path
+
+    from lanescope.app.check import printing, sarif, suppress
+    from lanescope.app.check.config import LEVELS, find_settings
     from lanescope.app.kit.encoding import encode_json
     from lanescope.errors import LayoutError
+    from lanescope.inputs import parse_choice
 
     if as_json and as_sarif:
         raise LayoutError("bad_usage", "--json and --sarif are two forms.", "Give one of the two.", "sarif")
-    report = facts.check_files(_track_progress(list(facts.find_sources(files))), seconds)
+    settings = find_settings(Path.cwd()).override(
+        include=include,
+        define=define,
+        compile_commands=compile_commands or None,
+        select=select,
+        ignore=ignore,
+        exclude=exclude,
+        baseline=baseline or None,
+        fail_on=parse_choice(fail_on, "fail_on", LEVELS) if fail_on else None,
+        seconds=seconds,
+        jobs=jobs,
+    )
+    report = _check(files, settings, not no_cache)
+    if write_baseline:
+        count = suppress.write_baseline(report, Path(write_baseline))
+        print(f"{write_baseline}: {printing.format_count(count, 'finding')} written")
+        return
+    if settings.baseline:
+        report = suppress.apply_baseline(report, Path(settings.baseline))
     if as_sarif:
-        print(json.dumps(sarif.build_log(report), indent=1))
+        print(json.dumps(sarif.build_log(report, settings.site), indent=1))
     elif as_json:
         print(encode_json(report).decode())
     else:
-        _print_report(report)
-    if report.findings:
+        printing.print_report(report, quiet, stats)
+    if printing.fails(report, settings.fail_on):
         raise typer.Exit(1)
 
 
-def _track_progress(paths: list[Path]) -> Iterable[Path]:
-    """Return the paths; for several, a terminal shows the progress and the time left."""
-    if len(paths) < 2 or not sys.stderr.isatty():
-        return paths
+def _check(files: Sequence[str], settings: CheckSettings, cached: bool) -> CheckReport:
+    """Return the report of files and folders, with what comments and settings accept taken out."""
+    from lanescope.app.check import checking, suppress
+    from lanescope.app.check.cache import find_cache_folder
+    from lanescope.app.check.config import parse_defines
+    from lanescope.app.check.facts import find_sources
+    from lanescope.app.check.headers import HeaderFinder, read_commands
+    from lanescope.app.check.running import merge_reports
+
+    select = suppress.parse_codes(settings.select, "select")
+    ignore = suppress.parse_codes(settings.ignore, "ignore")
+    commands = read_commands(settings.compile_commands) if settings.compile_commands else {}
+    sources = checking.join_sources(
+        list(find_sources(files, settings.exclude)),
+        HeaderFinder(settings.include, commands),
+        parse_defines(settings.define),
+        settings.seconds,
+        find_cache_folder() if cached else None,
+    )
+    reports = _track_progress(
+        sources.jobs, checking.run_jobs(sources.jobs, settings.jobs or checking.count_processors())
+    )
+    report = suppress.select_codes(merge_reports(reports), select, ignore)
+    return suppress.apply_comments(report, sources.texts)
+
+
+def _track_progress(jobs: Sequence[CheckJob], reports: Iterable[SourceReport]) -> Iterable[SourceReport]:
+    """Return the reports; for several, a terminal shows the progress and the time left."""
+    if len(jobs) < 2 or not sys.stderr.isatty():
+        return reports
     from rich.console import Console
     from rich.progress import track
 
-    return track(paths, "Checking files", console=Console(stderr=True), transient=True)
-
-
-def _print_report(report: CheckReport) -> None:
-    for finding in report.findings:
-        print(f"{_format_place(finding.place)}: {finding.level}: {finding.message} [{finding.code}]")
-        if finding.fix:
-            print(f"    the right word: {finding.fix}")
-        for edit in finding.edits:
-            print(f"    repair: {_format_place(edit.place)}: write {edit.text}")
-    for doubt in report.doubts:
-        print(f"{_format_place(doubt.place)}: note: {doubt.message} [{doubt.code}]")
-    for question in report.open:
-        print(f"{_format_place(question.place)}: note: {question.message}")
-    counts = f"{_format_count(report.descriptors, 'descriptor')}, {_format_count(report.tensor_maps, 'tensor map')}"
-    verified = f"{_format_count(report.verified, 'read')} verified"
-    for reason, count in report.unverified.items():
-        print(f"{_format_count(count, 'read')} not verified: {reason}")
-    print(
-        f"{_format_count(report.files, 'file')}: {counts}, {verified};"
-        f" {_format_count(len(report.findings), 'finding')}, {len(report.open)} undecided"
-    )
-
-
-def _format_place(place: SourceSpan) -> str:
-    return f"{place.file}:{place.line}:{place.column}"
-
-
-def _format_count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return track(reports, "Checking files", total=len(jobs), console=Console(stderr=True), transient=True)

@@ -171,6 +171,7 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
         "When it goes wrong",
         (
             GuidePage("debugging", "wrong result error checklist mistake"),
+            GuidePage("check-rules", "lanescope check codes rules findings lint static CI SARIF ignore baseline"),
             GuidePage("capture", "capture kernel record lanescope.cuh header verify running device run debug fill"),
             GuidePage("dumps", "dump shared memory bytes smem binary npy expected tile compare wrong element"),
             GuidePage("differences", "errata slip bug PTX documentation wrong hardware evidence disagree"),

@@ -6,7 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lanescope.app.check.facts import CheckReport, SourceSpan, SourceText, check_sources
+from lanescope.app.check.checking import check_sources
+from lanescope.app.check.facts import CheckReport, SourceSpan, SourceText
 from lanescope.app.check.includes import join_includes
 from lanescope.app.read import workbench
 from lanescope.reader import LONGEST

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lanescope import inputs
-from lanescope.descriptor.matrix import view
 from lanescope.errors import LayoutError, refuse_deep_recursion
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
@@ -29,6 +28,7 @@ from lanescope.workbench.operands import OperandCase
 from lanescope.workbench.results import Assumption, Bench, TextPiece, VerifiedOperand
 from lanescope.workbench.slice_order import find_places
 from lanescope.workbench.stores import Clues, pair_stores
+from lanescope.workbench.tcgen05 import make_view
 from lanescope.workbench.uses import DescriptorUse
 
 LONGEST = 1 << 16
@@ -181,7 +181,7 @@ class _BenchBuilder(TextContents):
             for name in "ab"
             if any(name in use.arguments for use in group)
         }
-        seen = {name: view(instruction, name, "K") for name in turns}
+        seen = {name: make_view(instruction, name, "K") for name in turns}
         rows = {name: operand.rows for name, operand in seen.items()}
         crossed = exchanged_buffers.find_exchanged_buffers(group, self.stores, rows, self.code, self.text)
         verified = []

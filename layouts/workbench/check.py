@@ -7,25 +7,29 @@ of an assumed value mends (`guesses.py`) is not a finding: it is counted as open
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from lanescope.descriptor import causes
+from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import refuse_deep_recursion
 from lanescope.inputs import join_words
 from lanescope.reader import statements
 from lanescope.reader.code import builders, tensor_maps
 from lanescope.reader.code.builders import DescriptorBuilder
-from lanescope.reader.code.evaluation import Evaluation, evaluate_text
+from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.excerpt import extract_code
 from lanescope.workbench import Bench, OperandStep, VerifiedOperand, build_bench
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
+from lanescope.workbench.contents import evaluate_with_choices
+from lanescope.workbench.gaps import CheckedDescriptor, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.results import TextEdit, TextPiece
 from lanescope.workbench.tally import count_verified, list_first_wrong_steps
+from lanescope.workbench.tcgen05 import TCGEN05_KEY
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
@@ -35,7 +39,7 @@ DOUBTS = frozenset(
     "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide sbo_unusual"
     " strides_unusual".split()
 )  # never a failure
-WARNINGS = frozenset(("reserved_bits",))  # the hardware ignores them
+WARNINGS = frozenset(("reserved_bits", "version_wrong"))  # no other bytes are read for it
 TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     "comment_contradicts": "A comment or a name says another thing than the code",
     "core_matrices_overlap": "The strides make core matrices overlap",
@@ -97,7 +101,8 @@ class OpenPoint:
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """What came of one text. doubts: what is unusual and may be right; descriptors, maps: how many it holds; steps: how
-    many reads take every element from where the text stores it; unverified: reason → how many could not be compared.
+    many reads take every element from where the text stores it; unverified: reason → how many could not be compared;
+    checked: each descriptor; multiplier: tcgen05 or wgmma, which it multiplies with.
     """
 
     findings: tuple[CheckFinding, ...]
@@ -107,6 +112,8 @@ class CheckReport:
     maps: int
     steps: int
     unverified: tuple[tuple[str, int], ...] = ()
+    checked: tuple[CheckedDescriptor, ...] = ()
+    multiplier: str = ""
 
 
 def get_finding_title(code: str) -> str:
@@ -115,51 +122,45 @@ def get_finding_title(code: str) -> str:
 
 
 @refuse_deep_recursion()
-def check_text(text: str) -> CheckReport:
-    """Check a source text for mistakes.
+def check_text(text: str, given: Mapping[str, str] | None = None) -> CheckReport:
+    """Check a source text for mistakes. given: values for what it leaves open, by the keys of `Bench.assumed`.
 
     LayoutError `bad_text` if it is longer than LONGEST characters, `too_deep` if it is nested too deeply.
 
     >>> check_text("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    bench = build_bench(text, patience=PATIENCE, copied=False, repair=True)
-    code = evaluate_text(extract_code(text, text), PATIENCE)
+    given = {**(given or {}), TCGEN05_KEY: "verified"}
+    bench = build_bench(text, given, PATIENCE, copied=False, repair=True)
+    code = evaluate_with_choices(extract_code(text, text), PATIENCE, given)
     built = builders.find_evaluation_builders(code) if code else ()
     maps = tensor_maps.find_evaluation_maps(code) if code else ()
     findings = [*_find_pitfalls(text, built), *(_make_pitfall_finding(p) for finding in maps for p in finding.problems)]
     refused = [
         CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in statements.find_refused_lines(text)
     ]
-    guesses = Guesses(text, bench)
+    guesses = Guesses(text, bench, given)
     mismatches, open_ = _check_operands(
         guesses, bench, {finding.code for finding in findings}, BlameFinder(text, bench, built)
     )
-    findings += [*mismatches, *refused]
+    findings += [*mismatches, *refused, *_find_wrong_versions(bench)]
     open_ += _find_unread(bench, built)
     open_ += _find_unfinished(code)
     doubted = {message for piece in bench.pieces for message in piece.doubts}
     doubts = (
         _make_pitfall_finding(finding) for builder in built for finding in builder.doubts if finding.message in doubted
     )
+    checked = tuple(list_checked_descriptors(text, bench, guesses))
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
         tuple(dict.fromkeys(open_)),
         tuple(dict.fromkeys(doubts)),
-        _count_descriptors(bench),
+        len(checked),
         len(maps),
         *count_verified(bench, guesses, partial(_why_open, guesses)),
-    )
-
-
-def _count_descriptors(bench: Bench) -> int:
-    """Count the descriptors of a text; unnamed 64-bit constants that nothing reads are masks and keys."""
-    read = {n for operand in bench.operands for n in (operand.descriptor, *operand.others)}
-    return sum(
-        piece.kind == "descriptor"
-        and (n in read or "words" not in piece.facts or "desc" in str(piece.facts.get("name", "")).lower())
-        for n, piece in enumerate(bench.pieces)
+        checked,
+        find_multiplier(text),
     )
 
 
@@ -279,6 +280,21 @@ def _lost(alike: list[tuple[VerifiedOperand, OperandStep]]) -> str:
     head = f"{where}: {lost:,} of {wrong.total:,} elements are read from the wrong place."
     others = dict.fromkeys(other.name.upper() for other, _ in alike if other.name != operand.name)
     return f"{head} So are those of {join_words(list(others))}." if others else head
+
+
+def _find_wrong_versions(bench: Bench) -> Iterator[CheckFinding]:
+    """Yield descriptors that read the right bytes and lack a constant of their format: PTX ISA 9.1, 9.7.16.4.1."""
+    for operand in bench.operands:
+        for step in operand.steps:
+            word = Descriptor(step.word, operand.form)
+            for name, value in operand.form.constants.items():
+                if step.verdict == "match" and (had := word.get_amount(name)) != value:
+                    place = operand.form.format_place(name)
+                    message = (
+                        f"{operand.name.upper()} of {operand.instruction}: the {name} in {place} is {had}; it is"
+                        f" {value} in every descriptor of {operand.form.reader}."
+                    )
+                    yield CheckFinding("version_wrong", message, step.span, "", len(operand.steps))
 
 
 def _find_unread(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[OpenPoint]:

@@ -23,6 +23,7 @@ from lanescope.workbench.addresses import get_start_address, start_names
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
 from lanescope.workbench.results import Assumption, TextPiece
 from lanescope.workbench.stores import TileStore
+from lanescope.workbench.tcgen05 import TCGEN05_KEY
 from lanescope.workbench.tensors import find_named_layouts, find_shared_tensors
 from lanescope.workbench.uses import DescriptorUse, find_code_uses
 from lanescope.workbench.words import find_word_uses
@@ -37,6 +38,11 @@ def _parse_macros(choices: Mapping[str, str]) -> Pairs:
     """Parse the values given for macros that a text does not define."""
     macros = ((key.removeprefix(_MACRO), value) for key, value in choices.items() if key.startswith(_MACRO))
     return tuple(sorted((name, value) for name, value in macros if name.isidentifier() and len(value) <= LONGEST_MACRO))
+
+
+def evaluate_with_choices(source: str, patience: int, choices: Mapping[str, str]) -> Evaluation | None:
+    """Evaluate a text's code with the values that are given for macros, and for names that it leaves open."""
+    return _evaluate(source, patience, (), _parse_macros(choices))
 
 
 def _evaluate(source: str, patience: int, standard: Pairs, macros: Pairs) -> Evaluation | None:
@@ -127,7 +133,7 @@ class TextContents:
         self._add_maps()
         reads = self._find_reader()
         open_bits = reads.operand("a").element.bits if reads else None
-        taken = find_code_uses(self.code, self.mentions) if self.code else []
+        taken = find_code_uses(self.code, self.mentions, TCGEN05_KEY in self.choices) if self.code else []
         self._add_layouts(taken, open_bits)
         self._add_builders()
         self._add_unknown_builders()

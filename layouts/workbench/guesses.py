@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 from lanescope.deadline import check_deadline
 from lanescope.errors import LayoutError
 from lanescope.reader.code import tensor_maps
-from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.excerpt import extract_code
 from lanescope.workbench import Bench, OperandStep, VerifiedOperand, build_bench
+from lanescope.workbench.contents import evaluate_with_choices
 from lanescope.workbench.results import Assumption
 
 PATIENCE = 20  # a file is checked once and nobody waits for a page: so many times as many characters and steps
@@ -25,10 +25,11 @@ APART = 4096  # bytes that an assumed address or stride is moved by, to see whet
 class Guesses:
     """What mismatches rest on that the text does not say: other choices are tried, each once."""
 
-    def __init__(self, text: str, bench: Bench) -> None:
+    def __init__(self, text: str, bench: Bench, given: Mapping[str, str]) -> None:
         self.text = text
         self.made = bench
-        code = evaluate_text(extract_code(text, text), PATIENCE)
+        self.given = given
+        code = evaluate_with_choices(extract_code(text, text), PATIENCE, given)
         self.maps = sum(1 + tensor_map.alike for tensor_map in tensor_maps.find_named_maps(code)) if code else 0
         self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
 
@@ -68,7 +69,7 @@ class Guesses:
         key = frozenset(chosen.items())
         if key not in self.tried:
             try:
-                self.tried[key] = build_bench(self.text, chosen, PATIENCE, copied=False, why=False)
+                self.tried[key] = build_bench(self.text, {**self.given, **chosen}, PATIENCE, copied=False, why=False)
             except LayoutError:
                 self.tried[key] = None
         return self.tried[key]

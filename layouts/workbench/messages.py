@@ -147,7 +147,7 @@ def _of_wrong(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
     code, why = (cause.code, cause.message) if cause else ("", "")
     which = _which_steps(operand, code, operands)
     if any(other.instruction != operand.instruction and not other.wrong for other in operands):
-        which += f" of {catalog.find(operand.instruction).shape}"
+        which += f" of {operand.instruction if operand.form.by_idesc else catalog.find(operand.instruction).shape}"
     verb = "read" if which.startswith(("K steps", "the descriptors")) else "reads"
     said = f"{which[0].upper()}{which[1:]} {verb}"
     where = _PAST.get((code, operand.major))
@@ -193,9 +193,9 @@ def list_cautions(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumpt
     right = [operand for operand in operands if operand.verdict == "match"]
     bits: dict[str, list[str]] = {}
     for operand in right:
-        seen = view(catalog.find(operand.instruction), operand.name, operand.major)
+        seen = operand.seen or view(catalog.find(operand.instruction), operand.name, operand.major)
         for step in operand.steps:
-            for said in notices.list_cautions(Descriptor(step.word), seen):
+            for said in notices.list_cautions(Descriptor(step.word, seen.form), seen):
                 names = bits.setdefault(said, [])
                 names += [operand.name.upper()] if operand.name.upper() not in names else []
     reserved = [

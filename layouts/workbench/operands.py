@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lanescope import inputs
-from lanescope.descriptor.matrix import WINDOW_BYTES, View, view
+from lanescope.descriptor.matrix import WINDOW_BYTES, View
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader.code.findings import Pitfall
@@ -24,6 +24,7 @@ from lanescope.workbench.presets import lay_preset
 from lanescope.workbench.results import Assumption, OperandStep, VerifiedOperand
 from lanescope.workbench.stores import BY_ORDER, GUESSED, TileStore
 from lanescope.workbench.symbols import list_symbols, take_symbols
+from lanescope.workbench.tcgen05 import Tcgen05Mma, make_view
 from lanescope.workbench.tiles import StoredTile, TileRequest, lay_tile
 from lanescope.workbench.verification import OperandTurn
 
@@ -51,7 +52,7 @@ class OperandCase:
         """Return the operand with every step verified. LayoutError if a given value is wrong, or the word's slice
         does not lie in the tile.
         """
-        seen = view(self.instruction, self.name, self._major())
+        seen = make_view(self.instruction, self.name, self._major())
         self._assume_sizes()
         self._assume_symbols(seen)
         self._lay(seen)
@@ -63,11 +64,16 @@ class OperandCase:
 
     # what is assumed --------------------------------------------------------------------------------------------------
 
+    @property
+    def _by_idesc(self) -> bool:
+        """Whether an instruction descriptor says the majors."""
+        return isinstance(self.instruction, Tcgen05Mma)
+
     def _major(self) -> str:
         """Return K or MN: what the transpose immediates say, what was given, or K."""
         stated = [turn.use.majors[self.name] for turn in self.turns if self.name in turn.use.majors]
         key, choices = f"major.{self.name}", self.contents.choices
-        if self.instruction.operand("a").element.bits != 16:
+        if self.instruction.operand("a").element.bits != 16 and not self._by_idesc:
             return "K"
         if stated and key not in choices:  # one that is set for a few instructions alone is wrong there
             return "MN" if 2 * stated.count("MN") > len(stated) else "K"
@@ -255,7 +261,7 @@ class OperandCase:
         stated = any(self.name in turn.use.majors for turn in self.turns)
         if seen.bits != 16 or not stated or f"major.{self.name}" in self.contents.choices:
             return None
-        other = view(self.instruction, self.name, "MN" if seen.major == "K" else "K")
+        other = make_view(self.instruction, self.name, "MN" if seen.major == "K" else "K")
         try:
             turned = lay_tile(store, self._request(other))
             if not isinstance(turned, StoredTile):
@@ -274,7 +280,8 @@ class OperandCase:
         }
         self.tile = turned
         if turned.assumed:
-            self.turned = f"then every step is right but for imm-trans-{self.name}"
+            said = "the transpose bit of" if self._by_idesc else "imm-trans-"
+            self.turned = f"then every step is right but for {said}{' ' * self._by_idesc}{self.name}"
         for assumption in turned.assumed:
             self.contents.assume(
                 replace(assumption, why=self.turned) if assumption.key.startswith("inner.") else assumption
@@ -313,6 +320,7 @@ class OperandCase:
             name=self.name,
             instruction=self.instruction.ptx,
             major=seen.major,
+            seen=seen,
             why=first.use.why[self.name],
             descriptor=contents.find_piece(self.turns),
             storage=self.store.piece if self.store else None,

@@ -116,7 +116,7 @@ def _list_candidates(
     if cause.code == "wrong_transpose":
         yield _flip_transpose(text, bench, operand)
         return
-    changes = list_changes(Descriptor(wrong.word), cause.fix) if cause.fix else dict(cause.changes)
+    changes = list_changes(Descriptor(wrong.word, operand.form), cause.fix) if cause.fix else dict(cause.changes)
     builders = [b for b in built if b.span == wrong.span] or list(built)
     if not changes:
         return
@@ -245,7 +245,7 @@ def _change_map(text: str, bench: Bench, operand: VerifiedOperand, wrong: Operan
     """Yield the edits that store the tile with the swizzle that the word has."""
     if operand.storage is None:
         return
-    named = Descriptor(wrong.word).mode.name.upper()
+    named = Descriptor(wrong.word, operand.form).mode.name.upper()
     for span in bench.pieces[operand.storage].spans:
         for match in _SWIZZLE.finditer(text, *span):
             if match[1] != named:
@@ -270,11 +270,11 @@ def _rewrite_words(text: str, operand: VerifiedOperand, changes: Mapping[str, tu
     if "start_address" in changes and len(operand.wrong) > 1:
         return  # every word needs a start of its own
     for step in operand.wrong:
-        word = Descriptor(step.word)
+        word = Descriptor(step.word, operand.form)
         for name, (_, needed) in changes.items():
             at = word.format.get_field(name)
             mask = (1 << at.high - at.low + 1) - 1
-            word = Descriptor(word.word & ~(mask << at.low) | (needed & mask) << at.low)
+            word = Descriptor(word.word & ~(mask << at.low) | (needed & mask) << at.low, word.format)
         match = re.search(r"0[xX][\da-fA-F']{9,16}", text[slice(*step.span)])
         if match is None:
             return

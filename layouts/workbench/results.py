@@ -11,6 +11,9 @@ from typing import Any
 
 from lanescope.bits import format_word
 from lanescope.descriptor.case import Diagnosis
+from lanescope.descriptor.format import DescriptorFormat
+from lanescope.descriptor.matrix import View
+from lanescope.ptx.table.descriptors import WGMMA
 
 Span = tuple[int, int]
 K_OF_INSTRUCTION = "the K of the instruction"  # why a symbol that is named after it has a value
@@ -192,6 +195,12 @@ class VerifiedOperand:
     others: tuple[int, ...] = ()  # pieces of its later steps
     assumed: tuple[Assumption, ...] = ()  # what its storage rests on and the text does not say
     place: Span | None = None  # what has to be changed for the first wrong step
+    seen: View | None = None  # how the instruction reads it
+
+    @property
+    def form(self) -> DescriptorFormat:
+        """The format that the instruction takes its descriptors in."""
+        return WGMMA if self.seen is None else self.seen.form
 
     @property
     def wrong(self) -> tuple[OperandStep, ...]:

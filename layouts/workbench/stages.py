@@ -46,7 +46,9 @@ def _chunks(
     chunks_of: dict[int, set[int]] = {}
     for step, use in zip(steps, used, strict=True):
         if is_staged(use) or any(name.rstrip("'") in endless for name, _ in use.loops):
-            chunks_of.setdefault(step.stage, set()).update(np.unique(reads(Descriptor(step.word), seen) // 16).tolist())
+            chunks_of.setdefault(step.stage, set()).update(
+                np.unique(reads(Descriptor(step.word, seen.form), seen) // 16).tolist()
+            )
     return chunks_of
 
 

@@ -14,7 +14,6 @@ from typing import Any
 from lanescope import inputs
 from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
-from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.reader.code.tensor_maps import TRITON, get_default_swizzle
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.shared.storage import Storage, storage
@@ -109,7 +108,9 @@ def _lay_map(piece: int, tensor_map: TensorMap, request: TileRequest) -> StoredT
         return tuple(open_values)
     if swizzle not in WIDTHS:
         allowed = f"Allowed: {', '.join(WIDTHS)}."
-        raise LayoutError("unknown_swizzle", f"{swizzle} is not read by wgmma.", allowed, f"swizzle.{piece}")
+        raise LayoutError(
+            "unknown_swizzle", f"{swizzle} is not read by {request.seen.form.reader}.", allowed, f"swizzle.{piece}"
+        )
     where = _lay_boxes(tensor_map, [size or 1 for size in sizes], swizzle, request)
     return replace(where, assumed=(*assumed, *where.assumed)) if isinstance(where, StoredTile) else where
 
@@ -229,7 +230,7 @@ def _inner(tensor_map: TensorMap, request: TileRequest) -> tuple[str, list[Assum
     """Return the dimension along a box's inner side, K or MN, and what was assumed for it."""
     key, seen, choices = f"inner.{request.operand}", request.seen, request.choices
     named = find_inner_dimension(tensor_map, request.operand) or (
-        None if WGMMA.allows_elements(seen.bits, "MN") else "K"
+        None if seen.form.allows_elements(seen.bits, "MN") else "K"
     )
     if named is not None and key not in choices:
         return named, []

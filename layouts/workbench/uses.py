@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lanescope.reader.code import builders
 from lanescope.reader.code.evaluation import Evaluation
@@ -18,9 +18,14 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.workbench.addresses import start_names
+from lanescope.workbench.asm_operands import can_be_word, count_left_out, find_operand_argument
 from lanescope.workbench.descriptor_arguments import ArgumentSources, DescriptorArgument
+from lanescope.workbench.mma_runs import find_mma_runs
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.scan import InstructionMention, find_mentions, find_transposes
+
+if TYPE_CHECKING:
+    from lanescope.ptx.instruction import Instruction
 
 MOST = 256  # uses of one text
 _CALL = re.compile(r"mma|gemm", re.I)  # what a call that takes descriptors is called
@@ -46,13 +51,18 @@ class DescriptorUse:
     majors: Mapping[str, str] = field(default_factory=dict)
 
 
-def find_code_uses(evaluation: Evaluation, mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
-    """Find the uses of a text's code: executed asm statements, else calls given descriptors, else the descriptors."""
+def find_code_uses(
+    evaluation: Evaluation, mentions: tuple[InstructionMention, ...], tcgen05: bool = False
+) -> list[DescriptorUse]:
+    """Find the uses of a text's code: executed asm statements, else calls given descriptors, else the descriptors.
+
+    tcgen05: whether those of tcgen05.mma are among them.
+    """
     sources = ArgumentSources(evaluation)
-    loose = [
-        replace(use, arguments=sources.find_arguments(use.arguments))
-        for use in find_asm_uses(evaluation.assembled, mentions)
-    ]
+    ran = find_asm_uses(evaluation.assembled, mentions)
+    if tcgen05:
+        ran += find_tcgen05_uses(evaluation.assembled)
+    loose = [replace(use, arguments=sources.find_arguments(use.arguments)) for use in ran]
     seen = {g.value for use in loose for g in use.arguments.values()}
     calls = [
         use for use in find_call_uses(evaluation, mentions) if not seen & {g.value for g in use.arguments.values()}
@@ -86,17 +96,15 @@ class _Wgmma:
         """Map each operand to its descriptor."""
         arguments: dict[str, DescriptorArgument] = {}
         for name, argument in zip("ab", self.mention.arguments[1:3], strict=True):
-            value, span, around = _find_operand_argument(self.ran, argument, self.cut)
-            if value is not None and not (name == "a" and self.registers) and _can_be_word(value):
+            value, span, around = find_operand_argument(self.ran, argument, self.cut)
+            if value is not None and not (name == "a" and self.registers) and can_be_word(value):
                 arguments[name] = DescriptorArgument(value, span, argument, around)
         return arguments
 
     def immediates(self) -> dict[str, int | None]:
         """Map each operand to its transpose immediate, None if the text leaves it open."""
         transposes = find_transposes(self.mention.instruction, self.mention.arguments, self.registers)
-        values = {
-            name: _find_operand_argument(self.ran, argument, self.cut)[0] for name, argument in transposes.items()
-        }
+        values = {name: find_operand_argument(self.ran, argument, self.cut)[0] for name, argument in transposes.items()}
         return {name: None if value is None else value.known for name, value in values.items()}
 
 
@@ -120,7 +128,7 @@ def _find_stated_majors(ran: Iterable[AsmRun]) -> dict[str, str]:
     """Map each operand to the major that every asm statement with a transpose immediate states."""
     said: dict[str, set[str]] = {}
     for run, mention in _wgmmas({each.text: each for each in ran}.values()):
-        wgmma = _Wgmma(run, mention, _count_left_out(run, mention.arguments[1:3]))
+        wgmma = _Wgmma(run, mention, count_left_out(run, mention.arguments[1:3]))
         for name, immediate in wgmma.immediates().items():
             said.setdefault(name, set()).add(_MAJORS.get(immediate, ""))
     return {name: next(iter(each)) for name, each in said.items() if len(each) == 1 and each != {""}}
@@ -131,7 +139,7 @@ def find_asm_uses(ran: Iterable[AsmRun], mentions: tuple[InstructionMention, ...
     uses = []
     for run, mention in _wgmmas(ran):
         descriptors = mention.arguments[2:3] if mention.registers else mention.arguments[1:3]
-        use = _of_wgmma(_Wgmma(run, mention, _count_left_out(run, descriptors)), mentions)
+        use = _of_wgmma(_Wgmma(run, mention, count_left_out(run, descriptors)), mentions)
         uses += [use] if use is not None else []
     return uses
 
@@ -155,46 +163,40 @@ def _of_wgmma(wgmma: _Wgmma, mentions: tuple[InstructionMention, ...]) -> Descri
     )
 
 
-def _find_operand_argument(run: AsmRun, argument: str, cut: int) -> tuple[SymbolicInt | None, Span, tuple[Span, ...]]:
-    """Find what %3 or %[name] of an asm statement is given: (value, place, the calls around it).
-
-    Or a literal number.
-    """
-    if len(argument) < 20 and argument.isdecimal():
-        return SymbolicInt(int(argument)), run.span, ()
-    match = re.fullmatch(r"%(?:(\d{1,4})|\[(\w+)\])", argument)
-    if not match:
-        return None, run.span, ()
-    at = int(match[1]) - cut if match[1] else run.names.index(match[2]) if match[2] in run.names else len(run.inputs)
-    if not 0 <= at < len(run.inputs):
-        return None, run.span, ()
-    _, value, span = run.inputs[at]
-    return value, span, run.around[at] if run.around else ()
-
-
-def _count_left_out(run: AsmRun, descriptors: Iterable[str]) -> int:
-    """Count the operands that a text omits from an asm statement before the descriptors, as pasted code often does.
-
-    %33 of three operands that are there is the last of 34. Where that makes no 64-bit operand ("l") of a descriptor,
-    the number that does: lines that name later operands may be missing, too.
-    """
-    most = max((int(n) for n in re.findall(r"%(\d{1,4})\b", run.text)), default=-1)
-    plain = max(0, most + 1 - len(run.inputs))
-    numbers = [int(match[1]) for text in descriptors if (match := re.fullmatch(r"%(\d{1,4})", text))]
-    wide = [n for n, (kind, _, _) in enumerate(run.inputs) if "l" in kind]
-
-    def fits(cut: int) -> bool:
-        return all(n - cut in wide for n in numbers)
-
-    if not numbers or fits(plain) or fits(0):
-        return plain if fits(plain) or not numbers else 0
-    others = [numbers[0] - n for n in wide if fits(numbers[0] - n)]
-    return others[0] if len(others) == 1 else plain
+def find_tcgen05_uses(ran: Iterable[AsmRun]) -> list[DescriptorUse]:
+    """Find the uses of asm statements with a tcgen05.mma whose instruction descriptor is known."""
+    uses = []
+    for mma in find_mma_runs(ran, _find_operand_number):
+        run = mma.run
+        arguments: dict[str, DescriptorArgument] = {}
+        cut = count_left_out(run, [argument for _, argument in mma.descriptors])
+        for name, argument in mma.descriptors:
+            value, span, around = find_operand_argument(run, argument, cut)
+            if value is not None and can_be_word(value):
+                arguments[name] = DescriptorArgument(value, span, argument, around)
+        if not arguments:
+            continue
+        uses.append(
+            DescriptorUse(
+                # a stand-in: it has of an instruction what the workbench asks for
+                mention=InstructionMention(cast("Instruction", mma.instruction), run.span),
+                arguments=arguments,
+                why={n: f"operand {n} of the asm statement is {g.name}" for n, g in arguments.items()},
+                site=(run.span, *(span for _, span in run.calls)),
+                loops=_list_known_loops(run.loops),
+                of=_format_call_names(run.calls),
+                order=run.order,
+                registers=mma.a_in_memory,
+                majors=dict(mma.instruction.majors),
+            )
+        )
+    return uses
 
 
-def _can_be_word(value: SymbolicInt) -> bool:
-    """Return whether a value is more than a parameter of which nothing is known."""
-    return bool(value.const >> 16 & (1 << 46) - 1) or len(value.pieces) > 1 or any(p.shift == 4 for p in value.pieces)
+def _find_operand_number(run: AsmRun, argument: str) -> int | None:
+    """Find the number that an operand of an asm statement is given, None if it is open."""
+    value = find_operand_argument(run, argument, 0)[0]
+    return None if value is None else value.known
 
 
 # calls of functions without a body ------------------------------------------------------------------------------------
@@ -249,7 +251,7 @@ def _of_call(
 def _descriptors(call: BodilessCall, known: Collection[tuple[int, Any]]) -> list[SymbolicInt]:
     """Return the arguments of a call that are descriptors built by the text."""
     values = (get_integer(value) for value in call.term.arguments if not isinstance(value, str))
-    return [v for v in values if v is not None and (v.const, v.pieces) in known and _can_be_word(v)]
+    return [v for v in values if v is not None and (v.const, v.pieces) in known and can_be_word(v)]
 
 
 def in_registers(mention: InstructionMention | None) -> bool:

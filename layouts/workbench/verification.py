@@ -151,7 +151,8 @@ class _Tiles:
         mn = 0 if self.apart else turn.tile * seen.rows
         k = self.ground.start.first_k + turn.place.k * seen.k
         step = replace(
-            _verify_step(turn, Descriptor(word), own_view, stored, mn, k), base=None if stored is None else stored.base
+            _verify_step(turn, Descriptor(word, own_view.form), own_view, stored, mn, k),
+            base=None if stored is None else stored.base,
         )
         if own_view.major != seen.major:  # what is wrong is the call that gives the immediate
             step = replace(step, span=turn.use.site[-1], around=())
@@ -220,7 +221,7 @@ def _causes(
     pitfalls: Sequence[Pitfall],
 ) -> tuple[Diagnosis, ...]:
     """Return the causes of a wrong step; before: the first turn with this word, and its step."""
-    word = Descriptor(step.word)
+    word = Descriptor(step.word, seen.form)
     diagnoses = diagnose_step(word, seen, stored, mn=step.mn, k=step.k, computed=turn.use.computed, pitfalls=pitfalls)
     first, earlier = before
     again = turn.use.again or (first.use.site != turn.use.site and 0 < earlier.k != step.k)
@@ -346,7 +347,8 @@ def list_fitting_tiles(turn: OperandTurn, seen: View, symbols: Mapping[str, int]
         return ()
     try:
         return tuple(
-            storage(spec, seen.bits, seen.major).text for spec, _ in find_fitting_tiles(Descriptor(word), seen)[:2]
+            storage(spec, seen.bits, seen.major).text
+            for spec, _ in find_fitting_tiles(Descriptor(word, seen.form), seen)[:2]
         )
     except LayoutError:
         return ()

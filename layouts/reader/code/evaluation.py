@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
@@ -21,7 +21,7 @@ from lanescope.reader.code.predefined import PresumedMacro
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.scopes import Cell, NameScope, number_places
 from lanescope.reader.code.source import PreparedSource, UnreadPart, make_plain_source
-from lanescope.reader.code.symbolic_integers import Span
+from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.reader.code.tree_statements import ExpressionStatement
 from lanescope.reader.code.values import NamespaceValue
 from lanescope.reader.code.variants import Variant, VariantChoice, list_leaves, make_variants
@@ -30,6 +30,7 @@ BUDGET = 8_000  # steps of one text's evaluation
 MOST_STEPS = 3_000  # of one function, so that a long one leaves some for the others
 MOST_TIMES = 2  # so many times as many steps where a text is several, all of them together
 MOST_TEXT = 1 << 16
+_DIRECTIVE = re.compile(r"^[ \t]*+#[^\n]*+", re.M)
 # Lines that are not code and that a parser would read into the code below them: bare PTX and SASS, atoms alone, CuTe's
 # layouts, what a debugger and printf say.
 _PRINTED = re.compile(
@@ -132,7 +133,8 @@ def evaluate_text(
     """Evaluate what a text of C++ or Python builds; None if it has none of the words, or cannot be parsed.
 
     standard: bodiless functions, and the swizzle of the K-major tile whose descriptor each builds; macros: values for
-    those that the text does not define.
+    those that the text does not define. An integer is also the value of a name that no directive asks for: one that
+    nothing declares, and a parameter of a function or template that nothing gives.
 
     Where an #if depends on macros that the text leaves open, every text that it can be is evaluated: what they agree on
     is known, the rest depends on the condition.
@@ -145,12 +147,14 @@ def evaluate_text(
         return None
     written = _blank_printed(text)
     if is_python(text):
-        evaluation = _evaluate_statements(text, python.parse_python(written), BUDGET * patience, standard, True)
+        ev, scope = make_evaluator(text, BUDGET * patience, True)
+        evaluation = _evaluate_statements(ev, scope, python.parse_python(written), standard)
         return evaluation and replace(evaluation, unread=cut)
-    tree_ = make_variants(Preprocessor(written, patience, dict(macros)))
+    values = _select_values(written, macros)
+    tree_ = make_variants(Preprocessor(written, patience, {n: v for n, v in macros if n not in values}))
     every = tuple(list_leaves(tree_))
     budget = BUDGET * patience * (1 if len(every) == 1 else MOST_TIMES) // len(every)
-    variant = _evaluate_variant(text, tree_, budget, standard)
+    variant = _evaluate_variant(text, tree_, budget, standard, values)
     presumed = {part.name: part for leaf in every for part in leaf.presumed}
     unread = dict.fromkeys((*cut, *(part for leaf in every for part in leaf.unread), *variant.made.unread))
     if not variant.parsed and not unread:
@@ -187,24 +191,37 @@ def _cut_text(text: str, most: int) -> tuple[str, tuple[UnreadPart, ...]]:
     return text[:at], (stopped,)
 
 
+def _select_values(text: str, macros: tuple[tuple[str, str], ...]) -> dict[str, int]:
+    """Return those of the given macros that are integers and that no directive of the text asks for."""
+    asked = set(WORDS.findall("\n".join(_DIRECTIVE.findall(text)))) if macros else set()
+    return {
+        name: int(value, 0)
+        for name, value in macros
+        if name not in asked and re.fullmatch(r"0[xX][\da-fA-F]+|\d+", value)
+    }
+
+
 def _evaluate_variant(
-    text: str, variant: Variant, budget: int, standard: tuple[tuple[str, str], ...]
+    text: str, variant: Variant, budget: int, standard: tuple[tuple[str, str], ...], values: Mapping[str, int]
 ) -> _VariantEvaluation:
     """Evaluate every text of a tree of conditions, and merge the results."""
     if isinstance(variant, VariantChoice):
         yes, no = (
-            _evaluate_variant(text, variant.yes, budget, standard),
-            _evaluate_variant(text, variant.no, budget, standard),
+            _evaluate_variant(text, variant.yes, budget, standard, values),
+            _evaluate_variant(text, variant.no, budget, standard, values),
         )
         return _merge_evaluations(variant.condition, yes, no)
-    return _evaluate_leaf(text, variant, budget, standard)
+    ev, scope = make_evaluator(text, budget)
+    ev.given.update(values)
+    return _evaluate_leaf(ev, scope, variant, standard)
 
 
 def _evaluate_leaf(
-    text: str, source: PreparedSource, budget: int, standard: tuple[tuple[str, str], ...]
+    ev: Evaluator, scope: NameScope, source: PreparedSource, standard: tuple[tuple[str, str], ...]
 ) -> _VariantEvaluation:
+    text = ev.text
     body, left_out = cxx.parse_cxx_parts(source.source)
-    evaluation = _evaluate_statements(text, body, budget, standard, False)
+    evaluation = _evaluate_statements(ev, scope, body, standard)
     unread = tuple(
         UnreadPart(
             f"Lines {_get_line(text, a)} to {_get_line(text, b)} are not read: parsing them takes too much.", (a, b)
@@ -255,12 +272,11 @@ def _merge_evaluations(condition: str, yes: _VariantEvaluation, no: _VariantEval
 
 
 def _evaluate_statements(
-    text: str, body: tuple[tree.Statement, ...], budget: int, standard: tuple[tuple[str, str], ...], is_py: bool
+    ev: Evaluator, scope: NameScope, body: tuple[tree.Statement, ...], standard: tuple[tuple[str, str], ...]
 ) -> Evaluation | None:
-    """Evaluate the statements of a text within so many steps; None if there are none."""
+    """Evaluate the statements of a text within the evaluator's steps; None if there are none."""
     if not body:
         return None
-    ev, scope = make_evaluator(text, budget, is_py)
     with note_reading_place(lambda: ev.reached):
         return _run_statements(ev, scope, body, standard)
 
@@ -270,6 +286,8 @@ def _run_statements(
 ) -> Evaluation:
     text, budget, is_py = ev.text, ev.left, ev.python
     ev.standard = dict(standard)
+    if scope.parent is not None:  # below what the text itself declares
+        scope.parent.names.update({name: Cell(SymbolicInt(value), name=name) for name, value in ev.given.items()})
     unfinished: list[tuple[str, Span]] = []
     try:
         _run_loose_lines(ev, scope, body)

@@ -78,6 +78,7 @@ class Evaluator:
         self.tries: list[tuple[list[EscapedPath], int]] = []  # paths that throw, of each try block around
         self.caught: Any = None  # the exception that is being handled
         self.statements: set[int] = set()  # expressions that are statements
+        self.given: dict[str, int] = {}  # values of names that the text leaves open
         self.lasting: dict[Any, Any] = {}  # static variables of functions
         self.spaces: dict[int, Any] = {}  # the scopes of namespaces, by their statements
         self.operators: dict[str, Any] = {}  # operator functions outside classes, by name

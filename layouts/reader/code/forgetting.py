@@ -149,8 +149,13 @@ def _forget_cell(ev: Evaluator, cell: Cell, integers: bool, quiet: bool = False)
             _forget_cell(ev, inner, integers, quiet)
     elif isinstance(value, OpaqueValue) and value.head == "uninitialised" and value.kind is not None:
         ev.write_cell(cell, ev.make_symbolic_value(value.kind, ev.make_fresh_name(cell.name or "?")))
-    elif not integers and not isinstance(value, _FIXED):
+    elif (not integers or _is_number(value)) and not isinstance(value, _FIXED):
         ev.write_cell(cell, _unknown_like(ev, cell, value))
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a pointer is a number, as nullptr is: known by more than its name."""
+    return isinstance(value, Pointer) and not value.base.terms
 
 
 def _unknown_like(ev: Evaluator, cell: Cell, value: Any) -> Pointer | OpaqueValue:

@@ -9,7 +9,7 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.name_resolution import LaterMember
 from lanescope.reader.code.records import lay_out_record
 from lanescope.reader.code.scopes import Cell, NameScope
-from lanescope.reader.code.symbolic_integers import UNKNOWN, make_free
+from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt, make_free
 from lanescope.reader.code.templates import choose_special, flatten_packs, make_match, match_arguments
 from lanescope.reader.code.values import (
     EnumerationType,
@@ -217,6 +217,8 @@ def make_template_argument_value(
 def _bind_value(ev: Evaluator, parameter: tree.Parameter, argument: Any, scope: NameScope) -> Cell:
     """Return a template's parameter that is a value: what it is given, None for a symbol."""
     kind = ev.resolve_type(parameter.type, scope) if parameter.type else None
+    if argument is None and parameter.name in ev.given:
+        argument = SymbolicInt(ev.given[parameter.name])
     if argument is None:
         argument = make_free(parameter.name, kind.whole if kind and kind.whole else UNKNOWN)
     elif kind is not None and kind.whole is not None and not kind.pointers:

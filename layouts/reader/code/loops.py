@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
 MOST_TURNS = (16, 16, 8, 4)  # of a loop that builds descriptors, by how many it stands in
 MOST_QUIET = 1100  # of a loop that builds none
-MOST_SPENT = 4000  # steps of such a loop
+MOST_SPENT = (4000, 1000, 250)  # steps of such a loop, by how many it stands in
+LEAST_TURNS = 3  # of a loop of the host that fills matrices or prints, once its steps are spent
+_MATTERS = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue|mma|gemm|desc|map|matrix|launch", re.I)
 FREE_TURNS = (3, 3, 2)  # of a loop whose end is not known, by how many it stands in: enough to see what a turn changes
 
 
@@ -39,6 +42,11 @@ def _count_free_turns(ev: Evaluator) -> int:
     return FREE_TURNS[min(len(ev.loops), len(FREE_TURNS)) - 1]
 
 
+def _count_steps(ev: Evaluator) -> int:
+    """Count the steps that a loop which builds nothing may take."""
+    return min(ev.left // 3, MOST_SPENT[min(len(ev.loops), len(MOST_SPENT) - 1)])
+
+
 def _count_findings(ev: Evaluator) -> int:
     """Count what a loop may find: the more, the fewer turns are followed."""
     return len(ev.found) + len(ev.assembled) + len(ev.made)
@@ -46,15 +54,16 @@ def _count_findings(ev: Evaluator) -> int:
 
 @dataclass(slots=True)
 class LoopRun:
-    """How far a loop is followed. few: turns where it builds descriptors; most: turns at all; kept: what had been found
-    when it began; budget: steps from `start` on; told: whether the text says when it ends; whole: whether that was
-    reached.
+    """How far a loop is followed. few: turns where it builds descriptors; most: turns at all; kept, made: what had been
+    found when it began, calls without a body; budget: steps from `start` on; told: whether the text says when it ends;
+    whole: whether that was reached.
     """
 
     variable: Cell | None
     few: int
     most: int
     kept: int
+    made: int
     budget: int
     start: int = 0
     turn: int = 0
@@ -72,7 +81,15 @@ class LoopRun:
     def is_over(self, ev: Evaluator) -> bool:
         """Return whether no other turn is followed."""
         spent = self.start - ev.left > self.budget
-        return self.turn >= self.most or (self.turn >= self.few and (self.finds(ev) or spent))
+        if self.turn >= self.most or (self.turn >= self.few and (self.finds(ev) or spent)):
+            return True
+        return spent and self.turn >= LEAST_TURNS and not ev.python and not self._matters(ev)
+
+    def _matters(self, ev: Evaluator) -> bool:
+        """Return whether the loop has found more than calls that no descriptor and no load is made of."""
+        made = len(ev.made) - self.made
+        matters = _count_findings(ev) - self.kept > made
+        return matters or any(_MATTERS.search(call.term.head) for call in ev.made[self.made :])
 
 
 def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | None:
@@ -81,7 +98,8 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
         ev.execute_statement(loop.start, scope)
     few = _count_turns(ev)
     variable = _find_loop_variable(ev, loop, scope)
-    run = LoopRun(variable, few, few if ev.python else MOST_QUIET, _count_findings(ev), min(ev.left // 3, MOST_SPENT))
+    most = few if ev.python else MOST_QUIET
+    run = LoopRun(variable, few, most, _count_findings(ev), len(ev.made), _count_steps(ev))
     first = len(ev.log)
     target = JumpTarget(True, len(ev.branches))
     ev.targets.append(target)

@@ -14,7 +14,7 @@ from lanescope.reader.code.lifetimes import PASSED
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.overloads import CallArgument, OverloadCandidate, binds_without_conversion
 from lanescope.reader.code.scopes import Cell, NameScope
-from lanescope.reader.code.symbolic_integers import UNKNOWN, make_free
+from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt, make_free
 from lanescope.reader.code.values import (
     PLACES,
     Address,
@@ -111,6 +111,8 @@ def _enter_symbols(ev: Evaluator, function: tree.Function, outer: NameScope) -> 
     """Bind a template's parameters to symbols, those without an argument to their defaults."""
     for parameter in function.templates:
         value = None if parameter.is_type or parameter.default is None else make_free(parameter.name, UNKNOWN)
+        if not parameter.is_type and parameter.name in ev.given:
+            value = SymbolicInt(ev.given[parameter.name])
         outer.names[parameter.name] = (
             ParameterPack() if parameter.pack else ev.make_template_argument_value(parameter, value, outer)
         )
@@ -243,4 +245,7 @@ def _make_parameter_value(ev: Evaluator, kind: ResolvedType | None, parameter: t
     if ev.python:
         return Cell(make_free(parameter.name, PYTHON), None, parameter.name, parameter.span)
     bare = replace(kind, reference="") if kind is not None else None
+    if parameter.name in ev.given and bare is not None and bare.whole is not None and not bare.pointers:
+        value = ev.convert_to_kind(SymbolicInt(ev.given[parameter.name]), bare, parameter.span, parameter.name)
+        return Cell(value, bare, parameter.name, parameter.span, len(ev.frames))
     return Cell(ev.make_symbolic_value(bare, parameter.name), bare, parameter.name, parameter.span, len(ev.frames))

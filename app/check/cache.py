@@ -1,0 +1,81 @@
+"""Reports of sources that were checked before, by their content. No framework."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import lanescope
+from lanescope.app.check.facts import CheckedSource, CheckFinding, OpenQuestion, SourceEdit, SourceSpan, SourceText
+from lanescope.app.check.running import SourceReport
+
+
+def find_cache_folder() -> Path:
+    """Return where reports are kept: LANESCOPE_CACHE, or a folder of the user's cache."""
+    named = os.environ.get("LANESCOPE_CACHE")
+    if named:
+        return Path(named)
+    home = os.environ.get("XDG_CACHE_HOME") or Path("~").expanduser() / ".cache"
+    return Path(home) / "lanescope" / "check"
+
+
+@cache
+def compute_engine_stamp() -> str:
+    """Return what changes whenever the code that checks does: names, sizes and times of its files."""
+    roots = {Path(str(lanescope.__file__)).parent, Path(__file__).parent}
+    stamp = hashlib.sha256()
+    for root in sorted(roots):
+        for path in sorted(root.rglob("*.py")):
+            state = path.stat()
+            stamp.update(f"{path}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
+    return stamp.hexdigest()
+
+
+def make_key(source: SourceText, given: Mapping[str, str]) -> str:
+    """Return the key of a source's report: its text, the files that it is made of, what was given, and the engine."""
+    pieces = [(piece.start, piece.end, piece.name, piece.first) for piece in source.pieces]
+    parts = [compute_engine_stamp(), source.name, source.text, pieces, source.unfound, sorted(given.items())]
+    return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def load_report(folder: Path, key: str) -> SourceReport | None:
+    """Return a report that was kept; None if there is none that can be read."""
+    try:
+        return _decode(json.loads((folder / key[:2] / f"{key}.json").read_text("utf-8")))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def keep_report(folder: Path, key: str, report: SourceReport) -> None:
+    """Keep a report, where the folder can be written."""
+    path = folder / key[:2] / f"{key}.json"
+    part = path.with_suffix(f".{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(dataclasses.asdict(report)), "utf-8")
+        part.replace(path)
+    except OSError:
+        return
+
+
+def _decode(value: Mapping[str, Any]) -> SourceReport:
+    return SourceReport(
+        CheckedSource(**value["source"]),
+        tuple(map(_decode_finding, value["findings"])),
+        tuple(OpenQuestion(message=one["message"], place=SourceSpan(**one["place"])) for one in value["open"]),
+        tuple(map(_decode_finding, value["doubts"])),
+        tuple((str(reason), int(count)) for reason, count in value["unverified"]),
+        tuple(SourceSpan(**one) for one in value["places"]),
+        tuple((str(name), int(line)) for name, line in value["touched"]),
+    )
+
+
+def _decode_finding(value: Mapping[str, Any]) -> CheckFinding:
+    edits = [SourceEdit(place=SourceSpan(**one["place"]), text=one["text"]) for one in value["edits"]]
+    return CheckFinding(**{**value, "place": SourceSpan(**value["place"]), "edits": edits})

@@ -1,0 +1,147 @@
+"""Settings of a check: those of lanescope.toml, or of [tool.lanescope] in pyproject.toml, and the command's over them.
+No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from lanescope.errors import LayoutError
+from lanescope.inputs import parse_choice, shorten_value
+
+LEVELS = ("error", "warning", "unverified")
+SITE = "http://127.0.0.1:8000"  # where `lanescope serve` listens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSettings:
+    """What is checked, and what of it fails. Paths of a file are read from the file's folder."""
+
+    include: tuple[str, ...] = ()
+    define: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    baseline: str = ""
+    compile_commands: str = ""
+    fail_on: str = "error"
+    seconds: float = 60.0
+    jobs: int = 0
+    site: str = SITE
+
+    def override(self, **given: Any) -> CheckSettings:
+        """Return the settings with what the command gives: lists are added to, others take its place."""
+        changes: dict[str, Any] = {}
+        for name, value in given.items():
+            if value is None or value == () or value == []:
+                continue
+            adds = name in ("include", "define", "exclude")
+            changes[name] = (*getattr(self, name), *value) if adds else tuple(value) if _is_list(value) else value
+        return replace(self, **changes)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def find_settings(folder: Path) -> CheckSettings:
+    """Return the settings of the nearest lanescope.toml, or pyproject.toml that has some, of a folder and those above
+    it.
+    """
+    for home in (folder, *folder.parents):
+        for name in ("lanescope.toml", "pyproject.toml"):
+            path = home / name
+            table = _read_table(path) if path.is_file() else None
+            if table is not None:
+                return _parse_table(table, path)
+    return CheckSettings()
+
+
+def _read_table(path: Path) -> Mapping[str, Any] | None:
+    """Read the settings of a file; None if it has none."""
+    import tomllib
+
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        if path.name == "pyproject.toml":  # another tool's business
+            return None
+        raise _refuse(path, str(error)[:120]) from None
+    if path.name == "lanescope.toml":
+        return table
+    own = table.get("tool", {}).get("lanescope")
+    return own if isinstance(own, Mapping) else None
+
+
+def _refuse(path: Path, why: str) -> LayoutError:
+    return LayoutError("bad_usage", f"{shorten_value(str(path), 200)}: {why}.", "docs/check.md lists the settings.")
+
+
+def _parse_table(table: Mapping[str, Any], path: Path) -> CheckSettings:
+    known = {field.name.replace("_", "-"): field.name for field in fields(CheckSettings)}
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        name = known[parse_choice(str(key), f"{path.name}: setting", tuple(known))]
+        values[name] = _convert(value, name, path)
+    home = path.parent
+    for name in ("include", "baseline", "compile_commands"):
+        if values.get(name):
+            one = values[name]
+            values[name] = tuple(_locate(home, each) for each in one) if _is_list(one) else _locate(home, one)
+    if "fail_on" in values:
+        values["fail_on"] = parse_choice(values["fail_on"], "fail-on", LEVELS)
+    return CheckSettings(**values)
+
+
+def _locate(home: Path, name: str) -> str:
+    """Return a path of a settings file as this process names it."""
+    path = home / name
+    try:
+        return path.relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return path.as_posix()
+
+
+def _convert(value: Any, name: str, path: Path) -> Any:
+    """Return a value of a settings file with its field's type."""
+    default = getattr(CheckSettings(), name)
+    if isinstance(default, tuple):
+        if name == "define" and isinstance(value, Mapping):
+            return tuple(f"{key}={one}" for key, one in value.items())
+        if _is_list(value) and all(isinstance(one, str) for one in value):
+            return tuple(value)
+    elif isinstance(default, float) and isinstance(value, int | float) and 0.1 <= value <= 86400:
+        return float(value)
+    elif type(value) is type(default):
+        return value
+    kind = "a list of texts" if isinstance(default, tuple) else f"a {type(default).__name__}"
+    raise _refuse(path, f"{name.replace('_', '-')} is '{shorten_value(str(value), 60)}', not {kind}")
+
+
+def parse_defines(words: Iterable[str]) -> dict[str, str]:
+    """Parse NAME=VALUE: values for what a text leaves open, by the names that the notes print."""
+    values: dict[str, str] = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if not name.strip():
+            raise LayoutError("bad_usage", f"'{shorten_value(word, 60)}' has no name.", "Write -D BK=64.", "define")
+        values[name.strip()] = value.strip() if sign else "1"
+    return values
+
+
+def make_choices(defines: Mapping[str, str]) -> dict[str, str]:
+    """Return what build_bench takes for given values: of macros and names, and of what is left in addresses."""
+    choices: dict[str, str] = {}
+    for name, value in defines.items():
+        choices[f"macro.{name}"] = value
+        if value.isdecimal() or (value[:2].lower() == "0x" and value[2:].isalnum()):
+            choices[f"at.{name}"] = value
+    return choices
+
+
+def is_excluded(path: Path, patterns: Sequence[str]) -> bool:
+    """Return whether a path, a folder of it, or the name of either matches one of the patterns."""
+    parts = [path, *path.parents]
+    return any(part.match(pattern.rstrip("/")) for pattern in patterns for part in parts if part.name)

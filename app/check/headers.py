@@ -1,0 +1,121 @@
+"""Headers that a source includes and that were not given: read beside the file, in -I folders and in those that a
+compile_commands.json names. No framework."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lanescope.app.check.facts import SourceText, read_source
+from lanescope.app.check.includes import IncludeLine
+from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
+
+# Of CUTLASS and the CUDA toolkit the reader knows what the headers say. Only these are read: the instructions of the
+# atoms, and the fields of descriptors.
+_KNOWN = ("cute/", "cutlass/", "cuda/", "cub/", "thrust/", "torch/", "ATen/", "c10/", "pybind11/")
+_KNOWN_BUT = ("cute/arch/mma_sm100", "cute/arch/mma_sm90_desc")
+_MOST_BYTES = 1 << 18  # of a header: those of generated code are larger
+_FOLDER_OPTIONS = ("-I", "-isystem", "-iquote", "--include-path", "-idirafter")
+
+
+@dataclass(frozen=True, slots=True)
+class CompileCommand:
+    """How a file is compiled: the folders of its includes, and the macros that are defined."""
+
+    folders: tuple[str, ...] = ()
+    macros: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class HeaderFinder:
+    """Finds headers on disk. folders: of -I; commands: of files by their resolved paths."""
+
+    folders: Sequence[str] = ()
+    commands: Mapping[str, CompileCommand] = field(default_factory=dict)
+    _texts: dict[str, SourceText | None] = field(default_factory=dict)
+
+    def find_of(self, source: SourceText) -> CompileCommand:
+        """Return how a source is compiled."""
+        return self.commands.get(str(Path(source.name).resolve()), CompileCommand())
+
+    def make_finder(self, source: SourceText) -> _FileHeaders:
+        """Return what finds the headers of a source and of those that it includes."""
+        return _FileHeaders(self, (*self.folders, *self.find_of(source).folders))
+
+    def read_header(self, path: str) -> SourceText | None:
+        """Read a header once; None if there is no such file, or none that is read."""
+        if path not in self._texts:
+            file = Path(path)
+            try:
+                fits = file.is_file() and file.stat().st_size <= _MOST_BYTES
+                text = read_source(file) if fits else None
+            except (OSError, ValueError, LayoutError):
+                text = None
+            self._texts[path] = text if text is not None and not text.unread else None
+        return self._texts[path]
+
+
+@dataclass(frozen=True, slots=True)
+class _FileHeaders:
+    finder: HeaderFinder
+    folders: tuple[str, ...]
+
+    def __call__(self, line: IncludeLine, source: SourceText) -> SourceText | None:
+        """Return the text that an include of a source means."""
+        if line.name.startswith(_KNOWN) and not line.name.startswith(_KNOWN_BUT):
+            return None
+        beside = (posixpath.dirname(source.name),) if line.quoted else ()
+        for folder in (*beside, *self.folders):
+            header = self.finder.read_header(posixpath.normpath(posixpath.join(folder, line.name)))
+            if header is not None:
+                return header
+        return None
+
+
+def read_commands(name: str) -> dict[str, CompileCommand]:
+    """Read a compile_commands.json, or the one of a folder: resolved path of a file → how it is compiled.
+
+    Source: clang.llvm.org/docs/JSONCompilationDatabase.html.
+    """
+    path = Path(name)
+    path = path / "compile_commands.json" if path.is_dir() else path
+    try:
+        entries = json.loads(path.read_text("utf-8"))
+        return dict(_parse_entry(entry) for entry in entries)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)[:100]
+        raise LayoutError(
+            "bad_usage",
+            f"'{shorten_value(name, 200)}' is no compile_commands.json: {why or type(error).__name__}.",
+            "Name the file that CMake writes with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON.",
+            "compile_commands",
+        ) from None
+
+
+def _parse_entry(entry: Mapping[str, Any]) -> tuple[str, CompileCommand]:
+    folder = Path(str(entry["directory"]))
+    words = [str(word) for word in entry["arguments"]] if "arguments" in entry else shlex.split(str(entry["command"]))
+    folders = tuple((folder / value).as_posix() for value in _list_values(words, _FOLDER_OPTIONS))
+    macros = tuple(_parse_macro(value) for value in _list_values(words, ("-D",)))
+    return str((folder / str(entry["file"])).resolve()), CompileCommand(folders, macros)
+
+
+def _list_values(words: Sequence[str], options: Sequence[str]) -> Iterator[str]:
+    """Yield the values of options, joined to them or behind them."""
+    for n, word in enumerate(words):
+        for option in options:
+            if word == option and n + 1 < len(words):
+                yield words[n + 1]
+            elif word.startswith(option) and word != option:
+                yield word[len(option) :].removeprefix("=")
+
+
+def _parse_macro(value: str) -> tuple[str, str]:
+    name, _, meaning = value.partition("=")
+    return name, meaning if "=" in value else "1"

@@ -1,0 +1,133 @@
+"""A report as lines for the terminal: findings to standard output, notes to standard error. No framework."""
+
+from __future__ import annotations
+
+import posixpath
+import sys
+from collections.abc import Iterable, Iterator
+
+from lanescope.app.check.facts import CheckedSource, CheckReport, SourceSpan
+from lanescope.app.check.running import UNREAD, describe_gap, describe_missing
+
+_MOST_PLACES = 3  # of one note that are told
+
+
+def print_report(report: CheckReport, quiet: bool = False, stats: bool = False) -> None:
+    """Print findings and what was verified; without `quiet` also notes, equal ones once; with `stats` a table."""
+    for line in _list_finding_lines(report):
+        print(line)
+    if not quiet:
+        for note in list_notes(report):
+            print(note, file=sys.stderr)
+    for line in list_stats(report.sources) if stats else ():
+        print(line)
+    for line in list_totals(report):
+        print(line)
+
+
+def fails(report: CheckReport, fail_on: str) -> bool:
+    """Return whether a report fails. fail_on: error, warning or unverified, each with those before it."""
+    if fail_on == "unverified" and (report.gaps or any(describe_missing(source) for source in report.sources)):
+        return True
+    return any(finding.level == "error" or fail_on != "error" for finding in report.findings)
+
+
+def _list_finding_lines(report: CheckReport) -> Iterator[str]:
+    for finding in report.findings:
+        yield f"{format_place(finding.place)}: {finding.level}: {finding.message} [{finding.code}]"
+        if finding.fix:
+            yield f"    the right word: {finding.fix}"
+        for edit in finding.edits:
+            yield f"    repair: {format_place(edit.place)}: write {edit.text}"
+
+
+def list_notes(report: CheckReport) -> Iterator[str]:
+    """List doubts, open points and what each file would need; equal ones once."""
+    places: dict[str, list[SourceSpan]] = {}
+    for doubt in report.doubts:
+        places.setdefault(f"{doubt.message} [{doubt.code}]", []).append(doubt.place)
+    for question in report.open:
+        places.setdefault(question.message, []).append(question.place)
+    for message, where in places.items():
+        others = ", ".join(map(format_place, where[1:_MOST_PLACES]))
+        more = f" and {len(where) - _MOST_PLACES} more" if len(where) > _MOST_PLACES else ""
+        yield f"{format_place(where[0])}: note: {message}" + (f" (also at {others}{more})" if others else "")
+    for reason, count in report.unverified.items():
+        yield f"note: {format_count(count, 'read')} not verified: {reason}"
+    for source in report.sources:
+        if missing := describe_missing(source):
+            yield f"{source.file}: note: {missing}"
+
+
+def list_totals(report: CheckReport) -> Iterator[str]:
+    """List what was found, and last what was and was not verified."""
+    counts = f"{format_count(report.descriptors, 'descriptor')}, {format_count(report.tensor_maps, 'tensor map')}"
+    verified = f"{format_count(report.verified, 'read')} verified"
+    accepted = f", {len(report.suppressed)} accepted" if report.suppressed else ""
+    yield (
+        f"{format_count(report.files, 'file')}: {counts}, {verified};"
+        f" {format_count(len(report.findings), 'finding')}{accepted}, {len(report.open)} undecided"
+    )
+    yield _describe_verified(report)
+
+
+def _describe_verified(report: CheckReport) -> str:
+    gaps = {gap: count for gap, count in report.gaps.items() if gap != UNREAD}
+    unread, count = report.gaps.get(UNREAD, 0), sum(gaps.values())
+    silent = [source for source in report.sources if describe_missing(source) and not source.descriptors]
+    parts = []
+    if count:
+        ordered = sorted(gaps.items(), key=lambda item: -item[1])
+        reasons = ", ".join(describe_gap(gap, number) for gap, number in ordered)
+        parts.append(f"{count:,} of {format_count(report.descriptors, 'descriptor')} not verified: {reasons}")
+    elif report.descriptors:
+        parts.append(f"all {format_count(report.descriptors, 'descriptor')} verified")
+    if silent:
+        names = "/".join(sorted({source.multiplier for source in silent}))
+        parts.append(f"{format_count(len(silent), 'file')} with {names} and no descriptor that is recognized")
+    if unread:
+        parts.append(f"{format_count(unread, 'file')} not read: not verified")
+    return "; ".join(parts) or "nothing to verify: no descriptor, wgmma or tcgen05.mma in these files"
+
+
+def list_stats(sources: Iterable[CheckedSource]) -> Iterator[str]:
+    """List, folder by folder: files, those that multiply with descriptors, those of them with a descriptor seen, with a
+    read verified; descriptors, and those verified.
+    """
+    folders: dict[str, list[CheckedSource]] = {}
+    for source in sources:
+        folders.setdefault(posixpath.dirname(source.file) or ".", []).append(source)
+    rows: list[tuple[str, ...]] = [
+        ("folder", "files", "with mma", "seen", "verified", "descriptors", "with verdict", "reads")
+    ]
+    rows += [(name, *_count_row(own)) for name, own in sorted(folders.items())]
+    rows.append(("all", *_count_row([source for own in folders.values() for source in own])))
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+    for row in rows:
+        yield "  ".join([row[0].ljust(widths[0]), *(cell.rjust(widths[n]) for n, cell in enumerate(row) if n)]).rstrip()
+
+
+def _count_row(sources: list[CheckedSource]) -> tuple[str, ...]:
+    used = [source for source in sources if source.multiplier]
+    descriptors = sum(source.descriptors for source in sources)
+    open_ = sum(count for source in sources for gap, count in source.gaps.items() if gap != UNREAD)
+    numbers = (
+        len(sources),
+        len(used),
+        sum(source.descriptors > 0 for source in used),
+        sum(source.verified > 0 for source in used),
+        descriptors,
+        descriptors - open_,
+        sum(source.verified for source in sources),
+    )
+    return tuple(f"{number:,}" for number in numbers)
+
+
+def format_place(place: SourceSpan) -> str:
+    """Return a place as compilers print it."""
+    return f"{place.file}:{place.line}:{place.column}"
+
+
+def format_count(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,218 @@
+"""One source checked, and the reports of several as one. No framework."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from lanescope.app.check.facts import (
+    CheckedSource,
+    CheckFinding,
+    CheckReport,
+    OpenQuestion,
+    SourceEdit,
+    SourceSpan,
+    SourceText,
+)
+from lanescope.app.kit.job import run_within
+from lanescope.errors import LayoutError
+from lanescope.workbench import check as engine
+from lanescope.workbench.gaps import UNSAID
+
+UNREAD = "unread"  # why nothing of a file was verified: it was not read
+
+
+class TooSlowError(Exception):
+    """A file whose time is over. place: the character that was reached, None if that is not known."""
+
+    def __init__(self, place: int | None) -> None:
+        super().__init__()
+        self.place = place
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """What came of one source. touched: lines of other files that its descriptors are made of; given: what the reports
+    of the files have together.
+    """
+
+    source: CheckedSource
+    findings: tuple[CheckFinding, ...] = ()
+    open: tuple[OpenQuestion, ...] = ()
+    doubts: tuple[CheckFinding, ...] = ()
+    unverified: tuple[tuple[str, int], ...] = ()
+    places: tuple[SourceSpan, ...] = ()
+    touched: tuple[tuple[str, int], ...] = ()
+
+
+def check_source(source: SourceText, seconds: float, given: Mapping[str, str] | None = None) -> SourceReport:
+    """Check one text. seconds: that it may take; given: values for what it leaves open, by the keys of
+    `Bench.assumed`.
+    """
+    if source.unread:
+        return _make_unread(source, source.unread, 0)
+    try:
+        result = run_within(seconds, lambda: engine.check_text(source.text, given), TooSlowError)
+    except TooSlowError as error:
+        at = error.place or 0
+        progress = f"reading had come to line {source.text.count(chr(10), 0, at) + 1}"
+        return _make_unread(source, f"The file is not checked: its {seconds:g} s were over when {progress}.", at)
+    except LayoutError as error:
+        return _make_unread(source, f"The file is not checked. {error}", None)
+    gaps = Counter(descriptor.gap for descriptor in result.checked if descriptor.gap)
+    places = tuple(source.locate(descriptor.spans[0]) for descriptor in result.checked)
+    spans = [source.locate(span) for descriptor in result.checked for span in descriptor.spans]
+    touched = dict.fromkeys((place.file, place.line) for place in spans if place.file != source.name)
+    return SourceReport(
+        CheckedSource(
+            file=source.name,
+            lines=source.text.count("\n") + 1,
+            included=list(dict.fromkeys(piece.name for piece in source.pieces if piece.name != source.name)),
+            unfound=list(source.unfound),
+            descriptors=result.descriptors,
+            tensor_maps=result.maps,
+            verified=result.steps,
+            gaps=dict(gaps),
+            multiplier=result.multiplier,
+        ),
+        tuple(_build_finding(source, finding) for finding in result.findings),
+        tuple(OpenQuestion(message=one.message, place=source.locate(one.span)) for one in result.open),
+        tuple(_build_finding(source, doubt) for doubt in result.doubts),
+        result.unverified,
+        places,
+        tuple(touched),
+    )
+
+
+def _make_unread(source: SourceText, why: str, at: int | None) -> SourceReport:
+    place = source.locate((at, at)) if at else SourceSpan(file=source.name, line=1, column=1, end_line=1, end_column=1)
+    checked = CheckedSource(
+        file=source.name,
+        lines=source.text.count("\n") + 1,
+        included=[],
+        unfound=[],
+        descriptors=0,
+        tensor_maps=0,
+        verified=0,
+        gaps={UNREAD: 1},
+        multiplier="",
+    )
+    return SourceReport(checked, (), (OpenQuestion(message=why, place=place),))
+
+
+def _build_finding(source: SourceText, finding: engine.CheckFinding) -> CheckFinding:
+    return CheckFinding(
+        code=finding.code,
+        title=engine.get_finding_title(finding.code),
+        level=finding.level,  # type: ignore[arg-type]  # its three words
+        message=finding.message,
+        place=source.locate(finding.span),
+        reads=finding.reads,
+        fix=finding.fix or None,
+        assumed=dict(finding.assumed),
+        edits=[SourceEdit(place=source.locate(edit.span), text=edit.text) for edit in finding.edits],
+    )
+
+
+def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
+    """Return the reports of several sources as one.
+
+    A finding that several sources lead to stands once. A header that others include tells by itself only what they
+    have not told: a descriptor that one of them reads is not one that nothing reads.
+    """
+    told = list(reports)
+    covering = {name for report in told for name in report.source.included}
+    touched = {line for report in told for line in report.touched}
+    findings: dict[object, CheckFinding] = {}
+    doubts: dict[object, CheckFinding] = {}
+    open_: dict[object, OpenQuestion] = {}
+    unverified: Counter[str] = Counter()
+    sources: list[CheckedSource] = []
+    for report in told:
+        own = _leave_told(report, touched) if report.source.file in covering else report
+        sources.append(own.source)
+        unverified.update(dict(own.unverified))
+        for finding in own.findings:
+            findings.setdefault((finding.code, *_key_place(finding.place)), finding)
+        for doubt in own.doubts:
+            doubts.setdefault((doubt.code, *_key_place(doubt.place)), doubt)
+        for question in own.open:
+            open_.setdefault((question.message, *_key_place(question.place)), question)
+    return CheckReport(
+        files=len(told),
+        descriptors=sum(source.descriptors for source in sources),
+        tensor_maps=sum(source.tensor_maps for source in sources),
+        verified=sum(source.verified for source in sources),
+        findings=list(findings.values()),
+        open=list(open_.values()),
+        doubts=list(doubts.values()),
+        unverified=dict(unverified),
+        gaps=dict(sum((Counter(source.gaps) for source in sources), Counter[str]())),
+        sources=sources,
+        suppressed=[],
+    )
+
+
+def _key_place(place: SourceSpan) -> tuple[str, int, int]:
+    return place.file, place.line, place.column
+
+
+def _leave_told(report: SourceReport, touched: set[tuple[str, int]]) -> SourceReport:
+    """Return what a header's own report says that the files which include it do not: its descriptors that none of them
+    touches.
+    """
+    source = report.source
+    left = [place for place in report.places if (place.file, place.line) not in touched]
+    told = len(report.places) - len(left)
+    if not told:
+        return report
+    gaps = dict(source.gaps)
+    for gap in list(gaps):
+        taken = min(gaps[gap], told)
+        told -= taken
+        gaps[gap] -= taken
+        if not gaps[gap]:
+            del gaps[gap]
+    kept = tuple(one for one in report.open if (one.place.file, one.place.line) not in touched)
+    known = CheckedSource(
+        file=source.file,
+        lines=source.lines,
+        included=source.included,
+        unfound=source.unfound,
+        descriptors=len(left),
+        tensor_maps=source.tensor_maps,
+        verified=source.verified if left else 0,
+        gaps=gaps,
+        multiplier=source.multiplier,
+    )
+    return SourceReport(known, report.findings, kept, report.doubts, report.unverified if left else (), report.places)
+
+
+def describe_gap(gap: str, count: int) -> str:
+    """Return how many descriptors have no verdict for a reason: "3 depend on BN"."""
+    words = gap.replace("depends on", "depend on") if count > 1 and gap.startswith("depends") else gap
+    return f"{count:,} {words if gap != UNSAID else 'open'}"
+
+
+def describe_missing(source: CheckedSource) -> str:
+    """Return in one line what a file would need for all of its descriptors to be verified; "" if they are."""
+    gaps = {gap: count for gap, count in source.gaps.items() if gap != UNREAD}
+    if not gaps:
+        if not source.multiplier or source.descriptors or source.verified:
+            return ""
+        return f"It has {source.multiplier} and no descriptor that is recognized: nothing was verified." + _ask(source)
+    count = sum(gaps.values())
+    reasons = ", ".join(describe_gap(gap, number) for gap, number in gaps.items())
+    noun = "descriptor" if source.descriptors == 1 else "descriptors"
+    return f"{count:,} of {source.descriptors:,} {noun} not verified: {reasons}.{_ask(source)}"
+
+
+def _ask(source: CheckedSource) -> str:
+    """Return what to give."""
+    asked = []
+    if source.unfound:
+        asked.append(f"its include{'s' * (len(source.unfound) > 1)} {', '.join(source.unfound[:4])} (-I)")
+    names = [name for gap in source.gaps if gap.startswith("depends on ") for name in gap[11:].split(", ")]
+    asked += [f"-D {name}=VALUE" for name in dict.fromkeys(names) if name.isidentifier()]
+    return f" Give {', '.join(asked)}." if asked else ""

@@ -1,0 +1,161 @@
+"""Findings that are accepted: by a comment beside them, by a baseline, or because their code is not asked for. No
+framework."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lanescope.app.check.facts import CheckFinding, CheckReport, OpenQuestion, SourceSpan, SuppressedFinding
+from lanescope.descriptor import causes
+from lanescope.errors import LayoutError
+from lanescope.inputs import parse_choice, shorten_value
+from lanescope.workbench import check as engine
+
+BASELINE = "baseline"
+_COMMENT = re.compile(r"(?://|/\*|#)[ \t]*lanescope:[ \t]*ignore(?:\[([^\]\n]*)\])?[ \t]*([^\n]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreComment:
+    """A comment that accepts findings. codes: which, () for all; lines: where they stand; at: its own place."""
+
+    codes: tuple[str, ...]
+    reason: str
+    lines: range
+    at: SourceSpan
+
+    def accepts(self, finding: CheckFinding) -> bool:
+        """Return whether the comment stands beside a finding and names its code."""
+        place = finding.place
+        beside = place.file == self.at.file and place.line in self.lines
+        return beside and (not self.codes or finding.code in self.codes)
+
+
+def list_codes() -> tuple[str, ...]:
+    """List the codes that a finding can have."""
+    return tuple(sorted({*engine.TITLES, *causes.TITLES, "other_bytes"}))
+
+
+def parse_codes(words: Iterable[str], option: str) -> frozenset[str]:
+    """Parse codes, separated by commas; LayoutError for one that there is not."""
+    codes = [code.strip() for word in words for code in word.split(",") if code.strip()]
+    return frozenset(parse_choice(code, option, list_codes()) for code in codes)
+
+
+def select_codes(report: CheckReport, select: frozenset[str], ignore: frozenset[str]) -> CheckReport:
+    """Return the report with the findings and doubts of the selected codes, () for all, that are not ignored."""
+
+    def keeps(finding: CheckFinding) -> bool:
+        return (not select or finding.code in select) and finding.code not in ignore
+
+    return replace(
+        report,
+        findings=list(filter(keeps, report.findings)),
+        doubts=list(filter(keeps, report.doubts)),
+    )
+
+
+def find_comments(name: str, text: str) -> Iterator[IgnoreComment]:
+    """Find the comments of a source that accept findings: of their own line, of the next one where they stand alone."""
+    if "lanescope:" not in text:
+        return
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        match = _COMMENT.search(line)
+        if match is None:
+            continue
+        codes = tuple(code.strip() for code in (match[1] or "").split(",") if code.strip())
+        alone = not line[: match.start()].strip()
+        below = next((n for n in range(number, len(lines)) if not _is_comment(lines[n])), number) + 1
+        place = SourceSpan(
+            file=name, line=number, column=match.start() + 1, end_line=number, end_column=match.end() + 1
+        )
+        reason = match[2].removesuffix("*/").strip()
+        yield IgnoreComment(codes, reason, range(below, below + 1) if alone else range(number, number + 1), place)
+
+
+def _is_comment(line: str) -> bool:
+    return line.strip().startswith(("//", "#", "/*")) and not line.strip().startswith(("#include", "#define", "#if"))
+
+
+def apply_comments(report: CheckReport, texts: Mapping[str, str]) -> CheckReport:
+    """Return the report without what comments of the files accept. texts: of the files, by their names."""
+    comments = [comment for name, text in texts.items() for comment in find_comments(name, text)]
+    if not comments:
+        return report
+    used: set[SourceSpan] = set()
+
+    def find_accepting(finding: CheckFinding) -> IgnoreComment | None:
+        accepting = next((comment for comment in comments if comment.accepts(finding)), None)
+        if accepting is not None:
+            used.add(accepting.at)
+        return accepting
+
+    accepted = [(finding, find_accepting(finding)) for finding in report.findings]
+    doubts = [doubt for doubt in report.doubts if find_accepting(doubt) is None]
+    unused = [
+        OpenQuestion(message="This comment ignores nothing: no finding stands here.", place=comment.at)
+        for comment in comments
+        if comment.at not in used
+    ]
+    return replace(
+        report,
+        findings=[finding for finding, comment in accepted if comment is None],
+        doubts=doubts,
+        open=[*report.open, *unused],
+        suppressed=[
+            *report.suppressed,
+            *(
+                SuppressedFinding(finding=finding, why=comment.reason or "a comment without a reason")
+                for finding, comment in accepted
+                if comment is not None
+            ),
+        ],
+    )
+
+
+# the baseline ---------------------------------------------------------------------------------------------------------
+
+
+def compute_fingerprint(finding: CheckFinding) -> str:
+    """Return a hash that stays the same for the same finding when lines above it change."""
+    return hashlib.sha256(f"{finding.place.file}\0{finding.code}\0{finding.message}".encode()).hexdigest()[:20]
+
+
+def write_baseline(report: CheckReport, path: Path) -> int:
+    """Write the findings of a report into a file; return how many they are."""
+    findings = [
+        {"fingerprint": compute_fingerprint(finding), "code": finding.code, "file": finding.place.file}
+        for finding in report.findings
+    ]
+    path.write_text(json.dumps({"version": 1, "findings": findings}, indent=1) + "\n", "utf-8")
+    return len(findings)
+
+
+def apply_baseline(report: CheckReport, path: Path) -> CheckReport:
+    """Return the report without the findings that a baseline has, each as often as it stands there."""
+    try:
+        known = Counter(str(one["fingerprint"]) for one in json.loads(path.read_text("utf-8"))["findings"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise LayoutError(
+            "bad_usage",
+            f"'{shorten_value(str(path), 200)}' is no baseline: {str(error)[:100]}.",
+            "Write one with --write-baseline FILE.",
+            "baseline",
+        ) from None
+    new: list[CheckFinding] = []
+    old: list[SuppressedFinding] = []
+    for finding in report.findings:
+        key = compute_fingerprint(finding)
+        if known[key]:
+            known[key] -= 1
+            old.append(SuppressedFinding(finding=finding, why=BASELINE))
+        else:
+            new.append(finding)
+    return replace(report, findings=new, suppressed=[*report.suppressed, *old])

@@ -1,0 +1,51 @@
+"""What the operands of an asm statement are given, by their numbers and names. `uses.py` asks for each descriptor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from lanescope.reader.code.findings import AsmRun
+from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
+
+
+def find_operand_argument(run: AsmRun, argument: str, cut: int) -> tuple[SymbolicInt | None, Span, tuple[Span, ...]]:
+    """Find what %3 or %[name] of an asm statement is given: (value, place, the calls around it).
+
+    Or a literal number.
+    """
+    if len(argument) < 20 and argument.isdecimal():
+        return SymbolicInt(int(argument)), run.span, ()
+    match = re.fullmatch(r"%(?:(\d{1,4})|\[(\w+)\])", argument)
+    if not match:
+        return None, run.span, ()
+    at = int(match[1]) - cut if match[1] else run.names.index(match[2]) if match[2] in run.names else len(run.inputs)
+    if not 0 <= at < len(run.inputs):
+        return None, run.span, ()
+    _, value, span = run.inputs[at]
+    return value, span, run.around[at] if run.around else ()
+
+
+def count_left_out(run: AsmRun, descriptors: Iterable[str]) -> int:
+    """Count the operands that a text omits from an asm statement before the descriptors, as pasted code often does.
+
+    %33 of three operands that are there is the last of 34. Where that makes no 64-bit operand ("l") of a descriptor,
+    the number that does: lines that name later operands may be missing, too.
+    """
+    most = max((int(n) for n in re.findall(r"%(\d{1,4})\b", run.text)), default=-1)
+    plain = max(0, most + 1 - len(run.inputs))
+    numbers = [int(match[1]) for text in descriptors if (match := re.fullmatch(r"%(\d{1,4})", text))]
+    wide = [n for n, (kind, _, _) in enumerate(run.inputs) if "l" in kind]
+
+    def fits(cut: int) -> bool:
+        return all(n - cut in wide for n in numbers)
+
+    if not numbers or fits(plain) or fits(0):
+        return plain if fits(plain) or not numbers else 0
+    others = [numbers[0] - n for n in wide if fits(numbers[0] - n)]
+    return others[0] if len(others) == 1 else plain
+
+
+def can_be_word(value: SymbolicInt) -> bool:
+    """Return whether a value is more than a parameter of which nothing is known."""
+    return bool(value.const >> 16 & (1 << 46) - 1) or len(value.pieces) > 1 or any(p.shift == 4 for p in value.pieces)

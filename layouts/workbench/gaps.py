@@ -1,0 +1,90 @@
+"""Which descriptors of a source text have a verdict, and in a few words why the others have none.
+
+`check.py` tells it at the end of every file: a report in which nothing was verified does not look like a good one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from lanescope.workbench.guesses import Guesses
+from lanescope.workbench.results import Assumption, Bench, Span, TextPiece, VerifiedOperand
+
+TCGEN05, NO_STORAGE, NO_READER, UNSAID = "tcgen05", "without a storage", "read by no instruction", "open otherwise"
+_BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::", re.I)
+_HOPPER = re.compile(r"wgmma\.mma_async(?!\w)|\bSM90_\d+x\d+x\d+_\w+|\bGMMA::")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_NAME = re.compile(r"(?<![\w….])[A-Za-z_]\w*(?:(?:::|\.|->)[A-Za-z_]\w*)*")
+_SPOKEN = frozenset("int uint unsigned long char short bool sizeof".split())
+_NO_CODE = re.compile(r"(\S+)\(…\): its code is not in the text")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedDescriptor:
+    """A descriptor of a text: where it and what it is made of stand, and why it has no verdict, "" if it has one."""
+
+    spans: tuple[Span, ...]
+    gap: str
+
+
+def list_checked_descriptors(text: str, bench: Bench, guesses: Guesses) -> Iterator[CheckedDescriptor]:
+    """List the descriptors of a text; unnamed 64-bit constants that nothing reads are masks and keys."""
+    readers: dict[int, list[VerifiedOperand]] = {}
+    for operand in bench.operands:
+        for n in dict.fromkeys((operand.descriptor, *operand.others)):
+            readers.setdefault(n, []).append(operand)
+    machine = find_multiplier(text)
+    for n, piece in enumerate(bench.pieces):
+        named = "words" not in piece.facts or "desc" in str(piece.facts.get("name", "")).lower()
+        if piece.kind == "descriptor" and (n in readers or named):
+            own = readers.get(n, [])
+            gaps = [_find_operand_gap(bench, operand, guesses) for operand in own] or [_find_piece_gap(piece, machine)]
+            yield CheckedDescriptor(piece.spans, next(filter(None, gaps), ""))
+
+
+def find_multiplier(text: str) -> str:
+    """Return tcgen05 or wgmma, which a text's code multiplies with; "" for neither."""
+    if not (_BLACKWELL.search(text) or _HOPPER.search(text)):
+        return ""
+    code = _COMMENT.sub(" ", text)
+    return "wgmma" if _HOPPER.search(code) else TCGEN05 if _BLACKWELL.search(code) else ""
+
+
+def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) -> str:
+    """Return why an operand has no verdict, "" if it has one."""
+    guessed = next((assumed.label for assumed in operand.assumed if assumed.summary), "")
+    if operand.verdict != "unknown":
+        if guessed:
+            return f"stored as guessed ({guessed})"
+        return "with a guessed storage" if guesses.find_guessed_storage(operand) else ""
+    open_ = [a for a in bench.assumed if a.missing]
+    symbols = [a.label for a in open_ if a.key.removeprefix("at.") in operand.symbols]
+    if symbols:
+        return "depends on " + _join_names(symbols)
+    if operand.stored is None:
+        others = [a for a in open_ if not a.key.startswith(("at.", "builder."))] if operand.storage is not None else []
+        named = [said for a in others if (said := _find_open_name(a))]
+        return "depends on " + _join_names(named) if named else f"open: {others[0].label}" if others else NO_STORAGE
+    return UNSAID
+
+
+def _find_open_name(assumption: Assumption) -> str:
+    """Return the text's own words for a value that it leaves open; "" if it has none."""
+    match = re.search(r"the text gives it as (\S.*)$", assumption.why)
+    return match[1] if match else ""
+
+
+def _find_piece_gap(piece: TextPiece, machine: str) -> str:
+    """Return why a descriptor that no operand has is not verified."""
+    if match := _NO_CODE.match(piece.title):
+        return f"built by {match[1]}, whose code is not in the text"
+    return TCGEN05 if TCGEN05 in (machine, piece.facts.get("format")) else NO_READER
+
+
+def _join_names(terms: Iterable[str], most: int = 4) -> str:
+    """Join the names that terms are made of: BM and BK of (BM / 64)·BK."""
+    names = dict.fromkeys(name for term in terms for name in _NAME.findall(term) if name not in _SPOKEN)
+    told = list(names) or ["a value that has no name"]
+    return ", ".join(told[:most]) + (", …" if len(told) > most else "")

@@ -1,0 +1,91 @@
+"""The runs of tcgen05.mma in a text's asm statements, each with the instruction that its descriptor says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from lanescope.blackwell import idesc
+from lanescope.errors import LayoutError
+from lanescope.reader.code.findings import AsmRun
+from lanescope.workbench.scan import MOST_OPERANDS, split_operands
+from lanescope.workbench.tcgen05 import Tcgen05Mma
+
+_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_BLANK = re.compile(r"\\[ntr]|\\\n|\s+")
+_MMA = re.compile(r"\btcgen05\.mma((?:\.[\w%]+(?:::[\w%]+)*)*)")
+_PLACE = re.compile(r"%(\d+|\[\w+\])")
+_STORED = frozenset("f16 bf16 tf32 e4m3 e5m2 u8 s8".split())  # as they are; narrower types are padded to bytes
+_GROUP = re.compile(r"\.cta_group::(\d)")
+_KIND = re.compile(r"\.kind::(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class MmaRun:
+    """One run of a tcgen05.mma: the instruction, and what stands for the descriptors of A and B; a_in_memory: whether A
+    comes from tensor memory.
+    """
+
+    run: AsmRun
+    instruction: Tcgen05Mma
+    descriptors: tuple[tuple[str, str], ...]
+    a_in_memory: bool
+
+
+FindNumber = Callable[[AsmRun, str], int | None]  # the value of an asm statement's operand, None if it is open
+
+
+def find_mma_runs(ran: Iterable[AsmRun], find_number: FindNumber) -> Iterator[MmaRun]:
+    """Find the runs of tcgen05.mma whose instruction descriptor is known."""
+    for run in ran:
+        if "tcgen05.mma" not in run.text:
+            continue
+        code = _BLANK.sub(" ", "".join(_STRING.findall(run.text)))
+        match = _MMA.search(code)
+        if match is None or ".sp" in match[1]:
+            continue
+        operands = split_operands(code[match.end() : match.end() + MOST_OPERANDS])
+        words = _fill_opcode(match[1], run, find_number)
+        if len(operands) < 4 or words is None:
+            continue
+        word = find_number(run, operands[3])
+        instruction = _make_instruction(words, word) if word is not None else None
+        if instruction is not None:
+            in_memory = operands[1].startswith("[")
+            named = (("b", operands[2]),) if in_memory else (("a", operands[1]), ("b", operands[2]))
+            yield MmaRun(run, instruction, named, in_memory)
+
+
+def _fill_opcode(words: str, run: AsmRun, find_number: FindNumber) -> str | None:
+    """Return an opcode's qualifiers with the numbers of its operands: cta_group::%5; None if one is open."""
+    for place in _PLACE.findall(words):
+        number = find_number(run, f"%{place}")
+        if number is None:
+            return None
+        words = words.replace(f"%{place}", str(number))
+    return words
+
+
+def _make_instruction(words: str, word: int) -> Tcgen05Mma | None:
+    """Return the instruction of qualifiers and an instruction descriptor; None for one that is not verified: sparse,
+    illegal, or with elements that are padded.
+    """
+    kind, group = _KIND.search(words), _GROUP.search(words)
+    try:
+        row = idesc.get_kind(kind[1] if kind else "")
+    except LayoutError:
+        return None
+    said = idesc.IdescWord(word & idesc.MOST, row)
+    types = {name: said.types[name] for name in "ab"}
+    stored = _STORED.issuperset(types.values())
+    if said.sparse or not stored or not said.m or not said.n or idesc.find_problems(said):
+        return None
+    pair = bool(group and group[1] == "2")
+    ptx = f"tcgen05.mma{words} {said.m}×{said.n}×{said.k} {types['a']}"
+    majors = tuple((name, _get_major(said, name)) for name in "ab")
+    return Tcgen05Mma(ptx, said.m, said.n, said.k, tuple(types.items()), majors, pair)
+
+
+def _get_major(word: idesc.IdescWord, name: str) -> str:
+    return "MN" if word.get_code(f"transpose_{name}") else "K"

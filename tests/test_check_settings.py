@@ -1,0 +1,272 @@
+"""What `lanescope check` follows and accepts: headers, given values, comments, baselines, settings files, its cache."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lanescope.app.check import cache, checking, config, headers, sarif, suppress
+from lanescope.app.check.facts import CheckReport, find_sources
+from lanescope.app.check.headers import HeaderFinder
+from lanescope.app.check.printing import list_notes, list_totals
+from lanescope.app.check.running import merge_reports
+from lanescope.errors import LayoutError
+from tests.guilty_kernels import CODE, MAP, RIGHT, plant
+
+HELPER, KERNEL = CODE[: CODE.index("__global__")], CODE[CODE.index("__global__") :]
+MAPS = MAP.replace("gmem_a", "A") + MAP.replace("gmem_a", "B").replace("tma_a", "tma_b").replace("box", "box_b")
+WRONG = HELPER.replace("(1024 >>", "(512 >>")
+
+
+def write_files(folder: Path, **texts: str) -> None:
+    for name, text in texts.items():
+        path = folder / name.replace("__", "/").replace("_cuh", ".cuh").replace("_cu", ".cu")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def check(*names: str, include: tuple[str, ...] = (), define: tuple[str, ...] = ()) -> CheckReport:
+    finder = HeaderFinder(include)
+    made = checking.join_sources(find_sources(names), finder, config.parse_defines(define), 3600)
+    return suppress.apply_comments(merge_reports(checking.run_jobs(made.jobs)), made.texts)
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+# headers --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_header_beside_a_file_is_followed_though_it_was_not_named(tmp_path: Path) -> None:
+    write_files(tmp_path, a_cu='#include "util.cuh"\n' + MAPS + KERNEL, util_cuh="#pragma once\n" + HELPER)
+    report = check("a.cu")
+    assert (report.verified, report.findings, report.gaps) == (8, [], {})
+    assert report.sources[0].included == ["util.cuh"]
+
+
+@pytest.mark.parametrize("line", ['#include "lib/util.cuh"', "#include <lib/util.cuh>"])
+def test_a_header_in_an_include_folder_is_followed(tmp_path: Path, line: str) -> None:
+    """The mistake stands in the header and is told there, once, whoever includes it."""
+    text = f"{line}\n{MAPS}{KERNEL}"
+    write_files(tmp_path, src__a_cu=text, src__b_cu=text, inc__lib__util_cuh="// a helper\n" + WRONG)
+    assert check("src").verified == 0
+    report = check("src", include=("inc",))
+    (finding,) = report.findings
+    line_number = 2 + WRONG[: WRONG.index("512")].count("\n")
+    assert (finding.place.file, finding.place.line, finding.code) == (
+        "inc/lib/util.cuh",
+        line_number,
+        "sbo_other_width",
+    )
+
+
+def test_compile_commands_name_folders_and_macros(tmp_path: Path) -> None:
+    text = MAPS + KERNEL.replace("64 / 16", "STEPS")
+    write_files(tmp_path, src__a_cu='#include "util.cuh"\n' + text, inc__util_cuh=HELPER)
+    entry = {"directory": str(tmp_path / "build"), "file": "../src/a.cu", "command": "nvcc -I../inc -DSTEPS=4 -c"}
+    (tmp_path / "compile_commands.json").write_text(json.dumps([entry]))
+    finder = HeaderFinder((), headers.read_commands("."))
+    made = checking.join_sources(find_sources(["src"]), finder, {}, 3600)
+    assert merge_reports(checking.run_jobs(made.jobs)).verified == 8
+    (tmp_path / "compile_commands.json").write_text("{")
+    with pytest.raises(LayoutError, match="is no compile_commands"):
+        headers.read_commands(".")
+
+
+def test_a_header_tells_by_itself_only_what_no_file_that_includes_it_tells(tmp_path: Path) -> None:
+    """Its builder is read by the kernel: that nothing in the header reads it is no news."""
+    write_files(tmp_path, util_cuh=HELPER)
+    alone = check(".")
+    assert alone.gaps == {"read by no instruction": 1} and alone.open
+    write_files(tmp_path, a_cu='#include "util.cuh"\n' + MAPS + KERNEL)
+    report = check(".")
+    assert (report.files, report.descriptors, report.verified, report.open) == (2, 2, 8, [])
+    assert list(list_totals(report))[-1] == "all 2 descriptors verified"
+
+
+def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
+    write_files(tmp_path, a_cu='#include "gone.cuh"\n' + MAPS + KERNEL, b_cu=HELPER + KERNEL)
+    report = check(".")
+    assert list(list_totals(report))[-1] == (
+        "3 of 3 descriptors not verified: 2 without a storage, 1 built by make_smem_desc, whose code is not in the text"
+    )
+    notes = "\n".join(list_notes(report))
+    assert "a.cu: note:" in notes and "Give its include gone.cuh (-I)." in notes
+
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "reads"), [("wgmma_tma_k_major", 16), ("wgmma_mn_major_b", 8), ("wgmma_fp8_a_registers", 8)]
+)
+def test_our_own_kernels_are_verified_through_their_headers(
+    monkeypatch: pytest.MonkeyPatch, name: str, reads: int
+) -> None:
+    """hopper.cuh has the descriptor and the wgmma, host.h the tensor map behind a driver entry point."""
+    monkeypatch.chdir(ROOT / "examples")
+    report = check(f"{name}.cu")
+    assert (report.verified, report.findings, report.gaps) == (reads, [], {})
+
+
+@pytest.mark.parametrize(
+    ("mistake", "code"),
+    [
+        ("LBO_SBO_EXCHANGED", "lbo_sbo_swapped"),
+        ("SWIZZLE_CODE", "tma_swizzle_enum"),
+    ],
+)
+def test_the_mistakes_that_the_examples_plant_are_found(
+    monkeypatch: pytest.MonkeyPatch, mistake: str, code: str
+) -> None:
+    monkeypatch.chdir(ROOT / "examples")
+    report = check("wgmma_tma_k_major.cu", define=(f"MISTAKE={mistake}",))
+    assert code in {one.code for one in report.findings}
+
+
+def test_a_pointer_that_a_call_may_set_is_not_null_behind_it(tmp_path: Path) -> None:
+    """The driver's entry point is asked for by its name; without one the function returns before it makes the map."""
+    guarded = """void maps() {
+  void* encode = nullptr;
+  cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &encode, 0, &found);
+  if (!encode) return;
+"""
+    call = "reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(encode)"
+    text = guarded + MAPS.replace("cuTensorMapEncodeTiled(", f"{call}(") + "}\n" + HELPER + KERNEL
+    write_files(tmp_path, a_cu=text)
+    report = check("a.cu")
+    assert (report.tensor_maps, report.verified, report.findings) == (2, 8, [])
+
+
+# given values ---------------------------------------------------------------------------------------------------------
+
+TEMPLATE = RIGHT.replace("__global__ void gemm", "template <int BK> __global__ void gemm").replace(
+    "sA + k * 16", "sA + k * BK"
+)
+
+
+@pytest.mark.parametrize(("value", "codes"), [("16", []), ("0x10", []), ("32", ["element_size"])])
+def test_a_value_that_a_note_names_can_be_given(tmp_path: Path, value: str, codes: list[str]) -> None:
+    write_files(tmp_path, a_cu=TEMPLATE)
+    report = check("a.cu")
+    assert any("depends on BK" in gap for gap in report.gaps)
+    assert any("-D BK=VALUE" in note for note in list_notes(report))
+    given = check("a.cu", define=(f"BK={value}",))
+    assert not any("BK" in gap for gap in given.gaps)
+    assert [finding.code for finding in given.findings] == codes
+
+
+def test_a_given_value_leaves_the_text_s_own_alone(tmp_path: Path) -> None:
+    """A constant that the text defines is not changed by -D, and neither is a shadowing variable."""
+    write_files(tmp_path, a_cu="constexpr int BK = 16;\n" + RIGHT.replace("sA + k * 16", "sA + k * BK"))
+    assert check("a.cu", define=("BK=32",)).findings == check("a.cu").findings == []
+
+
+# what is accepted -----------------------------------------------------------------------------------------------------
+
+CALL = plant(("make_smem_desc(sB + k * 16)", "make_smem_desc(sB)"), ("(1024 >> 4) << 32", "(512 >> 4) << 32"))
+
+
+def test_a_comment_accepts_the_finding_beside_it(tmp_path: Path) -> None:
+    line = "  d |= (uint64_t)(512 >> 4) << 32;"
+    assert line in CALL
+    write_files(tmp_path, a_cu=CALL)
+    (finding,) = [one for one in check("a.cu").findings if one.code == "sbo_other_width"]
+    for accepted in (
+        f"{line}  // lanescope: ignore[sbo_other_width] a test's plant",
+        f"  // lanescope: ignore[sbo_other_width] a test's plant\n{line}",
+        f"{line}  // lanescope: ignore",
+    ):
+        write_files(tmp_path, a_cu=CALL.replace(line, accepted))
+        report = check("a.cu")
+        assert finding.code not in {one.code for one in report.findings}
+        assert [one.finding.code for one in report.suppressed] == [finding.code]
+    write_files(tmp_path, a_cu=CALL.replace(line, f"{line}  // lanescope: ignore[k_step_missing]"))
+    report = check("a.cu")
+    assert finding.code in {one.code for one in report.findings}
+    assert any("ignores nothing" in one.message for one in report.open)
+
+
+def test_a_baseline_accepts_what_it_has_and_nothing_new(tmp_path: Path) -> None:
+    write_files(tmp_path, a_cu=CALL)
+    report = check("a.cu")
+    assert suppress.write_baseline(report, tmp_path / "known.json") == len(report.findings) > 0
+    assert suppress.apply_baseline(report, tmp_path / "known.json").findings == []
+    write_files(tmp_path, a_cu="\n\n" + CALL, b_cu=CALL)  # moved lines are the same finding, another file is not
+    left = suppress.apply_baseline(check("."), tmp_path / "known.json")
+    assert {one.place.file for one in left.findings} == {"b.cu"}
+    with pytest.raises(LayoutError, match="is no baseline"):
+        suppress.apply_baseline(report, tmp_path / "a.cu")
+
+
+def test_codes_are_selected_and_ignored(tmp_path: Path) -> None:
+    write_files(tmp_path, a_cu=CALL)
+    report, code = check("a.cu"), frozenset(["sbo_other_width"])
+    assert {one.code for one in suppress.select_codes(report, code, frozenset()).findings} == code
+    assert code.isdisjoint(one.code for one in suppress.select_codes(report, frozenset(), code).findings)
+    with pytest.raises(LayoutError):
+        suppress.parse_codes(["no_such_code"], "select")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "left"),
+    [
+        ("third_party", ["src/a.cu"]),
+        ("*.cuh", ["src/a.cu"]),
+        ("src/*", ["third_party/b.cuh"]),
+        ("a.cu", ["third_party/b.cuh"]),
+    ],
+)
+def test_paths_are_excluded_by_name_folder_and_pattern(tmp_path: Path, pattern: str, left: list[str]) -> None:
+    write_files(tmp_path, src__a_cu="", third_party__b_cuh="")
+    found = [path.as_posix() for path in find_sources(["."], [pattern])]
+    assert found == left
+
+
+# settings -------------------------------------------------------------------------------------------------------------
+
+
+def test_settings_stand_in_a_file_and_the_command_adds_to_them(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.lanescope]\ninclude = ["inc"]\ndefine = {BK = 16}\nfail-on = "warning"\nignore = ["sbo_unusual"]\n'
+    )
+    (tmp_path / "deep").mkdir()
+    found = config.find_settings(tmp_path / "deep")
+    assert (found.include, found.define, found.fail_on) == (("inc",), ("BK=16",), "warning")
+    more = found.override(include=["more"], ignore=["tma_box"], fail_on=None)
+    assert (more.include, more.ignore, more.fail_on) == (("inc", "more"), ("tma_box",), "warning")
+    (tmp_path / "lanescope.toml").write_text('jobs = "many"')
+    with pytest.raises(LayoutError, match="jobs is 'many'"):
+        config.find_settings(tmp_path)
+    (tmp_path / "lanescope.toml").write_text("job = 1")
+    with pytest.raises(LayoutError):
+        config.find_settings(tmp_path)
+
+
+# the cache ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_kept_report_is_the_report(tmp_path: Path) -> None:
+    write_files(tmp_path, a_cu=CALL, b_cu=RIGHT, c_cu=HELPER)
+    folder = tmp_path / "kept"
+    made = checking.join_sources(find_sources(["a.cu", "b.cu", "c.cu"]), HeaderFinder(), {}, 3600, folder)
+    first = list(checking.run_jobs(made.jobs))
+    assert len(list(folder.rglob("*.json"))) == 3
+    assert [cache.load_report(folder, cache.make_key(job.source, job.given)) for job in made.jobs] == first
+    assert list(checking.run_jobs(made.jobs, 2)) == first, "several processes tell what one tells"
+    keys = {cache.make_key(made.jobs[0].source, given) for given in ({}, {"macro.BK": "16"})}
+    assert len(keys) == 2, "another value is another report"
+
+
+def test_every_code_has_a_row_with_a_wrong_and_a_right_example() -> None:
+    rows = sarif.read_rule_rows()
+    of_captures = {  # told of recorded runs and of ldmatrix, not of sources
+        *("address_not_swizzled matrices_exchanged other_rows pitch_wrong reads_past_recorded".split()),
+        *("registers_exchanged registers_wrong slice_not_in_memory".split()),
+    }
+    assert set(suppress.list_codes()) - of_captures <= set(rows) <= set(suppress.list_codes())
+    assert all(row.section and row.wrong != row.right for row in rows.values())
