@@ -9,20 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import copy_atom as copyatom
+from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import parse_cute_layout
 from lanescope.cute.tuples import format_tuple, pair_leaves
-from lanescope.cxx.sizes import find_element_bits
+from lanescope.cxx.sizes import find_element_bits, find_size
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.reader import atoms, labelled_layouts, shapes, terms, tiled_mma
 from lanescope.reader.meaning import TextMeaning, drop_repeats
 from lanescope.reader.terms import SyntaxTerm, TermText
 
+if TYPE_CHECKING:
+    from lanescope.tiles.copy import TiledCopy
+
 _MADE = re.compile(
-    r"(?<!def )(?<![\w.])(?:\w+(?:::|\.)){0,6}make_tiled_copy(?:_(?:tv|A|B|C|S|D|C_atom|impl))?\s*\("
+    r"(?<!def )(?<![\w.])(?:\w+(?:::|\.)){0,6}make_(?:tiled_copy(?:_(?:tv|A|B|C|S|D|C_atom|impl))?|cotiled_copy)\s*\("
     r"|(?<!\w)TiledCopy\s*<"
 )
 _HEAD = re.compile(r"Tiler[ _]?MN\s*:", re.I)
@@ -32,7 +36,7 @@ _FIELD = re.compile(
     re.I,
 )
 _PRINTED_BITS = {"f64": 64, "f32": 32, "tf32": 32, "i32": 32, "f16": 16, "bf16": 16, "i16": 16, "i8": 8, "ui8": 8}
-_OF_OPERAND = re.compile(r"make_tiled_copy_\w*([ABC])")
+_OF_OPERAND = re.compile(r"make_tiled_copy_([ABC])(_atom)?")
 _MOST_MADE = 8
 _FOURTH = (
     "make_tiled_copy takes an atom, a thread layout and a value layout. The fourth argument is read as the tile that is"
@@ -64,7 +68,11 @@ def recognise_tiled_copies(text: str) -> tuple[TextMeaning, ...]:
         copies += [meaning for block in _find_print_blocks(text) if (meaning := _parse_print(block))]
     if _MADE.search(text):
         home = terms.make_term_text(text)
-        copies += [meaning for term in terms.find_terms(home, _MADE) if (meaning := parse_tiled_copy(home, term))]
+        copies += [
+            tiled_mma.finish_meaning(home, term, meaning)
+            for term in terms.find_terms(home, _MADE)
+            if (meaning := parse_tiled_copy(home, term))
+        ]
     return drop_repeats(copies, _MOST_MADE)
 
 
@@ -96,14 +104,23 @@ def _parse_copy_operation(home: TermText, value: Any, element: int | None) -> Co
         return CopyAtomMeaning(None, None, element, (), True)
     angle = value.angle[0] if value.angle else None
     if value.name in ("UniversalCopy", "CopyUniversalOp"):
-        return CopyAtomMeaning(
-            "universal", element if angle is None else find_element_bits(home.find_name(angle)), element
-        )
+        return CopyAtomMeaning("universal", element if angle is None else _find_type_bits(home, angle), element)
     if value.name in ("DefaultCopy", "AutoVectorizingCopy") or _VECTOR.match(value.name):
         return _vectorizing(home, value.name, angle, element)
     if _ASYNC.fullmatch(value.name) or value.name == "CopyG2SOp":
-        return CopyAtomMeaning("cp.async", None if angle is None else find_element_bits(home.find_name(angle)), element)
+        return CopyAtomMeaning("cp.async", None if angle is None else _find_type_bits(home, angle), element)
     return _instruction(home, value, element)
+
+
+def _find_type_bits(home: TermText, value: Any) -> int | None:
+    """Return the bits of the type that one access moves: uint128_t, int, uint_bit_t<128>."""
+    meant = home.resolve_value(value)
+    if isinstance(meant, SyntaxTerm) and meant.name in ("uint_bit_t", "uint_byte_t") and meant.angle:
+        number = home.parse_number(meant.angle[0])
+        return number if number is None or meant.name == "uint_bit_t" else 8 * number
+    name = home.find_name(meant)
+    size = find_size(name) if not find_element_bits(name) else None
+    return find_element_bits(name) or (8 * size.bytes if size else None)
 
 
 def _vectorizing(home: TermText, name: str, angle: Any, element: int | None) -> CopyAtomMeaning:
@@ -130,17 +147,18 @@ def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
     if not arguments:
         return None
     copied = parse_copy_atom(home, arguments[0])
-    if term.name.endswith(("_S", "_D", "_atom")):
+    if term.name.endswith(("_S", "_D")):
         return (
-            _make_layout_meaning(copied, None, None, None, ["thr_layout", "val_layout"]) if len(arguments) > 1 else None
+            _make_like_meaning(home, term, copied or CopyAtomMeaning(None, None, None)) if len(arguments) > 1 else None
         )
+    if term.name == "make_cotiled_copy":
+        return _make_cotiled_meaning(home, copied, arguments) if len(arguments) == 3 else None
     if letter := _OF_OPERAND.fullmatch(term.name):
         mma = _tiled_mma(home, arguments[1]) if len(arguments) > 1 else None
-        return (
-            _make_operand_meaning(copied or CopyAtomMeaning(None, None, None), letter[1], mma)
-            if len(arguments) > 1
-            else None
-        )
+        copied = copied or CopyAtomMeaning(None, None, None)
+        if len(arguments) < 2:
+            return None
+        return _make_atom_meaning(copied, mma) if letter[2] else _make_operand_meaning(copied, letter[1], mma)
     if _takes_map(term, arguments):
         return _of_map_term(home, term, arguments, copied)
     return _of_layouts(home, term, arguments, copied)
@@ -303,6 +321,73 @@ def _make_operand_meaning(copied: CopyAtomMeaning, letter: str, mma: TextMeaning
     body = {"tiled_mma": dict(mma_body) if mma_body else None, "operand": letter.lower(), "tile": sizes}
     opened = list(mma.undetermined) if mma else ["tiled_mma"]
     return _make_meaning(_facts(copied, facts.get("threads"), values, sizes, body), copied, opened, [])
+
+
+def _make_atom_meaning(copied: CopyAtomMeaning, mma: TextMeaning | None) -> TextMeaning:
+    """Make the meaning of make_tiled_copy_C_atom(atom, tiled_mma): the first values of C, as many as the atom has."""
+    meaning = _make_operand_meaning(copied, "C", mma)
+    body = {**meaning.facts["body"], "operand": "c_atom", "tile": None}
+    facts = {**meaning.facts, "values_per_thread": None, "tiler_mn": None, "body": body}
+    opened = [name for name in meaning.undetermined if name not in ("values_per_thread", "tiler_mn")]
+    made = _compute_copy(body) if not opened else None
+    if made is None:
+        return _make_meaning(facts, copied, opened, [])
+    sizes = list(made.tiler)
+    facts |= {"values_per_thread": made.values, "tiler_mn": sizes, "body": {**body, "tile": sizes}}
+    return _make_meaning(facts, copied, opened, [])
+
+
+def _compute_copy(body: Mapping[str, Any]) -> TiledCopy | None:
+    """Compute a TiledCopy from the body of POST /tiles/copy; None where CuTe refuses it."""
+    from lanescope.tiles.copy import tiled_copy  # the maps load when a TiledCopy is complete
+    from lanescope.tiles.tiled_mma import tiled_mma as make_mma
+
+    given = {name: value for name, value in body.items() if value is not None and name != "atom"}
+    try:
+        if mma := given.pop("tiled_mma", None):
+            given["tiled_mma"] = make_mma(mma["atom"], mma["atom_layout"], mma["permutation"], mma["tile"])
+        if like := given.pop("like", None):
+            given["like"] = _compute_copy(like)
+            if given["like"] is None:
+                return None
+        return tiled_copy(body["atom"], **given)
+    except LayoutError:
+        return None
+
+
+def _make_like_meaning(home: TermText, term: SyntaxTerm, copied: CopyAtomMeaning) -> TextMeaning:
+    """Make the meaning of make_tiled_copy_S(atom, tiled_copy): the threads, values and tile of another TiledCopy."""
+    other = home.resolve_value((term.args or ())[1])
+    like = parse_tiled_copy(home, other) if isinstance(other, SyntaxTerm) and is_made(other) else None
+    facts = like.facts if like else {}
+    body = {"like": dict(facts["body"]) if like else None, "side": term.name[-1]}
+    opened = (
+        [name for name in like.undetermined if name not in ("element_bits", "atom", "bits")] if like else ["tiled_copy"]
+    )
+    shown = _facts(copied, facts.get("threads"), facts.get("values_per_thread"), facts.get("tiler_mn"), body)
+    return _make_meaning(shown, copied, opened, [])
+
+
+def is_made(value: SyntaxTerm) -> bool:
+    return value.name == "TiledCopy" or value.name.startswith(("make_tiled_copy", "make_cotiled_copy"))
+
+
+def _make_cotiled_meaning(home: TermText, copied: CopyAtomMeaning | None, arguments: list[Any]) -> TextMeaning:
+    """Make the meaning of make_cotiled_copy(atom, (thread, value) → address, coordinate → address)."""
+    tv, data = (shapes.parse_layout(home, one) for one in arguments[1:])
+    opened = [name for name, one in (("atom_tv_layout", tv), ("data_layout", data)) if one is None or not one.known]
+    names = shapes.list_symbols(*(one.shape for one in (tv, data) if one))
+    counts = _counts(tv) if tv else (None, None)
+    if opened or tv is None or data is None:
+        return _make_layout_meaning(copied, None, None, None, [*opened, *names], counts)
+    try:
+        layout, tiler = copyatom.cotile(CuteLayout(tv.shape, tv.stride), CuteLayout(data.shape, data.stride))
+    except LayoutError:
+        return _make_layout_meaning(copied, None, None, None, ["tiler_mn"], counts)
+    laid = shapes.SymbolicLayout(layout.shape, layout.stride)
+    sizes = [mode.size for mode in tiler]
+    modes = (str(mode.size) if mode.stride == 1 else str(mode) for mode in tiler)
+    return _make_map_meaning(copied, laid, sizes, f"({','.join(modes)})")
 
 
 _AXES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N and K
