@@ -163,6 +163,15 @@ def test_a_constant_of_something_open_is_open(expression: str) -> None:
     assert read_number(f"constexpr int a = {expression};\nInt<a>", "a>") is None
 
 
+def test_a_function_that_the_text_defines_is_not_cutes() -> None:
+    assert (
+        read_number(
+            "constexpr int ceil_div(int a, int b) { return a; }\nconstexpr int n = ceil_div(70, 32); use(n)", "n)"
+        )
+        is None
+    )
+
+
 def test_the_tile_of_a_multistage_gemm_follows_from_its_atom() -> None:
     meaning = read_mma(
         f"using op = {ATOM}; using traits = MMA_Traits<op>; using shape = traits::Shape_MNK;"

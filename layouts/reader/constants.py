@@ -35,7 +35,6 @@ _THREADS = {  # cutlass/cutlass.h
     "NumThreadsPerWarpGroup": 128,
     "NumWarpsPerWarpGroup": 4,
 }
-_BYTES = frozenset(("sizeof",))
 
 
 def parse_items(home: TermText, value: Value) -> tuple[Value, ...] | None:
@@ -116,7 +115,9 @@ def _reduce_size(home: TermText, term: SyntaxTerm) -> Value:
 
 
 def _reduce_shape(home: TermText, term: SyntaxTerm) -> Value:
-    mode = _get_shape_mode(home, term)
+    """shape(…), shape<0>(…); layout.shape in Python."""
+    member = home.python and term.owner is not None and term.args is None
+    mode = parse_shape(home, term.owner) if member else _get_shape_mode(home, term)
     return mode if _is_known(mode) else None
 
 
@@ -295,6 +296,16 @@ def _reduce_product(home: TermText, term: SyntaxTerm) -> Value:
     return tuple(_compute_size(mode) for mode in shape)
 
 
+def _reduce_static(home: TermText, term: SyntaxTerm) -> Value:
+    """CUTE_STATIC_V(x): x as a constant."""
+    return home.parse_number(_get_argument(term))
+
+
+def _reduce_warp(home: TermText, term: SyntaxTerm) -> Value:
+    """cute.arch.WARP_SIZE"""
+    return 32 if isinstance(term.owner, SyntaxTerm) and term.owner.name == "arch" else None
+
+
 def _reduce_threads(home: TermText, term: SyntaxTerm) -> Value:
     """cutlass::NumThreadsPerWarp"""
     owner = term.owner
@@ -325,5 +336,7 @@ REDUCERS.update(
         "[]": _reduce_subscript,
         "product_each": _reduce_product,
         **dict.fromkeys(_THREADS, _reduce_threads),
+        "CUTE_STATIC_V": _reduce_static,
+        "WARP_SIZE": _reduce_warp,
     }
 )

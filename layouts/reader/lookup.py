@@ -30,7 +30,7 @@ def find_value(home: TermText, term: SyntaxTerm) -> Value:
 
     >>> from lanescope.reader import terms
     >>> text = terms.make_term_text("void f() { constexpr int n = 4; } template <int n> struct A { int m = n; };")
-    >>> text.parse_number(SyntaxTerm("n", span=(24, 25))), text.parse_number(SyntaxTerm("n", span=(69, 70)))
+    >>> text.parse_number(SyntaxTerm("n", span=(31, 32))), text.parse_number(SyntaxTerm("n", span=(70, 71)))
     (4, None)
     """
     if term.name.startswith("#"):

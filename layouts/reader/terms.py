@@ -131,8 +131,8 @@ class TermText:
     def _reduce(self, term: SyntaxTerm) -> Value:
         """Compute a call or a member; None where it is open, or while it is computed."""
         reducer = REDUCERS.get(term.path if term.symbol else term.name)
-        if reducer is None or self.steps >= MOST_STEPS:
-            return None
+        if reducer is None or self.steps >= MOST_STEPS or self.scopes.list_named("function", term.name):
+            return None  # a function of that name that the text defines is its own
         key = term.path, term.span
         if key not in self.reduced:
             self.reduced[key] = None
