@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import copy_atom as copyatom
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import parse_cute_layout
-from lanescope.cute.tuples import format_tuple, pair_leaves
-from lanescope.cxx.sizes import find_element_bits, find_size
+from lanescope.cute.tuples import format_tuple
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.reader import atoms, labelled_layouts, shapes, terms, tiled_mma
+from lanescope.reader import labelled_layouts, shapes, terms, tiled_mma
+from lanescope.reader.copy_atoms import CopyAtomMeaning, parse_copy_atom
+from lanescope.reader.copy_maps import invert_map, list_mode_sizes
 from lanescope.reader.meaning import TextMeaning, drop_repeats
 from lanescope.reader.terms import SyntaxTerm, TermText
 
@@ -42,23 +42,6 @@ _FOURTH = (
     "make_tiled_copy takes an atom, a thread layout and a value layout. The fourth argument is read as the tile that is"
     " copied."
 )
-_VECTOR = re.compile(r"AutoVectorizingCopyWithAssumedAlignment")
-_ASYNC = re.compile(r"SM80_CP_ASYNC_CACHE(?:ALWAYS|GLOBAL)(?:_ZFILL)?")
-
-
-@dataclass(frozen=True, slots=True)
-class CopyAtomMeaning:
-    """A copy atom: PTX or universal or cp.async, bits of one access, bits of an element; None for what is open.
-
-    vectorizes: whether bits are the most of one access, which takes what the layouts allow.
-    """
-
-    atom: str | None
-    bits: int | None
-    element_bits: int | None
-    ptx: tuple[str, ...] = ()
-    tensor_memory: bool = False
-    vectorizes: bool = False
 
 
 def recognise_tiled_copies(text: str) -> tuple[TextMeaning, ...]:
@@ -74,71 +57,6 @@ def recognise_tiled_copies(text: str) -> tuple[TextMeaning, ...]:
             if (meaning := parse_tiled_copy(home, term))
         ]
     return drop_repeats(copies, _MOST_MADE)
-
-
-def parse_copy_atom(home: TermText, value: Any) -> CopyAtomMeaning | None:
-    """Parse Copy_Atom<operation, element>, cute.make_copy_atom(operation, element, …), or a bare operation."""
-    value = home.resolve_value(value)
-    if not isinstance(value, SyntaxTerm):
-        return None
-    if value.name in ("Copy_Atom", "make_copy_atom"):
-        arguments = [*(value.angle or ()), *(value.args or ())]
-        if not arguments:
-            return None
-        element = find_element_bits(home.find_name(arguments[1])) if len(arguments) > 1 else None
-        inner = _parse_copy_operation(home, arguments[0], element)
-        bits = home.parse_number(value.given["num_bits_per_copy"]) if "num_bits_per_copy" in value.given else None
-        if inner is None:
-            return CopyAtomMeaning(None, bits, element)
-        return replace(inner, element_bits=element, bits=bits or inner.bits)
-    return _parse_copy_operation(home, value, None)
-
-
-def _parse_copy_operation(home: TermText, value: Any, element: int | None) -> CopyAtomMeaning | None:
-    value = home.resolve_value(value)
-    if not isinstance(value, SyntaxTerm):
-        return None
-    if value.name == "Copy_Traits" and value.angle:
-        return _parse_copy_operation(home, value.angle[0], element)
-    if re.search(r"SM100_TMEM|tcgen05", value.path):
-        return CopyAtomMeaning(None, None, element, (), True)
-    angle = value.angle[0] if value.angle else None
-    if value.name in ("UniversalCopy", "CopyUniversalOp"):
-        return CopyAtomMeaning("universal", element if angle is None else _find_type_bits(home, angle), element)
-    if value.name in ("DefaultCopy", "AutoVectorizingCopy") or _VECTOR.match(value.name):
-        return _vectorizing(home, value.name, angle, element)
-    if _ASYNC.fullmatch(value.name) or value.name == "CopyG2SOp":
-        return CopyAtomMeaning("cp.async", None if angle is None else _find_type_bits(home, angle), element)
-    return _instruction(home, value, element)
-
-
-def _find_type_bits(home: TermText, value: Any) -> int | None:
-    """Return the bits of the type that one access moves: uint128_t, int, uint_bit_t<128>."""
-    meant = home.resolve_value(value)
-    if isinstance(meant, SyntaxTerm) and meant.name in ("uint_bit_t", "uint_byte_t") and meant.angle:
-        number = home.parse_number(meant.angle[0])
-        return number if number is None or meant.name == "uint_bit_t" else 8 * number
-    name = home.find_name(meant)
-    size = find_size(name) if not find_element_bits(name) else None
-    return find_element_bits(name) or (8 * size.bytes if size else None)
-
-
-def _vectorizing(home: TermText, name: str, angle: Any, element: int | None) -> CopyAtomMeaning:
-    """Parse DefaultCopy, AutoVectorizingCopy and AutoVectorizingCopyWithAssumedAlignment<128>."""
-    wide = 128 if name == "AutoVectorizingCopy" else element
-    if angle is not None:
-        number = home.parse_number(angle)
-        wide = find_element_bits(home.find_name(angle)) if number is None else number
-    return CopyAtomMeaning("universal", wide, element, vectorizes=name != "DefaultCopy")
-
-
-def _instruction(home: TermText, value: SyntaxTerm, element: int | None) -> CopyAtomMeaning | None:
-    """Return the load or store of an atom: SM75_U32x4_LDSM_N, LdMatrix8x8x16bOp(…)."""
-    atom = atoms.parse_atom(home, value)
-    if atom is None or not atom.found or atom.found[0].family.multiplies:
-        return None
-    ptx = tuple(i.ptx for i in atom.found)
-    return CopyAtomMeaning(ptx[0] if len(ptx) == 1 else None, 128 if len(ptx) == 1 else None, element, ptx)
 
 
 def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
@@ -167,7 +85,7 @@ def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
 def _tiled_mma(home: TermText, value: Any) -> TextMeaning | None:
     """Return the TiledMMA of make_tiled_copy_A(atom, tiled_mma)."""
     value = home.resolve_value(value)
-    if not isinstance(value, SyntaxTerm) or not ("ake" in value.name or value.name == "TiledMMA"):
+    if not isinstance(value, SyntaxTerm) or not ("ake" in value.name or value.name in ("TiledMMA", "TiledMma")):
         return None
     return tiled_mma.parse_tiled_mma(home, value)
 
@@ -279,7 +197,7 @@ def _facts(
 def _product(thr: shapes.SymbolicLayout, val: shapes.SymbolicLayout) -> list[int | None]:
     """Return the tile that a thread and a value layout cover; None for an open mode."""
     rank = _get_rank(thr, val)
-    both = zip(_list_mode_sizes(thr.shape, rank), _list_mode_sizes(val.shape, rank), strict=True)
+    both = zip(list_mode_sizes(thr.shape, rank), list_mode_sizes(val.shape, rank), strict=True)
     return [a * b if isinstance(a, int) and isinstance(b, int) else None for a, b in both]
 
 
@@ -299,13 +217,6 @@ def _make_meaning(facts: dict[str, Any], copied: CopyAtomMeaning, opened: list[s
     title = f"TiledCopy: {facts['threads'] or '?'} threads, tile {tile}"
     shown = notices if copied.tensor_memory else ()
     return TextMeaning("tiled_copy", title, facts, shown, True, tuple(dict.fromkeys((*opened, *names))))
-
-
-def _list_mode_sizes(shape: Any, rank: int = 2) -> list[Any]:
-    """Return the sizes of a shape's modes, at least two or `rank`."""
-    modes = list(shape) if isinstance(shape, tuple) else [shape]
-    sizes = [shapes.compute_size(mode) for mode in modes]
-    return [*sizes, *[1] * (rank - len(sizes))]
 
 
 def _get_rank(*laid: shapes.SymbolicLayout) -> int:
@@ -423,7 +334,7 @@ def _make_map_meaning(
     plain = len(sizes) == 2 and all(isinstance(size, int) for size in sizes)
     counts = _counts(tv)
     placed = plain and None not in counts and tv.stride is not None
-    turned = _invert_map(tv, sizes) if placed and ":" not in (tiler or "") else None
+    turned = invert_map(tv, sizes) if placed and ":" not in (tiler or "") else None
     thr, val = turned or (None, None)
     opened = [] if placed else ["thr_layout", "val_layout"]
     layout_meaning = _make_layout_meaning(copied, thr, val, sizes if plain else None, opened, counts)
@@ -439,43 +350,6 @@ def _counts(tv: shapes.SymbolicLayout) -> tuple[int | None, int | None]:
     if not isinstance(tv.shape, tuple) or len(tv.shape) != 2:
         return None, None
     return shapes.compute_size(tv.shape[0]), shapes.compute_size(tv.shape[1])
-
-
-def _invert_map(
-    tv: shapes.SymbolicLayout, sizes: list[int]
-) -> tuple[shapes.SymbolicLayout, shapes.SymbolicLayout] | None:
-    """Invert a map (id → coordinate) into thread and value layouts (coordinate → id), if it is such a product."""
-    val = _invert_mode(tv.shape[1], tv.stride[1], sizes[0], (1, 1))
-    if val is None:
-        return None
-    box = tuple(_list_mode_sizes(val.shape))
-    thr = _invert_mode(tv.shape[0], tv.stride[0], sizes[0], box)
-    if thr is None or [a * b for a, b in zip(_list_mode_sizes(thr.shape), box, strict=True)] != sizes:
-        return None
-    return thr, val
-
-
-def _invert_mode(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> shapes.SymbolicLayout | None:
-    """Invert one mode of the map: each axis's digits from the lowest, `box` elements apart."""
-    down: list[tuple[int, int, int]] = []
-    across: list[tuple[int, int, int]] = []
-    step = 1
-    for size, at in pair_leaves(shape, stride):
-        if size > 1 and at <= 0:
-            return None
-        if size > 1:
-            (down if at < height else across).append((at if at < height else at // height, size, step))
-        step *= size
-    result = []
-    for digits, apart in ((sorted(down), box[0]), (sorted(across), box[1])):
-        due = apart
-        for at, size, _ in digits:
-            if at != due:
-                return None
-            due *= size
-        modes = [(size, step) for _, size, step in digits] or [(1, 0)]
-        result.append(modes[0] if len(modes) == 1 else tuple(zip(*modes, strict=True)))
-    return shapes.SymbolicLayout(tuple(digit[0] for digit in result), tuple(digit[1] for digit in result))
 
 
 # what print shows -----------------------------------------------------------------------------------------------------
