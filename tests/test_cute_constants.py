@@ -93,6 +93,11 @@ def test_members_are_found_in_base_classes() -> None:
     assert read_number(text, "kN>") == 48
 
 
+def test_a_member_function_that_is_defined_outside_sees_its_class() -> None:
+    text = "constexpr int n = 4; struct A { static constexpr int n = 8; void f(); }; void A::f() { use(n); }"
+    assert read_number(text, "n); }") == 8
+
+
 def test_a_python_name_belongs_to_its_function_or_its_class() -> None:
     text = "n = 2\ndef f(n=4):\n    use(n)\n"
     assert read_number(text, "n)") is None

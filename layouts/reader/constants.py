@@ -181,10 +181,11 @@ def _reduce_least(home: TermText, term: SyntaxTerm) -> Value:
 
 def _reduce_division(home: TermText, term: SyntaxTerm) -> Value:
     """ceil_div(a, b), round_up(a, b), round_down(a, b) of positive numbers."""
-    numbers = [home.parse_number(one) for one in term.args or ()]
-    if len(numbers) != 2 or numbers[0] is None or not numbers[1] or numbers[0] < 0 or numbers[1] < 0:
+    if len(term.args or ()) != 2:
         return None
-    a, b = numbers
+    a, b = (home.parse_number(one) for one in term.args or ())
+    if a is None or not b or a < 0 or b < 0:
+        return None
     return {"ceil_div": -(-a // b), "round_up": -(-a // b) * b, "round_down": a // b * b}[term.name]
 
 

@@ -19,6 +19,7 @@ _CLASS = re.compile(
     r"(?P<name>[A-Za-z_][\w:]*)\s*(?P<special><)?"
 )
 _FUNCTION = re.compile(r"(operator\s*\(\s*\)|operator\W{1,3}|~?[A-Za-z_]\w*)\s*\Z")
+_MEMBER = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>]*>)?\s*::\s*\Z")
 _LAMBDA = re.compile(r"\]\s*(?P<taken>\()?")
 _BEHIND_LAMBDA = re.compile(r"\s*(?:mutable\b|noexcept\b|constexpr\b|__\w+__\s*|->[^{}()]*)*\s*\Z")
 _ATTRIBUTE = re.compile(r"\b(?:__launch_bounds__|__attribute__|alignas|requires|decltype|explicit|noexcept)\s*\Z")
@@ -36,6 +37,7 @@ _BUILT_IN = frozenset(
     "int unsigned long short char float double bool auto void size_t uint32_t int32_t uint64_t int64_t uint8_t uint16_t"
     " return else case goto using namespace typename struct class enum union template delete new throw friend".split()
 )
+_LONGEST = 8192  # characters of a statement that defines something
 _FIXED = re.compile(r"\b(?:const|constexpr|using|static\s+const)\b")
 _ENUMERATOR = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 
@@ -146,6 +148,8 @@ def _list_definitions(code: str, start: int, at: int) -> Iterator[tuple[Definiti
     label = re.compile(r"(?:public|private|protected|default)\s*:(?!:)\s*").match(code, start, at)
     first = label.end() if label else start
     parameters, first = _parse_template_heads(code, first, at)
+    if at - first > _LONGEST:
+        return
     if match := _USING.match(code, first, at):
         yield Definition(match["name"], match.start("name"), match.end(), past=at), parameters
     elif match := _TYPEDEF.match(code, first, at):
@@ -273,7 +277,10 @@ def _make_function_scope(
             for place, (begin, past) in enumerate(items):
                 if found := _parse_parameter(code, begin, past, place, template=False):
                     taken[found.name] = found
-            return Scope("function", name[1], first, at + 1, at + 1, parent, taken)
+            made = Scope("function", name[1], first, at + 1, at + 1, parent, taken)
+            outside = _MEMBER.search(before[: name.start()])
+            made.member_of = outside[1] if outside else ""
+            return made
         opened = code.find("(", _skip_parentheses(code, opened, at), at)
     return None
 

@@ -58,6 +58,8 @@ def _find_visible(home: TermText, name: str, place: int) -> Value:
             return None if found else _bind(home, scope, scope.parameters[name])
         if found:
             return _agree(home, found, scope)
+        if scope.member_of and any(name in one.definitions for one in index.list_named("class", scope.member_of)):
+            return _find_in_class(home, SyntaxTerm(scope.member_of, span=(scope.start, scope.start)), name)
         if scope.kind == "class" and (value := _find_in_bases(home, scope, name)) is not None:
             return value
     return _find_in_namespaces(home, name)
@@ -65,12 +67,7 @@ def _find_visible(home: TermText, name: str, place: int) -> Value:
 
 def _find_in_namespaces(home: TermText, name: str) -> Value:
     """Find a name of a namespace that the text may be using."""
-    found = [
-        (one, scope)
-        for scope in home.scopes.scopes
-        if scope.kind == "namespace"
-        for one in scope.definitions.get(name, ())
-    ]
+    found = [(one, scope) for scope in home.scopes.list_namespaces() for one in scope.definitions.get(name, ())]
     return _agree(home, [one for one, _ in found], found[0][1]) if found else None
 
 
@@ -138,7 +135,7 @@ def list_uses(home: TermText, scope: Scope) -> list[SyntaxTerm]:
 
 def _find_uses(home: TermText, scope: Scope) -> list[SyntaxTerm]:
     index = home.scopes
-    if not scope.name or len([one for one in index.scopes if one.name == scope.name and one.kind == scope.kind]) > 1:
+    if not scope.name or len(index.list_named(scope.kind, scope.name)) > 1:
         return []
     name, uses = re.escape(scope.name), []
     for match in re.finditer(rf"(?<!\w){name}\s*(?P<mark>[<(]?)", index.code):
@@ -162,7 +159,7 @@ def _find_uses(home: TermText, scope: Scope) -> list[SyntaxTerm]:
 def _find_calls(home: TermText, scope: Scope) -> list[SyntaxTerm]:
     """Find the calls of a function of Python; [] where its name is used otherwise."""
     index = home.scopes
-    if scope.kind != "function" or len([one for one in index.scopes if one.name == scope.name]) > 1:
+    if scope.kind != "function" or len(index.list_named(scope.kind, scope.name)) > 1:
         return []
     calls: list[SyntaxTerm] = []
     for match in re.finditer(rf"(?<!\w)(?P<owner>self\.|\w*\.)?{re.escape(scope.name)}\b(?P<mark>\s*\()?", index.code):

@@ -43,7 +43,7 @@ class Definition:
 class Scope:
     """Part of a text that names are looked up in. kind: "text", "namespace", "class", "function", "block" or "alias";
     start: where its head begins; body: where what it defines begins; specialised: whether it is a specialisation;
-    bases: where the types that a class inherits from begin.
+    bases: where the types that a class inherits from begin; member_of: the class of a function that is defined outside.
     """
 
     kind: str
@@ -56,6 +56,7 @@ class Scope:
     definitions: dict[str, list[Definition]] = field(default_factory=dict)
     specialised: bool = False
     bases: tuple[int, ...] = ()
+    member_of: str = ""
     inner: list[Scope] = field(default_factory=list)
 
     def list_outward(self) -> Iterator[Scope]:
@@ -74,12 +75,17 @@ class Scope:
 @dataclass(frozen=True, slots=True)
 class ScopeIndex:
     """The scopes of a text, the outermost first; code: the text without its comments, strings and directives, which
-    are blanks; macros: what it defines by #define.
+    are blanks; macros: what it defines by #define; named: the scopes by kind and name.
     """
 
     scopes: list[Scope]
     code: str
     macros: dict[str, list[Definition]]
+    named: dict[tuple[str, str], list[Scope]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for scope in self.scopes:
+            self.named.setdefault((scope.kind, scope.name), []).append(scope)
 
     @property
     def whole(self) -> Scope:
@@ -96,7 +102,11 @@ class ScopeIndex:
 
     def list_named(self, kind: str, name: str) -> list[Scope]:
         """Return the scopes of a kind with a name."""
-        return [scope for scope in self.scopes if scope.kind == kind and scope.name == name]
+        return self.named.get((kind, name), [])
+
+    def list_namespaces(self) -> list[Scope]:
+        """Return all namespaces."""
+        return [scope for (kind, _), scopes in self.named.items() if kind == "namespace" for scope in scopes]
 
 
 def visible_definitions(scope: Scope, name: str, place: int) -> list[Definition]:
