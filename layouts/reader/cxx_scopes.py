@@ -259,7 +259,8 @@ def _make_class_scope(
         first = rest + behind.end()
         named = re.compile(r"\s*(?:(?:public|private|protected|virtual|typename)\s+)*")
         items, _ = _split_angle(code, first, at)
-        made.bases = tuple(named.match(code, begin).end() for begin, _ in items)  # type: ignore[union-attr]
+        heads = ((named.match(code, begin), begin) for begin, _ in items)
+        made.bases = tuple(head_match.end() if head_match else begin for head_match, begin in heads)
     return made
 
 
