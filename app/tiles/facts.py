@@ -10,8 +10,7 @@ from lanescope.app.tiles.questions import TiledChainBody, TiledUmmaBody
 from lanescope.app.tiles.umma_facts import UmmaFacts
 from lanescope.cute import algebra
 from lanescope.tiles import umma_code
-from lanescope.tiles.arguments import get_least_size
-from lanescope.tiles.mma import MOST_REGISTERS, SIDES, TiledMMA, TileOperand, get_closing_size
+from lanescope.tiles.mma import MOST_REGISTERS, SIDES, TiledMMA, TileOperand, list_closing_notes
 from lanescope.tiles.mma_chain import MmaChain, chain_mmas
 from lanescope.tiles.umma import TiledUmma
 
@@ -131,29 +130,6 @@ def _build_operand(op: TileOperand, place: Literal["registers", "shared", "tenso
     )
 
 
-def _list_tile_notes(made: TiledMMA) -> list[str]:
-    """What CuTe calls the tile of the TiledMMA, where its layouts close only after a larger one."""
-    closing = get_closing_size(made)
-    if made.shape == closing:
-        return []
-    why = []
-    for letter, tiler, size, period, own, times in zip(
-        "MNK", made.permutation, made.shape, closing, made.atom.shape, made.atoms, strict=True
-    ):
-        if period == size:
-            continue
-        covers = get_least_size(tiler)
-        gaps = f"{algebra.format_tiler(tiler)} has gaps and covers {letter} after {covers}" if covers > size else ""
-        atoms = f"{times} atom{'s' * (times > 1)} of {own} take {own * times} of {letter}" if period > covers else ""
-        why.append("; ".join(filter(None, (gaps, atoms))))
-    shape, period = (",".join(map(str, sizes)) for sizes in (made.shape, closing))
-    return [
-        f"CuTe's tile_shape is ({shape}), the sizes of the permutation. The layouts close after ({period}): "
-        + "; ".join(why)
-        + "."
-    ]
-
-
 def _list_spill_notes(made: TiledMMA) -> list[str]:
     """What a tile needs that no thread has."""
     if made.registers <= MOST_REGISTERS:
@@ -187,7 +163,7 @@ def list_notes(made: TiledMMA) -> list[str]:
             f"The third argument {made.value_layout} is the value layout of older CuTe: the permutation is the atoms'"
             " tile times it. In CuTe of today write Tile<…>."
         )
-    out += _list_tile_notes(made)
+    out += list_closing_notes(made)
     out += _list_spill_notes(made)
     if made.idle or made.atom.threads.size < 32:
         out.append(

@@ -116,6 +116,34 @@ def _scale_stride(stride: Any, by: int) -> Any:
     return stride * by if isinstance(stride, int) else tuple(_scale_stride(item, by) for item in stride)
 
 
+def fit_tiler(tv: CuteLayout, sizes: tuple[int, ...]) -> tuple[CuteLayout, tuple[CuteLayout, ...]]:
+    """Return (thread-value layout, tiler) over the elements of each mode that a map into a tensor of these sizes
+    reaches, in their order (make_tiled_copy_C_atom and make_cotiled_copy, cute/atom/copy_atom.hpp).
+    """
+    units = ([int(at == mode) for at in range(len(sizes))] for mode in range(len(sizes)))
+    tiler = tuple(algebra.filter_layout(algebra.composition(CuteLayout(sizes, tuple(unit)), tv)) for unit in units)
+    reached = algebra.composition(algebra.make_layout(sizes), tiler)
+    return algebra.composition(algebra.left_inverse(reached), tv), tiler
+
+
+def cotile(atom_tv: CuteLayout, data: CuteLayout) -> tuple[CuteLayout, tuple[CuteLayout, ...]]:
+    """Return (thread-value layout, tiler) of make_cotiled_copy.
+
+    atom_tv: (thread, value) → address; data: coordinate → address. LayoutError if a value lies outside the data.
+    """
+    one = CuteLayout(1, 0)
+    in_data = algebra.composition(algebra.concatenate(algebra.left_inverse(data), one), atom_tv)
+    values = algebra.composition(algebra.concatenate(data, one), in_data.modes[1])
+    if not np.array_equal(values.list_indices(), atom_tv.modes[1].list_indices()):
+        raise LayoutError(
+            "bad_layout",
+            f"The values of {atom_tv} do not lie in the data layout {data}.",
+            "make_cotiled_copy takes values whose addresses the data layout has.",
+            "layout_tv",
+        )
+    return fit_tiler(in_data, tuple(mode.size for mode in data.modes))
+
+
 def find_printed_atoms(source: CuteLayout, destination: CuteLayout, element_bits: int) -> tuple[str, ...]:
     """Return the PTX of every ldmatrix or stmatrix with these layouts (thread, value) → element, as print shows them.
 

@@ -31,10 +31,17 @@ from lanescope.reader import (
     statements,
     tensor_memory,
     tensor_types,
+    tensors,
     tiled_copy,
     tiled_mma,
     triton,
     triton_dots,
+)
+from lanescope.reader import (
+    constants as constants,
+)
+from lanescope.reader import (
+    mma_constants as mma_constants,
 )
 from lanescope.reader.code import recogniser as code
 from lanescope.reader.meaning import TextMeaning
@@ -191,7 +198,12 @@ def recognise_text(text: str) -> RecognisedText:
         except LayoutError as error:
             refused.append(error)
     return RecognisedText(
-        tuple(_add_refusals(conditionals.add_conditionals(text, _drop_weaker_maps(meanings)), text)), tuple(refused)
+        tuple(
+            _add_refusals(
+                tensors.add_cuts(text, conditionals.add_conditionals(text, _drop_weaker_maps(meanings))), text
+            )
+        ),
+        tuple(refused),
     )
 
 

@@ -23,7 +23,7 @@ _K_MAJOR, _MN_MAJOR = re.compile(r"(?:^|::|\.|_)K$"), re.compile(r"(?:^|::|\.|_)
 class AtomMeaning:
     """What an atom is: its instructions (several where its text leaves them open), which way its operands lie, whether
     it is one of tensor memory (tcgen05), whether a wgmma takes A from registers, the UMMA atom where its arguments are
-    known, and what to know beside its instructions."""
+    known, what to know beside its instructions, and whether it is UniversalFMA, which one thread executes."""
 
     found: tuple[Instruction, ...]
     name: str
@@ -32,6 +32,7 @@ class AtomMeaning:
     from_registers: bool = False
     umma: SpelledAtom | None = None
     note: str = ""
+    scalar: bool = False
 
     @property
     def spelled(self) -> str | None:
@@ -46,12 +47,14 @@ class AtomMeaning:
     @property
     def known(self) -> bool:
         """Return whether the text says which instructions it is."""
-        return bool(self.found or (self.umma and self.umma.atom))
+        return bool(self.found or self.scalar or (self.umma and self.umma.atom))
 
     @property
     def threads(self) -> int | None:
         if self.umma:
             return self.umma.atom.ctas if self.umma.atom else None
+        if self.scalar:
+            return 1
         scopes = {count_atom_threads(i) for i in self.found}
         return scopes.pop() if len(scopes) == 1 else None
 
@@ -59,6 +62,8 @@ class AtomMeaning:
     def shape(self) -> list[int] | None:
         if self.umma:
             return list(self.umma.atom.shape) if self.umma.atom else None
+        if self.scalar:
+            return [1, 1, 1]
         shapes = {tuple(i.sizes[dim] for dim in "mnk") for i in self.found if i.family.multiplies}
         return list(shapes.pop()) if len(shapes) == 1 else None
 

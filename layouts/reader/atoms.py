@@ -38,6 +38,8 @@ def parse_atom(text: TermText, value: Any, deep: int = 0) -> AtomMeaning | None:
         return _parse_trivial_mma(text, value)
     if value.name.endswith("Op") and value.args is not None:
         return parse_operation(text, value)
+    if value.name in ("UniversalFMA", "MmaUniversalOp"):  # cute/arch/mma.hpp: 1×1×1, one thread
+        return AtomMeaning((), value.name, {}, scalar=True)
     if inner := _called_on(value):
         return parse_atom(text, inner, deep + 1) if value.name in ("get", "declval") else None
     return _named(text, value)

@@ -35,7 +35,9 @@ MOST_REPEATED = 64  # of a list times a number
 
 @dataclass(frozen=True, slots=True)
 class SyntaxTerm:
-    """A name with what stands in its <…>, its (…) or {…}, and its keywords. symbol: whether its value is unknown."""
+    """A name with what stands in its <…>, its (…) or {…}, and its keywords. symbol: whether its value is unknown;
+    owner: what stands in front of the last `::` or `.` of its path, None if nothing does.
+    """
 
     path: str
     angle: tuple[Any, ...] | None = None
@@ -43,6 +45,7 @@ class SyntaxTerm:
     named: tuple[tuple[str, Any], ...] = ()
     span: tuple[int, int] = (0, 0)
     symbol: bool = False
+    owner: Any = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -134,13 +137,28 @@ class _Parts:
     angle: tuple[Any, ...] | None = None
     args: tuple[Any, ...] | None = None
     named: list[tuple[str, Any]] = field(default_factory=list)
+    owner: Any = None
 
     def term(self, past: int) -> SyntaxTerm:
-        return SyntaxTerm(self.path, self.angle, self.args, tuple(self.named), (self.first, past))
+        return SyntaxTerm(self.path, self.angle, self.args, tuple(self.named), (self.first, past), False, self.owner)
+
+
+_PRECEDENCE = {
+    "||": 1,
+    "&&": 2,
+    **dict.fromkeys(("==", "!="), 3),
+    **dict.fromkeys(("<", ">", "<=", ">="), 4),
+    "<<": 5,
+    **dict.fromkeys("+-", 6),
+    **dict.fromkeys(("*", "/", "%", "//"), 7),
+}
+_GOES_ON = frozenset("and or in is not for if else xor bitand bitor".split())
 
 
 class TermReader:
-    """Reads one expression from a place in a text."""
+    """Reads one expression from a place in a text. angles: how many <…> are open around it; calls: whether brackets
+    behind a name are part of its term.
+    """
 
     def __init__(self, home: TextTokens, start: int) -> None:
         self.home = home
@@ -148,6 +166,7 @@ class TermReader:
         self.at = start
         self.deep = 0
         self.angles = 0
+        self.calls = True
         self.kind = self.word = ""
         self.begin = self.end = start
         self.advance()
@@ -191,7 +210,10 @@ class TermReader:
                 op = self.word
                 self.advance()
                 if op in ("<", ">") and self.kind == "mark" and self.word == "=":
+                    op += "="
                     self.advance()
+                if self.on("*", "&", "|"):
+                    raise UnreadableError  # 2 ** 3
                 right = self.parse_expression(power)
                 value = self.join_operands(op, value, right, first)
             if least == 0:
@@ -200,31 +222,36 @@ class TermReader:
         finally:
             self.deep -= 1
 
+    def parse_whole(self) -> Value:
+        """Parse an expression that ends where a statement or an argument does."""
+        value = self.parse_expression()
+        unread = not self.kind and self.begin < len(self.text)
+        line_goes_on = self.kind == "name" and self.word in _GOES_ON and "\n" not in self.text[self.last : self.begin]
+        if unread or line_goes_on or self.on("&", "|", ".", "!", "?"):
+            raise UnreadableError
+        return value
+
     def parse_choice(self, value: Value, first: int) -> Value:
-        """Parse `a ? b : c` and Python's `b if a else c` into an open value, of which only the text is known."""
+        """Parse `a ? b : c` and Python's `b if a else c`: the condition and both values."""
         if self.kind == "mark" and self.word == "?":
             self.advance()
-            self.parse_expression()
+            condition, chosen = value, self.parse_expression()
             self.take_mark(":")
         elif self.kind == "name" and self.word == "if":
             self.advance()
-            self.parse_expression()
+            condition, chosen = self.parse_expression(), value
             if self.word != "else":
                 raise UnreadableError
             self.advance()
         else:
             return value
-        self.parse_expression()
-        return SyntaxTerm("?", span=(first, self.last), symbol=True)
+        other = self.parse_expression()
+        return SyntaxTerm("?", args=(condition, chosen, other), span=(first, self.last), symbol=True)
 
     def get_precedence(self, op: str) -> int:
-        if op in ("==", "!=", "&&", "||") or (op in ("<", ">") and self.angles == 0):
-            return 1
-        if op in ("+", "-"):
-            return 3
-        if op in ("*", "/", "%", "//"):
-            return 4
-        return 2 if op == "<<" else 0
+        if op in ("<", ">", "<=", ">=") and self.angles:
+            return 0
+        return _PRECEDENCE.get(op, 0)
 
     def join_operands(self, op: str, left: Value, right: Value, first: int) -> Value:
         if isinstance(left, int) and isinstance(right, int):
@@ -311,21 +338,32 @@ class TermReader:
         self.advance()
         while self.kind == "mark":
             if self.word == "[":
-                self.parse_items("]")
-                return SyntaxTerm("[]", span=(parts.first, self.last), symbol=True)
-            add_part = _ADD_PART.get(self.word)
+                inner = parts.term(self.last)
+                items, _, _ = self.parse_items("]")
+                return SyntaxTerm("[]", args=(inner, *items), span=(parts.first, self.last), symbol=True)
+            add_part = _ADD_PART.get(self.word) if self.calls or self.word not in _CLOSING else None
             if add_part is None or not add_part(self, parts):
                 break
         return parts.term(self.last)
 
     def parse_decltype(self) -> Value:
-        """Return what stands in decltype(…)."""
+        """Return what stands in decltype(…), or its member."""
+        first = self.begin
         items, _, _ = self.parse_items(")")
         if not items:
             raise UnreadableError
+        value = items[0]
+        while self.on("::"):
+            self.advance()
+            if self.kind == "name" and self.word == "template":
+                self.advance()
+            if self.kind != "name":
+                raise UnreadableError
+            value = SyntaxTerm(f"decltype::{self.word}", span=(first, self.end), owner=value)
+            self.advance()
         if self.on("{", "("):  # a value of that type
             self.parse_items(_CLOSING[self.word])
-        return items[0]
+        return value
 
     def add_angle(self, parts: _Parts) -> bool:
         """Add <…> to a term; False if the mark is a comparison."""
@@ -361,10 +399,11 @@ class TermReader:
         elif parts.args:  # a member of what a call gives
             inner = parts.term(self.last)
             self.advance()
-            parts.path, parts.angle, parts.args, parts.named = member, None, (inner,), []
+            parts.path, parts.angle, parts.args, parts.named, parts.owner = member, None, (inner,), [], None
             if self.word == "(":
                 self.add_call(parts)
         else:
+            parts.owner = parts.term(place)
             parts.path, parts.angle, parts.args = f"{parts.path}{joint}{member}", None, None
             self.advance()
         return True

@@ -12,11 +12,13 @@ steps. Nothing is executed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from lanescope.cute.words import INTEGERS
+from lanescope.reader import lookup
+from lanescope.reader.cxx_scopes import index_cxx_scopes
 from lanescope.reader.grammar import (
     DEEPEST,
     MOST_STEPS,
@@ -28,12 +30,21 @@ from lanescope.reader.grammar import (
     Value,
     compute_integer,
 )
+from lanescope.reader.python_scopes import index_python_scopes
+from lanescope.reader.scopes import ScopeIndex
 
 __all__ = ["MOST_STEPS", "SyntaxTerm", "TermText", "Value", "find_terms", "make_term_text"]
 
 MOST_TERMS = 64  # that one text is asked for
 MOST_OPERATORS = 64  # of one number that is not known while it is read
+_CASTS = frozenset(("constexpr", "Int32", "int", "int32_t", "size_t", "unsigned", "uint32_t", "static_cast"))
 _NOT_PYTHON = re.compile(r";|::|#t|%\w|^[ \t]*//|[,({<>][ \t]{0,40}//|[\w>]\{\}|\b(?:auto|using|template)\b", re.M)
+_PYTHON = re.compile(
+    r"^[ \t]*(?:def \w+\(|from [\w.]+ import\b|import \w[\w.]*[ \t]*(?:as \w+)?$|class \w+.*:[ \t]*$)", re.M
+)
+_CXX = re.compile(
+    r"^[ \t]*#[ \t]*(?:include|pragma)\b|\btemplate\s*<|\busing\s+\w+\s*=|\b(?:constexpr|namespace)\b", re.M
+)
 # `using X = …`, `X = …` at the start of a statement, X of `auto X = …` and `constexpr int X = …`; #define X …
 _DEFINED = re.compile(
     r"(?:(?<=[\n;{}(,:])|(?<=^)|(?<=[\w>&*]\s)|(?<=\s\s))\s{0,80}(?<![\w.])(\#?[A-Za-z_]\w*)\s{0,80}"
@@ -43,14 +54,24 @@ _DEFINED = re.compile(
 _DECLARED = re.compile(r"\btypedef\s+([^;\n]{1,400}?)\s+([A-Za-z_]\w*)\s*;")
 
 
+# name → what computes a call of it or a member of that name, None where its arguments are open (`constants.py`)
+REDUCERS: dict[str, Callable[[TermText, SyntaxTerm], Value]] = {}
+
+
 @dataclass(slots=True)
 class TermText:
-    """A text with the names it defines. Values that look names up do so in here."""
+    """A text with the names it defines. Values that look names up do so in here. words: words of open values → the
+    names that they depend on.
+    """
 
     text: str
     steps: int = 0
     looked: dict[tuple[str, int], Value] = field(default_factory=dict)
     token: re.Pattern[str] = TOKEN
+    parsed: dict[tuple[int, str], Value] = field(default_factory=dict)
+    reduced: dict[tuple[str, tuple[int, int]], Value] = field(default_factory=dict)
+    uses: dict[int, list[SyntaxTerm]] = field(default_factory=dict)
+    words: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def python(self) -> bool:
@@ -62,24 +83,41 @@ class TermText:
         """Name → (where it is defined, where its value begins, whether that is a type behind typedef)."""
         return _index_definitions(self.text)
 
-    def parse_term(self, start: int, alone: bool = False) -> Value:
+    @property
+    def scopes(self) -> ScopeIndex:
+        """Where its names are visible."""
+        return _index_scopes(self.text, self.python)
+
+    def parse_term(self, start: int, alone: bool = False, angle: bool = False) -> Value:
         """Parse what begins at a place; None if it cannot be read.
 
-        alone: a name with its brackets, no arithmetic.
+        alone: a name with its brackets, no arithmetic; angle: whether it stands in <…>, where > is no comparison.
         """
-        try:
-            reader = TermReader(self, start)
-            return reader.parse_primary() if alone else reader.parse_expression()
-        except (UnreadableError, RecursionError):
-            return None
+        return self._parse(start, "term" if alone else "angle" if angle else "expression")
+
+    def parse_type(self, start: int) -> Value:
+        """Parse the type that begins at a place, without the brackets behind it."""
+        return self._parse(start, "type")
+
+    def _parse(self, start: int, what: str) -> Value:
+        key = start, what
+        if key not in self.parsed:
+            try:
+                reader = TermReader(self, start)
+                reader.angles, reader.calls = int(what == "angle"), what != "type"
+                self.parsed[key] = reader.parse_primary() if what in ("term", "type") else reader.parse_whole()
+            except (UnreadableError, RecursionError):
+                self.parsed[key] = None
+        return self.parsed[key]
 
     def resolve_value(self, value: Value, deep: int = 0) -> Value:
-        """Resolve the names that the text defines; an unknown name stays itself."""
+        """Resolve the names that the text defines, and compute what is called; an unknown name stays itself."""
         while isinstance(value, SyntaxTerm) and deep < DEEPEST:
             deep += 1
-            if value.angle is not None or value.named or value.symbol or value.args:
+            reduced = self._reduce(value)
+            if reduced is None and (value.named or value.symbol or value.args):
                 return value
-            definition = self._find_definition(value)
+            definition = reduced if reduced is not None else self._find_definition(value)
             if definition is None:
                 return value
             value = definition
@@ -90,16 +128,23 @@ class TermText:
         value = self.resolve_value(value)
         return value if isinstance(value, str) else value.name if isinstance(value, SyntaxTerm) else ""
 
+    def _reduce(self, term: SyntaxTerm) -> Value:
+        """Compute a call or a member; None where it is open, or while it is computed."""
+        reducer = REDUCERS.get(term.path if term.symbol else term.name)
+        if reducer is None or self.steps >= MOST_STEPS or self.scopes.list_named("function", term.name):
+            return None  # a function of that name that the text defines is its own
+        key = term.path, term.span
+        if key not in self.reduced:
+            self.reduced[key] = None
+            self.reduced[key] = reducer(self, term)
+        return self.reduced[key]
+
     def _find_definition(self, term: SyntaxTerm) -> Value:
-        name = term.name
-        key = name, term.span[0]
+        key = term.path, term.span[0]
         if key not in self.looked:
-            places = [p for p in self.defined.get(name, ()) if not p[0] <= term.span[0] <= p[1]]
-            before = [p for p in places if p[0] < term.span[0]]
-            chosen = before[-1:] or places[:1]
             self.looked[key] = None
-            if chosen and self.steps < MOST_STEPS:
-                value = self.parse_term(chosen[0][1], alone=name.startswith("#"))
+            if self.steps < MOST_STEPS:
+                value = lookup.find_value(self, term)
                 inside = isinstance(value, SyntaxTerm) and value.span[0] <= term.span[0] < value.span[1]
                 self.looked[key] = None if inside or value == term else value
         return self.looked[key]
@@ -116,7 +161,7 @@ class TermText:
             return value if isinstance(value, int) else None
         if re.fullmatch(r"_\d+", value.name):
             return int(value.name[1:])
-        if value.name in INTEGERS or value.name in ("constexpr", "Int32", "int"):
+        if value.name in INTEGERS or value.name in _CASTS:
             inside = value.inside
             return self.parse_number(inside[-1], deep + 1) if inside else None
         if value.symbol and value.args and len(value.args) == 2:
@@ -127,7 +172,15 @@ class TermText:
     def get_number_or_words(self, value: Value) -> int | str:
         """Return a number, else its text."""
         number = self.parse_number(value)
-        return number if number is not None else self.format_words(value)
+        if number is not None:
+            return number
+        words = self.format_words(value)
+        self.words.setdefault(words, tuple(lookup.list_open_names(self, value)))
+        return words
+
+    def list_missing(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return names and words of open values, the words as the names that they depend on."""
+        return tuple(dict.fromkeys(root for name in names for root in self.words.get(name) or (name,)))
 
     def format_words(self, value: Value) -> str:
         """Format a value as it is in the text, on one line, bounded."""
@@ -137,6 +190,11 @@ class TermText:
                 return str(self.get_number_or_words((value.angle or ("",))[-1]))
             return " ".join(self.text[value.span[0] : value.span[1]].split())[:80]
         return str(value)[:80]
+
+
+@lru_cache(maxsize=8)
+def _index_scopes(text: str, python: bool) -> ScopeIndex:
+    return index_python_scopes(text) if python else index_cxx_scopes(text)
 
 
 @lru_cache(maxsize=8)
@@ -151,7 +209,8 @@ def _index_definitions(text: str) -> dict[str, list[tuple[int, int, bool]]]:
 
 def make_term_text(text: str) -> TermText:
     """Make a text that names can be looked up in, with its own count of steps."""
-    return TermText(text, token=TOKEN if _NOT_PYTHON.search(text) else PYTHON_TOKEN)
+    python = _PYTHON.search(text) and not _CXX.search(text)
+    return TermText(text, token=PYTHON_TOKEN if python or not _NOT_PYTHON.search(text) else TOKEN)
 
 
 def find_terms(text: TermText, pattern: re.Pattern[str]) -> Iterator[SyntaxTerm]:

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import copy_atom as copyatom
+from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import parse_cute_layout
-from lanescope.cute.tuples import format_tuple, pair_leaves
-from lanescope.cxx.sizes import find_element_bits
+from lanescope.cute.tuples import format_tuple
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.reader import atoms, labelled_layouts, shapes, terms, tiled_mma
+from lanescope.reader import labelled_layouts, shapes, terms, tiled_mma
+from lanescope.reader.copy_atoms import CopyAtomMeaning, parse_copy_atom
+from lanescope.reader.copy_maps import invert_map, list_mode_sizes
 from lanescope.reader.meaning import TextMeaning, drop_repeats
 from lanescope.reader.terms import SyntaxTerm, TermText
 
+if TYPE_CHECKING:
+    from lanescope.tiles.copy import TiledCopy
+
 _MADE = re.compile(
-    r"(?<!def )(?<![\w.])(?:\w+(?:::|\.)){0,6}make_tiled_copy(?:_(?:tv|A|B|C|S|D|C_atom|impl))?\s*\("
+    r"(?<!def )(?<![\w.])(?:\w+(?:::|\.)){0,6}make_(?:tiled_copy(?:_(?:tv|A|B|C|S|D|C_atom|impl))?|cotiled_copy)\s*\("
     r"|(?<!\w)TiledCopy\s*<"
 )
 _HEAD = re.compile(r"Tiler[ _]?MN\s*:", re.I)
@@ -32,29 +36,12 @@ _FIELD = re.compile(
     re.I,
 )
 _PRINTED_BITS = {"f64": 64, "f32": 32, "tf32": 32, "i32": 32, "f16": 16, "bf16": 16, "i16": 16, "i8": 8, "ui8": 8}
-_OF_OPERAND = re.compile(r"make_tiled_copy_\w*([ABC])")
+_OF_OPERAND = re.compile(r"make_tiled_copy_([ABC])(_atom)?")
 _MOST_MADE = 8
 _FOURTH = (
     "make_tiled_copy takes an atom, a thread layout and a value layout. The fourth argument is read as the tile that is"
     " copied."
 )
-_VECTOR = re.compile(r"AutoVectorizingCopyWithAssumedAlignment")
-_ASYNC = re.compile(r"SM80_CP_ASYNC_CACHE(?:ALWAYS|GLOBAL)(?:_ZFILL)?")
-
-
-@dataclass(frozen=True, slots=True)
-class CopyAtomMeaning:
-    """A copy atom: PTX or universal or cp.async, bits of one access, bits of an element; None for what is open.
-
-    vectorizes: whether bits are the most of one access, which takes what the layouts allow.
-    """
-
-    atom: str | None
-    bits: int | None
-    element_bits: int | None
-    ptx: tuple[str, ...] = ()
-    tensor_memory: bool = False
-    vectorizes: bool = False
 
 
 def recognise_tiled_copies(text: str) -> tuple[TextMeaning, ...]:
@@ -64,64 +51,12 @@ def recognise_tiled_copies(text: str) -> tuple[TextMeaning, ...]:
         copies += [meaning for block in _find_print_blocks(text) if (meaning := _parse_print(block))]
     if _MADE.search(text):
         home = terms.make_term_text(text)
-        copies += [meaning for term in terms.find_terms(home, _MADE) if (meaning := parse_tiled_copy(home, term))]
+        copies += [
+            tiled_mma.finish_meaning(home, term, meaning)
+            for term in terms.find_terms(home, _MADE)
+            if (meaning := parse_tiled_copy(home, term))
+        ]
     return drop_repeats(copies, _MOST_MADE)
-
-
-def parse_copy_atom(home: TermText, value: Any) -> CopyAtomMeaning | None:
-    """Parse Copy_Atom<operation, element>, cute.make_copy_atom(operation, element, …), or a bare operation."""
-    value = home.resolve_value(value)
-    if not isinstance(value, SyntaxTerm):
-        return None
-    if value.name in ("Copy_Atom", "make_copy_atom"):
-        arguments = [*(value.angle or ()), *(value.args or ())]
-        if not arguments:
-            return None
-        element = find_element_bits(home.find_name(arguments[1])) if len(arguments) > 1 else None
-        inner = _parse_copy_operation(home, arguments[0], element)
-        bits = home.parse_number(value.given["num_bits_per_copy"]) if "num_bits_per_copy" in value.given else None
-        if inner is None:
-            return CopyAtomMeaning(None, bits, element)
-        return replace(inner, element_bits=element, bits=bits or inner.bits)
-    return _parse_copy_operation(home, value, None)
-
-
-def _parse_copy_operation(home: TermText, value: Any, element: int | None) -> CopyAtomMeaning | None:
-    value = home.resolve_value(value)
-    if not isinstance(value, SyntaxTerm):
-        return None
-    if value.name == "Copy_Traits" and value.angle:
-        return _parse_copy_operation(home, value.angle[0], element)
-    if re.search(r"SM100_TMEM|tcgen05", value.path):
-        return CopyAtomMeaning(None, None, element, (), True)
-    angle = value.angle[0] if value.angle else None
-    if value.name in ("UniversalCopy", "CopyUniversalOp"):
-        return CopyAtomMeaning(
-            "universal", element if angle is None else find_element_bits(home.find_name(angle)), element
-        )
-    if value.name in ("DefaultCopy", "AutoVectorizingCopy") or _VECTOR.match(value.name):
-        return _vectorizing(home, value.name, angle, element)
-    if _ASYNC.fullmatch(value.name) or value.name == "CopyG2SOp":
-        return CopyAtomMeaning("cp.async", None if angle is None else find_element_bits(home.find_name(angle)), element)
-    return _instruction(home, value, element)
-
-
-def _vectorizing(home: TermText, name: str, angle: Any, element: int | None) -> CopyAtomMeaning:
-    """Parse DefaultCopy, AutoVectorizingCopy and AutoVectorizingCopyWithAssumedAlignment<128>."""
-    wide = 128 if name == "AutoVectorizingCopy" else element
-    if angle is not None:
-        number = home.parse_number(angle)
-        wide = find_element_bits(home.find_name(angle)) if number is None else number
-    return CopyAtomMeaning("universal", wide, element, vectorizes=name != "DefaultCopy")
-
-
-def _instruction(home: TermText, value: SyntaxTerm, element: int | None) -> CopyAtomMeaning | None:
-    """Return the load or store of an atom: SM75_U32x4_LDSM_N, LdMatrix8x8x16bOp(…)."""
-    atom = atoms.parse_atom(home, value)
-    if atom is None or not atom.found or atom.found[0].family.multiplies:
-        return None
-    ptx = tuple(i.ptx for i in atom.found)
-    return CopyAtomMeaning(ptx[0] if len(ptx) == 1 else None, 128 if len(ptx) == 1 else None, element, ptx)
 
 
 def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
@@ -130,17 +65,18 @@ def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
     if not arguments:
         return None
     copied = parse_copy_atom(home, arguments[0])
-    if term.name.endswith(("_S", "_D", "_atom")):
+    if term.name.endswith(("_S", "_D")):
         return (
-            _make_layout_meaning(copied, None, None, None, ["thr_layout", "val_layout"]) if len(arguments) > 1 else None
+            _make_like_meaning(home, term, copied or CopyAtomMeaning(None, None, None)) if len(arguments) > 1 else None
         )
+    if term.name == "make_cotiled_copy":
+        return _make_cotiled_meaning(home, copied, arguments) if len(arguments) == 3 else None
     if letter := _OF_OPERAND.fullmatch(term.name):
         mma = _tiled_mma(home, arguments[1]) if len(arguments) > 1 else None
-        return (
-            _make_operand_meaning(copied or CopyAtomMeaning(None, None, None), letter[1], mma)
-            if len(arguments) > 1
-            else None
-        )
+        copied = copied or CopyAtomMeaning(None, None, None)
+        if len(arguments) < 2:
+            return None
+        return _make_atom_meaning(copied, mma) if letter[2] else _make_operand_meaning(copied, letter[1], mma)
     if _takes_map(term, arguments):
         return _of_map_term(home, term, arguments, copied)
     return _of_layouts(home, term, arguments, copied)
@@ -149,7 +85,7 @@ def parse_tiled_copy(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
 def _tiled_mma(home: TermText, value: Any) -> TextMeaning | None:
     """Return the TiledMMA of make_tiled_copy_A(atom, tiled_mma)."""
     value = home.resolve_value(value)
-    if not isinstance(value, SyntaxTerm) or not ("ake" in value.name or value.name == "TiledMMA"):
+    if not isinstance(value, SyntaxTerm) or not ("ake" in value.name or value.name in ("TiledMMA", "TiledMma")):
         return None
     return tiled_mma.parse_tiled_mma(home, value)
 
@@ -261,7 +197,7 @@ def _facts(
 def _product(thr: shapes.SymbolicLayout, val: shapes.SymbolicLayout) -> list[int | None]:
     """Return the tile that a thread and a value layout cover; None for an open mode."""
     rank = _get_rank(thr, val)
-    both = zip(_list_mode_sizes(thr.shape, rank), _list_mode_sizes(val.shape, rank), strict=True)
+    both = zip(list_mode_sizes(thr.shape, rank), list_mode_sizes(val.shape, rank), strict=True)
     return [a * b if isinstance(a, int) and isinstance(b, int) else None for a, b in both]
 
 
@@ -283,13 +219,6 @@ def _make_meaning(facts: dict[str, Any], copied: CopyAtomMeaning, opened: list[s
     return TextMeaning("tiled_copy", title, facts, shown, True, tuple(dict.fromkeys((*opened, *names))))
 
 
-def _list_mode_sizes(shape: Any, rank: int = 2) -> list[Any]:
-    """Return the sizes of a shape's modes, at least two or `rank`."""
-    modes = list(shape) if isinstance(shape, tuple) else [shape]
-    sizes = [shapes.compute_size(mode) for mode in modes]
-    return [*sizes, *[1] * (rank - len(sizes))]
-
-
 def _get_rank(*laid: shapes.SymbolicLayout) -> int:
     return max(2, *(len(layout.shape) if isinstance(layout.shape, tuple) else 1 for layout in laid))
 
@@ -303,6 +232,73 @@ def _make_operand_meaning(copied: CopyAtomMeaning, letter: str, mma: TextMeaning
     body = {"tiled_mma": dict(mma_body) if mma_body else None, "operand": letter.lower(), "tile": sizes}
     opened = list(mma.undetermined) if mma else ["tiled_mma"]
     return _make_meaning(_facts(copied, facts.get("threads"), values, sizes, body), copied, opened, [])
+
+
+def _make_atom_meaning(copied: CopyAtomMeaning, mma: TextMeaning | None) -> TextMeaning:
+    """Make the meaning of make_tiled_copy_C_atom(atom, tiled_mma): the first values of C, as many as the atom has."""
+    meaning = _make_operand_meaning(copied, "C", mma)
+    body = {**meaning.facts["body"], "operand": "c_atom", "tile": None}
+    facts = {**meaning.facts, "values_per_thread": None, "tiler_mn": None, "body": body}
+    opened = [name for name in meaning.undetermined if name not in ("values_per_thread", "tiler_mn")]
+    made = _compute_copy(body) if not opened else None
+    if made is None:
+        return _make_meaning(facts, copied, opened, [])
+    sizes = list(made.tiler)
+    facts |= {"values_per_thread": made.values, "tiler_mn": sizes, "body": {**body, "tile": sizes}}
+    return _make_meaning(facts, copied, opened, [])
+
+
+def _compute_copy(body: Mapping[str, Any]) -> TiledCopy | None:
+    """Compute a TiledCopy from the body of POST /tiles/copy; None where CuTe refuses it."""
+    from lanescope.tiles.copy import tiled_copy  # the maps load when a TiledCopy is complete
+    from lanescope.tiles.tiled_mma import tiled_mma as make_mma
+
+    given = {name: value for name, value in body.items() if value is not None and name != "atom"}
+    try:
+        if mma := given.pop("tiled_mma", None):
+            given["tiled_mma"] = make_mma(mma["atom"], mma["atom_layout"], mma["permutation"], mma["tile"])
+        if like := given.pop("like", None):
+            given["like"] = _compute_copy(like)
+            if given["like"] is None:
+                return None
+        return tiled_copy(body["atom"], **given)
+    except LayoutError:
+        return None
+
+
+def _make_like_meaning(home: TermText, term: SyntaxTerm, copied: CopyAtomMeaning) -> TextMeaning:
+    """Make the meaning of make_tiled_copy_S(atom, tiled_copy): the threads, values and tile of another TiledCopy."""
+    other = home.resolve_value((term.args or ())[1])
+    like = parse_tiled_copy(home, other) if isinstance(other, SyntaxTerm) and is_made(other) else None
+    facts = like.facts if like else {}
+    body = {"like": dict(facts["body"]) if like else None, "side": term.name[-1]}
+    opened = (
+        [name for name in like.undetermined if name not in ("element_bits", "atom", "bits")] if like else ["tiled_copy"]
+    )
+    shown = _facts(copied, facts.get("threads"), facts.get("values_per_thread"), facts.get("tiler_mn"), body)
+    return _make_meaning(shown, copied, opened, [])
+
+
+def is_made(value: SyntaxTerm) -> bool:
+    return value.name == "TiledCopy" or value.name.startswith(("make_tiled_copy", "make_cotiled_copy"))
+
+
+def _make_cotiled_meaning(home: TermText, copied: CopyAtomMeaning | None, arguments: list[Any]) -> TextMeaning:
+    """Make the meaning of make_cotiled_copy(atom, (thread, value) → address, coordinate → address)."""
+    tv, data = (shapes.parse_layout(home, one) for one in arguments[1:])
+    opened = [name for name, one in (("atom_tv_layout", tv), ("data_layout", data)) if one is None or not one.known]
+    names = shapes.list_symbols(*(one.shape for one in (tv, data) if one))
+    counts = _counts(tv) if tv else (None, None)
+    if opened or tv is None or data is None:
+        return _make_layout_meaning(copied, None, None, None, [*opened, *names], counts)
+    try:
+        layout, tiler = copyatom.cotile(CuteLayout(tv.shape, tv.stride), CuteLayout(data.shape, data.stride))
+    except LayoutError:
+        return _make_layout_meaning(copied, None, None, None, ["tiler_mn"], counts)
+    laid = shapes.SymbolicLayout(layout.shape, layout.stride)
+    sizes = [mode.size for mode in tiler]
+    modes = (str(mode.size) if mode.stride == 1 else str(mode) for mode in tiler)
+    return _make_map_meaning(copied, laid, sizes, f"({','.join(modes)})")
 
 
 _AXES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N and K
@@ -338,7 +334,7 @@ def _make_map_meaning(
     plain = len(sizes) == 2 and all(isinstance(size, int) for size in sizes)
     counts = _counts(tv)
     placed = plain and None not in counts and tv.stride is not None
-    turned = _invert_map(tv, sizes) if placed and ":" not in (tiler or "") else None
+    turned = invert_map(tv, sizes) if placed and ":" not in (tiler or "") else None
     thr, val = turned or (None, None)
     opened = [] if placed else ["thr_layout", "val_layout"]
     layout_meaning = _make_layout_meaning(copied, thr, val, sizes if plain else None, opened, counts)
@@ -354,43 +350,6 @@ def _counts(tv: shapes.SymbolicLayout) -> tuple[int | None, int | None]:
     if not isinstance(tv.shape, tuple) or len(tv.shape) != 2:
         return None, None
     return shapes.compute_size(tv.shape[0]), shapes.compute_size(tv.shape[1])
-
-
-def _invert_map(
-    tv: shapes.SymbolicLayout, sizes: list[int]
-) -> tuple[shapes.SymbolicLayout, shapes.SymbolicLayout] | None:
-    """Invert a map (id → coordinate) into thread and value layouts (coordinate → id), if it is such a product."""
-    val = _invert_mode(tv.shape[1], tv.stride[1], sizes[0], (1, 1))
-    if val is None:
-        return None
-    box = tuple(_list_mode_sizes(val.shape))
-    thr = _invert_mode(tv.shape[0], tv.stride[0], sizes[0], box)
-    if thr is None or [a * b for a, b in zip(_list_mode_sizes(thr.shape), box, strict=True)] != sizes:
-        return None
-    return thr, val
-
-
-def _invert_mode(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> shapes.SymbolicLayout | None:
-    """Invert one mode of the map: each axis's digits from the lowest, `box` elements apart."""
-    down: list[tuple[int, int, int]] = []
-    across: list[tuple[int, int, int]] = []
-    step = 1
-    for size, at in pair_leaves(shape, stride):
-        if size > 1 and at <= 0:
-            return None
-        if size > 1:
-            (down if at < height else across).append((at if at < height else at // height, size, step))
-        step *= size
-    result = []
-    for digits, apart in ((sorted(down), box[0]), (sorted(across), box[1])):
-        due = apart
-        for at, size, _ in digits:
-            if at != due:
-                return None
-            due *= size
-        modes = [(size, step) for _, size, step in digits] or [(1, 0)]
-        result.append(modes[0] if len(modes) == 1 else tuple(zip(*modes, strict=True)))
-    return shapes.SymbolicLayout(tuple(digit[0] for digit in result), tuple(digit[1] for digit in result))
 
 
 # what print shows -----------------------------------------------------------------------------------------------------

@@ -16,12 +16,14 @@ import numpy as np
 from lanescope.blackwell import umma_atom
 from lanescope.cute import layout as cute
 from lanescope.cute.tuples import format_tuple, list_leaves, make_compact_strides, pair_leaves
+from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.reader import atoms, labelled_layouts, shapes, terms
 from lanescope.reader import umma as umma_atoms
 from lanescope.reader.atom_meaning import AtomMeaning, count_atom_threads
+from lanescope.reader.lookup import describe_instantiation
 from lanescope.reader.meaning import TextMeaning, drop_repeats
 from lanescope.reader.terms import SyntaxTerm, TermText
 
@@ -36,8 +38,11 @@ _FIELD = re.compile(
 )
 _MOST_MADE = 8  # of one text
 _MOST_LISTED = 48
+_REFUSED = frozenset(("bad_permutation", "bad_atom_layout"))  # by CuTe, whatever the tile
 UMMA = "This is a tcgen05 MMA: the threads are CTAs, its accumulator lives in tensor memory. Documented, not run."
 TENSOR_MEMORY = "This is a tcgen05 MMA: its accumulator lives in tensor memory; /tmem shows where."
+
+SCALAR = "UniversalFMA multiplies one element by one in each thread; it is not a matrix instruction."
 
 
 def recognise_lone_atom(text: str) -> tuple[TextMeaning, ...]:
@@ -58,10 +63,21 @@ def recognise_tiled_mmas(text: str) -> tuple[TextMeaning, ...]:
         mmas += [meaning for block in _find_print_blocks(text) if (meaning := _parse_print(block))]
     if _MADE.search(text):
         home = terms.make_term_text(text)
-        mmas += [meaning for term in terms.find_terms(home, _MADE) if (meaning := parse_tiled_mma(home, term))]
+        mmas += [
+            finish_meaning(home, term, meaning)
+            for term in terms.find_terms(home, _MADE)
+            if (meaning := parse_tiled_mma(home, term))
+        ]
     if any("umma" in meaning.facts for meaning in mmas):  # a print in a comment beside it names no atom
         mmas.sort(key=lambda meaning: "umma" not in meaning.facts)
     return drop_repeats(mmas, _MOST_MADE)
+
+
+def finish_meaning(home: TermText, term: SyntaxTerm, meaning: TextMeaning) -> TextMeaning:
+    """Name what is missing by the names of the text, and the instantiation that it is read for."""
+    used = describe_instantiation(home, term.span[0])
+    said = (f"Read for {used}, the only instantiation in the text.",) if used else ()
+    return replace(meaning, undetermined=home.list_missing(meaning.undetermined), notices=(*meaning.notices, *said))
 
 
 def parse_tiled_mma(home: TermText, term: SyntaxTerm) -> TextMeaning | None:
@@ -183,6 +199,7 @@ class _Tiled:
     def meaning(self) -> TextMeaning:
         atom, umma, threads, tile = self.atom, self.umma, self.threads, self.tile(self.shape)
         known = all(isinstance(x, int) for x in tile)
+        closed, closing = self.close_tile(tile) if known and not umma else (tile, ())
         names = shapes.list_symbols(tuple(self.atoms_mnk), tuple(x for x in self.sizes if x is not None))
         names += umma.open if umma else ()
         missing = (["threads"] if threads is None else []) + ([] if known else ["tile_mnk"])
@@ -192,12 +209,30 @@ class _Tiled:
             "atom_mnk": self.shape,
             "permutation": self.permutation,
             "candidates": self.candidates[:_MOST_LISTED],
-            "body": self.body(tile if known and not umma else None),
+            "body": self.body(closed if known and not umma else None),
             **({"majors": atom.majors} if atom and atom.majors else {}),
             **self.umma_facts,
         }
         undetermined = tuple(dict.fromkeys((*self.opened, *missing, *names)))
-        return TextMeaning("tiled_mma", self.title, facts, (*self.notices, *self.atom_notices), True, undetermined)
+        return TextMeaning(
+            "tiled_mma", self.title, facts, (*self.notices, *closing, *self.atom_notices), True, undetermined
+        )
+
+    def close_tile(self, tile: list[Any]) -> tuple[list[Any], tuple[str, ...]]:
+        """Return (the least tile that permutation and atoms cover whole, a sentence where it is not CuTe's), the tile
+        as it is where the atom or the layouts fit no TiledMMA.
+        """
+        body = self.body(None)
+        if not body["atom"] or not body["atom_layout"] or not self.permutation:
+            return tile, ()
+        from lanescope.tiles.mma import list_closing_notes  # the maps load when a TiledMMA is complete
+        from lanescope.tiles.tiled_mma import tiled_mma
+
+        try:
+            made = tiled_mma(body["atom"], body["atom_layout"], self.permutation)
+        except LayoutError as error:
+            return tile, (f"{error.message} {error.hint}",) if error.code in _REFUSED else ()
+        return list(made.tile), tuple(list_closing_notes(made))
 
     @property
     def title(self) -> str:
@@ -230,7 +265,18 @@ class _Tiled:
         if self.umma and self.umma.atom:
             open_ = ", ".join(self.umma.open)
             return [UMMA, *([f"The text leaves {open_} open; the tile is the same for all."] if open_ else [])]
+        if self.atom and self.atom.scalar:
+            return [SCALAR]
         return [TENSOR_MEMORY] if self.atom and self.atom.tensor_memory else []
+
+
+def parse_atoms(layout: str) -> list[int]:
+    """Return how many atoms an atom layout has in M, N and K."""
+    laid = shapes.parse_printed_layout(layout)
+    sizes = _list_three_sizes(laid.shape) if laid else []
+    if len(sizes) != 3 or not all(isinstance(size, int) for size in sizes):
+        raise LayoutError("bad_atom_layout", f"'{layout}' leaves its sizes open.", "e.g. (2,2,1).", "atom_layout")
+    return sizes
 
 
 def _list_three_sizes(shape: Any) -> list[Any]:

@@ -37,7 +37,7 @@ from lanescope.tiles.thread_map import Ints, ThreadMap
 from lanescope.tiles.tiled_mma import tiled_mma as made_mma
 
 if TYPE_CHECKING:
-    from lanescope.reader.tiled_copy import CopyAtomMeaning
+    from lanescope.reader.copy_atoms import CopyAtomMeaning
 
 WIDER = {"a": "M or K", "b": "N or K", "c": "M or N"}
 ELEMENTS = (4, 8, 16, 32, 64, 128)  # bits of an element
@@ -78,12 +78,12 @@ def _parse_copy_operation(text: str) -> CopyAtomMeaning | None:
     """Return a copy operation of CUTLASS, alone or in a Copy_Atom, as the reader parses it; None for another text."""
     if not (match := _OPERATION.match(text)):
         return None
-    from lanescope.reader import terms, tiled_copy  # the reader's parsers load when a name is read
+    from lanescope.reader import copy_atoms, terms  # the reader's parsers load when a name is read
 
     known = {name.lower(): name for name in _NAMES}
     name = known.get(match["name"].lower(), match["name"])  # universalcopy, too
     home = terms.TermText(f"{name}{text[match.end() :]}")
-    return tiled_copy.parse_copy_atom(home, home.parse_term(0))
+    return copy_atoms.parse_copy_atom(home, home.parse_term(0))
 
 
 def _make_plain_atom(text: str, copied: CopyAtomMeaning, bits: int | None, element_bits: int) -> CopyAtom:

@@ -4,7 +4,7 @@ related functions find them (include/cute/atom/copy_atom.hpp, CUTLASS 4.7).
 
 from __future__ import annotations
 
-from lanescope.cute import algebra
+from lanescope.cute import algebra, copy_atom
 from lanescope.cute.algebra import Tiler
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import parse_cute_layout, parse_tiler
@@ -117,12 +117,8 @@ def _restrict_to_atom(tv: CuteLayout, tile: tuple[int, int], values: int) -> Mad
         )
     try:
         first_values = algebra.composition(tv, algebra.make_layout((tv.modes[0].size, values)))
-        down, across = (
-            algebra.filter_layout(algebra.composition(CuteLayout(tile, steps), first_values))
-            for steps in ((1, 0), (0, 1))
-        )
-        reached = algebra.composition(algebra.make_layout(tile), (down, across))
-        return algebra.composition(algebra.left_inverse(reached), first_values), (down, across)
+        made, (down, across) = copy_atom.fit_tiler(first_values, tile)
+        return made, (down, across)
     except LayoutError as error:
         raise error.move_to_field("operand", "bad_operand") from None
 

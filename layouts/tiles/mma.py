@@ -314,3 +314,26 @@ def get_closing_size(tiled_mma: TiledMMA) -> tuple[int, int, int]:
     modes = zip(tiled_mma.permutation, tiled_mma.atom.shape, tiled_mma.atoms, strict=True)
     m, n, k = (lcm(get_least_size(tiler), size * times) for tiler, size, times in modes)
     return m, n, k
+
+
+def list_closing_notes(made: TiledMMA) -> list[str]:
+    """Say what CuTe calls the tile of a TiledMMA, where its layouts close only after a larger one; [] elsewhere."""
+    closing = get_closing_size(made)
+    if made.shape == closing:
+        return []
+    why = []
+    for letter, tiler, size, period, own, times in zip(
+        "MNK", made.permutation, made.shape, closing, made.atom.shape, made.atoms, strict=True
+    ):
+        if period == size:
+            continue
+        covers = get_least_size(tiler)
+        gaps = f"{algebra.format_tiler(tiler)} has gaps and covers {letter} after {covers}" if covers > size else ""
+        atoms = f"{times} atom{'s' * (times > 1)} of {own} take {own * times} of {letter}" if period > covers else ""
+        why.append("; ".join(filter(None, (gaps, atoms))))
+    shape, period = (",".join(map(str, sizes)) for sizes in (made.shape, closing))
+    return [
+        f"CuTe's tile_shape is ({shape}), the sizes of the permutation. The layouts close after ({period}): "
+        + "; ".join(why)
+        + "."
+    ]

@@ -46,7 +46,7 @@ def parse_text_arguments(
     if more is None:
         return body
     left = [name for name in meanings[0].undetermined if name not in (*body, *_FOLLOW)]
-    if "atom" in left and (scalar := _SCALAR.search(text)):
+    if not body.get("atom") and (scalar := _SCALAR.search(text)):
         raise LayoutError(
             "bad_atom",
             f"{scalar[0]} multiplies in one thread: it is not a warp-level instruction.",

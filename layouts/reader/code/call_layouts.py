@@ -23,7 +23,7 @@ MOST_DEEP = 4  # modes in modes
 @dataclass(frozen=True, slots=True)
 class CallLayout:
     """A shared-memory layout: its element type, its swizzle, its storage as the contract has it, its tile where it is a
-    canonical one."""
+    canonical one, the box that fills another one."""
 
     element_bits: int | None
     element: str | None
@@ -31,6 +31,7 @@ class CallLayout:
     storage: Mapping[str, Any] | None
     tile: Tile | None = None
     symbols: Mapping[str, str] = field(default_factory=dict)
+    box: tuple[int, int] | None = None
 
 
 def find_layout(values: Iterable[Any]) -> CallLayout | None:
@@ -126,13 +127,14 @@ def _parse_tile_to_shape(value: Any) -> CallLayout | None:
             return None
         sizes = _list_extents(value.arguments[1]) or []
         order = _list_extents(value.arguments[2]) if len(value.arguments) > 2 else None
-        return _make_canonical_layout(atom, sizes, order)
+        return make_canonical_tile(atom, sizes, order)
     return None
 
 
-def _make_canonical_layout(
+def make_canonical_tile(
     atom: tuple[str, str, int | None, str | None], sizes: list[int | None], order: list[int | None] | None
 ) -> CallLayout:
+    """Make the layout of tile_to_shape(atom, sizes, order); None for a size that is open."""
     major, swizzle, bits, element = atom
     mn, k = [*sizes, None, None][:2]
     outer, inner = [*(order or ()), None, None][:2]

@@ -17,6 +17,7 @@ from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import BodilessCall, Pitfall
 from lanescope.reader.code.header_names import DATA_BITS, DATA_TYPES, SWIZZLES
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.literal_layouts import find_named_element, read_literal_layout
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.tma_rules import MapParts, MapSheet, TensorMap, find_broken_rules, find_stride_rules
 from lanescope.reader.code.values import Address, ArrayValue, OpaqueValue, Pointer, ResolvedType, can_be_element
@@ -392,6 +393,10 @@ def _deep_gemm_row(head: str, arguments: list[Any]) -> _Row | None:
 def _read_cutlass(term: OpaqueValue, arguments: list[Any], named: dict[str, Any]) -> TensorMap | None:
     """Read make_tma_copy(op, tensor, shared layout, …): the layout determines all places."""
     layout = call_layouts.find_layout([*arguments[1:], *named.values()])
+    if layout is None and term.head.startswith("make_tiled_tma_atom") and len(arguments) > 2:
+        kind = named.get("internal_type")
+        bits, name = find_named_element(kind) if kind is not None else _find_tensor_element(arguments[1])
+        layout = read_literal_layout(arguments[2], bits, name)
     if layout is None:
         return TensorMap(
             term.head,
@@ -410,7 +415,7 @@ def _read_cutlass(term: OpaqueValue, arguments: list[Any], named: dict[str, Any]
         box = make_box_series(layout.tile)
         sizes: tuple[int | None, ...] = (box.wide, box.tall)
     else:
-        sizes = ()
+        sizes = layout.box or ()
     undetermined = [
         name for name, value in (("element_bits", layout.element_bits), ("box", sizes or None)) if not value
     ]

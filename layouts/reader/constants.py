@@ -1,0 +1,343 @@
+"""Constants that CuTe code computes: get, size, shape and select of tuples and layouts, members such as Shape_MNK,
+conditionals, comparisons, sizeof, and subscripts of Python. Each is computed where its arguments are known.
+
+CUTLASS 4.7: cute/int_tuple.hpp, cute/layout.hpp, cute/algorithm/tuple_algorithms.hpp, cute/numeric/math.hpp;
+cutlass/cutlass.h (NumThreadsPerWarp and its kin).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from lanescope.cute.tuples import list_leaves
+from lanescope.cute.words import LAYOUTS, TUPLES
+from lanescope.cxx.sizes import find_element_bits
+from lanescope.reader import shapes
+from lanescope.reader.grammar import SyntaxTerm, Value
+from lanescope.reader.terms import REDUCERS, TermText
+
+_COMPARED: dict[str, Callable[[int, int], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+}
+_THREADS = {  # cutlass/cutlass.h
+    "NumThreadsPerWarp": 32,
+    "NumThreadsPerQuad": 4,
+    "NumThreadsPerQuadPair": 8,
+    "NumThreadsPerHalfWarp": 16,
+    "NumThreadsPerWarpGroup": 128,
+    "NumWarpsPerWarpGroup": 4,
+}
+
+
+def parse_items(home: TermText, value: Value) -> tuple[Value, ...] | None:
+    """Return the items of a tuple, of a Shape or Tile, or of the shape of a layout; None for other values."""
+    value = home.resolve_value(value)
+    if isinstance(value, tuple):
+        return value
+    if not isinstance(value, SyntaxTerm):
+        return None
+    if value.name in TUPLES:
+        return value.inside
+    return None
+
+
+# what else has a shape: tensors (`tensors.py`)
+SHAPES: list[Callable[[TermText, Value], Any]] = []
+
+
+def parse_shape(home: TermText, value: Value) -> Any:
+    """Return the nested shape of a tuple, a layout, a tensor or a number, symbols by their words; None for others."""
+    shape = parse_own_shape(home, value)
+    if shape is None:
+        shape = next((found for parse in SHAPES if (found := parse(home, value)) is not None), None)
+    return shape
+
+
+def parse_own_shape(home: TermText, value: Value) -> Any:
+    """Return the nested shape of a tuple, a layout or a number; None for other values."""
+    value = home.resolve_value(value)
+    if isinstance(value, SyntaxTerm) and value.name in LAYOUTS:
+        layout = shapes.parse_layout(home, value)
+        return layout.shape if layout else None
+    if parse_items(home, value) is not None:
+        return shapes.parse_nested(home, value)
+    return home.parse_number(value)
+
+
+def _list_numbers(home: TermText, term: SyntaxTerm) -> list[int] | None:
+    """Return the numbers in the angle brackets of a call; None where one is open."""
+    numbers = [home.parse_number(one) for one in term.angle or ()]
+    return None if None in numbers else [number for number in numbers if number is not None]
+
+
+def _get_mode(value: Any, path: list[int]) -> Any:
+    """Return the mode of a nested tuple that a path of numbers leads to; None where it has none."""
+    for at in path:
+        if isinstance(value, tuple):
+            if not 0 <= at < len(value):
+                return None
+            value = value[at]
+        elif at != 0:
+            return None
+    return value
+
+
+def _get_argument(term: SyntaxTerm) -> Value:
+    args = term.args or ()
+    return args[0] if len(args) == 1 else None
+
+
+def _reduce_get(home: TermText, term: SyntaxTerm) -> Value:
+    """get<0>(Shape<_16,_8>{}), get<1,0>(…)"""
+    path, value = _list_numbers(home, term), _get_argument(term)
+    if not path or value is None:
+        return None
+    for at in path:
+        items = parse_items(home, value)
+        if items is None or not 0 <= at < len(items):
+            return None
+        value = items[at]
+    return value
+
+
+def _reduce_size(home: TermText, term: SyntaxTerm) -> Value:
+    """size(…), size<0>(…) of tuples and layouts."""
+    mode = _get_shape_mode(home, term)
+    return _compute_size(mode)
+
+
+def _reduce_shape(home: TermText, term: SyntaxTerm) -> Value:
+    """shape(…), shape<0>(…); layout.shape in Python."""
+    member = home.python and term.owner is not None and term.args is None
+    mode = parse_shape(home, term.owner) if member else _get_shape_mode(home, term)
+    return mode if _is_known(mode) else None
+
+
+def _get_shape_mode(home: TermText, term: SyntaxTerm) -> Any:
+    """Return the shape of an argument, or of one of its modes: of <…> in C++, of mode=[…] in Python."""
+    path, value = _list_numbers(home, term), _get_argument(term)
+    if "mode" in term.given:
+        mode = home.resolve_value(term.given["mode"])
+        numbers = [home.parse_number(one) for one in mode] if isinstance(mode, tuple) else [home.parse_number(mode)]
+        path = None if None in numbers else [number for number in numbers if number is not None]
+    if path is None or value is None:
+        return None
+    return _get_mode(parse_shape(home, value), path)
+
+
+def _is_known(shape: Any) -> bool:
+    return shape is not None and all(isinstance(leaf, int) for leaf in list_leaves(shape))
+
+
+def _compute_size(shape: Any) -> int | None:
+    return prod(list_leaves(shape)) if _is_known(shape) else None
+
+
+def _reduce_select(home: TermText, term: SyntaxTerm) -> Value:
+    """select<0,2>(…), take<0,2>(…)"""
+    path, value = _list_numbers(home, term), _get_argument(term)
+    items = parse_items(home, value) if value is not None else None
+    if not path or items is None:
+        return None
+    if term.name == "take":
+        return items[path[0] : path[1]] if len(path) == 2 and path[0] <= path[1] <= len(items) else None
+    return tuple(items[at] for at in path) if all(0 <= at < len(items) for at in path) else None
+
+
+def _reduce_append(home: TermText, term: SyntaxTerm) -> Value:
+    """append(tuple, item): one more mode."""
+    args = term.args or ()
+    items = parse_items(home, args[0]) if len(args) == 2 and not term.angle else None
+    return (*items, args[1]) if items is not None else None
+
+
+def _reduce_rank(home: TermText, term: SyntaxTerm) -> Value:
+    shape = parse_shape(home, _get_argument(term)) if not term.angle else None
+    return len(shape) if isinstance(shape, tuple) else None if shape is None else 1
+
+
+def _reduce_cosize(home: TermText, term: SyntaxTerm) -> Value:
+    layout = shapes.parse_layout(home, _get_argument(term)) if not term.angle else None
+    if layout is None or not layout.known:
+        return None
+    pairs = zip(list_leaves(layout.shape), list_leaves(layout.stride), strict=True)
+    return 1 + sum((size - 1) * step for size, step in pairs)
+
+
+def _reduce_least(home: TermText, term: SyntaxTerm) -> Value:
+    numbers = [home.parse_number(one) for one in term.args or ()]
+    if len(numbers) < 2 or None in numbers:
+        return None
+    return (min if term.name == "min" else max)(number for number in numbers if number is not None)
+
+
+def _reduce_division(home: TermText, term: SyntaxTerm) -> Value:
+    """ceil_div(a, b), round_up(a, b), round_down(a, b) of positive numbers."""
+    if len(term.args or ()) != 2:
+        return None
+    a, b = (home.parse_number(one) for one in term.args or ())
+    if a is None or not b or a < 0 or b < 0:
+        return None
+    return {"ceil_div": -(-a // b), "round_up": -(-a // b) * b, "round_down": a // b * b}[term.name]
+
+
+def _reduce_choice(home: TermText, term: SyntaxTerm) -> Value:
+    """a ? b : c"""
+    args = term.args or ()
+    return _choose(home, args) if len(args) == 3 else None
+
+
+def _reduce_conditional(home: TermText, term: SyntaxTerm) -> Value:
+    """std::conditional_t<a, b, c>"""
+    return _choose(home, term.angle or ()) if len(term.angle or ()) == 3 else None
+
+
+def _choose(home: TermText, parts: tuple[Value, ...]) -> Value:
+    condition = parse_condition(home, parts[0])
+    return None if condition is None else parts[1] if condition else parts[2]
+
+
+def parse_condition(home: TermText, value: Value, deep: int = 0) -> bool | None:
+    """Return whether a condition holds; None where it is open."""
+    value = home.resolve_value(value)
+    if isinstance(value, SyntaxTerm) and value.name.lower() in ("true", "false"):
+        return value.name.lower() == "true"
+    if isinstance(value, SyntaxTerm) and value.path == "!" and value.args and deep < 16:
+        inner = parse_condition(home, value.args[0], deep + 1)
+        return None if inner is None else not inner
+    number = home.parse_number(value)
+    return None if number is None else number != 0
+
+
+def _reduce_logic(home: TermText, term: SyntaxTerm) -> Value:
+    """a && b, a || b: known where one side decides."""
+    sides = [parse_condition(home, one) for one in term.args or ()]
+    decides = term.path == "||"
+    if decides in sides:
+        return int(decides)
+    return None if None in sides else int(not decides)
+
+
+def _reduce_comparison(home: TermText, term: SyntaxTerm) -> Value:
+    numbers = [home.parse_number(one) for one in term.args or ()]
+    if len(numbers) != 2 or numbers[0] is None or numbers[1] is None:
+        return None
+    return int(_COMPARED[term.path](numbers[0], numbers[1]))
+
+
+def _reduce_same_type(home: TermText, term: SyntaxTerm) -> Value:
+    """std::is_same_v<A, B>, of element types by their usual names; is_same<A, B>::value."""
+    value = term.owner if term.name == "value" else term
+    angle = value.angle if isinstance(value, SyntaxTerm) else None
+    if not angle or len(angle) != 2:
+        return None
+    names = [home.find_name(one) for one in angle]
+    kinds = [_ELEMENTS.get(name, "") for name in names]
+    return int(kinds[0] == kinds[1]) if all(kinds) else None
+
+
+_ELEMENTS = {  # the types of cutlass/numeric_types.h, each a type of its own
+    name: name
+    for name in (
+        "half_t bfloat16_t tfloat32_t float double float_e4m3_t float_e5m2_t int8_t uint8_t int uint4b_t int4b_t"
+    ).split()
+} | {"__half": "__half", "int32_t": "int", "half": "__half", "__nv_bfloat16": "__nv_bfloat16"}
+
+
+def _reduce_sizeof(home: TermText, term: SyntaxTerm) -> Value:
+    """sizeof(T), sizeof_bits_v<T>, sizeof_bits<T>::value"""
+    value = term.owner if term.name == "value" else term
+    if not isinstance(value, SyntaxTerm) or len(value.inside) != 1:
+        return None
+    bits = find_element_bits(home.find_name(value.inside[0]))
+    if not bits:
+        return None
+    return bits if value.name != "sizeof" else max(bits // 8, 1)
+
+
+def _reduce_value(home: TermText, term: SyntaxTerm) -> Value:
+    """X::value: of a number as a type, of sizeof_bits and is_same."""
+    owner = term.owner
+    if not isinstance(owner, SyntaxTerm):
+        return owner if isinstance(owner, int) else None
+    if owner.name in ("sizeof_bits", "is_same"):
+        return REDUCERS[owner.name](home, term)
+    return home.parse_number(owner)
+
+
+def _reduce_width(home: TermText, term: SyntaxTerm) -> Value:
+    """dtype.width of the DSL's element types."""
+    name = home.find_name(term.owner) if home.python and term.owner is not None else ""
+    return find_element_bits(name) or None
+
+
+def _reduce_subscript(home: TermText, term: SyntaxTerm) -> Value:
+    """x[0] of a tuple."""
+    args = term.args or ()
+    items = parse_items(home, args[0]) if len(args) == 2 else None
+    at = home.parse_number(args[1]) if items is not None else None
+    if items is None or at is None or not -len(items) <= at < len(items):
+        return None
+    return items[at]
+
+
+def _reduce_product(home: TermText, term: SyntaxTerm) -> Value:
+    """product_each(shape): the size of each mode."""
+    shape = parse_shape(home, _get_argument(term))
+    if not isinstance(shape, tuple) or not _is_known(shape):
+        return None
+    return tuple(_compute_size(mode) for mode in shape)
+
+
+def _reduce_static(home: TermText, term: SyntaxTerm) -> Value:
+    """CUTE_STATIC_V(x): x as a constant."""
+    return home.parse_number(_get_argument(term))
+
+
+def _reduce_warp(home: TermText, term: SyntaxTerm) -> Value:
+    """cute.arch.WARP_SIZE"""
+    return 32 if isinstance(term.owner, SyntaxTerm) and term.owner.name == "arch" else None
+
+
+def _reduce_threads(home: TermText, term: SyntaxTerm) -> Value:
+    """cutlass::NumThreadsPerWarp"""
+    owner = term.owner
+    return _THREADS[term.name] if isinstance(owner, SyntaxTerm) and owner.name == "cutlass" else None
+
+
+REDUCERS.update(
+    {
+        "get": _reduce_get,
+        "size": _reduce_size,
+        "size_v": lambda home, term: _compute_size(parse_shape(home, (term.angle or (None,))[0])),
+        "shape": _reduce_shape,
+        **dict.fromkeys(("select", "take"), _reduce_select),
+        "append": _reduce_append,
+        "rank": _reduce_rank,
+        "cosize": _reduce_cosize,
+        "cosize_v": lambda home, term: _reduce_cosize(home, SyntaxTerm("cosize", args=term.angle)),
+        **dict.fromkeys(("min", "max"), _reduce_least),
+        **dict.fromkeys(("ceil_div", "round_up", "round_down"), _reduce_division),
+        "?": _reduce_choice,
+        **dict.fromkeys(("conditional_t", "conditional"), _reduce_conditional),
+        **dict.fromkeys(("&&", "||"), _reduce_logic),
+        **dict.fromkeys(_COMPARED, _reduce_comparison),
+        **dict.fromkeys(("is_same_v", "is_same"), _reduce_same_type),
+        **dict.fromkeys(("sizeof", "sizeof_bits_v", "sizeof_bits"), _reduce_sizeof),
+        "value": _reduce_value,
+        "width": _reduce_width,
+        "[]": _reduce_subscript,
+        "product_each": _reduce_product,
+        **dict.fromkeys(_THREADS, _reduce_threads),
+        "CUTE_STATIC_V": _reduce_static,
+        "WARP_SIZE": _reduce_warp,
+    }
+)

@@ -1,0 +1,305 @@
+"""The scopes of C++: namespaces, classes, functions and blocks by their braces, templates by their heads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lanescope.reader.scopes import Definition, Parameter, Scope, ScopeIndex
+
+_SKIPPED = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|(?<![\w'])'(?:\\.|[^'\\\n])+'|^[ \t]*#(?:\\\r?\n|[^\n])*", re.S | re.M
+)
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+(?=\S)", re.M)
+_MARK = re.compile(r"[{}();]|\btemplate\s*(?=<)")
+_CONTROL = re.compile(r"(?:else\s+)?(?:if|for|while|switch|catch)\b|(?:else|do|try)\s*\Z")
+_CLASS = re.compile(
+    r"(?:\w+\s+)*?(?:struct|class|union)\s+(?:(?:alignas|\w*ALIGN\w*|__align__)\s*\([^()]*\)\s*|\[\[[^\]]*\]\]\s*)*"
+    r"(?P<name>[A-Za-z_][\w:]*)\s*(?P<special><)?"
+)
+_FUNCTION = re.compile(r"(operator\s*\(\s*\)|operator\W{1,3}|~?[A-Za-z_]\w*)\s*\Z")
+_MEMBER = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>]*>)?\s*::\s*\Z")
+_LAMBDA = re.compile(r"\]\s*(?P<taken>\()?")
+_BEHIND_LAMBDA = re.compile(r"\s*(?:mutable\b|noexcept\b|constexpr\b|__\w+__\s*|->[^{}()]*)*\s*\Z")
+_ATTRIBUTE = re.compile(r"\b(?:__launch_bounds__|__attribute__|alignas|requires|decltype|explicit|noexcept)\s*\Z")
+_QUALIFIERS = r"(?:(?:static|constexpr|const|typename|mutable|extern|inline|__shared__|__device__|volatile)\s+)*"
+_ASSIGNED = re.compile(
+    r"\s*(?P<head>(?:[\w:<>,\s*&\[\]()]|\{\s*\})*?)(?<![\w.>])(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*(?<![=!<>+*/%&|^-])=(?!=)"
+)
+_USING = re.compile(r"\s*using\s+(?P<name>[A-Za-z_]\w*)\s*=")
+_TYPEDEF = re.compile(r"\s*typedef\s+(?P<type>.+?)\s+(?P<name>[A-Za-z_]\w*)\s*\Z", re.S)
+_DECLARED = re.compile(
+    rf"\s*{_QUALIFIERS}(?P<type>(?:::)?[A-Za-z_][\w:]*(?:\s*<.*>)?(?:::\w+)*)\s+(?P<name>[A-Za-z_]\w*)\s*(?:\{{.*\}})?\s*\Z",
+    re.S,
+)
+_BUILT_IN = frozenset(
+    "int unsigned long short char float double bool auto void size_t uint32_t int32_t uint64_t int64_t uint8_t uint16_t"
+    " return else case goto using namespace typename struct class enum union template delete new throw friend".split()
+)
+_LONGEST = 8192  # characters of a statement that defines something
+_FIXED = re.compile(r"\b(?:const|constexpr|using|static\s+const)\b")
+_ENUMERATOR = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
+
+
+def index_cxx_scopes(text: str) -> ScopeIndex:
+    """Index the scopes of a C++ text and what each defines.
+
+    >>> [(one.kind, one.name) for one in index_cxx_scopes("struct A { void f(int n) { } };").scopes]
+    [('text', ''), ('class', 'A'), ('function', 'f')]
+    """
+    code = _SKIPPED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    scanner = _Scanner(code)
+    scanner.scan()
+    macros: dict[str, list[Definition]] = {}
+    for match in _DEFINE.finditer(text):
+        macros.setdefault(match[1], []).append(Definition(match[1], match.start(1), match.end()))
+    return ScopeIndex(scanner.scopes, code, macros)
+
+
+@dataclass(slots=True)
+class _Scanner:
+    """Walks over the braces, parentheses and semicolons of a text. boundary: behind the last statement; depth: of
+    parentheses in the scope; braces: for each open `{` what stood before it.
+    """
+
+    code: str
+    scopes: list[Scope] = field(default_factory=list)
+    boundary: int = 0
+    depth: int = 0
+    braces: list[tuple[Scope | None, int, int]] = field(default_factory=list)
+
+    def scan(self) -> None:
+        scope = Scope("text", "", 0, 0, len(self.code))
+        self.scopes.append(scope)
+        for match in _MARK.finditer(self.code):
+            at, mark = match.start(), match[0]
+            if mark == "(":
+                self.depth += 1
+            elif mark == ")":
+                self.depth = max(0, self.depth - 1)
+            elif mark == "{":
+                scope = self.open_brace(scope, at)
+            elif mark == "}":
+                scope = self.close_brace(scope, at)
+            elif mark == ";" and not self.depth:
+                self.end_statement(scope, at)
+        for open_scope, _, _ in self.braces:
+            if open_scope is not None:
+                open_scope.end = len(self.code)
+        self.end_statement(scope, len(self.code))
+        self.scopes.sort(key=lambda one: (one.start, -one.end))
+
+    def open_brace(self, scope: Scope, at: int) -> Scope:
+        """Open what begins at a brace: a scope, or the braces of a value, which are part of the statement."""
+        made = _make_scope(self.code, self.boundary, at, scope, self.depth)
+        self.braces.append((made, self.boundary, self.depth))
+        if made is None:
+            return scope
+        self.scopes.append(made)
+        scope.inner.append(made)
+        self.boundary, self.depth = at + 1, 0
+        return made
+
+    def close_brace(self, scope: Scope, at: int) -> Scope:
+        if not self.braces:
+            self.boundary, self.depth = at + 1, 0
+            return scope
+        made, boundary, depth = self.braces.pop()
+        if made is None:
+            return scope
+        if made.kind == "enum":
+            _add_enumerators(made, self.code, at)
+        else:
+            self.end_statement(made, at)
+        made.end = at + 1
+        self.depth = depth
+        # a class and a lambda go on to the `;`; other bodies end their statement
+        self.boundary = boundary if depth or made.kind == "lambda" else at + 1
+        if made.kind in ("lambda", "enum"):
+            made.kind = "function" if made.kind == "lambda" else "block"
+        assert made.parent is not None
+        return made.parent
+
+    def end_statement(self, scope: Scope, at: int) -> None:
+        """Add what the statement that ends at a place defines."""
+        start, self.boundary = self.boundary, at + 1
+        for definition, parameters in _list_definitions(self.code, start, at):
+            home = scope
+            if parameters:
+                home = Scope("alias", definition.name, start, definition.begin or at, at + 1, scope, parameters)
+                scope.inner.append(home)
+                self.scopes.append(home)
+            scope.definitions.setdefault(definition.name, []).append(definition)
+
+
+def _add_enumerators(scope: Scope, code: str, at: int) -> None:
+    """Add the enumerators that have a value to the scope around an enum."""
+    assert scope.parent is not None
+    for match in _ENUMERATOR.finditer(code, scope.body, at):
+        found = Definition(match[1], match.start(1), match.end())
+        scope.parent.definitions.setdefault(match[1], []).append(found)
+
+
+def _list_definitions(code: str, start: int, at: int) -> Iterator[tuple[Definition, dict[str, Parameter]]]:
+    """Yield what a statement defines, with the parameters of a template that it is."""
+    while start < at and code[start] in " \t\r\n:":  # behind public:
+        start += 1
+    label = re.compile(r"(?:public|private|protected|default)\s*:(?!:)\s*").match(code, start, at)
+    first = label.end() if label else start
+    parameters, first = _parse_template_heads(code, first, at)
+    if at - first > _LONGEST:
+        return
+    if match := _USING.match(code, first, at):
+        yield Definition(match["name"], match.start("name"), match.end(), past=at), parameters
+    elif match := _TYPEDEF.match(code, first, at):
+        yield Definition(match["name"], match.start("name"), match.start("type"), typed=True, past=at), parameters
+    elif (match := _find_assigned(code, first, at)) is not None:
+        fixed = bool(_FIXED.search(match["head"]))
+        found = Definition(match["name"], match.start("name"), match.end(), fixed=fixed, alone=False, past=at)
+        yield found, parameters
+    elif (match := _DECLARED.match(code, first, at)) and match["type"] not in _BUILT_IN:
+        yield Definition(match["name"], match.start("name"), match.start("type"), typed=True, past=at), parameters
+
+
+def _find_assigned(code: str, first: int, at: int) -> re.Match[str] | None:
+    """Match `type name = ` at the start of a statement; None where `=` stands in parentheses first."""
+    equals = re.compile(r"(?<![=!<>])=(?!=)").search(code, first, at)
+    if equals is None or code.count("(", first, equals.start()) != code.count(")", first, equals.start()):
+        return None
+    return _ASSIGNED.match(code, first, at)
+
+
+def _parse_template_heads(code: str, first: int, at: int) -> tuple[dict[str, Parameter], int]:
+    """Parse `template <…>` in front of a declaration: (its parameters, where the declaration begins)."""
+    parameters: dict[str, Parameter] = {}
+    head = re.compile(r"\s*template\s*<")
+    while match := head.match(code, first, at):
+        items, first = _split_angle(code, match.end(), at)
+        for place, (begin, past) in enumerate(items):
+            if found := _parse_parameter(code, begin, past, place, template=True):
+                parameters[found.name] = found
+    return parameters, first
+
+
+def _split_angle(code: str, first: int, at: int) -> tuple[list[tuple[int, int]], int]:
+    """Split what stands between angle brackets or parentheses at commas: (places, where it ends)."""
+    items: list[tuple[int, int]] = []
+    begin, deep = first, 0
+    while first < at:
+        letter = code[first]
+        if letter in "<([{":
+            deep += 1
+        elif letter in ">)]}" and not (letter == ">" and code[first - 1] in "-="):
+            if deep == 0:
+                break
+            deep -= 1
+        elif letter == "," and deep == 0:
+            items.append((begin, first))
+            begin = first + 1
+        first += 1
+    if code[begin:first].strip():
+        items.append((begin, first))
+    return items, min(first + 1, at)
+
+
+def _parse_parameter(code: str, begin: int, past: int, place: int, template: bool) -> Parameter | None:
+    equals = re.compile(r"(?<![=!<>])=(?!=)").search(code, begin, past)
+    end = equals.start() if equals else past
+    name = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*\Z").search(code, begin, end)
+    if name is None or name[1] in ("typename", "class", "int", "bool", "void", "auto"):
+        return None
+    default = equals.end() if equals else None
+    return Parameter(name[1], template, place, default, pack="..." in code[begin:end])
+
+
+def _make_scope(code: str, boundary: int, at: int, parent: Scope, depth: int) -> Scope | None:
+    """Make the scope whose `{` stands at a place; None where the braces are a value's."""
+    label = re.compile(r"[\s:]*(?:(?:public|private|protected|default)\s*:(?!:))?\s*").match(code, boundary, at)
+    first = label.end() if label else boundary
+    if lambda_scope := _make_lambda_scope(code, first, at, parent):
+        return lambda_scope
+    parameters, rest = _parse_template_heads(code, first, at)
+    head = code[rest:at].strip()
+    if depth or head.endswith(("=", ",", "(", "return")):
+        return None
+    if not head or _CONTROL.match(head):
+        return Scope("block", "", first, at + 1, at + 1, parent, _list_loop_names(code, rest, at))
+    if re.match(r"(?:inline\s+)?namespace\b", head) or re.match(r"extern\s*\Z", head):
+        return Scope("namespace", head.split()[-1] if " " in head else "", first, at + 1, at + 1, parent)
+    if re.match(r"(?:typedef\s+)?enum\b", head):
+        return Scope("enum", "", first, at + 1, at + 1, parent)
+    if match := _CLASS.match(head):
+        return _make_class_scope(code, (first, rest, at), parent, parameters, match)
+    return _make_function_scope(code, first, rest, at, parent, parameters)
+
+
+def _list_loop_names(code: str, first: int, at: int) -> dict[str, Parameter]:
+    """Return the variables that the head of a for or an if declares: what they are changes."""
+    opened = code.find("(", first, at)
+    if opened < 0:
+        return {}
+    names = re.findall(r"(?:[\w>&*]\s+|[&*])([A-Za-z_]\w*)\s*[=:;](?![=:])", code[opened:at])
+    return {name: Parameter(name, False, 0) for name in names}
+
+
+def _make_class_scope(
+    code: str, places: tuple[int, int, int], parent: Scope, parameters: dict[str, Parameter], match: re.Match[str]
+) -> Scope | None:
+    """Make the scope of a class. places: where its template head begins, where it begins, and its brace."""
+    first, rest, at = places
+    head = code[rest:at].lstrip()
+    rest = at - len(head)
+    if "=" in re.sub(r"<.*>", "", head, flags=re.S):
+        return None
+    made = Scope("class", match["name"].split("::")[-1], first, at + 1, at + 1, parent, parameters)
+    made.specialised = bool(match["special"])
+    behind = re.compile(r"[^:]:(?!:)").search(head, match.end() - 1)
+    if behind and not match["special"]:
+        first = rest + behind.end()
+        named = re.compile(r"\s*(?:(?:public|private|protected|virtual|typename)\s+)*")
+        items, _ = _split_angle(code, first, at)
+        heads = ((named.match(code, begin), begin) for begin, _ in items)
+        made.bases = tuple(head_match.end() if head_match else begin for head_match, begin in heads)
+    return made
+
+
+def _make_function_scope(
+    code: str, first: int, rest: int, at: int, parent: Scope, parameters: dict[str, Parameter]
+) -> Scope | None:
+    """Make the scope of a function's body; None for `T x{…}`."""
+    opened = code.find("(", rest, at)
+    while opened >= 0:
+        before = code[rest:opened]
+        name = _FUNCTION.search(before)
+        if name and not _ATTRIBUTE.search(before) and before.count("<") == before.count(">"):
+            items, _ = _split_angle(code, opened + 1, at)
+            taken = dict(parameters)
+            for place, (begin, past) in enumerate(items):
+                if found := _parse_parameter(code, begin, past, place, template=False):
+                    taken[found.name] = found
+            made = Scope("function", name[1], first, at + 1, at + 1, parent, taken)
+            outside = _MEMBER.search(before[: name.start()])
+            made.member_of = outside[1] if outside else ""
+            return made
+        opened = code.find("(", _skip_parentheses(code, opened, at), at)
+    return None
+
+
+def _skip_parentheses(code: str, opened: int, at: int) -> int:
+    return _split_angle(code, opened + 1, at)[1]
+
+
+def _make_lambda_scope(code: str, first: int, at: int, parent: Scope) -> Scope | None:
+    """Make the scope of a lambda's body where a brace begins one."""
+    bracket = code.rfind("]", first, at)
+    if bracket < 0 or not (match := _LAMBDA.match(code, bracket, at)):
+        return None
+    items, behind = _split_angle(code, match.end(), at) if match["taken"] else ([], match.end())
+    if not _BEHIND_LAMBDA.match(code[behind:at]) or not re.search(
+        r"(?:[=(,&|{]|\breturn)\s*\[[^\[\]]*\]", code[first : bracket + 1]
+    ):
+        return None
+    taken = (_parse_parameter(code, begin, past, n, template=False) for n, (begin, past) in enumerate(items))
+    opened = code.rfind("[", first, bracket)
+    return Scope("lambda", "", opened, at + 1, at + 1, parent, {one.name: one for one in taken if one})

@@ -1,0 +1,299 @@
+"""What a name of a text stands for where it is used: its definition in the scopes around it, a member of a class or a
+namespace, or the argument of the only instantiation of a template.
+
+Where several definitions may apply and differ, where a variable changes, and where a parameter has no single argument
+in the text, the name is open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.grammar import SyntaxTerm
+from lanescope.reader.scopes import Definition, Parameter, Scope, visible_definitions
+
+if TYPE_CHECKING:
+    from lanescope.reader.terms import TermText
+
+_MOST_USES = 24  # of one template
+_MOST_BASES = 4  # classes above one another
+_MOST_NAMES = 16  # that one value depends on
+_SELF = frozenset(("self", "cls", "this"))
+_DECLARING = re.compile(r"(?P<template>\btemplate\s+)?\b(?:struct|class|union|enum)\s+\Z")
+Value = Any
+
+
+def find_value(home: TermText, term: SyntaxTerm) -> Value:
+    """Find what a name stands for at its place; None where the text does not say it.
+
+    >>> from lanescope.reader import terms
+    >>> text = terms.make_term_text("void f() { constexpr int n = 4; } template <int n> struct A { int m = n; };")
+    >>> text.parse_number(SyntaxTerm("n", span=(31, 32))), text.parse_number(SyntaxTerm("n", span=(70, 71)))
+    (4, None)
+    """
+    if term.name.startswith("#"):
+        return _find_alias(home, term)
+    if term.owner is not None:
+        return _find_member(home, term)
+    return _find_visible(home, term.name, term.span[0])
+
+
+def _find_alias(home: TermText, term: SyntaxTerm) -> Value:
+    """Find an alias of MLIR, which is known in the whole text."""
+    places = [place for place in home.defined.get(term.name, ()) if not place[0] <= term.span[0] <= place[1]]
+    before = [place for place in places if place[0] < term.span[0]]
+    chosen = before[-1:] or places[:1]
+    return home.parse_term(chosen[0][1], alone=True) if chosen else None
+
+
+def _find_visible(home: TermText, name: str, place: int) -> Value:
+    index = home.scopes
+    if macros := [one for one in index.macros.get(name, ()) if one.place != place]:
+        return _agree(home, macros, index.whole)
+    for scope in index.find_scope(place).list_outward():
+        found = visible_definitions(scope, name, place)
+        if name in scope.parameters:
+            return None if found else _bind(home, scope, scope.parameters[name])
+        if found:
+            return _agree(home, found, scope)
+        if scope.member_of and any(name in one.definitions for one in index.list_named("class", scope.member_of)):
+            return _find_in_class(home, SyntaxTerm(scope.member_of, span=(scope.start, scope.start)), name)
+        if scope.kind == "class" and (value := _find_in_bases(home, scope, name)) is not None:
+            return value
+    return _find_in_namespaces(home, name)
+
+
+def _find_in_namespaces(home: TermText, name: str) -> Value:
+    """Find a name of a namespace that the text may be using."""
+    found = [(one, scope) for scope in home.scopes.list_namespaces() for one in scope.definitions.get(name, ())]
+    return _agree(home, [one for one, _ in found], found[0][1]) if found else None
+
+
+def _agree(home: TermText, found: list[Definition], scope: Scope) -> Value:
+    """Return the value of definitions, one of which applies; None where they differ or may change."""
+    if any(one.begin is None for one in found) or any(_may_change(home, one, scope) for one in found):
+        return None
+    values = [home.parse_term(one.begin, alone=one.typed) for one in found if one.begin is not None]
+    first = values[0]
+    if len(values) > 1 and any(_make_key(home, value) != _make_key(home, first) for value in values[1:]):
+        return None
+    return first
+
+
+def _may_change(home: TermText, definition: Definition, scope: Scope) -> bool:
+    """Return whether a variable of C++ is assigned again, counted, or handed on by its address."""
+    if definition.fixed or definition.typed or home.python:
+        return False
+    around = [one for one in scope.list_outward() if one.kind in ("function", "class")]
+    part = around[-1] if around else home.scopes.whole
+    name = re.escape(definition.name)
+    changed = re.compile(
+        rf"(?<![\w.>]){name}\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--|>>\s*|[(,]\s*&\s*){name}\b"
+    )
+    places = (match.start() for match in changed.finditer(home.scopes.code, part.start, part.end))
+    return any(place != definition.place for place in places)
+
+
+# templates ------------------------------------------------------------------------------------------------------------
+
+
+def _bind(home: TermText, scope: Scope, parameter: Parameter) -> Value:
+    """Return the argument that every instantiation of the text has for a parameter of a template, and every call for
+    one of a function of Python; None where they differ.
+    """
+    if parameter.pack or not (parameter.template or home.python):
+        return None
+    values = [_get_argument(home, use, parameter) for use in list_uses(home, scope)]
+    if not values or values[0] is None:
+        return None
+    keys = [_make_key(home, value) for value in values]
+    return values[0] if all(key == keys[0] for key in keys[1:]) else None
+
+
+def _get_argument(home: TermText, use: SyntaxTerm, parameter: Parameter) -> Value:
+    if parameter.name in use.given:
+        return use.given[parameter.name]
+    method = home.python and isinstance(use.owner, SyntaxTerm) and use.owner.path in _SELF
+    given = (use.args if home.python else use.angle) or ()
+    place = parameter.place - method
+    if 0 <= place < len(given):
+        return given[place]
+    return home.parse_term(parameter.default, angle=parameter.template) if parameter.default is not None else None
+
+
+def list_uses(home: TermText, scope: Scope) -> list[SyntaxTerm]:
+    """Return the places where a text instantiates a template with arguments, or calls a function of Python; [] where
+    others may, unseen.
+    """
+    if id(scope) not in home.uses:
+        home.uses[id(scope)] = []  # while they are listed
+        home.uses[id(scope)] = _find_calls(home, scope) if home.python else _find_uses(home, scope)
+    return home.uses[id(scope)]
+
+
+def _find_uses(home: TermText, scope: Scope) -> list[SyntaxTerm]:
+    index = home.scopes
+    if not scope.name or len(index.list_named(scope.kind, scope.name)) > 1:
+        return []
+    name, uses = re.escape(scope.name), []
+    for match in re.finditer(rf"(?<!\w){name}\s*(?P<mark>[<(]?)", index.code):
+        if scope.start <= match.start() < scope.end:
+            continue
+        declared = _DECLARING.search(index.code[max(0, match.start() - 40) : match.start()])
+        if declared and not declared["template"] and match["mark"] == "<":
+            return []  # a specialisation
+        if match["mark"] == "(" and scope.kind == "function":
+            return []  # arguments that are deduced
+        use = home.parse_term(match.start(), alone=True) if match["mark"] == "<" else None
+        while isinstance(use, SyntaxTerm) and use.name != scope.name:
+            use = use.owner
+        if isinstance(use, SyntaxTerm) and use.angle is not None:
+            uses.append(use)
+        if len(uses) > _MOST_USES:
+            return []
+    return uses
+
+
+def _find_calls(home: TermText, scope: Scope) -> list[SyntaxTerm]:
+    """Find the calls of a function of Python; [] where its name is used otherwise."""
+    index = home.scopes
+    if scope.kind != "function" or len(index.list_named(scope.kind, scope.name)) > 1:
+        return []
+    calls: list[SyntaxTerm] = []
+    for match in re.finditer(rf"(?<!\w)(?P<owner>self\.|\w*\.)?{re.escape(scope.name)}\b(?P<mark>\s*\()?", index.code):
+        if scope.start <= match.start() < scope.body:
+            continue
+        if index.code[match.end() : match.end() + 1] == "." and not match["mark"]:
+            continue  # kernel.set_name_prefix(…)
+        call = home.parse_term(match.start(), alone=True) if match["mark"] else None
+        while isinstance(call, SyntaxTerm) and call.name != scope.name and call.args:
+            call = call.args[0]  # kernel(…).launch(…)
+        if not isinstance(call, SyntaxTerm) or call.name != scope.name or len(calls) >= _MOST_USES:
+            return []
+        if match["owner"] not in (None, "self."):
+            return []
+        calls.append(call)
+    return calls
+
+
+def describe_instantiation(home: TermText, place: int) -> str:
+    """Describe the only instantiation of the templates around a place; "" where there is none."""
+    for scope in home.scopes.find_scope(place).list_outward():
+        uses = list_uses(home, scope) if scope.kind in ("class", "function") and scope.templated else []
+        template = [one for one in scope.parameters.values() if one.template]
+        if uses and all(_bind(home, scope, one) is not None for one in template):
+            return home.format_words(uses[0])
+    return ""
+
+
+def _make_key(home: TermText, value: Value, deep: int = 0) -> object:
+    """Return what is equal for equal values; of an open value, something that equals nothing else."""
+    number = home.parse_number(value) if not isinstance(value, str) else None
+    if number is not None:
+        return number
+    value = home.resolve_value(value)
+    if deep > _MOST_BASES or value is None:
+        return object()
+    if isinstance(value, tuple):
+        return tuple(_make_key(home, item, deep + 1) for item in value)
+    if not isinstance(value, SyntaxTerm):
+        return value
+    if value.symbol or is_open(home, value):
+        return object()
+    parts = tuple(_make_key(home, item, deep + 1) for item in value.inside)
+    return value.path, parts, tuple((name, _make_key(home, item, deep + 1)) for name, item in value.named)
+
+
+# members --------------------------------------------------------------------------------------------------------------
+
+
+def _find_member(home: TermText, term: SyntaxTerm) -> Value:
+    """Find the member of a class or a namespace of the text."""
+    owner = term.owner
+    if home.python and isinstance(owner, SyntaxTerm) and owner.path in _SELF:
+        return _find_attribute(home, term)
+    namespaces = home.scopes.list_named("namespace", owner.name) if isinstance(owner, SyntaxTerm) else []
+    found = [one for scope in namespaces for one in scope.definitions.get(term.name, ())]
+    if found:
+        return _agree(home, found, namespaces[0])
+    if isinstance(owner, SyntaxTerm) and owner.path in _SELF:
+        return _find_visible(home, term.name, term.span[0])
+    return _find_in_class(home, home.resolve_value(owner), term.name)
+
+
+def _find_attribute(home: TermText, term: SyntaxTerm) -> Value:
+    """Find self.name, which the methods of a class set once."""
+    for scope in home.scopes.find_scope(term.span[0]).list_outward():
+        if scope.kind == "class":
+            found = [*scope.definitions.get(f"self.{term.name}", ()), *scope.definitions.get(term.name, ())]
+            return _agree(home, found, scope) if found else None
+    return None
+
+
+def _find_in_class(home: TermText, owner: Value, name: str, deep: int = 0) -> Value:
+    if not isinstance(owner, SyntaxTerm) or (home.python and (owner.args or owner.named)):
+        return None
+    scopes = home.scopes.list_named("class", owner.name)
+    if len(scopes) != 1 or scopes[0].specialised:
+        return None
+    (scope,) = scopes
+    if found := scope.definitions.get(name, []):
+        return _agree(home, found, scope)
+    return _find_in_bases(home, scope, name, deep)
+
+
+def _find_in_bases(home: TermText, scope: Scope, name: str, deep: int = 0) -> Value:
+    if deep > _MOST_BASES:
+        return None
+    for begin in scope.bases:
+        base = home.resolve_value(home.parse_type(begin))
+        if (value := _find_in_class(home, base, name, deep + 1)) is not None:
+            return value
+    return None
+
+
+# what is missing ------------------------------------------------------------------------------------------------------
+
+
+def is_open(home: TermText, term: SyntaxTerm) -> bool:
+    """Return whether a name that stays itself is a parameter without a value, or a variable that changes."""
+    owner = term
+    while isinstance(owner.owner, SyntaxTerm):
+        owner = owner.owner
+    for scope in home.scopes.find_scope(owner.span[0]).list_outward():
+        if owner.name in scope.parameters or owner.name in scope.definitions:
+            return True
+    return False
+
+
+def list_open_names(home: TermText, value: Value) -> list[str]:
+    """Return the names that an open value depends on, each once, the value's own words if it has none."""
+    return list(dict.fromkeys(_walk_open_names(home, value, 0)))[:_MOST_NAMES]
+
+
+def _walk_open_names(home: TermText, value: Value, deep: int) -> Iterator[str]:
+    if deep > 2 * _MOST_NAMES or isinstance(value, int | str) or value is None or home.parse_number(value) is not None:
+        return
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _walk_open_names(home, item, deep + 1)
+        return
+    value = home.resolve_value(value)
+    if not isinstance(value, SyntaxTerm):
+        yield from _walk_open_names(home, value, deep + 1)
+        return
+    inner = (*value.inside, *(item for _, item in value.named))
+    names = list(dict.fromkeys(name for item in inner for name in _walk_open_names(home, item, deep + 1)))
+    if names:
+        yield from names
+    elif value.symbol or inner:
+        yield home.format_words(value)
+    else:
+        yield _shorten_owner(home, value)
+
+
+def _shorten_owner(home: TermText, term: SyntaxTerm) -> str:
+    """Return the words of a name; of a member of something open as well."""
+    return term.path if not term.path.startswith("decltype") else home.format_words(term)

@@ -1,0 +1,304 @@
+"""Shapes of CuTe's tensors and what is cut from them: local_tile, local_partition, slices, the fragments of a TiledMMA
+and the partitions of a TiledCopy. A size that the text leaves open stays open, the others are computed.
+
+CUTLASS 4.7: cute/tensor_impl.hpp (local_tile is inner_partition, local_partition outer_partition), and
+cute/atom/mma_atom.hpp and copy_atom.hpp (thrfrg and tidfrg: the atom's values, then its repeats in each mode).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lanescope.cute.text import parse_cute_layout
+from lanescope.cute.tuples import list_leaves
+from lanescope.cute.words import UNDERSCORES
+from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
+from lanescope.reader import constants, mma_constants, shapes, terms, tiled_copy, tiled_mma
+from lanescope.reader.grammar import SyntaxTerm, Value
+from lanescope.reader.meaning import TextMeaning
+from lanescope.reader.smem_layouts import parse_layout_text
+from lanescope.reader.terms import TermText
+from lanescope.tiles.atoms import make_mma_atom
+
+OPEN = "?"  # a size that the text leaves open
+_SIDES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N and K
+_OF_MMA = re.compile(r"partition_(?:fragment_|shape_)?([ABC])")
+_OF_COPY = re.compile(r"(partition|retile)_([SD])")
+_SLICES = frozenset(("get_slice", "get_thread_slice", "get_thr_slice"))
+_CUT = re.compile(
+    r"(?<![\w.:])(?:\w+(?:::|\.)){0,6}(?:partition_fragment_[ABC]|partition_[ABCSD]|retile_[SD]|local_tile|local_partition)\s*\("
+)
+_ASSIGNED = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,60})\s*=\s*\Z")
+_MOST_DEEP = 24
+_MOST_SENTENCES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class TensorShape:
+    """The shape of a tensor; tile: of a fragment, the sizes of the operand's tile that it holds a thread's part of."""
+
+    shape: tuple[Any, ...]
+    tile: tuple[Any, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        return all(isinstance(leaf, int) for leaf in list_leaves(self.shape))
+
+
+def parse_tensor(home: TermText, value: Value, deep: int = 0) -> TensorShape | None:
+    """Parse the shape of a tensor; None for a value that is none, or whose rank is open."""
+    if deep > _MOST_DEEP or not isinstance(value, SyntaxTerm):
+        return None
+    sliced = _parse_slice(home, value, deep)
+    if sliced is not None:
+        return sliced
+    value = home.resolve_value(value)
+    if not isinstance(value, SyntaxTerm) or not value.args:
+        return _parse_slice(home, value, deep) if isinstance(value, SyntaxTerm) else None
+    if value.name == "make_tensor":
+        return _parse_made(home, value)
+    if value.name in ("make_fragment_like", "make_tensor_like"):
+        return parse_tensor(home, value.args[0], deep + 1)
+    if value.name in ("make_identity_tensor", "make_counting_tensor"):
+        return _make_shape(home, value.args[0])
+    if value.name == "local_tile":
+        return _cut_tile(home, value, deep)
+    if value.name == "local_partition":
+        return _cut_threads(home, value, deep)
+    if match := _OF_MMA.fullmatch(value.name):
+        return _cut_fragment(home, value, match[1], deep)
+    if match := _OF_COPY.fullmatch(value.name):
+        return _cut_copy(home, value, match[1], deep)
+    return _parse_slice(home, value, deep)
+
+
+def _make_shape(home: TermText, value: Value) -> TensorShape | None:
+    shape = _open_symbols(constants.parse_own_shape(home, value))
+    return TensorShape(shape) if isinstance(shape, tuple) else None
+
+
+def _open_symbols(shape: Any) -> Any:
+    """Return a shape with what is open marked so."""
+    if isinstance(shape, tuple):
+        return tuple(_open_symbols(mode) for mode in shape)
+    return shape if isinstance(shape, int) else OPEN
+
+
+def _parse_made(home: TermText, value: SyntaxTerm) -> TensorShape | None:
+    """make_tensor(pointer, layout), make_tensor(pointer, shape, stride), make_tensor<T>(layout)"""
+    args = value.args or ()
+    at = 0 if value.angle else 1
+    if len(args) <= at:
+        return None
+    made = _make_shape(home, args[at])
+    if made is not None:
+        return made
+    text = parse_layout_text(home, args[at], 16)  # the element's bits do not change how many modes and sizes there are
+    try:
+        layout = parse_cute_layout(text) if text else None
+    except LayoutError:
+        return None
+    return TensorShape(layout.shape) if layout is not None and isinstance(layout.shape, tuple) else None
+
+
+def _list_sizes(shape: tuple[Any, ...]) -> list[Any]:
+    """Return the size of each mode, OPEN for one that is open."""
+    sizes = (shapes.compute_size(mode) for mode in shape)
+    return [OPEN if size is None else size for size in sizes]
+
+
+def _is_underscore(home: TermText, value: Value) -> bool:
+    value = home.resolve_value(value)
+    return value is None or (isinstance(value, SyntaxTerm) and value.name in UNDERSCORES and not value.args)
+
+
+def _parse_slice(home: TermText, value: SyntaxTerm, deep: int) -> TensorShape | None:
+    """tensor(_, _, 0): the modes at the underscores."""
+    args = value.args or ()
+    if len(args) < 2 or value.angle or value.owner is not None or not any(_is_underscore(home, one) for one in args):
+        return None
+    tensor = parse_tensor(home, SyntaxTerm(value.path, span=value.span), deep + 1)
+    if tensor is None or len(tensor.shape) != len(args) or any(_is_nested(home, one) for one in args):
+        return None
+    kept = tuple(mode for mode, one in zip(tensor.shape, args, strict=True) if _is_underscore(home, one))
+    return TensorShape(kept, tensor.tile if len(kept) >= 3 else ())
+
+
+def _is_nested(home: TermText, value: Value) -> bool:
+    return constants.parse_items(home, value) is not None
+
+
+def _list_projected(home: TermText, value: Value, projection: Value) -> list[Value] | None:
+    """Return the items of a tiler or a coordinate that a projection keeps: Step<_1, X, _1>."""
+    items = constants.parse_items(home, value)
+    if items is None:
+        return None
+    if projection is None:
+        return list(items)
+    steps = constants.parse_items(home, projection)
+    if steps is None or len(steps) != len(items):
+        return None
+    return [item for item, step in zip(items, steps, strict=True) if not _is_underscore(home, step)]
+
+
+def _cut_tile(home: TermText, value: SyntaxTerm, deep: int) -> TensorShape | None:
+    """local_tile(tensor, tiler, coordinate, projection): the tile's modes, then the rest at the underscores."""
+    args = value.args or ()
+    if len(args) not in (3, 4):
+        return None
+    projection = args[3] if len(args) == 4 else None
+    tiler = _list_projected(home, args[1], projection)
+    where = _list_projected(home, args[2], projection)
+    if tiler is None or where is None or len(where) > len(tiler):
+        return None
+    tile = [home.parse_number(one) for one in tiler]
+    tensor = parse_tensor(home, args[0], deep + 1)
+    sizes = _list_sizes(tensor.shape) if tensor is not None else [OPEN] * len(tile)
+    if len(sizes) < len(tile) or (tensor is None and len(where) != len(tile)):
+        return None
+    rest = [_divide(size, part) for size, part in zip(sizes, tile, strict=False)] + sizes[len(tile) :]
+    if len(rest) != len(where) and any(not _is_underscore(home, one) for one in where[len(rest) :]):
+        return None
+    kept = [size for size, one in zip(rest, where, strict=False) if _is_underscore(home, one)] + rest[len(where) :]
+    return TensorShape((*(OPEN if part is None else part for part in tile), *kept))
+
+
+def _divide(size: Any, part: Any) -> Any:
+    """Return how many parts a mode has, the last one cut off."""
+    return -(-size // part) if isinstance(size, int) and isinstance(part, int) and part > 0 else OPEN
+
+
+def _cut_threads(home: TermText, value: SyntaxTerm, deep: int) -> TensorShape | None:
+    """local_partition(tensor, thread layout, index, projection): one element of each tile of the threads' shape."""
+    args = value.args or ()
+    tensor = parse_tensor(home, args[0], deep + 1) if len(args) in (3, 4) else None
+    shape = constants.parse_own_shape(home, args[1]) if tensor is not None else None
+    if tensor is None or not isinstance(shape, tuple):
+        return None
+    threads = _list_sizes(_open_symbols(shape))
+    if len(args) == 4:
+        steps = constants.parse_items(home, args[3])
+        if steps is None or len(steps) != len(threads):
+            return None
+        threads = [size for size, step in zip(threads, steps, strict=True) if not _is_underscore(home, step)]
+    sizes = _list_sizes(tensor.shape)
+    if len(threads) > len(sizes):
+        return None
+    cut = [_divide(size, count) for size, count in zip(sizes, threads, strict=False)]
+    return TensorShape((*cut, *sizes[len(threads) :]))
+
+
+def _split_owner(value: SyntaxTerm) -> tuple[Value, tuple[Value, ...]]:
+    """Return (what a member is called on, its arguments); a slice that is made in place stands before them."""
+    args = value.args or ()
+    if value.owner is None and args and isinstance(args[0], SyntaxTerm) and args[0].name in _SLICES:
+        return args[0], args[1:]
+    return value.owner, args
+
+
+def _find_whole(home: TermText, owner: Value) -> Value:
+    """Return the TiledMMA or the TiledCopy of a thread's slice of it."""
+    value = home.resolve_value(owner)
+    if isinstance(value, SyntaxTerm) and value.name in _SLICES:
+        return value.owner if value.owner is not None else (value.args or (None,))[0]
+    return value
+
+
+def _cut_fragment(home: TermText, value: SyntaxTerm, letter: str, deep: int) -> TensorShape | None:
+    """partition_A and partition_fragment_A of a thread's slice, partition_fragment_C(mma, shape)."""
+    owner, args = _split_owner(value)
+    if owner is not None and len(args) == 1:
+        mma = mma_constants.find_tiled_mma(home, _find_whole(home, owner))
+        whole = parse_tensor(home, args[0], deep + 1)
+    elif len(args) == 2:
+        mma, whole = mma_constants.find_tiled_mma(home, args[0]), _make_shape(home, args[1])
+    else:
+        return None
+    if mma is None or whole is None or len(whole.shape) < 2:
+        return None
+    atom, shape = mma.facts["body"]["atom"], mma.facts["atom_mnk"]
+    try:
+        made = make_mma_atom(atom) if atom and shape and "atom_layout" not in mma.undetermined else None
+        counts = tiled_mma.parse_atoms(mma.facts["body"]["atom_layout"]) if made else []
+    except LayoutError:
+        return None
+    if made is None or letter.lower() in made.shared or len(mma.facts["candidates"]) != 1:
+        return None
+    sizes = _list_sizes(whole.shape)
+    rests = [_repeat(sizes[at], shape[n] * counts[n]) for at, n in enumerate(_SIDES[letter])]
+    values = made.layouts[letter.lower()].modes[1].shape
+    return TensorShape((values, *rests, *sizes[2:]), tuple(sizes[:2]))
+
+
+def _repeat(size: Any, step: int) -> Any:
+    return size // step if isinstance(size, int) and size % step == 0 else OPEN
+
+
+def _cut_copy(home: TermText, value: SyntaxTerm, way: str, deep: int) -> TensorShape | None:
+    """partition_S, partition_D, retile_S and retile_D of a thread's slice of a TiledCopy."""
+    owner, args = _split_owner(value)
+    if owner is None or len(args) != 1:
+        return None
+    made = home.resolve_value(_find_whole(home, owner))
+    copy = (
+        tiled_copy.parse_tiled_copy(home, made) if isinstance(made, SyntaxTerm) and tiled_copy.is_made(made) else None
+    )
+    tensor = parse_tensor(home, args[0], deep + 1)
+    if copy is None or tensor is None or len(tensor.shape) < 2:
+        return None
+    tiler, values = copy.facts["tiler_mn"], copy.facts["values_per_thread"]
+    sizes = list(tensor.tile) if way == "retile" else _list_sizes(tensor.shape)
+    if not tiler or len(tiler) != 2 or not values or len(sizes) < 2:
+        return None
+    if way == "partition" and copy.facts["body"]["atom"] not in ("universal", "cp.async"):
+        values = OPEN  # a lane of ldmatrix gives the address of a row: its values are not those it receives
+    rests = [_repeat(size, step) for size, step in zip(sizes[:2], tiler, strict=True)]
+    more = tensor.shape[3:] if way == "retile" else tensor.shape[2:]
+    return TensorShape((values, *rests, *more))
+
+
+def _parse_shape(home: TermText, value: Value) -> Any:
+    tensor = parse_tensor(home, value)
+    return tensor.shape if tensor is not None else None
+
+
+constants.SHAPES.append(_parse_shape)
+
+
+# what a text cuts -----------------------------------------------------------------------------------------------------
+
+
+def describe_cuts(text: str) -> tuple[str, ...]:
+    """Describe the tiles, partitions and fragments that a text makes and whose shapes are known, each once."""
+    if not _CUT.search(text):
+        return ()
+    home = terms.make_term_text(text)
+    return tuple(dict.fromkeys(_list_sentences(home)))[:_MOST_SENTENCES]
+
+
+def _list_sentences(home: TermText) -> Iterator[str]:
+    for term in terms.find_terms(home, _CUT):
+        tensor = parse_tensor(home, term)
+        if tensor is None or not tensor.known:
+            continue
+        line = home.text[max(0, term.span[0] - 80) : term.span[0]]
+        named = _ASSIGNED.search(line)
+        name = f"{named[1]} = " if named else ""
+        count = shapes.compute_size(tensor.shape)
+        sizes = join_words([str(size) for size in _list_sizes(tensor.shape)])
+        what = " of each thread" if "local_tile" not in term.name else ""
+        yield f"{name}{term.name}: modes of {sizes}, {count:,} elements{what}."
+
+
+def add_cuts(text: str, meanings: list[TextMeaning]) -> list[TextMeaning]:
+    """Return the meanings of a text, with the shapes that it cuts beside the first TiledMMA or TiledCopy."""
+    at = next((n for kind in ("tiled_mma", "tiled_copy") for n, one in enumerate(meanings) if one.kind == kind), None)
+    said = describe_cuts(text) if at is not None else ()
+    if at is None or not said:
+        return meanings
+    first = replace(meanings[at], notices=(*meanings[at].notices, *said))
+    return [*meanings[:at], first, *meanings[at + 1 :]]
