@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lanescope.app.instruction import lanes, state
 from lanescope.app.kit.find import SoughtPlace, check_element, parse_places
 from lanescope.errors import LayoutError
@@ -15,25 +17,51 @@ def find_pins(instruction: Instruction, text: str, product: int = 0) -> dict[str
 
     LayoutError `bad_find` names the legal range.
     """
-    figure = make_figure(instruction, product)
-    held = _list_grids(figure)
-    names = {name: name for name in held} | {
-        other: alike
-        for other, alike in (("c", "d"), ("d", "c"))
-        if other not in held and alike in held and lanes.is_c_like_d(instruction)
-    }
+    names = _name_grids(instruction, product)
     elsewhere = set(instruction.operands) - set(names) | ({"a", "b"} if instruction.family.multiplies else set())
-    places = parse_places(text, {*names, *elsewhere}, format_example(instruction, figure))
+    example = format_example(instruction, make_figure(instruction, product))
+    return pin_places(instruction, parse_places(text, {*names, *elsewhere}, example), product)
+
+
+def pin_places(instruction: Instruction, places: Sequence[SoughtPlace], product: int = 0) -> dict[str, str | int]:
+    """Pin places that a text names, as `find_pins`; a row or a column shows the threads that hold it."""
+    names = _name_grids(instruction, product)
     for place in places:
         if place.matrix and place.matrix not in names:
             why = "lies in shared memory: no thread holds it" if place.matrix in "ab" else "has no cells on this page"
             raise LayoutError("bad_find", f"{place.matrix.upper()} {why}.", "", "find")
     threads = [_find_thread(instruction, place) for place in places if place.thread is not None]
     shown = _find_product(instruction, threads, product)
-    held = held if shown == product else _list_grids(make_figure(instruction, shown))
-    pins = [_find_pin(instruction, held, names.get(place.matrix, ""), place) for place in places]
-    other: dict[str, str | int] = {} if shown == product else {"product": shown}
-    return {**dict(zip(("pin", "pin2"), pins, strict=False)), **other}
+    held = _list_grids(make_figure(instruction, shown))
+    pins = [_find_pin(instruction, held, names.get(place.matrix, ""), place) for place in places if not place.line]
+    found: dict[str, str | int] = dict(zip(("pin", "pin2"), pins, strict=False))
+    lines = [
+        thread for place in places if place.line for thread in _list_line(held, names.get(place.matrix, ""), place)
+    ]
+    found |= {"lanes": lanes.format_runs(lines, "-", ","), "pin": found.get("pin", "")} if lines else {}
+    return found if shown == product else {**found, "product": shown}
+
+
+def _name_grids(instruction: Instruction, product: int) -> dict[str, str]:
+    """Map the names of what the page shows to its panels; C is D's where both are alike."""
+    held = _list_grids(make_figure(instruction, product))
+    alike = lanes.is_c_like_d(instruction)
+    return {name: name for name in held} | {
+        other: shown for other, shown in (("c", "d"), ("d", "c")) if other not in held and shown in held and alike
+    }
+
+
+def _list_line(held: dict[str, OperandGrid], matrix: str, place: SoughtPlace) -> list[int]:
+    """List the threads that hold a row or a column; LayoutError names the legal range."""
+    assert place.line is not None
+    name, (axis, number) = matrix or next(iter(held)), place.line
+    grid, title = held[name], lanes.format_panel_title(name)
+    count = grid.rows if axis == "row" else grid.cols
+    if number >= count:
+        word = "row" if axis == "row" else "column"
+        raise LayoutError("bad_find", f"{title} has {word}s 0–{count - 1}.", "", "find")
+    threads: list[int] = (grid.thread[number] if axis == "row" else grid.thread[:, number]).ravel().tolist()
+    return threads
 
 
 def _list_grids(figure: PanelFigure) -> dict[str, OperandGrid]:

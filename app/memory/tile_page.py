@@ -66,7 +66,7 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     found, refusal = "", ""
     if sought := query.get("find", "").strip():
         try:
-            found = find.find_element(tile, sought)
+            found = find.find_elements(tile, sought)
         except LayoutError as error:
             refusal = f"{error.message} {error.hint}".strip()
     out |= {"found": found, "refusal": refusal, "sought": sought, "example": find.EXAMPLE}

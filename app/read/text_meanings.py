@@ -13,6 +13,7 @@ from lanescope.app.catalogue import full_text, topics
 from lanescope.app.catalogue.forms import FormMatches, is_opcode
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
+from lanescope.app.kit.find import check_whole
 from lanescope.app.memory.tile_descriptors import describe_tile
 from lanescope.app.read import (
     element_forms,
@@ -173,6 +174,8 @@ def _read_question(text: str) -> Reading | None:
     if answers.more:
         more = f"{answers.more:,} more instructions fit; say the shape and the types."
         first = dataclasses.replace(first, notices=(*first.notices, more))
+    if first.facts["operand"] == "address":
+        rest += page_meanings.search_question(cleaned, ())
     pages = page_meanings.find_pages(" ".join(answers.unused)) if full_text.is_asked(cleaned) else []
     if pages:
         return extend_fact(pages[0], Reading, also=(*pages[1:], first, *rest))
@@ -180,8 +183,10 @@ def _read_question(text: str) -> Reading | None:
 
 
 def _read_scales(text: str) -> Reading:
-    """Read a question about scale factors or metadata."""
-    notice = "Lanescope answers for elements of A, B, C and D; an instruction's page shows its scales and metadata."
+    """Read a question about scale factors or metadata that does not say which."""
+    notice = (
+        "Write SFA[row][block], SFB[column][block] or E[row][group] of the instruction; its page shows all of them."
+    )
     pages = page_meanings.find_pages("metadata" if "metadata" in text.lower() else "scale factors")
     return _build_unknown(text, "Not answered", [notice], pages)
 
@@ -191,7 +196,13 @@ def _ask_for_instruction(text: str) -> Reading | None:
     question = element_texts.parse_question(text)
     if question is None or not element_forms.needs_instruction(question):
         return None
-    notice = f"Say of which instruction: {question.text} of mma.m16n8k16 bf16."
+    try:
+        check_whole(question.place, "bad_coordinate", "text")
+    except LayoutError as error:
+        is_number = re.fullmatch(r"[-\d.]+", question.place.odd)  # c[i][j] is of code
+        return _read_refused_place(text, error) if is_number else None
+    examples = {"sfa": "mma.m16n8k64 mxf4", "sfb": "mma.m16n8k64 mxf4", "e": "mma.sp.m16n8k32 f16"}
+    notice = f"Say of which instruction: {question.text} of {examples.get(question.place.letter, 'mma.m16n8k16 bf16')}."
     pages = page_meanings.find_pages(text) or page_meanings.find_sharing(text)
     return _build_unknown(text, "Of which instruction?", [notice], pages)
 
@@ -312,7 +323,7 @@ def find_certain_link(text: str) -> str:
         return in_memory.link
     if elements.asks_for_scales(cleaned):
         return ""
-    if tile_elements.parse_question(cleaned) or elements.answer_question(cleaned):
+    if tile_elements.parse_tile_question(cleaned) or elements.answer_question(cleaned):
         return _find_certain_answer(cleaned)
     if in_tensor_memory := tensor_forms.find_meanings(cleaned):
         return in_tensor_memory[0].link if len(in_tensor_memory) == 1 else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lanescope.app.kit.find import SoughtPlace, check_element, parse_places
 from lanescope.app.kit.maps.bench import HOLDER_PIN, PIN
 from lanescope.app.tiles.state import DIMS, get_extents
@@ -19,7 +21,12 @@ def find_pins(made: TiledMMA, text: str) -> dict[str, str]:
     A pin is an element, a thread, or what a register or a value of one holds. LayoutError `bad_find` names the legal
     range.
     """
-    pins = [_find_pin(made, place) for place in parse_places(text, (*SIDES, "d"), EXAMPLE)]
+    return pin_places(made, parse_places(text, (*SIDES, "d"), EXAMPLE))
+
+
+def pin_places(made: TiledMMA, places: Sequence[SoughtPlace]) -> dict[str, str]:
+    """Pin places that a text names, as `find_pins`."""
+    pins = [_find_pin(made, place) for place in places]
     return dict(zip(("pin", "pin2"), [*pins, ""], strict=False))
 
 

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 
-from lanescope.app.kit.find import parse_places
+from lanescope.app.kit.find import SoughtPlace, parse_places
 from lanescope.app.tmem import placement
 from lanescope.app.tmem.placement import Placement, PlacementQuestion
 from lanescope.errors import LayoutError
 
 EXAMPLE = "D[70][3], row 70 of D"
-_ROW = re.compile(r"(?:row\s*(\d{1,6})(?:\s*of\s*d)?|d\s*(?:row)?\s+(\d{1,6}))", re.IGNORECASE)
 
 
-def find_element(told: Placement, text: str) -> str:
-    """Say in which lane and column an element of D lies, or the first one of a row.
+def find_elements(told: Placement, text: str) -> str:
+    """Say in which lane and column an element of D lies, or the first one of a row; or two of them.
 
     LayoutError `bad_find` names the legal range.
     """
-    if whole := _ROW.fullmatch(text.strip()):
-        row, col = int(whole[1] or whole[2]), 0
-    else:
-        place, *more = parse_places(text, ("d",), EXAMPLE)
-        if more or place.coords is None:
-            raise LayoutError("bad_find", "Only an element or a row of D is found here.", f"Try {EXAMPLE}.", "find")
+    places = parse_places(text, ("d",), EXAMPLE)
+    return "; ".join(_find_element(told, place) for place in places)
+
+
+def _find_element(told: Placement, place: SoughtPlace) -> str:
+    if place.coords:
         row, col = place.coords
+    elif place.line and place.line[0] == "row":
+        row, col = place.line[1], 0
+    elif place.index is not None:
+        row, col = place.index, 0  # D 70 is a row: whole rows are in a lane
+    else:
+        raise LayoutError("bad_find", "Only an element or a row of D is found here.", f"Try {EXAMPLE}.", "find")
     one = next(each for each in told.operands if each.name == "D")
     rows, columns = list(one.layout.coords.values())[:2]
     high, wide, ctas = int(rows.max()) + 1, int(columns.max()) + 1, told.mma.ctas
@@ -53,7 +57,7 @@ def show_placement(asked: PlacementQuestion, told: Placement) -> dict[str, Any]:
     found, refusal = "", ""
     if asked.find.strip():
         try:
-            found = find_element(told, asked.find)
+            found = find_elements(told, asked.find)
         except LayoutError as error:
             refusal = f"{error.message} {error.hint}".strip()
     more = {"found": found, "refusal": refusal, "sought": asked.find, "example": EXAMPLE}
