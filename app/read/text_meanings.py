@@ -366,7 +366,10 @@ def link_algebra(text: str) -> str:
 
 
 def find_nearest(text: str) -> tuple[str, ...]:
-    """Find the legal instructions most like a wrong one of a text."""
+    """Find the legal instructions most like a wrong one of a text; () if its answer lists them by the words they have."""
+    named = named_forms.find_named(pasted_text.clean_text(text))
+    if named and named_forms.is_refused(named) and not named_forms.is_spelled_out(text):
+        return ()
     return next((error.nearest for error in reader.recognise_text(text).refused if error.nearest), ())
 
 
