@@ -172,6 +172,12 @@ def _is_prominent(index: _TextIndex, word: str) -> bool:
     return any(index.sections[number].weights[word] >= LEAD for number in index.pages[word])
 
 
+def list_prominent() -> list[str]:
+    """List the words that alone ask for a page."""
+    index = _build_index()
+    return [word for word in index.rarity if word.isalpha() and _is_prominent(index, word)]
+
+
 def split_words(text: str) -> list[str]:
     """Split a text into words as the index has them: small letters, without the s of a plural; parts of a name with _
     too.

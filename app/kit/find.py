@@ -29,9 +29,11 @@ _MARKED = (  # spellings of a row and a column that need no other mark
     r"(?P<more>(?:\s*\[[^\]]*\])+)?",
     rf"\[\s*{_ROW}(?:\s*[,;]\s*|\s+){_COL}\s*\]",
     rf"\(\s*{_ROW}(?:\s*[,;]\s*|\s+){_COL}\s*\)",
-    rf"row\s*{_ROW}\s*,?\s*(?:and\s+)?col(?:umn)?\s*{_COL}",
-    rf"col(?:umn)?\s*{_COL}\s*,?\s*(?:and\s+)?row\s*{_ROW}",
+    rf"\(?row\s*=?\s*{_ROW}\s*,?\s*(?:and\s+)?col(?:umn)?\s*=?\s*{_COL}\)?",
+    rf"\(?col(?:umn)?\s*=?\s*{_COL}\s*,?\s*(?:and\s+)?row\s*=?\s*{_ROW}\)?",
+    rf"[\[(]\s*(?P<dim>[mnk])\s*=\s*{_ROW}\s*,\s*(?P<other>[mnk])\s*=\s*{_COL}\s*[\])]",
 )
+_DIMS = {"a": "mk", "b": "kn", "c": "mn", "d": "mn"}
 _BEFORE, _AFTER = r"(?<![\w.:])", r"(?!\w|\.\w)"
 _LINE = rf"(?P<axis>row|col)(?:umn)?\s+(?P<line>{_NUMBER})"
 # Templates of a place in a sentence, the surest first. {m}: a matrix; {M}: one in capitals; {c}: each of _MARKED.
@@ -234,26 +236,27 @@ def _search(text: str, grammar: _Grammar, joined: bool = False) -> tuple[SoughtP
     """
     for form in _compile(grammar):
         if match := form.search(text):
-            return _take(text, match)
+            return _take(text, match, grammar)
     if found := _find_holder(text, grammar):
         return found
     lone = (_LONE_LINE, rf"^{_MARKED[0]}", rf"^{_MARKED[2]}") if joined else ()
     templates = (form for template in (*lone, *_INDEXED) for form in _expand(template, grammar))
-    return next((_take(text, match) for form in templates if (match := form.search(text))), None)
+    return next((_take(text, match, grammar) for form in templates if (match := form.search(text))), None)
 
 
 def _get_groups(match: re.Match[str]) -> dict[str, str]:
     return {name: text for name, text in match.groupdict().items() if text is not None}
 
 
-def _take(text: str, match: re.Match[str]) -> tuple[SoughtPlace, str]:
+def _take(text: str, match: re.Match[str], grammar: _Grammar) -> tuple[SoughtPlace, str]:
     place, rest = (
         _build_place(_get_groups(match)),
         f"{text[: match.start()].rstrip()} {text[match.end() :].lstrip()}".strip(),
     )
     if place.coords and not place.matrix and (after := _TAIL.search(rest)):
-        return replace(place, matrix=after[1].lower() if after[1] else "d"), rest[: after.start()].strip()
-    return place, rest
+        place, rest = replace(place, matrix=after[1].lower() if after[1] else "d"), rest[: after.start()].strip()
+    holder = _find_holder(rest, grammar)  # `does lane 20 hold A[5][9]`: where it is says so
+    return place, holder[1] if holder and not place.line else rest
 
 
 @lru_cache(maxsize=256)
@@ -314,7 +317,8 @@ def _compile_holder(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
         r"(?:\s*:\s*(?P<value>\d{1,9}))?(?![\w\]]|\.\w)(?:'s)?",
         rf"{free}(?:r|reg|register)\s*(?P<register>{number})",
         rf"{free}value\s*(?P<value>{number})",
-        rf"{free}(?!(?:a100|b[123]00)\b)(?P<matrix>[{letters}])(?P<value>\d{{1,9}}|\[\d{{1,9}}\])(?![\w\[]|\.\w)",
+        rf"{free}(?!(?:a100|b[123]00)\b)(?P<matrix>[{letters}]|acc(?:umulator)?(?=\[))"
+        r"(?P<value>\d{1,9}|\[\d{1,9}\])(?![\w\[]|\.\w)",
         rf"{free}(?P<matrix>{capital})(?![\w.:\[(])",
         rf"{free}warp\s*(?P<warp>{number}),?",
     )
@@ -328,9 +332,14 @@ def _build_place(said: dict[str, str]) -> SoughtPlace:
     odd = said.get("more") or next((said[name] for name in indices if not said.get(name, "0").isdecimal()), "")
     number = {name: int(said[name]) if said[name].isdecimal() else 0 for name in indices if name in said}
     name = re.sub(r"\s", "", said.get("matrix", "")).lower()
+    name = next((letter for letter, aliases in _ALIASES.items() if name in aliases), name)
+    if "dim" in said and (dims := (said["dim"] + said["other"]).lower()) != _DIMS.get(name):
+        odd = odd or f"{said['dim']}, {said['other']}"  # a row and a column of another matrix
+        if dims[::-1] == _DIMS.get(name):
+            odd, number["row"], number["col"] = "", number["col"], number["row"]
     unit = said.get("unit", said.get("short", "")).lower()
     return SoughtPlace(
-        matrix=next((letter for letter, aliases in _ALIASES.items() if name in aliases), name),
+        matrix=name,
         coords=(number["row"], number["col"]) if "row" in said else None,
         line=(said["axis"].lower(), number["line"]) if "line" in said else None,
         is_lane=unit in ("lane", "l"),

@@ -13,7 +13,7 @@ from lanescope.errors import LayoutError
 LONGEST = 400  # characters of a question
 SCALES = ("sfa", "sfb")
 MATRICES = ("a", "b", "c", "d", *SCALES, "e", *(f"matrix{number}" for number in range(10)))
-_CODE = re.compile(r"[{};\"\\$@<>\n]|%\w|(?<!\+)=|->")  # a question has none of it
+_CODE = re.compile(r"[{};\"\\$@<>\n]|%\w|(?<!\+)(?<!\b[mnkMNK])(?<!\brow)(?<!\bcol)=|->")  # a question has none of it
 _EDGE = re.compile(r"\s*(?:\s(?:of|in)\b|[:;]|\s)\s*", re.I)  # between places and code
 _LONGEST_EDGE = 80  # characters of places before or after code
 ASKING = frozenset(  # words of such a question that name no form

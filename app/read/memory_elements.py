@@ -28,6 +28,7 @@ _MODES = {  # as people write a mode → the mode
 _MAJORS = {"k-major": "K", "mn-major": "MN", "m-major": "MN", "n-major": "MN"}
 _BITS = 16  # of an element that the text does not name
 _ROWS = 64
+ROWS_OF_CTA = 128  # of D in tensor memory
 
 
 def answer_question(text: str) -> Meaning | None:
@@ -49,9 +50,20 @@ def _link_tensor(question: ElementQuestion) -> Meaning | None:
     if any(place.letter not in ("d", "c") or (place.line or ("row",))[0] != "row" for place in question.places):
         return None
     sought = question.text.replace("C[", "D[").replace("of C", "of D")
-    query = {"m": "128", "n": str(max(128, -(-(max(columns) + 1) // 16) * 16)), "find": sought}
+    rows = [
+        place.coords[0] if place.coords else place.line[1] if place.line else place.index or 0
+        for place in question.places
+    ]
+    ctas = 2 if max(rows) >= ROWS_OF_CTA else 1
+    query = {
+        "m": str(ctas * ROWS_OF_CTA),
+        **({"cta_group": "2"} if ctas > 1 else {}),
+        "n": str(max(128, -(-(max(columns) + 1) // 16) * 16)),
+        "find": sought,
+    }
     link = f"/tmem?{urlencode(query, safe='[]')}"
-    notice = "For a product with 128 rows by one CTA; the page takes any other."
+    who = "two CTAs" if ctas > 1 else "one CTA"
+    notice = f"For a product with {ctas * ROWS_OF_CTA} rows by {who}; the page takes any other."
     return Meaning(kind="topic", title=f"{sought} in tensor memory", link=link, facts={"page": link}, notices=(notice,))
 
 
@@ -63,7 +75,7 @@ def _link_shared(question: ElementQuestion, words: list[str]) -> Meaning | None:
     if len(modes) != 1 or len(majors) > 1 or any(word not in named for word in words):
         return None
     places = [place.coords for place in question.places if place.coords]
-    mode, major, bits = modes.pop(), majors.pop() if majors else "K", get_dtype(types[0]).bits if types else _BITS
+    mode, major, bits = modes.pop(), next(iter(majors), "K"), get_dtype(types[0]).bits if types else _BITS
     atom = WIDTHS[mode] * 8 // bits
     row, col = (max(place[axis] for place in places) for axis in (0, 1))
     lengths = {"mn": _round_up(row + 1, _ROWS), "k": _round_up(col + 1, atom)}

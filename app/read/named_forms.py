@@ -21,7 +21,7 @@ from lanescope.ptx.refusals import measure_shape_distance
 
 MOST_SHAPES = 4  # that a refusal names
 MOST_LISTED = 48  # forms in an answer; the catalogue has all
-_CODE = re.compile(r"[{}\[\]<>;%\"'\\@$#&|?!\n]|0x|->|\w\(")
+_CODE = re.compile(r"[{}\[\]<>;%\"'\\@$#&|?!\n]|0x|->|\w\(|\b[A-Za-z_]{2,}\s*=")
 _PART = re.compile(r"\d")  # a word with a digit is a part of a form, not of a sentence
 
 

@@ -25,6 +25,7 @@ from lanescope.app.read import (
     memory_elements,
     named_forms,
     page_meanings,
+    spelling,
     tensor_forms,
     tile_elements,
 )
@@ -66,6 +67,8 @@ _TITLES = {  # code of a refusal → title of the page that shows it
     "bad_operation": "No such operation",
 }
 _SASS = re.compile(rf"\s*(?:{'|'.join(sass.OPCODES)})(?:\.\w+)*\s*", re.I)
+_BRACKET = re.compile(r"\b[A-Za-z]\w*\s?(?:[\[(][^\[\]()<>;{}]{0,40}[\])])+")
+_RATIO = re.compile(r"\s*\d:\d\s+[a-z]{4,}", re.I)
 _ARGUMENTS = re.compile(r"[<({]")
 _KIND_LAST = re.compile(r"\s*(0x[0-9a-f_']{5,25})\s+(wgmma|tcgen05|idesc|desc|descriptor)\s*", re.I)
 _GEMM_SHAPE = re.compile(r"\s*(?:\w+::)*GemmShape<\s*(\d{1,4})\s*,\s*(\d{1,4})\s*,\s*(\d{1,4})\s*>\s*")
@@ -78,12 +81,14 @@ def read_text(text: str) -> Reading:
     """Return what a text is; LayoutError if it is too long, or not text."""
     text = inputs.require_text(text, "text", reader.LONGEST)
     text = _respell(text)
-    if (reading := _read_plain_words(text) or _read_question(text)) is not None:
+    if (reading := _read_plain_words(text) or read_question(text)) is not None:
         return reading
     named = named_forms.find_named(pasted_text.clean_text(text))
     if named and _is_worded(text, named):
         return _read_name(text, named)
     recognised = reader.recognise_text(text)
+    if _RATIO.match(text):
+        recognised = dataclasses.replace(recognised, refused=())  # 2:4 of sparsity is no layout
     if named and _is_name_of_topic(named, recognised):
         return _read_name(text, named)
     meanings_found = sorted(recognised.found, key=lambda meaning: (meaning.fits, not meaning.sure))
@@ -106,6 +111,8 @@ def read_text(text: str) -> Reading:
         meanings += page_meanings.search_question(text, meanings)
     if meanings_found or (pages and not _is_malformed(recognised)):
         return extend_fact(meanings[0], Reading, also=tuple(meanings[1:]))
+    if recognised.refused and (reading := _read_beside_bracket(text, recognised.refused[0])) is not None:
+        return reading
     if not (recognised.refused or addresses or pages):
         pages = page_meanings.find_sharing(text)
     return _explain_unknown(text, recognised.refused, addresses, pages)
@@ -120,7 +127,7 @@ def _read_plain_words(text: str) -> Reading | None:
     found = page_meanings.find_asked(text)
     if not found and not _ARGUMENTS.search(text) and (found := page_meanings.explain_name(text)):
         found += page_meanings.search_question(text, found)
-    if not found and _read_question(text) is None:
+    if not found and read_question(text) is None:
         found = list(tensor_forms.find_meanings(pasted_text.clean_text(text[: meaning_links.MOST_NAMED])))
     return extend_fact(found[0], Reading, also=tuple(found[1:])) if found else None
 
@@ -130,7 +137,7 @@ def _respell(text: str) -> str:
     text as it is.
     """
     if _SASS.fullmatch(text):
-        return text.upper()
+        return re.sub(r"(?<=\d)X(?=\d)", "x", text.upper())
     if match := _KIND_LAST.fullmatch(text):
         return f"{match[2]} {match[1]}"
     match = _GEMM_SHAPE.fullmatch(text)
@@ -156,8 +163,8 @@ def _read_outside(text: str) -> Reading:
     return _build_unknown(text, "Not covered", [known_names.OUTSIDE], page_meanings.find_sharing(text))
 
 
-def _read_question(text: str) -> Reading | None:
-    """Read a question about an element, a lane or a register; None for any other text."""
+def read_question(text: str) -> Reading | None:
+    """Read a question about an element, a lane or a register, or say why it has no answer; None for any other text."""
     cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
     if tile := tile_elements.answer_question(cleaned):
         return _read_refused_place(text, tile) if isinstance(tile, LayoutError) else extend_fact(tile, Reading, also=())
@@ -268,6 +275,19 @@ def _is_complete(text: str, refused: LayoutError) -> bool:
     return named_forms.is_spelled_out(text) and any(parts >= ptx.count(".") > 0 for ptx in refused.nearest)
 
 
+def _read_beside_bracket(text: str, refused: LayoutError) -> Reading | None:
+    """Read a name beside a bracket that is no place, `A[5:9] of mma.m16n8k16 bf16`; None for any other text."""
+    cleaned = pasted_text.clean_text(text[: element_texts.LONGEST + 1])
+    brackets = _BRACKET.findall(cleaned)
+    if refused.code != "unknown_instruction" or len(brackets) != 1 or named_forms.is_spelled_out(text):
+        return None
+    named = named_forms.find_named(" ".join(_BRACKET.sub(" ", cleaned).split()))
+    if named is None or not (named.forms and named.named):
+        return None
+    notice = f"‘{shorten_value(brackets[0], 40)}’ is no element: write A[5][9], row 3 of D, lane 13, or R2 of lane 20."
+    return _build_unknown(text, "Which element?", [notice], [named_forms.build_meaning(text, named)])
+
+
 def _explain_unknown(
     text: str, refused: Sequence[LayoutError], addresses: Sequence[int], pages: Sequence[Meaning]
 ) -> Reading:
@@ -278,6 +298,9 @@ def _explain_unknown(
         notices = [error.message if error.nearest else f"{error.message} {error.hint}"]
     else:
         title = SHARING if pages else "Not recognised"
+        respelled = spelling.respell(text)
+        if respelled and (meant := read_text(respelled)).kind != "unknown":
+            return _build_unknown(text, title, [f"Did you mean ‘{shorten_value(respelled, 60)}’?"], (meant, *pages))
         notices = [_explain_unrecognised(text, addresses), f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."]
     return _build_unknown(text, title, notices, pages)
 
@@ -366,7 +389,7 @@ def link_algebra(text: str) -> str:
 
 
 def find_nearest(text: str) -> tuple[str, ...]:
-    """Find the legal instructions most like a wrong one of a text; () if its answer lists them by the words they have."""
+    """Find the legal instructions most like a wrong one of a text; () if its answer lists them by their words."""
     named = named_forms.find_named(pasted_text.clean_text(text))
     if named and named_forms.is_refused(named) and not named_forms.is_spelled_out(text):
         return ()
