@@ -187,6 +187,8 @@ def test_what_is_refused_has_its_own_reason(text: str, reason: str) -> None:
         ("row 3 and column 5 of D of mma.m16n8k16 bf16", "pin=d:3,5"),  # one element
         ("col 5, row 3 of the accumulator of mma.m16n8k16 bf16", "pin=d:3,5"),
         ("lane 5 of warp 2 of wgmma.m64n64k16 f16", "lanes=69&pin=a:33,2"),
+        ("element 70 of D of mma.m16n8k16 bf16", "pin=d:8,6"),
+        ("c[2] and c[3] of lane 5 of mma.m16n8k16 bf16", "pin=d:9,2&pin2=d:9,3"),
         ("lane 5 of mma.m16n8k16 bf16 on A100", "lanes=5&pin=a:1,2"),  # A100 is no value, and no lane
     ],
 )

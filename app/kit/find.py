@@ -15,11 +15,15 @@ from lanescope.inputs import shorten_value
 MOST_TOGETHER = 2  # places that a page compares
 _JOIN = re.compile(r"\s*(?:;|\bvs\.?(?=\s)|\band\b(?!\s*col)|\bversus\b)\s*", re.I)
 _SEVERAL = re.compile(r"\b(lane|thread|row|column|col)s\s+(\d+)\s*,?\s*(?:and|vs\.?|versus)\s+(\d+)\b", re.I)
+_VALUE = r"([a-d]\[?\d{1,9}\]?|r\d{1,9})"
+_SHARED = re.compile(  # c[2] and c[3] of lane 5
+    rf"\b{_VALUE}\s+(?:and|vs\.?)\s+{_VALUE}\s+of\s+((?:warp\s*\d+\s*,?\s*)?(?:lane|thread)\s*\d+|[tl]\d+)\b", re.I
+)
 _ALIASES = {
     "d": ("accumulator", "acc", "result", "output"),
     "sfa": ("scale_a",),
     "sfb": ("scale_b",),
-    "e": ("metadata",),
+    "e": ("metadata", "meta"),
 }
 _NUMBER = r"-?\d{1,40}(?:\.\d{1,40})?"  # one that is no index is refused in its own words
 _ROW, _COL = rf"(?P<row>{_NUMBER})", rf"(?P<col>{_NUMBER})"
@@ -50,6 +54,8 @@ _SEARCHED = (
     rf"{_BEFORE}{_LINE}\s+(?:of|in)\s+{{m}}{_AFTER}",
 )
 _INDEXED = (  # the number of an element, row by row
+    rf"{_BEFORE}element\s+(?P<index>{_NUMBER})\s+(?:of|in)\s+{{m}}{_AFTER}",
+    rf"{_BEFORE}(?P<matrix>sf[ab])\[(?P<index>{_NUMBER})\](?![\w.:\[,])",
     rf"{_BEFORE}{{M}}\s+(?P<index>{_NUMBER}){_AFTER}(?!,)",
     rf"{_BEFORE}{{M}}\[(?P<index>{_NUMBER})\](?![\w.:\[,])",
 )
@@ -211,6 +217,7 @@ def check_element(place: SoughtPlace, rows: int, cols: int, title: str) -> tuple
 def _split(text: str) -> list[str]:
     """Split a text into the parts that it joins: `lane 20 vs lane 21`, `lanes 20 and 21`."""
     text = _SEVERAL.sub(lambda match: f"{match[1]} {match[2]} and {match[1]} {match[3]}", text.strip())
+    text = _SHARED.sub(lambda match: f"{match[1]} of {match[3]} and {match[2]} of {match[3]}", text)
     return [part for part in _JOIN.split(text) if part]
 
 
@@ -308,7 +315,7 @@ def _find_holder(text: str, grammar: _Grammar) -> tuple[SoughtPlace, str] | None
 def _compile_holder(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
     """Compile what a text says of a thread: first the thread itself, then what else it may name."""
     unit = rf"|{grammar.unit}" if grammar.unit else ""
-    short = "[TL]" if grammar.whole else r"(?<!\bon )(?<!\ban )(?<!\bfor )(?<!\ba )(?-i:[TL])"  # not: on L40
+    short = "[TL]" if grammar.whole else r"(?<!\bon )(?<!\ban )(?<!\bfor )(?<!\ba )(?!t4 gpu)(?-i:[TL])"  # not: on L40
     letters = "".join(name for name in grammar.names if len(name) == 1) or "a"
     capital = _join_names(grammar) if grammar.whole else rf"(?-i:[{letters.upper()}])|{_join_names(grammar, 2)}"
     number, free = rf"{_NUMBER}(?![\w\]]|\.\w)", r"(?<![\w.:%])"

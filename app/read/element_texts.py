@@ -15,6 +15,7 @@ SCALES = ("sfa", "sfb")
 MATRICES = ("a", "b", "c", "d", *SCALES, "e", *(f"matrix{number}" for number in range(10)))
 _CODE = re.compile(r"[{};\"\\$@<>\n]|%\w|(?<!\+)(?<!\b[mnkMNK])(?<!\brow)(?<!\bcol)=|->")  # a question has none of it
 _EDGE = re.compile(r"\s*(?:\s(?:of|in)\b|[:;]|\s)\s*", re.I)  # between places and code
+_START = re.compile(r"(?:[abcd]\b|[(\[]|element|row|col|lane|thread|warp|acc|the|matrix|[tlr]\d)", re.I)
 _LONGEST_EDGE = 80  # characters of places before or after code
 ASKING = frozenset(  # words of such a question that name no form
     """accumulator acc address addresses cell cells element elements entries entry find fragment has held hold holds
@@ -62,6 +63,8 @@ def parse_question_of_code(text: str) -> ElementQuestion | None:
     before = [(text[:start], text[end:]) for start, end in reversed(edges) if start <= _LONGEST_EDGE]
     after = [(text[end:], text[:start]) for start, end in edges if len(text) - end <= _LONGEST_EDGE]
     for places, rest in (*before, *after):
+        if not _START.match(places):
+            continue
         try:
             return ElementQuestion(rest, tuple(parse_places(places, "abcd", "")))
         except LayoutError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from urllib.parse import urlencode
 
-from lanescope.app.catalogue import vocabulary
+from lanescope.app.catalogue import forms, search, vocabulary
 from lanescope.app.read.element_texts import ASKING, ElementQuestion, parse_question
 from lanescope.app.read.facts import Meaning
 from lanescope.ptx.dtypes import DTYPES, get_dtype
@@ -40,6 +40,7 @@ def answer_question(text: str) -> Meaning | None:
         return None
     words = [word.strip(",:") for word in _WORD.findall(question.rest.lower())]
     words = [word for word in words if word and word not in ASKING | vocabulary.SILENT | vocabulary.ARTICLES]
+    words = [word for word in words if not (forms.is_opcode(word) or search.split_shape(word))]
     if not _TENSOR.isdisjoint(words) and _TENSOR.union(("memory", "column")).issuperset(words):
         return _link_tensor(question)
     return _link_shared(question, words) if all(place.coords for place in question.places) else None

@@ -111,7 +111,7 @@ def read_text(text: str) -> Reading:
         meanings += page_meanings.search_question(text, meanings)
     if meanings_found or (pages and not _is_malformed(recognised)):
         return extend_fact(meanings[0], Reading, also=tuple(meanings[1:]))
-    if recognised.refused and (reading := _read_beside_bracket(text, recognised.refused[0])) is not None:
+    if recognised.refused and (reading := _read_named_part(text, recognised.refused[0])) is not None:
         return reading
     if not (recognised.refused or addresses or pages):
         pages = page_meanings.find_sharing(text)
@@ -275,16 +275,19 @@ def _is_complete(text: str, refused: LayoutError) -> bool:
     return named_forms.is_spelled_out(text) and any(parts >= ptx.count(".") > 0 for ptx in refused.nearest)
 
 
-def _read_beside_bracket(text: str, refused: LayoutError) -> Reading | None:
-    """Read a name beside a bracket that is no place, `A[5:9] of mma.m16n8k16 bf16`; None for any other text."""
-    cleaned = pasted_text.clean_text(text[: element_texts.LONGEST + 1])
-    brackets = _BRACKET.findall(cleaned)
-    if refused.code != "unknown_instruction" or len(brackets) != 1 or named_forms.is_spelled_out(text):
+def _read_named_part(text: str, refused: LayoutError) -> Reading | None:
+    """Read a question that names an instruction and of which the rest is not understood, `A[5:9] of mma.m16n8k16 bf16`;
+    None for any other text.
+    """
+    cleaned = pasted_text.clean_text(text[: element_texts.LONGEST + 1]).strip()
+    if refused.code != "unknown_instruction" or " " not in cleaned or named_forms.is_spelled_out(text):
         return None
     named = named_forms.find_named(" ".join(_BRACKET.sub(" ", cleaned).split()))
     if named is None or not (named.forms and named.named):
         return None
-    notice = f"‘{shorten_value(brackets[0], 40)}’ is no element: write A[5][9], row 3 of D, lane 13, or R2 of lane 20."
+    brackets = _BRACKET.findall(cleaned)
+    what = f"‘{shorten_value(brackets[0], 40)}’ is no element" if len(brackets) == 1 else "Only the instruction is read"
+    notice = f"{what}: ask for A[5][9], row 3 of D, lane 13, or R2 of lane 20."
     return _build_unknown(text, "Which element?", [notice], [named_forms.build_meaning(text, named)])
 
 
@@ -298,7 +301,7 @@ def _explain_unknown(
         notices = [error.message if error.nearest else f"{error.message} {error.hint}"]
     else:
         title = SHARING if pages else "Not recognised"
-        respelled = spelling.respell(text)
+        respelled = "" if addresses else spelling.respell(text)
         if respelled and (meant := read_text(respelled)).kind != "unknown":
             return _build_unknown(text, title, [f"Did you mean ‘{shorten_value(respelled, 60)}’?"], (meant, *pages))
         notices = [_explain_unrecognised(text, addresses), f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."]

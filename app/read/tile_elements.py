@@ -18,6 +18,7 @@ from lanescope.inputs import join_words
 from lanescope.tiles.mma import TiledMMA
 
 LONGEST = 4096  # characters of a TiledMMA's text with a question
+_TILED = re.compile("tiled|atom|ThrLayout", re.I)
 # TiledMMA SM80_16x8x16_F32F16F16F32_TN 2x2x1: a name and the number of atoms along each mode
 _NAMED = re.compile(
     r"\btiled_?mma\b\W*\s(?:with\s+)?(?P<atom>SM\d{2,3}_\w+)\s*,?\s+(?P<m>\d{1,2})\s*x\s*(?P<n>\d{1,2})"
@@ -34,6 +35,8 @@ def parse_tile_question(text: str) -> tuple[ElementQuestion, dict[str, Any]] | N
         if named := _NAMED.search(question.rest):
             layout = f"({named['m']},{named['n']},{named['k'] or 1})"
             return question, {"atom": named["atom"], "atom_layout": layout}
+        if not _TILED.search(question.rest):
+            continue
         for meaning in reader.recognise_text(question.rest).found[:1]:
             if meaning.kind == "tiled_mma" and meaning.facts["body"].get("atom") and not meaning.facts.get("umma"):
                 return question, dict(meaning.facts["body"])
