@@ -4,6 +4,7 @@ No framework.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
@@ -14,7 +15,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx.instruction import Instruction
 
-Supplied = tuple[list[dict[str, Any]], dict[str, str], tuple[str, ...]]
+Supplied = tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]
 METADATA_BITS = 4  # of a group
 
 

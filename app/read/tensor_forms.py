@@ -36,9 +36,9 @@ def find_meanings(text: str) -> tuple[Meaning, ...]:
     words = [word for word in forms.split_words(plain) if word not in vocabulary.SILENT]
     shapes = [sizes for word in words if (sizes := search.split_shape(word))]
     given = [word for word in words if _list_types(word) and not re.search(rf"::{re.escape(word)}", text.lower())]
-    sizes = [size for shape in shapes for size in shape]
-    wanted = {size[0]: int(size[1:]) for size in sizes}
-    if len(wanted) < len(sizes) or not (shapes or given):
+    given_sizes = [size for shape in shapes for size in shape]
+    wanted = {size[0]: int(size[1:]) for size in given_sizes}
+    if len(wanted) < len(given_sizes) or not (shapes or given):
         return ()
     rest = [word for word in words if word not in given and not search.split_shape(word) and word != "mma"]
     found = [form for form in forms.find_forms(f"tcgen05 mma {' '.join(rest)}").forms if form.family.issue]

@@ -15,7 +15,7 @@ from lanescope.app.read.facts import Meaning
 from lanescope.app.tiles import answer, find, questions, state
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
-from lanescope.tiles.mma import TiledMMA
+from lanescope.tiles.mma import SIDES, TiledMMA
 
 LONGEST = 4096  # characters of a TiledMMA's text with a question
 _TILED = re.compile("tiled|atom|ThrLayout", re.I)
@@ -98,7 +98,7 @@ def _list_holders(made: TiledMMA, place: SoughtPlace) -> list[dict[str, Any]]:
     check_whole(place, "bad_coordinate", "text")
     if not place.matrix and place.thread is None:
         raise LayoutError("bad_find", f"{place.text} is of no named matrix.", "Write A, B or C before it.", "text")
-    if place.letter not in ("", *answer.SIDES):
+    if place.letter not in ("", *SIDES):
         raise LayoutError("bad_find", f"A TiledMMA has no {place.matrix.upper()}.", "It has A, B and C.", "text")
     if place.coords is None:
         return []
