@@ -13,7 +13,7 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.names import name_form
 from lanescope.app.kit.page import render_page
-from lanescope.app.read import text_meanings
+from lanescope.app.read import question_readings, text_meanings
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
@@ -53,7 +53,7 @@ def catalogue_page(request: Request) -> Response:
         unknown = error.field
         notices.append(f"{error.message} {error.hint} Shown without this filter.")
         listing = facts.list_instructions(**{**filters, error.field: ""})
-    answer = text_meanings.read_question(filters["q"]) if len(filters["q"]) <= MOST_QUESTION else None
+    answer = question_readings.read_place_question(filters["q"]) if len(filters["q"]) <= MOST_QUESTION else None
     guess = None
     if filters["q"] and catalog.extract_opcode(filters["q"]):
         try:
