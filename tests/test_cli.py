@@ -61,7 +61,7 @@ def test_a_process_says_what_the_tests_are_told(words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["show", "mma.m16n8k12.row.col.f32.f16.f16.f32"], "shape 'm16n8k12'"),
+        (["show", "mma.m16n8k12.row.col.f32.f16.f16.f32"], "No instruction has 'm16n8k12'"),
         (["show", M16, "a", "--at", "16,0"], "row 16 is outside A"),
         (["show", M16, "a", "--at", "x"], "'x' is not an element"),
         (["show", M16, "a", "--at", "1,2,3"], "has 3 numbers"),

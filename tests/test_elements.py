@@ -116,7 +116,7 @@ def test_the_link_pins_what_the_answer_says(text: str, query: str) -> None:
 @pytest.mark.parametrize(
     ("text", "unused"),
     [
-        ("C(12,3) of TiledMMA with SM80_16x8x16_F32F16F16F32_TN, 2x2x1", "TiledMMA and 2x2x1"),
+        ("C(12,3) of TiledMMA with SM80_16x8x16_F32F16F16F32_TN, 2x2 warps", "TiledMMA, 2x2 and warps"),
         ("A[5][9] of kernel with HMMA.16816.F32.BF16 and HMMA.1688.F32", "kernel and HMMA.1688.F32"),
     ],
 )
@@ -127,12 +127,93 @@ def test_a_word_that_is_not_used_makes_an_answer_uncertain(text: str, unused: st
     assert find_certain_link(f"{text.split()[0]} of {name}")
 
 
-@pytest.mark.parametrize("text", ["scale A[3][1] of mma.m16n8k64 nvfp4", "metadata of lane 3 of mma.sp.m16n8k32 f16"])
+@pytest.mark.parametrize("text", ["scale A[3][1] of mma.m16n8k64 nvfp4", "metadata of A[3][1] of mma.sp.m16n8k32 f16"])
 def test_scales_and_metadata_are_not_taken_for_the_data(text: str) -> None:
     reading = read(text)
     assert reading.title == "Not answered" and reading.also and not find_certain_link(text)
     name = "mma.m16n8k64 f32 += e2m1 × e2m1, scale ue4m3"
     assert "A[3][1] is in lane 12" in read(f"A[3][1] of {name}").notices[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "notice"),
+    [
+        # PTX ISA, block scaling: with thread-id 0, lanes 4g and 4g + 1 supply rows g and g + 8; 4X has a byte a block.
+        ("SFA[3][1] of mma.m16n8k64 mxf4", "row 3, K block 1 (k 32–63), is in lane 12, bits 15:8 of its scale_a data"),
+        ("SFA[11][0] of mma.m16n8k64 mxf4", "row 11, K block 0 (k 0–31), is in lane 13, bits 7:0 of its scale_a data"),
+        ("SFB[1][3] of mma.m16n8k64 nvfp4", "column 1, K block 3 (k 48–63), is in lane 4, bits 31:24"),
+        # Metadata of m16n8k32, f16: lanes 4g and 4g + 1 supply rows g and g + 8 with selector 0, four bits a group.
+        ("E[3][1] of mma.sp.m16n8k32 f16", "row 3, columns 4–7 of A, is in lane 12, bits 7:4 of its e"),
+        ("metadata of lane 3 of mma.sp.m16n8k32 f16", "With sparsity selector 1 lane 3 supplies E[0][4], E[8][4]"),
+    ],
+)
+def test_scale_factors_and_metadata_are_operands(text: str, notice: str) -> None:
+    reading = read(text)
+    assert notice in reading.notices[0] and reading.kind == "instruction", reading.notices
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("SFA[16][0] of mma.m16n8k64 mxf4", "row 0 to 15, K block 0 to 1"),
+        ("SFA[3][1] of mma.m16n8k16 bf16", "has no scale factors"),
+        ("E[3][1] of mma.m16n8k8 f16", "has no metadata"),
+        ("SFA[3][1] of tcgen05.mma mxf4", "are in tensor memory"),
+        ("A[5.5][9] of mma.m16n8k16 bf16", "‘5.5’ is not an index"),
+        ("B[-1][3] of mma.m16n8k16 bf16", "‘-1’ is not an index"),
+        ("A[5][9][1] of mma.m16n8k16 bf16", "‘[1]’ is not an index"),
+        ("A[k][9] of mma.m16n8k16 bf16", "‘k’ is not an index"),
+        ("A[99999999999][3] of mma.m16n8k16 bf16", "has no element [99999999999][3]"),
+        ("lane 5.5 of mma.m16n8k16 bf16", "‘5.5’ is not an index"),
+        ("lane 40 of ldmatrix x4", "no lane 40"),
+        ("address of lane 17 of ldmatrix.m8n8.x2", "Lanes 0 to 15 supply"),
+        ("A[0][0] and A[0][1] and A[0][2] of mma.m16n8k16 bf16", "a page compares two"),
+        ("SFA[3][1]", "Say of which instruction: SFA[3][1] of mma.m16n8k64"),
+    ],
+)
+def test_what_is_refused_has_its_own_reason(text: str, reason: str) -> None:
+    reading = read(text)
+    assert reading.kind == "unknown" and reason in reading.notices[0], reading.notices
+    assert not find_certain_link(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "link"),
+    [
+        ("lanes 3 and 4 of mma.m16n8k16 bf16", "pin=lane:3&pin2=lane:4"),
+        ("which lanes hold (3,5) and (3,6) of A in mma.m16n8k16 bf16", "pin=a:3,5&pin2=a:3,6"),
+        ("A[5][9] and [5][10] of mma.m16n8k16 bf16", "pin=a:5,9&pin2=a:5,10"),
+        ("row 3 and row 5 of D of mma.m16n8k16 bf16", "lanes=12-15,20-23&pin="),
+        ("row 3 and column 5 of D of mma.m16n8k16 bf16", "pin=d:3,5"),  # one element
+        ("col 5, row 3 of the accumulator of mma.m16n8k16 bf16", "pin=d:3,5"),
+        ("lane 5 of warp 2 of wgmma.m64n64k16 f16", "lanes=69&pin=a:33,2"),
+        ("element 70 of D of mma.m16n8k16 bf16", "pin=d:8,6"),
+        ("c[2] and c[3] of lane 5 of mma.m16n8k16 bf16", "pin=d:9,2&pin2=d:9,3"),
+        ("lane 5 of mma.m16n8k16 bf16 on A100", "lanes=5&pin=a:1,2"),  # A100 is no value, and no lane
+    ],
+)
+def test_a_place_is_read_alike_in_every_spelling(text: str, link: str) -> None:
+    assert urlsplit(read(text).link).query == link
+
+
+def test_the_address_that_a_lane_supplies_is_not_what_it_receives() -> None:
+    """PTX ISA, ldmatrix: lanes 8i to 8i + 7 point at the rows of matrix i."""
+    for text in (
+        "what is the address of lane 17 in ldmatrix.x4",
+        "which row address does lane 17 supply to ldmatrix x4",
+    ):
+        assert read(text).notices == ("Lane 17 supplies the address of row 1 of matrix 2.",)
+
+
+def test_two_places_of_a_tile_open_its_page_with_both_pins() -> None:
+    """Four warps of m16n8k16 as (2,2,1): C(30,12) is in warp 3; its lane is 4 · (30 mod 8) + (12 mod 8) / 2."""
+    tile = "TiledMMA SM80_16x8x16_F32F16F16F32_TN 2x2x1"
+    reading = read(f"C(30,12) and C(1,2) of {tile}")
+    assert urlsplit(reading.link).query.endswith("pin=c:30,12&pin2=c:1,2")
+    assert [one["thread"] for one in reading.facts["holders"]] == [96 + 26, 5]
+    assert read(f"T13 and T77 of {tile}").link.endswith("pin=thread:13&pin2=thread:77")
+    assert read(f"R2 of T13 of {tile}").link.endswith("pin=a:3,10")
+    assert "no element (37,50)" in read(f"C(1,2) and C(37,50) of {tile}").notices[0]
 
 
 def test_a_question_why_has_pages_first_and_a_tile_is_no_element() -> None:

@@ -40,6 +40,13 @@ FP4 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32"
         ("D R3 of T4", SoughtPlace(matrix="d", register=3, thread=4)),
         ("a5 of lane 20", SoughtPlace(matrix="a", value=5, thread=20, is_lane=True)),
         ("T20:5", SoughtPlace(value=5, thread=20)),
+        ("row 7 col 3 of the accumulator", SoughtPlace(matrix="d", coords=(7, 3))),
+        ("col 3, row 7 of D", SoughtPlace(matrix="d", coords=(7, 3))),
+        ("element (3,5) of A", SoughtPlace(matrix="a", coords=(3, 5))),
+        ("row 3 of D", SoughtPlace(matrix="d", line=("row", 3))),
+        ("lane 5 of warp 2", SoughtPlace(thread=5, warp=2, is_lane=True)),
+        ("register 2 of lane 20", SoughtPlace(register=2, thread=20, is_lane=True)),
+        ("a[5] of lane 20", SoughtPlace(matrix="a", value=5, thread=20, is_lane=True)),
     ],
 )
 def test_a_place_is_read_as_people_write_it(text: str, place: SoughtPlace) -> None:
@@ -47,12 +54,49 @@ def test_a_place_is_read_as_people_write_it(text: str, place: SoughtPlace) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["", "hello", "A", "A[5", "A[5][9", "A[5)", "A[5][9][1]", "lane", "R2", "a5", "A[-1][0]", "E[1][1]", "; ;"]
+    "text",
+    [
+        "",
+        "hello",
+        "A",
+        "A[5",
+        "A[5][9",
+        "A[5)",
+        "A[5][9][1]",
+        "lane",
+        "R2",
+        "a5",
+        "A[-1][0]",
+        "A[0.5][0]",
+        "A[k][0]",
+        "E[1][1]",
+        "A[5,9",
+        "row",
+        "row 3",
+        "A 5 9 1",
+        "lane 3 of E",
+        "z5 of lane 3",
+        "9" * 5000,
+        "A[" + "9" * 5000 + "][0]",
+        "; ;",
+    ],
 )
 def test_any_other_text_is_refused(text: str) -> None:
     with pytest.raises(LayoutError) as refused:
         parse_places(text, "abcd", "A[5][9]")
     assert refused.value.code == "bad_find" and refused.value.field == "find" and refused.value.hint
+
+
+def test_two_places_share_what_one_of_them_says() -> None:
+    for text in ("A[5][9] and [5][10]", "(5,9) and (5,10) of A"):
+        assert parse_places(text, "abcd", "") == [SoughtPlace("a", (5, 9)), SoughtPlace("a", (5, 10))]
+    assert parse_places("lanes 20 and 21", "abcd", "") == parse_places("lane 20 vs lane 21", "abcd", "")
+
+
+def test_a_place_is_written_as_it_is_read() -> None:
+    for text in ("A[5][9]", "A[70]", "row 3 of D", "column 2 of B", "matrix 2[3][4]", "a5 of lane 20", "warp 2 lane 5"):
+        (place,) = parse_places(text, ("a", "b", "c", "d", "matrix2"), "")
+        assert place.text == text and parse_places(place.text, ("a", "b", "c", "d", "matrix2"), "") == [place]
 
 
 @pytest.mark.parametrize(
@@ -71,6 +115,8 @@ def test_any_other_text_is_refused(text: str) -> None:
         (LDMATRIX, "matrix 2[3][4]", {"pin": "matrix2:3,4"}),
         (VOLTA, "R1 of lane 5", {"pin": "a:1,2", "product": 1}),  # quad pair 1: lanes 4–7 and 20–23
         (VOLTA, "lane 20 vs lane 5", {"pin": "lane:20", "pin2": "lane:5", "product": 1}),
+        (MMA, "row 3 of D", {"lanes": "12-15", "pin": ""}),
+        (MMA, "column 5 of B", {"lanes": "20-23", "pin": ""}),
     ],
 )
 def test_a_place_becomes_a_pin(ptx: str, text: str, pins: dict[str, str]) -> None:
@@ -83,6 +129,8 @@ def test_a_place_becomes_a_pin(ptx: str, text: str, pins: dict[str, str]) -> Non
         (MMA, "A[16][0]", "rows 0–15, columns 0–15"),
         (MMA, "B[0][8]", "rows 0–15, columns 0–7"),
         (MMA, "D 128", r"D\[127\]"),
+        (MMA, "row 16 of D", "rows 0–15"),
+        (MMA, "A[-1][0]", "‘-1’ is not an index"),
         (MMA, "lane 32", "Lanes run from 0 to 31"),
         (MMA, "warp 1 lane 3", "lane 0–31"),
         (MMA, "R4 of lane 0", "A R0–R3, B R0–R1, D R0–R3"),
@@ -260,6 +308,8 @@ def test_an_element_of_a_tile_in_shared_memory_has_a_byte_and_a_bank(client: Cli
     page = client.get("/smem", params={"swizzle": "128B", "mn": "64", "k": "64", "find": "[5][9]"}).text
     assert "<code>[5][9]</code> (mn, k) is at byte <code>0x2c2</code>, 706 bytes into the tile" in page
     assert "bank <code>16</code>" in page
+    page = client.get("/smem", params={"swizzle": "128B", "mn": "64", "k": "64", "find": "[5][9] and [13][9]"}).text
+    assert "<code>0x2c2</code>" in page and "<code>0x6c2</code>" in page and "Both are in the same bank." in page
     page = client.get("/smem", params={"swizzle": "128B", "mn": "64", "k": "64", "find": "[64][0]"}).text
     assert "rows 0–63, columns 0–63." in re.findall(r'<output id="find-refusal">([^<]*)', page)[0]
 
@@ -270,5 +320,7 @@ def test_an_element_of_d_in_tensor_memory_has_a_lane_and_a_column(client: Client
     assert "<code>D[70][3]</code> is in <code>lane 70</code>, <code>column 3</code>" in page
     page = client.get("/tmem", params={"m": "128", "n": "256", "d_at": "64", "find": "row 70 of D"}).text
     assert "<code>D[70][0]</code> is in <code>lane 70</code>, <code>column 64</code>" in page
+    page = client.get("/tmem", params={"m": "128", "n": "256", "find": "D[70][3] and row 71 of D"}).text
+    assert "<code>lane 70</code>" in page and "<code>lane 71</code>" in page
     page = client.get("/tmem", params={"m": "128", "n": "256", "find": "D[128][0]"}).text
     assert "rows 0–127, columns 0–255." in re.findall(r'<output id="find-refusal">([^<]*)', page)[0]

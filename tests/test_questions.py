@@ -247,6 +247,51 @@ def test_code_is_no_question(code: str) -> None:
     assert element_texts.parse_question(code) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("ldmatirx x4", "ldmatrix x4"),
+        ("wgmmma", "wgmma"),
+        ("swizle modes", "swizzle modes"),
+        ("desciptor", "descriptor"),
+    ],
+)
+def test_a_wrong_spelling_is_offered_and_not_answered(text: str, meant: str) -> None:
+    reading = read(text)
+    assert reading.kind == "unknown" and f"‘{meant}’" in reading.notices[0] and reading.also
+    assert reading.also[0].link == read(meant).link
+
+
+@pytest.mark.parametrize("text", ["purple", "hgmma", "matmul", "cuBLAS", "A[0][0] of dmma", "warpx"])
+def test_other_words_are_not_respelled(text: str) -> None:
+    assert not any("Did you mean" in notice for notice in read(text).notices)
+
+
+def test_a_question_whose_place_is_not_understood_keeps_its_instruction() -> None:
+    reading = read("A[5:9] of mma.m16n8k16 bf16")
+    assert reading.title == "Which element?" and "‘A[5:9]’ is no element" in reading.notices[0]
+    assert reading.also[0].facts["candidates"][0] == BF16
+
+
+@pytest.mark.parametrize(
+    ("text", "link"),
+    [
+        ("A(m=3,k=5) of mma.m16n8k16 bf16", "pin=a:3,5"),
+        ("B(n=5,k=3) of mma.m16n8k16 bf16", "pin=b:3,5"),  # B is K × N
+        ("D (row 3, col 5) of mma.m16n8k16 bf16", "pin=d:3,5"),
+        ("does lane 3 hold A[5][9] of mma.m16n8k16 bf16", "pin=a:5,9"),
+    ],
+)
+def test_dimensions_and_lanes_beside_a_place(text: str, link: str) -> None:
+    assert read(text).link == f"/i/{BF16}?{link}"
+
+
+def test_a_disassembly_names_the_shape_of_a_warpgroup_in_small_letters() -> None:
+    assert read("HGMMA.64x128x16.F32.BF16").facts["candidates"] == [
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"
+    ]
+
+
 # words ---------------------------------------------------------------------------------------------------------------
 
 
@@ -267,6 +312,11 @@ def test_code_is_no_question(code: str) -> None:
         ("cuTensorMapEncodeTiled returned CUDA_ERROR_INVALID_VALUE", ("/guide/paste",)),
         ("Failed to initialize the TMA descriptor 1", ("/guide/paste",)),
         ("CUDA error: misaligned address", ("/guide/ldmatrix",)),
+        ("cudaErrorMisalignedAddress", ("/guide/ldmatrix",)),
+        ("TiledCopy uses too few vals for selected CopyAtom", ("/tiles/copy",)),
+        ("smem_thr_copy_A.retile_D(tCrA)", ("/tiles/copy",)),
+        ("nvvm.wgmma.mma_async", ("/instructions",)),
+        ("2:4 metadata 0x4 0xE", ("/guide/sparsity",)),
         (
             "ptxas info : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized",
             ("/instructions", "/guide/fence-commit-wait"),
@@ -311,6 +361,8 @@ def test_a_sentence_that_shares_words_with_a_page_is_recognised() -> None:
         ("_tile_dpbf16ps(0, 1, 2)", "Intel's own documentation"),
         ("tdpbf16ps tmm0, tmm1, tmm2", "Intel's own documentation"),
         ("simdgroup_matrix<float, 8, 8>", "Metal Shading Language"),
+        ("mfma_f32_16x16x16f16", "AMD's Matrix Instruction Calculator"),
+        ("Ascend cube unit", "The documents of its maker"),
     ],
 )
 def test_other_makers_are_named(text: str, who: str) -> None:

@@ -137,3 +137,12 @@ def test_an_instruction_leads_to_its_pages(client: Client, ptx: str, related: li
 def test_a_tab_keeps_the_other_filters(client: Client) -> None:
     page = client.get("/instructions?type=f16&target=sm_90a&part=rows").text
     assert 'href="/instructions?type=f16&amp;target=sm_90a&amp;family=wgmma"' in page
+
+
+def test_a_question_in_the_catalogue_is_answered_and_filters_nothing(client: Client) -> None:
+    page = client.get("/instructions", params={"q": "A[5][9] of mma.m16n8k16 bf16", "part": "rows"}).text
+    assert "A[5][9] is in lane 20, register R2, bits 31:16." in page and "<strong>1</strong>" in page
+    page = client.get("/instructions", params={"q": "A[5][99] of mma.m16n8k16 bf16", "part": "rows"}).text
+    assert "columns from 0 to 15" in page and "<strong>0</strong>" in page
+    page = client.get("/instructions", params={"q": "m16n8k16 bf16", "part": "rows"}).text
+    assert "card asked" not in page

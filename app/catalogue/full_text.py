@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lanescope.app.catalogue import topics
+from lanescope.app.catalogue import topics, vocabulary
 from lanescope.app.guide import index as guide_index
 from lanescope.app.kit import menus
 
@@ -21,12 +21,11 @@ MOST_COMMON = 0.4  # share of the pages that have a word that alone finds none
 TITLE, HEADING, LEAD, BODY = 8.0, 4.0, 3.0, 1.0  # what a word counts for, by where it stands
 _WORD = re.compile(r"[a-z0-9_]+")
 _HEADING = re.compile(r"^##+ (.*?)(?: \{#([\w-]+)\})?$")
-SILENT = frozenset(
-    """a about all also an and any are as at be been but by can could did do does each every for from get give gives go
-    had has have here how i if in into is it its just like made make makes me mean means more most much my need never no
-    not nothing of on once one only or other our out own please same say should show so some something such take tell
-    than that the their them then there these they thing this to too two up us use used using very want was way we were
-    what when where which while who why will with work works world would you your""".split()
+SILENT = vocabulary.SENTENCE | frozenset(  # words that say which page is meant in no text
+    """a about all also and any as be been but can could did done each every get gives go had has here if just like made
+    make makes mean means more most much need never no not nothing once one only other our out own please same say
+    should so some something such take than their them then there these they thing too two up us used uses very want
+    was way we were when while who why will work works world would you your""".split()
 )
 _QUESTION = re.compile(
     r"\s*(?:how|what|which|why|where|when|who|can|could|do|does|is|are|should|must|will)\b.*|.*[a-z)]\s*\?\s*",
@@ -170,6 +169,12 @@ def _is_prominent(index: _TextIndex, word: str) -> bool:
     if len(word) < 2:
         return False
     return any(index.sections[number].weights[word] >= LEAD for number in index.pages[word])
+
+
+def list_prominent() -> list[str]:
+    """List the words that alone ask for a page."""
+    index = _build_index()
+    return [word for word in index.rarity if word.isalpha() and _is_prominent(index, word)]
 
 
 def split_words(text: str) -> list[str]:

@@ -13,11 +13,13 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.names import name_form
 from lanescope.app.kit.page import render_page
+from lanescope.app.read import question_readings, text_meanings
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
 from lanescope.ptx.targets import list_widest
 
+MOST_QUESTION = 400  # characters of a question that is answered here
 MOST_HITS = 4  # forms named above the matrices
 TARGETS = ("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_107a", "sm_120a")
 OFTEN = (
@@ -52,6 +54,7 @@ def catalogue_page(request: Request) -> Response:
         unknown = error.field
         notices.append(f"{error.message} {error.hint} Shown without this filter.")
         listing = facts.list_instructions(**{**filters, error.field: ""})
+    answer = question_readings.read_place_question(filters["q"]) if len(filters["q"]) <= MOST_QUESTION else None
     guess = None
     if filters["q"] and catalog.extract_opcode(filters["q"]):
         try:
@@ -62,7 +65,10 @@ def catalogue_page(request: Request) -> Response:
     limits = request.app.state.limits
     every = [i for i in catalog.instructions() if not limits.chosen or i.ptx in limits.chosen]
     chosen = {i.ptx for i in every}
-    rows = [catalog.find(row.ptx) for row in listing.instructions if row.ptx in chosen]
+    found = [row.ptx for row in listing.instructions]
+    if answer:  # the words of a question are no filter: its forms are those that the answer is about
+        found = [meaning.facts["ptx"] for meaning in (answer, *answer.also) if meaning.facts.get("ptx")]
+    rows = [catalog.find(ptx) for ptx in found if ptx in chosen]
     counts = groups.count_groups(every, rows)
     shown = _choose_groups(counts, family, all_of_them=bool(limits.chosen))
     wanted = {i.ptx for i in rows}
@@ -76,14 +82,16 @@ def catalogue_page(request: Request) -> Response:
         "total": len(every),
         "ran": sum(count.ran for count in counts),
         "devices": [catalog.shorten_device_name(data["meta"]["device"]) for data in catalog.load_evidence()],
-        "hits": [] if not filters["q"] else rows[:MOST_HITS],
+        "answer": answer,
+        "certain": text_meanings.find_certain_link(filters["q"]) if answer else "",
+        "hits": [] if answer or not filters["q"] else rows[:MOST_HITS],
         "tabs": counts,
         "shown": [
             (count.group, groups.build_matrices((i for i in count.group.forms if i.ptx in wanted), family))
             for count in shown
         ],
         "guess": guess,
-        "topics": topics.find_topics(filters["q"]),
+        "topics": [] if answer else topics.find_topics(filters["q"]),
         "topic_named": bool(topics.find_named_topics(filters["q"])),
         "often": OFTEN,
         "targets": list_widest() if limits.chosen else list(dict.fromkeys(filter(None, (*TARGETS, filters["target"])))),

@@ -8,13 +8,15 @@ import re
 from functools import lru_cache
 from typing import Annotated
 
+from lanescope.app.catalogue import vocabulary
 from lanescope.app.guide import index as guide_index
 from lanescope.app.kit.fact import Description, fact
+from lanescope.ptx import syntax
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.wmma_api import FUNCTIONS
 
 MOST = 6
-SILENT = frozenset(("the", "a", "an", "of", "in", "is", "to", "how", "what", "which", "and", "sync", "aligned"))
+SILENT = vocabulary.SENTENCE | syntax.SILENT | {"a", "and"}
 _WORD = re.compile(r"[0-9a-z_]+")
 _MARKS = re.compile(r"[`*]|\[([^\]]*)\]\([^)]*\)|\{\{[^}]*\}\}")
 

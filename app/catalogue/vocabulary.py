@@ -61,12 +61,15 @@ _SPELLINGS = {  # kinds with block scales, shapes as SASS writes them, targets b
     "sm_121a": "gb10 sm_121",
 }
 SYNONYMS |= {name: tuple(spellings.split()) for spellings, names in _SPELLINGS.items() for name in names.split()}
+SENTENCE = frozenset(  # words of a sentence, which name neither a form nor a page
+    """an are at by do does for from give have how i in into is it its many me my of on or show tell that the this to
+    use what where which with""".split()
+)
 # Words of a sentence around a name; x is a product's sign, scale stands before the type of the scale factors.
-FILLERS = frozenset(
-    """acc accumulate accumulated accumulates accumulating accumulation accumulator accumulators an are at by do does
-    for from give have how i in instruction instructions into is it its layout layouts many me my of on or open per
-    please ptx register registers scale show tell that the this thread to use uses using variant variants what where
-    which with x""".split()
+FILLERS = SENTENCE | frozenset(
+    """acc accumulate accumulated accumulates accumulating accumulation accumulator accumulators instruction
+    instructions layout layouts open per please ptx register registers scale thread using variant variants
+    x""".split()
 )
 ARTICLES = frozenset(("a", "and", "b", "c", "d"))  # words of a sentence that PTX has, too
 SILENT = frozenset(syntax.SILENT) | FILLERS

@@ -30,7 +30,7 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
     (
         "Start here",
         (
-            GuidePage("five-minutes", "start tutorial introduction quick first begin"),
+            GuidePage("five-minutes", "start tutorial introduction quick first begin help get getting started"),
             GuidePage("paste", "paste input accepted formats reader text asm printf print code source what"),
             GuidePage(
                 "share", "embed iframe frame link copy issue markdown latex social card slack wiki docs screenshot"
@@ -40,7 +40,10 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
     (
         "Instructions and fragments",
         (
-            GuidePage("lanes-and-fragments", "thread register groupID threadID_in_group laneid fragment owner"),
+            GuidePage(
+                "lanes-and-fragments",
+                "lane thread register groupID threadID_in_group laneid owner warpgroup warp group many threads",
+            ),
             GuidePage(
                 "read-ptx",
                 "qualifier opcode syntax modifier register state space packing b16 b32 sync aligned predicate operand",
@@ -48,7 +51,9 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
             GuidePage(
                 "shapes", "overview table type shape target architecture PTX version sm supported dense sparse scaled"
             ),
-            GuidePage("wmma-mma-wgmma", "choose choice which difference generation compare"),
+            GuidePage(
+                "wmma-mma-wgmma", "choose choice difference generation compare volta turing ampere ada hopper blackwell"
+            ),
             GuidePage("int4-int8", "s4 u4 s8 u8 sub-byte integer packing"),
             GuidePage("m8n8k4", "volta quad pair sm_70"),
             GuidePage("sparsity", "sparse metadata 2:4 selector ordered_metadata structured"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lanescope.app.instruction import lanes, state
+from lanescope.app.kit.find import SoughtPlace
 from lanescope.app.kit.find_field import FindField, FindMatrix, HeldCell
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
@@ -15,8 +18,13 @@ def find_pins(instruction: Instruction, text: str, product: int = 0) -> dict[str
 
     LayoutError `bad_find` names the legal range.
     """
-    field = _make_field(instruction, product)
-    places, scope = field.parse_places(text), instruction.family.scope
+    return pin_places(instruction, _make_field(instruction, product).parse_places(text), product)
+
+
+def pin_places(instruction: Instruction, places: Sequence[SoughtPlace], product: int = 0) -> dict[str, str | int]:
+    """Pin places that a text names, as `find_pins`; a row or a column shows the threads that hold it."""
+    field, scope = _make_field(instruction, product), instruction.family.scope
+    field.check_matrices(places)
     threads = []
     for place in (each for each in places if each.thread is not None):
         is_other = scope.thread == "lane" and not place.is_lane
@@ -25,9 +33,25 @@ def find_pins(instruction: Instruction, text: str, product: int = 0) -> dict[str
             raise LayoutError("bad_find", "Tensor memory has lanes and columns, no registers of threads.", hint, "find")
         threads.append(field.find_holder(place))
     shown = _find_product(instruction, threads, product)
-    if shown == product:
-        return {**field.find_pins(places)}
-    return {**_make_field(instruction, shown).find_pins(places), "product": shown}
+    field = field if shown == product else _make_field(instruction, shown)
+    grids = _list_grids(make_figure(instruction, shown))
+    found: dict[str, str | int] = {**field.find_pins([place for place in places if not place.line])}
+    lines = [thread for place in places if place.line for thread in _list_line(grids, field.get_matrix(place), place)]
+    if lines:
+        found |= {"lanes": lanes.format_runs(lines, "-", ","), "pin": found.get("pin", "")}
+    return found if shown == product else {**found, "product": shown}
+
+
+def _list_line(grids: dict[str, OperandGrid], matrix: FindMatrix, place: SoughtPlace) -> list[int]:
+    """List the threads that hold a row or a column; LayoutError names the legal range."""
+    assert place.line is not None
+    (axis, number), grid = place.line, grids[matrix.panel]
+    count = grid.rows if axis == "row" else grid.cols
+    if number >= count:
+        word = "row" if axis == "row" else "column"
+        raise LayoutError("bad_find", f"{matrix.title} has {word}s 0–{count - 1}.", "", "find")
+    threads: list[int] = (grid.thread[number] if axis == "row" else grid.thread[:, number]).ravel().tolist()
+    return threads
 
 
 def _make_field(instruction: Instruction, product: int) -> FindField:

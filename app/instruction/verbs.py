@@ -11,6 +11,7 @@ import typer
 from lanescope.app.kit.terminal import AsJson, InstructionDescriptor, Ptx, print_json, print_table
 
 if TYPE_CHECKING:
+    from lanescope.errors import LayoutError
     from lanescope.ptx.instruction import Instruction
 
 app = typer.Typer(rich_markup_mode=None)
@@ -29,14 +30,22 @@ def show(
     ldm: Annotated[str, typer.Option(help="Of a wmma.load or wmma.store: elements from row to row.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Element → lane, register, bits; or lane → elements; or the facts of every operand. Exit status 1 where a pointer
-    or an ldm is illegal.
+    """Element → lane, register, bits; or lane → elements; or the facts of every operand; the instructions that a
+    shorter name means. Exit status 1 where a pointer or an ldm is illegal.
     """
     from lanescope.app.instruction import answers
     from lanescope.app.instruction import facts as about
+    from lanescope.app.read.verbs import print_reading
+    from lanescope.errors import LayoutError
     from lanescope.inputs import parse_integer
 
-    instruction = about.find_instruction(ptx, idesc)
+    try:
+        instruction = about.find_instruction(ptx, idesc)
+    except LayoutError as error:
+        name = _find_named(ptx, error, of_all=not any((operand, at, lane, value, pointer, ldm, idesc)))
+        if not name:
+            return print_reading(ptx, as_json)
+        instruction = about.find_instruction(name, idesc)
     _check_options(instruction, operand, {"at": at, "lane": lane, "value": value, "pointer": pointer, "ldm": ldm})
     op = instruction.operand(operand) if operand else None
     answer: answers.Answer
@@ -57,6 +66,30 @@ def show(
     check = answers.get_pointer_check(answer)
     if check and not check.legal:
         raise typer.Exit(1)
+
+
+def _find_named(text: str, error: LayoutError, *, of_all: bool) -> str:
+    """Find the PTX text of the one instruction that a text names as the box of the site reads it; "" if the answer
+    about it is another one, or a list. of_all: whether a list is an answer.
+    """
+    from lanescope.app.read.text_meanings import find_certain_link, read_text
+    from lanescope.errors import LayoutError
+
+    reading = read_text(text)
+    candidates = reading.facts.get("candidates") or ()
+    if reading.kind == "instruction" and reading.facts["ptx"] and find_certain_link(text) == reading.link:
+        return "" if "holders" in reading.facts else str(reading.facts["ptx"])
+    if reading.kind == "unknown":
+        nearest = [ptx for meaning in reading.also for ptx in meaning.facts.get("candidates", ())]
+        if not nearest or reading.title != "No such instruction":
+            raise error
+        hint = f"Nearest: {', '.join(nearest[:5])}."
+        raise LayoutError(error.code, reading.notices[0], hint, error.field, tuple(nearest[:5]))
+    if not of_all and candidates:
+        message = f"'{text}' names {len(candidates)} instructions."
+        hint = f"Give one of them: {', '.join(candidates[:8])}{' …' if candidates[8:] else ''}."
+        raise LayoutError("unknown_instruction", message, hint, "ptx", tuple(candidates[:8]))
+    return ""
 
 
 def _check_options(instruction: Instruction, operand: str, options: Mapping[str, str]) -> None:

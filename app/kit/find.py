@@ -1,38 +1,143 @@
-"""What a find field asks for: an element, a value, a register or a thread, as people write them. No framework."""
+"""Places that a text names, as people write them: an element, a row, a value, a register or a thread. A find field
+takes a text that is a place or two; the box takes a question around them. No framework.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 
 MOST_TOGETHER = 2  # places that a page compares
-_JOIN = re.compile(r"\s*(?:;|\bvs\.?(?=\s)|\band\b|\bversus\b)\s*", re.IGNORECASE)
-_THREAD = r"(?:warp\s*(?P<warp>\d{1,9})\s*,?\s*)?(?P<unit>lane|thread|[tl]{more})\s*(?P<thread>\d{1,9})"
-_OF = r"\s*(?:of|in|on|,|@)?\s*"
+_JOIN = re.compile(r"\s*(?:;|\bvs\.?(?=\s)|\band\b(?!\s*col)|\bversus\b)\s*", re.I)
+_SEVERAL = re.compile(r"\b(lane|thread|row|column|col)s\s+(\d+)\s*,?\s*(?:and|vs\.?|versus)\s+(\d+)\b", re.I)
+_VALUE = r"([a-d]\[?\d{1,9}\]?|r\d{1,9})"
+_SHARED = re.compile(  # c[2] and c[3] of lane 5
+    rf"\b{_VALUE}\s+(?:and|vs\.?)\s+{_VALUE}\s+of\s+((?:warp\s*\d+\s*,?\s*)?(?:lane|thread)\s*\d+|[tl]\d+)\b", re.I
+)
+_ALIASES = {
+    "d": ("accumulator", "acc", "result", "output"),
+    "sfa": ("scale_a",),
+    "sfb": ("scale_b",),
+    "e": ("metadata", "meta"),
+}
+_NUMBER = r"-?\d{1,40}(?:\.\d{1,40})?"  # one that is no index is refused in its own words
+_ROW, _COL = rf"(?P<row>{_NUMBER})", rf"(?P<col>{_NUMBER})"
+_PLAIN = rf"{_ROW}\s*[,;]\s*{_COL}"  # 5,9
+_MARKED = (  # spellings of a row and a column that need no other mark
+    rf"\[\s*(?P<row>{_NUMBER}|\w{{1,40}})\s*\]\s*\[\s*(?P<col>{_NUMBER}|\w{{1,40}})\s*\]"
+    r"(?P<more>(?:\s*\[[^\]]*\])+)?",
+    rf"\[\s*{_ROW}(?:\s*[,;]\s*|\s+){_COL}\s*\]",
+    rf"\(\s*{_ROW}(?:\s*[,;]\s*|\s+){_COL}\s*\)",
+    rf"\(?row\s*=?\s*{_ROW}\s*,?\s*(?:and\s+)?col(?:umn)?\s*=?\s*{_COL}\)?",
+    rf"\(?col(?:umn)?\s*=?\s*{_COL}\s*,?\s*(?:and\s+)?row\s*=?\s*{_ROW}\)?",
+    rf"[\[(]\s*(?P<dim>[mnk])\s*=\s*{_ROW}\s*,\s*(?P<other>[mnk])\s*=\s*{_COL}\s*[\])]",
+)
+_DIMS = {"a": "mk", "b": "kn", "c": "mn", "d": "mn"}
+_BEFORE, _AFTER = r"(?<![\w.:])", r"(?!\w|\.\w)"
+_LINE = rf"(?P<axis>row|col)(?:umn)?\s+(?P<line>{_NUMBER})"
+# Templates of a place in a sentence, the surest first. {m}: a matrix; {M}: one in capitals; {c}: each of _MARKED.
+_SEARCHED = (
+    rf"{_BEFORE}{{m}}(?:\s+(?:element|at))?\s*{{c}}(?![\w:(\[]|\s+(?:tile|block|box|shape)\b)",
+    rf"{_BEFORE}(?:element\s+)?{{c}}\s+(?:of|in)\s+{{m}}{_AFTER}",
+    rf"{_BEFORE}(?:element\s+)?{_PLAIN}\s+(?:of|in)\s+{{m}}{_AFTER}",
+    rf"{_BEFORE}{{m}}\s+element\s+{_PLAIN}{_AFTER}",
+    rf"{_BEFORE}{{M}}\s*{_PLAIN}{_AFTER}",
+    rf"{_BEFORE}{{M}}\s+{_ROW}\s+{_COL}{_AFTER}",
+    rf"{_BEFORE}(?:element|entry|holds?|owns?|has|have)\s+{{c}}",
+    rf"{_BEFORE}(?:element|entry|holds?|owns?|has|have)\s+{_PLAIN}{_AFTER}",
+    r"(?:(?<=\bof )|(?<=\bat )|^(?=\[)){c}",
+    rf"{_BEFORE}{_LINE}\s+(?:of|in)\s+{{m}}{_AFTER}",
+)
+_INDEXED = (  # the number of an element, row by row
+    rf"{_BEFORE}element\s+(?P<index>{_NUMBER})\s+(?:of|in)\s+{{m}}{_AFTER}",
+    rf"{_BEFORE}(?P<matrix>sf[ab])\[(?P<index>{_NUMBER})\](?![\w.:\[,])",
+    rf"{_BEFORE}{{M}}\s+(?P<index>{_NUMBER}){_AFTER}(?!,)",
+    rf"{_BEFORE}{{M}}\[(?P<index>{_NUMBER})\](?![\w.:\[,])",
+)
+_WHOLE = (  # templates of a text that is nothing but a place, beside those above; {o}: a matrix or nothing
+    r"{o}\s*{c}",
+    rf"{{o}}\s*{_PLAIN}",
+    rf"{{o}}\s*{_ROW}\s+{_COL}",
+    rf"{{m}}\s*\(\s*(?P<index>{_NUMBER})\s*\)",
+)
+_LONE_LINE = rf"{_BEFORE}{_LINE}{_AFTER}"
+_TAIL = re.compile(r"(?<![\w.:])(?:([A-E])|(accumulator|acc))\s*[?.]?\s*$")
+_JOINING = re.compile(r"(?:\b(?:of|in|on|at|the)\b|[\s,@?])*", re.I)  # between the parts of a place
 
 
 @dataclass(frozen=True, slots=True)
 class SoughtPlace:
     """One place that a text names; what it leaves open is None, and `matrix` "".
 
-    coords: row and column; index: the number of the element in row-major order; thread, with `warp` a lane of that
-    warp; is_lane: whether the thread was called a lane; unit: what it was called, "" for lane and thread; register,
-    value: of that thread.
+    coords: row and column; index: the number of the element in row-major order; line: "row" or "col" and its number;
+    thread, with `warp` a lane of that warp; is_lane: whether the thread was called a lane; unit: what it was called, ""
+    for lane and thread; register, value: of that thread; odd: what stands for an index and is none.
     """
 
     matrix: str = ""
     coords: tuple[int, int] | None = None
     index: int | None = None
+    line: tuple[str, int] | None = None
     thread: int | None = None
     warp: int | None = None
     is_lane: bool = False
     unit: str = ""
     register: int | None = None
     value: int | None = None
+    odd: str = ""
+
+    @property
+    def part(self) -> int | None:
+        """Return which matrix of a load it is, None for an operand."""
+        return int(self.matrix[6:]) if self.matrix[:6] == "matrix" and self.matrix[6:] else None
+
+    @property
+    def letter(self) -> str:
+        """Return the operand, "" if the text names none."""
+        return "" if self.part is not None else self.matrix
+
+    @property
+    def text(self) -> str:
+        """Return the place in one spelling, which every find field takes."""
+        letter = self.letter.upper() if self.part is None else f"matrix {self.part}"
+        if self.coords:
+            return f"{letter or 'element'}[{self.coords[0]}][{self.coords[1]}]"
+        if self.index is not None:
+            return f"{letter}[{self.index}]"
+        if self.line:
+            return f"{'row' if self.line[0] == 'row' else 'column'} {self.line[1]}{f' of {letter}' if letter else ''}"
+        what = f"{letter} of " if letter else ""
+        if self.register is not None:
+            what = f"{letter} R{self.register} of ".lstrip()
+        if self.value is not None:
+            what = f"{self.letter or 'value '}{self.value} of "
+        warp = f"warp {self.warp} " if self.warp is not None else ""
+        return f"{what}{warp}{'lane' if self.is_lane else 'thread'} {self.thread}"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPlaces:
+    """The places that a sentence names, and the rest of it."""
+
+    places: tuple[SoughtPlace, ...]
+    rest: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Grammar:
+    """How the matrices of a page are written. bare: whether they are one, which needs no name; whole: whether the text
+    is a place alone, where small letters name matrices, too; unit: what a holder is called beside lane and thread.
+    """
+
+    names: tuple[str, ...]
+    bare: bool = False
+    whole: bool = False
+    unit: str = ""
 
 
 def parse_places(
@@ -44,57 +149,53 @@ def parse_places(
     no name; example: what the hint of a refusal offers; unit: what a holder is called beside lane and thread (`bank`).
     LayoutError `bad_find` for any other text.
     """
-    parts = split_places(text)
-    ordered = sorted({name.lower() for name in matrices}, key=len, reverse=True)
-    names = [re.sub(r"(\d+)$", r"\\s*\1", name) for name in ordered]
+    names = tuple(sorted({name.lower() for name in matrices}, key=len, reverse=True))
+    grammar = _Grammar(names, bare or len(names) == 1, whole=True, unit=unit)
+    parts = _split(text)
     if not parts or len(parts) > MOST_TOGETHER:
         why = "names nothing" if not parts else f"names {len(parts)} places; a page compares two"
         raise LayoutError("bad_find", f"‘{shorten_value(text, 60)}’ {why}.", f"Try {example}.", "find")
-    return [_parse_place(part, names, example, bare or len(names) == 1, unit) for part in parts]
+    found = [_find_whole(part, grammar) for part in parts]
+    places = _share_matrix([place for place in found if place])
+    for part, place in zip(parts, places if len(places) == len(parts) else found, strict=True):
+        if place is None or not (grammar.bare or place.matrix or place.thread is not None):
+            hint = f"Try {example}."
+            if (value := re.fullmatch(r"([a-z])\d+", part.strip(), re.I)) and value[1].lower() in names:
+                hint = f"A value needs its lane, as in {value[0]} of lane 20; an element is {value[1]}[5][9]."
+            what = f"‘{shorten_value(part, 60)}’ is not an element, a lane or a register."
+            raise LayoutError("bad_find", what, hint, "find")
+        check_whole(place, "bad_find", "find")
+    return places
 
 
-def split_places(text: str) -> list[str]:
-    """Split a text into the places that it joins: `lane 20 vs lane 21`, `A[5][9] and A[5][10]`."""
-    return [part for part in _JOIN.split(text.strip()) if part]
+def search_places(text: str, matrices: Iterable[str]) -> FoundPlaces | None:
+    """Search a sentence for a place, or for the places that it joins; None if it names none.
+
+    >>> found = search_places("which lanes hold A[5][9] and A[5][10] in mma.m16n8k16 bf16?", "abcd")
+    >>> [place.text for place in found.places], found.rest
+    (['A[5][9]', 'A[5][10]'], 'which lanes hold in mma.m16n8k16 bf16?')
+    """
+    grammar = _Grammar(tuple(sorted(matrices, key=len, reverse=True)))
+    parts = _split(text)
+    joined = [found for part in parts if (found := _search(part, grammar, joined=True))] if len(parts) > 1 else []
+    if len(joined) == len(parts) > 1:
+        return FoundPlaces(tuple(_share_matrix([place for place, _ in joined])), " ".join(rest for _, rest in joined))
+    one = _search(text, grammar)
+    return FoundPlaces((one[0],), one[1]) if one else None
 
 
-def _parse_place(text: str, names: list[str], example: str, bare: bool, unit: str) -> SoughtPlace:
-    holder = _THREAD.replace("{more}", f"|{unit}" if unit else "")
-    matrix = rf"(?:(?P<matrix>{'|'.join(names)})\s*)"
-    either = matrix + "?" * bare
-    forms = (
-        rf"{either}(?P<open>[\[(])?\s*(?P<row>\d{{1,9}})(?:\s*\]\s*\[\s*|\s*[,;]\s*|\s+)"
-        rf"(?P<col>\d{{1,9}})\s*(?(open)[\])])",
-        rf"{matrix}(?:(?<=\s)|(?P<square>\[)|(?P<round>\())\s*(?P<index>\d{{1,9}})\s*(?(square)\])(?(round)\))",
-        holder,
-        rf"{matrix}?r(?:egister)?\s*(?P<register>\d{{1,9}}){_OF}{holder}",
-        rf"{holder}{_OF}{matrix}?r(?:egister)?\s*(?P<register>\d{{1,9}})",
-        rf"{matrix}(?P<value>\d{{1,9}}){_OF}{holder}",
-        rf"{matrix}?{holder}\s*:\s*(?P<value>\d{{1,9}})",
-    )
-    for form in forms:
-        if found := re.fullmatch(form, text.strip(), re.IGNORECASE):
-            return _read_groups(found)
-    hint = f"Try {example}."
-    if re.fullmatch(rf"{matrix}\d+", text.strip(), re.IGNORECASE):
-        hint = f"A value needs its lane, as in {text.strip()} of lane 20; an element is {text.strip()[:1]}[5][9]."
-    raise LayoutError("bad_find", f"‘{shorten_value(text, 60)}’ is not an element, a lane or a register.", hint, "find")
-
-
-def _read_groups(found: re.Match[str]) -> SoughtPlace:
-    said = {name: text for name, text in found.groupdict().items() if text is not None}
-    numbers = {name: int(said[name]) for name in ("index", "thread", "warp", "register", "value") if name in said}
-    return SoughtPlace(
-        matrix=re.sub(r"\s", "", said.get("matrix", "")).lower(),
-        coords=(int(said["row"]), int(said["col"])) if "row" in said else None,
-        is_lane=said.get("unit", "").lower() in ("lane", "l"),
-        unit="" if (unit := said.get("unit", "").lower()) in ("lane", "thread", "l", "t") else unit,
-        **numbers,
-    )
+def check_whole(place: SoughtPlace, code: str, field: str) -> None:
+    """Raise LayoutError `code` if a number of a place is no index."""
+    if place.odd:
+        hint = "Elements have a row and a column; all numbers are whole, from 0."
+        raise LayoutError(code, f"‘{shorten_value(place.odd, 20)}’ is not an index here.", hint, field)
 
 
 def check_element(place: SoughtPlace, rows: int, cols: int, title: str) -> tuple[int, int]:
     """Return row and column of an element; LayoutError `bad_find` names the legal range."""
+    if place.line:
+        hint = f"Name an element: {title}[{place.line[1]}][0]."
+        raise LayoutError("bad_find", "A whole row or column is not found here.", hint, "find")
     if place.coords is None:
         assert place.index is not None
         if place.index >= rows * cols:
@@ -111,3 +212,145 @@ def check_element(place: SoughtPlace, rows: int, cols: int, title: str) -> tuple
             "bad_find", f"{title} is {rows} × {cols}: rows 0–{rows - 1}, columns 0–{cols - 1}.", "", "find"
         )
     return row, col
+
+
+def _split(text: str) -> list[str]:
+    """Split a text into the parts that it joins: `lane 20 vs lane 21`, `lanes 20 and 21`."""
+    text = _SEVERAL.sub(lambda match: f"{match[1]} {match[2]} and {match[1]} {match[3]}", text.strip())
+    text = _SHARED.sub(lambda match: f"{match[1]} of {match[3]} and {match[2]} of {match[3]}", text)
+    return [part for part in _JOIN.split(text) if part]
+
+
+def _share_matrix(places: list[SoughtPlace]) -> list[SoughtPlace]:
+    """Give elements and rows without a matrix that of the others: `(3,5) and (3,6) of A`."""
+    named = next((place.matrix for place in places if place.matrix and place.thread is None), "")
+    return [place if place.matrix or place.thread is not None else replace(place, matrix=named) for place in places]
+
+
+def _find_whole(text: str, grammar: _Grammar) -> SoughtPlace | None:
+    """Find the place that a text is."""
+    text = text.strip()
+    for form in _compile(grammar):
+        if match := form.fullmatch(text):
+            return _build_place(_get_groups(match))
+    found = _find_holder(text, grammar)
+    return found[0] if found and _JOINING.fullmatch(found[1]) else None
+
+
+def _search(text: str, grammar: _Grammar, joined: bool = False) -> tuple[SoughtPlace, str] | None:
+    """Search a text for its surest place; return it with the rest of the text. joined: whether it is a part beside
+    others, which may name the matrix of a row or an element.
+    """
+    for form in _compile(grammar):
+        if match := form.search(text):
+            return _take(text, match, grammar)
+    if found := _find_holder(text, grammar):
+        return found
+    lone = (_LONE_LINE, rf"^{_MARKED[0]}", rf"^{_MARKED[2]}") if joined else ()
+    templates = (form for template in (*lone, *_INDEXED) for form in _expand(template, grammar))
+    return next((_take(text, match, grammar) for form in templates if (match := form.search(text))), None)
+
+
+def _get_groups(match: re.Match[str]) -> dict[str, str]:
+    return {name: text for name, text in match.groupdict().items() if text is not None}
+
+
+def _take(text: str, match: re.Match[str], grammar: _Grammar) -> tuple[SoughtPlace, str]:
+    place, rest = (
+        _build_place(_get_groups(match)),
+        f"{text[: match.start()].rstrip()} {text[match.end() :].lstrip()}".strip(),
+    )
+    if place.coords and not place.matrix and (after := _TAIL.search(rest)):
+        place, rest = replace(place, matrix=after[1].lower() if after[1] else "d"), rest[: after.start()].strip()
+    holder = _find_holder(rest, grammar)  # `does lane 20 hold A[5][9]`: where it is says so
+    return place, holder[1] if holder and not place.line else rest
+
+
+@lru_cache(maxsize=256)
+def _compile(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
+    """Compile the templates that a grammar has, the surest first."""
+    templates = _SEARCHED
+    if grammar.whole:
+        lines = () if grammar.unit == "row" else (_LONE_LINE, rf"{{m}}\s+{_LINE}")
+        templates = (*_WHOLE, *_SEARCHED, *_INDEXED, *lines)
+    return tuple(form for template in templates for form in _expand(template, grammar))
+
+
+@lru_cache(maxsize=1024)
+def _expand(template: str, grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
+    """Expand a template into one pattern for each spelling of a coordinate."""
+    named = rf"(?:the\s+)?(?:(?:matrix|operand|fragment)\s+)?(?:the\s+)?(?P<matrix>{_join_names(grammar)})"
+    named += r"(?:\s+(?:fragment|matrix|operand))?"
+    letters = "".join(name for name in grammar.names if len(name) == 1).upper() or "A"
+    capital = named if grammar.whole else rf"(?P<matrix>(?-i:[{letters}]))"
+    optional = rf"(?:{named}\s*|element\s*)?"
+    marked = _MARKED if "{c}" in template else ("",)
+    fill = {"{m}": named, "{M}": capital, "{o}": optional}
+    for mark, text in fill.items():
+        template = template.replace(mark, text)
+    return tuple(re.compile(template.replace("{c}", spelling), re.I) for spelling in marked)
+
+
+def _join_names(grammar: _Grammar, least: int = 1) -> str:
+    """Join the spellings of a grammar's matrices into a pattern, the longest first. least: letters of one."""
+    spellings = [*grammar.names, *(alias for name in grammar.names for alias in _ALIASES.get(name, ()))]
+    ordered = sorted(filter(lambda name: len(name) >= least, spellings), key=len, reverse=True)
+    return "|".join(re.sub(r"(\d+)$", r"\\s*\1", name) for name in ordered)
+
+
+def _find_holder(text: str, grammar: _Grammar) -> tuple[SoughtPlace, str] | None:
+    """Find a thread in a text, with the register, the value, the operand and the warp that it names anywhere."""
+    said: dict[str, str] = {}
+    for pattern in _compile_holder(grammar):
+        match = pattern.search(text)
+        if match and not ("matrix" in said and "matrix" in pattern.groupindex):
+            said |= _get_groups(match)
+            text = f"{text[: match.start()]} {text[match.end() :]}"
+        elif not said:
+            return None
+    return _build_place(said), " ".join(text.split())
+
+
+@lru_cache(maxsize=256)
+def _compile_holder(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
+    """Compile what a text says of a thread: first the thread itself, then what else it may name."""
+    unit = rf"|{grammar.unit}" if grammar.unit else ""
+    short = "[TL]" if grammar.whole else r"(?<!\bon )(?<!\ban )(?<!\bfor )(?<!\ba )(?!t4 gpu)(?-i:[TL])"  # not: on L40
+    letters = "".join(name for name in grammar.names if len(name) == 1) or "a"
+    capital = _join_names(grammar) if grammar.whole else rf"(?-i:[{letters.upper()}])|{_join_names(grammar, 2)}"
+    number, free = rf"{_NUMBER}(?![\w\]]|\.\w)", r"(?<![\w.:%])"
+    patterns = (
+        rf"{free}(?:(?P<unit>lane|thread|tid{unit})\s*(?:id|#|=)?\s*|(?P<short>{short}))(?P<thread>{_NUMBER})"
+        r"(?:\s*:\s*(?P<value>\d{1,9}))?(?![\w\]]|\.\w)(?:'s)?",
+        rf"{free}(?:r|reg|register)\s*(?P<register>{number})",
+        rf"{free}value\s*(?P<value>{number})",
+        rf"{free}(?!(?:a100|b[123]00)\b)(?P<matrix>[{letters}]|acc(?:umulator)?(?=\[))"
+        r"(?P<value>\d{1,9}|\[\d{1,9}\])(?![\w\[]|\.\w)",
+        rf"{free}(?P<matrix>{capital})(?![\w.:\[(])",
+        rf"{free}warp\s*(?P<warp>{number}),?",
+    )
+    return tuple(re.compile(pattern, re.I) for pattern in patterns)
+
+
+def _build_place(said: dict[str, str]) -> SoughtPlace:
+    """Build a place from what a text says of it, by the names of the groups."""
+    said = {name: text.strip("[]") if name == "value" else text for name, text in said.items()}
+    indices = ("row", "col", "index", "line", "thread", "warp", "register", "value")
+    odd = said.get("more") or next((said[name] for name in indices if not said.get(name, "0").isdecimal()), "")
+    number = {name: int(said[name]) if said[name].isdecimal() else 0 for name in indices if name in said}
+    name = re.sub(r"\s", "", said.get("matrix", "")).lower()
+    name = next((letter for letter, aliases in _ALIASES.items() if name in aliases), name)
+    if "dim" in said and (dims := (said["dim"] + said["other"]).lower()) != _DIMS.get(name):
+        odd = odd or f"{said['dim']}, {said['other']}"  # a row and a column of another matrix
+        if dims[::-1] == _DIMS.get(name):
+            odd, number["row"], number["col"] = "", number["col"], number["row"]
+    unit = said.get("unit", said.get("short", "")).lower()
+    return SoughtPlace(
+        matrix=name,
+        coords=(number["row"], number["col"]) if "row" in said else None,
+        line=(said["axis"].lower(), number["line"]) if "line" in said else None,
+        is_lane=unit in ("lane", "l"),
+        unit="" if unit in ("lane", "thread", "tid", "l", "t") else unit,
+        odd=odd.strip(),
+        **{name: number[name] for name in ("index", "thread", "warp", "register", "value") if name in number},
+    )

@@ -59,10 +59,14 @@ class FindField:
     def parse_places(self, text: str) -> list[SoughtPlace]:
         """Parse the places that a text names; LayoutError `bad_find` for any other text."""
         places = parse_places(text, {*self.matrices, *self.absent}, self.example, self.bare, self.unit)
+        self.check_matrices(places)
+        return places
+
+    def check_matrices(self, places: Sequence[SoughtPlace]) -> None:
+        """Raise LayoutError `bad_find` for a matrix without cells."""
         for place in places:
             if place.matrix in self.absent:
                 raise _refuse(f"{place.matrix.upper()} {self.absent[place.matrix]}.")
-        return places
 
     def find_pins(self, places: Sequence[SoughtPlace]) -> dict[str, str]:
         """Find the pins of one place or two, as the parts of an address; LayoutError names the legal range."""
@@ -87,8 +91,12 @@ class FindField:
             raise _refuse(f"There is no {self.unit} {number} here.", f"{unit}s run from 0 to {max(self.holders)}.")
         return number
 
+    def get_matrix(self, place: SoughtPlace) -> FindMatrix:
+        """Return the matrix that a place names, the first where it names none."""
+        return self.matrices.get(place.matrix) or next(iter(self.matrices.values()))
+
     def _find_pin(self, place: SoughtPlace) -> str:
-        matrix = self.matrices.get(place.matrix) or next(iter(self.matrices.values()))
+        matrix = self.get_matrix(place)
         if place.thread is None:
             row, col = matrix.locate(*check_element(place, matrix.rows, matrix.cols, matrix.title))
             return PIN.format(panel=matrix.panel, row=row, col=col)

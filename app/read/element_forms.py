@@ -34,6 +34,7 @@ def needs_instruction(question: ElementQuestion) -> bool:
 
 def find_forms(rest: str) -> NamedForms:
     """Find the forms that the rest of a question names."""
+    rest = re.sub(r"\brow(?: of)? address", "address", rest, flags=re.I)  # row is a word of PTX, too
     named = re.sub(r"^(?:\s*(?:of|in|for|at|on|the|an?)\b|\s*[:,?])+", "", rest, flags=re.I).strip().rstrip("?.:, ")
     if spelled := find_spelled(named):
         return NamedForms((spelled,))

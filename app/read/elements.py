@@ -12,12 +12,14 @@ from typing import Any
 
 from lanescope.app.instruction import answers, lanes, wording
 from lanescope.app.instruction.answers import HeldValue
-from lanescope.app.instruction.find import find_pins
+from lanescope.app.instruction.find import pin_places
 from lanescope.app.instruction.state import PIN, SEPARATE, bind_descriptor
 from lanescope.app.kit import links
+from lanescope.app.kit.find import MOST_TOGETHER, SoughtPlace, check_whole
 from lanescope.app.kit.names import name_form
+from lanescope.app.read import scale_elements
 from lanescope.app.read.element_forms import NamedForms, find_forms
-from lanescope.app.read.element_texts import ComparedPlaces, ElementQuestion, parse_comparison, parse_question
+from lanescope.app.read.element_texts import SCALES, ElementQuestion, parse_question
 from lanescope.app.read.facts import Meaning
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
@@ -26,6 +28,7 @@ from lanescope.ptx.instruction import Instruction, Operand, OperandPlace
 from lanescope.render.view import make_figure
 
 MOST_FORMS = 12  # that are answered
+_ADDRESS = re.compile(r"\b(?:address(?:es)?|points?|pointer)\b", re.I)
 MOST_RUNS = 8  # of threads that a sentence lists
 _SCALES = re.compile(r"\b(?:scales?(?!\s+ue\d)|sf[ab]?|metadata)\b", re.I)  # not `scale ue4m3` of a name
 
@@ -49,17 +52,22 @@ class ElementAnswers:
 def asks_for_scales(text: str) -> bool:
     """Return whether a question is about scale factors or metadata, which no answer covers."""
     question = parse_question(text)
-    return question is not None and _SCALES.search(text) is not None
+    return question is not None and _names_scales(text, question)
+
+
+def _names_scales(text: str, question: ElementQuestion) -> bool:
+    """Return whether scale factors or metadata are meant by a word beside the place, not by the place itself."""
+    return any(place.letter not in (*SCALES, "e") for place in question.places) and _SCALES.search(text) is not None
 
 
 def answer_question(text: str) -> ElementAnswers | None:
     """Answer a question about an element, a row, a lane or a register; None for any other text, or if its instruction
     is not known.
     """
-    compared, question = parse_comparison(text), parse_question(text)
-    if question is None or _SCALES.search(text):
+    question = parse_question(text)
+    if question is None or _names_scales(text, question):
         return None
-    named = find_forms(compared.rest if compared else question.rest)
+    named = find_forms(question.rest)
     found = named.forms
     if not found:
         return None
@@ -67,11 +75,8 @@ def answer_question(text: str) -> ElementAnswers | None:
     for form in found[:MOST_FORMS]:
         try:
             form_bound = bind_descriptor(form, {})
-            meanings.append(
-                _build_comparison(form_bound, compared, named)
-                if compared
-                else _build_answer(form_bound, question, named)
-            )
+            build = _build_answer if len(question.places) == 1 else _build_comparison
+            meanings.append(build(form_bound, question, named))
         except LayoutError as error:
             refused = refused or error
     alike = [meaning for meaning in meanings if _get_opcode(meaning) == _get_opcode(meanings[0])]
@@ -91,42 +96,54 @@ def _get_opcode(meaning: Meaning) -> str:
     return catalog.find(meaning.facts["ptx"]).syntax.opcode
 
 
-def _build_comparison(form: Instruction, compared: ComparedPlaces, named: NamedForms) -> Meaning:
+def _build_comparison(form: Instruction, question: ElementQuestion, named: NamedForms) -> Meaning:
     """Build the answer about two places: both holders, and the page with both pins."""
-    first, second = (_build_answer(form, question, named) for question in compared.questions)
-    names = " and ".join(question.text for question in compared.questions)
+    if len(question.places) > MOST_TOGETHER:
+        message = f"The text names {len(question.places)} places; a page compares two."
+        raise LayoutError("bad_find", message, "Ask for two of them.", "text")
+    scaled = any(place.letter in (*SCALES, "e") for place in question.places)
+    first, second = (
+        _build_answer(form, dataclasses.replace(question, places=(one,)), named) for one in question.places
+    )
     return dataclasses.replace(
         first,
-        title=f"{names} of {name_form(form).text}",
-        link=links.link_instruction(form, query=find_pins(form, compared.text)),
+        title=f"{question.text} of {name_form(form).text}",
+        link=first.link if scaled else links.link_instruction(form, query=pin_places(form, question.places)),
         facts={**first.facts, "holders": [*first.facts["holders"], *second.facts["holders"]]},
         notices=tuple(
-            dict.fromkeys((*_name_lane(compared, 0, first, second), *_name_lane(compared, 1, second, first)))
+            dict.fromkeys(
+                (*_name_lane(question.places[0], first, second), *_name_lane(question.places[1], second, first))
+            )
         ),
     )
 
 
-def _name_lane(compared: ComparedPlaces, number: int, meaning: Meaning, other: Meaning) -> list[str]:
+def _name_lane(place: SoughtPlace, meaning: Meaning, other: Meaning) -> list[str]:
     """Return the notices of one of two places; those that list what a lane holds begin with the lane."""
-    question = compared.questions[number]
-    lane = "" if question.lane is None else f"{question.text[0].upper()}{question.text[1:]}: "
+    lane = "" if place.thread is None else f"{place.text[0].upper()}{place.text[1:]}: "
     return [notice if notice in other.notices else lane + notice for notice in meaning.notices]
 
 
 def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForms) -> Meaning:
-    if named.a_shared and question.operand == "a":
+    place = question.place
+    check_whole(place, "bad_coordinate", "text")
+    if named.a_shared and place.letter == "a":
         raise LayoutError(
             "operand_not_in_registers",
             f"A of {name_form(form).text} is in shared memory, as _SS says: no thread holds its elements.",
             "A descriptor says where they lie; of an _RS atom A is in registers.",
             "text",
         )
-    if question.place or question.index is not None:
-        holders, query, notices = _answer_element(form, question)
-    elif question.line:
-        holders, query, notices = _answer_line(form, question, *question.line)
+    if place.letter in (*SCALES, "e"):
+        holders, query, notices = scale_elements.answer_place(form, place)
+    elif place.coords or place.index is not None:
+        holders, query, notices = _answer_element(form, place)
+    elif place.line:
+        holders, query, notices = _answer_line(form, place, *place.line)
+    elif form.address and _ADDRESS.search(question.rest):
+        holders, query, notices = _answer_address(form, place)
     else:
-        holders, query, notices = _answer_lane(form, question, named.a_shared)
+        holders, query, notices = _answer_lane(form, place, named.a_shared)
     name = name_form(form).text
     if named.unused:
         notices = (*notices, f"Not used: {join_words(list(named.unused))}.")
@@ -138,14 +155,16 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
         "holders": holders,
     }
     link = links.link_instruction(form, query=query)
-    return Meaning(kind="instruction", title=f"{question.text} of {name}", link=link, facts=facts, notices=notices)
+    if place.letter in (*SCALES, "e"):
+        link = f"/metadata/{form.ptx}" if place.letter == "e" else f"{link}#scale_{place.letter[-1]}"
+    return Meaning(kind="instruction", title=f"{place.text} of {name}", link=link, facts=facts, notices=notices)
 
 
 def _answer_element(
-    form: Instruction, question: ElementQuestion
+    form: Instruction, sought: SoughtPlace
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    op = _find_operand(form, question.operand)
-    row, col = question.place or divmod(question.index or 0, op.col_count)
+    op = _find_operand(form, sought.letter)
+    row, col = sought.coords or divmod(sought.index or 0, op.col_count)
     sizes = (op.row_count, op.col_count)
     letter = op.name.upper() if len(op.name) == 1 else op.name
     if row >= sizes[0] or col >= sizes[1]:
@@ -158,16 +177,16 @@ def _answer_element(
         )
     holders = [
         _describe_holder(form, op, held)
-        for place in _list_places(op, row, col, question.part)
+        for place in _list_places(op, row, col, sought.part)
         for held in answers.find_owners(op, place).owners
     ]
-    name = letter if question.part is None else f"matrix {question.part}"
+    name = letter if sought.part is None else f"matrix {sought.part}"
     held = format_holders(holders).removeprefix(f"{name}: ")
     where = "tensor memory: " if _is_tensor(op) else ""
     notices = [f"{name}[{row}][{col}] is in {where}{held}."]
-    if question.index is not None:
-        notices.append(f"Elements are counted row by row: {letter}[{question.index}] is {letter}[{row}][{col}].")
-    if not question.operand and question.part is None:
+    if sought.index is not None:
+        notices.append(f"Elements are counted row by row: {letter}[{sought.index}] is {letter}[{row}][{col}].")
+    if not sought.letter and sought.part is None:
         notices.append(f"The text does not name a matrix: this is {letter}.")
     if op.sparsity:
         notices.append(f"{letter} is stored compressed: the column counts what is stored, the metadata place it.")
@@ -178,17 +197,32 @@ def _answer_element(
         notices.append(f"This is A in {place}; a descriptor can read it from shared memory instead.")
     if form.family.issue:
         notices.append("M, N and the types are those of the usual instruction descriptor.")
-    panel = _find_panel(form, op) if question.part is None else f"matrix{question.part}"
+    panel = _find_panel(form, op) if sought.part is None else f"matrix{sought.part}"
     if not panel and op.name == "c":
         notices.append("The page shows D, which lies otherwise.")
     return holders, {"pin": PIN.format(panel=panel, row=row, col=col)} if panel else {}, tuple(notices)
 
 
+def _answer_address(
+    form: Instruction, sought: SoughtPlace
+) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
+    """Answer which row's address a lane supplies."""
+    op, lane = form.address, sought.thread or 0
+    assert op is not None
+    if lane >= op.threads:
+        hint = f"Lanes 0 to {op.threads - 1} supply the addresses of rows."
+        raise LayoutError("bad_lane", f"{name_form(form).text} uses no address of lane {lane}.", hint, "text")
+    matrix, row = (int(op.coords[axis][lane, 0]) for axis in ("matrix", "row"))
+    holder = {"operand": op.name, "thread": lane, "matrix": matrix, "row": row, "text": f"lane {lane}"}
+    notice = f"Lane {lane} supplies the address of row {row} of matrix {matrix}."
+    return [holder], {"lanes": str(lane)}, (notice,)
+
+
 def _answer_line(
-    form: Instruction, question: ElementQuestion, axis: str, number: int
+    form: Instruction, sought: SoughtPlace, axis: str, number: int
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
     """Answer who holds a row or a column of an operand."""
-    op = _find_operand(form, question.operand)
+    op = _find_operand(form, sought.letter)
     letter = op.name.upper() if len(op.name) == 1 else op.name
     count, word = (op.row_count, "row") if axis == "row" else (op.col_count, "column")
     if number >= count:
@@ -204,23 +238,12 @@ def _answer_line(
     ]
     threads = sorted({holder["thread"] for holder in holders})
     unit = form.family.scope.thread
-    shown = _format_numbers(threads).split(", ")
+    shown = lanes.format_runs(threads).split(", ")
     if len(shown) > MOST_RUNS:
         shown = [*shown[:3], "…", shown[-1]]
     who = f"{unit} {threads[0]}" if len(threads) == 1 else f"{unit}s {', '.join(shown)}"
-    query = {"lanes": _format_numbers(threads).replace("–", "-").replace(" ", "")} if threads else {}
+    query = {"lanes": lanes.format_runs(threads, "-", ",")} if threads else {}
     return holders, query, (f"{word.capitalize()} {number} of {letter} is in {who}.",)
-
-
-def _format_numbers(numbers: list[int]) -> str:
-    """Format ascending numbers, those that follow each other as one: 0–3, 8, 12–15."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 def format_holders(holders: list[dict[str, Any]]) -> str:
@@ -275,45 +298,45 @@ def _is_tensor(op: Operand) -> bool:
 
 
 def _answer_lane(
-    form: Instruction, question: ElementQuestion, a_shared: bool
+    form: Instruction, sought: SoughtPlace, a_shared: bool
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    lane = question.lane or 0
-    names = [question.operand] if question.operand else [op.name for op in lanes.list_distinct_operands(form)]
+    lane = sought.thread or 0
+    names = [sought.letter] if sought.letter else [op.name for op in lanes.list_distinct_operands(form)]
     operands = {op.name: op for op in (_find_operand(form, name) for name in names if name != "a" or not a_shared)}
-    if any(map(_is_tensor, operands.values())) and (question.register is not None or not question.by_warp):
+    if any(map(_is_tensor, operands.values())) and (sought.register is not None or not sought.is_lane):
         raise LayoutError(
             "operand_not_in_registers",
             f"{name_form(form).text} has its operands in tensor memory: lanes and columns, no registers of threads.",
             f"Ask for lane {lane}.",
             "text",
         )
-    threads = min(form.threads, 32) if question.by_warp and form.family.scope.several else form.threads
-    word = "lane" if question.by_warp else form.family.scope.thread
+    threads = min(form.threads, 32) if sought.is_lane and form.family.scope.several else form.threads
+    word = "lane" if sought.is_lane else form.family.scope.thread
     if lane >= threads:
         raise LayoutError(
             "bad_lane", f"{name_form(form).text} has no {word} {lane}.", f"They go from 0 to {threads - 1}.", "text"
         )
-    if question.warp is not None:
+    if sought.warp is not None:
         warps = form.threads // 32
-        if question.warp >= warps:
+        if sought.warp >= warps:
             hint = f"It has warp {'0 alone' if warps == 1 else f'0 to {warps - 1}'}."
-            raise LayoutError("bad_lane", f"{name_form(form).text} has no warp {question.warp}.", hint, "text")
-        lane += 32 * question.warp
+            raise LayoutError("bad_lane", f"{name_form(form).text} has no warp {sought.warp}.", hint, "text")
+        lane += 32 * sought.warp
     holders = [
         _describe_holder(form, op, held)
         for op in operands.values()
         for held in answers.find_lane_values(op, lane, None).values
-        if question.register in (None, held.register) and question.value in (None, held.value)
+        if sought.register in (None, held.register) and sought.value in (None, held.value)
     ]
     if not holders:
         most = max(op.registers for op in operands.values())
         hint = f"Registers go from R0 to R{most - 1}."
-        if question.value is not None:
+        if sought.value is not None:
             last = max(op.values for op in operands.values()) - 1
-            hint = f"Values go from {question.operand}0 to {question.operand}{last}."
-        raise LayoutError("bad_register", f"{question.text} holds nothing of {name_form(form).text}.", hint, "text")
+            hint = f"Values go from {sought.letter}0 to {sought.letter}{last}."
+        raise LayoutError("bad_register", f"{sought.text} holds nothing of {name_form(form).text}.", hint, "text")
     notices = [_format_lane(op, [one for one in holders if one["operand"] == op.name]) for op in operands.values()]
-    if form.family.scope.several and question.by_warp and question.warp is None:
+    if form.family.scope.several and sought.is_lane and sought.warp is None:
         notices.append("This is the lane of the warpgroup's first warp; the others follow 32 threads apart.")
     query = {"lanes": str(lane)}
     first = holders[0]

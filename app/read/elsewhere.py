@@ -34,7 +34,7 @@ MAKERS = (
     OtherMaker(
         "A matrix instruction of AMD",
         re.compile(
-            r"(?<![A-Za-z0-9])(?:v_s?mfma[ci]?_|v_smfmac_|v_s?wmmac?_|v_swmmac_|rocwmma|mfma\b|__builtin_amdgcn_|"
+            r"(?<![A-Za-z0-9])(?:(?:v_)?s?mfmac?i?_|v_s?wmmac?_|v_swmmac_|rocwmma|mfma\b|__builtin_amdgcn_|"
             r"[cr]dna ?\d?\b|mi\d{3}[ax]?\b|gfx\d{2,4}\w*|amd(?:gpu|gcn)?\b|ds_read_\w*tr_\w+|"
             r"buffer_load_\w+)",
             re.I,
@@ -60,6 +60,15 @@ MAKERS = (
         "A matrix unit of Google",
         re.compile(r"(?<![A-Za-z0-9])(?:tpu\b|mxu\b)", re.I),
         "Google's documentation of Pallas and Mosaic describes layouts on a TPU.",
+    ),
+    OtherMaker(
+        "A matrix unit of another maker",
+        re.compile(
+            r"(?<![A-Za-z0-9])(?:tenstorrent|tensix|ttnn\b|ascend(?: ?c)?\b|da ?vinci core|cambricon|gaudi\d?\b|"
+            r"trainium|inferentia|nki\b|hmx\b|xv[if]\w+ger\w*|__builtin_mma_xv\w+|xtheadmatrix|musa\b)",
+            re.I,
+        ),
+        "The documents of its maker describe it.",
     ),
 )
 

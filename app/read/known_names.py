@@ -73,7 +73,7 @@ MESSAGES = (
         "ptxas only warns: it makes the code wait for each wgmma before the next.",
     ),
     _message(
-        r"misaligned address|MISALIGNED_ADDRESS|misaligned (?:shared|global|local)",
+        r"misaligned[ _]?address|misaligned (?:shared|global|local)",
         "A misaligned address",
         "/guide/ldmatrix",
         "An access is not aligned to its size: ldmatrix and stmatrix take row addresses that are multiples of 16 bytes,"
@@ -121,7 +121,7 @@ MESSAGES = (
         " look at the descriptors of wgmma and tcgen05.",
     ),
     _message(
-        r"illegal memory access|ILLEGAL_ADDRESS|unspecified launch failure|LAUNCH_FAILED",
+        r"illegal memory access|illegal_?address|unspecified launch failure|LAUNCH_?FAIL(?:ED|URE)",
         "A kernel that faults",
         "/guide/capture#if-the-kernel-faults",
         "The message does not say which instruction faulted. compute-sanitizer finds the access; a capture says what"
@@ -135,7 +135,7 @@ MESSAGES = (
         "CuTe builds a descriptor of the canonical layouts alone. Paste the layout to see which descriptor reads it.",
     ),
     _message(
-        r"Copy_Traits.*(?:src|dst|layout).*match",
+        r"Copy_Traits.*(?:src|dst|layout).*match|TiledCopy uses too (?:few|many)",
         "A copy atom that does not fit the tensors",
         "/tiles/copy",
         "The values of a thread in source and destination do not fill whole copies of the atom.",
@@ -144,10 +144,22 @@ MESSAGES = (
 
 
 def _name(pattern: str, page: str, notice: str) -> KnownName:
-    return KnownName(re.compile(rf"(?:[\w:]*::)?(?:{pattern})(?:<.*>)?(?:\(.*\)|\{{\}})?;?", re.S), page, notice)
+    return KnownName(
+        re.compile(rf"(?:[\w:]*::|(?:\w+\.)+)?(?:{pattern})(?:<.*>)?(?:\(.*\)|\{{\}})?;?", re.S), page, notice
+    )
 
 
 NAMES = (
+    _name(
+        r"nv(?:gpu|vm)\.(?:mma\.(?:sp\.)?sync|ldmatrix|stmatrix)|gpu\.subgroup_mma_\w+|nvvm\.wmma\.\w+(?:\.\w+)*",
+        "/guide/paste#instructions",
+        "An operation of MLIR. Paste it with its types and shape to see the PTX instruction that it becomes.",
+    ),
+    _name(
+        r"nvgpu\.warpgroup\.\w+(?:\.\w+)*|nvvm\.wgmma\.\w+(?:\.\w+)*",
+        "/instructions?family=wgmma",
+        "An operation of MLIR that becomes wgmma. Paste it with its types and shape.",
+    ),
     _name(
         r"GmmaDescriptor|DescriptorIterator|smem_desc_iterator|make_gmma_desc",
         "/descriptor",

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from urllib.parse import urlencode
 
-from lanescope.app.catalogue import vocabulary
+from lanescope.app.catalogue import forms, search, vocabulary
 from lanescope.app.read.element_texts import ASKING, ElementQuestion, parse_question
 from lanescope.app.read.facts import Meaning
 from lanescope.ptx.dtypes import DTYPES, get_dtype
@@ -28,6 +28,7 @@ _MODES = {  # as people write a mode → the mode
 _MAJORS = {"k-major": "K", "mn-major": "MN", "m-major": "MN", "n-major": "MN"}
 _BITS = 16  # of an element that the text does not name
 _ROWS = 64
+ROWS_OF_CTA = 128  # of D in tensor memory
 
 
 def answer_question(text: str) -> Meaning | None:
@@ -35,27 +36,35 @@ def answer_question(text: str) -> Meaning | None:
     text.
     """
     question = parse_question(re.sub(r"(?i)(swizzle<\d,\d,\d>)", lambda match: match[1].replace(" ", ""), text))
-    if question is None or question.lane is not None:
+    if question is None or any(place.thread is not None or place.odd for place in question.places):
         return None
     words = [word.strip(",:") for word in _WORD.findall(question.rest.lower())]
     words = [word for word in words if word and word not in ASKING | vocabulary.SILENT | vocabulary.ARTICLES]
+    words = [word for word in words if not (forms.is_opcode(word) or search.split_shape(word))]
     if not _TENSOR.isdisjoint(words) and _TENSOR.union(("memory", "column")).issuperset(words):
         return _link_tensor(question)
-    return _link_shared(question, words) if question.place else None
+    return _link_shared(question, words) if all(place.coords for place in question.places) else None
 
 
 def _link_tensor(question: ElementQuestion) -> Meaning | None:
-    if question.operand not in ("d", "c"):
+    columns = [place.coords[1] if place.coords else place.index or 0 for place in question.places]
+    if any(place.letter not in ("d", "c") or (place.line or ("row",))[0] != "row" for place in question.places):
         return None
-    row, col = question.place or (question.index, 0)
-    if question.line and question.line[0] == "row":
-        row, col = question.line[1], 0
-    if row is None:
-        return None
-    sought = f"row {row} of D" if question.line else f"D[{row}][{col}]"
-    query = {"m": "128", "n": str(max(128, -(-(col + 1) // 16) * 16)), "find": sought}
+    sought = question.text.replace("C[", "D[").replace("of C", "of D")
+    rows = [
+        place.coords[0] if place.coords else place.line[1] if place.line else place.index or 0
+        for place in question.places
+    ]
+    ctas = 2 if max(rows) >= ROWS_OF_CTA else 1
+    query = {
+        "m": str(ctas * ROWS_OF_CTA),
+        **({"cta_group": "2"} if ctas > 1 else {}),
+        "n": str(max(128, -(-(max(columns) + 1) // 16) * 16)),
+        "find": sought,
+    }
     link = f"/tmem?{urlencode(query, safe='[]')}"
-    notice = "For a product with 128 rows by one CTA; the page takes any other."
+    who = "two CTAs" if ctas > 1 else "one CTA"
+    notice = f"For a product with {ctas * ROWS_OF_CTA} rows by {who}; the page takes any other."
     return Meaning(kind="topic", title=f"{sought} in tensor memory", link=link, facts={"page": link}, notices=(notice,))
 
 
@@ -66,18 +75,19 @@ def _link_shared(question: ElementQuestion, words: list[str]) -> Meaning | None:
     named = (*_SHARED, *_MODES, *_MAJORS, *vocabulary.SYNONYMS, *DTYPES)
     if len(modes) != 1 or len(majors) > 1 or any(word not in named for word in words):
         return None
-    assert question.place is not None
-    mode, major, bits = modes.pop(), majors.pop() if majors else "K", get_dtype(types[0]).bits if types else _BITS
+    places = [place.coords for place in question.places if place.coords]
+    mode, major, bits = modes.pop(), next(iter(majors), "K"), get_dtype(types[0]).bits if types else _BITS
     atom = WIDTHS[mode] * 8 // bits
-    row, col = question.place
+    row, col = (max(place[axis] for place in places) for axis in (0, 1))
     lengths = {"mn": _round_up(row + 1, _ROWS), "k": _round_up(col + 1, atom)}
     if major == "MN":
         lengths = {"mn": _round_up(row + 1, max(atom, _ROWS)), "k": _round_up(col + 1, 16)}
-    query = {"element_bits": bits, "major": major, "swizzle": mode, **lengths, "find": f"[{row}][{col}]"}
+    sought = " and ".join(f"[{place[0]}][{place[1]}]" for place in places)
+    query = {"element_bits": bits, "major": major, "swizzle": mode, **lengths, "find": sought}
     link = f"/smem?{urlencode(query, safe='[]')}"
     assumed = [f"{bits}-bit elements"] * (not types) + [f"{major}-major"] * (not majors)
     notices = (f"Assumed: {' and '.join(assumed)}. The page takes any other.",) if assumed else ()
-    title = f"Element [{row}][{col}] of a tile with the {mode} swizzle"
+    title = f"{'Elements' if places[1:] else 'Element'} {sought} of a tile with the {mode} swizzle"
     return Meaning(kind="topic", title=title, link=link, facts={"page": link}, notices=notices)
 
 

@@ -19,8 +19,9 @@ from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.refusals import measure_shape_distance
 
+MOST_SHAPES = 4  # that a refusal names
 MOST_LISTED = 48  # forms in an answer; the catalogue has all
-_CODE = re.compile(r"[{}\[\]<>;%\"'\\@$#&|?!\n]|0x|->|\w\(")
+_CODE = re.compile(r"[{}\[\]<>;%\"'\\@$#&|?!\n]|0x|->|\w\(|\b[A-Za-z_]{2,}\s*=")
 _PART = re.compile(r"\d")  # a word with a digit is a part of a form, not of a sentence
 
 
@@ -144,14 +145,22 @@ def explain_refusal(matches: FormMatches) -> str:
     """Explain which words are in the way, and how many forms there are without each."""
     missing = [word for word in matches.ignored if _PART.search(word)]
     if missing and matches.forms:
-        count = len(matches.forms)
+        count, shapes = len(matches.forms), _list_shapes(missing, matches.forms)
         return (
-            f"No instruction has {_quote(missing)}. Without {'it' if len(missing) == 1 else 'them'}:"
+            f"No instruction has {_quote(missing)}.{shapes} Without {'it' if len(missing) == 1 else 'them'}:"
             f" {_count(count)} with {_quote(matches.words)}."
         )
     left = " ".join(f"Without {word}: {_count(count)}." for word, count in matches.without)
     unused = f" Not used: {_quote(matches.ignored)}." if matches.ignored else ""
     return f"No instruction has all of {join_words(list(matches.words))}. {left}{unused}"
+
+
+def _list_shapes(missing: list[str], found: tuple[Instruction, ...]) -> str:
+    """List the nearest shapes of the plain form's opcode, a sentence; "" if no shape is missing."""
+    shape = next(filter(search.split_shape, missing), "")
+    alike = tuple(form for form in found if form.syntax.opcode == found[0].syntax.opcode)
+    shapes = list(dict.fromkeys(form.shape for form in _sort_by_shape(alike, shape)))[:MOST_SHAPES] if shape else []
+    return f" Nearest shapes: {join_words(shapes)}." if shapes else ""
 
 
 def list_nearest(matches: FormMatches) -> tuple[Instruction, ...]:

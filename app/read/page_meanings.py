@@ -30,23 +30,15 @@ TOOLS = {  # page of a menu → the words that find it
     "/layouts/tv": frozenset("tv thread-value".split()),
     "/cute": frozenset("cute algebra composition complement logical_divide zipped_divide raked_product".split()),
 }
-GUIDE = {  # guide page → words that find it besides its own
-    "/guide/wmma-mma-wgmma": frozenset("volta turing ampere ada hopper blackwell".split()),
-    "/guide/lanes-and-fragments": frozenset("lane lanes warpgroup warpgroups fragment fragments".split()),
-    "/guide/five-minutes": frozenset("help start introduction tutorial".split()),
-}
 _ASKED = (  # questions whose words stand on many pages, and the page that answers them
     (re.compile(r".*\b(?:c|d|p|accumulators?|result)\b.*\b(?:as|to|into)\b.*\b(?:a|operand)\b.*", re.I), "/reuse"),
     (re.compile(r".*\bfigures?\b.*\b(?:paper|slides?|thesis|talk|document)\b.*", re.I), "/diagram"),
     (re.compile(r"(?:json|rest|http|web)? ?api\b", re.I), "/docs"),
     (re.compile(r"(?:shared )?(?:padding|padded rows?)", re.I), "/banks"),
-    (re.compile(r"(?:how to get )?help|getting started", re.I), "/guide/five-minutes"),
-    (re.compile(r"(?:a )?lanes?|(?:how many threads in a )?warp ?groups?\??", re.I), "/guide/lanes-and-fragments"),
     (
         re.compile(r".*\b(?:volta|turing|ampere|ada|hopper|blackwell)\b.*\b(?:vs\.?|versus|to)\b.*", re.I),
         "/guide/wmma-mma-wgmma",
     ),
-    (re.compile(r"\d:\d (?:structured )?sparsity", re.I), "/guide/sparsity"),
 )
 API = "/docs"
 MOST_WORDS = 8  # longest text that is looked up word by word
@@ -119,11 +111,7 @@ def find_pages(text: str, *, by_title: bool = True) -> list[Meaning]:
     """
     titled = [build_topic(found) for found in full_text.find_titled(text) if by_title]
     meanings = [build_topic(topic) for topic in topics.find_topics(text)]
-    pages = {meaning.link for meaning in meanings}
     lone_words = set(re.findall(r"(?<![\w.%-])[\w-]+(?![\w-]|\.\w)", text.lower()))
-    for page, words in GUIDE.items():
-        if page not in pages and not words.isdisjoint(lone_words):
-            meanings.append(_describe_page(page))
     tools = [_describe_page(page) for page, words in TOOLS.items() if not words.isdisjoint(lone_words)]
     if not (titled or meanings or tools or full_text.is_asked(text)):
         return []

@@ -17,7 +17,7 @@ from lanescope.ptx.instruction import Instruction
 
 MOST_LISTED = 12
 _KINDS = ("f16", "tf32", "f8f6f4", "i8")  # which kind a name means first
-_OPCODE = re.compile(r"\btcgen05(?:\.mma)?\b|\bumma\b", re.I)
+_OPCODE = re.compile(r"\btcgen05(?:\.mma)?\b|\bumma\b|\b(?:instruction descriptor|idesc)\b(?=.*\bm\s*=)", re.I)
 _CODE = re.compile(r"[<>{}()\[\];%]|umma::", re.I)
 
 
@@ -32,12 +32,14 @@ def find_meanings(text: str) -> tuple[Meaning, ...]:
         return ()
     if forms.find_forms(text).exact:
         return ()
-    words = [word for word in forms.split_words(_OPCODE.sub(" ", text)) if word not in vocabulary.SILENT]
+    plain = re.sub(r"\b([mnk])\s*=\s*(\d+)", r"\1\2", _OPCODE.sub(" ", text).lower())
+    words = [word for word in forms.split_words(plain) if word not in vocabulary.SILENT]
     shapes = [sizes for word in words if (sizes := search.split_shape(word))]
     given = [word for word in words if _list_types(word) and not re.search(rf"::{re.escape(word)}", text.lower())]
-    if len(shapes) > 1 or not (shapes or given):
+    given_sizes = [size for shape in shapes for size in shape]
+    wanted = {size[0]: int(size[1:]) for size in given_sizes}
+    if len(wanted) < len(given_sizes) or not (shapes or given):
         return ()
-    wanted = {size[0]: int(size[1:]) for size in shapes[0]} if shapes else {}
     rest = [word for word in words if word not in given and not search.split_shape(word) and word != "mma"]
     found = [form for form in forms.find_forms(f"tcgen05 mma {' '.join(rest)}").forms if form.family.issue]
     bindings = [

@@ -9,13 +9,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope import inputs, reader
-from lanescope.app.catalogue import full_text, topics
+from lanescope.app.catalogue import topics
 from lanescope.app.catalogue.forms import FormMatches, is_opcode
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
 from lanescope.app.memory.tile_descriptors import describe_tile
 from lanescope.app.read import (
-    element_forms,
     element_texts,
     elements,
     elsewhere,
@@ -24,6 +23,8 @@ from lanescope.app.read import (
     memory_elements,
     named_forms,
     page_meanings,
+    question_readings,
+    spelling,
     tensor_forms,
     tile_elements,
 )
@@ -66,6 +67,8 @@ _TITLES = {  # code of a refusal → title of the page that shows it
     "open_formula": "Coordinates not known",
 }
 _SASS = re.compile(rf"\s*(?:{'|'.join(sass.OPCODES)})(?:\.\w+)*\s*", re.I)
+_BRACKET = re.compile(r"\b[A-Za-z]\w*\s?(?:[\[(][^\[\]()<>;{}]{0,40}[\])])+")
+_RATIO = re.compile(r"\s*\d:\d\s+[a-z]{4,}", re.I)
 _ARGUMENTS = re.compile(r"[<({]")
 _KIND_LAST = re.compile(r"\s*(0x[0-9a-f_']{5,25})\s+(wgmma|tcgen05|idesc|desc|descriptor)\s*", re.I)
 _GEMM_SHAPE = re.compile(r"\s*(?:\w+::)*GemmShape<\s*(\d{1,4})\s*,\s*(\d{1,4})\s*,\s*(\d{1,4})\s*>\s*")
@@ -78,12 +81,14 @@ def read_text(text: str) -> Reading:
     """Return what a text is; LayoutError if it is too long, or not text."""
     text = inputs.require_text(text, "text", reader.LONGEST)
     text = _respell(text)
-    if (reading := _read_plain_words(text) or _read_question(text)) is not None:
+    if (reading := _read_plain_words(text) or question_readings.read_place_question(text)) is not None:
         return reading
     named = named_forms.find_named(pasted_text.clean_text(text))
     if named and _is_worded(text, named):
         return _read_name(text, named)
     recognised = reader.recognise_text(text)
+    if _RATIO.match(text):
+        recognised = dataclasses.replace(recognised, refused=())  # 2:4 of sparsity is no layout
     if named and _is_name_of_topic(named, recognised):
         return _read_name(text, named)
     meanings_found = sorted(recognised.found, key=lambda meaning: (meaning.fits, not meaning.sure))
@@ -106,6 +111,8 @@ def read_text(text: str) -> Reading:
         meanings += page_meanings.search_question(text, meanings)
     if meanings_found or (pages and not _is_malformed(recognised)):
         return extend_fact(meanings[0], Reading, also=tuple(meanings[1:]))
+    if recognised.refused and (reading := _read_named_part(text, recognised.refused[0])) is not None:
+        return reading
     if not (recognised.refused or addresses or pages):
         pages = page_meanings.find_sharing(text)
     return _explain_unknown(text, recognised.refused, addresses, pages)
@@ -120,7 +127,7 @@ def _read_plain_words(text: str) -> Reading | None:
     found = page_meanings.find_asked(text)
     if not found and not _ARGUMENTS.search(text) and (found := page_meanings.explain_name(text)):
         found += page_meanings.search_question(text, found)
-    if not found and _read_question(text) is None:
+    if not found and question_readings.read_place_question(text) is None:
         found = list(tensor_forms.find_meanings(pasted_text.clean_text(text[: meaning_links.MOST_NAMED])))
     return extend_fact(found[0], Reading, also=tuple(found[1:])) if found else None
 
@@ -130,17 +137,11 @@ def _respell(text: str) -> str:
     text as it is.
     """
     if _SASS.fullmatch(text):
-        return text.upper()
+        return re.sub(r"(?<=\d)X(?=\d)", "x", text.upper())
     if match := _KIND_LAST.fullmatch(text):
         return f"{match[2]} {match[1]}"
     match = _GEMM_SHAPE.fullmatch(text)
     return "m{}n{}k{}".format(*match.groups()) if match else text
-
-
-def _build_unknown(text: str, title: str, notices: Sequence[str], also: Sequence[Meaning] = ()) -> Reading:
-    """Build the reading of a text without a meaning: why, and the pages that may help."""
-    link = meaning_links.link_text(text)
-    return Reading(kind="unknown", title=title, link=link, facts={}, notices=tuple(notices), also=tuple(also))
 
 
 def _read_other_maker(text: str) -> Reading:
@@ -148,60 +149,12 @@ def _read_other_maker(text: str) -> Reading:
     maker = elsewhere.find_maker(text)
     assert maker is not None
     notice = f"{elsewhere.COVERED} {maker.covers}"
-    return _build_unknown(text, maker.title, [notice])
+    return question_readings.build_unknown(text, maker.title, [notice])
 
 
 def _read_outside(text: str) -> Reading:
     """Read a name of CUDA that Lanescope does not cover."""
-    return _build_unknown(text, "Not covered", [known_names.OUTSIDE], page_meanings.find_sharing(text))
-
-
-def _read_question(text: str) -> Reading | None:
-    """Read a question about an element, a lane or a register; None for any other text."""
-    cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
-    if tile := tile_elements.answer_question(cleaned):
-        return _read_refused_place(text, tile) if isinstance(tile, LayoutError) else extend_fact(tile, Reading, also=())
-    if in_memory := memory_elements.answer_question(cleaned):
-        return extend_fact(in_memory, Reading, also=tuple(page_meanings.search_question(cleaned, [in_memory])))
-    if elements.asks_for_scales(cleaned):
-        return _read_scales(text)
-    answers = elements.answer_question(cleaned)
-    if answers is None:
-        return _ask_for_instruction(cleaned)
-    if answers.refused:
-        return _read_refused_place(text, answers.refused)
-    first, *rest = answers.meanings
-    if answers.more:
-        more = f"{answers.more:,} more instructions fit; say the shape and the types."
-        first = dataclasses.replace(first, notices=(*first.notices, more))
-    pages = page_meanings.find_pages(" ".join(answers.unused)) if full_text.is_asked(cleaned) else []
-    if pages:
-        return extend_fact(pages[0], Reading, also=(*pages[1:], first, *rest))
-    return extend_fact(first, Reading, also=tuple(rest))
-
-
-def _read_scales(text: str) -> Reading:
-    """Read a question about scale factors or metadata."""
-    notice = "Lanescope answers for elements of A, B, C and D; an instruction's page shows its scales and metadata."
-    pages = page_meanings.find_pages("metadata" if "metadata" in text.lower() else "scale factors")
-    return _build_unknown(text, "Not answered", [notice], pages)
-
-
-def _ask_for_instruction(text: str) -> Reading | None:
-    """Read a question that does not say of which instruction; None for any other text."""
-    question = element_texts.parse_question(text)
-    if question is None or not element_forms.needs_instruction(question):
-        return None
-    notice = f"Say of which instruction: {question.text} of mma.m16n8k16 bf16."
-    pages = page_meanings.find_pages(text) or page_meanings.find_sharing(text)
-    return _build_unknown(text, "Of which instruction?", [notice], pages)
-
-
-def _read_refused_place(text: str, error: LayoutError) -> Reading:
-    notice = f"{error.message} {error.hint}"
-    titles = {"operand_not_in_registers": "Not in registers", "bad_find": "Say which place"}
-    title = titles.get(error.code, "No such element")
-    return _build_unknown(text, title, [notice])
+    return question_readings.build_unknown(text, "Not covered", [known_names.OUTSIDE], page_meanings.find_sharing(text))
 
 
 def _is_worded(text: str, named: FormMatches) -> bool:
@@ -243,7 +196,7 @@ def _read_shorter_name(text: str, named: FormMatches, recognised: reader.Recogni
         if pages and named_forms.is_sentence(named):
             return extend_fact(pages[0], Reading, also=(*pages[1:], *named_forms.build_nearest(text, named)))
         also = (*named_forms.build_nearest(text, named), *pages)
-        return _build_unknown(text, "No such instruction", [named_forms.explain_refusal(named)], also)
+        return question_readings.build_unknown(text, "No such instruction", [named_forms.explain_refusal(named)], also)
     others = " ".join(named.ignored)  # if a page explains them, the question is about that page's subject
     if named.named and named.forms and named_forms.has_shape(named) and not page_meanings.find_pages(others):
         return extend_fact(named_forms.build_meaning(text, named), Reading, also=_list_topics(text, named))
@@ -258,6 +211,22 @@ def _is_complete(text: str, refused: LayoutError) -> bool:
     return named_forms.is_spelled_out(text) and any(parts >= ptx.count(".") > 0 for ptx in refused.nearest)
 
 
+def _read_named_part(text: str, refused: LayoutError) -> Reading | None:
+    """Read a question that names an instruction and of which the rest is not understood, `A[5:9] of mma.m16n8k16 bf16`;
+    None for any other text.
+    """
+    cleaned = pasted_text.clean_text(text[: element_texts.LONGEST + 1]).strip()
+    if refused.code != "unknown_instruction" or " " not in cleaned or named_forms.is_spelled_out(text):
+        return None
+    named = named_forms.find_named(" ".join(_BRACKET.sub(" ", cleaned).split()))
+    if named is None or not (named.forms and named.named):
+        return None
+    brackets = _BRACKET.findall(cleaned)
+    what = f"‘{shorten_value(brackets[0], 40)}’ is no element" if len(brackets) == 1 else "Only the instruction is read"
+    notice = f"{what}: ask for A[5][9], row 3 of D, lane 13, or R2 of lane 20."
+    return question_readings.build_unknown(text, "Which element?", [notice], [named_forms.build_meaning(text, named)])
+
+
 def _explain_unknown(
     text: str, refused: Sequence[LayoutError], addresses: Sequence[int], pages: Sequence[Meaning]
 ) -> Reading:
@@ -268,8 +237,13 @@ def _explain_unknown(
         notices = [error.message if error.nearest else f"{error.message} {error.hint}"]
     else:
         title = SHARING if pages else "Not recognised"
+        respelled = "" if addresses else spelling.respell(text)
+        if respelled and (meant := read_text(respelled)).kind != "unknown":
+            return question_readings.build_unknown(
+                text, title, [f"Did you mean ‘{shorten_value(respelled, 60)}’?"], (meant, *pages)
+            )
         notices = [_explain_unrecognised(text, addresses), f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."]
-    return _build_unknown(text, title, notices, pages)
+    return question_readings.build_unknown(text, title, notices, pages)
 
 
 def _explain_unrecognised(text: str, addresses: Sequence[int]) -> str:
@@ -286,7 +260,7 @@ def _read_bare_number(text: str, meanings: list[Meaning]) -> Reading:
     """Return the readings of a text that does not say what its number is: each that fits, and none chosen."""
     count_text = f"{len(meanings)} readings fit" if len(meanings) > 1 else "One reading fits"
     notice = f"The text does not say what this number is. {count_text}; a label such as desc_a or idesc decides."
-    return _build_unknown(text, "A number that the text does not name", [notice], meanings)
+    return question_readings.build_unknown(text, "A number that the text does not name", [notice], meanings)
 
 
 def _find_named_topics(text: str) -> list[topics.TopicEntry]:
@@ -313,7 +287,7 @@ def find_certain_link(text: str) -> str:
         return in_memory.link
     if elements.asks_for_scales(cleaned):
         return ""
-    if tile_elements.parse_question(cleaned) or elements.answer_question(cleaned):
+    if tile_elements.parse_tile_question(cleaned) or elements.answer_question(cleaned):
         return _find_certain_answer(cleaned)
     if in_tensor_memory := tensor_forms.find_meanings(cleaned):
         return in_tensor_memory[0].link if len(in_tensor_memory) == 1 else ""
@@ -356,7 +330,10 @@ def link_algebra(text: str) -> str:
 
 
 def find_nearest(text: str) -> tuple[str, ...]:
-    """Find the legal instructions most like a wrong one of a text."""
+    """Find the legal instructions most like a wrong one of a text; () if its answer lists them by their words."""
+    named = named_forms.find_named(pasted_text.clean_text(text))
+    if named and named_forms.is_refused(named) and not named_forms.is_spelled_out(text):
+        return ()
     return next((error.nearest for error in reader.recognise_text(text).refused if error.nearest), ())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,28 +13,38 @@ from lanescope.app.kit.terminal import AsJson, print_json, read_text
 if TYPE_CHECKING:
     from lanescope.app.read.facts import BenchFacts, BenchOperand, BenchStep, Meaning
 
+_SOURCE = re.compile(r"\.(?:cuh?|h|hpp|cc|cpp|cxx|ptx|py|txt|md|mlir|ttgir|ll|sass|json|npy|log)$", re.I)
 LONGEST_LINK = 160  # longest printed link
 app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command()
 def read(
-    file: Annotated[str, typer.Argument(help="A file with the text; - for standard input.")] = "-",
+    file: Annotated[
+        str, typer.Argument(metavar="FILE|TEXT", help="A file with the text, or the text; - for standard input.")
+    ] = "-",
     assume: Annotated[
         list[str] | None, typer.Option(help="KEY=VALUE for what the text leaves open, as often as needed.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Any text: PTX, a descriptor or its code, a CuTe layout, a CUTLASS atom, SASS; several in one are verified
-    together. Exit status 1 where it is unknown, where no operand has the map of a formula, where ptxas refuses a line,
-    where there is no verdict, and where a descriptor reads the wrong bytes. Code that only builds a descriptor, and an
-    instruction's bare name, ask for none.
+    together; a question such as "A[5][9] of mma.m16n8k16 bf16". Exit status 1 where it is unknown, where no operand
+    has the map of a formula, where ptxas refuses a line, where there is no verdict, and where a descriptor reads the
+    wrong bytes. Code that only builds a descriptor, and an instruction's bare name, ask for none.
+    """
+    print_reading(_read_argument(file), as_json, assume or ())
+
+
+def print_reading(text: str, as_json: bool, assumptions: Sequence[str] = ()) -> None:
+    """Print what a text is, as the box of the site reads it; exit status 1 where nothing is known or something wrong.
+
+    assumptions: KEY=VALUE for what the text leaves open.
     """
     from lanescope.app.read.answer import read_and_verify
     from lanescope.app.read.workbench import has_descriptor_reader
 
-    text = read_text(file)
-    reading = read_and_verify(text, _parse_assumptions(assume or ()))
+    reading = read_and_verify(text, _parse_assumptions(assumptions))
     meanings = (reading, *reading.also)
     if as_json:
         print_json(reading)
@@ -47,6 +58,22 @@ def read(
     verdict = reading.bench.verdict if reading.bench else "match" if not has_descriptor_reader(text) else "unknown"
     if reading.kind == "unknown" or refused or verdict != "match":
         raise typer.Exit(1)
+
+
+def _read_argument(argument: str) -> str:
+    """Read the file that an argument names, or return the argument where it is a text."""
+    from lanescope.app.read.text_meanings import read_text as recognise
+    from lanescope.errors import LayoutError
+
+    try:
+        return read_text(argument)
+    except LayoutError as error:
+        one_word = not re.search(r"\s", argument)
+        if error.code != "bad_usage" or _SOURCE.search(argument) or (one_word and re.search(r"[/\\]", argument)):
+            raise
+        if one_word and recognise(argument).kind == "unknown":
+            raise
+        return argument
 
 
 def _parse_assumptions(pairs: Sequence[str]) -> dict[str, str]:
@@ -67,7 +94,8 @@ def _print_meaning(meaning: Meaning, text: str, prefix: str) -> None:
     lines = list(meaning.facts.get("candidates", ()))
     lines += list(_list_agreeing(meaning.facts)) if meaning.kind == "fragment" else []
     lines += [line for tile in meaning.facts.get("descriptors", ()) for line in format_described(tile)]
-    lines += [notice if meaning.kind == "topic" else f"! {notice}" for notice in meaning.notices]
+    is_answer = meaning.kind == "topic" or "holders" in meaning.facts
+    lines += [notice if is_answer else f"! {notice}" for notice in meaning.notices]
     link = _link_short(meaning.link, text) if meaning.kind != "unknown" else ""
     for line in (*lines, *filter(None, [link])):
         print(f"  {line}")

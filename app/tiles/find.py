@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from lanescope.app.kit.find import SoughtPlace
 from lanescope.app.kit.find_field import FindField, FindMatrix, HeldCell
 from lanescope.app.tiles.state import DIMS, get_extents
 from lanescope.ptx.instruction import WARP
@@ -17,15 +20,25 @@ def find_pins(made: TiledMMA, text: str) -> dict[str, str]:
     A pin is an element, a thread, or what a register or a value of one holds. LayoutError `bad_find` names the legal
     range.
     """
+    return pin_places(made, _make_field(made).parse_places(text))
+
+
+def pin_places(made: TiledMMA, places: Sequence[SoughtPlace]) -> dict[str, str]:
+    """Pin places that a text names, as `find_pins`."""
+    pins = _make_field(made).find_pins(places)
+    return {**pins, "pin2": pins.get("pin2", "")}
+
+
+def _make_field(made: TiledMMA) -> FindField:
+    """What an element of a TiledMMA is: a cell of a matrix that threads hold."""
     sizes, ids = get_extents(made), made.thread_ids.tolist()
     matrices = {
         name: FindMatrix(name, name.upper(), sizes[down], sizes[across]) for name, (down, across) in DIMS.items()
     }
     matrices["d"] = matrices["c"]
-    field = FindField(
+    return FindField(
         matrices, EXAMPLE, ids, warps=-(-(ids[-1] + 1) // WARP.threads), held=lambda thread: _list_held(made, thread)
     )
-    return {"pin2": "", **field.find_pins(field.parse_places(text))}
 
 
 def _list_held(made: TiledMMA, thread: int) -> list[HeldCell]:

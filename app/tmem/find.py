@@ -25,7 +25,6 @@ WORDS = SheetWords(
     together="The same warp of a warpgroup reaches both.",
     apart="No warp reaches both: each reaches its own 32 lanes.",
 )
-_ROW = re.compile(r"(?:row\s*(\d{1,6})(?:\s*of\s*(d|a))?|(d|a)\s*(?:row)?\s+(\d{1,6}))", re.IGNORECASE)
 _CELL = re.compile(r"lane\s*(\d{1,6})\s*,?\s*col(?:umn)?\s*(\d{1,6})|(\d{1,6})\s*:\s*(\d{1,6})", re.IGNORECASE)
 
 
@@ -136,16 +135,14 @@ def find_pins(told: Placement, sheets: Sequence[PinSheet], text: str) -> list[st
             hint = f"Lanes run from 0 to {tmem.LANES - 1}, columns from 0 to {tmem.COLUMNS - 1}."
             raise LayoutError("bad_find", f"There is no lane {lane}, column {column}.", hint, "find")
         return [PIN.format(panel=sheets[0].name, row=lane, col=column)]
-    if whole := _ROW.fullmatch(text.strip()):
-        name = (whole[2] or whole[3] or "d").lower()
-        return _find_cells(told, sheets, name, (int(whole[1] or whole[4]), 0))[:2]
     operands = [one.name.lower().replace(" ", "") for one in told.operands]
     found = []
-    places = parse_places(text, {*operands, "a", "d"}, EXAMPLE)
+    places = parse_places(text, {*operands, "a", "d"}, EXAMPLE, bare=True)
     for place in places:
-        if place.coords is None:
+        row = place.index if place.line is None else place.line[1]  # `D 70` is a row: a lane has whole rows
+        if (row is None and place.coords is None) or (place.line and place.line[0] != "row"):
             raise LayoutError("bad_find", "Only an element, a row or a cell is found here.", f"Try {EXAMPLE}.", "find")
-        cells = _find_cells(told, sheets, place.matrix, place.coords)
+        cells = _find_cells(told, sheets, place.matrix or "d", place.coords or (row or 0, 0))
         found += cells[: 3 - len(places)]  # of one place, its first two copies
     return found
 

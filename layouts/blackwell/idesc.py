@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lanescope.blackwell.kind import FORMS, KindField, MmaKind
+from lanescope.descriptor import spelling
 from lanescope.descriptor.notices import FieldNotice
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
@@ -44,9 +45,16 @@ def get_form(cta_group: object = "1", ws: object = "0") -> str:
     return FORMS[group - 1]
 
 
+HINT = spelling.HINT.replace("16 hex", "8 hex").replace(" hi:lo, {lo, hi},", "")
+
+
 def parse_idesc_word(value: object, field: str = "word") -> int:
     """Parse a 32-bit word in any spelling; LayoutError for more bits, with a hint for CUTLASS's 64-bit form."""
-    word = parse_word(value, field).word
+    try:
+        word = parse_word(value, field).word
+    except LayoutError as error:
+        hint = HINT if error.hint == spelling.HINT else error.hint
+        raise LayoutError(error.code, error.message, hint, field) from None
     decimal = str(value).strip()
     if word > MOST and decimal.isdecimal() and int(decimal) <= MOST:  # nine digits can only be decimal here
         word = int(decimal)

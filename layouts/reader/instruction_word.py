@@ -90,7 +90,7 @@ def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
     CUTLASS's runtime descriptor has it in the upper half of 64 bits.
     """
     for match in _LABELLED.finditer(text):
-        if not _LABEL.search(match["label"]):
+        if not _LABEL.search(match["label"]) or match["label"][-2:-1] == " ":  # instruction descriptor M=128
             continue
         word = int(match["word"].replace("'", ""), 0) if match["word"] != "0" * len(match["word"]) else 0
         word = word >> 32 if word > idesc.MOST and not word & idesc.MOST else word

@@ -6,9 +6,12 @@ import { root } from "../kit/place.js";
 const form = document.getElementById("filters");
 const box = form.elements.q;
 const results = document.getElementById("results");
-let running = null;
+const PAUSE = 150; // ms without a key before the server is asked
+let running = null, waiting = 0;
+let current = true; // whether the results are those of the box
 
 async function narrow() {
+  clearTimeout(waiting);
   const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
   history.replaceState(null, "", `${root}/instructions${query.size ? `?${query}` : ""}`);
   running?.abort();
@@ -17,6 +20,7 @@ async function narrow() {
   try {
     const answer = await fetch(`${root}/instructions?${query}`, { signal: running.signal });
     results.innerHTML = await answer.text();
+    current = true;
   } catch (error) {
     if (error.name === "AbortError") return;
     results.prepend(element("p", { className: "notice" }, `The server did not answer: ${error.message}`));
@@ -26,13 +30,15 @@ async function narrow() {
 // What Enter opens: the line's own page, or whatever the box above would make of the text.
 function open() {
   const guess = document.getElementById("guess");
-  if (guess) location.href = guess.href;
+  if (guess && current) location.href = guess.href;
   else if (box.value.trim()) location.href = `${root}/read?${new URLSearchParams({ text: box.value })}`;
 }
 
 box.addEventListener("input", () => {
   form.elements.family.value = ""; // the first group with a form found
-  narrow();
+  current = false;
+  clearTimeout(waiting);
+  waiting = setTimeout(narrow, PAUSE);
 });
 form.addEventListener("change", (event) => { if (event.target !== box) narrow(); });
 results.addEventListener("click", (event) => {

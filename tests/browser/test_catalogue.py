@@ -50,6 +50,18 @@ def test_typing_narrows_and_the_url_keeps_it(open_page: Any) -> None:
     assert page.locator(".groups small").all_inner_texts()[1] == "546 · all ran"
 
 
+def test_a_question_is_answered_first_and_asked_once(open_page: Any) -> None:
+    page = open_page("/instructions")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "part=rows" in request.url else None)
+    page.keyboard.type("A[5][9] of mma.m16n8k16 bf16")
+    expect(page.locator(".asked p").first).to_have_text("A[5][9] is in lane 20, register R2, bits 31:16.")
+    assert page.locator("#results > *").first.get_attribute("class") == "card asked"
+    assert len(asked) < 5, "one request for a pause, not for a key"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/i/mma*pin=a:5,9")
+
+
 def test_a_tab_shows_its_families(open_page: Any) -> None:
     page = open_page("/instructions", width=390, scheme="dark")
     names = ["wmma", "mma", "mma.sp", "mma block_scale", "ldmatrix", "stmatrix", "movmatrix", "wgmma", "wgmma.sp"]

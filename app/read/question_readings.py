@@ -1,0 +1,87 @@
+"""Questions about places as readings: the answer with its page, or why there is none. No framework."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+
+from lanescope.app.catalogue import full_text
+from lanescope.app.kit.fact import extend_fact
+from lanescope.app.kit.find import check_whole
+from lanescope.app.read import (
+    element_forms,
+    element_texts,
+    elements,
+    meaning_links,
+    memory_elements,
+    page_meanings,
+    tile_elements,
+)
+from lanescope.app.read.facts import Meaning, Reading
+from lanescope.errors import LayoutError
+from lanescope.reader import pasted_text
+
+
+def build_unknown(text: str, title: str, notices: Sequence[str], also: Sequence[Meaning] = ()) -> Reading:
+    """Build the reading of a text without a meaning: why, and the pages that may help."""
+    link = meaning_links.link_text(text)
+    return Reading(kind="unknown", title=title, link=link, facts={}, notices=tuple(notices), also=tuple(also))
+
+
+def read_place_question(text: str) -> Reading | None:
+    """Read a question about an element, a lane or a register, or say why it has no answer; None for any other text."""
+    cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
+    if tile := tile_elements.answer_question(cleaned):
+        return _read_refused_place(text, tile) if isinstance(tile, LayoutError) else extend_fact(tile, Reading, also=())
+    if in_memory := memory_elements.answer_question(cleaned):
+        return extend_fact(in_memory, Reading, also=tuple(page_meanings.search_question(cleaned, [in_memory])))
+    if elements.asks_for_scales(cleaned):
+        return _read_scales(text)
+    answers = elements.answer_question(cleaned)
+    if answers is None:
+        return _ask_for_instruction(cleaned)
+    if answers.refused:
+        return _read_refused_place(text, answers.refused)
+    first, *rest = answers.meanings
+    if answers.more:
+        more = f"{answers.more:,} more instructions fit; say the shape and the types."
+        first = dataclasses.replace(first, notices=(*first.notices, more))
+    if first.facts["operand"] == "address":
+        rest += page_meanings.search_question(cleaned, ())
+    pages = page_meanings.find_pages(" ".join(answers.unused)) if full_text.is_asked(cleaned) else []
+    if pages:
+        return extend_fact(pages[0], Reading, also=(*pages[1:], first, *rest))
+    return extend_fact(first, Reading, also=tuple(rest))
+
+
+def _read_scales(text: str) -> Reading:
+    """Read a question about scale factors or metadata that does not say which."""
+    notice = (
+        "Write SFA[row][block], SFB[column][block] or E[row][group] of the instruction; its page shows all of them."
+    )
+    pages = page_meanings.find_pages("metadata" if "metadata" in text.lower() else "scale factors")
+    return build_unknown(text, "Not answered", [notice], pages)
+
+
+def _ask_for_instruction(text: str) -> Reading | None:
+    """Read a question that does not say of which instruction; None for any other text."""
+    question = element_texts.parse_question(text)
+    if question is None or not element_forms.needs_instruction(question):
+        return None
+    try:
+        check_whole(question.place, "bad_coordinate", "text")
+    except LayoutError as error:
+        is_number = re.fullmatch(r"[-\d.]+", question.place.odd)  # c[i][j] is of code
+        return _read_refused_place(text, error) if is_number else None
+    examples = {"sfa": "mma.m16n8k64 mxf4", "sfb": "mma.m16n8k64 mxf4", "e": "mma.sp.m16n8k32 f16"}
+    notice = f"Say of which instruction: {question.text} of {examples.get(question.place.letter, 'mma.m16n8k16 bf16')}."
+    pages = page_meanings.find_pages(text) or page_meanings.find_sharing(text)
+    return build_unknown(text, "Of which instruction?", [notice], pages)
+
+
+def _read_refused_place(text: str, error: LayoutError) -> Reading:
+    notice = f"{error.message} {error.hint}"
+    titles = {"operand_not_in_registers": "Not in registers", "bad_find": "Say which place"}
+    title = titles.get(error.code, "No such element")
+    return build_unknown(text, title, [notice])

@@ -1,0 +1,139 @@
+"""Who supplies a scale factor, SFA[row][block] or SFB[column][block], or the metadata of a group of A, E[row][group].
+No framework.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+from lanescope.app.instruction import wording
+from lanescope.app.kit.find import SoughtPlace
+from lanescope.app.kit.names import name_form
+from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
+from lanescope.ptx.instruction import Instruction
+
+Supplied = tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]
+METADATA_BITS = 4  # of a group
+
+
+def answer_place(form: Instruction, place: SoughtPlace) -> Supplied:
+    """Answer who supplies a scale factor or metadata: the holders, no query, and the sentences.
+
+    LayoutError if the instruction has none, has them in tensor memory, or not this one.
+    """
+    name, is_metadata = name_form(form).text, place.matrix == "e"
+    issue, sparsity = form.family.issue, None if form.family.issue else form.operands.get("a")
+    what = "metadata" if is_metadata else "scale factors"
+    if issue and (issue.sparse if is_metadata else issue.factors):
+        page = "/metadata/order" if is_metadata else "/scale-factors"
+        raise LayoutError(
+            "operand_not_in_registers", f"The {what} of {name} are in tensor memory.", f"{page} shows where.", "text"
+        )
+    if not (sparsity and sparsity.sparsity) if is_metadata else not form.scales:
+        example = "mma.sp.m16n8k32 f16" if is_metadata else "mma.m16n8k64 mxf4"
+        raise LayoutError("unknown_operand", f"{name} has no {what}.", f"{example} has some.", "text")
+    suppliers = _list_metadata(form) if is_metadata else _list_factors(form, place.matrix)
+    if place.thread is not None:
+        return _answer_lane(place, suppliers)
+    return _answer_element(form, place, suppliers)
+
+
+def _list_factors(form: Instruction, name: str) -> list[dict[str, Any]]:
+    """List every factor under every byte-id and thread-id."""
+    scale = form.scales[f"scale_{name[-1]}"]
+    depth = form.sizes["k"] // scale.blocks
+    listed = []
+    for byte_id, thread_id in product(scale.byte_ids, scale.thread_ids):
+        threads, bytes_ = (array.tolist() for array in scale.find_owners(byte_id, thread_id))
+        for line, block in product(range(len(threads)), range(scale.blocks)):
+            columns = f"K block {block} (k {block * depth}–{(block + 1) * depth - 1})"
+            listed.append(
+                {
+                    "operand": scale.name,
+                    "place": (line, block),
+                    "thread": threads[line][block],
+                    "register": 0,
+                    "bit": 8 * bytes_[line][block],
+                    "bits": 8,
+                    "means": f"the factor of {'row' if name == 'sfa' else 'column'} {line}, {columns}",
+                    "choice": f"byte-id {byte_id} and thread-id {thread_id}",
+                }
+            )
+    return listed
+
+
+def _list_metadata(form: Instruction) -> list[dict[str, Any]]:
+    """List the metadata of every group of A under every sparsity selector."""
+    op = form.operands["a"]
+    sparsity = op.sparsity
+    assert sparsity is not None
+    listed: dict[tuple[int, ...], dict[str, Any]] = {}
+    for selector in range(sparsity.selectors):
+        threads, bits = (array.ravel().tolist() for array in sparsity.find_suppliers(selector))
+        rows, columns = op.coords["row"].ravel().tolist(), op.coords["col"].ravel().tolist()
+        for thread, bit, row, column in zip(threads, bits, rows, columns, strict=True):
+            group, first = column // sparsity.kept, bit - bit % METADATA_BITS
+            dense = group * sparsity.group
+            listed[selector, row, group, thread, first] = {
+                "operand": "e",
+                "place": (row, group),
+                "thread": thread,
+                "register": 0,
+                "bit": first,
+                "bits": METADATA_BITS,
+                "means": f"the metadata of row {row}, columns {dense}–{dense + sparsity.group - 1} of A",
+                "choice": f"sparsity selector {selector}",
+            }
+    return list(listed.values())
+
+
+def _answer_element(form: Instruction, place: SoughtPlace, suppliers: list[dict[str, Any]]) -> Supplied:
+    letter = place.matrix.upper()
+    rows, cols = (1 + max(one["place"][axis] for one in suppliers) for axis in (0, 1))
+    first, second = {"sfa": ("row", "K block"), "sfb": ("column", "K block"), "e": ("row", "group")}[place.matrix]
+    if place.coords is None or place.coords[0] >= rows or place.coords[1] >= cols:
+        raise LayoutError(
+            "bad_coordinate",
+            f"{name_form(form).text} has no {place.text}.",
+            f"It is {letter}[{first}][{second}]: {first} 0 to {rows - 1}, {second} 0 to {cols - 1}.",
+            "text",
+        )
+    found = [one for one in suppliers if one["place"] == place.coords]
+    texts = [f"{_name_supplier(form, one)}, with {one['choice']}" for one in found]
+    more = f"Or it is in {'; or in '.join(texts[1:])}." if texts[1:] else ""
+    notices = (
+        f"{place.text}, {found[0]['means']}, is in {texts[0]}.",
+        f"It is read as {letter}[{first}][{second}].",
+        more if len(texts) <= 4 else "Another byte-id or thread-id takes it from another byte or lane.",
+    )
+    return [_describe(form, one) for one in found], {}, tuple(filter(None, notices))
+
+
+def _answer_lane(place: SoughtPlace, suppliers: list[dict[str, Any]]) -> Supplied:
+    """Answer what one lane supplies, by what the instruction chooses."""
+    thread = (place.thread or 0) + 32 * (place.warp or 0)
+    held = [one for one in suppliers if one["thread"] == thread]
+    letter = place.matrix.upper()
+    if not held:
+        raise LayoutError("bad_lane", f"Lane {thread} supplies nothing of {letter}.", "Ask for another lane.", "text")
+    notices = []
+    for choice in dict.fromkeys(one["choice"] for one in held):
+        places = [f"{letter}[{one['place'][0]}][{one['place'][1]}]" for one in held if one["choice"] == choice]
+        notices.append(f"With {choice} lane {thread} supplies {join_words(places[:8])}{' …' if places[8:] else ''}.")
+    return [_describe(None, one) for one in held], {}, tuple(notices)
+
+
+def _name_supplier(form: Instruction | None, one: dict[str, Any]) -> str:
+    """Name the lane and the bits of its register: lane 12, bits 15:8 of its scale_a."""
+    register = "e" if one["operand"] == "e" else f"{one['operand']} data"
+    lane = wording.format_holder(form, one["thread"])[0] if form else f"lane {one['thread']}"
+    return f"{lane}, bits {one['bit'] + one['bits'] - 1}:{one['bit']} of its {register}"
+
+
+def _describe(form: Instruction | None, one: dict[str, Any]) -> dict[str, Any]:
+    row, col = one["place"]
+    kept = {key: one[key] for key in ("operand", "thread", "register", "bit", "bits", "choice")}
+    return {**kept, "row": row, "col": col, "text": f"{_name_supplier(form, one)}, with {one['choice']}"}
