@@ -9,6 +9,7 @@ FEATURE = Feature(
     menu=(
         Entry("Figures", 1, "Make a figure", "/diagram", "SVG, PNG, PDF or TikZ of any operand"),
         Entry("Figures", 2, "Gallery", "/gallery", "figures to copy, with their addresses"),
+        Entry("Figures", 3, "Share and embed", "/guide/share", "any page in an issue, a chat or a frame"),
     ),
     examples={
         "/i/{ptx}.{form}": "/i/mma.m16n8k16.row.col.f32.f16.f16.f32.svg?theme=dark",

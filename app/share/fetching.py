@@ -15,8 +15,19 @@ from lanescope.app.kit.work import CacheMiddleware, get_request_context
 from lanescope.errors import LayoutError
 
 OWN = (EMBED, PICTURE, "/api/", "/static/", "/vendor/", "/metrics")
-KEPT = ("type", "asgi", "http_version", "scheme", "client", "server", "app", "root_path", "app_root_path")
-KEPT += ("fastapi_middleware_astack",)  # where FastAPI closes the files of a form
+# What a page of this server is asked with, as the request that asks: the last is where FastAPI closes a form's files.
+KEPT = (
+    "type",
+    "asgi",
+    "http_version",
+    "scheme",
+    "client",
+    "server",
+    "app",
+    "root_path",
+    "app_root_path",
+    "fastapi_middleware_astack",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-// The API's reference narrows while typing, by the same words as the server: all of them, in any case. What a link names
-// opens, in browsers that would leave it closed, too.
+// The API's reference narrows while typing, by the same words as the server: all of them, in any case. What a link
+// names opens, in browsers that would leave it closed, too.
 import "../kit/scripted.js";
 import { copyButtons } from "../kit/copy.js";
 
