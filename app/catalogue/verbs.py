@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from lanescope.app.kit.terminal import AsJson, print_json, print_table
-from lanescope.ptx.targets import format_targets
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -26,6 +25,7 @@ def list_(
     from lanescope.app.catalogue import facts as catalogue
     from lanescope.app.kit import rows
     from lanescope.ptx import catalog
+    from lanescope.ptx.targets import format_targets
 
     listing = catalogue.list_instructions(family=family, type=type, target=target, shape=shape, q=q)
     if as_json:

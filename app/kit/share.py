@@ -19,7 +19,7 @@ MOST_TITLE = 200
 _TITLE = re.compile(r"<title>(.*?)</title>", re.S)
 _SUMMARY = re.compile(r'<meta name="description" content="([^"]*)">')
 _VERDICT = re.compile(r'<(?P<tag>div|p|section) class="verdict ?(?P<look>[^"]*)"[^>]*>(?P<inside>.*?)</(?P=tag)>', re.S)
-_ANSWER = re.compile(r'<section class="answer" [^>]*>(?P<inside>.*?)</div>', re.S)  # of something pinned
+_ANSWER = re.compile(r'<section class="answer"\s[^>]*>(?P<inside>.*?)</div>', re.S)  # of something pinned
 _HEAD = re.compile(r"<h2[^>]*>(.*?)</h2>", re.S)
 _DRAWN = (
     re.compile(r'<link rel="alternate" type="image/svg\+xml" href="([^"]+)">'),

@@ -6,8 +6,6 @@ import asyncio
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from starlette.requests import Request
-
 from lanescope.app.kit.asgi import Message, Scope
 from lanescope.app.kit.prefix import get_root_path
 from lanescope.app.kit.share import EMBED, PICTURE
@@ -43,24 +41,24 @@ def make_address(path: str, query: str) -> str:
     return "/" + path.lstrip("/") + (f"?{query}" if query else "")
 
 
-async def fetch_page(request: Request, address: str) -> FetchedPage:
-    """Fetch the page at an address of this server. LayoutError where there is none, or its question is wrong."""
+async def fetch_page(asking: Scope, address: str) -> FetchedPage:
+    """Fetch the page at an address of this server. asking: the request that asks. LayoutError where there is none, or its question is wrong."""
     path, _, _ = address.partition("?")
     if path.startswith(OWN):
         raise LayoutError("not_found", f"{path} is not a page.", "Name a page, as in /banks.", "address")
-    return await fetch_text(request, address, "text/html")
+    return await fetch_text(asking, address, "text/html")
 
 
-async def fetch_text(request: Request, address: str, media: str, hops: int = 1) -> FetchedPage:
+async def fetch_text(asking: Scope, address: str, media: str, hops: int = 1) -> FetchedPage:
     """Fetch what this server answers at an address of its own, through its cache; a redirect is followed. LayoutError
     where it is no text of this type.
     """
     path, _, query = address.partition("?")
     context = get_request_context()
     context.charge_client()
-    root = get_root_path(request.scope)
-    headers = [(name, value) for name, value in request.scope["headers"] if name == b"host"]
-    scope = {name: request.scope[name] for name in KEPT if name in request.scope} | {
+    root = get_root_path(asking)
+    headers = [(name, value) for name, value in asking["headers"] if name == b"host"]
+    scope = {name: asking[name] for name in KEPT if name in asking} | {
         "method": "GET",
         "path": root + unquote(path),
         "raw_path": path.encode(),
@@ -69,9 +67,9 @@ async def fetch_text(request: Request, address: str, media: str, hops: int = 1) 
         "charged": True,
         "state": {},
     }
-    status, kind, body = await asyncio.create_task(_call_router(request, scope))
+    status, kind, body = await asyncio.create_task(_call_router(scope))
     if status in (303, 307) and hops:
-        return await fetch_text(request, kind.removeprefix(root), media, hops - 1)
+        return await fetch_text(asking, kind.removeprefix(root), media, hops - 1)
     if status != 200 or not kind.startswith(media):
         raise LayoutError(
             "no_page" if status == 422 else "not_found",
@@ -82,9 +80,9 @@ async def fetch_text(request: Request, address: str, media: str, hops: int = 1) 
     return FetchedPage(address, body.decode())
 
 
-async def _call_router(request: Request, scope: Scope) -> tuple[int, str, bytes]:
+async def _call_router(scope: Scope) -> tuple[int, str, bytes]:
     """Return status, media type (the location of a redirect) and body."""
-    app = request.app
+    app = scope["app"]
     status, kind, body = 0, "", bytearray()
 
     async def receive() -> Message:

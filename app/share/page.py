@@ -36,7 +36,7 @@ def split_theme(request: Request) -> tuple[str, str]:
 async def embed_page(request: Request, rest: str) -> Response:
     """Show a page's picture with its verdict and a link back; theme: light or dark, the reader's own by default."""
     theme, query = split_theme(request)
-    page = await fetch_page(request, make_address(rest, query))
+    page = await fetch_page(request.scope, make_address(rest, query))
     return await run_off_loop(_render_embed, request, page, theme)
 
 
@@ -57,10 +57,10 @@ async def page_picture(request: Request, rest: str, form: str) -> Response:
     theme, query = split_theme(request)
     if form not in DRAWN:
         raise LayoutError("not_found", f"No form '{form[:20]}'.", f"Allowed: {', '.join(DRAWN)}.", "form")
-    page = await fetch_page(request, make_address(rest, query))
+    page = await fetch_page(request.scope, make_address(rest, query))
     made = await run_off_loop(_draw_picture, page, form, theme)
     if isinstance(made, str):
-        made = await run_off_loop(_make_sketch, form, (await fetch_text(request, made, FORMS["svg"])).text)
+        made = await run_off_loop(_make_sketch, form, (await fetch_text(request.scope, made, FORMS["svg"])).text)
     return await get_request_context().work.draw_sketch(made) if isinstance(made, PictureSketch) else made
 
 
