@@ -25,6 +25,7 @@ WORKS: dict[tuple[str, ...], list[str]] = {
     ("kernel",): [MMA],
     ("chain",): [MMA, "a"],
     ("read",): ["pyproject.toml"],
+    ("share",): ["/banks?row_bytes=128"],
     ("check",): ["tests/cpp.py"],
     ("dump", "verify"): ["CHANGELOG.md", "--descriptor", "0x4000004000010040", "--instruction", WGMMA],
     ("capture", "header"): [],
@@ -141,7 +142,11 @@ def test_hostile_words_are_refused_or_answered(verb: tuple[str, ...]) -> None:
         option = param.param_type_name == "option"
         if option and param.is_flag:
             continue
-        for hostile in (HOSTILE[number % 4 :: 4]) if param.name != "output" else ("nowhere/at/all.svg", "x.doc", "/"):
+        written = {
+            "output": ("nowhere/at/all.svg", "x.doc", "/"),
+            "write_baseline": ("nowhere/at/all.json", "a\0b", "/"),
+        }
+        for hostile in written.get(param.name or "", HOSTILE[number % 4 :: 4]):
             words = [*working, max(param.opts, key=len), hostile] if option else [hostile, *working[1:]]
             code, told = run_words([*verb, *words])
             assert code in (0, 1, 2) and "Traceback" not in told, (words, told[:500])

@@ -93,8 +93,14 @@ def test_random_expressions_equal_nvrtc() -> None:
         known[text] = value.word
     names = "typedef unsigned long long uint64_t; typedef unsigned uint32_t; typedef int int32_t;\n"
     lines = [f"__device__ unsigned long long r{number} = {text};" for number, text in enumerate(known)]
+    _, log = nvrtc.compile_ptx(names + "\n".join(lines), "sm_90a")
+    # From 13.5 on, NVRTC folds no signed product or sum that overflows.
+    overflows = [int(line) - 2 for line in re.findall(r"\((\d+)\): error: dynamic initialization", log)]
+    assert len(overflows) < 8 and log.count("): error: ") == len(overflows)
+    known = {text: word for number, (text, word) in enumerate(known.items()) if number not in overflows}
+    lines = [f"__device__ unsigned long long r{number} = {text};" for number, text in enumerate(known)]
     ptx, log = nvrtc.compile_ptx(names + "\n".join(lines), "sm_90a")
-    assert not log
+    assert "error" not in log
     folded = {int(number): int(value) for number, value in re.findall(r"\.u64 r(\d+) = (-?\d+);", ptx)}
     zero = {int(number) for number in re.findall(r"\.u64 r(\d+);", ptx)}
     assert len(folded) + len(zero) == len(known)

@@ -42,4 +42,4 @@ def test_the_page_shows_what_was_read_and_leads_on() -> None:
         assert client.get(link).status_code == 200, link
     assert 'href="/guide/paste"' in client.get("/").text
     shelf = client.get("/guide").text.split("<h2>Start here</h2>")[1].split("<h2>")[0]
-    assert shelf.count("<li") == 2 and "/guide/paste" in shelf
+    assert "/guide/paste" in shelf

@@ -122,7 +122,9 @@ def test_the_menu_shows_what_the_api_answers(client: Client, page: str) -> None:
     assert list(shown) == ["link", "markdown", "latex", "embed"]
     assert {name: html.unescape(said) for name, said in shown.items()} == {name: told[name] for name in shown}
     links = dict(re.findall(r'<a href="([^"]+)" data-share-link="(\w+)">', text))
-    assert {form: html.unescape(link) for link, form in links.items()} == {f: told[f] for f in ("svg", "png", "pdf")}
+    assert {form: BASE + html.unescape(link) for link, form in links.items()} == {
+        f: told[f] for f in ("svg", "png", "pdf")
+    }
 
 
 @DRAWS

@@ -70,7 +70,7 @@ def test_it_holds_what_was_asked_for(exported: Path) -> None:
 # Addresses that a server computes: no export has them. Any other that a page links to must have become a file.
 COMPUTED = (
     "smem descriptor banks chain steps kernel tiles layouts cute compare reuse metadata dump capture diagram tmem idesc"
-    " scale-factors zero-column-mask docs openapi.json api gpu/run healthz readyz metrics workbench"
+    " embed picture scale-factors zero-column-mask docs openapi.json api gpu/run healthz readyz metrics workbench"
 ).split()
 
 
@@ -78,7 +78,8 @@ def read_visible_text(text: str) -> str:
     """What a page says and draws: its main part without scripts, addresses and blanks."""
     main = re.search(r"<main.*</main>", text, re.S)
     assert main
-    said = re.sub(r"<script.*?</script>", "", main[0], flags=re.S)
+    added = r'<script.*?</script>|<link rel="modulepreload"[^>]*>|<details class="drop share".*?</details>'
+    said = re.sub(added, "", main[0], flags=re.S)
     said = re.sub(r'\s(?:href|src|action|data-[\w-]+|title)="[^"]*"|\sdisabled', "", said)
     return re.sub(r"\s+", "", said)
 

@@ -13,6 +13,8 @@ import lanescope
 # Its defaults are class attributes; bases and subclasses of classes that hold cached properties.
 SLOTLESS = {"Family", "ProductSide", "DescribedSide", "TransferSide"}
 READING = {  # what is read or put together step by step
+    "lanescope.reader.lane_code.LaneCode",
+    "lanescope.reader.scopes.Scope",
     "lanescope.reader.terms.TermText",
     "lanescope.workbench.operands.OperandCase",
 }

@@ -30,6 +30,8 @@ M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 WORD = "0x4000004004000101"
 PAGES = (
+    "/kernel",
+    "/kernel/",
     "/tmem/epilogue",
     "/scale-factors",
     "/metadata/order",

@@ -134,7 +134,12 @@ def write_baseline(report: CheckReport, path: Path) -> int:
         {"fingerprint": compute_fingerprint(finding), "code": finding.code, "file": finding.place.file}
         for finding in report.findings
     ]
-    path.write_text(json.dumps({"version": 1, "findings": findings}, indent=1) + "\n", "utf-8")
+    try:
+        path.write_text(json.dumps({"version": 1, "findings": findings}, indent=1) + "\n", "utf-8")
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise LayoutError(
+            "bad_path", f"The baseline cannot be written: {error}.", "Name a file.", "baseline"
+        ) from error
     return len(findings)
 
 

@@ -84,7 +84,10 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
                 "k-major-needs-no-transpose",
                 "transpose immediate trans tnspA tnspB MN-major M-major N-major ldmatrix.trans four operands",
             ),
-            GuidePage("descriptor", "matrix descriptor 64-bit start address base offset field GmmaDesc"),
+            GuidePage(
+                "descriptor",
+                "matrix descriptor 64-bit start address base offset field GmmaDesc",
+            ),
         ),
     ),
     (

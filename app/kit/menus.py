@@ -33,9 +33,9 @@ def _places() -> dict[str, str]:
     found: dict[str, str] = {}
     for feature in load_features().values():
         found |= feature.within
-    for title, links in entries().items():
-        for entry in links:
-            found.setdefault(entry.href.split("/")[1], title)
+    links = [entry for each in entries().values() for entry in each]
+    for entry in sorted(links, key=lambda entry: entry.href.count("/")):  # /guide before /guide/share
+        found.setdefault(entry.href.split("/")[1], entry.menu)
     return found
 
 

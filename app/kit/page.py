@@ -90,7 +90,7 @@ def fill_shared(request: Request, text: str) -> str:
     head = templates.get_template("share/card.html").render({"card": card, "image": image, "link": base + address})
     menu = ""
     if SHARE in text:
-        shown = {"share": build_share(card, address, base), "address": address, "titles": SHARED}
+        shown = {"share": build_share(card, address, base), "address": address, "titles": SHARED, "base": base}
         menu = templates.get_template("share/menu.html").render(shown)
     return text.replace(CARD, head + "\n", 1).replace(SHARE, menu, 1)
 

@@ -92,7 +92,7 @@ def _describe_element(made: TiledMMA, words: AnswerWords, name: str, place: tupl
     facts = {"title": op.name.upper(), "row": row, "col": col}
     owners = op.owner(row, col)
     if op.shared:
-        return PinnedPlace(SHARED.format(**facts), "", owners[0][0])
+        return PinnedPlace(SHARED.format(**facts), words.product.get(name, "").format(**facts), owners[0][0])
     (thread, value), own = owners[0], get_atom_operand(made, op)
     registers, bits = shades.map_registers(made, op), list_value_bits(own)[value % op.modes[0]]
     line = LINE.format(**facts, thread=thread, register=registers[value], bits=bits)

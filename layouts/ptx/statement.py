@@ -83,8 +83,8 @@ def _find_missing_qualifiers(instruction: Instruction, opcode: str, statement: b
 
 
 def _requires_aligned(instruction: Instruction) -> bool:
-    """Return whether ptxas insists on `.aligned`. It does not for wgmma and tcgen05, whose syntax also has it."""
-    return not instruction.family.tensor and not instruction.family.scope.several
+    """Return whether ptxas 13.5 insists on `.aligned`. It does not for wgmma, whose syntax also has it."""
+    return instruction.family.tensor or not instruction.family.scope.several
 
 
 def _list_operand_forms(instruction: Instruction) -> Iterator[list[OperandSlot]]:

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.instruction import Family, Instruction
 from lanescope.reader.lane_code import Values
 from lanescope.shared import chain
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class AddressMap:
     """The row of memory whose address each lane gives to the one load that fills an operand: its first element."""
 
@@ -41,7 +41,7 @@ def list_address_maps() -> tuple[AddressMap, ...]:
     """List the row addresses of the loads that fill an operand of mma at once, from K- and MN-major storage."""
     found: dict[tuple[Any, ...], AddressMap] = {}
     for instruction in catalog.instructions():
-        if instruction.family.name != "mma":
+        if not _is_dense_product_of_a_warp(instruction.family):
             continue
         for letter in "ab":
             operand = instruction.operand(letter)
@@ -50,6 +50,11 @@ def list_address_maps() -> tuple[AddressMap, ...]:
                 if key not in found and (one := _find_addresses(instruction, letter, major)) is not None:
                     found[key] = one
     return tuple(found.values())
+
+
+def _is_dense_product_of_a_warp(family: Family) -> bool:
+    special = family.sparsity or family.scale_blocks or family.scope.several or family.tensor
+    return family.multiplies and family.specified and not special
 
 
 def _find_addresses(instruction: Instruction, letter: str, major: str) -> AddressMap | None:

@@ -144,7 +144,6 @@ ENDS = (320, 2560)
 # axe takes half a minute on all of them. The page where many are.
 ALIKE = {
     "tbody tr:nth-child(n+9)": f"/steps/{MMA}",
-    "li:nth-child(n+13)": "/docs",
     ".matrix td:nth-child(n+9)": LIST,
     ".gallery figure:nth-child(n+3)": "/gallery",
     ".api .route:nth-of-type(n+4)": "/docs",

@@ -31,14 +31,14 @@ def test_simulate_from_the_instruction_page(open_page: Open) -> None:
     page.get_by_role("button", name="Simulate with NumPy").press("Enter")
     expect(page).to_have_url(re.compile(f"/gpu/run\\?instruction={MMA}&kind=fragment&operand=b"))
     expect(page.get_by_text("simulation in NumPy, no GPU")).to_be_visible()
-    expect(page.get_by_text("Simulated: 128 values")).to_be_visible()
+    expect(page.get_by_role("heading", name="Simulated: 128 values")).to_be_visible()
     expect(page.locator("svg text", has_text="T13:0").first).to_be_visible()
 
 
 def test_simulate_a_pasted_descriptor(open_page: Open) -> None:
     page = open_page("/descriptor/wgmma/0x4000004000010100?s_swizzle=128B")
     page.get_by_role("button", name="simulate with NumPy").click()
-    expect(page.get_by_text("Simulated: 1024 values")).to_be_visible()
+    expect(page.get_by_role("heading", name="Simulated: 1024 values")).to_be_visible()
     expect(page.locator("svg text", has_text="1090").first).to_be_visible()
 
 

@@ -56,7 +56,7 @@ def test_the_page_says_of_every_cell_what_the_engine_says(open_page: Any, path: 
     ptx, _, query = path.partition("?product=")
     said = open_page(f"/i/{path}").evaluate(SAID)
     panels = [p for p in make_figure(find(ptx), int(query or 0)).panels if p.grid]
-    assert set(said) == {p.name for p in panels}
+    assert set(said) - {"e"} == {p.name for p in panels}  # metadata: test_supplies
     for panel in panels:
         grid, told = panel.grid, said[panel.name]
         assert grid is not None

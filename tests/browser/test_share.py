@@ -48,11 +48,11 @@ def test_the_picture_is_copied_as_png_and_as_svg(open_page: Open) -> None:
     expect(page.locator("[data-copy-picture=png]")).to_have_text("Copy PNG")
     page.click("[data-copy-picture=svg]")
     expect(page.locator("[data-copy-picture=svg]")).to_have_text("Copied")
-    address = page.locator("[data-share-link=svg]").get_attribute("href") or ""
+    address = page.locator("[data-share-link=svg]").evaluate("(link) => link.href")
     assert page.evaluate("navigator.clipboard.readText()") == page.request.get(address).text()
     image = page.locator("details.share img")
     assert (
-        image.get_attribute("src") == address
+        image.evaluate("(image) => image.src") == address
         and image.evaluate("(image) => image.decode().then(() => image.naturalWidth)") > 100
     )
 

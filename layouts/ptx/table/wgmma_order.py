@@ -1,6 +1,6 @@
 """What keeps a wgmma in order: four instructions, one row each. PTX ISA 9.1, 9.7.15.7, 9.7.15.4 and 9.7.13.4.
 
-`diagnosed` is what ptxas 13.0 says (with -v) where the instruction is missing; the tests leave it out and read what
+`diagnosed` is what ptxas 13.5 says (with -v) where the instruction is missing; the tests leave it out and read what
 ptxas says.
 """
 
@@ -53,9 +53,9 @@ ORDER = (
         "accesses to registers, before a wgmma that uses the same registers as accumulator or as A",
         "before the first wgmma, and again after code has touched the accumulator or the registers of A; "
         "not between wgmmas of one shape that accumulate into the same registers",
-        "the behavior is undefined. ptxas inserts the fence where it sees that it is missing, and says so only"
-        " with -v.",
-        "C7519",
+        "the behavior is undefined. ptxas 13.5 does not report it; 13.0 inserted the fence where it saw that it was"
+        " missing, and said so only with -v (C7519).",
+        "",
         "all 128 threads of the warpgroup",
         "8.0",
         "sm_90a",
