@@ -183,7 +183,7 @@ def test_the_state_of_the_picture_is_in_its_address(client: Client) -> None:
     query = "major=MN&swizzle=64B&mn=64&k=16&down=mn&unit=element&number=memory&show=tile&plain=1"
     page = client.get(f"/smem?{query}").text
     links = [unescape(link) for link in re.findall(r'href="(/smem\.\w+\?[^"]+)"', page)]
-    assert len(links) == 7 and all(set(query.split("&")) <= set(link.partition("?")[2].split("&")) for link in links)
+    assert len(links) == 8 and all(set(query.split("&")) <= set(link.partition("?")[2].split("&")) for link in links)
     svg = client.get(links[0])
     assert (
         svg.status_code == 200
