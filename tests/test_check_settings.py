@@ -73,7 +73,7 @@ def test_compile_commands_name_folders_and_macros(tmp_path: Path) -> None:
     made = checking.join_sources(find_sources(["src"]), finder, {}, 3600)
     assert merge_reports(checking.run_jobs(made.jobs)).verified == 8
     (tmp_path / "compile_commands.json").write_text("{")
-    with pytest.raises(LayoutError, match="is no compile_commands"):
+    with pytest.raises(LayoutError, match="is not a compile_commands"):
         headers.read_commands(".")
 
 
@@ -199,7 +199,7 @@ def test_a_baseline_accepts_what_it_has_and_nothing_new(tmp_path: Path) -> None:
     write_files(tmp_path, a_cu="\n\n" + CALL, b_cu=CALL)  # moved lines are the same finding, another file is not
     left = suppress.apply_baseline(check("."), tmp_path / "known.json")
     assert {one.place.file for one in left.findings} == {"b.cu"}
-    with pytest.raises(LayoutError, match="is no baseline"):
+    with pytest.raises(LayoutError, match="is not a baseline"):
         suppress.apply_baseline(report, tmp_path / "a.cu")
 
 

@@ -269,7 +269,7 @@ def test_other_words_are_not_respelled(text: str) -> None:
 
 def test_a_question_whose_place_is_not_understood_keeps_its_instruction() -> None:
     reading = read("A[5:9] of mma.m16n8k16 bf16")
-    assert reading.title == "Which element?" and "‘A[5:9]’ is no element" in reading.notices[0]
+    assert reading.title == "Which element?" and "‘A[5:9]’ is not an element" in reading.notices[0]
     assert reading.also[0].facts["candidates"][0] == BF16
 
 

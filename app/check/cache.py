@@ -40,12 +40,20 @@ def compute_engine_stamp() -> str:
 def make_key(source: SourceText, given: Mapping[str, str]) -> str:
     """Return the key of a source's report: its text, the files that it is made of, what was given, and the engine."""
     pieces = [(piece.start, piece.end, piece.name, piece.first) for piece in source.pieces]
-    parts = [compute_engine_stamp(), source.name, source.text, pieces, source.unfound, sorted(given.items())]
+    parts = [
+        compute_engine_stamp(),
+        source.name,
+        source.text,
+        pieces,
+        source.unfound,
+        source.too_long,
+        sorted(given.items()),
+    ]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def load_report(folder: Path, key: str) -> SourceReport | None:
-    """Return a report that was kept; None if there is none that can be read."""
+    """Return a report that was kept; None if it is missing or cannot be read."""
     try:
         return _decode(json.loads((folder / key[:2] / f"{key}.json").read_text("utf-8")))
     except (OSError, ValueError, KeyError, TypeError):
@@ -71,7 +79,7 @@ def _decode(value: Mapping[str, Any]) -> SourceReport:
         tuple(OpenQuestion(message=one["message"], place=SourceSpan(**one["place"])) for one in value["open"]),
         tuple(map(_decode_finding, value["doubts"])),
         tuple((str(reason), int(count)) for reason, count in value["unverified"]),
-        tuple(SourceSpan(**one) for one in value["places"]),
+        tuple((SourceSpan(**place), str(gap)) for place, gap in value["descriptors"]),
         tuple((str(name), int(line)) for name, line in value["touched"]),
     )
 

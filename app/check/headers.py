@@ -49,7 +49,7 @@ class HeaderFinder:
         return _FileHeaders(self, (*self.folders, *self.find_of(source).folders))
 
     def read_header(self, path: str) -> SourceText | None:
-        """Read a header once; None if there is no such file, or none that is read."""
+        """Read a header once; None if it is missing or is not read."""
         if path not in self._texts:
             file = Path(path)
             try:
@@ -92,7 +92,7 @@ def read_commands(name: str) -> dict[str, CompileCommand]:
         why = error.strerror if isinstance(error, OSError) else str(error)[:100]
         raise LayoutError(
             "bad_usage",
-            f"'{shorten_value(name, 200)}' is no compile_commands.json: {why or type(error).__name__}.",
+            f"'{shorten_value(name, 200)}' is not a compile_commands.json: {why or type(error).__name__}.",
             "Name the file that CMake writes with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON.",
             "compile_commands",
         ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanescope.app.check.facts import (
     CheckedSource,
@@ -23,6 +23,9 @@ from lanescope.workbench.gaps import UNSAID
 UNREAD = "unread"  # why nothing of a file was verified: it was not read
 
 
+TOO_LONG = "The file is read without its includes: with them it is longer than a text may be."
+
+
 class TooSlowError(Exception):
     """A file whose time is over. place: the character that was reached, None if that is not known."""
 
@@ -33,8 +36,10 @@ class TooSlowError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """What came of one source. touched: lines of other files that its descriptors are made of; given: what the reports
-    of the files have together.
+    """What came of one source.
+
+    descriptors: where each stands, and why it has no verdict, "" if it has one; touched: lines of other files that they
+    are made of.
     """
 
     source: CheckedSource
@@ -42,7 +47,7 @@ class SourceReport:
     open: tuple[OpenQuestion, ...] = ()
     doubts: tuple[CheckFinding, ...] = ()
     unverified: tuple[tuple[str, int], ...] = ()
-    places: tuple[SourceSpan, ...] = ()
+    descriptors: tuple[tuple[SourceSpan, str], ...] = ()
     touched: tuple[tuple[str, int], ...] = ()
 
 
@@ -61,7 +66,7 @@ def check_source(source: SourceText, seconds: float, given: Mapping[str, str] | 
     except LayoutError as error:
         return _make_unread(source, f"The file is not checked. {error}", None)
     gaps = Counter(descriptor.gap for descriptor in result.checked if descriptor.gap)
-    places = tuple(source.locate(descriptor.spans[0]) for descriptor in result.checked)
+    descriptors = tuple((source.locate(descriptor.spans[0]), descriptor.gap) for descriptor in result.checked)
     spans = [source.locate(span) for descriptor in result.checked for span in descriptor.spans]
     touched = dict.fromkeys((place.file, place.line) for place in spans if place.file != source.name)
     return SourceReport(
@@ -77,10 +82,13 @@ def check_source(source: SourceText, seconds: float, given: Mapping[str, str] | 
             multiplier=result.multiplier,
         ),
         tuple(_build_finding(source, finding) for finding in result.findings),
-        tuple(OpenQuestion(message=one.message, place=source.locate(one.span)) for one in result.open),
+        (
+            *(OpenQuestion(message=one.message, place=source.locate(one.span)) for one in result.open),
+            *([OpenQuestion(message=TOO_LONG, place=source.locate((0, 0)))] if source.too_long else []),
+        ),
         tuple(_build_finding(source, doubt) for doubt in result.doubts),
         result.unverified,
-        places,
+        descriptors,
         tuple(touched),
     )
 
@@ -162,31 +170,21 @@ def _leave_told(report: SourceReport, touched: set[tuple[str, int]]) -> SourceRe
     """Return what a header's own report says that the files which include it do not: its descriptors that none of them
     touches.
     """
-    source = report.source
-    left = [place for place in report.places if (place.file, place.line) not in touched]
-    told = len(report.places) - len(left)
-    if not told:
+    left = tuple((place, gap) for place, gap in report.descriptors if (place.file, place.line) not in touched)
+    if len(left) == len(report.descriptors):
         return report
-    gaps = dict(source.gaps)
-    for gap in list(gaps):
-        taken = min(gaps[gap], told)
-        told -= taken
-        gaps[gap] -= taken
-        if not gaps[gap]:
-            del gaps[gap]
-    kept = tuple(one for one in report.open if (one.place.file, one.place.line) not in touched)
-    known = CheckedSource(
-        file=source.file,
-        lines=source.lines,
-        included=source.included,
-        unfound=source.unfound,
-        descriptors=len(left),
-        tensor_maps=source.tensor_maps,
-        verified=source.verified if left else 0,
-        gaps=gaps,
-        multiplier=source.multiplier,
+    return replace(
+        report,
+        source=replace(
+            report.source,
+            descriptors=len(left),
+            verified=report.source.verified if left else 0,
+            gaps=dict(Counter(gap for _, gap in left if gap)),
+        ),
+        open=tuple(one for one in report.open if (one.place.file, one.place.line) not in touched),
+        unverified=report.unverified if left else (),
+        descriptors=left,
     )
-    return SourceReport(known, report.findings, kept, report.doubts, report.unverified if left else (), report.places)
 
 
 def describe_gap(gap: str, count: int) -> str:

@@ -58,6 +58,7 @@ def select_codes(report: CheckReport, select: frozenset[str], ignore: frozenset[
         report,
         findings=list(filter(keeps, report.findings)),
         doubts=list(filter(keeps, report.doubts)),
+        suppressed=[one for one in report.suppressed if keeps(one.finding)],
     )
 
 
@@ -147,10 +148,10 @@ def apply_baseline(report: CheckReport, path: Path) -> CheckReport:
     """Return the report without the findings that a baseline has, each as often as it stands there."""
     try:
         known = Counter(str(one["fingerprint"]) for one in json.loads(path.read_text("utf-8"))["findings"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError):
         raise LayoutError(
             "bad_usage",
-            f"'{shorten_value(str(path), 200)}' is no baseline: {str(error)[:100]}.",
+            f"'{shorten_value(str(path), 200)}' is not a baseline, or cannot be read.",
             "Write one with --write-baseline FILE.",
             "baseline",
         ) from None

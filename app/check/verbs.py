@@ -118,8 +118,8 @@ def _check(files: Sequence[str], settings: CheckSettings, cached: bool) -> Check
     reports = _track_progress(
         sources.jobs, checking.run_jobs(sources.jobs, settings.jobs or checking.count_processors())
     )
-    report = suppress.select_codes(merge_reports(reports), select, ignore)
-    return suppress.apply_comments(report, sources.texts)
+    report = suppress.apply_comments(merge_reports(reports), sources.texts)
+    return suppress.select_codes(report, select, ignore)
 
 
 def _track_progress(jobs: Sequence[CheckJob], reports: Iterable[SourceReport]) -> Iterable[SourceReport]:

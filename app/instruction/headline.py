@@ -57,7 +57,7 @@ def build_words(
 
 
 def _join_sentences(first: dict[str, str], then: dict[str, str]) -> dict[str, str]:
-    """Join what is said of each panel."""
+    """Join the sentences about each panel."""
     return {name: " ".join(filter(None, (first.get(name), then.get(name)))) for name in first | then}
 
 

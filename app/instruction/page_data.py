@@ -110,7 +110,7 @@ class SupplyData(MatrixData):
 
 @fact
 class SpokenData:
-    """Templates of what is said of a cell and its owners."""
+    """Templates of the sentences about a cell and its owners."""
 
     cell: str
     owner: str

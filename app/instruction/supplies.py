@@ -39,7 +39,6 @@ class SupplyMatrix:
     title: str
     caption: str
     about: str
-    register: str
     of: str
     thread: IntArray
     unit: IntArray
@@ -166,7 +165,6 @@ def _build_metadata(grid: OperandGrid, selector: int) -> SupplyMatrix:
         title="e",
         caption="Metadata e",
         about=f"m × groups of {group} columns, {shape[0]} × {shape[1]}",
-        register="e",
         of="a",
         thread=thread,
         unit=unit,
@@ -201,7 +199,6 @@ def _build_factors(instruction: Instruction, name: str, grid: OperandGrid, page_
         title=title,
         caption=title,
         about=f"{sizes} of {depth} of K, {thread.shape[0]} × {thread.shape[1]} · {scale.element.name}",
-        register=register,
         of=letter,
         thread=thread,
         unit=byte,
@@ -247,7 +244,7 @@ def _list_index_bits(one: SupplyMatrix) -> dict[str, Integers]:
 
 
 def format_sentences(instruction: Instruction, supplies: Mapping[str, SupplyMatrix]) -> dict[str, str]:
-    """Format what is said of the metadata and factors of an element, and of what they choose and scale; by panel."""
+    """Format the sentences about the metadata and factors of an element, and what they choose and scale; by panel."""
     unit, texts = instruction.family.scope.thread, {}
     if METADATA in supplies:
         texts["a"] = (

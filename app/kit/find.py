@@ -25,7 +25,7 @@ _ALIASES = {
     "sfb": ("scale_b",),
     "e": ("metadata", "meta"),
 }
-_NUMBER = r"-?\d{1,40}(?:\.\d{1,40})?"  # one that is no index is refused in its own words
+_NUMBER = r"-?\d{1,40}(?:\.\d{1,40})?"  # a number that is not an index is refused by name
 _ROW, _COL = rf"(?P<row>{_NUMBER})", rf"(?P<col>{_NUMBER})"
 _PLAIN = rf"{_ROW}\s*[,;]\s*{_COL}"  # 5,9
 _MARKED = (  # spellings of a row and a column that need no other mark
@@ -76,7 +76,7 @@ class SoughtPlace:
 
     coords: row and column; index: the number of the element in row-major order; line: "row" or "col" and its number;
     thread, with `warp` a lane of that warp; is_lane: whether the thread was called a lane; unit: what it was called, ""
-    for lane and thread; register, value: of that thread; odd: what stands for an index and is none.
+    for lane and thread; register, value: of that thread; odd: what stands where an index should, and is not one.
     """
 
     matrix: str = ""
@@ -185,7 +185,7 @@ def search_places(text: str, matrices: Iterable[str]) -> FoundPlaces | None:
 
 
 def check_whole(place: SoughtPlace, code: str, field: str) -> None:
-    """Raise LayoutError `code` if a number of a place is no index."""
+    """Raise LayoutError `code` if a number of a place is not an index."""
     if place.odd:
         hint = "Elements have a row and a column; all numbers are whole, from 0."
         raise LayoutError(code, f"‘{shorten_value(place.odd, 20)}’ is not an index here.", hint, field)

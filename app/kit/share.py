@@ -15,7 +15,6 @@ from lanescope.app.kit.fact import Description, fact, make_optional_field
 SITE = " · Lanescope"
 EMBED, PICTURE = "/embed", "/picture"  # before a page's address: the page for a frame, and its picture
 PICTURED = "/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.svg"  # the card of a page without a picture
-MOST_TITLE = 200
 _TITLE = re.compile(r"<title>(.*?)</title>", re.S)
 _SUMMARY = re.compile(r'<meta name="description" content="([^"]*)">')
 _VERDICT = re.compile(r'<(?P<tag>div|p|section) class="verdict ?(?P<look>[^"]*)"[^>]*>(?P<inside>.*?)</(?P=tag)>', re.S)

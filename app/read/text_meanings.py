@@ -88,7 +88,7 @@ def read_text(text: str) -> Reading:
         return _read_name(text, named)
     recognised = reader.recognise_text(text)
     if _RATIO.match(text):
-        recognised = dataclasses.replace(recognised, refused=())  # 2:4 of sparsity is no layout
+        recognised = dataclasses.replace(recognised, refused=())  # 2:4 of sparsity is not a layout
     if named and _is_name_of_topic(named, recognised):
         return _read_name(text, named)
     meanings_found = sorted(recognised.found, key=lambda meaning: (meaning.fits, not meaning.sure))
@@ -222,7 +222,11 @@ def _read_named_part(text: str, refused: LayoutError) -> Reading | None:
     if named is None or not (named.forms and named.named):
         return None
     brackets = _BRACKET.findall(cleaned)
-    what = f"‘{shorten_value(brackets[0], 40)}’ is no element" if len(brackets) == 1 else "Only the instruction is read"
+    what = (
+        f"‘{shorten_value(brackets[0], 40)}’ is not an element"
+        if len(brackets) == 1
+        else "Only the instruction is read"
+    )
     notice = f"{what}: ask for A[5][9], row 3 of D, lane 13, or R2 of lane 20."
     return question_readings.build_unknown(text, "Which element?", [notice], [named_forms.build_meaning(text, named)])
 

@@ -181,5 +181,5 @@ def show_placement(asked: PlacementQuestion, told: Placement) -> dict[str, Any]:
 def draw_placement(asked: PlacementQuestion, told: Placement) -> str:
     """Draw the placement with its pins."""
     page = make_sheet_page(told)
-    pins = page.build_context({name: getattr(asked, name) for name in ("find", "pin", "pin2")})["pins"]
+    pins, _ = page.parse_pins({name: getattr(asked, name) for name in ("find", "pin", "pin2")})
     return page.ring(placement.draw_placement(asked, told), SELECTOR, pins)

@@ -158,7 +158,7 @@ class _Runner:
             case Loop(late=False):
                 self._loop(statement)
             case _:
-                raise make_open_error(f"a {type(statement).__name__} is not followed")
+                raise make_open_error("a statement is incomplete, or of a kind that is not followed")
 
     def _branch(self, statement: If) -> None:
         self.run(statement.start)
