@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
 from lanescope.app.check import cache, checking, config, headers, sarif, suppress
-from lanescope.app.check.facts import CheckReport, find_sources
+from lanescope.app.check.facts import CheckedSource, CheckReport, SourceSpan, find_sources
 from lanescope.app.check.headers import HeaderFinder
 from lanescope.app.check.printing import list_notes, list_totals
-from lanescope.app.check.running import merge_reports
+from lanescope.app.check.running import SourceReport, merge_reports
 from lanescope.errors import LayoutError
 from tests.guilty_kernels import CODE, MAP, RIGHT, plant
 
@@ -270,3 +271,27 @@ def test_every_code_has_a_row_with_a_wrong_and_a_right_example() -> None:
     }
     assert set(suppress.list_codes()) - of_captures <= set(rows) <= set(suppress.list_codes())
     assert all(row.section and row.wrong != row.right for row in rows.values())
+
+
+def test_a_header_keeps_the_gap_of_the_descriptor_that_no_other_file_tells() -> None:
+    """Line 1 is verified and told by the file that includes the header; line 9 depends on BN and is told by nobody."""
+    told, untold = (SourceSpan(file="a.cuh", line=line, column=1, end_line=line, end_column=2) for line in (1, 9))
+    header = CheckedSource(
+        file="a.cuh",
+        lines=9,
+        included=[],
+        unfound=[],
+        descriptors=2,
+        tensor_maps=0,
+        verified=8,
+        gaps={"depends on BN": 1},
+        multiplier="",
+    )
+    kernel = dataclasses.replace(header, file="k.cu", descriptors=1, gaps={}, included=["a.cuh"])
+    merged = merge_reports(
+        [
+            SourceReport(header, descriptors=((told, ""), (untold, "depends on BN"))),
+            SourceReport(kernel, descriptors=((told, ""),), touched=(("a.cuh", 1),)),
+        ]
+    )
+    assert merged.gaps == {"depends on BN": 1} and merged.descriptors == 2
