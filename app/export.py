@@ -64,7 +64,6 @@ class SiteExport:
     def __init__(self, folder: Path, chosen: tuple[Instruction, ...]) -> None:
         self.folder, self.chosen = folder, chosen
         self.names = {i.ptx for i in chosen}
-        self.thread = ThreadPoolExecutor(1)
         self.instructions: dict[str, Instruction | None] = {}
         self.shared_files: dict[tuple[str, ...], str] = {}
         self.files: dict[str, int] = {}
@@ -75,8 +74,8 @@ class SiteExport:
         )  # ignore this shell's environment variables
 
     def fetch_page(self, address: str) -> bytes:
-        """Fetch one page of the application, in a separate thread so that it also works under a running event loop."""
-        return self.thread.submit(lambda: asyncio.run(fetch_address(self.app, address))).result()
+        """Fetch one page of the application."""
+        return fetch_address(self.app, address)
 
     def write_file(self, path: str, content: bytes | str) -> str:
         """Write a file unless it already has this content; return its path."""
@@ -270,7 +269,6 @@ class SiteExport:
                 self.fetch_page(f"/api/v1/instructions/{instruction.ptx}"),
             )
             yield instruction.ptx
-        self.thread.shutdown()
 
 
 def _render_data_script(name: str, data: Any) -> str:
@@ -301,8 +299,16 @@ def _render_needs_server(text: str) -> str:
     return re.sub(r'<main id="main">.*</main>', lambda _: body, text, flags=re.S)
 
 
-async def fetch_address(app: Any, address: str) -> bytes:
-    """Send one GET to the application, without a socket; RuntimeError if the answer is not 200."""
+def fetch_address(app: Any, address: str) -> bytes:
+    """Send one GET to the application, without a socket; RuntimeError if the answer is not 200.
+
+    The request runs in a thread of its own, because the caller may stand under a running event loop (a notebook).
+    """
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(_send_get(app, address))).result()
+
+
+async def _send_get(app: Any, address: str) -> bytes:
     path, _, query = address.partition("?")
     scope = {
         "type": "http",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import json
 import re
@@ -167,6 +168,13 @@ def test_the_command_prints_what_the_menu_shows() -> None:
     assert "(https://h.example/picture/banks.png?row_bytes=128)" in run.output
     said = CliRunner().invoke(build_cli(), ["share", "/tmem", "--json"]).output
     assert json.loads(said)["embed"].startswith('<iframe src="http://127.0.0.1:8000/embed/tmem"')
+
+
+def test_the_command_answers_under_a_running_event_loop() -> None:
+    async def share_in_a_loop() -> int:
+        return CliRunner().invoke(build_cli(), ["share", "/banks?row_bytes=128"]).exit_code
+
+    assert asyncio.run(share_in_a_loop()) == 0
 
 
 # pictures and frames --------------------------------------------------------------------------------------------------

@@ -122,7 +122,6 @@ def test_the_export_is_in_step_with_the_server(exported: Path) -> None:
             ptx = json.loads(path.read_bytes())["ptx"]
             assert client.get(f"/api/v1/instructions/{ptx}").content == path.read_bytes()
     assert compared > 40 and {"/guide", "/gallery", "/help", "/smem/atoms"} <= seen
-    site_of.thread.shutdown()
 
 
 def test_the_paste_box_searches_and_what_it_offers_leads_on(exported: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -35,7 +34,7 @@ def share(
     page = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     base = f"{parts.scheme}://{parts.netloc}" if parts.netloc else LOCAL
     try:
-        body = asyncio.run(fetch_address(create_app(settings=Settings(seconds=600, cache_bytes=0)), page))
+        body = fetch_address(create_app(settings=Settings(seconds=600, cache_bytes=0)), page)
     except RuntimeError as error:
         raise LayoutError("not_found", f"{error}.", "Name a page, as in /banks?row_bytes=128.", "address") from None
     made = build_share(read_card(body.decode()), page, base)
