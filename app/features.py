@@ -13,6 +13,7 @@ from lanescope.app.kit.feature import Feature
 
 FEATURES: dict[str, dict[str, str]] = {
     "catalogue": {"list": ""},
+    "targets": {"targets": "What a GPU has: families, types, shapes, and the limits of a block."},
     "instruction": {"show": ""},
     "read": {"read": ""},
     "kernel": {"kernel": ""},

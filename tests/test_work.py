@@ -34,6 +34,7 @@ PAGES = (
     "/kernel/",
     "/tmem/epilogue",
     "/scale-factors",
+    "/targets",
     "/metadata/order",
     "/tmem",
     "/descriptor/tcgen05",

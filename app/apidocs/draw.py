@@ -18,7 +18,7 @@ MOST_WORDS = 12  # longer enumerations are cut where they are used
 MOST_OPEN = 3  # results of a search that stand open
 # A section's title → what the paths of its routes begin with, after /api/v1. A path belongs to the longest beginning.
 SECTIONS = {
-    "Instructions": ("instructions", "topics", "compare", "reuse"),
+    "Instructions": ("instructions", "targets", "topics", "compare", "reuse"),
     "Step by step": ("stepper", "steps"),
     "Any text": ("read",),
     "Shared memory and descriptors": ("smem", "descriptors", "chain", "banks"),

@@ -16,6 +16,7 @@ from lanescope.app.kit.question import (
     text_field,
     word_field,
 )
+from lanescope.app.kit.target import parse_target, target_field
 from lanescope.bits import BitField
 from lanescope.blackwell import idesc, zeromask
 from lanescope.blackwell.idesc import IdescWord
@@ -59,6 +60,7 @@ class IdescQuestion:
         metavar="word",
         examples=("0x08400490",),
     )
+    target: str = target_field()
 
 
 @question
@@ -87,6 +89,7 @@ def _declare_product(names: Iterable[str]) -> Json:
         "kind": word_field(idesc.NAMES, "Kind", BY_OPCODE, "f16", type=KindName),
         "cta_group": number_field(1, "CTA group", issued, derived=True),
         "ws": flag_field(".ws", "1: with .ws."),
+        "target": target_field(),
         **{name: _declare_part(parts[name]) for name in names},
     }
 
@@ -152,7 +155,7 @@ class InstructionDescriptor:
     reserved: Annotated[Word32, Description("The reserved bits that are set.")]
     m: int
     n: int
-    k: int
+    k: Annotated[int | None, Description("null where k_dim of sm_107 chooses it.")]
     types: IdescTypes
     sparse: bool
     legal: Annotated[bool, Description("Whether it is legal in some form.")]
@@ -168,7 +171,7 @@ class InstructionDescriptor:
 
 def decode_idesc(asked: IdescQuestion) -> InstructionDescriptor:
     """An instruction descriptor taken apart, and the forms in which it is legal."""
-    return build_idesc(IdescWord(asked.value, asked.kind))
+    return build_idesc(IdescWord(asked.value, asked.kind, asked.target))
 
 
 def encode_idesc(given: Json) -> InstructionDescriptor:
@@ -179,12 +182,12 @@ def encode_idesc(given: Json) -> InstructionDescriptor:
 def parse_wish(given: Json) -> IdescWord:
     """The word of a wish; LayoutError names the field that is illegal."""
     row = idesc.get_kind(given.get("kind", "f16"))
-    check_keys(given, ("kind", *(part.name for part in row.parts), *FORM), "", "unknown_field")
+    check_keys(given, ("kind", *(part.name for part in row.parts), *FORM, "target"), "", "unknown_field")
     form = ""
     if any(str(given.get(name, "")).strip() for name in FORM):
         form = idesc.get_form(get_given(given, "cta_group", 1), get_given(given, "ws", 0))
-    wish = {name: value for name, value in given.items() if name not in ("kind", *FORM)}
-    return idesc.encode(row, wish, form)
+    wish = {name: value for name, value in given.items() if name not in ("kind", *FORM, "target")}
+    return idesc.encode(row, wish, form, parse_target(given))
 
 
 def build_idesc(given: IdescWord) -> InstructionDescriptor:
@@ -207,7 +210,7 @@ def build_idesc(given: IdescWord) -> InstructionDescriptor:
         reserved=idesc.format_word(given.reserved),
         m=given.m,
         n=given.n,
-        k=given.k,
+        k=None if given.has_k_dim else given.k,
         types=IdescTypes(**given.types),
         sparse=given.sparse,
         legal=bool(idesc.find_legal_forms(given)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,18 +17,22 @@ from lanescope.blackwell.kind import KindField, MmaKind
 from lanescope.blackwell.zeromask import ZeroMask
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
+from lanescope.ptx.architectures import has_tensor_memory
 from lanescope.ptx.table.kinds import KINDS
+from lanescope.ptx.targets import TARGETS
 
 DEFAULT = IdescWord(0x08400490, idesc.get_kind("f16"))
 DEFAULT_MASK = zeromask.encode_mask({"non_zero_mask": 1, "skip_span": 2, "use_span": 3})
 LABELS = labels_of(IdescBody) | {"word": "Word", "form": "Form"}
 FILLS = 8
+TENSOR_MEMORY = tuple(target for target in TARGETS if has_tensor_memory(target))
 SIDE = 32  # columns of the mask's grid
 
 
 def link_idesc(given: IdescWord) -> str:
     """The page of a word."""
-    return f"/idesc/{given}?{urlencode({'kind': given.kind.name})}"
+    target = {"target": given.target} if given.target else {}
+    return f"/idesc/{given}?{urlencode({'kind': given.kind.name, **target})}"
 
 
 def build_context(given: IdescWord, wish: Json | None = None) -> dict[str, Any]:
@@ -44,6 +49,8 @@ def build_context(given: IdescWord, wish: Json | None = None) -> dict[str, Any]:
             {"name": row.name, "href": link_idesc(convert_kind(given, row)), "on": row is given.kind} for row in KINDS
         ],
         "kind_names": idesc.NAMES,
+        "targets": TENSOR_MEMORY,
+        "target": given.target,
         "asked": build_form_fields(given, wish),
         "labels": LABELS,
         "others": list_other_kinds(given),
@@ -55,7 +62,8 @@ def format_title(given: IdescWord) -> str:
     """The product in a line: `f32 += bf16 × bf16, 128 × 256 × 16`."""
     types = given.types
     sparse = ", A sparse" if given.sparse else ""
-    return f"{types['d']} += {types['a']} × {types['b']}, M {given.m} × N {given.n} × K {given.k}{sparse}"
+    k = "?" if given.has_k_dim else given.k
+    return f"{types['d']} += {types['a']} × {types['b']}, M {given.m} × N {given.n} × K {k}{sparse}"
 
 
 def number_fills(row: MmaKind) -> list[int]:
@@ -75,7 +83,7 @@ def list_bits(given: IdescWord) -> list[dict[str, Any]]:
                 "value": given.word >> at & 1,
                 "title": part.field.title if part else "reserved",
                 "fill": fill[part.name] if part else None,
-                "href": link_idesc(IdescWord(given.word ^ 1 << at, given.kind)),
+                "href": link_idesc(replace(given, word=given.word ^ 1 << at)),
             }
         )
     return out
@@ -96,10 +104,11 @@ def convert_kind(given: IdescWord, row: MmaKind) -> IdescWord:
     for size in ({}, {"n": "128"}, {"m": "128", "n": "128"}, {"m": "256", "n": "128"}):
         for flags in ({}, {"transpose_a": 0, "transpose_b": 0, "max_shift": "0"}):
             try:
-                return idesc.encode(row, {**same, **size, **{n: v for n, v in flags.items() if row.has_field(n)}})
+                wish = {**same, **size, **{n: v for n, v in flags.items() if row.has_field(n)}}
+                return replace(idesc.encode(row, wish), target=given.target)
             except LayoutError:
                 continue
-    return idesc.encode(row, {"m": 128, "n": 128})
+    return replace(idesc.encode(row, {"m": 128, "n": 128}), target=given.target)
 
 
 def build_form_fields(given: IdescWord, wish: Json | None) -> list[dict[str, Any]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.idesc import facts, forms
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
+from lanescope.app.kit.target import parse_target
 from lanescope.blackwell import idesc, zeromask
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.zeromask import ZeroMask
@@ -25,9 +28,11 @@ def idesc_page(request: Request) -> Response:
     try:
         if "word" in query:
             row = idesc.get_kind(query.get("kind") or given.kind.name)
-            return RedirectResponse(forms.link_idesc(IdescWord(idesc.parse_idesc_word(query["word"]), row)), 303)
-        if set(query) - {"kind"}:
+            word = IdescWord(idesc.parse_idesc_word(query["word"]), row, parse_target(query))
+            return RedirectResponse(forms.link_idesc(word), 303)
+        if set(query) - {"kind", "target"}:
             return RedirectResponse(forms.link_idesc(facts.parse_wish(query)), 303)
+        given = replace(given, target=parse_target(query))
         if "kind" in query:
             given = forms.convert_kind(given, idesc.get_kind(query["kind"]))
     except LayoutError as error:
@@ -50,7 +55,8 @@ def _render_refused(request: Request, query: dict[str, str], error: LayoutError)
 def word_page(request: Request, word: str) -> Response:
     """A word under its kind."""
     row = idesc.get_kind(request.query_params.get("kind") or forms.DEFAULT.kind.name)
-    return render_page(request, "idesc/page.html", forms.build_context(IdescWord(idesc.parse_idesc_word(word), row)))
+    given = IdescWord(idesc.parse_idesc_word(word), row, parse_target(request.query_params))
+    return render_page(request, "idesc/page.html", forms.build_context(given))
 
 
 @router.get("/zero-column-mask")

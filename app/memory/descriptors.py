@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from lanescope.app.kit.enumerations import FormatName, SwizzleMode, Word64
 from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, RequestModel, fact, make_optional_field
+from lanescope.app.kit.target import parse_target
 from lanescope.app.memory.facts import MAJORS
 from lanescope.app.memory.questions import DecodeQuestion, Slice
 from lanescope.app.memory.storage import StorageSpec
@@ -37,9 +39,11 @@ from lanescope.descriptor.verify import ElementMismatch, Verdict, verify
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, require_object
 from lanescope.ptx import catalog
+from lanescope.ptx.architectures import get_architecture, require_target
 from lanescope.ptx.table.descriptors import START, WGMMA, get_format
 from lanescope.render.descriptor import render_code
 from lanescope.shared.storage import HINT as STORAGE_HINT
+from lanescope.shared.storage import Storage as StoredTile
 from lanescope.shared.storage import storage
 
 SEEN_BY = ("instruction", "operand", "major")
@@ -364,9 +368,11 @@ def verify_request(given: Json) -> tuple[Verdict | None, View, Descriptor]:
     """Run a verification request, None where it does not say how the tile was stored; LayoutError names the wrong
     field.
     """
-    check_keys(given, ("descriptor", *_list_view_keys(given), "storage", "slice"))
+    check_keys(given, ("descriptor", *_list_view_keys(given), "storage", "slice", "target"))
     descriptor, written = _parse_with_notes(given.get("descriptor"), find_format(given))
-    _, seen = parse_view(given)
+    ptx, seen = parse_view(given)
+    target = parse_target(given)
+    require_target(ptx, catalog.get_target_support(catalog.find(ptx)).targets, target)
     part = require_object(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
     check_keys(part, ("mn", "k"), "slice")
     mn, k = (parse_integer(part.get(name, 0), f"slice.{name}", 0, desc.MOST_SHARED * 8 - 1) for name in ("mn", "k"))
@@ -382,7 +388,16 @@ def verify_request(given: Json) -> tuple[Verdict | None, View, Descriptor]:
             "storage.element_bits",
         )
     computed = "<<" in str(given["descriptor"]) and not written
-    return verify(descriptor, seen, stored, mn=mn, k=k, notes=written, computed=computed), seen, descriptor
+    verdict = verify(descriptor, seen, stored, mn=mn, k=k, notes=written, computed=computed)
+    return replace(verdict, caution=(*verdict.caution, *_list_size_cautions(stored, target))), seen, descriptor
+
+
+def _list_size_cautions(stored: StoredTile, target: str) -> tuple[str, ...]:
+    """Return that a tile is larger than the shared memory of a block on the target."""
+    limit = get_architecture(target).block_shared_memory if target else None
+    if not (limit and stored.tile) or stored.tile.bytes <= limit:
+        return ()
+    return (f"The tile takes {stored.tile.bytes} bytes of shared memory; a block on {target} has at most {limit}.",)
 
 
 def build_verified(given: Json) -> Verified:

@@ -17,6 +17,7 @@ from lanescope.app.kit.question import (
     text_field,
     word_field,
 )
+from lanescope.app.kit.target import target_field
 from lanescope.app.memory.facts import MAJORS
 from lanescope.app.memory.storage import describe_storage, storage_field
 from lanescope.cxx.expression import LONGEST
@@ -121,6 +122,7 @@ class VerifyBody(ReadsBody):
 
     storage: Json = storage_field("Without a storage there is no verdict, only the standard tiles that the word reads.")
     slice: Slice = question_field(Slice, "Slice", "", prefix="slice_")
+    target: str = target_field()
 
 
 # What the page calls the fields of requests, the first of its forms last.

@@ -101,6 +101,7 @@ def descriptor_verify(
     ] = None,
     slice_mn: Annotated[str, typer.Option(help="The slice's first row of M or N.")] = "0",
     slice_k: Annotated[str, typer.Option(help="The slice's first K.")] = "0",
+    target: Annotated[str, typer.Option(help="What ptxas compiles for; any when left out.")] = "",
     output: Annotated[
         str, typer.Option("--output", "-o", help="Draw the verdict, too: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")
     ] = "",
@@ -122,6 +123,7 @@ def descriptor_verify(
     }
     read_as = memory.parse_view(asked)[1].major
     asked["slice"] = {"mn": slice_mn, "k": slice_k}
+    asked |= {"target": target} if target else {}
     if storage:
         asked["storage"] = parse_storage_options(storage, read_as)
     result = memory.build_verified(asked)

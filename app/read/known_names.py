@@ -226,6 +226,11 @@ NAMES = (
         "/tmem",
         "Tensor memory: 128 lanes × 512 columns of 32 bits.",
     ),
+    _name(
+        r"(?:GeForce )?RTX[ -]?\d{4}(?: ?Ti| ?SUPER)?|RTX PRO \d{4}|DGX Spark|Jetson (?:Orin|Thor)|Vera Rubin",
+        "/targets",
+        "What each GPU has: families, types, shapes, and the limits of a block.",
+    ),
 )
 _OUTSIDE = re.compile(
     r"(?:mbarrier|setmaxnreg|elect\.sync|griddepcontrol|barrier\.cluster|clusterlaunchcontrol|cp\.reduce\.async)[\w.:]*|"

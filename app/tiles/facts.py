@@ -9,6 +9,7 @@ from lanescope.app.tiles import umma_facts
 from lanescope.app.tiles.questions import TiledChainBody, TiledUmmaBody
 from lanescope.app.tiles.umma_facts import UmmaFacts
 from lanescope.cute import algebra
+from lanescope.ptx.architectures import get_architecture
 from lanescope.tiles import umma_code
 from lanescope.tiles.mma import MOST_REGISTERS, SIDES, TiledMMA, TileOperand, list_closing_notes
 from lanescope.tiles.mma_chain import MmaChain, chain_mmas
@@ -82,11 +83,11 @@ def answer_mma(asked: TiledUmmaBody) -> TiledMmaFacts:
     """A, B and C of a whole tile: which thread and value hold which element. atom as PTX or CUTLASS's name,
     AtomLayoutMNK and PermutationMNK as CuTe writes them, tile [M, N, K]. B is (k, n). Of an UMMA atom (SM100_MMA_…,
     tcgen05.mma) the CTAs of the pair are the threads, and `umma` says shared and tensor memory and every MMA."""
-    return build_mma(asked.tiled_mma)
+    return build_mma(asked.tiled_mma, asked.target)
 
 
-def build_mma(made: TiledMMA) -> TiledMmaFacts:
-    """Return what a TiledMMA's tile is."""
+def build_mma(made: TiledMMA, target: str = "") -> TiledMmaFacts:
+    """Return what a TiledMMA's tile is, and of a target whether its shared memory holds it."""
     ids = made.thread_ids.tolist()
     return TiledMmaFacts(
         threads=made.threads,
@@ -103,7 +104,7 @@ def build_mma(made: TiledMMA) -> TiledMmaFacts:
         operands=OperandsOfTile(
             **{name: _build_operand(made.operand(name), find_operand_place(made, name)) for name in SIDES}
         ),
-        notes=list_notes(made),
+        notes=list_notes(made, target),
         umma=umma_facts.build_umma(made) if isinstance(made, TiledUmma) else None,
     )
 
@@ -140,8 +141,24 @@ def _list_spill_notes(made: TiledMMA) -> list[str]:
     return [f"{head}. C takes {made.c.registers}: keep the A and B of a few K steps at a time, or it spills."]
 
 
-def list_notes(made: TiledMMA) -> list[str]:
-    """What a reader of the maps should know."""
+def _list_shared_memory_notes(made: TiledMMA, target: str) -> list[str]:
+    """Whether the operands of a tile that lie in shared memory fit a block of the target."""
+    limit = get_architecture(target).block_shared_memory if target else None
+    shared = [name for name in ("a", "b") if find_operand_place(made, name) == "shared"]
+    parts = [made.operand(name) for name in shared]
+    size = sum(op.row_count * op.col_count * op.element_bits // 8 for op in parts)
+    if limit is None or size <= limit:
+        return []
+    names = " and ".join(name.upper() for name in shared)
+    return [f"{names} take {size} bytes of shared memory; a block on {target} has at most {limit}."]
+
+
+def list_notes(made: TiledMMA, target: str = "") -> list[str]:
+    """What a reader of the maps should know; of a target whether its shared memory holds the tile."""
+    return [*_list_shared_memory_notes(made, target), *_list_map_notes(made)]
+
+
+def _list_map_notes(made: TiledMMA) -> list[str]:
     if isinstance(made, TiledUmma):
         who = (
             "the threads of CuTe's layouts are the CTAs of the pair"

@@ -49,12 +49,12 @@ def build_mma_body(asked: Mapping[str, str]) -> Json:
     body: Json = {name: asked[name] for name in ("atom", "atom_layout", "permutation") if asked[name]}
     if asked["tile"]:
         body["tile"] = parse_sizes(asked["tile"])
-    return body | {name: asked[name] for name in UMMA if asked.get(name)}
+    return body | {name: asked[name] for name in (*UMMA, "target") if asked.get(name)}
 
 
 def add_umma_fields(query: Mapping[str, str]) -> dict[str, str]:
     """The fields of a TiledMMA's form, and those of an UMMA that the address says."""
-    return parse_fields(query, MMA) | {name: query[name].strip() for name in UMMA if query.get(name)}
+    return parse_fields(query, MMA) | {name: query[name].strip() for name in (*UMMA, "target") if query.get(name)}
 
 
 def find_form_field(error: LayoutError | None, names: Mapping[str, str]) -> str:

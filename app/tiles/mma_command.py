@@ -20,15 +20,16 @@ def print_mma(words: dict[str, Any], operand: str, at: str, thread: str, as_json
     """Print threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit status 1 where the tile
     does not fit tensor memory.
     """
-    made = read_question(TiledUmmaBody, words).tiled_mma
+    asked = read_question(TiledUmmaBody, words)
+    made = asked.tiled_mma
     umma = made if isinstance(made, TiledUmma) else None
     if as_json:
-        print_json(facts.build_mma(made))
+        print_json(facts.build_mma(made, asked.target))
     elif umma and not (at or thread):
         print("\n".join(umma_page.format_tile(umma)))
     else:
         sides = [made.operand(operand)] if operand else [made.a, made.b, made.c]
-        for line in _format_holders(made, sides, at) if at else _format_mma(made, sides, thread):
+        for line in _format_holders(made, sides, at) if at else _format_mma(made, sides, thread, asked.target):
             print(line)
     if umma and umma.faults:
         raise typer.Exit(1)
@@ -49,7 +50,7 @@ def _format_holders(made: TiledMMA, sides: list[TileOperand], at: str) -> Iterat
             yield f"{op.name}[{row},{col}] {f'CTA {held}' if isinstance(made, TiledUmma) else holder} value {value}"
 
 
-def _format_mma(made: TiledMMA, sides: list[TileOperand], thread: str) -> Iterator[str]:
+def _format_mma(made: TiledMMA, sides: list[TileOperand], thread: str, target: str) -> Iterator[str]:
     yield f"{made.atom.instruction.ptx}, atoms {made.atom_layout}, tile {'×'.join(map(str, made.tile))}"
     repeated = "×".join(map(str, made.steps))
     yield f"  {made.threads} threads, {made.registers} registers a thread, atom repeated {repeated}"
@@ -57,7 +58,7 @@ def _format_mma(made: TiledMMA, sides: list[TileOperand], thread: str) -> Iterat
         yield f"  {_format_operand(op)}"
         if thread:
             yield "    " + _format_thread(op, parse_integer(thread, "thread", 0, int(made.thread_ids[-1])))
-    yield from (f"  {note}" for note in facts.list_notes(made))
+    yield from (f"  {note}" for note in facts.list_notes(made, target))
 
 
 def _format_operand(op: TileOperand) -> str:

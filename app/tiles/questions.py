@@ -18,13 +18,16 @@ from lanescope.app.kit.question import (
     read_question,
     word_field,
 )
+from lanescope.app.kit.target import target_field
 from lanescope.app.memory.storage import Storage
 from lanescope.errors import LayoutError
 from lanescope.inputs import require_object, require_text, shorten_value
+from lanescope.ptx import catalog
+from lanescope.ptx.architectures import list_targets_of_kind, require_target
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.tiles.mma import TiledMMA
 from lanescope.tiles.tiled_mma import tiled_mma
-from lanescope.tiles.umma import is_umma, tiled_umma
+from lanescope.tiles.umma import TiledUmma, is_umma, tiled_umma
 
 HINT = "{'atom': …, 'atom_layout': …, 'tile': [M, N, K]}."
 
@@ -89,6 +92,7 @@ class TiledMmaBody:
         split=parse_sizes,
         type=Annotated[list[Number], Description(limits={"minItems": 3, "maxItems": 3})] | None,
     )
+    target: str = target_field()
 
 
 @question
@@ -134,6 +138,16 @@ class TiledUmmaBody(TiledMmaBody):
     @property
     def tiled_mma(self) -> TiledMMA:
         """The TiledMMA, of a tcgen05.mma a TiledUmma; LayoutError names the wrong field."""
+        made = self._make_tiled_mma()
+        if isinstance(made, TiledUmma):
+            name = f"kind::{made.umma.mma.kind.name}"
+            require_target(name, list_targets_of_kind(made.umma.mma.kind.name), self.target)
+        else:
+            instruction = made.atom.instruction
+            require_target(instruction.ptx, catalog.get_target_support(instruction).targets, self.target)
+        return made
+
+    def _make_tiled_mma(self) -> TiledMMA:
         if is_umma(self.atom):
             return tiled_umma(
                 self.atom,

@@ -49,6 +49,7 @@ def mma(
     swizzle_a: Annotated[str, typer.Option(help="Of an UMMA atom: A's swizzle; the widest that fits.")] = "",
     swizzle_b: Annotated[str, typer.Option(help="Of an UMMA atom: B's swizzle; the widest that fits.")] = "",
     order: Annotated[str, typer.Option(help="Of an UMMA atom: mn or k, which way swizzle atoms are laid first.")] = "",
+    target: Annotated[str, typer.Option(help="What ptxas compiles for; any when left out.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """A, B and C of a whole tile: threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit
@@ -56,7 +57,7 @@ def mma(
     from lanescope.app.tiles import mma_command
 
     more = {"idesc": idesc, "a_from": a_from, "swizzle_a": swizzle_a, "swizzle_b": swizzle_b, "order": order}
-    words = _build_mma_body(atom, atom_layout, permutation, tile) | drop_empty(more)
+    words = _build_mma_body(atom, atom_layout, permutation, tile) | drop_empty(more | {"target": target})
     if output:
         return mma_command.draw_mma(words | drop_empty({"operand": operand, "colour": colour}), output)
     mma_command.print_mma(words, operand, at, thread, as_json)

@@ -6,11 +6,14 @@ from typing import Annotated
 
 from lanescope.app.kit.fact import Description, IntegerArray, Numbers, fact, make_optional_field
 from lanescope.app.kit.question import flag_field, number_field, question, text_field, word_field
+from lanescope.app.kit.target import target_field
 from lanescope.app.kit.tcgen05 import columns_of_d, rows_of_d
 from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.kind import MmaKind
 from lanescope.blackwell.tmem import OPERANDS, TmemMma
 from lanescope.inputs import parse_integer
+from lanescope.ptx import catalog
+from lanescope.ptx.architectures import list_targets_of_kind, require_target
 
 
 def _parse_group(given: object, field: str) -> int:
@@ -44,6 +47,7 @@ class MmaQuestion:
         "",
         code="bad_scale_vec",
     )
+    target: str = target_field()
 
 
 @question
@@ -66,6 +70,7 @@ class AccessQuestion:
     split: int = number_field(
         0, "Half split", "The constant of 16x32bx2; x, or 2x packed, where it is 0.", most=tmem.COLUMNS
     )
+    target: str = target_field()
 
 
 @fact
@@ -110,6 +115,7 @@ class TmemAccess:
 
 def parse_mma(asked: MmaQuestion) -> TmemMma:
     """Return the MMA that is asked for; LayoutError names the field that is illegal."""
+    require_target(f"kind::{asked.kind.name}", list_targets_of_kind(asked.kind.name), asked.target)
     form = idesc.get_form(asked.cta_group, int(asked.ws))
     return TmemMma(
         asked.kind,
@@ -146,6 +152,7 @@ def layout(asked: LayoutQuestion) -> TmemLayout:
 def access(asked: AccessQuestion) -> TmemAccess:
     """Which lanes and columns an access touches, counted from its address, and which register holds which."""
     found = tmem.parse_access(asked.access, asked.split)
+    require_target(found.ptx, catalog.get_target_support(catalog.find(found.ptx)).targets, asked.target)
     first, second = found.pattern.evaluate()[:2]
     second = tmem.place_columns(found, second)
     moved = found.by_warp or found.verb == "shift"

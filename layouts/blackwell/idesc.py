@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from lanescope.blackwell.kind import FORMS, KindField, MmaKind
+from lanescope.blackwell.kind import FORMS, K_DIM_ARCHITECTURE, KindField, MmaKind
 from lanescope.descriptor import spelling
 from lanescope.descriptor.notices import FieldNotice
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, join_words, parse_choice, parse_integer, quote_value, shorten_value
+from lanescope.ptx.architectures import explain_missing, list_targets_of_kind
 from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR, WS
+from lanescope.ptx.targets import strip_suffix
 
 NAMES = tuple(kind.name for kind in KINDS)
 MOST = (1 << 32) - 1
@@ -26,6 +28,9 @@ SIZES, TRANSPOSE, NEGATE = "PTX ISA 9.1, Table 39", "PTX ISA 9.1, Tables 51, 52 
 SELECTORS, IDS = "PTX ISA 9.1, 9.7.16.10.8.4", "PTX ISA 9.1, 9.7.16.10.7"
 CALLED = {ALONE: ".cta_group::1", PAIR: ".cta_group::2", WS: ".ws"}
 _K96 = "96"
+_K96_TARGET = "sm_103a"
+K_OPEN = "not documented"
+ASSEMBLED = "ptxas 13.5"
 
 
 def get_kind(name: object) -> MmaKind:
@@ -73,13 +78,21 @@ def format_word(word: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class IdescWord:
-    """An instruction descriptor of one kind. Reserved bits are kept."""
+    """An instruction descriptor of one kind, read for one target, or for any. Reserved bits are kept."""
 
     word: int
     kind: MmaKind
+    target: str = ""
+
+    @property
+    def has_k_dim(self) -> bool:
+        """Whether its target reads k_dim from it, and the bit is set: nobody documents which K that is."""
+        return strip_suffix(self.target) == K_DIM_ARCHITECTURE and bool(self.word >> self.kind.k_dim_bit & 1)
 
     def format_field(self, name: str) -> str:
         """Return what a field says: a type, a size, "K" or "MN"; "no" for a field that this kind does not have."""
+        if name == "k" and self.has_k_dim:
+            return K_OPEN
         return self.kind.get_field(name).format_code(self.word) if self.kind.has_field(name) else "no"
 
     def get_code(self, name: str) -> int:
@@ -113,7 +126,8 @@ class IdescWord:
 
     @property
     def reserved(self) -> int:
-        return self.word & self.kind.reserved_mask
+        k_dim = 1 << self.kind.k_dim_bit if self.has_k_dim else 0
+        return self.word & self.kind.reserved_mask & ~k_dim
 
     def __str__(self) -> str:
         return format_word(self.word)
@@ -140,7 +154,7 @@ def _check_codes(word: IdescWord) -> Iterator[FieldNotice]:
     row = word.kind
     if word.reserved:
         message = f"Reserved bits are set: {format_word(word.reserved)}. They must be 0."
-        if word.reserved >> row.k_dim_bit & 1:
+        if not word.target and word.reserved >> row.k_dim_bit & 1:
             message = message.removesuffix(".") + f" but on sm_107, where bit {row.k_dim_bit} is k_dim."
         yield FieldNotice("reserved_bits", "reserved", message, row.source)
     for part in row.parts:
@@ -202,6 +216,14 @@ def _check_k96(word: IdescWord) -> Iterator[FieldNotice]:
         yield FieldNotice("k96_sparse", "k", message, word.kind.source)
 
 
+def _check_target(word: IdescWord) -> Iterator[FieldNotice]:
+    """Yield a kind, or K = 96, that the target does not have."""
+    if why := explain_missing(f"kind::{word.kind.name}", list_targets_of_kind(word.kind.name), word.target):
+        yield FieldNotice("not_on_target", "kind", " ".join(why), ASSEMBLED)
+    elif word.target and word.format_field("k") == _K96 and word.target != _K96_TARGET:
+        yield FieldNotice("not_on_target", "k", f"K = 96 takes {_K96_TARGET}, not {word.target}.", SIZES)
+
+
 _RULES: tuple[Callable[[IdescWord], Iterator[FieldNotice]], ...] = (
     _check_codes,
     _check_types,
@@ -209,6 +231,7 @@ _RULES: tuple[Callable[[IdescWord], Iterator[FieldNotice]], ...] = (
     _check_selector,
     _check_scale_ids,
     _check_k96,
+    _check_target,
 )
 
 
@@ -303,8 +326,12 @@ def find_warnings(word: IdescWord) -> list[FieldNotice]:
                 " documented."
             )
             warnings.append(FieldNotice("k96_id", "sfa_id", message, row.source))
-        message = f"K = 96 takes sm_103a; on sm_107, bit {row.k_dim_bit} is k_dim and may say another K."
-        warnings.append(FieldNotice("k96_target", "k", message, SIZES))
+        if not word.target:
+            message = f"K = 96 takes {_K96_TARGET}; on sm_107, bit {row.k_dim_bit} is k_dim and may say another K."
+            warnings.append(FieldNotice("k96_target", "k", message, SIZES))
+    if word.has_k_dim:
+        message = f"Bit {row.k_dim_bit} is k_dim on {word.target}; which K it chooses is not documented."
+        warnings.append(FieldNotice("k_dim", "k", message, "NVIDIA cudnn-frontend, pull request 954"))
     if word.sparse and 1 < word.get_code("sparsity_selector") < row.selectors:
         message = "CUTLASS uses the selectors 0 and 1; what 2 and 3 select is not documented."
         warnings.append(FieldNotice("selector_open", "sparsity_selector", message, "CUTLASS, mma_traits_sm100.hpp"))
@@ -319,7 +346,7 @@ def find_warnings(word: IdescWord) -> list[FieldNotice]:
     if turned := _find_narrow_mn_major(word):
         source = "CUTLASS; not run on hardware"
         warnings.append(FieldNotice("narrow_major", f"transpose_{turned[0][0]}", describe_narrow(word), source))
-    if row.lacking:
+    if row.lacking and not word.target:
         message = f"kind::{row.name} exists for {row.targets} only; {row.lacking} does not have it."
         warnings.append(FieldNotice(f"{row.name}_target", "kind", message, SIZES))
     return warnings
@@ -351,7 +378,7 @@ def describe_narrow(word: IdescWord) -> str:
 _TRUE = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0, "k": 0, "mn": 1}
 
 
-def encode(row: MmaKind, wish: Mapping[str, object], form: str = "") -> IdescWord:
+def encode(row: MmaKind, wish: Mapping[str, object], form: str = "", target: str = "") -> IdescWord:
     """Return the word of a wish: field name → type, number or flag.
 
     m and n must be given. Defaults: the first type of the kind, K-major, dense, ids 0. LayoutError names a field that
@@ -361,7 +388,7 @@ def encode(row: MmaKind, wish: Mapping[str, object], form: str = "") -> IdescWor
     word = 0
     for part in row.parts:
         word = part.field.put(word, _encode_field(row, part, wish.get(part.name)))
-    encoded = IdescWord(word, row)
+    encoded = IdescWord(word, row, target)
     wrong = find_problems(encoded)
     if wrong:
         raise LayoutError(wrong[0].code, wrong[0].message, f"See {wrong[0].source}.", wrong[0].field)

@@ -41,7 +41,7 @@ def _render_term(part: KindField, given: IdescWord) -> tuple[str, str]:
 
 def describe_field(part: KindField, given: IdescWord) -> str:
     """Return what a field says, readable without a table: `MN-major`, `bf16`, `128`."""
-    text = part.format_code(given.word)
+    text = given.format_field(part.name)
     return f"{text}-major" if text in ("K", "MN") else text
 
 

@@ -108,6 +108,7 @@ PAGES = (  # of pages that share a template the fullest first: on it axe sees bo
     "/dump",
     "/idesc/0x48400496?kind=f16",
     "/zero-column-mask",
+    "/targets?target=sm_120a",
     "/descriptor/tcgen05",
     "/tmem?m=64&n=128&a_at=100&access=tcgen05.st.16x128b.x4&at=0:128&warp=0&pin=cta0:3,130&pin2=cta0:3,3",
     "/guide/five-minutes",

@@ -1,0 +1,1 @@
+"""Targets: what the GPUs of each have, and what they lack."""

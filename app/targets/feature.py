@@ -1,0 +1,100 @@
+"""Targets: what a GPU has, what it lacks, and the limits of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.app.targets import facts
+from lanescope.app.targets.facts import TargetLimits, TargetQuestion
+from lanescope.inputs import join_words
+from lanescope.ptx import catalog
+
+DEFAULT = "sm_90a"
+UNKNOWN_BLOCK = (
+    "How much of it one block may opt in to is not published; ptxas 13.5 refuses a static array beyond 227 KB."
+)
+
+
+def build_target_context(question: TargetQuestion, answer: tuple[TargetLimits, ...]) -> dict[str, Any]:
+    """Return what the page shows beside the limits: every family, and every target in one table."""
+    target = question.target or DEFAULT
+    support = facts.list_support(target)
+    sections = {row.family: row.called for row in support}
+    return {
+        "limits": next(row for row in facts.list_targets(TargetQuestion(target=target))),
+        "present": [row for row in support if row.forms],
+        "lacking": [row for row in support if not row.forms],
+        "name_families": lambda names: join_words([sections[name] for name in names], "or"),
+        "every": facts.list_targets(TargetQuestion(target="")),
+        "families": [(name, sections[name]) for name in catalog.FAMILY_NAMES],
+        "assembler": catalog.get_assembler_release(),
+        "unknown_block": UNKNOWN_BLOCK,
+    }
+
+
+def format_size(size: int | None) -> str:
+    """Return bytes in KB, or that the number is not documented.
+
+    >>> format_size(232448), format_size(None)
+    ('227 KB', 'not documented')
+    """
+    return f"{size // 1024} KB" if size else "not documented"
+
+
+def format_targets(question: TargetQuestion, answer: tuple[TargetLimits, ...]) -> Iterator[str]:
+    """Yield a line for each target; for one alone its limits and families."""
+    if not question.target:
+        yield f"{'target':8}  {'PTX':4}  {'block':14}  {'columns':7}  {'cluster':7}  GPUs"
+        for row in answer:
+            memory = format_size(row.shared_memory_bytes)
+            yield (
+                f"{row.target:8}  {row.ptx:4}  {memory:14}  {row.tensor_memory_columns:7}  {row.max_cluster:7}  "
+                f"{', '.join(row.gpus)}".rstrip()
+            )
+        return
+    row = answer[0]
+    yield " · ".join([row.target, *([", ".join(row.gpus)] if row.gpus else []), f"PTX {row.ptx} or later"])
+    yield f"  shared memory of a block: 48 KB, {format_size(row.shared_memory_bytes)} when it opts in"
+    yield f"  shared memory of an SM: {format_size(row.sm_shared_memory_bytes)}"
+    yield f"  tensor memory: {row.tensor_memory_columns} columns" if row.tensor_memory_columns else "  no tensor memory"
+    larger = f"; {row.max_cluster} where the kernel allows it" if row.max_cluster > row.portable_cluster else ""
+    yield f"  clusters: up to {row.portable_cluster} blocks{larger}" if row.max_cluster > 1 else "  no clusters"
+    support = facts.list_support(row.target)
+    names = {one.family: one.called for one in support}
+    for one in support:
+        if one.forms:
+            yield f"  ✓ {one.called:18} {one.forms:3} of {one.of:3} forms: {', '.join(one.types)}"
+        else:
+            where = f"compile for {one.same_gpu}" if one.same_gpu else f"only {', '.join(one.elsewhere)}"
+            instead = join_words([names[name] for name in one.instead], "or")
+            yield f"  ✗ {one.called:18} {where}" + (f"; {instead} instead" if instead else "")
+
+
+TARGETS_TOOL = Tool(
+    question=TargetQuestion,
+    answer=facts.list_targets,
+    api="targets",
+    page="/targets",
+    template="targets/page.html",
+    context=build_target_context,
+    opening={"target": DEFAULT},
+    command="targets",
+    lines=format_targets,
+    examples=tuple(
+        (title, {"target": target})
+        for title, target in (
+            ("H100, H200", "sm_90a"),
+            ("B200", "sm_100a"),
+            ("Rubin", "sm_107a"),
+            ("RTX 50", "sm_120a"),
+            ("DGX Spark", "sm_121a"),
+        )
+    ),
+)
+FEATURE = Feature(
+    tools=(TARGETS_TOOL,),
+    menu=(Entry("Instructions", 2, "What my GPU has", "/targets", "families, types, shapes and limits of a target"),),
+    examples={"/api/v1/targets": "/api/v1/targets?target=sm_120a"},
+)

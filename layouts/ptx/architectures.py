@@ -1,0 +1,131 @@
+"""Architectures: their GPUs, the PTX release of each target, and the limits of a block.
+
+PTX releases and shared memory that a block declares statically: ptxas 13.5, asked (tests/test_architectures.py).
+Shared memory that a block may opt in to: the shared memory of an SM without the 1 KB that the system takes of each
+block (CUDA Programming Guide, compute capabilities; cuda_occupancy.h of CUDA 13.5). Clusters: Hopper and Blackwell
+tuning guides. Columns: PTX ISA, tcgen05.alloc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.table.substitutes import SUBSTITUTES
+from lanescope.ptx.targets import TARGETS, format_targets, strip_suffix
+
+KB = 1024
+STATIC_SHARED_MEMORY = 48 * KB  # of a block that does not opt in, on every architecture
+PORTABLE_CLUSTER = 8
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What the GPUs of one compute capability have. A limit is None where nobody documents it."""
+
+    name: str
+    gpus: tuple[str, ...]
+    ptx: tuple[str, str, str]  # the release that brought sm_NN, sm_NNf and sm_NNa, "" where there is no such target
+    sm_shared_memory: int  # bytes
+    block_shared_memory: int | None  # bytes of one block that opts in
+    cluster: int = PORTABLE_CLUSTER  # blocks, the largest that is documented; 1: no clusters
+
+    @cached_property
+    def targets(self) -> tuple[str, ...]:
+        """Its targets, as ptxas lists them."""
+        return tuple(target for target in TARGETS if strip_suffix(target) == self.name)
+
+    def get_ptx(self, target: str) -> str:
+        """Return the first PTX release with a target."""
+        return self.ptx[("", "f", "a").index(target.removeprefix(self.name))]
+
+
+ARCHITECTURES = (
+    Architecture("sm_75", ("T4", "RTX 20"), ("6.3", "", ""), 64 * KB, 64 * KB, 1),
+    Architecture("sm_80", ("A100", "A30"), ("7.0", "", ""), 164 * KB, 163 * KB, 1),
+    Architecture("sm_86", ("A10", "A40", "RTX 30"), ("7.1", "", ""), 100 * KB, 99 * KB, 1),
+    Architecture("sm_87", ("Jetson Orin",), ("7.4", "", ""), 164 * KB, 163 * KB, 1),
+    Architecture("sm_88", (), ("9.0", "", ""), 100 * KB, 99 * KB, 1),
+    Architecture("sm_89", ("L4", "L40S", "RTX 40"), ("7.8", "", ""), 100 * KB, 99 * KB, 1),
+    Architecture("sm_90", ("H100", "H200", "GH200"), ("7.8", "", "8.0"), 228 * KB, 227 * KB, 16),
+    Architecture("sm_100", ("B200", "GB200"), ("8.6", "8.8", "8.6"), 228 * KB, 227 * KB, 16),
+    Architecture("sm_103", ("B300", "GB300"), ("8.8", "8.8", "8.8"), 228 * KB, 227 * KB),
+    Architecture("sm_107", ("Rubin",), ("9.4", "9.4", "9.4"), 328 * KB, None),
+    Architecture("sm_110", ("Jetson Thor",), ("9.0", "9.0", "9.0"), 228 * KB, 227 * KB),
+    Architecture("sm_120", ("RTX 50", "RTX PRO 6000 Blackwell"), ("8.7", "8.8", "8.7"), 100 * KB, 99 * KB),
+    Architecture("sm_121", ("GB10 (DGX Spark)",), ("8.8", "8.8", "8.8"), 100 * KB, 99 * KB),
+)
+_BY_NAME = {row.name: row for row in ARCHITECTURES}
+
+
+def get_architecture(target: str) -> Architecture:
+    """Return the architecture of a target; LayoutError names the targets that ptxas lists."""
+    if target not in TARGETS:
+        raise LayoutError("unknown_target", f"No target '{target[:20]}'.", f"Allowed: {', '.join(TARGETS)}.", "target")
+    return _BY_NAME[strip_suffix(target)]
+
+
+@lru_cache(maxsize=1)
+def _index_families() -> dict[str, tuple[str, ...]]:
+    """Return the families of each target, in the catalogue's order."""
+    found: dict[str, set[str]] = {target: set() for target in TARGETS}
+    for instruction in catalog.instructions():
+        for target in catalog.get_target_support(instruction).targets:
+            found[target].add(instruction.family.name)
+    return {target: tuple(name for name in catalog.FAMILY_NAMES if name in names) for target, names in found.items()}
+
+
+def list_families(target: str) -> tuple[str, ...]:
+    """Return the families of which ptxas assembles at least one form for a target."""
+    return _index_families()[target]
+
+
+def has_tensor_memory(target: str) -> bool:
+    """Return whether a target has tcgen05.mma, whose D lies in tensor memory."""
+    return any(target in targets for targets in _index_kinds().values())
+
+
+def find_substitutes(target: str, family: str) -> tuple[str, ...]:
+    """Return the families of a target that do the work of one that it lacks, the nearest first."""
+    own = list_families(target)
+    return tuple(name for name in SUBSTITUTES.get(family, ()) if name in own)
+
+
+def list_targets_with(family: str) -> tuple[str, ...]:
+    """Return the targets that have at least one form of a family."""
+    return tuple(target for target, families in _index_families().items() if family in families)
+
+
+@lru_cache(maxsize=1)
+def _index_kinds() -> dict[str, tuple[str, ...]]:
+    """Return the targets of every kind of tcgen05.mma, dense or sparse."""
+    found: dict[str, set[str]] = {}
+    for instruction in catalog.instructions():
+        if instruction.family.issue:
+            targets = catalog.get_target_support(instruction).targets
+            found.setdefault(instruction.family.issue.kind, set()).update(targets)
+    return {kind: tuple(target for target in TARGETS if target in names) for kind, names in found.items()}
+
+
+def list_targets_of_kind(kind: str) -> tuple[str, ...]:
+    """Return the targets for which ptxas assembles a tcgen05.mma of a kind."""
+    return _index_kinds()[kind]
+
+
+def explain_missing(what: str, targets: Iterable[str], target: str) -> tuple[str, str] | None:
+    """Explain why a target lacks what `targets` have: (message, hint); None where it has it, or for any target."""
+    allowed = tuple(targets)
+    if not target or target in allowed:
+        return None
+    same = [one for one in allowed if strip_suffix(one) == strip_suffix(target)]
+    hint = f"Compile for {same[0]}: the same GPU has it." if same else f"It needs {format_targets(allowed)}."
+    return f"{what} is not available on {target}.", hint
+
+
+def require_target(what: str, targets: Iterable[str], target: str) -> None:
+    """Raise LayoutError where a target lacks what `targets` have."""
+    if why := explain_missing(what, targets, target):
+        raise LayoutError("not_on_target", *why, "target")

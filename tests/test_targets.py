@@ -1,0 +1,194 @@
+"""Targets: what ptxas says of them, the limits of a block, and answers that depend on the target."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from lanescope.app.main import create_app
+from lanescope.errors import LayoutError
+from lanescope.ptx.architectures import (
+    ARCHITECTURES,
+    explain_missing,
+    find_substitutes,
+    get_architecture,
+    has_tensor_memory,
+    list_families,
+    list_targets_of_kind,
+)
+from lanescope.ptx.targets import TARGETS
+from tests.client import Client
+from tests.ptxas import assembler
+from tests.ptxas.sweep import VERSIONS
+
+PTXAS = pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+EMPTY = ".version {version}\n.target {target}\n.address_size 64\n.visible .entry k() {{ {body} ret; }}\n"
+LARGE = ".shared .align 16 .b8 s[400000]; .reg .b32 r; mov.u32 r, s; st.shared.u32 [r], r;"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
+
+
+@pytest.fixture(scope="module")
+def client() -> Client:
+    return Client(create_app())
+
+
+# the table ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_target_has_one_architecture() -> None:
+    assert sorted(target for row in ARCHITECTURES for target in row.targets) == sorted(TARGETS)
+    assert all(get_architecture(target).get_ptx(target) for target in TARGETS)
+
+
+@PTXAS
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_begins_with_the_release_that_ptxas_accepts_first(target: str) -> None:
+    first = get_architecture(target).get_ptx(target)
+    before = [version for version in (*VERSIONS, "6.0", "9.3") if _number(version) < _number(first)]
+    assert assembler.judge_text(EMPTY.format(version=first, target=target, body=""), target)[0] == 0
+    newest = max(before, key=_number)
+    assert (
+        "does not support .target"
+        in assembler.judge_text(EMPTY.format(version=newest, target=target, body=""), target)[1]
+    )
+
+
+def _number(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
+
+
+@PTXAS
+@pytest.mark.parametrize("target", [target for target in TARGETS if target.endswith("a")])
+def test_ptxas_allows_a_target_s_block_as_much_shared_memory(target: str) -> None:
+    row = get_architecture(target)
+    text = assembler.judge_text(EMPTY.format(version=row.get_ptx(target), target=target, body=LARGE), target)[1]
+    found = re.search(r"0x([0-9a-f]+) max", text)
+    assert found
+    assert int(found[1], 16) == (row.block_shared_memory or 227 * 1024)
+
+
+def test_a_block_leaves_one_kilobyte_of_an_sm_to_the_system() -> None:
+    """CUDA Programming Guide, compute capabilities; Turing reserves none."""
+    for row in ARCHITECTURES:
+        if row.block_shared_memory and row.name != "sm_75":
+            assert row.sm_shared_memory - row.block_shared_memory == 1024
+
+
+@pytest.mark.parametrize(
+    ("target", "has", "lacks"),
+    [
+        ("sm_90a", {"wgmma", "mma"}, {"tcgen05_mma", "mma_scaled"}),
+        ("sm_90", {"mma", "stmatrix"}, {"wgmma", "tcgen05_mma"}),
+        ("sm_100a", {"tcgen05_mma", "tcgen05_ld"}, {"wgmma", "mma_scaled", "tcgen05_ld_red"}),
+        ("sm_120a", {"mma_scaled", "mma_sp"}, {"wgmma", "tcgen05_mma", "tcgen05_ld"}),
+        ("sm_121a", {"mma_scaled"}, {"wgmma", "tcgen05_mma"}),
+        ("sm_89", {"mma", "ldmatrix"}, {"stmatrix", "wgmma"}),
+    ],
+)
+def test_families_of_a_target(target: str, has: set[str], lacks: set[str]) -> None:
+    families = set(list_families(target))
+    assert has <= families and not lacks & families
+    assert has_tensor_memory(target) == ("tcgen05_ld" in has)
+
+
+def test_what_does_the_work_of_a_missing_family() -> None:
+    assert find_substitutes("sm_120a", "tcgen05_mma") == ("mma", "mma_scaled")
+    assert find_substitutes("sm_90a", "tcgen05_mma") == ("wgmma", "mma")
+    assert find_substitutes("sm_100a", "wgmma") == ("tcgen05_mma", "mma")
+
+
+def test_a_refusal_names_the_target_of_the_same_gpu_first() -> None:
+    message, hint = explain_missing("wgmma", ["sm_90a"], "sm_90") or ("", "")
+    assert "sm_90." in message and "Compile for sm_90a" in hint
+    assert explain_missing("wgmma", ["sm_90a"], "sm_120a") == ("wgmma is not available on sm_120a.", "It needs sm_90a.")
+    assert explain_missing("wgmma", ["sm_90a"], "") is None
+
+
+def test_kinds_of_tcgen05_mma() -> None:
+    """PTX ISA 9.1, 9.7.16.10.9: kind::i8 is of sm_100a and sm_110a alone; the floats are of the family."""
+    assert list_targets_of_kind("i8") == ("sm_100a", "sm_110a")
+    assert {"sm_100f", "sm_103a", "sm_107a"} <= set(list_targets_of_kind("f16"))
+
+
+# answers --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_api_lists_every_target_with_its_limits(client: Client) -> None:
+    rows = {row["target"]: row for row in client.get("/api/v1/targets").json()}
+    assert list(rows) == list(TARGETS)
+    assert rows["sm_90a"]["shared_memory_bytes"] == 232448 and rows["sm_120a"]["shared_memory_bytes"] == 101376
+    assert rows["sm_107a"]["shared_memory_bytes"] is None and rows["sm_107a"]["ptx"] == "9.4"
+    assert rows["sm_100a"]["tensor_memory_columns"] == 512 and rows["sm_121a"]["tensor_memory_columns"] == 0
+    assert rows["sm_90"]["max_cluster"] == 16 and rows["sm_89"]["max_cluster"] == 1
+
+
+def test_the_page_says_what_a_gpu_has_and_lacks(client: Client) -> None:
+    text = re.sub(r"\s+", " ", client.get("/targets?target=sm_121a").text)
+    assert "GB10 (DGX Spark)" in text and "99&nbsp;KB (101376 bytes)" in text
+    assert '<a href="/instructions?family=wgmma">wgmma</a>' in text and "mma or mma block_scale" in text
+    wrong = client.get("/targets?target=sm_99")
+    assert wrong.status_code == 422 and "sm_121a" in wrong.text
+
+
+@pytest.mark.parametrize(
+    ("target", "legal", "reserved"), [("", False, 1 << 29), ("sm_100a", False, 1 << 29), ("sm_107a", True, 0)]
+)
+def test_bit_29_is_k_dim_on_rubin_alone(client: Client, target: str, legal: bool, reserved: int) -> None:
+    """NVIDIA cudnn-frontend, pull request 954."""
+    told = client.get(f"/api/v1/instruction-descriptors/0x28400490?kind=f16&target={target}").json()
+    assert told["legal"] is legal and int(told["reserved"], 16) == reserved
+    assert (told["k"] is None) == (target == "sm_107a")
+
+
+def test_bit_31_of_a_4_bit_kind_says_k_96_on_one_target(client: Client) -> None:
+    """PTX ISA 9.1, Table 39: K = 96 is of sm_103a."""
+    word = client.post(
+        "/api/v1/instruction-descriptors/encode", json={"kind": "mxf4", "m": 256, "n": 128, "k": 96}
+    ).json()["word"]
+    answers = {
+        target: client.get(f"/api/v1/instruction-descriptors/{word}?kind=mxf4&target={target}").json()
+        for target in ("sm_103a", "sm_100a", "sm_107a")
+    }
+    assert [answers[target]["k"] for target in answers] == [96, 96, None]
+    assert [answers[target]["legal"] for target in answers] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "target", "other"),
+    [
+        ("tiles/mma", {"atom": "SM90_64x128x16_F32F16F16_SS"}, "sm_90a", "sm_100a"),
+        ("tiles/mma", {"atom": "SM80_16x8x16_F32F16F16F32_TN"}, "sm_80", "sm_75"),
+        ("instruction-descriptors/encode", {"kind": "i8", "m": 128, "n": 64}, "sm_110a", "sm_103a"),
+        (
+            "descriptors/verify",
+            {"descriptor": "0x4000004000010100", "instruction": WGMMA, "operand": "a"},
+            "sm_90a",
+            "sm_120a",
+        ),
+    ],
+)
+def test_a_question_for_a_target_that_lacks_it_is_refused(
+    client: Client, path: str, body: dict[str, object], target: str, other: str
+) -> None:
+    assert client.post(f"/api/v1/{path}", json=body | {"target": target}).status_code == 200
+    error = client.post(f"/api/v1/{path}", json=body | {"target": other}).json()["error"]
+    assert error["code"] == "not_on_target" and other in error["message"]
+
+
+def test_tensor_memory_is_of_targets_that_have_it(client: Client) -> None:
+    query = "/api/v1/tmem/layout?kind=f16&m=128&n=64&target="
+    assert client.get(query + "sm_103f").status_code == 200
+    assert client.get(query + "sm_120a").json()["error"]["code"] == "not_on_target"
+
+
+def test_a_product_that_exceeds_a_block_s_shared_memory_is_noted(client: Client) -> None:
+    body = {"atom": "SM90_64x128x16_F32F16F16_SS", "tile": [128, 128, 512], "target": "sm_90a"}
+    assert "A and B take 262144 bytes" in client.post("/api/v1/tiles/mma", json=body).json()["notes"][0]
+    fits = client.post("/api/v1/tiles/mma", json=body | {"tile": [128, 128, 256]}).json()["notes"]
+    assert not any("bytes of shared memory" in note for note in fits)
+
+
+def test_an_unknown_target_is_refused_by_name() -> None:
+    with pytest.raises(LayoutError, match="sm_99"):
+        get_architecture("sm_99")
