@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from lanescope import find
+from lanescope.app.catalogue.topics import list_topics
 from lanescope.app.guide import benchmarks
 from lanescope.app.guide import index as guide_index
 from lanescope.app.guide import rendering as guide
@@ -376,3 +377,10 @@ def test_the_glossary_says_what_the_bank_model_does() -> None:
 def test_copies_are_said_as_people_say_them(client: Client) -> None:
     page = client.get("/guide/wmma-fragment").text
     assert "each element is held twice." in page and "held by twice" not in page
+
+
+def test_a_topic_s_summary_is_a_whole_sentence() -> None:
+    """It is the page's lead as it stands: values in braces would be lost."""
+    assert [
+        topic.page for topic in list_topics() if "  " in topic.summary or "{" in guide_index.read_lead(topic.page[7:])
+    ] == []

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from lanescope.app.main import create_app
+from lanescope.app.read import text_meanings
 from lanescope.errors import LayoutError
 from lanescope.ptx.architectures import (
     ARCHITECTURES,
@@ -17,6 +18,7 @@ from lanescope.ptx.architectures import (
     list_families,
     list_targets_of_kind,
 )
+from lanescope.ptx.table.newer import NEWER_FORMS, NewerForm
 from lanescope.ptx.targets import TARGETS
 from tests.client import Client
 from tests.ptxas import assembler
@@ -109,6 +111,28 @@ def test_kinds_of_tcgen05_mma() -> None:
     """PTX ISA 9.1, 9.7.16.10.9: kind::i8 is of sm_100a and sm_110a alone; the floats are of the family."""
     assert list_targets_of_kind("i8") == ("sm_100a", "sm_110a")
     assert {"sm_100f", "sm_103a", "sm_107a"} <= set(list_targets_of_kind("f16"))
+
+
+DECLARED = ".reg .b32 r<5>; .reg .b64 d<3>; .reg .pred p; .reg .f32 f<4>; "
+
+
+@PTXAS
+@pytest.mark.parametrize("row", NEWER_FORMS, ids=lambda row: row.name)
+def test_a_newer_form_is_assembled_where_its_row_says(row: NewerForm) -> None:
+    def accepts(target: str, version: str) -> bool:
+        text = EMPTY.format(version=version, target=target, body=DECLARED + row.sample)
+        return assembler.judge_text(text, target)[0] == 0
+
+    assert row.pattern.search(row.sample)
+    assert tuple(target for target in TARGETS if accepts(target, VERSIONS[-1])) == row.targets
+    assert accepts(row.targets[-1], row.ptx) and not accepts(row.targets[-1], "9.3")
+
+
+def test_a_newer_form_is_told_apart_from_a_wrong_one() -> None:
+    told = text_meanings.read_text("tcgen05.mma.cta_group::1.kind::f16.collector::b::fill [r1], d1, d2, r2, p;")
+    assert "new in PTX 9.4 and exists on sm_107f, sm_107a only" in " ".join(told.notices)
+    older = text_meanings.read_text("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 512;")
+    assert "new in PTX" not in " ".join(older.notices)
 
 
 # answers --------------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from lanescope.errors import LayoutError
+from lanescope.ptx.table.newer import find_newer_form
 from lanescope.reader import cutlass, ptx, tiled_mma, umma
 from lanescope.reader.meaning import TextMeaning
 
@@ -24,7 +25,10 @@ _SAYS = (
     ("UTCCP", "UTCCP is tcgen05.cp: shared memory to tensor memory."),
     ("UTC", "UTC…MMA is tcgen05.mma: it multiplies matrices of shared and tensor memory."),
 )
-IS = "tcgen05 is Blackwell's matrix instruction (sm_100, sm_103, sm_110). What is shown of it has not run on hardware."
+IS = (
+    "tcgen05 is the matrix instruction of Blackwell and Rubin (sm_100, sm_103, sm_107, sm_110). Nothing of it has"
+    " run on hardware here."
+)
 
 
 def _is_ptx_text(text: str) -> bool:
@@ -59,5 +63,6 @@ def recognise_tensor_memory(text: str) -> tuple[TextMeaning, ...]:
     except LayoutError as error:
         wrong = (error.message,)
     about = next((message for start, message in _SAYS if name.startswith(start)), "")
-    notices = (*wrong, *((IS, about) if about else (IS,)))
+    newer = find_newer_form(text)
+    notices = (*wrong, *((newer.message,) if newer else ()), *((IS, about) if about else (IS,)))
     return (TextMeaning("topic", "tcgen05 and tensor memory (Blackwell)", {"topic": "tcgen05", "name": name}, notices),)
