@@ -85,6 +85,9 @@ load: $(VENV)/.test  ## a server under load and under attack, on loopback; write
 targets: $(VENV)/.test  ## assemble every candidate with ptxas and rewrite layouts/ptx/table/targets.json
 	$(BIN)/python -m tests.ptxas.sweep
 
+isa: $(VENV)/.test  ## WHEEL=nvidia_cuda_nvcc-….whl: what its ptxas adds, drops and changes, as proposed rows (an hour)
+	$(BIN)/python -m tests.ptxas.releases $(WHEEL) $(FAMILIES)
+
 sass: $(VENV)/.test  ## assemble every variant, disassemble it and rewrite layouts/ptx/table/sass.json (minutes)
 	$(BIN)/python -m tests.ptxas.sass
 

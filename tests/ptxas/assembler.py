@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -34,7 +35,9 @@ class Line:
 
 @lru_cache(maxsize=1)
 def find_ptxas() -> Path | None:
-    """The assembler, or None where there is none."""
+    """The assembler, or None where there is none; LANESCOPE_PTXAS names another one (`make isa`)."""
+    if named := os.environ.get("LANESCOPE_PTXAS"):
+        return Path(named)
     packaged = sorted(Path(sysconfig.get_paths()["purelib"]).glob("nvidia/cu*/bin/ptxas"))
     found = packaged[-1] if packaged else shutil.which("ptxas")
     return Path(found) if found else None
@@ -44,6 +47,12 @@ def get_version() -> str:
     """e.g. 'V13.5.37'."""
     text = subprocess.run([str(find_ptxas()), "--version"], capture_output=True, text=True, check=True).stdout
     return re.findall(r"V[\d.]+", text)[-1]
+
+
+def list_targets() -> list[str]:
+    """The targets that ptxas lists in its help, in its order."""
+    text = subprocess.run([str(find_ptxas()), "--help"], capture_output=True, text=True, check=True).stdout
+    return list(dict.fromkeys(re.findall(r"'(sm_\d+[af]?)'", text)))
 
 
 def _run_ptxas(source: str, target: str, keep: Path | None = None) -> tuple[int, str]:
