@@ -11,7 +11,8 @@ import pytest
 from lanescope import reader
 from lanescope.ptx import catalog
 from lanescope.reader import sass
-from tests.ptxas import assembler
+from lanescope.reader.tensor_memory import describe_sass
+from tests.ptxas import assembler, candidates
 from tests.ptxas import sass as disassembly
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -109,3 +110,28 @@ def test_what_is_left_out_leaves_candidates_and_what_is_strange_is_told() -> Non
 @pytest.mark.parametrize("text", ["FFMA R4, R8, R10, R4 ;", "LDG.E.128 R4, [R2.64]", "STS.128 [R2], R4", "XHMMA.16816"])
 def test_other_sass_is_none_of_these(text: str) -> None:
     assert sass.recognise_sass(text) == ()
+
+
+@pytest.mark.skipif(
+    assembler.find_ptxas() is None or disassembly.find_nvdisasm() is None, reason="no ptxas or no nvdisasm"
+)
+@pytest.mark.parametrize("target", ["sm_100a", "sm_107a"])
+@pytest.mark.parametrize(
+    "ptx",
+    [
+        "tcgen05.mma.cta_group::2.kind::tf32",
+        "tcgen05.mma.ws.cta_group::1.kind::f8f6f4",
+        "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X",
+    ],
+)
+def test_the_sass_of_tcgen05_mma_names_its_kind(ptx: str, target: str) -> None:
+    line = next(line for line in candidates.generate_tcgen05_mma() if line.ptx == ptx)
+    ((name,),) = disassembly.disassemble_lines([line], target)
+    told = describe_sass(name)
+    kind = ptx.partition("kind::")[2].partition(".")[0]
+    assert f"kind::{kind}" in told
+    assert [("cta_group::2" in told), (".ws" in told), ("4X" in told)] == [
+        "cta_group::2" in ptx,
+        ".ws" in ptx,
+        "4X" in ptx,
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
 from lanescope.ptx.table.newer import find_newer_form
 from lanescope.reader import cutlass, ptx, tiled_mma, umma
 from lanescope.reader.meaning import TextMeaning
@@ -25,10 +26,37 @@ _SAYS = (
     ("UTCCP", "UTCCP is tcgen05.cp: shared memory to tensor memory."),
     ("UTC", "UTC…MMA is tcgen05.mma: it multiplies matrices of shared and tensor memory."),
 )
+# Opcode → kinds, and modifier → what PTX writes, as nvdisasm 13.5 shows them for sm_100a, sm_103a and sm_107a.
+SASS_KINDS = {
+    "UTCHMMA": ("f16", "tf32"),
+    "UTCQMMA": ("f8f6f4", "mxf8f6f4"),
+    "UTCIMMA": ("i8",),
+    "UTCOMMA": ("mxf4", "mxf4nvf4"),
+}
+SASS_MODIFIERS = {
+    "2CTA": "cta_group::2",
+    "WS": ".ws",
+    "ASHIFT": ".ashift",
+    "4X": "scale_vec::4X of kind::mxf4nvf4",
+    "BLOCK16": "scale_vec::4X of kind::mxf4nvf4",
+}
 IS = (
-    "tcgen05 is the matrix instruction of Blackwell and Rubin (sm_100, sm_103, sm_107, sm_110). Nothing of it has"
-    " run on hardware here."
+    "tcgen05 is the matrix instruction of Blackwell and Rubin (sm_100, sm_103, sm_107, sm_110). What is shown of"
+    " it has not run on hardware."
 )
+
+
+def describe_sass(name: str) -> str:
+    """Describe a tcgen05.mma of SASS, "" for another opcode.
+
+    >>> describe_sass("UTCHMMA.2CTA")
+    'UTCHMMA.2CTA is tcgen05.mma with kind::f16 or kind::tf32, cta_group::2.'
+    """
+    opcode, *modifiers = name.split(".")
+    if opcode not in SASS_KINDS:
+        return ""
+    kinds = join_words([f"kind::{kind}" for kind in SASS_KINDS[opcode]], "or")
+    return f"{name} is tcgen05.mma with {', '.join([kinds, *filter(None, map(SASS_MODIFIERS.get, modifiers))])}."
 
 
 def _is_ptx_text(text: str) -> bool:
@@ -62,7 +90,7 @@ def recognise_tensor_memory(text: str) -> tuple[TextMeaning, ...]:
             wrong = (f"{spelled.title} leaves {', '.join(spelled.open)} open: with them its tile can be shown.",)
     except LayoutError as error:
         wrong = (error.message,)
-    about = next((message for start, message in _SAYS if name.startswith(start)), "")
+    about = describe_sass(name) or next((message for start, message in _SAYS if name.startswith(start)), "")
     newer = find_newer_form(text)
     notices = (*wrong, *((newer.message,) if newer else ()), *((IS, about) if about else (IS,)))
     return (TextMeaning("topic", "tcgen05 and tensor memory (Blackwell)", {"topic": "tcgen05", "name": name}, notices),)
