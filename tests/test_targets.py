@@ -8,6 +8,8 @@ import pytest
 
 from lanescope.app.main import create_app
 from lanescope.app.read import text_meanings
+from lanescope.blackwell import idesc
+from lanescope.blackwell.idesc import IdescWord
 from lanescope.errors import LayoutError
 from lanescope.ptx.architectures import (
     ARCHITECTURES,
@@ -20,6 +22,7 @@ from lanescope.ptx.architectures import (
 )
 from lanescope.ptx.table.newer import NEWER_FORMS, NewerForm
 from lanescope.ptx.targets import TARGETS
+from lanescope.render.idesc import render_constant
 from tests.client import Client
 from tests.ptxas import assembler
 from tests.ptxas.sweep import VERSIONS
@@ -201,9 +204,10 @@ def test_a_question_for_a_target_that_lacks_it_is_refused(
 
 
 def test_tensor_memory_is_of_targets_that_have_it(client: Client) -> None:
-    query = "/api/v1/tmem/layout?kind=f16&m=128&n=64&target="
-    assert client.get(query + "sm_103f").status_code == 200
-    assert client.get(query + "sm_120a").json()["error"]["code"] == "not_on_target"
+    for path in ("tmem/layout?", "tmem/epilogue?", "scale-factors?kind=mxf4&", "tmem/access?"):
+        query = f"/api/v1/{path}target="
+        assert client.get(query + "sm_103f").status_code == 200
+        assert client.get(query + "sm_120a").json()["error"]["code"] == "not_on_target"
 
 
 def test_a_product_that_exceeds_a_block_s_shared_memory_is_noted(client: Client) -> None:
@@ -216,3 +220,19 @@ def test_a_product_that_exceeds_a_block_s_shared_memory_is_noted(client: Client)
 def test_an_unknown_target_is_refused_by_name() -> None:
     with pytest.raises(LayoutError, match="sm_99"):
         get_architecture("sm_99")
+
+
+def test_a_form_asks_about_any_target_until_one_is_chosen(client: Client) -> None:
+    text = client.get("/scale-factors").text
+    assert re.search(r'<select\s+name="target"><option value="" selected>any</option>', text)
+
+
+@pytest.mark.parametrize("kind", ["f16", "mxf4"])
+def test_the_constant_of_a_word_with_k_dim_is_that_word(kind: str) -> None:
+    row = idesc.get_kind(kind)
+    legal = idesc.encode(row, {"m": 128, "n": 128}).word
+    word = IdescWord(legal | 1 << row.k_dim_bit, row, "sm_107a")
+    code = render_constant(word)
+    terms = re.findall(r"(\d+)u << (\d+)", code)
+    assert sum(int(value) << int(shift) for value, shift in terms) == word.word
+    assert f"static_assert(idesc == {word}u)" in code

@@ -155,7 +155,7 @@ def list_other_kinds(given: IdescWord) -> list[dict[str, Any]]:
     for row in KINDS:
         if row is given.kind:
             continue
-        other = IdescWord(given.word, row)
+        other = replace(given, kind=row)
         forms, wrong = idesc.find_legal_forms(other), idesc.find_problems(other)
         why = wrong[0].message if wrong else "" if forms else "M and N are legal in no form."
         out.append(

@@ -373,6 +373,11 @@ def _format_note(error: LayoutError, label: str) -> str:
     return f"{message} {error.hint}"
 
 
+def _list_words(option: Option) -> tuple[str, ...]:
+    """The words of a control: nothing is one of them where it has a name."""
+    return ("", *option.words) if "" in option.called else option.words
+
+
 def form_of(
     asked: type,
     given: Mapping[str, str],
@@ -388,7 +393,7 @@ def form_of(
             name,
             option.label,
             str(given.get(name, option.default)),
-            tuple((one, option.called.get(one, one)) for one in (choices or {}).get(name, option.words)),
+            tuple((one, option.called.get(one, one)) for one in (choices or {}).get(name, _list_words(option))),
             _format_note(error, option.label) if error and error.field == path else "",
             option,
         )

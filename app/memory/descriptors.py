@@ -39,7 +39,7 @@ from lanescope.descriptor.verify import ElementMismatch, Verdict, verify
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, require_object
 from lanescope.ptx import catalog
-from lanescope.ptx.architectures import get_architecture, require_target
+from lanescope.ptx.architectures import get_architecture, require_instruction
 from lanescope.ptx.table.descriptors import START, WGMMA, get_format
 from lanescope.render.descriptor import render_code
 from lanescope.shared.storage import HINT as STORAGE_HINT
@@ -372,7 +372,7 @@ def verify_request(given: Json) -> tuple[Verdict | None, View, Descriptor]:
     descriptor, written = _parse_with_notes(given.get("descriptor"), find_format(given))
     ptx, seen = parse_view(given)
     target = parse_target(given)
-    require_target(ptx, catalog.get_target_support(catalog.find(ptx)).targets, target)
+    require_instruction(catalog.find(ptx), target)
     part = require_object(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
     check_keys(part, ("mn", "k"), "slice")
     mn, k = (parse_integer(part.get(name, 0), f"slice.{name}", 0, desc.MOST_SHARED * 8 - 1) for name in ("mn", "k"))

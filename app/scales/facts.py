@@ -8,12 +8,14 @@ from typing import Annotated
 from lanescope.app.kit.enumerations import Word32, Word64
 from lanescope.app.kit.fact import Description, fact, make_optional_field
 from lanescope.app.kit.question import number_field, question, word_field
+from lanescope.app.kit.target import target_field
 from lanescope.app.kit.tcgen05 import columns_of_d, cta_group, rows_of_d, sparse
 from lanescope.blackwell import idesc, scaling
 from lanescope.blackwell.scales import SOURCE
 from lanescope.blackwell.scaling import ScaledMmaStep, ScaleOperand
 from lanescope.blackwell.tmem import COLUMNS, FACTORS, TmemMma
 from lanescope.errors import LayoutError
+from lanescope.ptx.architectures import require_kind
 from lanescope.ptx.table.kinds import KINDS
 
 KINDS_SCALED = tuple(row.name for row in KINDS if row.scaled)
@@ -41,6 +43,7 @@ class ScaleQuestion:
     side: str = word_field(("a", "b"), "Look at factor of", "Whose factor is looked at.", called={"a": "A", "b": "B"})
     row: int = number_field(37, "Row of A or column of B", "Row of A, or column of B.")
     factor: int = number_field(5, "Factor", "Number of the factor along K.")
+    target: str = target_field()
 
 
 OPEN = "How the factors of a pair with M = 128 lie in shared memory for their copies is not documented."
@@ -146,6 +149,7 @@ class ScaleTile:
 
 def parse_tile(question: ScaleQuestion) -> ScaleTile:
     """Return the tile that is asked for; LayoutError names the wrong field."""
+    require_kind(question.kind, question.target)
     form = idesc.get_form(question.cta_group, "0")
     mma = TmemMma(
         idesc.get_kind(question.kind), form, question.sparse, question.m, question.n, scale_vec=question.scale_vec

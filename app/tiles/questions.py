@@ -22,8 +22,7 @@ from lanescope.app.kit.target import target_field
 from lanescope.app.memory.storage import Storage
 from lanescope.errors import LayoutError
 from lanescope.inputs import require_object, require_text, shorten_value
-from lanescope.ptx import catalog
-from lanescope.ptx.architectures import list_targets_of_kind, require_target
+from lanescope.ptx.architectures import require_instruction, require_kind
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.tiles.mma import TiledMMA
 from lanescope.tiles.tiled_mma import tiled_mma
@@ -140,11 +139,9 @@ class TiledUmmaBody(TiledMmaBody):
         """The TiledMMA, of a tcgen05.mma a TiledUmma; LayoutError names the wrong field."""
         made = self._make_tiled_mma()
         if isinstance(made, TiledUmma):
-            name = f"kind::{made.umma.mma.kind.name}"
-            require_target(name, list_targets_of_kind(made.umma.mma.kind.name), self.target)
+            require_kind(made.umma.mma.kind.name, self.target)
         else:
-            instruction = made.atom.instruction
-            require_target(instruction.ptx, catalog.get_target_support(instruction).targets, self.target)
+            require_instruction(made.atom.instruction, self.target)
         return made
 
     def _make_tiled_mma(self) -> TiledMMA:

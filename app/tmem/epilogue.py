@@ -7,12 +7,14 @@ from typing import Annotated, Any
 
 from lanescope.app.kit.fact import Description, IntegerArray, Numbers, fact, make_optional_field
 from lanescope.app.kit.question import link_to, number_field, question, text_field, word_field
+from lanescope.app.kit.target import target_field
 from lanescope.app.kit.tcgen05 import columns_of_d, cta_group, rows_of_d, ws
 from lanescope.app.tmem.epilogue_figure import draw_load
 from lanescope.blackwell import epilogue, idesc, tmem
 from lanescope.blackwell.epilogue import ROWS, STORED, Epilogue
 from lanescope.blackwell.tmem import TmemMma
 from lanescope.errors import LayoutError
+from lanescope.ptx.architectures import require_kind
 from lanescope.render import epilogue as code
 
 
@@ -33,6 +35,7 @@ class EpilogueQuestion:
     )
     warp: int = number_field(0, "Warp", "The warp whose thread is looked at.", most=3, size=4)
     thread: int = number_field(5, "Thread", "The thread of that warp.", most=tmem.QUARTER - 1, size=4)
+    target: str = target_field()
 
     @property
     def bits(self) -> int:
@@ -80,6 +83,7 @@ def make_epilogue(asked: EpilogueQuestion) -> Epilogue:
     if asked.d == "f16" and asked.element != "f16":
         says = f"D is f16; it is stored as {asked.element}."
         raise LayoutError("bad_choice", says, "An f16 D is stored as f16.", "element")
+    require_kind(asked.kind, asked.target)
     form = idesc.get_form(asked.cta_group, int(asked.ws))
     mma = TmemMma(idesc.get_kind(asked.kind), form, False, asked.m, asked.n)
     return Epilogue(mma, tmem.parse_access(asked.access), asked.d == "f16")

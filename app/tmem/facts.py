@@ -13,7 +13,7 @@ from lanescope.blackwell.kind import MmaKind
 from lanescope.blackwell.tmem import OPERANDS, TmemMma
 from lanescope.inputs import parse_integer
 from lanescope.ptx import catalog
-from lanescope.ptx.architectures import list_targets_of_kind, require_target
+from lanescope.ptx.architectures import require_instruction, require_kind
 
 
 def _parse_group(given: object, field: str) -> int:
@@ -115,7 +115,7 @@ class TmemAccess:
 
 def parse_mma(asked: MmaQuestion) -> TmemMma:
     """Return the MMA that is asked for; LayoutError names the field that is illegal."""
-    require_target(f"kind::{asked.kind.name}", list_targets_of_kind(asked.kind.name), asked.target)
+    require_kind(asked.kind.name, asked.target)
     form = idesc.get_form(asked.cta_group, int(asked.ws))
     return TmemMma(
         asked.kind,
@@ -152,7 +152,7 @@ def layout(asked: LayoutQuestion) -> TmemLayout:
 def access(asked: AccessQuestion) -> TmemAccess:
     """Which lanes and columns an access touches, counted from its address, and which register holds which."""
     found = tmem.parse_access(asked.access, asked.split)
-    require_target(found.ptx, catalog.get_target_support(catalog.find(found.ptx)).targets, asked.target)
+    require_instruction(catalog.find(found.ptx), asked.target)
     first, second = found.pattern.evaluate()[:2]
     second = tmem.place_columns(found, second)
     moved = found.by_warp or found.verb == "shift"

@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.substitutes import SUBSTITUTES
 from lanescope.ptx.targets import TARGETS, format_targets, strip_suffix
 
@@ -125,7 +126,16 @@ def explain_missing(what: str, targets: Iterable[str], target: str) -> tuple[str
     return f"{what} is not available on {target}.", hint
 
 
-def require_target(what: str, targets: Iterable[str], target: str) -> None:
-    """Raise LayoutError where a target lacks what `targets` have."""
+def require_instruction(instruction: Instruction, target: str) -> None:
+    """Raise LayoutError where ptxas does not assemble an instruction for a target; "" is any target."""
+    _require(instruction.ptx, catalog.get_target_support(instruction).targets, target)
+
+
+def require_kind(kind: str, target: str) -> None:
+    """Raise LayoutError where a target has no tcgen05.mma of a kind; "" is any target."""
+    _require(f"kind::{kind}", list_targets_of_kind(kind), target)
+
+
+def _require(what: str, targets: Iterable[str], target: str) -> None:
     if why := explain_missing(what, targets, target):
         raise LayoutError("not_on_target", *why, "target")

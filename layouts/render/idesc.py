@@ -21,6 +21,8 @@ def render_constant(given: IdescWord) -> str:
     own.
     """
     terms = [_render_term(part, given) for part in given.kind.parts if part.field.get(given.word)]
+    if given.has_k_dim and not given.kind.has_field("k"):
+        terms.append((f"1u << {given.kind.k_dim_bit}", f"k_dim of {given.target}"))
     if given.reserved:
         terms.append((f"{given.reserved:#x}u", "reserved bits"))
     if not terms:
@@ -54,8 +56,10 @@ def get_cutlass_type(kind: MmaKind, name: str) -> str:
 def render_cutlass(given: IdescWord) -> str:
     """Return CUTLASS's constant of the same word; fields it sets at run time are assigned after it.
 
-    "" where a type has no meaning in the kind.
+    "" where a type has no meaning in the kind, and with k_dim, which its call does not set.
     """
+    if given.has_k_dim:
+        return ""
     row, types = given.kind, given.types
     elements = [types["a"], types["b"], types["d"], *([given.format_field("scale_type")] if row.scaled else [])]
     if any(text not in DTYPES for text in elements):
