@@ -152,7 +152,7 @@ def test_the_api_lists_every_target_with_its_limits(client: Client) -> None:
 
 def test_the_page_says_what_a_gpu_has_and_lacks(client: Client) -> None:
     text = re.sub(r"\s+", " ", client.get("/targets?target=sm_121a").text)
-    assert "GB10 (DGX Spark)" in text and "99&nbsp;KB (101376 bytes)" in text
+    assert "DGX Spark, GB10" in text and "99&nbsp;KB (101376 bytes)" in text
     assert '<a href="/instructions?family=wgmma">wgmma</a>' in text and "mma or mma block_scale" in text
     wrong = client.get("/targets?target=sm_99")
     assert wrong.status_code == 422 and "sm_121a" in wrong.text

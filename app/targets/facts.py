@@ -22,7 +22,7 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.overview import fold_shapes, get_section
 from lanescope.ptx.targets import TARGETS, list_least, strip_suffix
 
-CALLED = {name: " · ".join([name, ", ".join(get_architecture(name).gpus)]).rstrip(" ·") for name in TARGETS}
+CALLED = {name: " · ".join([name, *get_architecture(name).gpus[:1]]) for name in TARGETS}
 
 
 @question

@@ -57,7 +57,7 @@ ARCHITECTURES = (
     Architecture("sm_107", ("Rubin",), ("9.4", "9.4", "9.4"), 328 * KB, None),
     Architecture("sm_110", ("Jetson Thor",), ("9.0", "9.0", "9.0"), 228 * KB, 227 * KB),
     Architecture("sm_120", ("RTX 50", "RTX PRO 6000 Blackwell"), ("8.7", "8.8", "8.7"), 100 * KB, 99 * KB),
-    Architecture("sm_121", ("GB10 (DGX Spark)",), ("8.8", "8.8", "8.8"), 100 * KB, 99 * KB),
+    Architecture("sm_121", ("DGX Spark", "GB10"), ("8.8", "8.8", "8.8"), 100 * KB, 99 * KB),
 )
 _BY_NAME = {row.name: row for row in ARCHITECTURES}
 
