@@ -21,6 +21,7 @@ WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 VOLTA = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+MXF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"
 FP4 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32"
 
 
@@ -104,7 +105,7 @@ def test_a_place_is_written_as_it_is_read() -> None:
     [
         (MMA, "A[5][9]", {"pin": "a:5,9"}),
         (MMA, "C(8,6)", {"pin": "d:8,6"}),
-        (MMA, "D 70", {"pin": "d:8,6"}),  # 70 = 8 · 8 + 6
+        (MMA, "D 127", {"pin": "d:15,7"}),  # the last in any order
         (MMA, "R2 of lane 20", {"pin": "a:5,8"}),
         (MMA, "D R3 of lane 3", {"pin": "d:8,7"}),
         (MMA, "T20:5", {"pin": "a:5,9"}),
@@ -117,6 +118,10 @@ def test_a_place_is_written_as_it_is_read() -> None:
         (VOLTA, "lane 20 vs lane 5", {"pin": "lane:20", "pin2": "lane:5", "product": 1}),
         (MMA, "row 3 of D", {"lanes": "12-15", "pin": ""}),
         (MMA, "column 5 of B", {"lanes": "20-23", "pin": ""}),
+        (WGMMA, "warp 2", {"lanes": "64-95", "pin": ""}),
+        (MXF4, "SFA[3][1]", {"pin": "sfa:3,1"}),
+        (MXF4, "SFB[5][1]", {"pin": "sfb:1,5"}),  # column 5, block 1: blocks stand below each other
+        (SPARSE, "E[3][1] and A[3][2]", {"pin": "e:3,1", "pin2": "a:3,2"}),
     ],
 )
 def test_a_place_becomes_a_pin(ptx: str, text: str, pins: dict[str, str]) -> None:
@@ -129,6 +134,11 @@ def test_a_place_becomes_a_pin(ptx: str, text: str, pins: dict[str, str]) -> Non
         (MMA, "A[16][0]", "rows 0–15, columns 0–15"),
         (MMA, "B[0][8]", "rows 0–15, columns 0–7"),
         (MMA, "D 128", r"D\[127\]"),
+        (MMA, "D 70", r"D\[8\]\[6\] counted row by row, D\[6\]\[4\] counted column by column"),  # 8 · 8 + 6, 4 · 16 + 6
+        (MMA, "row 3", "row 3 of A or row 3 of B"),
+        (MMA, "warp 1", "One warp executes it"),
+        (WGMMA, "warp 4", "warps are 0–3"),
+        (MXF4, "SFB[8][0]", "rows 0–7, columns 0–1"),
         (MMA, "row 16 of D", "rows 0–15"),
         (MMA, "A[-1][0]", "‘-1’ is not an index"),
         (MMA, "lane 32", "Lanes run from 0 to 31"),
@@ -224,7 +234,7 @@ TILE = "/tiles/mma?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=64
         (TILE, "D[1][6]", "c:1,6"),
         (TILE, "R2 of T13", "a:3,10"),  # a4 of lane 13: row 13 / 4, column 8 + 2 · (13 % 4)
         ("/layouts/triton?shape=32x32", "[3][5]", "tile:3,5"),
-        ("/layouts/triton?shape=32x32", "D 70", "tile:2,6"),
+        ("/layouts/triton?shape=32x32", "D[2][6]", "tile:2,6"),
         (TILE, "C(37,50) vs T13", "c:37,50&pin2=thread:13"),
         (TILE, "warp 2 lane 5", "thread:69"),
         ("/layouts/tv?tile=16x16", "T13", "thread:13"),
