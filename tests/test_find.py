@@ -10,6 +10,8 @@ from lanescope import find
 from lanescope.app.instruction import headline, lanes, state
 from lanescope.app.instruction.find import find_pins
 from lanescope.app.kit.find import SoughtPlace, parse_places
+from lanescope.app.kit.sheets import SheetGrid, draw_ring
+from lanescope.app.tmem.draw import list_grids
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.render.view import ADDRESS, make_figure
@@ -334,3 +336,21 @@ def test_an_element_of_d_in_tensor_memory_has_a_lane_and_a_column(client: Client
     assert "<code>lane 70</code>" in page and "<code>lane 71</code>" in page
     page = client.get("/tmem", params={"m": "128", "n": "256", "find": "D[128][0]"}).text
     assert "rows 0–127, columns 0–255." in re.findall(r'<output id="find-refusal">([^<]*)', page)[0]
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["/tmem", "/smem", "/tiles/mma", "/tiles/copy", "/tiles/loop", "/tiles/mma/chain", "/layouts/triton", f"/i/{MMA}"],
+)
+def test_a_find_that_fails_has_the_same_status_on_every_page(client: Client, page: str) -> None:
+    assert client.get(page, params={"find": "zzz"}).status_code == 422
+    assert client.get(page).status_code == 200
+
+
+def test_the_map_of_tensor_memory_rings_what_is_pinned(client: Client) -> None:
+    """D[70][3] is in lane 70, column 3; A begins after the 128 columns of D, two elements a column."""
+    page = client.get("/i/tcgen05.mma.cta_group::1.kind::f16?pin=d:70,3&pin2=a:9,5").text
+    drawn = page[page.index('id="placed"') :].partition("</svg>")[0]
+    grid = SheetGrid("", *list_grids(1)[0])
+    assert draw_ring(grid, 70, 3) in drawn and draw_ring(grid, 9, 128 + 5 // 2) in drawn
+    assert drawn.count('class="ringed"') == 2
