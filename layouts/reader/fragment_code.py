@@ -37,12 +37,20 @@ _THREAD = re.compile(
     r"%?\b(?:lane_?(?:id|idx)?|groupID|group_id|threadID_in_group|threadIdx\s*\.\s*x|tid|warp_?id)\b", re.I
 )
 _ROW, _COL = (re.compile(rf"\b(\w*{word}\w*)\s*=(?!=)", re.I) for word in ("row", "col"))
+_HALF_ROW, _HALF_COL = (  # colour is no column
+    re.compile(rf"\b(?:\w*_)?{word}(?:_?(?:id|idx|index))?\d*\s*=(?!=)", re.I) for word in ("row", "col(?:umn)?")
+)
+_TOGETHER = re.compile(r",\s*(?=\w*(?:row|col)\w*\s*=(?!=))", re.I)  # row = lane / 4, col = …
+_CASE_END = r"(?:\s(?:for|where|if|when)\s.*|\s(?:otherwise|else)\s*)"
+_ASSIGNMENT = re.compile(  # alone, or a further case of it: it stores nothing, and calls no template
+    rf"\s*(?:[A-Za-z_]\w*\s+){{0,3}}[A-Za-z_%]\w*\s*=(?!=)[^\[\]{{}}<]*?{_CASE_END}?|[^\[\]{{}}<=]+?{_CASE_END}", re.I
+)
 _STORE = re.compile(r"[\])]\s*\+?=(?!=)|\b\w+\s*=\s*\w+\s*\[")
 _SPECIAL = re.compile(r"%(?=(?:laneid|tid|warpid)\b)")
 _FLOOR, _NAMED_FLOOR = re.compile(r"//(?=\s*\d)"), re.compile(r"//\s*[A-Za-z_]\w*\s*(?:[-+*%)]|$)", re.M)
 _CASE = re.compile(
     r"^(?:\s*(?P<name>\w+)\s*=(?!=))?\s*(?P<value>.+?)"
-    r"(?:\s+for\s+(?:each\s+)?(?P<letter>[a-d])\w*)?(?:\s*,?\s+(?:where|when|if)\s+(?P<where>.+?)|\s+(?P<rest>otherwise|else))?\s*$",
+    r"(?:\s+for\s+(?:each\s+)?(?P<letter>[a-d])\w*)?(?:\s*,?\s+(?:where|when|if|for(?=\s+\w+\s*=))\s+(?P<where>.+?)|\s+(?P<rest>otherwise|else))?\s*$",
     re.I,
 )
 _SET = re.compile(r"(\w+)\s*=\s*\{\s*(\d+)\s*,[\s.…,]*?(\d+)\s*\}")
@@ -76,7 +84,9 @@ class NearestMap:
 @dataclass(frozen=True, slots=True)
 class FormulaAnswer:
     """What a formula or a loop agrees with. assumed: names that were taken as the same in all threads; letter: the
-    operand that the text names, "" if none; compared: how many maps; least: how many values a formula tells apart.
+    operand that the text names, "" if none; compared: how many maps; least: how many values a formula tells apart;
+    open_values: the name of the value's index if the text does not say where it ends; clash: where values beyond those
+    of the map that agrees meet those of another lane; half: the coordinate that the text has, if it has but one.
     """
 
     matches: tuple[FormulaMatch, ...]
@@ -87,13 +97,36 @@ class FormulaAnswer:
     compared: int
     moves: bool
     least: int = 1
+    open_values: str = ""
+    clash: ValueClash | None = None
+    half: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueClash:
+    """A value of one lane whose place an earlier value of another lane has: value, lane and place; that other's."""
+
+    value: int
+    lane: int
+    place: tuple[int, int]
+    other_value: int
+    other_lane: int
 
 
 def is_fragment_code(text: str) -> bool:
     """Return whether a text may be such a formula or loop."""
     if len(text) > LONGEST or not _THREAD.search(text):
         return False
-    return bool((_ROW.search(text) and _COL.search(text)) or _STORE.search(text))
+    return bool((_ROW.search(text) and _COL.search(text)) or _STORE.search(text) or _find_half(text))
+
+
+def _find_half(text: str) -> str:
+    """Return the coordinate of a text that assigns a row and no column or the other way round; "" for any other."""
+    has_row, has_col = _HALF_ROW.search(text), _HALF_COL.search(text)
+    parts = [part for part in re.split(r"[;\n]", text) if part.strip()]
+    if bool(has_row) == bool(has_col) or not all(map(_ASSIGNMENT.fullmatch, parts)):
+        return ""
+    return "row" if has_row else "col"
 
 
 @lru_cache(maxsize=16)
@@ -101,6 +134,8 @@ def compare_code(text: str) -> FormulaAnswer:
     """Compare a text with every map; LayoutError `open_formula` if its coordinates are not known."""
     source, letter, range_ = _rewrite_formula(text)
     statements = parse_lane_code(source)
+    if half := _find_half(text):
+        return _compare_half(statements, half, letter, range_, _find_index(source))
     code = run_lane_code(statements, {name: np.zeros((1, 1, 1), dtype=np.int64) for name in INDEX})
     if code.moves and not (_find_index(source) and _ROW.search(source) and _COL.search(source)):
         return _compare_moves(run_lane_code(statements, {}))
@@ -125,7 +160,43 @@ def compare_code(text: str) -> FormulaAnswer:
             if one.values >= least:
                 nearest = _choose_nearer(nearest, _measure(*runs[one.values][:2], one), letter)
     compared = len(maps) + (0 if given else len(list_address_maps()))
-    return FormulaAnswer(tuple(matches), addresses, nearest, loose, letter, compared, False, least)
+    open_values = given[0] if given and not range_ else ""
+    clash = None
+    if open_values and matches and matches[0].map.values < least:
+        clash = _find_clash(*_run_formula(statements, given, names, least)[:2], matches[0].map.values)
+    return FormulaAnswer(tuple(matches), addresses, nearest, loose, letter, compared, False, least, open_values, clash)
+
+
+def _compare_half(
+    statements: Sequence[Statement], half: str, letter: str, range_: int, given: tuple[str, ...]
+) -> FormulaAnswer:
+    """Compare the rows or the columns that a text has with those of every map."""
+    maps = [one for one in list_fragment_maps() if range_ in (0, one.values)]
+    matches, loose = [], ()
+    for one in maps:
+        index = {name: np.arange(one.values, dtype=np.int64)[None, None, :] for name in given}
+        code = run_lane_code(statements, index)
+        loose = tuple(code.loose)
+        mine = _spread(code.names[_find_coordinate(code, half)], one)
+        if is_constant(mine - (one.rows if half == "row" else one.cols)):
+            matches.append(FormulaMatch(one))
+    matches.sort(key=lambda match: not match.map.has_operand(letter))
+    open_values = given[0] if given and not range_ else ""
+    return FormulaAnswer(tuple(matches), (), None, loose, letter, len(maps), False, open_values=open_values, half=half)
+
+
+def _find_clash(rows: Values, cols: Values, past: int) -> ValueClash | None:
+    """Find the first value, past so many, whose place an earlier value of another lane of the warp has."""
+    count = max(rows.shape[2], cols.shape[2])
+    places = [np.broadcast_to(axis, (axis.shape[0], THREADS, count))[0, :32] for axis in (rows, cols)]
+    seen: dict[tuple[int, int], tuple[int, int]] = {}
+    for value in range(count):
+        for lane in range(32):
+            place = int(places[0][lane, value]), int(places[1][lane, value])
+            other_value, other_lane = seen.setdefault(place, (value, lane))
+            if value >= past and other_lane != lane:
+                return ValueClash(value, lane, place, other_value, other_lane)
+    return None
 
 
 def _is_whole(match: FormulaMatch, least: int) -> bool:
@@ -141,22 +212,41 @@ def _rank_match(match: FormulaMatch, letter: str, least: int) -> tuple[bool, boo
 def _count_distinguished(statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str]) -> int:
     """Return how many values a formula tells apart at least, 1 if that cannot be said.
 
-    A bit of i whose step is twice that of the bit below belongs to the same digit: `8 * (i / 2)` has one from bit 1 on.
+    A formula that repeats, `i % 3`, has as many values as it takes to repeat. Of any other, a bit of i whose step is
+    twice that of the bit below belongs to the same digit: `8 * (i / 2)` has one from bit 1 on.
     """
     try:
         rows, cols, _ = _run_formula(statements, given, names, 2 << _BITS)
     except LayoutError:
         return 1
     axes = [np.broadcast_to(axis, (axis.shape[0], THREADS, 2 << _BITS))[0] for axis in (rows, cols)]
+    period = _find_period(axes)
+    if period and all((axis[:, period] == axis[:, 0]).all() for axis in axes):
+        return period
+    if period & (period - 1):
+        return 2 * period  # its last digit has two values at least
     steps = [[int(axis[0, 1 << bit] - axis[0, 0]) for axis in axes] for bit in range(_BITS + 1)]
     bit = _BITS
     while bit and steps[bit] == [2 * step for step in steps[bit - 1]]:
         bit -= 1
     count = 2 << bit if any(steps[bit]) else 1 << bit
+    if period:
+        return count
     places = (axes[0][:32] << 32) + axes[1][:32]
     while count > 1 and len(np.unique(places[:, :count])) < 32 * count:
         count //= 2  # past its last value, a formula repeats places
-    return count
+    beyond = _find_clash(*(axis[None, :, : 2 * count] for axis in axes), count)
+    return beyond.value + 1 if beyond else count
+
+
+def _find_period(axes: Sequence[NDArray[np.int64]]) -> int:
+    """Return after how many values a formula goes on as it began, at another place or the same; 0 if it never does."""
+    count = axes[0].shape[1]
+    for period in range(1, count // 2 + 1):
+        moved = [axis[:, period:] - axis[:, :-period] for axis in axes]
+        if all((axis == axis[:, :1]).all() for axis in moved):
+            return period
+    return 0
 
 
 def _run_formula(
@@ -178,7 +268,7 @@ def _rewrite_formula(text: str) -> tuple[str, str, int]:
     text = _SPECIAL.sub("", text)
     if ";" in text:
         return text, "", 0
-    text = _FLOOR.sub("/", text)
+    text = _TOGETHER.sub("\n", _FLOOR.sub("/", text))
     if _NAMED_FLOOR.search(text):
         raise make_open_error("'//' may be a division or a comment")
     text = re.sub(r"//.*", "", text)
@@ -225,17 +315,21 @@ def _count_values(conditions: Sequence[str], every: Sequence[tuple[str, bool]]) 
 
 def _find_coordinates(code: LaneCode) -> tuple[str, str]:
     """Return the names of the row and the column that a text computes."""
-    found = []
-    for word in ("row", "col"):
-        names = [name for name in code.names if word in name.lower()]
-        if len(names) != 1:
-            unread = [name for name in code.unread if word in name.lower()]
-            why = f"{len(names)} names are a {word}"
-            if unread:
-                why = f"'{unread[0]}' is not read: {code.unread[unread[0]]}"
-            raise make_open_error(why if names or unread else f"no {word} is computed")
-        found.append(names[0])
-    return found[0], found[1]
+    return _find_coordinate(code, "row"), _find_coordinate(code, "col")
+
+
+def _find_coordinate(code: LaneCode, word: str) -> str:
+    names = [name for name in code.names if word in name.lower()]
+    if len(names) == 1:
+        return names[0]
+    unread = [name for name in code.unread if word in name.lower()]
+    if unread and "divides by 0" in code.unread[unread[0]]:
+        message = f"'{unread[0]}' divides by 0, so it has no value."
+        raise LayoutError("open_formula", message, "Divide by the lanes of a row, as in lane / 4.", "text")
+    why = f"{len(names)} names are a {word}"
+    if unread:
+        why = f"'{unread[0]}' is not read: {code.unread[unread[0]]}"
+    raise make_open_error(why if names or unread else f"no {word} is computed")
 
 
 def _find_index(source: str) -> tuple[str, ...]:
