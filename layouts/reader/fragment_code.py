@@ -21,8 +21,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
 from lanescope.reader.code.tree import Statement
 from lanescope.reader.fragment_addresses import AddressMap, gives_addresses, is_constant, list_address_maps
+from lanescope.reader.fragment_values import MOST_VALUES, ValueClash, count_distinguished, find_clash
 from lanescope.reader.lane_code import (
-    THREADS,
     FragmentMove,
     LaneCode,
     Values,
@@ -56,7 +56,6 @@ _CASE = re.compile(
 _SET = re.compile(r"(\w+)\s*=\s*\{\s*(\d+)\s*,[\s.…,]*?(\d+)\s*\}")
 _CHAIN = re.compile(r"(\d+)\s*(<=?)\s*(\w+)\s*(<=?)\s*(\d+)")
 _NO_CASE = 1 << 20  # a coordinate that no matrix has, where no case of a formula applies
-_BITS = 7  # of i that are looked at: no fragment has more than 256 values
 MOST_NEAREST = 0.5  # least share of agreeing elements of a map that is named as the nearest
 
 
@@ -102,17 +101,6 @@ class FormulaAnswer:
     half: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ValueClash:
-    """A value of one lane whose place an earlier value of another lane has: value, lane and place; that other's."""
-
-    value: int
-    lane: int
-    place: tuple[int, int]
-    other_value: int
-    other_lane: int
-
-
 def is_fragment_code(text: str) -> bool:
     """Return whether a text may be such a formula or loop."""
     if len(text) > LONGEST or not _THREAD.search(text):
@@ -147,7 +135,7 @@ def compare_code(text: str) -> FormulaAnswer:
     for one in maps:
         if (match := _match_formula(*runs[one.values][:2], one)) is not None:
             matches.append(match)
-    least = range_ or _count_distinguished(statements, given, names)
+    least = range_ or _count_values_told(statements, given, names)
     matches.sort(key=lambda match: _rank_match(match, letter, least))
     fed = [] if given else [one for one in list_address_maps() if gives_addresses(*runs[1][:2], one)]
     addresses = tuple(sorted(fed, key=lambda one: -len(one.rows)))
@@ -163,7 +151,7 @@ def compare_code(text: str) -> FormulaAnswer:
     open_values = given[0] if given and not range_ else ""
     clash = None
     if open_values and matches and matches[0].map.values < least:
-        clash = _find_clash(*_run_formula(statements, given, names, least)[:2], matches[0].map.values)
+        clash = find_clash(*_run_formula(statements, given, names, least)[:2], matches[0].map.values)
     return FormulaAnswer(tuple(matches), addresses, nearest, loose, letter, compared, False, least, open_values, clash)
 
 
@@ -185,20 +173,6 @@ def _compare_half(
     return FormulaAnswer(tuple(matches), (), None, loose, letter, len(maps), False, open_values=open_values, half=half)
 
 
-def _find_clash(rows: Values, cols: Values, past: int) -> ValueClash | None:
-    """Find the first value, past so many, whose place an earlier value of another lane of the warp has."""
-    count = max(rows.shape[2], cols.shape[2])
-    places = [np.broadcast_to(axis, (axis.shape[0], THREADS, count))[0, :32] for axis in (rows, cols)]
-    seen: dict[tuple[int, int], tuple[int, int]] = {}
-    for value in range(count):
-        for lane in range(32):
-            place = int(places[0][lane, value]), int(places[1][lane, value])
-            other_value, other_lane = seen.setdefault(place, (value, lane))
-            if value >= past and other_lane != lane:
-                return ValueClash(value, lane, place, other_value, other_lane)
-    return None
-
-
 def _is_whole(match: FormulaMatch, least: int) -> bool:
     return match.map.values >= least and not match.swapped
 
@@ -209,44 +183,12 @@ def _rank_match(match: FormulaMatch, letter: str, least: int) -> tuple[bool, boo
     return short, match.swapped, not match.map.has_operand(letter), -match.map.values if short else match.map.values
 
 
-def _count_distinguished(statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str]) -> int:
-    """Return how many values a formula tells apart at least, 1 if that cannot be said.
-
-    A formula that repeats, `i % 3`, has as many values as it takes to repeat. Of any other, a bit of i whose step is
-    twice that of the bit below belongs to the same digit: `8 * (i / 2)` has one from bit 1 on.
-    """
+def _count_values_told(statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str]) -> int:
+    """Return how many values a formula tells apart at least, 1 if that cannot be said."""
     try:
-        rows, cols, _ = _run_formula(statements, given, names, 2 << _BITS)
+        return count_distinguished(*_run_formula(statements, given, names, MOST_VALUES)[:2])
     except LayoutError:
         return 1
-    axes = [np.broadcast_to(axis, (axis.shape[0], THREADS, 2 << _BITS))[0] for axis in (rows, cols)]
-    period = _find_period(axes)
-    if period and all((axis[:, period] == axis[:, 0]).all() for axis in axes):
-        return period
-    if period & (period - 1):
-        return 2 * period  # its last digit has two values at least
-    steps = [[int(axis[0, 1 << bit] - axis[0, 0]) for axis in axes] for bit in range(_BITS + 1)]
-    bit = _BITS
-    while bit and steps[bit] == [2 * step for step in steps[bit - 1]]:
-        bit -= 1
-    count = 2 << bit if any(steps[bit]) else 1 << bit
-    if period:
-        return count
-    places = (axes[0][:32] << 32) + axes[1][:32]
-    while count > 1 and len(np.unique(places[:, :count])) < 32 * count:
-        count //= 2  # past its last value, a formula repeats places
-    beyond = _find_clash(*(axis[None, :, : 2 * count] for axis in axes), count)
-    return beyond.value + 1 if beyond else count
-
-
-def _find_period(axes: Sequence[NDArray[np.int64]]) -> int:
-    """Return after how many values a formula goes on as it began, at another place or the same; 0 if it never does."""
-    count = axes[0].shape[1]
-    for period in range(1, count // 2 + 1):
-        moved = [axis[:, period:] - axis[:, :-period] for axis in axes]
-        if all((axis == axis[:, :1]).all() for axis in moved):
-            return period
-    return 0
 
 
 def _run_formula(
