@@ -10,7 +10,8 @@ from lanescope import find
 from lanescope.app.instruction import headline, lanes, state
 from lanescope.app.instruction.find import find_pins
 from lanescope.app.kit.find import SoughtPlace, parse_places
-from lanescope.app.kit.sheets import SheetGrid, draw_ring
+from lanescope.app.kit.rings import draw_ring
+from lanescope.app.kit.sheets import SheetGrid
 from lanescope.app.tmem.draw import list_grids
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
@@ -354,3 +355,47 @@ def test_the_map_of_tensor_memory_rings_what_is_pinned(client: Client) -> None:
     grid = SheetGrid("", *list_grids(1)[0])
     assert draw_ring(grid, 70, 3) in drawn and draw_ring(grid, 9, 128 + 5 // 2) in drawn
     assert drawn.count('class="ringed"') == 2
+
+
+@pytest.mark.parametrize(
+    ("address", "rings"),
+    [
+        (f"/i/{MMA}.svg?pin=a:5,9&pin2=d:3,2", 2),
+        (f"/i/{MMA}/a.svg?pin=a:5,9&rows=0-3", 0),  # outside the window
+        (f"/i/{MMA}.svg?pin=lane:13", 8 + 4 + 4),  # all values of A, B and D that the lane holds
+        ("/smem.svg?pin=tile:5,9", 2),  # in the tile and in memory
+        ("/tiles/mma.svg?pin=c:3,5", 1),
+        ("/tiles/copy.svg?pin=source:2,3", 1),
+        ("/picture/layouts/triton.svg?pin=tile:2,6", 1),
+        ("/picture/tmem.svg?pin=cta0:70,3", 1),
+        ("/picture/smem.svg?pin=tile:5,9", 2),
+        (f"/picture/i/{MMA}.svg?pin=a:5,9", 1),
+    ],
+)
+def test_a_picture_rings_the_pins_of_its_address(client: Client, address: str, rings: int) -> None:
+    drawn = client.get(address)
+    assert drawn.status_code == 200 and drawn.text.count('class="ringed"') == rings
+    assert "var(--" not in drawn.text  # a file has no style sheet
+
+
+def test_a_ring_stands_around_its_cell(client: Client) -> None:
+    """Row 5, column 9 of A: the label in the ring is T20:5."""
+    drawn = client.get(f"/i/{MMA}.svg?pin=a:5,9").text
+    x, y, width, height = map(
+        float, re.findall(r'class="ringed" x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)"', drawn)[0]
+    )
+    lines = re.findall(r'<text[^>]*\by="([\d.]+)"[^>]*>(.*?)</text>', drawn)
+    inside = [
+        text
+        for down, line in lines
+        for at, text in re.findall(r'<tspan x="([\d.]+)">([^<]+)', line)
+        if x < float(at) < x + width and y < float(down) < y + height
+    ]
+    assert inside == ["T20:5"]
+
+
+@pytest.mark.parametrize(
+    "address", [f"/i/{MMA}.svg?pin=a:99,9", "/smem.svg?pin=tile:999,9", "/tiles/mma.svg?pin=z:1,1"]
+)
+def test_a_picture_refuses_a_pin_that_does_not_exist(client: Client, address: str) -> None:
+    assert client.get(address).status_code == 422

@@ -298,5 +298,5 @@ SEPARATE = ("product", "half")  # axes of which a page shows one place at a time
 MAJORS = ("a_major", "b_major")
 SELECTORS = ("selector", "byte_id_a", "thread_id_a", "byte_id_b", "thread_id_b")
 PICTURED = tuple(
-    name for name in SPEC if name not in ("view", "pin2", *MAJORS, *SELECTORS)
+    name for name in SPEC if name not in ("view", *MAJORS, *SELECTORS)
 )  # the state of a picture; its window is rows and cols instead

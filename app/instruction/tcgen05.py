@@ -12,7 +12,8 @@ from lanescope.app.instruction.state import split_pin
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import fact
 from lanescope.app.kit.links import link_instruction
-from lanescope.app.kit.sheets import LEAST_RING, SheetGrid, draw_ring
+from lanescope.app.kit.rings import LEAST_RING, draw_ring
+from lanescope.app.kit.sheets import SheetGrid
 from lanescope.app.tmem import draw
 from lanescope.app.tmem.feature import PLACEMENT
 from lanescope.blackwell import bound

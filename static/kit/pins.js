@@ -62,6 +62,11 @@ export function followPins({ pictures, describe, words, hover = null }) {
   function show() {
     mark("ringed", pins);
     showAnswer(answer(), pins.length > 0);
+    for (const link of document.querySelectorAll("a[data-pinned]")) { // pictures that draw the pins
+      const to = new URL(link.href);
+      NAMES.forEach((name, n) => (pins[n] ? to.searchParams.set(name, pins[n]) : to.searchParams.delete(name)));
+      link.href = to;
+    }
   }
 
   /** Pins what an address would say. */
