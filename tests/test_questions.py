@@ -148,7 +148,9 @@ def test_a_warp_has_its_rows() -> None:
 
 def test_a_question_about_shared_memory_links_the_tile() -> None:
     (tile,) = read("B(3,4) of wgmma.m64n64k16 f16").also
-    assert tile.link.endswith("&find=[4][3]") and "K-major, 128B" in tile.notices[0]  # B is k × n, its tile n × k
+    assert (
+        tile.link.endswith("&find=[4][3]") and "K-major tile with the 128B" in tile.title
+    )  # B is k × n, its tile n × k
 
 
 def test_what_is_assumed_is_said() -> None:

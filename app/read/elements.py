@@ -253,7 +253,8 @@ def _answer_line(
         shown = [*shown[:3], "…", shown[-1]]
     who = f"{unit} {threads[0]}" if len(threads) == 1 else f"{unit}s {', '.join(shown)}"
     query = {"lanes": lanes.format_runs(threads, "-", ",")} if threads else {}
-    return holders, query, (f"{word.capitalize()} {number} of {letter} is in {who}.",)
+    name = "each matrix" if op.extents.get("matrix", 1) > 1 else letter
+    return holders, query, (f"{word.capitalize()} {number} of {name} is in {who}.",)
 
 
 def _answer_warp(

@@ -94,10 +94,10 @@ def link_shared(form: Instruction, place: SoughtPlace) -> tuple[Meaning, ...]:
     return (
         Meaning(
             kind="topic",
-            title=f"{place.text} in a tile of shared memory: {letter} {mn}, k {k}",
+            title=f"{place.text} in a {tile.major}-major tile with the {tile.mode.name} swizzle: {letter} {mn}, k {k}",
             link=f"{shared.tile}&{urlencode({'find': f'[{mn}][{k}]'}, safe='[]')}",
             facts={},
-            notices=(f"Assumed: {tile.major}-major, {tile.mode.name} swizzle. The page takes any other.",),
+            notices=("The page takes any other storage.",),
         ),
     )
 

@@ -160,7 +160,8 @@ def _compare_half(
 ) -> FormulaAnswer:
     """Compare the rows or the columns that a text has with those of every map."""
     maps = [one for one in list_fragment_maps() if range_ in (0, one.values)]
-    matches, loose = [], ()
+    matches: list[FormulaMatch] = []
+    loose: tuple[str, ...] = ()
     for one in maps:
         index = {name: np.arange(one.values, dtype=np.int64)[None, None, :] for name in given}
         code = run_lane_code(statements, index)

@@ -48,7 +48,8 @@ def count_distinguished(rows: Values, cols: Values) -> int:
     places = (axes[0][:WARP] << 32) + axes[1][:WARP]
     while count > 1 and len(np.unique(places[:, :count])) < WARP * count:
         count //= 2  # past its last value, a formula repeats places
-    beyond = find_clash(*(axis[None, :, : 2 * count] for axis in axes), count)
+    rows, cols = (axis[None, :, : 2 * count] for axis in axes)
+    beyond = find_clash(rows, cols, count)
     return beyond.value + 1 if beyond else count
 
 
