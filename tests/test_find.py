@@ -10,6 +10,9 @@ from lanescope import find
 from lanescope.app.instruction import headline, lanes, state
 from lanescope.app.instruction.find import find_pins
 from lanescope.app.kit.find import SoughtPlace, parse_places
+from lanescope.app.kit.rings import draw_ring
+from lanescope.app.kit.sheets import SheetGrid
+from lanescope.app.tmem.draw import list_grids
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.render.view import ADDRESS, make_figure
@@ -21,6 +24,7 @@ WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 VOLTA = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+MXF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"
 FP4 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32"
 
 
@@ -104,7 +108,7 @@ def test_a_place_is_written_as_it_is_read() -> None:
     [
         (MMA, "A[5][9]", {"pin": "a:5,9"}),
         (MMA, "C(8,6)", {"pin": "d:8,6"}),
-        (MMA, "D 70", {"pin": "d:8,6"}),  # 70 = 8 · 8 + 6
+        (MMA, "D 127", {"pin": "d:15,7"}),  # the last in any order
         (MMA, "R2 of lane 20", {"pin": "a:5,8"}),
         (MMA, "D R3 of lane 3", {"pin": "d:8,7"}),
         (MMA, "T20:5", {"pin": "a:5,9"}),
@@ -117,6 +121,10 @@ def test_a_place_is_written_as_it_is_read() -> None:
         (VOLTA, "lane 20 vs lane 5", {"pin": "lane:20", "pin2": "lane:5", "product": 1}),
         (MMA, "row 3 of D", {"lanes": "12-15", "pin": ""}),
         (MMA, "column 5 of B", {"lanes": "20-23", "pin": ""}),
+        (WGMMA, "warp 2", {"lanes": "64-95", "pin": ""}),
+        (MXF4, "SFA[3][1]", {"pin": "sfa:3,1"}),
+        (MXF4, "SFB[5][1]", {"pin": "sfb:1,5"}),  # column 5, block 1: blocks stand below each other
+        (SPARSE, "E[3][1] and A[3][2]", {"pin": "e:3,1", "pin2": "a:3,2"}),
     ],
 )
 def test_a_place_becomes_a_pin(ptx: str, text: str, pins: dict[str, str]) -> None:
@@ -129,6 +137,11 @@ def test_a_place_becomes_a_pin(ptx: str, text: str, pins: dict[str, str]) -> Non
         (MMA, "A[16][0]", "rows 0–15, columns 0–15"),
         (MMA, "B[0][8]", "rows 0–15, columns 0–7"),
         (MMA, "D 128", r"D\[127\]"),
+        (MMA, "D 70", r"D\[8\]\[6\] counted row by row, D\[6\]\[4\] counted column by column"),  # 8 · 8 + 6, 4 · 16 + 6
+        (MMA, "row 3", "row 3 of A or row 3 of B"),
+        (MMA, "warp 1", "One warp executes it"),
+        (WGMMA, "warp 4", "warps are 0–3"),
+        (MXF4, "SFB[8][0]", "rows 0–7, columns 0–1"),
         (MMA, "row 16 of D", "rows 0–15"),
         (MMA, "A[-1][0]", "‘-1’ is not an index"),
         (MMA, "lane 32", "Lanes run from 0 to 31"),
@@ -224,7 +237,7 @@ TILE = "/tiles/mma?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=64
         (TILE, "D[1][6]", "c:1,6"),
         (TILE, "R2 of T13", "a:3,10"),  # a4 of lane 13: row 13 / 4, column 8 + 2 · (13 % 4)
         ("/layouts/triton?shape=32x32", "[3][5]", "tile:3,5"),
-        ("/layouts/triton?shape=32x32", "D 70", "tile:2,6"),
+        ("/layouts/triton?shape=32x32", "D[2][6]", "tile:2,6"),
         (TILE, "C(37,50) vs T13", "c:37,50&pin2=thread:13"),
         (TILE, "warp 2 lane 5", "thread:69"),
         ("/layouts/tv?tile=16x16", "T13", "thread:13"),
@@ -324,3 +337,65 @@ def test_an_element_of_d_in_tensor_memory_has_a_lane_and_a_column(client: Client
     assert "<code>lane 70</code>" in page and "<code>lane 71</code>" in page
     page = client.get("/tmem", params={"m": "128", "n": "256", "find": "D[128][0]"}).text
     assert "rows 0–127, columns 0–255." in re.findall(r'<output id="find-refusal">([^<]*)', page)[0]
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["/tmem", "/smem", "/tiles/mma", "/tiles/copy", "/tiles/loop", "/tiles/mma/chain", "/layouts/triton", f"/i/{MMA}"],
+)
+def test_a_find_that_fails_has_the_same_status_on_every_page(client: Client, page: str) -> None:
+    assert client.get(page, params={"find": "zzz"}).status_code == 422
+    assert client.get(page).status_code == 200
+
+
+def test_the_map_of_tensor_memory_rings_what_is_pinned(client: Client) -> None:
+    """D[70][3] is in lane 70, column 3; A begins after the 128 columns of D, two elements a column."""
+    page = client.get("/i/tcgen05.mma.cta_group::1.kind::f16?pin=d:70,3&pin2=a:9,5").text
+    drawn = page[page.index('id="placed"') :].partition("</svg>")[0]
+    grid = SheetGrid("", *list_grids(1)[0])
+    assert draw_ring(grid, 70, 3) in drawn and draw_ring(grid, 9, 128 + 5 // 2) in drawn
+    assert drawn.count('class="ringed"') == 2
+
+
+@pytest.mark.parametrize(
+    ("address", "rings"),
+    [
+        (f"/i/{MMA}.svg?pin=a:5,9&pin2=d:3,2", 2),
+        (f"/i/{MMA}/a.svg?pin=a:5,9&rows=0-3", 0),  # outside the window
+        (f"/i/{MMA}.svg?pin=lane:13", 8 + 4 + 4),  # all values of A, B and D that the lane holds
+        ("/smem.svg?pin=tile:5,9", 2),  # in the tile and in memory
+        ("/tiles/mma.svg?pin=c:3,5", 1),
+        ("/tiles/copy.svg?pin=source:2,3", 1),
+        ("/picture/layouts/triton.svg?pin=tile:2,6", 1),
+        ("/picture/tmem.svg?pin=cta0:70,3", 1),
+        ("/picture/smem.svg?pin=tile:5,9", 2),
+        (f"/picture/i/{MMA}.svg?pin=a:5,9", 1),
+    ],
+)
+def test_a_picture_rings_the_pins_of_its_address(client: Client, address: str, rings: int) -> None:
+    drawn = client.get(address)
+    assert drawn.status_code == 200 and drawn.text.count('class="ringed"') == rings
+    assert "var(--" not in drawn.text  # a file has no style sheet
+
+
+def test_a_ring_stands_around_its_cell(client: Client) -> None:
+    """Row 5, column 9 of A: the label in the ring is T20:5."""
+    drawn = client.get(f"/i/{MMA}.svg?pin=a:5,9").text
+    x, y, width, height = map(
+        float, re.findall(r'class="ringed" x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)"', drawn)[0]
+    )
+    lines = re.findall(r'<text[^>]*\by="([\d.]+)"[^>]*>(.*?)</text>', drawn)
+    inside = [
+        text
+        for down, line in lines
+        for at, text in re.findall(r'<tspan x="([\d.]+)">([^<]+)', line)
+        if x < float(at) < x + width and y < float(down) < y + height
+    ]
+    assert inside == ["T20:5"]
+
+
+@pytest.mark.parametrize(
+    "address", [f"/i/{MMA}.svg?pin=a:99,9", "/smem.svg?pin=tile:999,9", "/tiles/mma.svg?pin=z:1,1"]
+)
+def test_a_picture_refuses_a_pin_that_does_not_exist(client: Client, address: str) -> None:
+    assert client.get(address).status_code == 422

@@ -63,6 +63,7 @@ def test_the_formula_that_the_engine_prints_is_its_operand(one: FragmentMap) -> 
     [
         (PTX_A_OF_16816, "A of mma.m16n8k16 f16, bf16"),
         (A_OF_16816, "A of mma.m16n8k16 f16, bf16"),
+        ("row = lane // 4, col = lane % 4 * 8 + i for ai where i = {0,..,7}", "A of mma.m8n8k32 s4, u4"),
         ("row = lane // 4\ncol = lane % 4 * 8 + i   for ai where i = {0,..,7}", "A of mma.m8n8k32 s4, u4"),
         ("row = (threadID_in_group * 8) + i for bi where i = {0,..,7}\ncol = groupID", "B of mma.m8n8k32 s4, u4"),
         (
@@ -129,6 +130,59 @@ def test_exchanged_digits_are_nobodys_and_say_what_is_near() -> None:
     assert swapped.facts["agree"] == [] and swapped.title == "No operand has the map of this loop"
 
 
+@pytest.mark.parametrize(
+    ("index", "least", "clash"),
+    [
+        ("i % 3", 3, "At i = 2 it gives lane 0 row 0, column 2, which lane 1 has at i = 0."),
+        ("i % 4", 4, "At i = 2 it gives lane 0 row 0, column 2, which lane 1 has at i = 0."),
+        ("(i & 3)", 4, "At i = 2 it gives lane 0 row 0, column 2, which lane 1 has at i = 0."),
+        ("i * i", 3, "At i = 2 it gives lane 0 row 0, column 4, which lane 2 has at i = 0."),
+    ],
+)
+def test_a_formula_that_is_odd_past_the_operands_values_gets_no_check_mark(
+    client: Client, index: str, least: int, clash: str
+) -> None:
+    """Two values agree with D of m8n8k4; the next one is where another lane's first is."""
+    text = f"int row = lane / 4; int col = lane % 4 * 2 + {index};"
+    (meaning,) = recognise_fragment_code(text)
+    assert meaning.facts["agree"] == [] and meaning.facts["begin"][0]["values"] == 2
+    assert meaning.title.startswith("The first 2 values are C and D of mma.m8n8k4")
+    assert clash in meaning.notices and f"The formula tells {least} values apart" in " ".join(meaning.notices)
+    assert "✓" not in client.get("/read", params={"text": text}).text.partition("</article>")[0]
+
+
+@pytest.mark.parametrize("index", ["i % 2", "i", "(i & 1)"])
+def test_values_that_the_text_leaves_open_are_said(index: str) -> None:
+    (meaning,) = recognise_fragment_code(f"int row = lane / 4; int col = lane % 4 * 2 + {index};")
+    assert meaning.facts["agree"][0]["values"] == 2 and meaning.facts["begin"] == []
+    assert "does not say where i ends. Compared here: i = 0 to 1" in meaning.notices[0]
+    assert recognise_fragment_code(PTX_A_OF_16816)[0].facts["agree"][0]["values"] == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "has", "missing"),
+    [
+        ("row = lane / 4", "row", "column"),
+        ("int col = lane % 4 * 2 + i;", "column", "row"),
+        ("col = lane % 4 * 2 + i for ci where i = {0,..,1}", "column", "row"),
+        ("row = groupID      for ci where i < 2\n      groupID + 8  for ci where i >= 2", "row", "column"),
+        ("unsigned groupID = lane >> 2;\nint row = groupID;", "row", "column"),
+    ],
+)
+def test_half_a_formula_says_which_half_is_missing(text: str, has: str, missing: str) -> None:
+    (meaning,) = recognise_fragment_code(text)
+    assert meaning.title == f"Half a formula: it has a {has} and no {missing}"
+    assert meaning.facts["agree"] == [] and f"The {has} alone" in meaning.notices[0]
+    maps = {part["name"] for row in meaning.facts["half"] for part in row["operands"]}
+    expected = "C and D of mma.m16n8k16 f32, s32" if "groupID + 8" in text else "C and D of mma.m8n8k4 f64"
+    assert expected in maps
+
+
+def test_a_half_that_no_operand_has_is_said() -> None:
+    (meaning,) = recognise_fragment_code("row = lane * 5")
+    assert meaning.facts["half"] == [] and "No operand has this row" in meaning.notices[1]
+
+
 def test_a_named_operand_without_the_map_is_said() -> None:
     text = "row = groupID for bi where i = {0, 1}\ncol = threadID_in_group * 2 + i"
     (meaning,) = recognise_fragment_code(text)
@@ -145,7 +199,9 @@ def test_a_named_operand_without_the_map_is_said() -> None:
         ("if (lane < 16) C[lane * 8] = d[0];", "only some lanes"),
         ("row = lane // width\ncol = i", "a division or a comment"),
         ("int row = (lane - 4) / 4; int col = lane % 4 * 2 + i;", "depends on its type"),
-        ("int row = lane / (lane % 4); int col = i;", "divides by 0"),
+        ("int row = lane / (lane % 4); int col = i;", "'row' divides by 0"),
+        ("row = lane / 0", "'row' divides by 0"),
+        ("row = lane / 4; col = lane % 0;", "'col' divides by 0"),
         ("C[lane * 8 + 1] = d[0]; C[lane * 8] = d[0];", "moved twice"),
         ("C[lane / 4 * 8 + lane % 4 * 2 + i] = d[i];", "which array is in registers"),
         ("int row0 = lane / 4, row1 = lane / 4 + 8; int col = lane % 4;", "2 names are a row"),
@@ -165,7 +221,14 @@ def test_a_name_that_differs_by_thread_is_never_taken_as_constant() -> None:
 
 def test_it_does_not_take_what_another_recogniser_reads() -> None:
     asm = 'asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0}, {%1}, {%2}, {%3};");'
-    for text in (A_OF_16816 + asm, "lane 5 of mma.m16n8k16 bf16", "groupID", "thread and warp"):
+    for text in (
+        A_OF_16816 + asm,
+        "int color = lane / 4;",
+        "int arrow = lane % 4;",
+        "lane 5 of mma.m16n8k16 bf16",
+        "groupID",
+        "thread and warp",
+    ):
         assert read_text(text).kind != "fragment", text
 
 

@@ -94,8 +94,13 @@ def test_forms_with_the_same_answer_open_the_plain_one() -> None:
         ("D[16][0] of mma.m16n8k16 bf16", "rows go from 0 to 15"),
         ("lane 32 of mma.m16n8k16 bf16", "from 0 to 31"),
         ("lane 32 of wgmma.m64n64k16 f16", "from 0 to 31"),  # of one of its warps; threads go to 127
-        ("row 16 of D of mma.m16n8k16 bf16", "rows go from 0 to 15"),
-        ("column 8 of D of mma.m16n8k16 bf16", "columns go from 0 to 7"),
+        ("row 16 of D of mma.m16n8k16 bf16", "Row 16 is outside 0–15 of D"),
+        ("A[-1][9] of mma.m16n8k16 bf16", "Row -1 is outside 0–15 of A"),
+        ("A[99][99] of mma.m16n8k16 bf16", "Row 99 is outside 0–15 and column 99 is outside 0–15 of A"),
+        ("A[256] of mma.m16n8k16 bf16", "256 elements, A[0] to A[255]"),
+        ("warp 4 of wgmma.m64n64k16 f16", "warps are 0–3"),
+        ("warp 1 of mma.m16n8k16 bf16", "One warp executes it"),
+        ("column 8 of D of mma.m16n8k16 bf16", "Column 8 is outside 0–7 of D"),
         ("R9 of lane 3 of mma.m16n8k16 bf16", "R0 to R3."),
         ("a8 of lane 3 of mma.m16n8k16 bf16", "a0 to a7."),
         ("B[3][5] of wgmma.m64n64k16 bf16", "shared memory"),
@@ -106,6 +111,46 @@ def test_what_does_not_exist_is_an_error_that_names_the_range(text: str, limit: 
     reading = read(text)
     assert reading.kind == "unknown" and limit in reading.notices[0], reading.notices
     assert text_meanings.find_certain_link(text) == ""
+    assert text_meanings.find_nearest(text) == ()  # the instruction exists
+
+
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        ("row 3 of mma.m16n8k16 bf16", ["row 3 of A", "row 3 of B", "row 3 of D"]),
+        ("(3,5) of mma.m16n8k16 bf16", ["D[3][5]", "A[3][5]", "B[3][5]"]),
+        ("A[5] of mma.m16n8k16 bf16", ["A[0][5]", "A[5][0]"]),  # counted row by row, and column by column
+        ("D[70] of mma.m16n8k16 bf16", ["D[8][6]", "D[6][4]"]),  # 8 · 8 + 6, and 4 · 16 + 6
+    ],
+)
+def test_what_a_question_leaves_open_is_answered_in_each_way(text: str, titles: list[str]) -> None:
+    reading = read(text)
+    answers = [meaning for meaning in (reading, *reading.also) if meaning.facts["ptx"] == BF16]
+    assert [meaning.title.split(" of mma")[0] for meaning in answers] == titles
+    assert text_meanings.find_certain_link(text) == ""  # the box asks, and guesses none
+
+
+def test_what_only_one_matrix_has_is_certain() -> None:
+    assert text_meanings.find_certain_link("(3,12) of mma.m16n8k16 bf16").endswith("?pin=a:3,12")
+    assert text_meanings.find_certain_link("A[0] of mma.m16n8k16 bf16").endswith("?pin=a:0,0")
+
+
+def test_a_warp_has_its_rows() -> None:
+    """PTX ISA 9.7.15.5.1: each warp of the warpgroup has 16 rows of D."""
+    reading = read("warp 1 of wgmma.m64n64k16 f16")
+    assert reading.notices == (
+        "Warp 1 is threads 32–63.",
+        "A: rows 16–31, columns 0–15.",
+        "D: rows 16–31, columns 0–63.",
+    )
+    assert reading.link.endswith("?lanes=32-63")
+
+
+def test_a_question_about_shared_memory_links_the_tile() -> None:
+    (tile,) = read("B(3,4) of wgmma.m64n64k16 f16").also
+    assert (
+        tile.link.endswith("&find=[4][3]") and "K-major tile with the 128B" in tile.title
+    )  # B is k × n, its tile n × k
 
 
 def test_what_is_assumed_is_said() -> None:
@@ -114,9 +159,7 @@ def test_what_is_assumed_is_said() -> None:
     )
     assert any("stored compressed" in notice for notice in read("A[0][3] of mma.sp.m16n8k32 f16").notices)
     assert any("usual instruction descriptor" in notice for notice in read("D[70][3] of tcgen05.mma.kind::f16").notices)
-    assert (
-        "Elements are counted row by row: D[70] is D[8][6]." in read("D 70 of mma.m16n8k16 bf16").notices
-    )  # 8 · 8 + 6
+    assert "Counted row by row, D[70] is D[8][6]." in read("D 70 of mma.m16n8k16 bf16").notices  # 8 · 8 + 6
     assert any("sm_90" in notice and "unknown" in notice for notice in read("A[3][3] of wmma.m16n16k16 f16").notices)
     assert any("in registers; a descriptor" in one for one in read("A[0][0] of wgmma.m64n8k16 f16").notices)
     assert any("first warp" in one for one in read("lane 5 of wgmma.m64n64k16 f16").notices)
@@ -230,7 +273,7 @@ def test_an_answer_about_two_places_has_both_and_refuses_either() -> None:
     reading = read("A[5][9] and A[5][10] of mma.m16n8k16 bf16")
     assert [holder["thread"] for holder in reading.facts["holders"]] == [20, 21]
     assert "Lane 4: D: R0 D[1][0]" in "".join(read("lane 3 and lane 4 of mma.m16n8k16 bf16").notices)
-    assert "no element [50][10]" in read("A[5][9] and A[50][10] of mma.m16n8k16 bf16").notices[0]
+    assert "Row 50 is outside" in read("A[5][9] and A[50][10] of mma.m16n8k16 bf16").notices[0]
     assert "Write warp 0 lane 3" in read("lane 3 and lane 4 of wgmma m64n64k16 f16").notices[0]
 
 

@@ -54,8 +54,12 @@ KNOWN = {
     "caption": ("0", "1"),
     "embed": ("0", "1"),
 }
-PIN = {
-    "pin": "matrix:row,column, as in the page's address",
+RINGED = {
+    "pin": "what has a ring: matrix:row,column, as in the page's address",
+    "pin2": "a second one",
+}
+STATE = {
+    **RINGED,
     "idesc": "the instruction descriptor of a tcgen05.mma: its word, or a wish as in m=128,n=64,a=bf16",
 }
 
@@ -110,7 +114,7 @@ def make_option_type(name: str, description: str) -> Any:
     ]
 
 
-FRAGMENT = {name: make_option_type(name, says) for name, says in (DIAGRAM | PIN).items()}
+FRAGMENT = {name: make_option_type(name, says) for name, says in (DIAGRAM | STATE).items()}
 DRAWING = {name: make_option_type(name, DIAGRAM[name]) for name in DRAWN}
 Fragment = Annotated[dict[str, str], make_query_dependency(FRAGMENT)]
 Bits = Annotated[
@@ -126,7 +130,8 @@ TileDrawing = Annotated[
     make_query_dependency(
         parameters_of(TileQuestion)
         | DRAWING
-        | {name: make_option_type(name, says) for name, (_, says) in LOOK.items()},
+        | {name: make_option_type(name, says) for name, (_, says) in LOOK.items()}
+        | {name: make_option_type(name, says) for name, says in RINGED.items()},
         defaults_of(TileQuestion),
     ),
 ]

@@ -5,9 +5,11 @@ framework.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from lanescope.app.diagram.options import DIAGRAM
 from lanescope.app.instruction import facts as about
@@ -15,10 +17,12 @@ from lanescope.app.instruction import state
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob, limit_scale
-from lanescope.app.memory import descriptors
+from lanescope.app.kit.rings import draw_rings
+from lanescope.app.kit.sheets import PINS
+from lanescope.app.memory import descriptors, find
 from lanescope.app.memory import facts as memory
 from lanescope.app.memory.options import LOOK
-from lanescope.app.memory.tile_figure import TileLook, draw_tile, parse_look
+from lanescope.app.memory.tile_figure import TileLook, draw_pins, draw_tile, parse_look
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_ranges, shorten_value
@@ -65,7 +69,20 @@ def render_instruction(
     if form == "json":
         facts = about.build_operand_map(instruction, operand) if operand else about.build_detail(instruction)
         return encode_json(facts), FORMS[form]
-    return render_svg(form, render_diagram(figure, style, title, describe_figure(instruction, figure)), query, draw)
+    rings = draw_rings(figure.panels, _list_pinned(figure, page_state), style.palette)
+    drawing = render_diagram(figure, style, title, describe_figure(instruction, figure), rings)
+    return render_svg(form, drawing, query, draw)
+
+
+def _list_pinned(figure: PanelFigure, page_state: state.PageState) -> Iterator[tuple[str, int, int]]:
+    """Yield the cells of each pin: its element, or all that its thread holds."""
+    for element, thread in map(state.split_pin, page_state.list_pins()):
+        if element:
+            yield element
+        else:
+            for panel in figure.panels:
+                held = np.argwhere((panel.grid.thread == thread).any(axis=2)) if panel.grid else ()
+                yield from ((panel.name, int(row), int(col)) for row, col in held)
 
 
 def check_options(
@@ -276,7 +293,12 @@ def render_tile(form: str, query: Mapping[str, str], draw: Draw = DrawingJob.ren
     palette = get_palette(query)
     drawing = draw_tile(tile, look, rows, palette.ink, palette.ink)
     style = DiagramStyle(palette=palette, title=_parse_title(query))
-    return render_svg(form, render_diagram(drawing.figure, style, title, title, drawing.extra), query, draw)
+    page = find.make_sheet_page(tile)
+    pins, refusal = page.parse_pins({name: query.get(name, "") for name in PINS})
+    if refusal:
+        raise LayoutError("bad_option", refusal, "Write pin=tile:5,9.", "pin")
+    extra = drawing.extra + draw_pins(drawing, pins, palette)
+    return render_svg(form, render_diagram(drawing.figure, style, title, title, extra), query, draw)
 
 
 def _format_tile(form: str, tile: Tile, rows: int, title: str, look: TileLook) -> str:

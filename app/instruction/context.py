@@ -101,7 +101,7 @@ def build_context(
     pressure = build_pressure(instruction)
     return {
         "found": instruction,
-        "issued": tcgen05.build_idesc_view(instruction, urlencode(query)),
+        "issued": tcgen05.build_idesc_view(instruction, urlencode(query), figure, page_state.list_pins()),
         "separate": SEPARATE_WORDS[
             next((a for op in instruction.operands.values() for a in op.axes if a == "half"), "product")
         ],

@@ -22,7 +22,7 @@ def find_pins(instruction: Instruction, text: str, product: int = 0) -> dict[str
 
 
 def pin_places(instruction: Instruction, places: Sequence[SoughtPlace], product: int = 0) -> dict[str, str | int]:
-    """Pin places that a text names, as `find_pins`; a row or a column shows the threads that hold it."""
+    """Pin places that a text names, as `find_pins`; a row, a column or a warp shows its threads alone."""
     field, scope = _make_field(instruction, product), instruction.family.scope
     field.check_matrices(places)
     threads = []
@@ -35,8 +35,9 @@ def pin_places(instruction: Instruction, places: Sequence[SoughtPlace], product:
     shown = _find_product(instruction, threads, product)
     field = field if shown == product else _make_field(instruction, shown)
     grids = _list_grids(make_figure(instruction, shown))
-    found: dict[str, str | int] = {**field.find_pins([place for place in places if not place.line])}
+    found: dict[str, str | int] = {**field.find_pins([place for place in places if not (place.line or place.is_warp)])}
     lines = [thread for place in places if place.line for thread in _list_line(grids, field.get_matrix(place), place)]
+    lines += [thread for place in places if place.is_warp for thread in list_warp(instruction, place)]
     if lines:
         found |= {"lanes": lanes.format_runs(lines, "-", ","), "pin": found.get("pin", "")}
     return found if shown == product else {**found, "product": shown}
@@ -45,6 +46,9 @@ def pin_places(instruction: Instruction, places: Sequence[SoughtPlace], product:
 def _list_line(grids: dict[str, OperandGrid], matrix: FindMatrix, place: SoughtPlace) -> list[int]:
     """List the threads that hold a row or a column; LayoutError names the legal range."""
     assert place.line is not None
+    if matrix.panel not in grids:
+        hint = f"Write an element: {matrix.title}[{place.line[1]}][0]."
+        raise LayoutError("bad_find", f"A whole row or column of {matrix.title} is not found here.", hint, "find")
     (axis, number), grid = place.line, grids[matrix.panel]
     count = grid.rows if axis == "row" else grid.cols
     if number >= count:
@@ -52,6 +56,20 @@ def _list_line(grids: dict[str, OperandGrid], matrix: FindMatrix, place: SoughtP
         raise LayoutError("bad_find", f"{matrix.title} has {word}s 0–{count - 1}.", "", "find")
     threads: list[int] = (grid.thread[number] if axis == "row" else grid.thread[:, number]).ravel().tolist()
     return threads
+
+
+def list_warp(instruction: Instruction, place: SoughtPlace) -> range:
+    """List the threads of a warp; LayoutError `bad_find` names the warps of the instruction."""
+    scope, warp = instruction.family.scope, place.warp or 0
+    count = instruction.threads // WARP.threads if scope.several else 1
+    if scope.place is OperandPlace.TENSOR and not place.odd and warp < 4:
+        reached = f"{warp * WARP.threads}–{warp * WARP.threads + WARP.threads - 1}"
+        message = f"No warp holds what lies in tensor memory. Warp {warp} of a warpgroup reaches lanes {reached} of it."
+        raise LayoutError("bad_find", message, "Ask for an element or a lane.", "find")
+    if place.odd or warp >= count:
+        legal = f"Its warps are 0–{count - 1}." if count > 1 else "One warp executes it, whichever: ask for a lane."
+        raise LayoutError("bad_find", f"There is no warp {place.odd or warp} here.", legal, "find")
+    return range(warp * WARP.threads, min((warp + 1) * WARP.threads, instruction.threads))
 
 
 def _make_field(instruction: Instruction, product: int) -> FindField:
@@ -73,11 +91,16 @@ def _make_field(instruction: Instruction, product: int) -> FindField:
             for value, row, col in lanes.list_held(grid, thread)
         ]
 
+    matrices = {
+        name: FindMatrix(panel, lanes.format_panel_title(panel), grids[panel].rows, grids[panel].cols)
+        for name, panel in names.items()
+    }
+    for name, (rows, cols) in state.list_supply_sizes(instruction).items():
+        matrices[name] = FindMatrix(name, name.upper(), rows, cols)
+        if name == "sfb":  # SFB[column][block]: its blocks stand below each other
+            matrices[name] = FindMatrix(name, name.upper(), cols, rows, lambda column, block: (block, column))
     return FindField(
-        {
-            name: FindMatrix(panel, lanes.format_panel_title(panel), grids[panel].rows, grids[panel].cols)
-            for name, panel in names.items()
-        },
+        matrices,
         format_example(instruction, figure),
         range(instruction.threads),
         scope.thread,

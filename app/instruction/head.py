@@ -117,7 +117,7 @@ def _build_version_pill(instruction: Instruction) -> StatusPill:
 def list_pictures(instruction: Instruction, page_state: PageState) -> list[PageLink]:
     """List the page's pictures, and the figure page, with this view's colour, label and lanes."""
     defaults = PageState()  # the defaults of a picture
-    query = page_state.format_query(defaults, pin="", view="")
+    query = page_state.format_query(defaults, view="")
     tail = f"?{query}" if query else ""
     pictures = [
         PageLink(text=text, href=links.link_instruction(instruction, None, form) + tail, form=form)
@@ -125,7 +125,7 @@ def list_pictures(instruction: Instruction, page_state: PageState) -> list[PageL
     ]
     options = {
         "ptx": instruction.ptx,
-        **{name: getattr(page_state, name) for name in ("colour", "label", "lanes", "pin")},
+        **{name: getattr(page_state, name) for name in ("colour", "label", "lanes", "pin", "pin2")},
     }
     return [
         *pictures,

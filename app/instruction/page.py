@@ -62,7 +62,7 @@ def instruction_page(request: Request, rest: str) -> Response:
         instruction, page_state, notices, request.query_params, server.hardware.reason, server.limits.table_values
     )
     context |= {"sought": query.get("find", ""), "refusal": refusal or lost}
-    return render_page(request, "instruction/page.html", context, 422 if refusal else 200)
+    return render_page(request, "instruction/page.html", context)
 
 
 def _find_pins(

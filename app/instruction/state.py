@@ -214,7 +214,7 @@ def _parse_pin(instruction: Instruction, text: str) -> str:
         hint = f"{unit}s run from 0 to {most}."
         return f"{unit}:{_parse_with_hint('pin', hint, lambda: parse_integer(place, 'pin', 0, most))}"
     sizes = {panel.name: (panel.rows, panel.cols) for panel in make_figure(instruction).panels if panel.grid}
-    sizes |= _list_supply_sizes(instruction)
+    sizes |= list_supply_sizes(instruction)
     if matrix not in sizes:
         hint = f"Write matrix:row,column with a matrix of {', '.join(sizes)}, as in {min(sizes, key=len)}:3,2."
         raise LayoutError("bad_pin", f"pin is '{shorten_value(text)}'.", hint, "pin")
@@ -224,7 +224,7 @@ def _parse_pin(instruction: Instruction, text: str) -> str:
     return PIN.format(panel=matrix, row=row, col=col)
 
 
-def _list_supply_sizes(instruction: Instruction) -> dict[str, tuple[int, int]]:
+def list_supply_sizes(instruction: Instruction) -> dict[str, tuple[int, int]]:
     """List the sizes of the matrices that stand beside A and B (supplies.py)."""
     a, scales = instruction.operands.get("a"), instruction.scales
     sizes = {"e": (a.row_count, a.col_count // a.sparsity.kept)} if a is not None and a.sparsity else {}
@@ -298,5 +298,5 @@ SEPARATE = ("product", "half")  # axes of which a page shows one place at a time
 MAJORS = ("a_major", "b_major")
 SELECTORS = ("selector", "byte_id_a", "thread_id_a", "byte_id_b", "thread_id_b")
 PICTURED = tuple(
-    name for name in SPEC if name not in ("view", "pin2", *MAJORS, *SELECTORS)
+    name for name in SPEC if name not in ("view", *MAJORS, *SELECTORS)
 )  # the state of a picture; its window is rows and cols instead

@@ -4,12 +4,17 @@ operand in tensor memory, and the pictures of scale factors and metadata. No fra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lanescope.app.idesc.forms import ORDER
+from lanescope.app.instruction.state import split_pin
+from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import fact
 from lanescope.app.kit.links import link_instruction
+from lanescope.app.kit.rings import LEAST_RING, draw_ring
+from lanescope.app.kit.sheets import SheetGrid
+from lanescope.app.tmem import draw
 from lanescope.app.tmem.feature import PLACEMENT
 from lanescope.blackwell import bound
 from lanescope.blackwell.bound import BoundMma
@@ -19,7 +24,7 @@ from lanescope.ptx.role import TENSOR
 from lanescope.ptx.table.kinds import WS
 from lanescope.render.idesc import render_code
 from lanescope.render.svg import render_svg
-from lanescope.render.view import make_operand_figure
+from lanescope.render.view import PanelFigure, make_operand_figure
 
 FIRST = ("a", "b", "d", "scale_type", "m", "n", "k", "transpose_a", "transpose_b")
 WINDOW = 32  # rows of a figure
@@ -54,7 +59,10 @@ class TmemOperandView:
 
 @fact
 class IdescView:
-    """Everything of the descriptor: the word and its page, what it decides, the form, and the operands."""
+    """Everything of the descriptor: the word and its page, what it decides, the form, and the operands.
+
+    place: JSON; where the map draws a lane and a column, and the first column of each operand.
+    """
 
     word: str
     page: str
@@ -69,6 +77,7 @@ class IdescView:
     open: dict[str, str]
     tmem: str
     map: str
+    place: str
     code: str
 
 
@@ -91,14 +100,19 @@ def _format_options(options: Mapping[str, str]) -> str:
     return ",".join(f"{name}={value}" for name, value in options.items())
 
 
-def build_idesc_view(instruction: Instruction, query: str) -> IdescView | None:
+def build_idesc_view(
+    instruction: Instruction, query: str, figure: PanelFigure, pins: Sequence[str]
+) -> IdescView | None:
     """Build what the page says of the descriptor; None for an instruction that takes none. query: the rest of the
-    address.
+    address; figure: the matrices of the page; pins: what has a ring.
     """
     if not isinstance(instruction, BoundMma):
         return None
     mma, word = instruction.mma, instruction.word
     kind, fields = mma.kind.name, _build_fields(instruction)
+    x, y, width, height = draw.list_grids(mma.ctas)[0]  # the page's rows and columns are those of the first CTA
+    grid, columns = SheetGrid("", x, y, width, height), _list_columns(instruction)
+    place = {"x": x, "y": y, "cell_width": width, "cell_height": height, "least": LEAST_RING, "columns": columns}
     return IdescView(
         word=str(word),
         page=f"/idesc/{word}?kind={kind}",
@@ -115,7 +129,8 @@ def build_idesc_view(instruction: Instruction, query: str) -> IdescView | None:
         ),
         open=dict(instruction.open),
         tmem=link_tmem(instruction),
-        map=PLACEMENT.draw_query(_build_placement_query(instruction)),
+        map=_draw_map(instruction, grid, figure, pins),
+        place=encode_json(place).decode(),
         code=render_code(word)["constant"],
     )
 
@@ -128,6 +143,24 @@ def is_on_stage(operand: Operand) -> bool:
 def link_tmem(instruction: BoundMma) -> str:
     """Link the page of tensor memory with this product's operands side by side."""
     return PLACEMENT.link(_build_placement_query(instruction))
+
+
+def _list_columns(instruction: BoundMma) -> dict[str, int]:
+    """List the first column of each operand in the map."""
+    query = _build_placement_query(instruction)
+    return {op.name: int(query[f"{op.name}_at"]) for op in instruction.held}
+
+
+def _draw_map(instruction: BoundMma, grid: SheetGrid, figure: PanelFigure, pins: Sequence[str]) -> str:
+    """Draw the operands in tensor memory with a ring around the cells of each pinned element."""
+    columns = _list_columns(instruction)
+    grids = {panel.name: panel.grid for panel in figure.panels if panel.grid and panel.name in columns}
+    rings = ""
+    for name, row, col in (element for element, _ in map(split_pin, pins) if element and element[0] in grids):
+        held = grids[name]
+        for lane, value in zip(held.thread[row, col].tolist(), held.value[row, col].tolist(), strict=True):
+            rings += draw_ring(grid, lane, columns[name] + held.operand.register_of(value)[0])
+    return PLACEMENT.draw_query(_build_placement_query(instruction)).replace("</svg>", f"{rings}</svg>")
 
 
 def _build_placement_query(instruction: BoundMma) -> dict[str, str]:

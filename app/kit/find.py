@@ -51,6 +51,7 @@ _SEARCHED = (
     rf"{_BEFORE}(?:element|entry|holds?|owns?|has|have)\s+{{c}}",
     rf"{_BEFORE}(?:element|entry|holds?|owns?|has|have)\s+{_PLAIN}{_AFTER}",
     r"(?:(?<=\bof )|(?<=\bat )|^(?=\[)){c}",
+    r"^{c}(?=\s+(?:of|in)\s)",
     rf"{_BEFORE}{_LINE}\s+(?:of|in)\s+{{m}}{_AFTER}",
 )
 _INDEXED = (  # the number of an element, row by row
@@ -74,9 +75,10 @@ _JOINING = re.compile(r"(?:\b(?:of|in|on|at|the)\b|[\s,@?])*", re.I)  # between 
 class SoughtPlace:
     """One place that a text names; what it leaves open is None, and `matrix` "".
 
-    coords: row and column; index: the number of the element in row-major order; line: "row" or "col" and its number;
-    thread, with `warp` a lane of that warp; is_lane: whether the thread was called a lane; unit: what it was called, ""
-    for lane and thread; register, value: of that thread; odd: what stands where an index should, and is not one.
+    coords: row and column; index: the number of the element, in an order that the text does not say; line: "row" or
+    "col" and its number; thread, with `warp` a lane of that warp; warp alone: all its lanes; is_lane: whether the
+    thread was called a lane; unit: what it was called, "" for lane and thread; register, value: of that thread; odd:
+    what stands where an index should, and is not one.
     """
 
     matrix: str = ""
@@ -90,6 +92,11 @@ class SoughtPlace:
     register: int | None = None
     value: int | None = None
     odd: str = ""
+
+    @property
+    def is_warp(self) -> bool:
+        """Return whether a whole warp is meant."""
+        return self.warp is not None and self.thread is None
 
     @property
     def part(self) -> int | None:
@@ -112,6 +119,8 @@ class SoughtPlace:
         if self.line:
             return f"{'row' if self.line[0] == 'row' else 'column'} {self.line[1]}{f' of {letter}' if letter else ''}"
         what = f"{letter} of " if letter else ""
+        if self.is_warp:
+            return f"{what}warp {self.warp}"
         if self.register is not None:
             what = f"{letter} R{self.register} of ".lstrip()
         if self.value is not None:
@@ -158,8 +167,11 @@ def parse_places(
     found = [_find_whole(part, grammar) for part in parts]
     places = _share_matrix([place for place in found if place])
     for part, place in zip(parts, places if len(places) == len(parts) else found, strict=True):
-        if place is None or not (grammar.bare or place.matrix or place.thread is not None):
+        if place is None or not (grammar.bare or place.matrix or place.thread is not None or place.is_warp):
             hint = f"Try {example}."
+            if place:
+                titles = [f"{place.text} of {name.upper()}" for name in sorted(names) if len(name) == 1]
+                raise LayoutError("bad_find", f"{place.text} of which matrix?", f"Write {' or '.join(titles)}.", "find")
             if (value := re.fullmatch(r"([a-z])\d+", part.strip(), re.I)) and value[1].lower() in names:
                 hint = f"A value needs its lane, as in {value[0]} of lane 20; an element is {value[1]}[5][9]."
             what = f"‘{shorten_value(part, 60)}’ is not an element, a lane or a register."
@@ -198,20 +210,35 @@ def check_element(place: SoughtPlace, rows: int, cols: int, title: str) -> tuple
         raise LayoutError("bad_find", "A whole row or column is not found here.", hint, "find")
     if place.coords is None:
         assert place.index is not None
-        if place.index >= rows * cols:
-            raise LayoutError(
-                "bad_find",
-                f"{title} has {rows * cols} elements, {title}[0] to {title}[{rows * cols - 1}].",
-                "They are counted row by row.",
-                "find",
-            )
-        return divmod(place.index, cols)
+        return _check_index(place.index, rows, cols, title)
     row, col = place.coords
     if row >= rows or col >= cols:
         raise LayoutError(
             "bad_find", f"{title} is {rows} × {cols}: rows 0–{rows - 1}, columns 0–{cols - 1}.", "", "find"
         )
     return row, col
+
+
+def list_orders(index: int, rows: int, cols: int) -> dict[str, tuple[int, int]]:
+    """List the elements that one number may mean, by the order of counting: one order if all give the same.
+
+    >>> list_orders(5, 16, 16)
+    {'row by row': (0, 5), 'column by column': (5, 0)}
+    """
+    by_row, by_column = divmod(index, cols), divmod(index, rows)[::-1]
+    return {"row by row": by_row} | ({"column by column": by_column} if by_column != by_row else {})
+
+
+def _check_index(index: int, rows: int, cols: int, title: str) -> tuple[int, int]:
+    """Return the element that one number means; LayoutError if it depends on the order of counting."""
+    if index >= rows * cols:
+        legal = f"{title}[0] to {title}[{rows * cols - 1}]"
+        raise LayoutError("bad_find", f"{title} has {rows * cols} elements, {legal}.", "", "find")
+    orders = list_orders(index, rows, cols)
+    if len(orders) > 1:
+        told = ", ".join(f"{title}[{row}][{col}] counted {order}" for order, (row, col) in orders.items())
+        raise LayoutError("bad_find", f"{title}[{index}] may be {told}.", "Write row and column.", "find")
+    return orders["row by row"]
 
 
 def _split(text: str) -> list[str]:
@@ -233,7 +260,7 @@ def _find_whole(text: str, grammar: _Grammar) -> SoughtPlace | None:
     for form in _compile(grammar):
         if match := form.fullmatch(text):
             return _build_place(_get_groups(match))
-    found = _find_holder(text, grammar)
+    found = _find_holder(text, grammar, warps=True)
     return found[0] if found and _JOINING.fullmatch(found[1]) else None
 
 
@@ -247,8 +274,9 @@ def _search(text: str, grammar: _Grammar, joined: bool = False) -> tuple[SoughtP
     if found := _find_holder(text, grammar):
         return found
     lone = (_LONE_LINE, rf"^{_MARKED[0]}", rf"^{_MARKED[2]}") if joined else ()
-    templates = (form for template in (*lone, *_INDEXED) for form in _expand(template, grammar))
-    return next((_take(text, match, grammar) for form in templates if (match := form.search(text))), None)
+    templates = (form for template in (*lone, *_INDEXED, _LONE_LINE) for form in _expand(template, grammar))
+    found = next((_take(text, match, grammar) for form in templates if (match := form.search(text))), None)
+    return found or _find_holder(text, grammar, warps=True)
 
 
 def _get_groups(match: re.Match[str]) -> dict[str, str]:
@@ -298,10 +326,17 @@ def _join_names(grammar: _Grammar, least: int = 1) -> str:
     return "|".join(re.sub(r"(\d+)$", r"\\s*\1", name) for name in ordered)
 
 
-def _find_holder(text: str, grammar: _Grammar) -> tuple[SoughtPlace, str] | None:
-    """Find a thread in a text, with the register, the value, the operand and the warp that it names anywhere."""
+def _find_holder(text: str, grammar: _Grammar, warps: bool = False) -> tuple[SoughtPlace, str] | None:
+    """Find a thread in a text, with the register, the value, the operand and the warp that it names anywhere.
+
+    warps: whether a warp without a thread is a holder.
+    """
     said: dict[str, str] = {}
-    for pattern in _compile_holder(grammar):
+    thread, *others = _compile_holder(grammar)
+    patterns = (thread, *others)
+    if warps and not thread.search(text):
+        patterns = (others[-1], others[-2])
+    for pattern in patterns:
         match = pattern.search(text)
         if match and not ("matrix" in said and "matrix" in pattern.groupindex):
             said |= _get_groups(match)
@@ -337,7 +372,7 @@ def _build_place(said: dict[str, str]) -> SoughtPlace:
     said = {name: text.strip("[]") if name == "value" else text for name, text in said.items()}
     indices = ("row", "col", "index", "line", "thread", "warp", "register", "value")
     odd = said.get("more") or next((said[name] for name in indices if not said.get(name, "0").isdecimal()), "")
-    number = {name: int(said[name]) if said[name].isdecimal() else 0 for name in indices if name in said}
+    number = {name: int(said[name]) if re.fullmatch(r"-?\d+", said[name]) else 0 for name in indices if name in said}
     name = re.sub(r"\s", "", said.get("matrix", "")).lower()
     name = next((letter for letter, aliases in _ALIASES.items() if name in aliases), name)
     if "dim" in said and (dims := (said["dim"] + said["other"]).lower()) != _DIMS.get(name):

@@ -97,6 +97,9 @@ class FindField:
 
     def _find_pin(self, place: SoughtPlace) -> str:
         matrix = self.get_matrix(place)
+        if place.is_warp:
+            hint = f"Write an element, or warp {place.warp} lane 0."
+            raise _refuse(f"Warp {place.warp} holds many elements; one place is found here.", hint)
         if place.thread is None:
             row, col = matrix.locate(*check_element(place, matrix.rows, matrix.cols, matrix.title))
             return PIN.format(panel=matrix.panel, row=row, col=col)

@@ -98,7 +98,11 @@ def fill_shared(request: Request, text: str) -> str:
 def render_page(
     request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True
 ) -> CachedBody:
-    """A rendered page. keep: False if the page depends on more than its URL (this server's host, what runs now)."""
+    """A rendered page; 422 where its find field finds nothing. keep: False if the page depends on more than its URL
+    (this server's host, what runs now).
+    """
+    if context.get("sought", "").strip() and context.get("refusal"):
+        status = max(status, 422)
     shared = status == 200 and request.method == "GET"
     return CachedBody(render_template(request, name, context, shared), HTML, status=status, keep=keep)
 

@@ -13,13 +13,13 @@ import numpy as np
 from lanescope.app.kit.answer import Answer, PinnedPlace
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.find_field import FindField, FindMatrix
-from lanescope.app.kit.maps.bench import PIN, Longs
+from lanescope.app.kit.maps.bench import PIN, Longs, split_pin
+from lanescope.app.kit.rings import LEAST_RING, draw_ring
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_pair, shorten_value
 
 PINS = ("pin", "pin2")
 ABSENT = -(1 << 30)  # with any number of a row still negative
-LEAST_RING = 8.0  # units of the picture: a smaller cell could not be seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class SheetPage:
     def _build_answer(self, pins: Sequence[str]) -> Answer:
         if not pins:
             return Answer(lines=(self.words.nothing,), text=self.words.invitation, pinned=False)
-        found = [self._split_pin(pin) for pin in pins]
+        found = [self._find_cell(pin) for pin in pins]
         places = [sheet.describe(row, col) for sheet, row, col in found]
         text = places[0].text
         if len(places) > 1:
@@ -147,15 +147,15 @@ class SheetPage:
             text = "" if None in holders or len(groups) > 1 else text
         return Answer(lines=tuple(place.line for place in places), text=text, pinned=True)
 
-    def _split_pin(self, pin: str) -> tuple[PinSheet, int, int]:
-        name, _, place = pin.partition(":")
-        row, _, col = place.partition(",")
-        return next(one for one in self.sheets if one.name == name), int(row), int(col)
+    def _find_cell(self, pin: str) -> tuple[PinSheet, int, int]:
+        name, row, col = split_pin(pin)
+        assert col is not None  # a sheet has cells alone
+        return next(one for one in self.sheets if one.name == name), row, col
 
     def ring(self, svg: str, selector: str, pins: Sequence[str]) -> str:
         """Draw a ring around each pinned cell of a picture, as the script does."""
         rings = ""
-        for sheet, row, col in map(self._split_pin, pins):
+        for sheet, row, col in map(self._find_cell, pins):
             rings += "".join(draw_ring(one, row, col) for one in sheet.grids if one.selector == selector)
         head, end, tail = svg.partition("</svg>")  # a legend may follow
         return f"{head}{rings}{end}{tail}"
@@ -204,12 +204,3 @@ def _pack_numbers(array: Longs) -> dict[str, list[int]]:
         if (array[there] == down[there][:, None] + across).all():
             return {"down": down.tolist(), "across": across.tolist()}
     return {"cells": array.reshape(-1).tolist()}
-
-
-def draw_ring(grid: SheetGrid, row: int, col: int) -> str:
-    """Draw the ring of a pinned cell, large enough to be seen."""
-    wide, high = max(grid.cell_width, LEAST_RING), max(grid.cell_height, LEAST_RING)
-    x = grid.x + (col + 0.5) * grid.cell_width - wide / 2
-    y = grid.y + (row + 0.5) * grid.cell_height - high / 2
-    box = f'x="{x:.2f}" y="{y:.2f}" width="{wide:.2f}" height="{high:.2f}"'
-    return f'<rect class="halo ringed" {box}/><rect class="ringed" {box}/>'

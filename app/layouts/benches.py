@@ -249,8 +249,11 @@ def build_stage(
     look, notices = stage.parse_look(bench, query, defaults)
     refusal, others = stage.split_notices(notices)
     data = build_page_data(bench, {**state, **look}, {**usual, **defaults}, defaults)
-    data |= {"unpictured": [*(name for name in state if name not in stage.LOOK), *stage.PINS], "drawn": dict(drawn)}
-    own = {name: said for name, said in look.items() if name not in stage.PINS and said != defaults[name]}
+    data |= {
+        "unpictured": [*(name for name in state if name not in stage.LOOK), *stage.UNPICTURED],
+        "drawn": dict(drawn),
+    }
+    own = {name: said for name, said in look.items() if name not in stage.UNPICTURED and said != defaults[name]}
     return {
         "stage": stage.build_stage(bench, look),
         "notices": others,

@@ -51,4 +51,4 @@ def _render(request: Request, template: str, context: dict[str, Any], query: dic
     if request.method == "GET" and sought and not context["refusal"]:
         kept = {name: text for name, text in query.items() if name not in ("find", "thread", *PINS)}
         return RedirectResponse(f"{path}?{urlencode(kept | context['pins'], safe=':,')}", 303)
-    return render_page(request, template, context, 422 if context["error"] or (sought and context["refusal"]) else 200)
+    return render_page(request, template, context, 422 if context["error"] else 200)

@@ -32,8 +32,10 @@ LOOKS = {
     "lanes": "lanes shown: 0-7",
     "view": "a window: r:0-32,c:0-16",
     "legend": "1: what the colours mean",
+    "pin": "a cell or a thread with a ring: tile:2,6",
+    "pin2": "a second one",
 }
-STAGED = ("to", "slice", "label", "warps", "lanes", "view", "legend")  # what only the page's stage draws
+STAGED = ("to", "slice", "label", "warps", "lanes", "view", "legend", "pin", "pin2")  # what only the page's stage draws
 STYLE = {
     "theme": "light, dark or bw (hatches)",
     "title": "text above; that of the layout where left out",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lanescope.app.kit.answer import PinnedPlace
-from lanescope.app.kit.maps.bench import PIN
+from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS, PIN
 from lanescope.app.kit.sheets import PinSheet, SheetPage, SheetWords, make_element_finder
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer
@@ -17,7 +17,6 @@ from lanescope.shared.tiling import Tile
 
 EXAMPLE = "[5][9], byte 0x2c2"
 TITLE = "The tile, mn × k,"
-BANK_BYTES, BANKS = 4, 32
 LINE = (
     "`[{mn}][{k}]` (mn, k) is at byte `0x{byte_hex}`, {offset} bytes into the tile, bank `{bank}`"  # the script's, too
 )
@@ -48,7 +47,7 @@ class TileSheet(PinSheet):
 def make_sheet_page(tile: Tile) -> SheetPage:
     """Make the page's one sheet: the elements of the tile."""
     sheet = TileSheet("tile", TITLE, tile.mn, tile.k, (), (), tile=tile)
-    return SheetPage((sheet,), WORDS, EXAMPLE, lambda text: find_pins(tile, text))
+    return SheetPage((sheet,), WORDS, EXAMPLE, lambda text: find_pins(sheet, text))
 
 
 def build_script_data(tile: Tile, page: SheetPage) -> dict[str, Any]:
@@ -57,19 +56,14 @@ def build_script_data(tile: Tile, page: SheetPage) -> dict[str, Any]:
     return {"words": {name: getattr(page.words, name) for name in SheetWords.__slots__}, "answer": answer}
 
 
-def split_pin(pin: str) -> tuple[int, int]:
-    """Return mn and k of a pin."""
-    mn, _, k = pin.partition(":")[2].partition(",")
-    return int(mn), int(k)
-
-
-def find_pins(tile: Tile, text: str) -> list[str]:
+def find_pins(sheet: TileSheet, text: str) -> list[str]:
     """Find elements, or the element that has a byte; LayoutError `bad_find` names the legal range."""
+    tile = sheet.tile
+    assert tile is not None
     if tile.element_bits < 8:
         raise LayoutError("bad_find", "Elements of less than a byte are not found here.", "", "find")
     if _BYTE.fullmatch(text.strip()):
         return [PIN.format(panel="tile", row=mn, col=k) for mn, k in [_find_byte(tile, text)]]
-    sheet = PinSheet("tile", TITLE, tile.mn, tile.k, (), ())
     return list(make_element_finder((sheet,), EXAMPLE, a="tile", b="tile")(text))
 
 

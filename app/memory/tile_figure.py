@@ -4,14 +4,17 @@ framework.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from lanescope.app.kit.maps.bench import split_pin
+from lanescope.app.kit.rings import draw_ring
 from lanescope.app.memory.options import LOOK
 from lanescope.errors import LayoutError
+from lanescope.render.palette import Palette
 from lanescope.render.view import FigurePanel, PanelFigure
 from lanescope.shared.banks import compute_banks
 from lanescope.shared.tile_map import DOWN, NUMBERS, UNITS, TileMap, TileStride, list_tile_strides
@@ -299,3 +302,16 @@ def _draw_label(stride: TileStride, x: float, y: float, note: str, ink: str) -> 
     first = y - 5.5 * (len(lines) - 1) + 3.5
     spans = "".join(f'<tspan x="{x:.1f}" y="{first + 11 * n:.1f}">{text}</tspan>' for n, text in enumerate(lines))
     return f'<text font-size="10" fill="{ink}">{spans}</text>'
+
+
+def draw_pins(drawing: TileDrawing, pins: Iterable[str], palette: Palette | None = None) -> str:
+    """Draw the rings of elements in each panel; none where the drawing has another part of the tile."""
+    cells, rings = drawing.map, ""
+    for _, mn, k in map(split_pin, pins):
+        if k is None or mn >= cells.tile.mn or k >= cells.tile.k:
+            continue
+        row, col = cells.find_cell(mn, k)
+        for panel in drawing.figure.panels:
+            at = divmod(int(drawing.place[row, col]), panel.cols) if panel.name == "memory" else (row, col)
+            rings += draw_ring(panel, *at, palette)
+    return rings

@@ -13,12 +13,12 @@ from urllib.parse import urlencode
 from lanescope.app.kernel import facts as programs
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
-from lanescope.app.kit.sheets import SheetGrid, draw_ring
+from lanescope.app.kit.sheets import PINS
 from lanescope.app.memory import choices, find
 from lanescope.app.memory import facts as memory
 from lanescope.app.memory.options import LOOK
 from lanescope.app.memory.storage import ORDERS
-from lanescope.app.memory.tile_figure import LABELLED, LOOKS, TileDrawing, TileLook, draw_tile, has_numbers, parse_look
+from lanescope.app.memory.tile_figure import LABELLED, LOOKS, TileLook, draw_pins, draw_tile, has_numbers, parse_look
 from lanescope.blackwell import idesc
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
@@ -39,7 +39,7 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         given["format"] = query["format"]
     looks = {name: query.get(name, "") or default for name, (default, _) in LOOK.items()}
     asked = {k: v for k, v in given.items() if v} | {k: v for k, v in looks.items() if v != LOOK[k][0]}
-    out: dict[str, Any] = {"given": given | looks, "error": None, "query": urlencode(asked)}
+    out: dict[str, Any] = {"given": given | looks, "error": None}
     try:
         tile, rows = memory.parse_tile(given)
     except LayoutError as error:
@@ -63,6 +63,7 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     reading, operand = find_reader(tile, rows)
     page = find.make_sheet_page(tile)
     pinned, _ = page.parse_pins(query)
+    out["query"] = urlencode(asked | dict(zip(PINS, pinned, strict=False)), safe=":,")
     pictures = [draw_tile_panels("whole", tile, look, rows, pinned)]
     if is_close_up_useful(cells):
         atom = replace(tile, mn=tile.atom[0], k=tile.atom[1])
@@ -150,7 +151,7 @@ def draw_tile_panels(name: str, tile: Tile, look: TileLook, rows: int, pins: Seq
             title=titles[panel.name],
             palette=None,
             labels_up_to=LABELLED,
-            extra=drawing.extra + "".join(draw_pin(drawing, panel, *find.split_pin(pin)) for pin in pins),
+            extra=drawing.extra + draw_pins(drawing, pins),
         )
         panels.append(
             {"name": panel.name, "title": titles[panel.name], "about": f"{about}, 1 cell = {cell}", "svg": drawn}
@@ -220,17 +221,6 @@ def build_step_query(tile: Tile, rows: int, k: int) -> str:
         "s_k": tile.k,
     }
     return urlencode(asked | {"s_order": tile.order, "s_base": tile.base, "slice_k": k})
-
-
-def draw_pin(drawing: TileDrawing, panel: FigurePanel, mn: int, k: int) -> str:
-    """Draw the ring of an element in a panel; "" where the panel has another part of the tile."""
-    cells = drawing.map
-    if mn >= cells.tile.mn or k >= cells.tile.k:
-        return ""
-    row, col = cells.find_cell(mn, k)
-    if panel.name == "memory":
-        row, col = divmod(int(drawing.place[row, col]), panel.cols)
-    return draw_ring(SheetGrid("", panel.x, panel.y, panel.cell_width, panel.cell_height), row, col)
 
 
 def build_panel_place(panel: FigurePanel) -> dict[str, Any]:

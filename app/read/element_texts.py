@@ -18,9 +18,9 @@ _EDGE = re.compile(r"\s*(?:\s(?:of|in)\b|[:;]|\s)\s*", re.I)  # between places a
 _START = re.compile(r"(?:[abcd]\b|[(\[]|element|row|col|lane|thread|warp|acc|the|matrix|[tlr]\d)", re.I)
 _LONGEST_EDGE = 80  # characters of places before or after code
 ASKING = frozenset(  # words of such a question that name no form
-    """accumulator acc address addresses cell cells element elements entries entry find fragment has held hold holds
-    lane lanes locate matrix operand output owner owners owns point pointer points register registers result s supplied
-    supplies supply thread threads value values who whose""".split()
+    """accumulator acc address addresses cell cells columns element elements entries entry find fragment has held hold
+    holds lane lanes locate matrix operand output owner owners owns point pointer points register registers result rows
+    s supplied supplies supply that thread threads value values warp who whose""".split()
 )
 
 

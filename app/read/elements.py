@@ -12,15 +12,16 @@ from typing import Any
 
 from lanescope.app.instruction import answers, lanes, wording
 from lanescope.app.instruction.answers import HeldValue
-from lanescope.app.instruction.find import pin_places
+from lanescope.app.instruction.find import list_warp, pin_places
 from lanescope.app.instruction.state import PIN, SEPARATE, bind_descriptor
 from lanescope.app.kit import links
 from lanescope.app.kit.find import MOST_TOGETHER, SoughtPlace, check_whole
 from lanescope.app.kit.names import name_form
-from lanescope.app.read import scale_elements
+from lanescope.app.read import place_readings, scale_elements
 from lanescope.app.read.element_forms import NamedForms, find_forms
 from lanescope.app.read.element_texts import SCALES, ElementQuestion, parse_question
 from lanescope.app.read.facts import Meaning
+from lanescope.app.read.place_readings import PlaceReading
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
@@ -38,7 +39,7 @@ class ElementAnswers:
     """The answers for each form that fits, the plain one first, or why there is none.
 
     certain: whether the first is right for every form with its opcode; more: how many other forms fit; unused: words
-    that the answers do not use.
+    that the answers do not use; elsewhere: pages that show a place which no thread holds.
     """
 
     question: ElementQuestion
@@ -47,6 +48,7 @@ class ElementAnswers:
     more: int = 0
     refused: LayoutError | None = None
     unused: tuple[str, ...] = ()
+    elsewhere: tuple[Meaning, ...] = ()
 
 
 def asks_for_scales(text: str) -> bool:
@@ -71,25 +73,46 @@ def answer_question(text: str) -> ElementAnswers | None:
     found = named.forms
     if not found:
         return None
-    meanings, refused = [], None
-    for form in found[:MOST_FORMS]:
+    meanings: list[Meaning] = []
+    elsewhere: tuple[Meaning, ...] = ()
+    refused, is_open, answered = None, False, 0
+    for form in found:
+        if len(meanings) >= MOST_FORMS or answered == MOST_FORMS:
+            break
+        answered += 1
         try:
             form_bound = bind_descriptor(form, {})
-            build = _build_answer if len(question.places) == 1 else _build_comparison
-            meanings.append(build(form_bound, question, named))
+            readings = place_readings.list_readings(form_bound, question.places, named.a_shared)
+            is_open |= len(readings) > 1
+            meanings += [_build_reading(form_bound, question, reading, named) for reading in readings]
         except LayoutError as error:
             refused = refused or error
+            if error is refused:
+                elsewhere = place_readings.link_shared(form_bound, question.place)
     alike = [meaning for meaning in meanings if _get_opcode(meaning) == _get_opcode(meanings[0])]
     certain = (
-        not named.unused
+        not (named.unused or is_open)
         and len(found) <= MOST_FORMS
         and bool(meanings)
         and meanings[0].facts["ptx"] == bind_descriptor(found[0], {}).ptx
         and all(meaning.facts["holders"] == meanings[0].facts["holders"] for meaning in alike)
     )
     return ElementAnswers(
-        question, tuple(meanings), certain, max(0, len(found) - MOST_FORMS), None if meanings else refused, named.unused
+        question,
+        tuple(meanings),
+        certain,
+        len(found) - answered,
+        None if meanings else refused,
+        named.unused,
+        elsewhere,
     )
+
+
+def _build_reading(form: Instruction, question: ElementQuestion, reading: PlaceReading, named: NamedForms) -> Meaning:
+    """Build the answer for one of the ways in which the places of a question may be meant."""
+    build = _build_answer if len(reading.places) == 1 else _build_comparison
+    meaning = build(form, dataclasses.replace(question, places=reading.places), named)
+    return dataclasses.replace(meaning, notices=(*meaning.notices, *reading.notices))
 
 
 def _get_opcode(meaning: Meaning) -> str:
@@ -101,14 +124,13 @@ def _build_comparison(form: Instruction, question: ElementQuestion, named: Named
     if len(question.places) > MOST_TOGETHER:
         message = f"The text names {len(question.places)} places; a page compares two."
         raise LayoutError("bad_find", message, "Ask for two of them.", "text")
-    scaled = any(place.letter in (*SCALES, "e") for place in question.places)
     first, second = (
         _build_answer(form, dataclasses.replace(question, places=(one,)), named) for one in question.places
     )
     return dataclasses.replace(
         first,
         title=f"{question.text} of {name_form(form).text}",
-        link=first.link if scaled else links.link_instruction(form, query=pin_places(form, question.places)),
+        link=links.link_instruction(form, query=pin_places(form, question.places)),
         facts={**first.facts, "holders": [*first.facts["holders"], *second.facts["holders"]]},
         notices=tuple(
             dict.fromkeys(
@@ -126,7 +148,8 @@ def _name_lane(place: SoughtPlace, meaning: Meaning, other: Meaning) -> list[str
 
 def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForms) -> Meaning:
     place = question.place
-    check_whole(place, "bad_coordinate", "text")
+    if not (place.coords and min(place.coords) < 0):  # the answer names the range
+        check_whole(place, "bad_coordinate", "text")
     if named.a_shared and place.letter == "a":
         raise LayoutError(
             "operand_not_in_registers",
@@ -136,10 +159,12 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
         )
     if place.letter in (*SCALES, "e"):
         holders, query, notices = scale_elements.answer_place(form, place)
-    elif place.coords or place.index is not None:
+    elif place.coords:
         holders, query, notices = _answer_element(form, place)
     elif place.line:
         holders, query, notices = _answer_line(form, place, *place.line)
+    elif place.is_warp:
+        holders, query, notices = _answer_warp(form, place, named.a_shared)
     elif form.address and _ADDRESS.search(question.rest):
         holders, query, notices = _answer_address(form, place)
     else:
@@ -155,26 +180,17 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
         "holders": holders,
     }
     link = links.link_instruction(form, query=query)
-    if place.letter in (*SCALES, "e"):
-        link = f"/metadata/{form.ptx}" if place.letter == "e" else f"{link}#scale_{place.letter[-1]}"
     return Meaning(kind="instruction", title=f"{place.text} of {name}", link=link, facts=facts, notices=notices)
 
 
 def _answer_element(
     form: Instruction, sought: SoughtPlace
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    op = _find_operand(form, sought.letter)
-    row, col = sought.coords or divmod(sought.index or 0, op.col_count)
-    sizes = (op.row_count, op.col_count)
+    op = place_readings.find_operand(form, sought.letter)
+    assert sought.coords is not None
+    row, col = sought.coords
     letter = op.name.upper() if len(op.name) == 1 else op.name
-    if row >= sizes[0] or col >= sizes[1]:
-        stored = " stored" if op.sparsity else ""
-        raise LayoutError(
-            "bad_coordinate",
-            f"{letter} of {name_form(form).text} has no element [{row}][{col}].",
-            f"Its rows go from 0 to {sizes[0] - 1} and its{stored} columns from 0 to {sizes[1] - 1}.",
-            "text",
-        )
+    place_readings.check_coords(form, op, row, col)
     holders = [
         _describe_holder(form, op, held)
         for place in _list_places(op, row, col, sought.part)
@@ -184,10 +200,6 @@ def _answer_element(
     held = format_holders(holders).removeprefix(f"{name}: ")
     where = "tensor memory: " if _is_tensor(op) else ""
     notices = [f"{name}[{row}][{col}] is in {where}{held}."]
-    if sought.index is not None:
-        notices.append(f"Elements are counted row by row: {letter}[{sought.index}] is {letter}[{row}][{col}].")
-    if not sought.letter and sought.part is None:
-        notices.append(f"The text does not name a matrix: this is {letter}.")
     if op.sparsity:
         notices.append(f"{letter} is stored compressed: the column counts what is stored, the metadata place it.")
     if not form.family.specified:
@@ -222,12 +234,10 @@ def _answer_line(
     form: Instruction, sought: SoughtPlace, axis: str, number: int
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
     """Answer who holds a row or a column of an operand."""
-    op = _find_operand(form, sought.letter)
+    op = place_readings.find_operand(form, sought.letter)
     letter = op.name.upper() if len(op.name) == 1 else op.name
-    count, word = (op.row_count, "row") if axis == "row" else (op.col_count, "column")
-    if number >= count:
-        hint = f"Its {word}s go from 0 to {count - 1}."
-        raise LayoutError("bad_coordinate", f"{letter} of {name_form(form).text} has no {word} {number}.", hint, "text")
+    word = "row" if axis == "row" else "column"
+    place_readings.check_coords(form, op, *((number, 0) if axis == "row" else (0, number)))
     across = range(op.col_count if axis == "row" else op.row_count)
     cells = [(number, other) if axis == "row" else (other, number) for other in across]
     holders = [
@@ -243,7 +253,32 @@ def _answer_line(
         shown = [*shown[:3], "…", shown[-1]]
     who = f"{unit} {threads[0]}" if len(threads) == 1 else f"{unit}s {', '.join(shown)}"
     query = {"lanes": lanes.format_runs(threads, "-", ",")} if threads else {}
-    return holders, query, (f"{word.capitalize()} {number} of {letter} is in {who}.",)
+    name = "each matrix" if op.extents.get("matrix", 1) > 1 else letter
+    return holders, query, (f"{word.capitalize()} {number} of {name} is in {who}.",)
+
+
+def _answer_warp(
+    form: Instruction, sought: SoughtPlace, a_shared: bool
+) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
+    """Answer which rows and columns of each operand a warp holds."""
+    threads = list_warp(form, sought)
+    names = [sought.letter] if sought.letter else [op.name for op in lanes.list_distinct_operands(form)]
+    operands = [place_readings.find_operand(form, name) for name in names if name != "a" or not a_shared]
+    holders = [
+        _describe_holder(form, op, held)
+        for op in operands
+        for thread in threads
+        for held in answers.find_lane_values(op, thread, None).values
+    ]
+    unit = form.family.scope.thread
+    notices = [f"Warp {sought.warp} is {unit}s {threads[0]}–{threads[-1]}."]
+    for op in operands:
+        held = [one for one in holders if one["operand"] == op.name and "row" in one and "col" in one]
+        letter = op.name.upper() if len(op.name) == 1 else op.name
+        rows, cols = (sorted({one[axis] for one in held}) for axis in ("row", "col"))
+        if len({(one["row"], one["col"]) for one in held}) == len(rows) * len(cols) > 0:
+            notices.append(f"{letter}: rows {lanes.format_runs(rows)}, columns {lanes.format_runs(cols)}.")
+    return holders, {"lanes": f"{threads[0]}-{threads[-1]}"}, tuple(notices)
 
 
 def format_holders(holders: list[dict[str, Any]]) -> str:
@@ -274,17 +309,6 @@ def _list_places(op: Operand, row: int, col: int, part: int | None = None) -> li
     return [",".join(str(place[axis]) for axis in op.axes) for place in places]
 
 
-def _find_operand(form: Instruction, name: str) -> Operand:
-    """Find an operand by its letter, D or the only one without; C where D takes its place."""
-    if not name:
-        name = "d" if "d" in form.operands else next(iter(form.operands))
-    if name == "c" and "c" not in form.operands and "d" in form.operands:
-        name = "d"
-    if name == "d" and "d" not in form.operands and "c" in form.operands:
-        name = "c"
-    return form.operand(name)
-
-
 def _find_panel(form: Instruction, op: Operand) -> str:
     """Find the panel of the page that shows an operand, "" if none does; D's shows C if both are alike."""
     panels = {panel.name for panel in make_figure(form).panels if panel.grid}
@@ -302,7 +326,9 @@ def _answer_lane(
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
     lane = sought.thread or 0
     names = [sought.letter] if sought.letter else [op.name for op in lanes.list_distinct_operands(form)]
-    operands = {op.name: op for op in (_find_operand(form, name) for name in names if name != "a" or not a_shared)}
+    operands = {
+        op.name: op for op in (place_readings.find_operand(form, name) for name in names if name != "a" or not a_shared)
+    }
     if any(map(_is_tensor, operands.values())) and (sought.register is not None or not sought.is_lane):
         raise LayoutError(
             "operand_not_in_registers",

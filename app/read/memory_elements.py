@@ -47,14 +47,14 @@ def answer_question(text: str) -> Meaning | None:
 
 
 def _link_tensor(question: ElementQuestion) -> Meaning | None:
-    columns = [place.coords[1] if place.coords else place.index or 0 for place in question.places]
-    if any(place.letter not in ("d", "c") or (place.line or ("row",))[0] != "row" for place in question.places):
-        return None
+    columns = [place.coords[1] if place.coords else 0 for place in question.places]
+    for place in question.places:
+        if place.letter not in ("d", "c") or place.is_warp or place.index is not None:
+            return None
+        if place.line and place.line[0] != "row":
+            return None
     sought = question.text.replace("C[", "D[").replace("of C", "of D")
-    rows = [
-        place.coords[0] if place.coords else place.line[1] if place.line else place.index or 0
-        for place in question.places
-    ]
+    rows = [place.coords[0] if place.coords else place.line[1] if place.line else 0 for place in question.places]
     ctas = 2 if max(rows) >= ROWS_OF_CTA else 1
     query = {
         "m": str(ctas * ROWS_OF_CTA),

@@ -42,7 +42,7 @@ def read_place_question(text: str) -> Reading | None:
     if answers is None:
         return _ask_for_instruction(cleaned)
     if answers.refused:
-        return _read_refused_place(text, answers.refused)
+        return _read_refused_place(text, answers.refused, answers.elsewhere)
     first, *rest = answers.meanings
     if answers.more:
         more = f"{answers.more:,} more instructions fit; say the shape and the types."
@@ -80,8 +80,8 @@ def _ask_for_instruction(text: str) -> Reading | None:
     return build_unknown(text, "Of which instruction?", [notice], pages)
 
 
-def _read_refused_place(text: str, error: LayoutError) -> Reading:
+def _read_refused_place(text: str, error: LayoutError, also: Sequence[Meaning] = ()) -> Reading:
     notice = f"{error.message} {error.hint}"
     titles = {"operand_not_in_registers": "Not in registers", "bad_find": "Say which place"}
     title = titles.get(error.code, "No such element")
-    return build_unknown(text, title, [notice])
+    return build_unknown(text, title, [notice], also)

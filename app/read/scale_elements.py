@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 from lanescope.app.instruction import wording
+from lanescope.app.instruction.state import PIN
 from lanescope.app.kit.find import SoughtPlace
 from lanescope.app.kit.names import name_form
 from lanescope.errors import LayoutError
@@ -20,7 +21,7 @@ METADATA_BITS = 4  # of a group
 
 
 def answer_place(form: Instruction, place: SoughtPlace) -> Supplied:
-    """Answer who supplies a scale factor or metadata: the holders, no query, and the sentences.
+    """Answer who supplies a scale factor or metadata: the holders, the query that pins it, and the sentences.
 
     LayoutError if the instruction has none, has them in tensor memory, or not this one.
     """
@@ -37,7 +38,7 @@ def answer_place(form: Instruction, place: SoughtPlace) -> Supplied:
         raise LayoutError("unknown_operand", f"{name} has no {what}.", f"{example} has some.", "text")
     suppliers = _list_metadata(form) if is_metadata else _list_factors(form, place.matrix)
     if place.thread is not None:
-        return _answer_lane(place, suppliers)
+        return _answer_lane(form, place, suppliers)
     return _answer_element(form, place, suppliers)
 
 
@@ -94,7 +95,7 @@ def _answer_element(form: Instruction, place: SoughtPlace, suppliers: list[dict[
     letter = place.matrix.upper()
     rows, cols = (1 + max(one["place"][axis] for one in suppliers) for axis in (0, 1))
     first, second = {"sfa": ("row", "K block"), "sfb": ("column", "K block"), "e": ("row", "group")}[place.matrix]
-    if place.coords is None or place.coords[0] >= rows or place.coords[1] >= cols:
+    if place.coords is None or min(place.coords) < 0 or place.coords[0] >= rows or place.coords[1] >= cols:
         raise LayoutError(
             "bad_coordinate",
             f"{name_form(form).text} has no {place.text}.",
@@ -109,10 +110,12 @@ def _answer_element(form: Instruction, place: SoughtPlace, suppliers: list[dict[
         f"It is read as {letter}[{first}][{second}].",
         more if len(texts) <= 4 else "Another byte-id or thread-id takes it from another byte or lane.",
     )
-    return [_describe(form, one) for one in found], {}, tuple(filter(None, notices))
+    row, col = place.coords[::-1] if place.matrix == "sfb" else place.coords  # blocks of SFB stand below each other
+    pin = PIN.format(panel=place.matrix, row=row, col=col)
+    return [_describe(form, one) for one in found], {"pin": pin}, tuple(filter(None, notices))
 
 
-def _answer_lane(place: SoughtPlace, suppliers: list[dict[str, Any]]) -> Supplied:
+def _answer_lane(form: Instruction, place: SoughtPlace, suppliers: list[dict[str, Any]]) -> Supplied:
     """Answer what one lane supplies, by what the instruction chooses."""
     thread = (place.thread or 0) + 32 * (place.warp or 0)
     held = [one for one in suppliers if one["thread"] == thread]
@@ -123,7 +126,7 @@ def _answer_lane(place: SoughtPlace, suppliers: list[dict[str, Any]]) -> Supplie
     for choice in dict.fromkeys(one["choice"] for one in held):
         places = [f"{letter}[{one['place'][0]}][{one['place'][1]}]" for one in held if one["choice"] == choice]
         notices.append(f"With {choice} lane {thread} supplies {join_words(places[:8])}{' …' if places[8:] else ''}.")
-    return [_describe(None, one) for one in held], {}, tuple(notices)
+    return [_describe(None, one) for one in held], {"pin": f"{form.family.scope.thread}:{thread}"}, tuple(notices)
 
 
 def _name_supplier(form: Instruction | None, one: dict[str, Any]) -> str:

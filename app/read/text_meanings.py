@@ -335,6 +335,8 @@ def link_algebra(text: str) -> str:
 
 def find_nearest(text: str) -> tuple[str, ...]:
     """Find the legal instructions most like a wrong one of a text; () if its answer lists them by their words."""
+    if question_readings.read_place_question(text):
+        return ()  # the instruction exists; the place does not
     named = named_forms.find_named(pasted_text.clean_text(text))
     if named and named_forms.is_refused(named) and not named_forms.is_spelled_out(text):
         return ()

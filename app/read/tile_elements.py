@@ -96,7 +96,7 @@ def _build_meaning(made: TiledMMA, places: list[SoughtPlace], body: dict[str, An
 def _list_holders(made: TiledMMA, place: SoughtPlace) -> list[dict[str, Any]]:
     """List who holds an element; [] for any other place. LayoutError if nobody does."""
     check_whole(place, "bad_coordinate", "text")
-    if not place.matrix and place.thread is None:
+    if not (place.matrix or place.is_warp) and place.thread is None:
         raise LayoutError("bad_find", f"{place.text} is of no named matrix.", "Write A, B or C before it.", "text")
     if place.letter not in ("", *SIDES):
         raise LayoutError("bad_find", f"A TiledMMA has no {place.matrix.upper()}.", "It has A, B and C.", "text")

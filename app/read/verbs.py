@@ -107,11 +107,17 @@ def _agrees(facts: Mapping[str, Any]) -> bool:
 
 def _list_agreeing(facts: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each map that a formula or a loop agrees with."""
-    for how, rows in (("agrees with", facts["agree"]), ("exchanged", facts["exchanged"])):
+    for how, rows in (
+        ("agrees with", facts["agree"]),
+        ("begins as", facts["begin"]),
+        ("half of", facts["half"]),
+        ("exchanged", facts["exchanged"]),
+    ):
         for row in rows:
             times = f", {row['times']} times" if row["times"] > 1 else ""
             order = f", {row['order']}" if row["order"] else ""
-            yield f"{how}: {row['name']}: {row['values']} values of {row['threads']} threads{times}{order}"
+            values = f"{row['values']} value{'s' * (row['values'] > 1)}"
+            yield f"{how}: {row['name']}: {values} of {row['threads']} threads{times}{order}"
     for row in facts["addresses"]:
         yield f"gives: {row['name']}"
     yield f"compared with {facts['compared']} maps"

@@ -278,7 +278,7 @@ def _link_load_chain(made: TiledMMA, chosen: BenchState) -> str:
 
 def list_pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, str, str]]:
     """(form, text, address) of every form of the picture."""
-    query = chosen.format_query(default, pin="", pin2="", sel="")
+    query = chosen.format_query(default, sel="")
     return drawing.link_forms(PATH, query)
 
 
@@ -299,7 +299,7 @@ def build_page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> 
         "state": asdict(chosen),
         "defaults": asdict(default),
         "pictured": asdict(BenchState()),
-        "unpictured": ["pin", "pin2", "sel"],
+        "unpictured": ["sel"],
         "pin": PIN,
         "labels": state.LABELS,
         "spoken": {"cell": SPOKEN, "owner": OWNER, "between": BETWEEN_OWNERS},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import ceil, floor
 
 import numpy as np
@@ -13,6 +13,7 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
+from lanescope.app.kit.rings import draw_rings
 from lanescope.app.tiles import bench, draw, facts, forms, questions, state, umma_figure
 from lanescope.app.tiles.state import BenchState
 from lanescope.errors import LayoutError
@@ -33,6 +34,8 @@ OPTIONS = {
     "m": "one repeat in M: 0",
     "n": "one repeat in N: 0",
     "view": "a window: m:0-32,n:0-32,k:0-16",
+    "pin": "a cell or a thread with a ring: c:3,5",
+    "pin2": "a second one",
     **drawing.STYLE,
 }
 
@@ -108,7 +111,27 @@ def draw_tiled_mma(
     told = [
         (text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in bench.build_legend(found, chosen)
     ]
-    return drawing.draw_panels(panels, theme, title=title, said=said, legend=told if legend else [], labelled=labelled)
+    return drawing.draw_panels(
+        panels,
+        theme,
+        title=title,
+        said=said,
+        legend=told if legend else [],
+        labelled=labelled,
+        extra=draw_rings(panels, _list_pinned(found, chosen), theme),
+    )
+
+
+def _list_pinned(found: TiledMMA, chosen: BenchState) -> Iterator[tuple[str, int, int]]:
+    """Yield the cells of each pin: its element, or all that its thread holds."""
+    for name, row, col in chosen.list_pins():
+        if col is not None:
+            yield name, row, col
+            continue
+        for op in (found.a, found.b, found.c):
+            if not op.shared and row in op.thread_ids.tolist():
+                at = op.thread_ids.tolist().index(row)
+                yield from ((op.name, r, c) for r, c in zip(op.rows[at].tolist(), op.cols[at].tolist(), strict=True))
 
 
 def draw_inline(query: Mapping[str, str]) -> str:

@@ -130,7 +130,6 @@ def _render_form(
     code = 200
     try:
         context |= build()
-        code = 422 if context.get("refusal") and context["sought"].strip() else 200
     except LayoutError as error:
         context |= {"error": error, "at": forms.find_form_field(error, asked)}
         code = 422

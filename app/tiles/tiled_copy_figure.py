@@ -30,6 +30,8 @@ OPTIONS = {
     "warps": "warps shown: 0-3,8",
     "lanes": "lanes shown: 0-7",
     "view": "a window: r:0-32,c:0-16",
+    "pin": "a cell or a thread with a ring: source:2,3",
+    "pin2": "a second one",
     **drawing.STYLE,
 }
 

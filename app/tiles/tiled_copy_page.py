@@ -216,7 +216,7 @@ def _build_stage(bench: MapBench, own: Mapping[str, str], asked: Mapping[str, st
     refusal, others = stage.split_notices(notices)
     defaults = {**get_defaults(query), **own, "atom": FIELDS["atom"]}
     state = {**asked, **look}
-    drawn = {k: v for k, v in state.items() if v != defaults[k] and k not in stage.PINS}
+    drawn = {k: v for k, v in state.items() if v != defaults[k] and k not in stage.UNPICTURED}
     return {
         "notices": others,
         "refusal": refusal,
@@ -266,7 +266,7 @@ def _list_box_figures(made: TmaCopy) -> list[tuple[str, str, str]]:
 
 def build_page_data(bench: MapBench, state: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, Any]:
     """What the script draws from."""
-    return script_data.build_page_data(bench, state, defaults, defaults) | {"unpictured": stage.PINS}
+    return script_data.build_page_data(bench, state, defaults, defaults) | {"unpictured": stage.UNPICTURED}
 
 
 def _suggest_swizzle(held: SharedCopySide | None, asked: Mapping[str, str]) -> tuple[str, str]:

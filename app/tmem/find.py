@@ -139,7 +139,10 @@ def find_pins(told: Placement, sheets: Sequence[PinSheet], text: str) -> list[st
     found = []
     places = parse_places(text, {*operands, "a", "d"}, EXAMPLE, bare=True)
     for place in places:
-        row = place.index if place.line is None else place.line[1]  # `D 70` is a row: a lane has whole rows
+        if place.index is not None:
+            hint = f"Write row {place.index} of {(place.matrix or 'd').upper()}, or an element as in {EXAMPLE}."
+            raise LayoutError("bad_find", f"{place.text} has one number, of a row or of an element.", hint, "find")
+        row = place.line[1] if place.line else None
         if (row is None and place.coords is None) or (place.line and place.line[0] != "row"):
             raise LayoutError("bad_find", "Only an element, a row or a cell is found here.", f"Try {EXAMPLE}.", "find")
         cells = _find_cells(told, sheets, place.matrix or "d", place.coords or (row or 0, 0))

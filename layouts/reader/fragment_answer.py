@@ -10,14 +10,19 @@ from lanescope.reader.fragment_addresses import AddressMap
 from lanescope.reader.fragment_code import FormulaAnswer, FormulaMatch, compare_code, is_fragment_code
 from lanescope.reader.meaning import TextMeaning
 
+MOST_HALVES = 12  # maps that are listed of half a formula
+
 
 def recognise_fragment_code(text: str) -> tuple[TextMeaning, ...]:
     """Recognise a formula of rows and columns, or the loop that moves a fragment; LayoutError if it is open."""
     if not is_fragment_code(text):
         return ()
     answer = compare_code(text)
+    agree = [match for match in answer.matches if (answer.moves or not match.swapped) and not answer.half]
     facts = {
-        "agree": [describe_match(match, answer) for match in answer.matches if answer.moves or not match.swapped],
+        "agree": [describe_match(match, answer) for match in agree if match.map.values >= answer.least],
+        "begin": [describe_match(match, answer) for match in agree if match.map.values < answer.least],
+        "half": [describe_match(match, answer) for match in answer.matches[:MOST_HALVES] if answer.half],
         "exchanged": [describe_match(match, answer) for match in answer.matches if match.swapped and not answer.moves],
         "addresses": [describe_address(one) for one in answer.addresses],
         "nearest": _describe_nearest(answer),
@@ -92,11 +97,16 @@ def _describe_nearest(answer: FormulaAnswer) -> dict[str, Any] | None:
 
 
 def _make_title(answer: FormulaAnswer) -> str:
+    if answer.half:
+        has, missing = ("row", "column") if answer.half == "row" else ("column", "row")
+        return f"Half a formula: it has a {has} and no {missing}"
     exact = [match for match in answer.matches if answer.moves or not match.swapped]
     if answer.matches and answer.matches[0].swapped and not answer.moves and not answer.addresses:
         return f"{name_map(answer.matches[0].map, answer.letter)}, with rows and columns exchanged"
     if exact and exact[0].map.values < answer.least:
-        return f"The first {exact[0].map.values} values are {name_map(exact[0].map, answer.letter)}"
+        count = exact[0].map.values
+        first = f"first {count} values are" if count > 1 else "first value is"
+        return f"The {first} {name_map(exact[0].map, answer.letter)}"
     if exact:
         times = f"{exact[0].times} × " if exact[0].times > 1 else ""
         return times + name_map(exact[0].map, answer.letter)
@@ -108,15 +118,38 @@ def _make_title(answer: FormulaAnswer) -> str:
 def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
     if answer.assumed:
         yield f"Taken as the same in all threads: {', '.join(answer.assumed)}."
-    same = [match for match in answer.matches if answer.moves or not match.swapped]
+    if answer.half:
+        yield from _describe_half(answer)
+    same = [match for match in answer.matches if (answer.moves or not match.swapped) and not answer.half]
     if answer.letter and same and not any(match.map.has_operand(answer.letter) for match in same):
         yield f"The text names operand {answer.letter.upper()}, and no {answer.letter.upper()} has this map."
+    if same and answer.open_values:
+        last, name = same[0].map.values - 1, answer.open_values
+        compared = f"{name} = 0 to {last}, the values" if last else f"{name} = 0, the value"
+        yield f"The text does not say where {name} ends. Compared here: {compared} that the operand has."
+    if same and same[0].map.values < answer.least:
+        yield f"The formula tells {answer.least} values apart, and no operand with so many has this map."
+    if answer.clash:
+        clash, name = answer.clash, answer.open_values
+        yield (
+            f"At {name} = {clash.value} it gives lane {clash.lane} row {clash.place[0]}, column {clash.place[1]}, which"
+            f" lane {clash.other_lane} has at {name} = {clash.other_value}."
+        )
     if answer.nearest:
         thread, value, said, held = answer.nearest.first
-        if same:
-            yield f"The formula tells {answer.least} values apart, and no operand with so many has this map."
         yield (
             f"Nearest with {answer.nearest.map.values} values: {name_map(answer.nearest.map, answer.letter)},"
             f" {answer.nearest.agree} of {answer.nearest.total} elements. First difference: lane {thread}, value"
             f" {value}: the text has row {said[0]}, column {said[1]}; the operand has row {held[0]}, column {held[1]}."
         )
+
+
+def _describe_half(answer: FormulaAnswer) -> Iterator[str]:
+    has, name = ("row", "col") if answer.half == "row" else ("column", "row")
+    yield f"Add {name} = … to compare the whole. The {has} alone was compared with that of {answer.compared} maps."
+    if not answer.matches:
+        yield f"No operand has this {has} for every lane and value."
+        return
+    first = name_map(answer.matches[0].map, answer.letter)
+    many = len(answer.matches)
+    yield f"It is the {has} of {many} map{'s' * (many > 1)}: {first}{' first' * (many > 1)}."

@@ -21,8 +21,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
 from lanescope.reader.code.tree import Statement
 from lanescope.reader.fragment_addresses import AddressMap, gives_addresses, is_constant, list_address_maps
+from lanescope.reader.fragment_values import MOST_VALUES, ValueClash, count_distinguished, find_clash
 from lanescope.reader.lane_code import (
-    THREADS,
     FragmentMove,
     LaneCode,
     Values,
@@ -37,18 +37,25 @@ _THREAD = re.compile(
     r"%?\b(?:lane_?(?:id|idx)?|groupID|group_id|threadID_in_group|threadIdx\s*\.\s*x|tid|warp_?id)\b", re.I
 )
 _ROW, _COL = (re.compile(rf"\b(\w*{word}\w*)\s*=(?!=)", re.I) for word in ("row", "col"))
+_HALF_ROW, _HALF_COL = (  # colour is no column
+    re.compile(rf"\b(?:\w*_)?{word}(?:_?(?:id|idx|index))?\d*\s*=(?!=)", re.I) for word in ("row", "col(?:umn)?")
+)
+_TOGETHER = re.compile(r",\s*(?=\w*(?:row|col)\w*\s*=(?!=))", re.I)  # row = lane / 4, col = …
+_CASE_END = r"(?:\s(?:for|where|if|when)\s.*|\s(?:otherwise|else)\s*)"
+_ASSIGNMENT = re.compile(  # alone, or a further case of it: it stores nothing, and calls no template
+    rf"\s*(?:[A-Za-z_]\w*\s+){{0,3}}[A-Za-z_%]\w*\s*=(?!=)[^\[\]{{}}<]*?{_CASE_END}?|[^\[\]{{}}<=]+?{_CASE_END}", re.I
+)
 _STORE = re.compile(r"[\])]\s*\+?=(?!=)|\b\w+\s*=\s*\w+\s*\[")
 _SPECIAL = re.compile(r"%(?=(?:laneid|tid|warpid)\b)")
 _FLOOR, _NAMED_FLOOR = re.compile(r"//(?=\s*\d)"), re.compile(r"//\s*[A-Za-z_]\w*\s*(?:[-+*%)]|$)", re.M)
 _CASE = re.compile(
     r"^(?:\s*(?P<name>\w+)\s*=(?!=))?\s*(?P<value>.+?)"
-    r"(?:\s+for\s+(?:each\s+)?(?P<letter>[a-d])\w*)?(?:\s*,?\s+(?:where|when|if)\s+(?P<where>.+?)|\s+(?P<rest>otherwise|else))?\s*$",
+    r"(?:\s+for\s+(?:each\s+)?(?P<letter>[a-d])\w*)?(?:\s*,?\s+(?:where|when|if|for(?=\s+\w+\s*=))\s+(?P<where>.+?)|\s+(?P<rest>otherwise|else))?\s*$",
     re.I,
 )
 _SET = re.compile(r"(\w+)\s*=\s*\{\s*(\d+)\s*,[\s.…,]*?(\d+)\s*\}")
 _CHAIN = re.compile(r"(\d+)\s*(<=?)\s*(\w+)\s*(<=?)\s*(\d+)")
 _NO_CASE = 1 << 20  # a coordinate that no matrix has, where no case of a formula applies
-_BITS = 7  # of i that are looked at: no fragment has more than 256 values
 MOST_NEAREST = 0.5  # least share of agreeing elements of a map that is named as the nearest
 
 
@@ -76,7 +83,9 @@ class NearestMap:
 @dataclass(frozen=True, slots=True)
 class FormulaAnswer:
     """What a formula or a loop agrees with. assumed: names that were taken as the same in all threads; letter: the
-    operand that the text names, "" if none; compared: how many maps; least: how many values a formula tells apart.
+    operand that the text names, "" if none; compared: how many maps; least: how many values a formula tells apart;
+    open_values: the name of the value's index if the text does not say where it ends; clash: where values beyond those
+    of the map that agrees meet those of another lane; half: the coordinate that the text has, if it has but one.
     """
 
     matches: tuple[FormulaMatch, ...]
@@ -87,13 +96,25 @@ class FormulaAnswer:
     compared: int
     moves: bool
     least: int = 1
+    open_values: str = ""
+    clash: ValueClash | None = None
+    half: str = ""
 
 
 def is_fragment_code(text: str) -> bool:
     """Return whether a text may be such a formula or loop."""
     if len(text) > LONGEST or not _THREAD.search(text):
         return False
-    return bool((_ROW.search(text) and _COL.search(text)) or _STORE.search(text))
+    return bool((_ROW.search(text) and _COL.search(text)) or _STORE.search(text) or _find_half(text))
+
+
+def _find_half(text: str) -> str:
+    """Return the coordinate of a text that assigns a row and no column or the other way round; "" for any other."""
+    has_row, has_col = _HALF_ROW.search(text), _HALF_COL.search(text)
+    parts = [part for part in re.split(r"[;\n]", text) if part.strip()]
+    if bool(has_row) == bool(has_col) or not all(map(_ASSIGNMENT.fullmatch, parts)):
+        return ""
+    return "row" if has_row else "col"
 
 
 @lru_cache(maxsize=16)
@@ -101,6 +122,8 @@ def compare_code(text: str) -> FormulaAnswer:
     """Compare a text with every map; LayoutError `open_formula` if its coordinates are not known."""
     source, letter, range_ = _rewrite_formula(text)
     statements = parse_lane_code(source)
+    if half := _find_half(text):
+        return _compare_half(statements, half, letter, range_, _find_index(source))
     code = run_lane_code(statements, {name: np.zeros((1, 1, 1), dtype=np.int64) for name in INDEX})
     if code.moves and not (_find_index(source) and _ROW.search(source) and _COL.search(source)):
         return _compare_moves(run_lane_code(statements, {}))
@@ -112,7 +135,7 @@ def compare_code(text: str) -> FormulaAnswer:
     for one in maps:
         if (match := _match_formula(*runs[one.values][:2], one)) is not None:
             matches.append(match)
-    least = range_ or _count_distinguished(statements, given, names)
+    least = range_ or _count_values_told(statements, given, names)
     matches.sort(key=lambda match: _rank_match(match, letter, least))
     fed = [] if given else [one for one in list_address_maps() if gives_addresses(*runs[1][:2], one)]
     addresses = tuple(sorted(fed, key=lambda one: -len(one.rows)))
@@ -125,7 +148,30 @@ def compare_code(text: str) -> FormulaAnswer:
             if one.values >= least:
                 nearest = _choose_nearer(nearest, _measure(*runs[one.values][:2], one), letter)
     compared = len(maps) + (0 if given else len(list_address_maps()))
-    return FormulaAnswer(tuple(matches), addresses, nearest, loose, letter, compared, False, least)
+    open_values = given[0] if given and not range_ else ""
+    clash = None
+    if open_values and matches and matches[0].map.values < least:
+        clash = find_clash(*_run_formula(statements, given, names, least)[:2], matches[0].map.values)
+    return FormulaAnswer(tuple(matches), addresses, nearest, loose, letter, compared, False, least, open_values, clash)
+
+
+def _compare_half(
+    statements: Sequence[Statement], half: str, letter: str, range_: int, given: tuple[str, ...]
+) -> FormulaAnswer:
+    """Compare the rows or the columns that a text has with those of every map."""
+    maps = [one for one in list_fragment_maps() if range_ in (0, one.values)]
+    matches: list[FormulaMatch] = []
+    loose: tuple[str, ...] = ()
+    for one in maps:
+        index = {name: np.arange(one.values, dtype=np.int64)[None, None, :] for name in given}
+        code = run_lane_code(statements, index)
+        loose = tuple(code.loose)
+        mine = _spread(code.names[_find_coordinate(code, half)], one)
+        if is_constant(mine - (one.rows if half == "row" else one.cols)):
+            matches.append(FormulaMatch(one))
+    matches.sort(key=lambda match: not match.map.has_operand(letter))
+    open_values = given[0] if given and not range_ else ""
+    return FormulaAnswer(tuple(matches), (), None, loose, letter, len(maps), False, open_values=open_values, half=half)
 
 
 def _is_whole(match: FormulaMatch, least: int) -> bool:
@@ -138,25 +184,12 @@ def _rank_match(match: FormulaMatch, letter: str, least: int) -> tuple[bool, boo
     return short, match.swapped, not match.map.has_operand(letter), -match.map.values if short else match.map.values
 
 
-def _count_distinguished(statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str]) -> int:
-    """Return how many values a formula tells apart at least, 1 if that cannot be said.
-
-    A bit of i whose step is twice that of the bit below belongs to the same digit: `8 * (i / 2)` has one from bit 1 on.
-    """
+def _count_values_told(statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str]) -> int:
+    """Return how many values a formula tells apart at least, 1 if that cannot be said."""
     try:
-        rows, cols, _ = _run_formula(statements, given, names, 2 << _BITS)
+        return count_distinguished(*_run_formula(statements, given, names, MOST_VALUES)[:2])
     except LayoutError:
         return 1
-    axes = [np.broadcast_to(axis, (axis.shape[0], THREADS, 2 << _BITS))[0] for axis in (rows, cols)]
-    steps = [[int(axis[0, 1 << bit] - axis[0, 0]) for axis in axes] for bit in range(_BITS + 1)]
-    bit = _BITS
-    while bit and steps[bit] == [2 * step for step in steps[bit - 1]]:
-        bit -= 1
-    count = 2 << bit if any(steps[bit]) else 1 << bit
-    places = (axes[0][:32] << 32) + axes[1][:32]
-    while count > 1 and len(np.unique(places[:, :count])) < 32 * count:
-        count //= 2  # past its last value, a formula repeats places
-    return count
 
 
 def _run_formula(
@@ -178,7 +211,7 @@ def _rewrite_formula(text: str) -> tuple[str, str, int]:
     text = _SPECIAL.sub("", text)
     if ";" in text:
         return text, "", 0
-    text = _FLOOR.sub("/", text)
+    text = _TOGETHER.sub("\n", _FLOOR.sub("/", text))
     if _NAMED_FLOOR.search(text):
         raise make_open_error("'//' may be a division or a comment")
     text = re.sub(r"//.*", "", text)
@@ -225,17 +258,21 @@ def _count_values(conditions: Sequence[str], every: Sequence[tuple[str, bool]]) 
 
 def _find_coordinates(code: LaneCode) -> tuple[str, str]:
     """Return the names of the row and the column that a text computes."""
-    found = []
-    for word in ("row", "col"):
-        names = [name for name in code.names if word in name.lower()]
-        if len(names) != 1:
-            unread = [name for name in code.unread if word in name.lower()]
-            why = f"{len(names)} names are a {word}"
-            if unread:
-                why = f"'{unread[0]}' is not read: {code.unread[unread[0]]}"
-            raise make_open_error(why if names or unread else f"no {word} is computed")
-        found.append(names[0])
-    return found[0], found[1]
+    return _find_coordinate(code, "row"), _find_coordinate(code, "col")
+
+
+def _find_coordinate(code: LaneCode, word: str) -> str:
+    names = [name for name in code.names if word in name.lower()]
+    if len(names) == 1:
+        return names[0]
+    unread = [name for name in code.unread if word in name.lower()]
+    if unread and "divides by 0" in code.unread[unread[0]]:
+        message = f"'{unread[0]}' divides by 0, so it has no value."
+        raise LayoutError("open_formula", message, "Divide by the lanes of a row, as in lane / 4.", "text")
+    why = f"{len(names)} names are a {word}"
+    if unread:
+        why = f"'{unread[0]}' is not read: {code.unread[unread[0]]}"
+    raise make_open_error(why if names or unread else f"no {word} is computed")
 
 
 def _find_index(source: str) -> tuple[str, ...]:

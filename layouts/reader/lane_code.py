@@ -344,8 +344,10 @@ class _Runner:
 
     def _evaluate_binary(self, expression: tree.Binary) -> Values:
         left, right = self.evaluate(expression.left), self.evaluate(expression.right)
-        if expression.op in ("/", "%") and (right <= 0).any():
-            raise make_open_error("it divides by 0 or a negative number")
+        if expression.op in ("/", "%") and (right == 0).any():
+            raise make_open_error("it divides by 0")
+        if expression.op in ("/", "%") and (right < 0).any():
+            raise make_open_error("it divides by a negative number")
         if expression.op in ("<<", ">>") and ((right < 0) | (right > 31)).any():
             raise make_open_error("it shifts by less than 0 or more than 31")
         if expression.op in _UNSIGNED and ((left < 0).any() or (right < 0).any()):

@@ -11,6 +11,7 @@ import { followKeys } from "./keys.js";
 import { followMinimap } from "./minimap.js";
 import { fillPanel } from "./panel.js";
 import { paint } from "./picture.js";
+import { ringPlaced } from "./placed.js";
 import { followPointer } from "./pointer.js";
 import { stage } from "./stage.js";
 import { state } from "./state.js";
@@ -19,7 +20,7 @@ import { followTabs } from "./tabs.js";
 import { reveal } from "./window.js";
 import { followZoom } from "./zoom.js";
 
-told.push(fillPanel, fillHeadline);
+told.push(fillPanel, fillHeadline, ringPlaced);
 if (pinnedCell() && !state.view) reveal(pinnedCell());
 paint();
 followPointer();

@@ -41,7 +41,7 @@ function changedFrom(defaults, values, without) {
 const spelled = (value) => encodeURIComponent(value).replace(/%3A/g, ":").replace(/%2C/g, ",");
 
 // What no picture's address has.
-const UNPICTURED = ["pin", "pin2", "view", "a_major", "b_major", "sel", "selector", "byte_id_a", "thread_id_a",
+const UNPICTURED = ["view", "a_major", "b_major", "sel", "selector", "byte_id_a", "thread_id_a",
   "byte_id_b", "thread_id_b"];
 const LOOK = ["colour", "label", "lanes", "warps", "pin", "pin2", "view"]; // what a page changes in place
 
@@ -70,7 +70,7 @@ export function remember(pushed = false) {
   }
   for (const link of document.querySelectorAll("a[data-figure]")) {
     const asked = new URL(link.href);
-    for (const name of ["colour", "label", "lanes", "pin"]) {
+    for (const name of ["colour", "label", "lanes", "pin", "pin2"]) {
       if (painted[name]) asked.searchParams.set(name, painted[name]);
       else asked.searchParams.delete(name);
     }

@@ -26,7 +26,7 @@ function cellUnder({ svg, grid }, { clientX, clientY }) {
 }
 
 /** A ring around a cell, large enough to be seen. */
-function drawRing({ svg, grid }, [row, col], kind) {
+export function drawRing({ svg, grid }, [row, col], kind) {
   const [wide, high] = [grid.cell_width, grid.cell_height].map((size) => Math.max(size, grid.least ?? 0));
   const ring = document.createElementNS(SVG, "rect"), middle = (at, size) => (at + 0.5) * size;
   const box = { x: grid.x + middle(col, grid.cell_width) - wide / 2, width: wide,
@@ -62,6 +62,11 @@ export function followPins({ pictures, describe, words, hover = null }) {
   function show() {
     mark("ringed", pins);
     showAnswer(answer(), pins.length > 0);
+    for (const link of document.querySelectorAll("a[data-pinned]")) { // pictures that draw the pins
+      const to = new URL(link.href);
+      NAMES.forEach((name, n) => (pins[n] ? to.searchParams.set(name, pins[n]) : to.searchParams.delete(name)));
+      link.href = to;
+    }
   }
 
   /** Pins what an address would say. */

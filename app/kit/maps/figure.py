@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from lanescope.app.kit.maps import drawing, stage
 from lanescope.app.kit.maps.bench import MapBench
+from lanescope.app.kit.rings import draw_rings
 from lanescope.render.palette import Palette
 from lanescope.render.view import GAP, LEFT, TOP, FigurePanel
 
@@ -30,7 +31,8 @@ def draw_bench(
     panels, labelled = place_panels(bench, look, title)
     told = stage.build_legend(bench, look) if legend else []
     said = f"{bench.says}: {', '.join(f'{one.title} {one.about}' for one in bench.maps)}"
-    return drawing.draw_panels(panels, theme, title=title, said=said, legend=told, labelled=labelled)
+    rings = draw_rings(panels, stage.list_pinned_cells(bench, look), theme)
+    return drawing.draw_panels(panels, theme, title=title, said=said, legend=told, labelled=labelled, extra=rings)
 
 
 def list_cell_texts(bench: MapBench, look: Mapping[str, str]) -> list[list[str]]:

@@ -4,7 +4,7 @@ framework.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,8 @@ from lanescope.render.view import FigurePanel
 from lanescope.render.window import Range
 
 LOOK = ("colour", "label", "warps", "lanes", "pin", "pin2", "sel", "view")
-PINS = ("pin", "pin2", "sel")  # of the look, what a picture has not
+PINS = ("pin", "pin2", "sel")
+UNPICTURED = ("sel",)  # of the look, what a picture has not
 FIND_NOTICE = "find: "  # what begins a notice that belongs beside the find field
 MOST_WARPS = 1024
 MOST_SERVED, WIDEST = 1 << 16, 512  # cells and columns of a matrix before any script runs
@@ -252,6 +253,18 @@ def _draw_map(bench: MapBench, one: HolderMap, look: Mapping[str, str]) -> dict[
         "cols": wide,
         "flank": not one.listed,
     }
+
+
+def list_pinned_cells(bench: MapBench, look: Mapping[str, str]) -> Iterator[tuple[str, int, int]]:
+    """Yield (map, row, column) of each pin: its cell, or all that its holder has."""
+    for pin in filter(None, (look["pin"], look["pin2"])):
+        name, row, col = split_pin(pin)
+        if col is not None:
+            yield name, row, col
+            continue
+        for one in bench.maps:
+            cells = one.cell[row] if row < len(one.cell) else ()
+            yield from ((one.name, *divmod(int(cell), one.cols)) for cell in cells if cell >= 0)
 
 
 def list_pinned_holders(bench: MapBench, look: Mapping[str, str]) -> list[int]:

@@ -1,0 +1,54 @@
+"""Rings around pinned cells, as the script of a page draws them. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from lanescope.render.palette import Palette
+from lanescope.render.view import FigurePanel
+
+LEAST_RING = 8.0  # units of the picture: a smaller cell could not be seen
+_RING, _HALO = 2.5, 5.5  # as wide as the style sheet of a page has them
+
+
+class CellGrid(Protocol):
+    """Where a picture draws cells: the corner of cell (0, 0) and a cell's size."""
+
+    @property
+    def x(self) -> float: ...
+
+    @property
+    def y(self) -> float: ...
+
+    @property
+    def cell_width(self) -> float: ...
+
+    @property
+    def cell_height(self) -> float: ...
+
+
+def draw_ring(grid: CellGrid, row: int, col: int, palette: Palette | None = None) -> str:
+    """Draw the ring of a pinned cell, large enough to be seen; without a palette in the page's colours."""
+    wide, high = max(grid.cell_width, LEAST_RING), max(grid.cell_height, LEAST_RING)
+    x = grid.x + (col + 0.5) * grid.cell_width - wide / 2
+    y = grid.y + (row + 0.5) * grid.cell_height - high / 2
+    box = f'x="{x:.2f}" y="{y:.2f}" width="{wide:.2f}" height="{high:.2f}" fill="none"'
+    halo, ring = (palette.paper, palette.ink) if palette else ("var(--raised)", "var(--trace)")
+    return (
+        f'<rect class="halo ringed" {box} stroke="{halo}" stroke-width="{_HALO}"/>'
+        f'<rect class="ringed" {box} stroke="{ring}" stroke-width="{_RING}"/>'
+    )
+
+
+def draw_rings(
+    panels: Iterable[FigurePanel], cells: Iterable[tuple[str, int, int]], palette: Palette | None = None
+) -> str:
+    """Draw the rings of cells (matrix, row, column) in the panels that show them."""
+    shown = {panel.name: panel for panel in panels}
+    rings = ""
+    for name, row, col in cells:
+        panel = shown.get(name)
+        if panel and 0 <= row - panel.row0 < panel.rows and 0 <= col - panel.col0 < panel.cols:
+            rings += draw_ring(panel, row - panel.row0, col - panel.col0, palette)
+    return rings
