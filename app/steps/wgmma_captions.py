@@ -22,8 +22,9 @@ from lanescope.app.steps.captions import (
 )
 from lanescope.app.steps.described import LINES_OF_CORE, AddressTerms, DescribedOperand
 from lanescope.app.steps.wgmma_fields import explain_line, mark_field, name_mn, say_field
+from lanescope.app.steps.wgmma_registers import say_next, say_warp
 from lanescope.descriptor.matrix import Descriptor, find_inert_fields
-from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.instruction import WARP, Instruction, Operand
 
 WARP_ROWS = 16
 
@@ -32,7 +33,7 @@ WARP_ROWS = 16
 class WgmmaStep(StepperStep):
     """A step, for which warp and in which K step."""
 
-    kind: Annotated[str, Description("plain, xor, field, line, core, k, advance, read, out or done.")]
+    kind: Annotated[str, Description("plain, xor, hold, field, line, core, k, advance, read, out or done.")]
     warp: Annotated[int, Description("−1: of no warp alone.")]
     k_step: int
     marks: Annotated[list[int], Description("Of a field: the addresses that it leads to.")]
@@ -50,8 +51,8 @@ class WgmmaMove:
 
 @dataclass(frozen=True)
 class DescribedProduct:
-    """What the captions read: the operands, the element that is read in the place of each ([K step, mn, k]), the k of
-    each step of the multiplication, and the columns that are shown of all n.
+    """What the captions read: the operands with descriptors (A may come from registers), the element that is read in
+    the place of each ([K step, mn, k]), the k of each step of the multiplication, and the columns shown of all n.
     """
 
     instruction: Instruction
@@ -63,7 +64,12 @@ class DescribedProduct:
 
     @property
     def k_steps(self) -> int:
-        return self.operands["a"].steps
+        return self.operands["b"].steps
+
+    @property
+    def held(self) -> Operand | None:
+        """A, where it comes from registers."""
+        return None if "a" in self.operands else self.instruction.operands["a"]
 
     @property
     def is_window(self) -> bool:
@@ -76,6 +82,8 @@ def build_timeline(
     """Build the phases and steps of a product, in order, and what each step reads of A and of B."""
     moves: dict[str, list[WgmmaMove]] = {name: _list_first_moves(found, name) for name in found.operands}
     parts: list[Phase[WgmmaStep]] = [("Memory", 1.7, _list_memory_steps(found))]
+    if found.held:
+        parts.append(("A in registers", 1.7, _list_hold_steps(found, found.held)))
     for name in found.operands:
         letter = name.upper()
         parts.append((f"Descriptor {letter}", 2.4, _list_field_steps(found, name)))
@@ -146,10 +154,11 @@ def _list_first_moves(found: DescribedProduct, name: str) -> list[WgmmaMove]:
 
 def _list_memory_steps(found: DescribedProduct) -> list[WgmmaStep]:
     swizzled = [one for one in found.operands.values() if one.placed.xor.bits]
+    stored = [f"{name.upper()} lies {_describe_storage(one)}" for name, one in found.operands.items()]
+    first = next(iter(found.operands.values())).side.step
     text = (
-        "Shared memory in lines of 128 bytes, 8 chunks of 16 bytes."
-        f" A lies {_describe_storage(found.operands['a'])}, B {_describe_storage(found.operands['b'])};"
-        f" the coloured chunks hold k 0–{found.operands['a'].side.step - 1}, the first of {found.k_steps} K steps."
+        f"Shared memory in lines of 128 bytes, 8 chunks of 16 bytes. {', '.join(stored).replace(', B lies', ', B')};"
+        f" the coloured chunks hold k 0–{first - 1}, the first of {found.k_steps} K steps."
     )
     if found.is_window:
         text += (
@@ -160,6 +169,11 @@ def _list_memory_steps(found: DescribedProduct) -> list[WgmmaStep]:
         modes = {one.stored[0].mode.name: one for one in swizzled}
         steps.append(_make_step("xor", " and ".join(modes), " ".join(_say_xor(one) for one in modes.values()), index=1))
     return steps
+
+
+def _list_hold_steps(found: DescribedProduct, held: Operand) -> list[WgmmaStep]:
+    warps = range(held.threads // WARP.threads)
+    return [_make_step("hold", f"warp {warp}", say_warp(held, warp), "a", warp, warp=warp) for warp in warps]
 
 
 def _describe_storage(one: DescribedOperand) -> str:
@@ -305,7 +319,11 @@ def _make_advance_step(found: DescribedProduct, step: int) -> WgmmaStep:
         parts.append(f"{name.upper()}’s {start}" if parts else f"{name.upper()}’s start address advances {start}")
     rest = "; the other fields stay as they are" if same else "; other fields change, too"
     text = f"The next `wgmma` takes K step {step}. {', '.join(parts)}{rest}."
-    return _make_step("advance", f"K step {step} · descriptors", text, index=step, k_step=step)
+    if found.held:
+        text += f" {say_next(found.held, step)}."
+    return _make_step(
+        "advance", f"K step {step} · descriptor{'s' * (len(found.operands) > 1)}", text, index=step, k_step=step
+    )
 
 
 def _has_same_strides(before: Descriptor, now: Descriptor) -> bool:
@@ -317,6 +335,8 @@ def _make_whole_read_step(found: DescribedProduct, step: int) -> WgmmaStep:
     span = format_range(step * k, (step + 1) * k - 1)
     text = (
         f"All core matrices of K step {step} are read the same way: k {span} of A, 16 rows a warp, and of B, for all."
+        if "a" in found.operands
+        else f"All core matrices of K step {step} are read the same way: k {span} of B, for all four warps."
     )
     for name, one in found.operands.items():
         elements = np.arange(one.side.mn * one.view.k)

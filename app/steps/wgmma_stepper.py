@@ -21,6 +21,7 @@ from lanescope.app.steps.captions import StepperPhase
 from lanescope.app.steps.described import DescribedOperand
 from lanescope.app.steps.fragments import find_dense_columns
 from lanescope.app.steps.wgmma_captions import DescribedProduct, WgmmaMove, WgmmaStep, build_timeline
+from lanescope.app.steps.wgmma_registers import HeldOperand, build_held_operand
 from lanescope.descriptor.matrix import find_inert_fields
 from lanescope.descriptor.repair import list_changes
 from lanescope.descriptor.spelling import parse_word
@@ -42,11 +43,13 @@ USUAL = "128B"  # the swizzle where the user says nothing: what CUTLASS's collec
 
 @question
 class WgmmaStepperQuestion:
-    """A wgmma with A and B in shared memory, and how they are stored and described."""
+    """A wgmma, where A and B lie, and how they are described."""
 
     instruction: str = text_field("", "Instruction", "A wgmma of 8-bit or wider elements.", type=PtxText, required=True)
     seed: int = number_field(1, "Random seed", "Of the matrices that are not given.", least=0)
-    a: str = text_field("", "A stored", "How A is stored and its descriptor, e.g. swizzle=64B,major=MN.")
+    a: str = text_field(
+        "", "A stored", "How A is stored and its descriptor, e.g. swizzle=64B,major=MN; or from=registers."
+    )
     b: str = text_field("", "B stored", "How B is stored and its descriptor, e.g. descriptor=0x4000004000010000.")
     d: str = text_field("", "D options", "scale=0 begins D with zeros.")
     data_a: str = text_field(
@@ -139,7 +142,7 @@ class WgmmaStepper:
     options: Annotated[dict[str, str], Description("How A, B and D are stored, spelled in full.")]
     phases: list[StepperPhase]
     steps: list[WgmmaStep]
-    a: WgmmaOperand
+    a: WgmmaOperand | HeldOperand
     b: WgmmaOperand
     d: WgmmaResult
     k_groups: Annotated[Any, IntegerArray(2, "[step of K]: its first k and the one after its last.")]
@@ -164,24 +167,25 @@ def build_wgmma_stepper(asked: WgmmaStepperQuestion) -> WgmmaStepper:
     data = {"a": asked.data_a, "b": asked.data_b, "c": asked.c}
     given = whole_product.build_inputs(plan, asked.seed, _parse_data(i, data))
     columns = _choose_columns(i, asked.n)
-    assert isinstance(plan.a, DescribedSide) and isinstance(plan.b, DescribedSide)
-    a, b = DescribedOperand(plan.a, plan.steps), DescribedOperand(plan.b, plan.steps)
+    sides = {side.letter: side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)}
+    operands = {name: DescribedOperand(side, plan.steps) for name, side in sides.items()}
     image = whole_product.build_shared_image(plan, whole_product.stage_inputs(plan, given))
-    sources = {"a": a.find_sources(b), "b": b.find_sources(a)}
-    arrived = {
-        name: np.where(sources[name] == -1, np.nan, _read_numbers(one, image)) for name, one in (("a", a), ("b", b))
+    others = {"a": operands["b"], "b": operands.get("a")}
+    sources = {name: one.find_sources(others[name]) for name, one in operands.items()}
+    arrived = {"a": np.stack(np.split(np.asarray(given.stored_a[0], np.float64), plan.steps, axis=1))} | {
+        name: np.where(sources[name] == -1, np.nan, _read_numbers(one, image)) for name, one in operands.items()
     }
     meets = _find_meets(plan, given)
     groups = _list_groups(i.sizes["k"], plan.steps)
     sums = _add_up(plan, given, arrived, meets, groups, columns)
     expected = np.asarray(whole_product.compute_expected(plan, given)[0, :, columns], np.float64)
-    product = DescribedProduct(i, {"a": a, "b": b}, sources, groups, columns, i.sizes["n"])
+    product = DescribedProduct(i, operands, sources, groups, columns, i.sizes["n"])
     phases, steps, moves = build_timeline(product)
     numbers = {"a": given.stored_a[0], "b": given.b[0].T}
     shown = {"a": slice(0, i.sizes["m"]), "b": columns}
     k = np.broadcast_to(np.arange(plan.k), (i.sizes["n"], plan.k))
     places = {"a": meets, "b": k}
-    built = {
+    built: dict[str, Any] = {
         name: _build_operand(
             one,
             shown[name],
@@ -190,8 +194,10 @@ def build_wgmma_stepper(asked: WgmmaStepperQuestion) -> WgmmaStepper:
             arrived[name],
             moves[name],
         )
-        for name, one in (("a", a), ("b", b))
+        for name, one in operands.items()
     }
+    if "a" not in built:
+        built["a"] = build_held_operand(i.operands["a"], plan.a, numbers["a"], meets)
     return WgmmaStepper(
         ptx=i.ptx,
         title=wording.format_title(i),
@@ -202,7 +208,7 @@ def build_wgmma_stepper(asked: WgmmaStepperQuestion) -> WgmmaStepper:
         **built,
         d=_build_result(i, columns, sums, expected),
         k_groups=np.array(groups),
-        wrong={name: int((sources[name] != one.get_expected()).sum()) for name, one in (("a", a), ("b", b))},
+        wrong={"a": 0} | {name: int((sources[name] != one.get_expected()).sum()) for name, one in operands.items()},
         agrees=bool(np.array_equal(sums[-1], expected)),
     )
 
@@ -215,10 +221,7 @@ def plan_product(i: Instruction, a: str, b: str, d: str) -> ProductPlan:
     descriptor is given begins where the word points.
     """
     options = {"a": parse_options(a, "a"), "b": parse_options(b, "b"), "d": parse_options(d, "d")}
-    if options["a"].get("from", "shared") != "shared":
-        hint = "With A in shared memory the picture shows both descriptors; the tables show A from registers."
-        raise LayoutError("no_stepper", "A comes from registers.", hint, "a.from")
-    for name in "ab":
+    for name in "ab" if options["a"].get("from", "shared") == "shared" else "b":
         if options[name].get("kind", "canonical") == "canonical":
             options[name].setdefault("swizzle", USUAL)
     options = _place_given(i, options)
@@ -245,6 +248,8 @@ def _place_given(i: Instruction, options: dict[str, Options]) -> dict[str, Optio
         return {name: one | ({"base": str(bases[name])} if name in bases else {}) for name, one in options.items()}
     ((name, base),) = bases.items()
     other = "b" if name == "a" else "a"
+    if options["a"].get("from", "shared") != "shared":
+        return {side: one | ({"base": str(base)} if side == name else {}) for side, one in options.items()}
     plain = {side: one | ({"descriptor": "0x0"} if side == name else {}) for side, one in options.items()}
     plan = make_plan(i, plain["a"], plain["b"], plain["d"])
     sides = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]

@@ -158,7 +158,7 @@ def place_panels(first: TiledMMA, second: TiledMMA, corner: tuple[int, int]) -> 
     c, a = first.c, second.a
     top, left = corner
     high, wide = min(WINDOW["row"], c.row_count - top), min(WINDOW["col"], c.col_count - left)
-    part = "" if (high, wide) == (c.row_count, c.col_count) else f" of {c.row_count} × {c.col_count}"
+    part = "" if (high, wide) == (c.row_count, c.col_count) else f" (part of {c.row_count} × {c.col_count})"
     own, wanted = draw.list_first_holders(c), draw.list_first_holders(a)
     stays = own.thread == wanted.thread
     status = np.where(stays, np.where(own.value == wanted.value, RIGHT, REORDERED), MOVED).astype(np.int32)

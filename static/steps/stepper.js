@@ -19,7 +19,7 @@ const MARGIN = 10; // pixels between the picture and the controls below it
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const data = JSON.parse($("stepper-data").textContent);
 const onOneWarp = { makeModel, Timeline, Scene, Caption, Drawing, Motion };
-const parts = data.s ? matrices : data.a.words ? wgmmaParts : data.then?.a ? secondParts : onOneWarp;
+const parts = data.s ? matrices : data.b?.words ? wgmmaParts : data.then?.a ? secondParts : onOneWarp;
 const model = parts.makeModel(data), timeline = new parts.Timeline(model, still), scene = new parts.Scene(model);
 const caption = new parts.Caption(model, timeline), drawing = new parts.Drawing(model, scene, timeline);
 const motion = new parts.Motion(model, scene, timeline, drawing);

@@ -34,9 +34,9 @@ export class WgmmaCaption extends Caption {
   readOut(e) {
     if (!e) return "";
     const { model } = this, cell = model.cellOf(e), one = model[e.o];
-    if (e.o === "d") {
+    if (e.o === "d" || !one.given) {
       const slot = one.slots[cell][0];
-      return `${elementText(e)} = ${this.valueOf("d", this.indexOf(e))}\nthread ${this.threadOf(slot)} · ${
+      return `${elementText(e)} = ${this.valueOf(e.o, this.indexOf(e))}\nthread ${this.threadOf(slot)} · ${
         one.registerText(slot)}`;
     }
     const byte = one.at[cell] / 8, read = one.reads[cell] / 8, wrong = one.wrong.get(cell);
@@ -73,7 +73,9 @@ export class WgmmaCaption extends Caption {
   travelOf({ o, r, c }) {
     const { model, timeline } = this, { data } = model, one = data[o], { steps } = model;
     const [mn, k] = o === "a" ? [r, c] : [c - one.first, r], step = Math.floor(k / one.k_step), out = [];
-    const warp = Math.floor(r / model.rows), byte = one.at[mn][k], before = one.before[mn][k];
+    const warp = Math.floor(r / model.rows);
+    if (!one.words) return [this.holdingOf(one, r, c, step, warp), ...this.useOf({ o, r, c }, one.meets[r][c], warp)];
+    const byte = one.at[mn][k], before = one.before[mn][k];
     const chunk = (at) => Math.floor(((at - one.origin) % 128 + 128) % 128 / 16);
     const moved = byte === before ? "" : `, chunk ${chunk(before)} stored at place ${chunk(byte)}`;
     out.push([Math.max(0, timeline.first("xor")), `byte \`${hex(byte)}\`${moved}`]);
@@ -94,7 +96,22 @@ export class WgmmaCaption extends Caption {
       const name = model[o].nameSource(source) || "no element of the tiles";
       out.push([read, `✗ ${name} arrives instead: ${numberText(one.arrived[mn][k])}`]);
     }
-    const place = one.meets[mn][k], group = model.k_groups.findIndex(([first, end]) => place >= first && place < end);
+    return [...out, ...this.useOf({ o, r, c }, one.meets[mn][k], warp)];
+  }
+
+  /** Which thread holds an element of A from registers, and where. */
+  holdingOf(one, r, c, step, warp) {
+    const element = r * one.k_step + c % one.k_step, thread = one.holds.findIndex((held) => held.includes(element));
+    const value = one.holds[thread].indexOf(element), per = one.register_bits / one.element_bits;
+    const register = step * one.values / per + Math.floor(value / per), low = (value % per) * one.element_bits;
+    const bits = per === 1 ? "" : ` bits ${low + one.element_bits - 1}:${low}`;
+    return [this.timeline.first("hold", "a") + warp, `thread ${thread}, \`R${register}${bits}\``];
+  }
+
+  /** The step of K in which a factor is used, and the threads that hold its sums. */
+  useOf({ o, r, c }, place, warp) {
+    const { model } = this, { data, steps } = model, out = [];
+    const group = model.k_groups.findIndex(([first, end]) => place >= first && place < end);
     const { first, columns } = data.d, last = first + columns - 1;
     const meets = o === "a"
       ? `B[${place}][${first}…${last}], into D[${r}][${first}…${last}]`
@@ -111,7 +128,8 @@ export class WgmmaCaption extends Caption {
   sumsOf({ r, c }, index) {
     const { model, timeline } = this, { a, b, d } = model.data, { k_groups: groups } = model, terms = [];
     const column = c - d.first;
-    a.meets[r].forEach((k, n) => terms.push(`${numberText(a.numbers[r][n])}·${numberText(b.numbers[column][k])}`));
+    const left = a.arrived ?? a.numbers, right = b.arrived; // what is multiplied, not what is stored
+    a.meets[r].forEach((k, n) => terms.push(`${numberText(left[r][n])}·${numberText(right[column][k])}`));
     const added = Math.max(0, timeline.added), sum = this.sumOf(added, index), last = this.sumOf(groups.length, index);
     const expected = d.expected[r][column];
     const list = terms.length > 24 ? `${terms.slice(0, 24).join(" + ")} + …` : terms.join(" + ");

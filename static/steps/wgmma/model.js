@@ -106,6 +106,22 @@ class OperandView {
   }
 }
 
+/** A from registers: the rows of one warp in one K step, which its lanes hold before the product begins. */
+function heldView(given, warp, step) {
+  const { rows: all, k_step: deep, values, element_bits, register_bits } = given, rows = all / 4, top = warp * rows;
+  const cut = (matrix) => matrix.slice(top, top + rows).flatMap((row) => row.slice(step * deep, (step + 1) * deep));
+  const holds = given.holds.slice(warp * WARP, (warp + 1) * WARP).flat().map((element) => element - top * deep);
+  const numbers = cut(given.numbers);
+  return {
+    ...held("a", {
+      element_bits, register_bits, rows, cols: deep, values, holds, rowFrom: top, colFrom: step * deep,
+      firstRegister: step * values * element_bits / register_bits,
+    }),
+    numbers, arrived: numbers, k: cut(given.meets), at: [], before: [], lines: [], chunks: [], wrong: new Map(),
+    moves: [{ held: true, slots: [...holds.keys()], addresses: [], lanes: [] }], moveOf: new Int32Array(holds.length),
+  };
+}
+
 /** D: the columns that are shown, of one warp. */
 function resultView(given, warp) {
   const { columns, element_bits, register_bits, values } = given, rows = given.holds.length / 8;
@@ -132,7 +148,9 @@ export class WgmmaModel {
     if (this.warp === warp && this.step === step) return false;
     Object.assign(this, { warp, step });
     const { a, b } = this.all, { rows } = this;
-    this.a = this.kept(`a ${warp} ${step}`, () => new OperandView("a", a, b, warp * rows, rows, warp, step));
+    this.a = this.kept(`a ${warp} ${step}`, () => (
+      a.words ? new OperandView("a", a, b, warp * rows, rows, warp, step) : heldView(a, warp, step)
+    ));
     this.b = this.kept(`b ${step}`, () => new OperandView("b", b, a, 0, b.rows, 0, step));
     this.d = this.kept(`d ${warp}`, () => resultView(this.data.d, warp));
     return true;
