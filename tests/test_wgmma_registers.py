@@ -30,18 +30,25 @@ def step(ptx: str = F16, a: str = "from=registers", **asked: Any) -> tuple[Wgmma
     return found, found.a
 
 
-@pytest.mark.parametrize("i", take_sample(SHOWN, 8), ids=lambda i: i.ptx)
+BITS = catalog.find("wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc")
+
+
+@pytest.mark.parametrize("i", [BITS, *take_sample(SHOWN, 8)], ids=lambda i: i.ptx)
 def test_threads_hold_what_the_map_says_and_d_is_the_product(i: Instruction) -> None:
     found, a = step(i.ptx)
     assert found.agrees and found.wrong == {"a": 0, "b": 0}
     operand = i.operands["a"]
     rows, cols = np.divmod(np.asarray(a.holds), a.k_step)
-    assert np.array_equal(rows, operand.coords["row"]) and np.array_equal(cols, operand.coords["col"])
-    dense = np.zeros((64, found.b.k))
-    np.put_along_axis(dense, np.asarray(a.meets), np.asarray(a.numbers, float), axis=1)
-    b = np.asarray(found.b.numbers).T
-    for (_, end), total in zip(found.k_groups, found.d.sums[1:], strict=True):
-        assert np.array_equal(total - found.d.sums[0], dense[:, :end] @ b[:end])
+    per = found.per_cell  # a byte of 1-bit elements lies in one register, the first one lowest
+    for n in range(per):
+        assert np.array_equal(rows, operand.coords["row"][:, n::per])
+        assert np.array_equal(per * cols + n, operand.coords["col"][:, n::per])
+    if per == 1:
+        dense = np.zeros((64, found.b.k))
+        np.put_along_axis(dense, np.asarray(a.meets), np.asarray(a.numbers, float), axis=1)
+        b = np.asarray(found.b.numbers).T
+        for (_, end), total in zip(found.k_groups, found.d.sums[1:], strict=True):
+            assert np.array_equal(total - found.d.sums[0], dense[:, :end] @ b[:end])
 
 
 def test_a_is_the_same_product_as_from_shared_memory() -> None:

@@ -52,7 +52,8 @@ class WgmmaMove:
 @dataclass(frozen=True)
 class DescribedProduct:
     """What the captions read: the operands with descriptors (A may come from registers), the element that is read in
-    the place of each ([K step, mn, k]), the k of each step of the multiplication, and the columns shown of all n.
+    the place of each ([K step, mn, k]), the k of each step of the multiplication, and the columns shown of all n; per:
+    elements along K that each k counted here stands for.
     """
 
     instruction: Instruction
@@ -61,6 +62,21 @@ class DescribedProduct:
     groups: list[tuple[int, int]]
     columns: slice
     n: int
+    per: int = 1
+
+    @property
+    def k(self) -> int:
+        """Cells along K of one K step."""
+        return self.instruction.sizes["k"] // self.per
+
+    def format_k(self, first: int, last: int) -> str:
+        """Format the k from the first cell to the last one."""
+        return format_range(first * self.per, (last + 1) * self.per - 1)
+
+    def name_cell(self, name: str, mn: int, k: int) -> str:
+        """Name what a cell holds as it stands in the matrix: A[m][k], B[k][n]."""
+        along = str(k) if self.per == 1 else f"{k * self.per}…{(k + 1) * self.per - 1}"
+        return f"A[{mn}][{along}]" if name == "a" else f"B[{along}][{mn}]"
 
     @property
     def k_steps(self) -> int:
@@ -89,7 +105,7 @@ def build_timeline(
         parts.append((f"Descriptor {letter}", 2.4, _list_field_steps(found, name)))
         reads = [_make_read_step(found, name, n, move) for n, move in enumerate(moves[name])]
         parts.append((f"Core matrices {letter}", 4.2 if name == "a" else 2.8, reads))
-    first = [n for n, (_, end) in enumerate(found.groups) if end <= found.instruction.sizes["k"]]
+    first = [n for n, (_, end) in enumerate(found.groups) if end <= found.k]
     parts.append(("Multiply", 3.0, [_make_k_step(found, n) for n in first]))
     later: list[WgmmaStep] = []
     for step in range(1, found.k_steps):
@@ -158,8 +174,12 @@ def _list_memory_steps(found: DescribedProduct) -> list[WgmmaStep]:
     first = next(iter(found.operands.values())).side.step
     text = (
         f"Shared memory in lines of 128 bytes, 8 chunks of 16 bytes. {', '.join(stored).replace(', B lies', ', B')};"
-        f" the coloured chunks hold k 0–{first - 1}, the first of {found.k_steps} K steps."
+        f" the coloured chunks hold k {found.format_k(0, first - 1)}, the first of {found.k_steps} K steps."
     )
+    if found.per > 1:
+        text += (
+            f" A number of A or B is a byte in hex: {found.per} elements along K, of which the first is the lowest bit."
+        )
     if found.is_window:
         text += (
             f" Of N = {found.n} columns the picture shows {format_range(found.columns.start, found.columns.stop - 1)}."
@@ -226,19 +246,20 @@ def _make_read_step(found: DescribedProduct, name: str, number: int, move: Wgmma
     rows = f"{'rows' if name == 'a' else 'columns'} {first}–{last}"
     takes = f"for warp {move.warp}" if name == "a" else "for all four warps"
     elements = one.cores[core, move.line] if move.line >= 0 else one.cores[core]
-    what = _format_block(name, elements, one.view.k)
+    what = _format_block(found, name, elements, one.view.k)
+    span = found.format_k(low, high)
     where = _format_terms(terms)
     xored = f", and the XOR with {terms.xor} makes `{format_address(terms.address)}`" if terms.xor else ""
     wrong = _say_wrong(found, name, elements, 0)
     if move.line >= 0:
-        begins = f"Line {line} of the core matrix of {rows} and k {low}–{high}: {where}{xored}."
+        begins = f"Line {line} of the core matrix of {rows} and k {span}: {where}{xored}."
         gives = (
             f" There lie the 16 bytes of {what}, {takes}." if not wrong else f" The 16 bytes there are read {takes}."
         )
         return _make_step("line", f"core matrix 1 · line {line}", begins + gives + wrong, name, number, warp=move.warp)
     fresh = name == "a" and (low == 0 and first % WARP_ROWS == 0)
     begins = f"Warp {move.warp} takes rows {first}–{first + WARP_ROWS - 1} of A. " if fresh else ""
-    text = f"{begins}The core matrix of {rows} and k {low}–{high} begins at {where}{xored}"
+    text = f"{begins}The core matrix of {rows} and k {span} begins at {where}{xored}"
     gives = f": its 8 lines are {what}, {takes}." if not wrong else f"; its 8 lines are read {takes}."
     at = f"warp {move.warp} · core matrix {move.cores[0] + 1}" if name == "a" else f"core matrix {move.cores[0] + 1}"
     return _make_step("core", at, text + gives + wrong, name, number, warp=move.warp)
@@ -251,10 +272,11 @@ def _format_terms(terms: AddressTerms) -> str:
     return " + ".join(parts) + (f" = `{format_address(terms.before)}`" if len(parts) > 1 else "")
 
 
-def _format_block(name: str, elements: Any, k: int) -> str:
+def _format_block(found: DescribedProduct, name: str, elements: Any, k: int) -> str:
     """Name the elements of a block as they stand in the matrix: A[m][k], B[k][n]."""
     mn, along = np.divmod(np.asarray(elements).ravel(), k)
-    spans = [format_span(mn.tolist()), format_span(along.tolist())]
+    inside = (along[:, None] * found.per + np.arange(found.per)).ravel()
+    spans = [format_span(mn.tolist()), format_span(inside.tolist())]
     row, col = spans if name == "a" else spans[::-1]
     return f"{name.upper()}[{row}][{col}]"
 
@@ -268,7 +290,11 @@ def _say_wrong(found: DescribedProduct, name: str, elements: Any, step: int) -> 
     if not len(wrong):
         return ""
     at = wrong[0]
-    count = f"{len(wrong)} of {len(got)} elements are wrong" if len(wrong) < len(got) else "All of them are wrong"
+    count = (
+        f"{found.per * len(wrong)} of {found.per * len(got)} elements are wrong"
+        if len(wrong) < len(got)
+        else "All of them are wrong"
+    )
     return (
         f" ✗ {count}: {name_source(found, name, int(expected[at]))} should arrive,"
         f" {name_source(found, name, int(got[at]))} arrives."
@@ -282,7 +308,7 @@ def name_source(found: DescribedProduct, name: str, source: int) -> str:
     if source < -1:
         name, source = ("b" if name == "a" else "a"), -2 - source
     mn, k = divmod(source, found.operands[name].side.k)
-    return format_element(name, mn, k) if name == "a" else format_element(name, k, mn)
+    return found.name_cell(name, mn, k)
 
 
 # K --------------------------------------------------------------------------------------------------------------------
@@ -291,21 +317,28 @@ def name_source(found: DescribedProduct, name: str, source: int) -> str:
 def _make_k_step(found: DescribedProduct, number: int) -> WgmmaStep:
     first, end = found.groups[number]
     i = found.instruction
-    span, step = format_range(first, end - 1), first // i.sizes["k"]
-    size = f"{i.sizes['m']} × {i.sizes['n']}"
-    count = format_count(end - first, "product")
+    span, step = found.format_k(first, end - 1), first // found.k
+    size, products = f"{i.sizes['m']} × {i.sizes['n']}", (end - first) * found.per
+    count = format_count(products, "product")
     if i.operands["a"].sparsity:
         count = "the product of each element that the metadata put there"
     text = f"k = {span}: columns {span} of A times rows {span} of B add {count} to each of the {size} elements of D."
-    if end - first == 1:
+    if products == 1:
         text = f"k = {span}: column {span} of A times row {span} of B adds {count} to each of the {size} elements of D."
+    if i.types["a"] == "b1":
+        text = (
+            f"k = {span}: columns {span} of A and rows {span} of B are ANDed bit by bit, and each of the {size}"
+            f" elements of D gains how many of the {products} results are 1."
+        )
     if number == 0:
         text += (
             " Each warp makes its own 16 rows. The hardware adds in an order of its own, this page in the order of k."
         )
     elif step:
         text += f" D of K step {step - 1} is where this `wgmma` begins."
-    return _make_step("k", f"k = {span} of 0–{found.k_steps * i.sizes['k'] - 1}", text, index=number, k_step=step)
+    return _make_step(
+        "k", f"k = {span} of {found.format_k(0, found.k_steps * found.k - 1)}", text, index=number, k_step=step
+    )
 
 
 def _make_advance_step(found: DescribedProduct, step: int) -> WgmmaStep:
@@ -331,8 +364,7 @@ def _has_same_strides(before: Descriptor, now: Descriptor) -> bool:
 
 
 def _make_whole_read_step(found: DescribedProduct, step: int) -> WgmmaStep:
-    k = found.instruction.sizes["k"]
-    span = format_range(step * k, (step + 1) * k - 1)
+    span = found.format_k(step * found.k, (step + 1) * found.k - 1)
     text = (
         f"All core matrices of K step {step} are read the same way: k {span} of A, 16 rows a warp, and of B, for all."
         if "a" in found.operands

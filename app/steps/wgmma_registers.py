@@ -8,7 +8,6 @@ import numpy as np
 
 from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact
 from lanescope.app.steps.captions import format_range, format_span
-from lanescope.product.plan import ProductSide
 from lanescope.ptx.instruction import WARP, Operand
 
 
@@ -28,17 +27,18 @@ class HeldOperand:
     meets: Annotated[Any, IntegerArray(2, "[row][k]: its place along K of the product; of a sparse A by the metadata.")]
 
 
-def build_held_operand(operand: Operand, side: ProductSide, numbers: Any, meets: Any) -> HeldOperand:
-    """Build A from its fragment and its numbers of all K steps."""
+def build_held_operand(operand: Operand, per: int, numbers: Any, meets: Any) -> HeldOperand:
+    """Build A from its fragment and its numbers of all K steps. per: elements along K that one number stands for."""
+    deep = operand.col_count // per
     return HeldOperand(
-        rows=side.mn,
-        k=side.k,
-        k_step=operand.col_count,
+        rows=operand.row_count,
+        k=numbers.shape[1],
+        k_step=deep,
         element=operand.element.name,
-        element_bits=operand.container_bits,
+        element_bits=per * operand.container_bits,
         register_bits=operand.register_bits,
-        values=operand.values,
-        holds=operand.coords["row"] * operand.col_count + operand.coords["col"],
+        values=operand.values // per,
+        holds=(operand.coords["row"] * deep + operand.coords["col"] // per)[:, ::per],
         numbers=numbers,
         meets=meets,
     )

@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 
 from lanescope.app.kit.question import labels_of, options_of, read_question
 from lanescope.app.steps.stage import STATE, build_stage, place_refusal
+from lanescope.app.steps.wgmma_plan import USUAL
 from lanescope.app.steps.wgmma_registers import HeldOperand
 from lanescope.app.steps.wgmma_stepper import (
     COLUMNS,
-    USUAL,
     ReadWord,
     WgmmaStepperQuestion,
     build_wgmma_stepper,

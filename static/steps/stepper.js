@@ -35,10 +35,15 @@ let frame = 0, last = 0, pin = null, hovered = null, lane = null, one = false;
 const query = new URLSearchParams(location.search);
 query.delete("more");
 
+/** An element of A or B with its k in cells, which may stand for several, or the first element of a cell. */
+function scaled({ o, r, c }, by) {
+  return { o, r: o === "b" ? Math.floor(r * by) : r, c: o === "a" ? Math.floor(c * by) : c };
+}
+
 function parsePin(text) {
   const found = /^([abdspvo]):(\d+),(\d+)$/.exec(text ?? "");
   if (!found || !(parts.pins ?? "abds").includes(found[1])) return null;
-  const element = { o: found[1], r: Number(found[2]), c: Number(found[3]) };
+  const element = scaled({ o: found[1], r: Number(found[2]), c: Number(found[3]) }, 1 / (model.perCell ?? 1));
   return (element.o === "s") === Boolean(model.s) && model.has(element) ? element : null;
 }
 
@@ -54,7 +59,8 @@ function keepState() {
   if ("posted" in $("stepper-data").dataset) return; // no address holds these values
   const set = (name, value) => (value === null ? query.delete(name) : query.set(name, value));
   set("step", timeline.step + 1 === usual ? null : String(timeline.step + 1));
-  set("pin", pin ? `${pin.o}:${pin.r},${pin.c}` : null);
+  const { o, r, c } = pin ? scaled(pin, model.perCell ?? 1) : {};
+  set("pin", pin ? `${o}:${r},${c}` : null);
   set("one", one ? "1" : null);
   set("warp", timeline.chosen ? String(timeline.chosen) : null);
   set("speed", timeline.speed === 1 ? null : String(timeline.speed));

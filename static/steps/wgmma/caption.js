@@ -1,7 +1,7 @@
 // Words beside the picture of a wgmma: its descriptors in this K step, what is under the pointer, one number's life.
 import { $ } from "../../kit/dom.js";
 import { Caption, listed } from "../caption.js";
-import { elementText, hex, numberText } from "../model.js";
+import { hex, numberText } from "../model.js";
 
 export class WgmmaCaption extends Caption {
   connect(act) {
@@ -31,16 +31,18 @@ export class WgmmaCaption extends Caption {
     }
   }
 
+  nameOf(e) { return this.model.nameOf(e); }
+
   readOut(e) {
     if (!e) return "";
     const { model } = this, cell = model.cellOf(e), one = model[e.o];
     if (e.o === "d" || !one.given) {
       const slot = one.slots[cell][0];
-      return `${elementText(e)} = ${this.valueOf(e.o, this.indexOf(e))}\nthread ${this.threadOf(slot)} · ${
+      return `${this.nameOf(e)} = ${this.valueOf(e.o, this.indexOf(e))}\nthread ${this.threadOf(slot)} · ${
         one.registerText(slot)}`;
     }
     const byte = one.at[cell] / 8, read = one.reads[cell] / 8, wrong = one.wrong.get(cell);
-    const stored = `${elementText(e)} = ${numberText(one.numbers[cell])} · ${hex(byte)}`;
+    const stored = `${this.nameOf(e)} = ${numberText(one.numbers[cell])} · ${hex(byte)}`;
     return wrong
       ? `${stored}\nread at ${hex(read)}: ✗ ${wrong.arrived || "no element"}`
       : `${stored}\nread there, ${e.o === "a" ? `by warp ${model.warp}` : "by all four warps"}`;
@@ -57,7 +59,7 @@ export class WgmmaCaption extends Caption {
 
   valueOf(o, index) {
     const { data } = this.model, whole = data[o];
-    if (o !== "d") return numberText(whole.numbers[Math.floor(index / whole.k)][index % whole.k]);
+    if (o !== "d") return this.model.textOf(whole.numbers[Math.floor(index / whole.k)][index % whole.k]);
     const { added } = this.timeline;
     return added < 0 ? "not yet" : numberText(this.sumOf(added, index));
   }
@@ -94,7 +96,7 @@ export class WgmmaCaption extends Caption {
     const source = one.source[mn][k], own = (o === "a" ? mn : c) * one.k + k;
     if (source !== own) {
       const name = model[o].nameSource(source) || "no element of the tiles";
-      out.push([read, `✗ ${name} arrives instead: ${numberText(one.arrived[mn][k])}`]);
+      out.push([read, `✗ ${name} arrives instead: ${model.textOf(one.arrived[mn][k])}`]);
     }
     return [...out, ...this.useOf({ o, r, c }, one.meets[mn][k], warp)];
   }
@@ -112,12 +114,13 @@ export class WgmmaCaption extends Caption {
   useOf({ o, r, c }, place, warp) {
     const { model } = this, { data, steps } = model, out = [];
     const group = model.k_groups.findIndex(([first, end]) => place >= first && place < end);
-    const { first, columns } = data.d, last = first + columns - 1;
+    const { first, columns } = data.d, last = first + columns - 1, span = model.spanOf(place);
     const meets = o === "a"
-      ? `B[${place}][${first}…${last}], into D[${r}][${first}…${last}]`
-      : `A[0…${data.a.rows - 1}][${place}], into D[0…${data.a.rows - 1}][${c}]`;
+      ? `B[${span.replace("–", "…")}][${first}…${last}], into D[${r}][${first}…${last}]`
+      : `A[0…${data.a.rows - 1}][${span.replace("–", "…")}], into D[0…${data.a.rows - 1}][${c}]`;
     const sparse = o === "a" && data.b.k > data.a.k ? "the metadata put it there; " : "";
-    out.push([this.listKSteps()[group], `k = ${place}: ${sparse}times ${meets}`]);
+    const joins = model.perCell > 1 ? "ANDed with" : "times";
+    out.push([this.listKSteps()[group], `k = ${span}: ${sparse}${joins} ${meets}`]);
     const uses = (element) => (o === "a" ? Math.floor(element / columns) === r : element % columns === c - first);
     const threads = data.d.holds.flatMap((held, thread) => (held.some(uses) ? [thread] : []));
     const held = steps.findIndex((s) => s.kind === "out" && (o === "b" || s.warp === warp));
@@ -129,7 +132,8 @@ export class WgmmaCaption extends Caption {
     const { model, timeline } = this, { a, b, d } = model.data, { k_groups: groups } = model, terms = [];
     const column = c - d.first;
     const left = a.arrived ?? a.numbers, right = b.arrived; // what is multiplied, not what is stored
-    a.meets[r].forEach((k, n) => terms.push(`${numberText(left[r][n])}·${numberText(right[column][k])}`));
+    const bits = model.perCell > 1, term = (p, q) => (bits ? `ones(${p} & ${q})` : `${p}·${q}`);
+    a.meets[r].forEach((k, n) => terms.push(term(model.textOf(left[r][n]), model.textOf(right[column][k]))));
     const added = Math.max(0, timeline.added), sum = this.sumOf(added, index), last = this.sumOf(groups.length, index);
     const expected = d.expected[r][column];
     const list = terms.length > 24 ? `${terms.slice(0, 24).join(" + ")} + …` : terms.join(" + ");

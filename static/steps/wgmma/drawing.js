@@ -25,7 +25,8 @@ export class WgmmaDrawing extends Drawing {
 
   drawLanes() {
     const { pen, model, scene } = this, { lanes } = scene.boxes, high = lanes.h / 32, first = 32 * model.warp;
-    pen.title(`Warp ${model.warp}`, scene.phone ? "" : `its registers of ${model.a.registers ? "A and D" : "D"}`, lanes.x, lanes.y - 30);
+    const about = scene.phone ? "" : `its registers of ${model.a.registers ? "A and D" : "D"}`;
+    pen.title(`Warp ${model.warp}`, about, lanes.x, lanes.y - 30);
     for (let lane = 0; lane < 32; lane++) {
       pen.text(`T${first + lane}`, lanes.x + 28, lanes.y + (lane + .5) * high, { align: "right" });
     }
@@ -35,7 +36,7 @@ export class WgmmaDrawing extends Drawing {
   drawHeld(pen, slot, element) {
     const { a } = this.model, fill = pen.colours.fill[a.laneOf(slot) >> 2];
     for (const box of [this.scene.slot("a", slot), this.scene.cell("a", element)]) {
-      pen.cell(box, fill, numberText(a.numbers[element]));
+      pen.cell(box, fill, numberText(a.numbers[element]), { letters: a.letters });
     }
   }
 
@@ -43,6 +44,7 @@ export class WgmmaDrawing extends Drawing {
     const { model, scene } = this, warp = `warp ${model.warp}`, step = `K step ${model.step}`;
     if (o === "d") return scene.phone ? this.sumWords : `${this.sumWords} · ${warp}`;
     if (scene.phone) return step;
-    return o === "a" ? `m × k · rows of ${warp}, ${step}` : `k × n · ${step}, for all warps`;
+    const bytes = model.perCell > 1 ? ", bytes" : "";
+    return o === "a" ? `m × k · rows of ${warp}, ${step}${bytes}` : `k × n · ${step}, for all warps${bytes}`;
   }
 }

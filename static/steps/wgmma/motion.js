@@ -72,7 +72,7 @@ export class WgmmaMotion extends Motion {
     if (!to || u <= 0) return;
     const box = mix(from, to, u);
     const wrong = one.wrong.get(slot), label = u > .35 ? numberText(wrong ? wrong.value : one.numbers[slot]) : "";
-    pen.cell(box, pen.colours.fill[one.group(slot)], label, { wrong: Boolean(wrong) });
+    pen.cell(box, pen.colours.fill[one.group(slot)], label, { letters: one.letters, wrong: Boolean(wrong) });
     if (this.isPinned(o, slot)) pen.ring(box, pen.colours.trace, 2);
   }
 
