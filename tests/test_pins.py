@@ -85,7 +85,7 @@ def test_a_pinned_cell_says_what_it_holds(client: Client, path: str, said: str) 
         ("/tmem?find=lane 128 column 3", "Lanes run from 0 to 127, columns from 0 to 511."),
         ("/smem?pin=tile:64,0", "has 64 rows and 64 columns"),
         ("/smem?find=byte 8192", "The tile has bytes 0x0 to 0x1fff."),
-        ("/tiles/mma/chain?find=C[16][0]", "rows 0–15, columns 0–15."),
+        ("/tiles/mma/chain?find=C[64][0]", "rows 0–63, columns 0–127."),
         ("/tiles/loop?find=lane 3", "Only an element is found here."),
     ],
 )

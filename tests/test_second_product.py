@@ -13,6 +13,7 @@ from lanescope.app.kit.question import read_question
 from lanescope.app.steps.second import SecondProduct, list_seconds
 from lanescope.app.steps.stepper import Stepper, StepperQuestion, build_stepper
 from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
 from lanescope.ptx.codec import decode_bits, encode_values
 from lanescope.tiles.reuse import match_accumulator
 from tests.client import Client
@@ -135,6 +136,23 @@ def test_refusals_name_the_second_mma(then: str) -> None:
     with pytest.raises(LayoutError) as refused:
         step(F16, then)
     assert refused.value.field == "then"
+
+
+def test_a_sparse_or_block_scaled_second_product_is_refused_with_its_reason() -> None:
+    """mma.sp.m16n8k32 stores 16 columns of 32; an mxf8 A has a scale factor for each 32 columns of a row."""
+    scaled = next(i for i in catalog.instructions() if i.scales and i.shape == "m16n8k32")
+    for then, why in ((SPARSE, "stores 16 of the 32 columns"), (scaled.ptx, "a scale factor for each block of a row")):
+        with pytest.raises(LayoutError, match=why):
+            step(F16, then)
+
+
+def test_sparse_and_block_scaled_products_may_come_first() -> None:
+    firsts = [find(SPARSE), next(i for i in catalog.instructions() if i.scales and i.types["d"] == "f32")]
+    for first in firsts:
+        then = list_seconds(first)[0]
+        found, second = step(first.ptx, then.ptx)
+        assert second.verdict == "registers" and second.d is not None and found.agrees
+        assert np.array_equal(second.d.sums[-1], second.d.expected)
 
 
 def test_the_page_leads_to_the_second_product_and_lists_its_steps(client: Client) -> None:

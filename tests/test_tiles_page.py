@@ -256,6 +256,29 @@ def test_the_chain_page_says_its_verdict(client: Client) -> None:
     assert wrong.status_code == 422 and "First tile (M, N, K): N = 12 is not a multiple" in unescape(wrong.text)
 
 
+def test_any_part_of_a_chain_can_be_drawn(client: Client) -> None:
+    """By hand, four warps of m16n8k16: C(40,70) is row 8 of warp 2, lane 3, and c2 of the ninth atom along N."""
+    first, second = (parse_mma(chains.build_body(chains.FIELDS)[name]) for name in ("first", "second"))
+    drawn = set()
+    for row in range(0, 64, 16):
+        for col in range(0, 128, 16):
+            c, a = chains.place_panels(first, second, (row, col))
+            for panel, op in ((c, first.c), (a, second.a)):
+                assert panel.texts and (panel.row0, panel.col0) == (row, col)
+                for thread in range(op.threads):
+                    for value in range(op.values):
+                        r, k = int(op.rows[thread, value]), int(op.cols[thread, value])
+                        if row <= r < row + 16 and col <= k < col + 16:
+                            assert panel.texts[r][k] == f"T{op.thread_ids[thread]}:{value}"
+                            drawn.add((panel.name, r, k))
+    assert len(drawn) == 2 * 64 * 128
+    page = client.get("/tiles/mma/chain?find=C[40][70]").text
+    assert 'value="32" selected' in page and 'value="64" selected' in page
+    assert "C(40,70) is in thread 67, value 34" in re.sub("<[^>]*>", "", page) and page.count('class="ringed"') == 2
+    assert 'value="48" selected' in client.get("/tiles/mma/chain?row=60&col=500").text
+    assert client.get("/tiles/mma/chain?row=x").status_code == 422
+
+
 @pytest.mark.parametrize(
     ("path", "name"),
     [

@@ -45,10 +45,10 @@ def list_captions(found: WgmmaStepper, kind: str, operand: str = "") -> list[str
 
 
 def list_operands(found: WgmmaStepper) -> list[WgmmaOperand]:
-    return [found.a, found.b]
+    return [one for one in (found.a, found.b) if isinstance(one, WgmmaOperand)]
 
 
-@pytest.mark.parametrize("i", take_sample(SHOWN, 12), ids=lambda i: i.ptx)
+@pytest.mark.parametrize("i", [catalog.find(BITS), *take_sample(SHOWN, 12)], ids=lambda i: i.ptx)
 @pytest.mark.parametrize("stored", STORED)
 def test_right_words_bring_every_element_and_d_is_the_product(i: Instruction, stored: str) -> None:
     found = step(i.ptx, a=stored, b=stored)
@@ -57,9 +57,44 @@ def test_right_words_bring_every_element_and_d_is_the_product(i: Instruction, st
         assert np.array_equal(one.arrived, one.numbers) and not any(word.cause for word in one.words)
     a = np.zeros((64, found.b.k))
     np.put_along_axis(a, np.asarray(found.a.meets), np.asarray(found.a.numbers, float), axis=1)
-    b = np.asarray(found.b.numbers).T
+    a, b = unpack(found, a), unpack(found, np.asarray(found.b.numbers, float)).T
     for (_, end), total in zip(found.k_groups, found.d.sums[1:], strict=True):
-        assert np.array_equal(total - found.d.sums[0], a[:, :end] @ b[:end])
+        assert np.array_equal(total - found.d.sums[0], a[:, : end * found.per_cell] @ b[: end * found.per_cell])
+
+
+def unpack(found: WgmmaStepper, matrix: Any) -> Any:
+    """The elements [mn, k] of cells: PTX packs elements of 1 bit from the lowest bit of a byte up."""
+    if found.per_cell == 1:
+        return matrix
+    assert found.per_cell == 8
+    bits = np.unpackbits(np.asarray(matrix, np.uint8), axis=1, bitorder="little")
+    return bits.astype(float)
+
+
+@pytest.mark.parametrize("stored", STORED)
+def test_a_byte_of_1_bit_elements_is_read_where_the_descriptor_reads_its_elements(stored: str) -> None:
+    found, i = step(BITS, a=stored, b=stored), catalog.find(BITS)
+    for name, one in (("a", found.a), ("b", found.b)):
+        assert isinstance(one, WgmmaOperand) and one.k_step == 256 // 8
+        for step_of_k, word in enumerate(one.words):
+            read = desc.reads(Descriptor(int(word.descriptor, 16)), desc.view(i, name, "K"))
+            bytes_read = read.reshape(len(read), -1, 8)
+            assert (bytes_read == bytes_read[:, :, :1]).all()  # its eight elements lie in one byte
+            cells = bytes_read[:, :, 0].ravel()[np.asarray(one.cores)]
+            assert np.array_equal(cells, np.asarray(word.lines)[:, :, None] + np.arange(16))
+            first = step_of_k * one.k_step
+            assert np.array_equal(np.asarray(one.at)[:, first : first + one.k_step], bytes_read[:, :, 0])
+
+
+def test_sentences_count_elements_of_1_bit_not_bytes() -> None:
+    found = step(BITS)
+    assert "the 16 bytes of A[3][0…127], for warp 0" in list_captions(found, "line", "a")[3]
+    assert list_captions(found, "k")[1].startswith("k = 16–31: columns 16–31 of A and rows 16–31 of B are ANDed")
+    assert found.steps[-1].kind == "done" and "first is the lowest bit" in found.steps[0].caption
+    wrong = step(BITS, b="descriptor=0x8000004000010000")  # 64B over a tile of 128B: line 1 reads k 512–639 of column 0
+    assert wrong.wrong["b"] % 8 == 0 and "64B" in wrong.b.words[0].cause
+    said = list_captions(wrong, "line", "b")[1]
+    assert "B[0…7][1] should arrive, B[512…519][0] arrives" in said and "All of them are wrong" in said
 
 
 @pytest.mark.parametrize("stored", [*STORED, *TURNED])
@@ -228,14 +263,14 @@ def test_storages_that_are_no_canonical_tile() -> None:
 @pytest.mark.parametrize(
     ("asked", "field"),
     [
-        ({"a": "from=registers"}, "a.from"),
+        ({"a": "from=registers,base=0"}, "a.base"),
         ({"n": 4}, "n"),
         ({"n": 32}, "n"),
         ({"b": "k=1024"}, "b.k"),
         ({"b": "descriptor=0xZZ"}, "b.descriptor"),
         ({"b": "swizzle=256B"}, "b.swizzle"),
         ({"b": "base=0", "a": "base=0"}, "b.base"),
-        ({"instruction": BITS}, "instruction"),
+        ({"instruction": BITS, "b": "kind=rows,pitch_bytes=128,swizzle=128B"}, "b.kind"),
         ({"instruction": "mma.m16n8k8.row.col.f32.f16.f16.f32"}, "instruction"),
     ],
 )
@@ -268,8 +303,6 @@ def test_the_page_says_what_a_wrong_word_reads(client: Client) -> None:
     page = client.get(f"/steps/{F16}?b_descriptor={WRONG_MODE:#x}")
     assert page.status_code == 200 and "elements of B are read from another place" in page.text
     assert "from the picture" not in page.text
-    tables = client.get(f"/steps/{F16}?a=from=registers")
-    assert tables.status_code == 200 and "the tables show A from registers" in tables.text
     answer = client.post("/api/v1/stepper/wgmma", json={"instruction": F16, "b": f"descriptor={WRONG_MODE:#x}"}).json()
     assert answer["wrong"]["b"] > 0 and answer["a"]["swizzle"] == "128B"
 

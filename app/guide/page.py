@@ -14,6 +14,7 @@ from lanescope.app.guide import benchmarks, examples, row_figure
 from lanescope.app.guide.examples import EXAMPLES, INSTRUCTION, WorkedExample, build_side, format_storage
 from lanescope.app.guide.index import GROUPS, MOVED, ORDER, read_title
 from lanescope.app.guide.rendering import (
+    find_stepper,
     insert_ptx_form,
     list_sections,
     parse_headings,
@@ -27,6 +28,7 @@ from lanescope.app.kernel import facts as programs
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.page import render_page
+from lanescope.app.steps.embed import build_embed
 from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
@@ -121,7 +123,7 @@ def _describe_chart(chart: dict[str, Any]) -> dict[str, Any]:
 def guide_page(request: Request, slug: str) -> Response:
     """Show a page of the guide; redirect from one that another page has taken in."""
     if slug in ORDER:
-        position = ORDER.index(slug)
+        position, stepper = ORDER.index(slug), find_stepper(slug)
         neighbours = {
             "before": ORDER[position - 1] if position else None,
             "after": ORDER[position + 1] if position + 1 < len(ORDER) else None,
@@ -138,6 +140,8 @@ def guide_page(request: Request, slug: str) -> Response:
             "lead": topics.BY_PAGE[f"/guide/{slug}"].summary,
             **build_contents(slug, list_sections(slug)),
         }
+        if stepper:
+            context = build_embed(stepper, request.query_params) | context
         return render_page(request, "guide/page.html", context)
     if slug in MOVED:
         return RedirectResponse(f"/guide/{MOVED[slug]}", 308)

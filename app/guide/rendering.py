@@ -41,6 +41,7 @@ from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.view import make_figure, make_operand_figure
 
 _FIGURE = re.compile(r"^@figure ((?:\{\{[^{}]*\}\}|\S)+) \| (.+)$", re.M)
+_STEPPER = re.compile(r"^@stepper (\S+) \| ((?:\{\{[^{}]*\}\}|\S)+) \| (.+)$", re.M)
 PASTED = "paste "  # marks an example for the reader, before the kind it is read as
 KINDS = {  # kind of a reading → its name
     "instruction": "an instruction",
@@ -81,8 +82,29 @@ def render_guide_page(slug: str) -> str:
         figures.append(render_figure(match[1], match[2]))
         return f"FIGURE-{len(figures) - 1}-"
 
+    def keep_stepper(match: re.Match[str]) -> str:
+        figures.append(render_still(*match.groups()))
+        return f"FIGURE-{len(figures) - 1}-"
+
     text = guide_values.expand_values(guide_reference.expand_parts(read_source(slug)))
-    return "\n".join(_group_rows([_insert_figure(block, figures) for block in render_blocks(_FIGURE.sub(keep, text))]))
+    text = _STEPPER.sub(keep_stepper, _FIGURE.sub(keep, text))
+    return "\n".join(_group_rows([_insert_figure(block, figures) for block in render_blocks(text)]))
+
+
+def find_stepper(slug: str) -> str:
+    """Find the address of the stepper that a page shows; "" where it shows none."""
+    match = _STEPPER.search(guide_values.expand_values(read_source(slug)))
+    return match[1] if match else ""
+
+
+def render_still(address: str, still: str, caption: str) -> str:
+    """Render the place of a stepper: where scripts run it stands at the mark, else a picture that leads to its page."""
+    svg, _ = draw_address(still, caption)
+    page, text = escape(address), get_renderer().renderInline(caption)
+    return (
+        f'<figure class="stepping"><!--stepper--><noscript><a href="{page}">{svg}</a></noscript><figcaption>{text}'
+        f' <a href="{page}">Open the stepper with its options</a></figcaption></figure>'
+    )
 
 
 def render_blocks(text: str) -> list[str]:

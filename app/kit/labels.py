@@ -109,6 +109,8 @@ LABELS = {
         "second.tile": "Second N",
         "atom_layout": "Atom layout (M, N, K)",
         "tile": "First tile (M, N, K)",
+        "row": "Rows drawn",
+        "col": "Columns drawn",
         "width": "Second N",
     },
     "run": {

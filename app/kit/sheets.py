@@ -24,13 +24,25 @@ ABSENT = -(1 << 30)  # with any number of a row still negative
 
 @dataclass(frozen=True, slots=True)
 class SheetGrid:
-    """Where a picture draws a sheet's cells: the selector of its SVG, the corner of cell (0, 0) and a cell's size."""
+    """Where a picture draws a sheet's cells: the selector of its SVG, the corner of cell (0, 0) and a cell's size.
+
+    row, col, rows, cols: the cells that it draws, where they are not all: the first one, and how many.
+    """
 
     selector: str
     x: float
     y: float
     cell_width: float
     cell_height: float
+    row: int = 0
+    col: int = 0
+    rows: int = 0
+    cols: int = 0
+
+    def draws(self, row: int, col: int) -> bool:
+        """Return whether a cell is one of those that are drawn."""
+        down, across = row - self.row, col - self.col
+        return not self.rows or (0 <= down < self.rows and 0 <= across < self.cols)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,7 +168,9 @@ class SheetPage:
         """Draw a ring around each pinned cell of a picture, as the script does."""
         rings = ""
         for sheet, row, col in map(self._find_cell, pins):
-            rings += "".join(draw_ring(one, row, col) for one in sheet.grids if one.selector == selector)
+            rings += "".join(
+                draw_ring(one, row, col) for one in sheet.grids if one.selector == selector and one.draws(row, col)
+            )
         head, end, tail = svg.partition("</svg>")  # a legend may follow
         return f"{head}{rings}{end}{tail}"
 

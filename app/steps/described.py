@@ -43,10 +43,13 @@ class AddressTerms:
 
 @dataclass(frozen=True)
 class DescribedOperand:
-    """One operand and everything that its K steps read. An element of the tile is mn · K + k."""
+    """One operand and everything that its K steps read. An element of the tile is mn · K + k. whole: the operand
+    itself, where an element of `side` stands for several of its own.
+    """
 
     side: DescribedSide
     steps: int
+    whole: DescribedSide | None = None
 
     @cached_property
     def stored(self) -> tuple[Storage, int]:
@@ -165,6 +168,8 @@ class DescribedOperand:
 
     def check_step(self, step: int) -> Verdict:
         """Compare what a K step reads with where the program stored it, and diagnose a difference."""
+        if self.whole and self.whole is not self.side:
+            return DescribedOperand(self.whole, self.steps).check_step(step)
         where, first = self.stored
         return verify(self.words[step], self.view, where, mn=first, k=step * self.side.step)
 

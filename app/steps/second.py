@@ -77,9 +77,7 @@ def match_second(first: Instruction, text: str) -> SecondMatch:
     """Match D of the first product with A of the one that follows. LayoutError names the field then."""
     second = catalog.parse_instruction(text, "then")
     if not _is_plain(second):
-        raise LayoutError(
-            "no_reuse", f"{second.ptx} is not one dense product of one warp.", "Choose an mma without scales.", "then"
-        )
+        raise LayoutError("no_reuse", f"{second.ptx} {_explain_refusal(second)}", "Choose a dense mma.", "then")
     try:
         match = SecondMatch(first, second, match_accumulator(first, second))
     except LayoutError as error:
@@ -99,6 +97,22 @@ def match_second(first: Instruction, text: str) -> SecondMatch:
             "then",
         )
     return match
+
+
+def _explain_refusal(i: Instruction) -> str:
+    """Say why D of another product is not A of this one."""
+    a = i.operands.get("a")
+    if a and a.sparsity and not i.family.by_descriptor:
+        return (
+            f"stores {a.col_count} of the {i.sizes['k']} columns of each row of A, and metadata that say which. D is"
+            " dense: what may be dropped depends on its values, so no registers of D are this A."
+        )
+    if i.scales:
+        return (
+            "multiplies A by a scale factor for each block of a row. D has none: a kernel computes them from the"
+            " largest values of each block, which several lanes hold, and divides by them before it converts."
+        )
+    return "is not one product of one warp."
 
 
 def _is_plain(i: Instruction) -> bool:

@@ -17,16 +17,21 @@ STATE = ("step", "pin", "one", "speed", "more")  # what the script keeps in the 
 
 def build_stage(stepper: Any, query: Mapping[str, str]) -> dict[str, Any]:
     """Build what every stepper's template takes."""
-    step = parse_digits(query.get("step", ""))
     kept = urlencode({name: value for name, value in query.items() if value and name != "step"})
     return {
         "stepper": stepper,
         "stepper_data": encode_json(stepper).decode().replace("</", "<\\/"),
-        "step": min(max(step[0] if step else 1, 1), len(stepper.steps)) - 1,
+        "step": min(find_step(query), len(stepper.steps)) - 1,
         "query_at": kept + "&" * bool(kept),
         "too_long": len(kept) > MOST_QUERY,
         "more": query.get("more") == "1",
     }
+
+
+def find_step(query: Mapping[str, str]) -> int:
+    """Return the step that an address shows, from 1; 1 where it says none."""
+    step = parse_digits(query.get("step", ""))
+    return max(step[0], 1) if step else 1
 
 
 def place_refusal(error: LayoutError, tables_error: LayoutError | None, in_tables: Collection[str]) -> dict[str, Any]:

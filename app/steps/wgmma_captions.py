@@ -22,8 +22,9 @@ from lanescope.app.steps.captions import (
 )
 from lanescope.app.steps.described import LINES_OF_CORE, AddressTerms, DescribedOperand
 from lanescope.app.steps.wgmma_fields import explain_line, mark_field, name_mn, say_field
+from lanescope.app.steps.wgmma_registers import say_next, say_warp
 from lanescope.descriptor.matrix import Descriptor, find_inert_fields
-from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.instruction import WARP, Instruction, Operand
 
 WARP_ROWS = 16
 
@@ -32,7 +33,7 @@ WARP_ROWS = 16
 class WgmmaStep(StepperStep):
     """A step, for which warp and in which K step."""
 
-    kind: Annotated[str, Description("plain, xor, field, line, core, k, advance, read, out or done.")]
+    kind: Annotated[str, Description("plain, xor, hold, field, line, core, k, advance, read, out or done.")]
     warp: Annotated[int, Description("−1: of no warp alone.")]
     k_step: int
     marks: Annotated[list[int], Description("Of a field: the addresses that it leads to.")]
@@ -50,8 +51,9 @@ class WgmmaMove:
 
 @dataclass(frozen=True)
 class DescribedProduct:
-    """What the captions read: the operands, the element that is read in the place of each ([K step, mn, k]), the k of
-    each step of the multiplication, and the columns that are shown of all n.
+    """What the captions read: the operands with descriptors (A may come from registers), the element that is read in
+    the place of each ([K step, mn, k]), the k of each step of the multiplication, and the columns shown of all n; per:
+    elements along K that each k counted here stands for.
     """
 
     instruction: Instruction
@@ -60,10 +62,30 @@ class DescribedProduct:
     groups: list[tuple[int, int]]
     columns: slice
     n: int
+    per: int = 1
+
+    @property
+    def k(self) -> int:
+        """Cells along K of one K step."""
+        return self.instruction.sizes["k"] // self.per
+
+    def format_k(self, first: int, last: int) -> str:
+        """Format the k from the first cell to the last one."""
+        return format_range(first * self.per, (last + 1) * self.per - 1)
+
+    def name_cell(self, name: str, mn: int, k: int) -> str:
+        """Name what a cell holds as it stands in the matrix: A[m][k], B[k][n]."""
+        along = str(k) if self.per == 1 else f"{k * self.per}…{(k + 1) * self.per - 1}"
+        return f"A[{mn}][{along}]" if name == "a" else f"B[{along}][{mn}]"
 
     @property
     def k_steps(self) -> int:
-        return self.operands["a"].steps
+        return self.operands["b"].steps
+
+    @property
+    def held(self) -> Operand | None:
+        """A, where it comes from registers."""
+        return None if "a" in self.operands else self.instruction.operands["a"]
 
     @property
     def is_window(self) -> bool:
@@ -76,12 +98,14 @@ def build_timeline(
     """Build the phases and steps of a product, in order, and what each step reads of A and of B."""
     moves: dict[str, list[WgmmaMove]] = {name: _list_first_moves(found, name) for name in found.operands}
     parts: list[Phase[WgmmaStep]] = [("Memory", 1.7, _list_memory_steps(found))]
+    if found.held:
+        parts.append(("A in registers", 1.7, _list_hold_steps(found, found.held)))
     for name in found.operands:
         letter = name.upper()
         parts.append((f"Descriptor {letter}", 2.4, _list_field_steps(found, name)))
         reads = [_make_read_step(found, name, n, move) for n, move in enumerate(moves[name])]
         parts.append((f"Core matrices {letter}", 4.2 if name == "a" else 2.8, reads))
-    first = [n for n, (_, end) in enumerate(found.groups) if end <= found.instruction.sizes["k"]]
+    first = [n for n, (_, end) in enumerate(found.groups) if end <= found.k]
     parts.append(("Multiply", 3.0, [_make_k_step(found, n) for n in first]))
     later: list[WgmmaStep] = []
     for step in range(1, found.k_steps):
@@ -146,11 +170,16 @@ def _list_first_moves(found: DescribedProduct, name: str) -> list[WgmmaMove]:
 
 def _list_memory_steps(found: DescribedProduct) -> list[WgmmaStep]:
     swizzled = [one for one in found.operands.values() if one.placed.xor.bits]
+    stored = [f"{name.upper()} lies {_describe_storage(one)}" for name, one in found.operands.items()]
+    first = next(iter(found.operands.values())).side.step
     text = (
-        "Shared memory in lines of 128 bytes, 8 chunks of 16 bytes."
-        f" A lies {_describe_storage(found.operands['a'])}, B {_describe_storage(found.operands['b'])};"
-        f" the coloured chunks hold k 0–{found.operands['a'].side.step - 1}, the first of {found.k_steps} K steps."
+        f"Shared memory in lines of 128 bytes, 8 chunks of 16 bytes. {', '.join(stored).replace(', B lies', ', B')};"
+        f" the coloured chunks hold k {found.format_k(0, first - 1)}, the first of {found.k_steps} K steps."
     )
+    if found.per > 1:
+        text += (
+            f" A number of A or B is a byte in hex: {found.per} elements along K, of which the first is the lowest bit."
+        )
     if found.is_window:
         text += (
             f" Of N = {found.n} columns the picture shows {format_range(found.columns.start, found.columns.stop - 1)}."
@@ -160,6 +189,11 @@ def _list_memory_steps(found: DescribedProduct) -> list[WgmmaStep]:
         modes = {one.stored[0].mode.name: one for one in swizzled}
         steps.append(_make_step("xor", " and ".join(modes), " ".join(_say_xor(one) for one in modes.values()), index=1))
     return steps
+
+
+def _list_hold_steps(found: DescribedProduct, held: Operand) -> list[WgmmaStep]:
+    warps = range(held.threads // WARP.threads)
+    return [_make_step("hold", f"warp {warp}", say_warp(held, warp), "a", warp, warp=warp) for warp in warps]
 
 
 def _describe_storage(one: DescribedOperand) -> str:
@@ -212,19 +246,20 @@ def _make_read_step(found: DescribedProduct, name: str, number: int, move: Wgmma
     rows = f"{'rows' if name == 'a' else 'columns'} {first}–{last}"
     takes = f"for warp {move.warp}" if name == "a" else "for all four warps"
     elements = one.cores[core, move.line] if move.line >= 0 else one.cores[core]
-    what = _format_block(name, elements, one.view.k)
+    what = _format_block(found, name, elements, one.view.k)
+    span = found.format_k(low, high)
     where = _format_terms(terms)
     xored = f", and the XOR with {terms.xor} makes `{format_address(terms.address)}`" if terms.xor else ""
     wrong = _say_wrong(found, name, elements, 0)
     if move.line >= 0:
-        begins = f"Line {line} of the core matrix of {rows} and k {low}–{high}: {where}{xored}."
+        begins = f"Line {line} of the core matrix of {rows} and k {span}: {where}{xored}."
         gives = (
             f" There lie the 16 bytes of {what}, {takes}." if not wrong else f" The 16 bytes there are read {takes}."
         )
         return _make_step("line", f"core matrix 1 · line {line}", begins + gives + wrong, name, number, warp=move.warp)
     fresh = name == "a" and (low == 0 and first % WARP_ROWS == 0)
     begins = f"Warp {move.warp} takes rows {first}–{first + WARP_ROWS - 1} of A. " if fresh else ""
-    text = f"{begins}The core matrix of {rows} and k {low}–{high} begins at {where}{xored}"
+    text = f"{begins}The core matrix of {rows} and k {span} begins at {where}{xored}"
     gives = f": its 8 lines are {what}, {takes}." if not wrong else f"; its 8 lines are read {takes}."
     at = f"warp {move.warp} · core matrix {move.cores[0] + 1}" if name == "a" else f"core matrix {move.cores[0] + 1}"
     return _make_step("core", at, text + gives + wrong, name, number, warp=move.warp)
@@ -237,10 +272,11 @@ def _format_terms(terms: AddressTerms) -> str:
     return " + ".join(parts) + (f" = `{format_address(terms.before)}`" if len(parts) > 1 else "")
 
 
-def _format_block(name: str, elements: Any, k: int) -> str:
+def _format_block(found: DescribedProduct, name: str, elements: Any, k: int) -> str:
     """Name the elements of a block as they stand in the matrix: A[m][k], B[k][n]."""
     mn, along = np.divmod(np.asarray(elements).ravel(), k)
-    spans = [format_span(mn.tolist()), format_span(along.tolist())]
+    inside = (along[:, None] * found.per + np.arange(found.per)).ravel()
+    spans = [format_span(mn.tolist()), format_span(inside.tolist())]
     row, col = spans if name == "a" else spans[::-1]
     return f"{name.upper()}[{row}][{col}]"
 
@@ -254,7 +290,11 @@ def _say_wrong(found: DescribedProduct, name: str, elements: Any, step: int) -> 
     if not len(wrong):
         return ""
     at = wrong[0]
-    count = f"{len(wrong)} of {len(got)} elements are wrong" if len(wrong) < len(got) else "All of them are wrong"
+    count = (
+        f"{found.per * len(wrong)} of {found.per * len(got)} elements are wrong"
+        if len(wrong) < len(got)
+        else "All of them are wrong"
+    )
     return (
         f" ✗ {count}: {name_source(found, name, int(expected[at]))} should arrive,"
         f" {name_source(found, name, int(got[at]))} arrives."
@@ -268,7 +308,7 @@ def name_source(found: DescribedProduct, name: str, source: int) -> str:
     if source < -1:
         name, source = ("b" if name == "a" else "a"), -2 - source
     mn, k = divmod(source, found.operands[name].side.k)
-    return format_element(name, mn, k) if name == "a" else format_element(name, k, mn)
+    return found.name_cell(name, mn, k)
 
 
 # K --------------------------------------------------------------------------------------------------------------------
@@ -277,21 +317,28 @@ def name_source(found: DescribedProduct, name: str, source: int) -> str:
 def _make_k_step(found: DescribedProduct, number: int) -> WgmmaStep:
     first, end = found.groups[number]
     i = found.instruction
-    span, step = format_range(first, end - 1), first // i.sizes["k"]
-    size = f"{i.sizes['m']} × {i.sizes['n']}"
-    count = format_count(end - first, "product")
+    span, step = found.format_k(first, end - 1), first // found.k
+    size, products = f"{i.sizes['m']} × {i.sizes['n']}", (end - first) * found.per
+    count = format_count(products, "product")
     if i.operands["a"].sparsity:
         count = "the product of each element that the metadata put there"
     text = f"k = {span}: columns {span} of A times rows {span} of B add {count} to each of the {size} elements of D."
-    if end - first == 1:
+    if products == 1:
         text = f"k = {span}: column {span} of A times row {span} of B adds {count} to each of the {size} elements of D."
+    if i.types["a"] == "b1":
+        text = (
+            f"k = {span}: columns {span} of A and rows {span} of B are ANDed bit by bit, and each of the {size}"
+            f" elements of D gains how many of the {products} results are 1."
+        )
     if number == 0:
         text += (
             " Each warp makes its own 16 rows. The hardware adds in an order of its own, this page in the order of k."
         )
     elif step:
         text += f" D of K step {step - 1} is where this `wgmma` begins."
-    return _make_step("k", f"k = {span} of 0–{found.k_steps * i.sizes['k'] - 1}", text, index=number, k_step=step)
+    return _make_step(
+        "k", f"k = {span} of {found.format_k(0, found.k_steps * found.k - 1)}", text, index=number, k_step=step
+    )
 
 
 def _make_advance_step(found: DescribedProduct, step: int) -> WgmmaStep:
@@ -305,7 +352,11 @@ def _make_advance_step(found: DescribedProduct, step: int) -> WgmmaStep:
         parts.append(f"{name.upper()}’s {start}" if parts else f"{name.upper()}’s start address advances {start}")
     rest = "; the other fields stay as they are" if same else "; other fields change, too"
     text = f"The next `wgmma` takes K step {step}. {', '.join(parts)}{rest}."
-    return _make_step("advance", f"K step {step} · descriptors", text, index=step, k_step=step)
+    if found.held:
+        text += f" {say_next(found.held, step)}."
+    return _make_step(
+        "advance", f"K step {step} · descriptor{'s' * (len(found.operands) > 1)}", text, index=step, k_step=step
+    )
 
 
 def _has_same_strides(before: Descriptor, now: Descriptor) -> bool:
@@ -313,10 +364,11 @@ def _has_same_strides(before: Descriptor, now: Descriptor) -> bool:
 
 
 def _make_whole_read_step(found: DescribedProduct, step: int) -> WgmmaStep:
-    k = found.instruction.sizes["k"]
-    span = format_range(step * k, (step + 1) * k - 1)
+    span = found.format_k(step * found.k, (step + 1) * found.k - 1)
     text = (
         f"All core matrices of K step {step} are read the same way: k {span} of A, 16 rows a warp, and of B, for all."
+        if "a" in found.operands
+        else f"All core matrices of K step {step} are read the same way: k {span} of B, for all four warps."
     )
     for name, one in found.operands.items():
         elements = np.arange(one.side.mn * one.view.k)

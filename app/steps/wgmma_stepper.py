@@ -21,32 +21,29 @@ from lanescope.app.steps.captions import StepperPhase
 from lanescope.app.steps.described import DescribedOperand
 from lanescope.app.steps.fragments import find_dense_columns
 from lanescope.app.steps.wgmma_captions import DescribedProduct, WgmmaMove, WgmmaStep, build_timeline
+from lanescope.app.steps.wgmma_plan import count_per_cell, pack_cells, plan_product, view_cells
+from lanescope.app.steps.wgmma_registers import HeldOperand, build_held_operand
 from lanescope.descriptor.matrix import find_inert_fields
 from lanescope.descriptor.repair import list_changes
-from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
-from lanescope.product.custom_storage import PATTERN
-from lanescope.product.options import parse_options
-from lanescope.product.plan import DescribedSide, Options, ProductPlan
-from lanescope.product.planning import make_plan
+from lanescope.product.plan import DescribedSide, ProductPlan
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
-from lanescope.ptx.table.descriptors import START
 
 COLUMNS = 16  # of D and B that the picture shows at once
-MOST_K_STEPS = 8
 MOST_K_GROUPS = 16  # that the first K step is multiplied in
 WARPS = 4
-USUAL = "128B"  # the swizzle where the user says nothing: what CUTLASS's collectives choose
 
 
 @question
 class WgmmaStepperQuestion:
-    """A wgmma with A and B in shared memory, and how they are stored and described."""
+    """A wgmma, where A and B lie, and how they are described."""
 
-    instruction: str = text_field("", "Instruction", "A wgmma of 8-bit or wider elements.", type=PtxText, required=True)
+    instruction: str = text_field("", "Instruction", "A wgmma.", type=PtxText, required=True)
     seed: int = number_field(1, "Random seed", "Of the matrices that are not given.", least=0)
-    a: str = text_field("", "A stored", "How A is stored and its descriptor, e.g. swizzle=64B,major=MN.")
+    a: str = text_field(
+        "", "A stored", "How A is stored and its descriptor, e.g. swizzle=64B,major=MN; or from=registers."
+    )
     b: str = text_field("", "B stored", "How B is stored and its descriptor, e.g. descriptor=0x4000004000010000.")
     d: str = text_field("", "D options", "scale=0 begins D with zeros.")
     data_a: str = text_field(
@@ -139,17 +136,18 @@ class WgmmaStepper:
     options: Annotated[dict[str, str], Description("How A, B and D are stored, spelled in full.")]
     phases: list[StepperPhase]
     steps: list[WgmmaStep]
-    a: WgmmaOperand
+    a: WgmmaOperand | HeldOperand
     b: WgmmaOperand
     d: WgmmaResult
     k_groups: Annotated[Any, IntegerArray(2, "[step of K]: its first k and the one after its last.")]
+    per_cell: Annotated[int, Description("Elements along K that a number stands for: of 1 bit the eight of a byte.")]
     wrong: Annotated[dict[str, int], Description("Elements of each operand that are read from another place.")]
     agrees: Annotated[bool, Description("Whether D is NumPy's product of the stored matrices.")]
 
 
 def can_step_wgmma(i: Instruction) -> bool:
-    """Return whether this stepper shows an instruction: a wgmma whose elements have bytes of their own."""
-    return i.family.multiplies and i.family.by_descriptor and not i.family.tensor and i.operands["a"].element.bits >= 8
+    """Return whether this stepper shows an instruction: a wgmma."""
+    return i.family.multiplies and i.family.by_descriptor and not i.family.tensor
 
 
 def build_wgmma_stepper(asked: WgmmaStepperQuestion) -> WgmmaStepper:
@@ -159,29 +157,30 @@ def build_wgmma_stepper(asked: WgmmaStepperQuestion) -> WgmmaStepper:
     i = catalog.parse_instruction(asked.instruction, "instruction")
     if not can_step_wgmma(i):
         hint = "Choose a wgmma; /api/v1/stepper takes an mma or a wmma.mma."
-        raise LayoutError("no_stepper", f"{i.ptx} is not a wgmma of 8-bit or wider elements.", hint, "instruction")
+        raise LayoutError("no_stepper", f"{i.ptx} is not a wgmma.", hint, "instruction")
     plan = plan_product(i, asked.a, asked.b, asked.d)
     data = {"a": asked.data_a, "b": asked.data_b, "c": asked.c}
     given = whole_product.build_inputs(plan, asked.seed, _parse_data(i, data))
-    columns = _choose_columns(i, asked.n)
-    assert isinstance(plan.a, DescribedSide) and isinstance(plan.b, DescribedSide)
-    a, b = DescribedOperand(plan.a, plan.steps), DescribedOperand(plan.b, plan.steps)
+    columns, per = _choose_columns(i, asked.n), count_per_cell(i)
+    sides = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]
+    operands = {side.letter: DescribedOperand(view_cells(side, per), plan.steps, side) for side in sides}
     image = whole_product.build_shared_image(plan, whole_product.stage_inputs(plan, given))
-    sources = {"a": a.find_sources(b), "b": b.find_sources(a)}
-    arrived = {
-        name: np.where(sources[name] == -1, np.nan, _read_numbers(one, image)) for name, one in (("a", a), ("b", b))
+    others = {"a": operands["b"], "b": operands.get("a")}
+    sources = {name: one.find_sources(others[name]) for name, one in operands.items()}
+    numbers = {"a": pack_cells(given.stored_a[0], per), "b": pack_cells(given.b[0].T, per)}
+    arrived = {"a": np.stack(np.split(np.asarray(numbers["a"], np.float64), plan.steps, axis=1))} | {
+        name: np.where(sources[name] == -1, np.nan, _read_numbers(one, image)) for name, one in operands.items()
     }
-    meets = _find_meets(plan, given)
-    groups = _list_groups(i.sizes["k"], plan.steps)
+    meets = _find_meets(plan, given)[:, ::per] // per
+    groups = _list_groups(i.sizes["k"] // per, plan.steps)
     sums = _add_up(plan, given, arrived, meets, groups, columns)
     expected = np.asarray(whole_product.compute_expected(plan, given)[0, :, columns], np.float64)
-    product = DescribedProduct(i, {"a": a, "b": b}, sources, groups, columns, i.sizes["n"])
+    product = DescribedProduct(i, operands, sources, groups, columns, i.sizes["n"], per)
     phases, steps, moves = build_timeline(product)
-    numbers = {"a": given.stored_a[0], "b": given.b[0].T}
     shown = {"a": slice(0, i.sizes["m"]), "b": columns}
-    k = np.broadcast_to(np.arange(plan.k), (i.sizes["n"], plan.k))
+    k = np.broadcast_to(np.arange(plan.k // per), (i.sizes["n"], plan.k // per))
     places = {"a": meets, "b": k}
-    built = {
+    built: dict[str, Any] = {
         name: _build_operand(
             one,
             shown[name],
@@ -190,8 +189,10 @@ def build_wgmma_stepper(asked: WgmmaStepperQuestion) -> WgmmaStepper:
             arrived[name],
             moves[name],
         )
-        for name, one in (("a", a), ("b", b))
+        for name, one in operands.items()
     }
+    if "a" not in built:
+        built["a"] = build_held_operand(i.operands["a"], per, numbers["a"], meets)
     return WgmmaStepper(
         ptx=i.ptx,
         title=wording.format_title(i),
@@ -202,57 +203,19 @@ def build_wgmma_stepper(asked: WgmmaStepperQuestion) -> WgmmaStepper:
         **built,
         d=_build_result(i, columns, sums, expected),
         k_groups=np.array(groups),
-        wrong={name: int((sources[name] != one.get_expected()).sum()) for name, one in (("a", a), ("b", b))},
+        per_cell=per,
+        wrong={"a": 0}
+        | {name: per * int((sources[name] != one.get_expected()).sum()) for name, one in operands.items()},
         agrees=bool(np.array_equal(sums[-1], expected)),
     )
 
 
-# how the operands are stored ------------------------------------------------------------------------------------------
+# what is read, and the sums -------------------------------------------------------------------------------------------
 
 
-def plan_product(i: Instruction, a: str, b: str, d: str) -> ProductPlan:
-    """Plan a product of at least two K steps, with the 128B swizzle where nothing else is said; a tile whose
-    descriptor is given begins where the word points.
-    """
-    options = {"a": parse_options(a, "a"), "b": parse_options(b, "b"), "d": parse_options(d, "d")}
-    if options["a"].get("from", "shared") != "shared":
-        hint = "With A in shared memory the picture shows both descriptors; the tables show A from registers."
-        raise LayoutError("no_stepper", "A comes from registers.", hint, "a.from")
-    for name in "ab":
-        if options[name].get("kind", "canonical") == "canonical":
-            options[name].setdefault("swizzle", USUAL)
-    options = _place_given(i, options)
-    plan = make_plan(i, options["a"], options["b"], options["d"])
-    if plan.steps < 2 and not ("k" in options["a"] or "k" in options["b"]):
-        options["b"]["k"] = str(2 * i.sizes["k"])
-        plan = make_plan(i, options["a"], options["b"], options["d"])
-    if plan.steps > MOST_K_STEPS:
-        hint = f"The picture shows up to {MOST_K_STEPS}: k up to {MOST_K_STEPS * i.sizes['k']}."
-        raise LayoutError("too_large", f"The product takes {plan.steps} K steps.", hint, "b.k")
-    return plan
-
-
-def _place_given(i: Instruction, options: dict[str, Options]) -> dict[str, Options]:
-    """Put the tiles of given descriptors at the pattern's boundary below their start addresses, and the other operand
-    where it does not overlap.
-    """
-    bases = {}
-    for name in "ab":
-        if (text := options[name].get("descriptor")) and "base" not in options[name]:
-            start = START.get(parse_word(text, f"{name}.descriptor").word) * START.unit
-            bases[name] = start // PATTERN * PATTERN
-    if len(bases) != 1:
-        return {name: one | ({"base": str(bases[name])} if name in bases else {}) for name, one in options.items()}
-    ((name, base),) = bases.items()
-    other = "b" if name == "a" else "a"
-    plain = {side: one | ({"descriptor": "0x0"} if side == name else {}) for side, one in options.items()}
-    plan = make_plan(i, plain["a"], plain["b"], plain["d"])
-    sides = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]
-    sizes = {side.letter: -(-(side.end - side.base) // PATTERN) * PATTERN for side in sides}
-    moved = {name: {"base": str(base)}}
-    if "base" not in options[other]:
-        moved[other] = {"base": str(0 if base >= sizes[other] else base + sizes[name])}
-    return {side: one | moved.get(side, {}) for side, one in options.items()}
+def _read_numbers(one: DescribedOperand, image: Any) -> Any:
+    """Return [K step, mn, k]: the number that the bytes read are."""
+    return np.stack([wgmma.read_operand(one.side, step, image)[1] for step in range(one.steps)])
 
 
 def _choose_columns(i: Instruction, first: int) -> slice:
@@ -271,14 +234,6 @@ def _parse_data(i: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
     except LayoutError as error:
         name = error.field.removeprefix("data.")
         raise error.move_to_field(f"data_{name}" if name in ("a", "b") else name) from None
-
-
-# what is read, and the sums -------------------------------------------------------------------------------------------
-
-
-def _read_numbers(one: DescribedOperand, image: Any) -> Any:
-    """Return [K step, mn, k]: the number that the bytes read are."""
-    return np.stack([wgmma.read_operand(one.side, step, image)[1] for step in range(one.steps)])
 
 
 def _find_meets(plan: ProductPlan, given: ProductInputs) -> Any:
@@ -304,21 +259,29 @@ def _add_up(
     """Return [step of K][row][column]: C, then the sums after each step, of what is read; NaN where it is unknown."""
     stored = np.concatenate(list(arrived["a"]), axis=1)
     b = np.concatenate(list(arrived["b"]), axis=1)[columns].T
-    a = np.zeros((stored.shape[0], plan.k))
+    a = np.zeros((stored.shape[0], len(b)))
     np.put_along_axis(a, meets, stored, axis=1)
     sign = -1 if plan.a.negated != plan.b.negated else 1
     total = np.asarray(given.c[0, :, columns], np.float64) * plan.accumulate
     sums = [total]
+    multiply = np.multiply if plan.instruction.types["a"] != "b1" else _count_common_ones
     for first, end in groups:
         met = np.zeros(a.shape, bool)
         np.put_along_axis(met, meets, True, axis=1)
         with np.errstate(invalid="ignore"):
-            terms = a[:, first:end, None] * b[None, first:end] * met[:, first:end, None]
+            terms = multiply(a[:, first:end, None], b[None, first:end]) * met[:, first:end, None]
         if plan.instruction.operands["a"].sparsity:  # a k that A does not store meets nothing
             terms = np.where(met[:, first:end, None], terms, 0)
         total = total + sign * terms.sum(axis=1)
         sums.append(total)
     return np.array(sums) + 0.0
+
+
+def _count_common_ones(a: Any, b: Any) -> Any:
+    """Count the ones of two bytes, ANDed; NaN where one is unknown."""
+    unknown = np.isnan(a) | np.isnan(b)
+    common = np.nan_to_num(a).astype(np.uint8) & np.nan_to_num(b).astype(np.uint8)
+    return np.where(unknown, np.nan, np.bitwise_count(common))
 
 
 # the facts ------------------------------------------------------------------------------------------------------------
@@ -343,7 +306,7 @@ def _build_operand(
         rows=rows.stop - rows.start,
         k=side.k,
         k_step=side.step,
-        element=side.element.name,
+        element=(one.whole or side).element.name,
         element_bytes=side.element.bits // 8,
         major="K" if side.major == "K" else "MN",
         swizzle=one.stored[0].mode.name,

@@ -8,9 +8,10 @@ from urllib.parse import urlencode
 
 from lanescope.app.kit.question import labels_of, options_of, read_question
 from lanescope.app.steps.stage import STATE, build_stage, place_refusal
+from lanescope.app.steps.wgmma_plan import USUAL
+from lanescope.app.steps.wgmma_registers import HeldOperand
 from lanescope.app.steps.wgmma_stepper import (
     COLUMNS,
-    USUAL,
     ReadWord,
     WgmmaStepperQuestion,
     build_wgmma_stepper,
@@ -29,6 +30,7 @@ OWN_STATE = (*STATE, "warp")
 IN_TABLES = ("row", "col", "seed", "backend", "d", "data_a", "data_b", "c")  # what the form above the tables asks
 CARRIED = (*IN_TABLES, "a", "b")  # by the form of the options
 CHOICES = {"major": ("K", "MN"), "swizzle": NAMES, "descriptor": ()}  # of each operand, as a_major, b_swizzle …
+IN_REGISTERS = "registers"  # among the swizzles of A's form
 
 
 def fill_storage(rest: str, query: Mapping[str, str]) -> dict[str, str]:
@@ -51,6 +53,12 @@ def fill_storage(rest: str, query: Mapping[str, str]) -> dict[str, str]:
 
 
 def _choose_options(options: Options, side: str, query: Mapping[str, str]) -> Options:
+    chosen = query.get("a_swizzle") if side == "a" else ""
+    kept = {name: value for name, value in options.items() if name in ("k", "scale", "selector")}
+    if chosen == IN_REGISTERS:
+        return kept | {"from": IN_REGISTERS}
+    if chosen and options.get("from") == IN_REGISTERS:
+        options = kept
     if options.get("from", "shared") != "shared" or any(name in options for name in ("row", "kind")):
         return options
     options.setdefault("swizzle", USUAL)
@@ -89,6 +97,7 @@ def build_wgmma_view(
             "stored": {side: _read_stored(query, side) for side in "ab"},
             "turned": found.operands["a"].element.bits == 16,  # may be MN-major
             "swizzles": NAMES,
+            "described": [name for name, _ in _list_operands(stepper)],
             "windows": [(first, min(n, first + COLUMNS) - 1) for first in range(0, n, COLUMNS)] if n > COLUMNS else [],
             "repairs": {name: _find_repair(name, one.words[0], kept) for name, one in _list_operands(stepper)},
             "causes": {
@@ -111,7 +120,8 @@ def _read_stored(query: Mapping[str, str], side: str) -> Options:
 
 
 def _list_operands(stepper: Any) -> list[tuple[str, Any]]:
-    return [("a", stepper.a), ("b", stepper.b)]
+    """List the operands that have descriptors."""
+    return [(name, one) for name, one in (("a", stepper.a), ("b", stepper.b)) if not isinstance(one, HeldOperand)]
 
 
 def _find_repair(name: str, word: ReadWord, query: Mapping[str, str]) -> dict[str, str] | None:

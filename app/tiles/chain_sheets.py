@@ -23,18 +23,22 @@ WORDS = SheetWords(
 
 
 def make_sheet_page(panels: tuple[FigurePanel, ...], c: CellHolders, a: CellHolders) -> SheetPage:
-    """Make the sheet of the drawn elements, which C's panel and A's both show."""
-    high, wide = panels[0].rows, panels[0].cols
+    """Make the sheet of all elements, of which C's panel and A's draw the same ones."""
+    high, wide = c.thread.shape
     numbers = {"thread": c.thread, "value": c.value, "wanted": a.thread, "place": a.value}
-    shown = {name: array[:high, :wide].astype(np.int64) for name, array in numbers.items()}
+    held = {name: array.astype(np.int64) for name, array in numbers.items()}
     line = "`C({row},{col})` is in `thread {thread}`, value `{value}`; A needs it in `thread {wanted}`, value `{place}`"
-    grids = tuple(SheetGrid(SELECTOR, one.x, one.y, one.cell_width, one.cell_height) for one in panels)
-    sheet = PinSheet("c", "The picture", high, wide, (SheetLayer(line, shown),), grids, group="thread")
+    sheet = PinSheet("c", "C", high, wide, (SheetLayer(line, held),), tuple(map(_make_grid, panels)), group="thread")
     return SheetPage((sheet,), WORDS, EXAMPLE, lambda text: find_pins(sheet, text))
 
 
+def _make_grid(panel: FigurePanel) -> SheetGrid:
+    wide, high, row, col = panel.cell_width, panel.cell_height, panel.row0, panel.col0
+    return SheetGrid(SELECTOR, panel.x - col * wide, panel.y - row * high, wide, high, row, col, panel.rows, panel.cols)
+
+
 def find_pins(sheet: PinSheet, text: str) -> list[str]:
-    """Find the drawn elements that a text names, a thread by its first value; LayoutError names the legal range."""
+    """Find the elements that a text names, a thread by its first value; LayoutError names the legal range."""
     threads = range(int(sheet.layers[0].numbers["thread"].max()) + 1)
     matrices = dict.fromkeys("acd", FindMatrix(sheet.name, sheet.title, sheet.rows, sheet.cols))
     field = FindField(matrices, EXAMPLE, threads, held=partial(_list_held, sheet))
@@ -46,7 +50,7 @@ def find_pins(sheet: PinSheet, text: str) -> list[str]:
 
 
 def _list_held(sheet: PinSheet, thread: int) -> list[HeldCell]:
-    """What a thread has of C in the picture."""
+    """What a thread has of C."""
     numbers = sheet.layers[0].numbers
     cells = [(int(numbers["value"][row, col]), row, col) for row, col in np.argwhere(numbers["thread"] == thread)]
     return [HeldCell(sheet.name, "C", value, value, int(row), int(col)) for value, row, col in sorted(cells)]

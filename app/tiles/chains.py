@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 
 from lanescope.app.kit.fact import Json
-from lanescope.app.kit.maps.bench import CellHolders
 from lanescope.app.tiles import chain_sheets, draw, facts, forms, questions
 from lanescope.app.tiles.facts import ChainedFacts
+from lanescope.inputs import parse_integer
 from lanescope.render.palette import MOVED, REORDERED, RIGHT, STATUSES
 from lanescope.render.svg import render_status_legend, render_svg
 from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
@@ -50,7 +50,7 @@ TITLES = {
     "in_warp": "Lanes of a warp exchange elements",
     "across_warps": "Elements cross warps",
 }
-ROWS, COLUMNS = 16, 16  # of the picture
+WINDOW = {"row": 16, "col": 16}  # rows and columns of the picture
 LISTED = 32  # values of the table
 
 
@@ -72,8 +72,11 @@ def build_context(asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str
     given = build_body(asked)
     first, second = (questions.parse_mma(given[name], name) for name in ("first", "second"))
     found = facts.build_chain(questions.TiledChainBody(first=first, second=second))
-    panels = place_panels(first, second)
     held = draw.list_first_holders(first.c), draw.list_first_holders(second.a)
+    # pins are of all elements, and the first one says what is drawn
+    pinned = chain_sheets.make_sheet_page(place_panels(first, second, (0, 0)), *held).build_context(sent)
+    corner = choose_corner(first.c, sent, pinned["pins"])
+    panels = place_panels(first, second, corner)
     sheets = chain_sheets.make_sheet_page(panels, *held)
     pinned = sheets.build_context(sent)
     return {
@@ -81,7 +84,8 @@ def build_context(asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str
         "found": found,
         "title": "C is A once K is reordered" if found.k_order is not None else TITLES[found.verdict],
         "good": found.verdict in ("same", "reordered"),
-        "svg": sheets.ring(draw_chain(first, second), chain_sheets.SELECTOR, pinned["pins"]),
+        "svg": sheets.ring(draw_panels(panels), chain_sheets.SELECTOR, pinned["pins"]),
+        "windows": list_windows(first.c, corner),
         "moves": list_moves(first, second, found),
         "k_order": ", ".join(map(str, (found.k_order or [])[:LISTED])),
         "listed": LISTED,
@@ -95,7 +99,28 @@ def build_context(asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str
 def draw_inline(query: Mapping[str, str]) -> str:
     """The picture of an address in a page's colours, for the guide."""
     given = build_body(parse_form(query))
-    return draw_chain(*(questions.parse_mma(given[name], name) for name in ("first", "second")))
+    first, second = (questions.parse_mma(given[name], name) for name in ("first", "second"))
+    return draw_panels(place_panels(first, second, choose_corner(first.c, query, ())))
+
+
+def choose_corner(c: TileOperand, query: Mapping[str, str], pins: Sequence[str]) -> tuple[int, int]:
+    """Choose the first row and column of the picture: those of the address, else those around the first pin."""
+    at = dict(zip(WINDOW, map(int, pins[0].partition(":")[2].split(",")), strict=True)) if pins else {}
+    corner = []
+    for (name, size), count in zip(WINDOW.items(), (c.row_count, c.col_count), strict=True):
+        chosen = query.get(name) and not query.get("find")
+        first = min(parse_integer(query[name], name), count - 1) if chosen else at.get(name, 0)
+        corner.append(first // size * size)
+    return corner[0], corner[1]
+
+
+def list_windows(c: TileOperand, corner: tuple[int, int]) -> list[tuple[str, list[tuple[int, int, bool]]]]:
+    """List what the picture can show, rows and columns: (first, last, shown); none where it shows all."""
+    return [
+        (name, [(n, min(n + size, count) - 1, n == at) for n in range(0, count, size)])
+        for (name, size), count, at in zip(WINDOW.items(), (c.row_count, c.col_count), corner, strict=True)
+        if count > size
+    ]
 
 
 def link_bench(given: Json) -> str:
@@ -126,15 +151,19 @@ def list_moves(first: TiledMMA, second: TiledMMA, found: ChainedFacts) -> list[t
     return rows
 
 
-def place_panels(first: TiledMMA, second: TiledMMA) -> tuple[FigurePanel, ...]:
-    """Place the first rows and columns of C and of A: who holds each element, and whether it is there already."""
+def place_panels(first: TiledMMA, second: TiledMMA, corner: tuple[int, int]) -> tuple[FigurePanel, ...]:
+    """Place the rows and columns of C and of A from a corner on: who holds each element, and whether it is there
+    already.
+    """
     c, a = first.c, second.a
-    high, wide = min(ROWS, c.row_count), min(COLUMNS, c.col_count)
+    top, left = corner
+    high, wide = min(WINDOW["row"], c.row_count - top), min(WINDOW["col"], c.col_count - left)
+    part = "" if (high, wide) == (c.row_count, c.col_count) else f" (part of {c.row_count} × {c.col_count})"
     own, wanted = draw.list_first_holders(c), draw.list_first_holders(a)
     stays = own.thread == wanted.thread
     status = np.where(stays, np.where(own.value == wanted.value, RIGHT, REORDERED), MOVED).astype(np.int32)
     width = 42.0
-    right = LEFT + wide * width + 2 * LEFT
+    beside = LEFT + wide * width + 2 * LEFT
     return tuple(
         FigurePanel(
             name,
@@ -146,21 +175,22 @@ def place_panels(first: TiledMMA, second: TiledMMA) -> tuple[FigurePanel, ...]:
             cell_width=width,
             cell_height=17.0,
             grid=None,
-            texts=_format_cells(made, op, cells, high, wide),
-            category=None if what is not None else np.full((high, wide), -1, dtype=np.int32),
+            row0=top,
+            col0=left,
+            texts=draw.format_cells(made, op, cells, "thread:value", range(top, top + high), range(left, left + wide)),
+            category=None if what is not None else np.full(status.shape, -1, dtype=np.int32),
             of=1,
             status=what,
         )
         for name, title, x, made, op, cells, what in (
-            ("c", "C of the first: thread : value", LEFT, first, c, own, None),
-            ("a", "A of the second", right, second, a, wanted, status[:high, :wide]),
+            ("c", f"C of the first{part}: thread : value", LEFT, first, c, own, None),
+            ("a", f"A of the second{part}", beside, second, a, wanted, status[top : top + high, left : left + wide]),
         )
     )
 
 
-def draw_chain(first: TiledMMA, second: TiledMMA) -> str:
+def draw_panels(panels: tuple[FigurePanel, ...]) -> str:
     """Draw both panels, with the legend of their signs."""
-    panels = place_panels(first, second)
     last = panels[-1]
     assert last.status is not None
     figure = PanelFigure(last.x + last.width + 8, last.y + last.height + 8, panels)
@@ -172,11 +202,6 @@ def draw_chain(first: TiledMMA, second: TiledMMA) -> str:
     drawing = render_svg(figure, title="C of the first product beside A of the second", palette=None, labels_up_to=4096)
     words = {STATUSES[n].name: said[STATUSES[n].name] for n in (RIGHT, MOVED, REORDERED)}
     return drawing + render_status_legend(last.status, None, words)
-
-
-def _format_cells(made: TiledMMA, op: TileOperand, cells: CellHolders, high: int, wide: int) -> list[list[str]]:
-    texts = draw.format_cells(made, op, cells, "thread:value", range(high), range(wide))
-    return [line[:wide] for line in texts[:high]]
 
 
 def render_code(found: ChainedFacts, second: TiledMMA) -> str:

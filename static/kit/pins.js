@@ -22,8 +22,12 @@ function addressOf(pins) {
 function cellUnder({ svg, grid }, { clientX, clientY }) {
   const at = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
   const [row, col] = [(at.y - grid.y) / grid.cell_height, (at.x - grid.x) / grid.cell_width].map(Math.floor);
-  return row >= 0 && col >= 0 && row < grid.rows && col < grid.cols ? [row, col] : null;
+  const [top, left] = cornerOf(grid);
+  return row >= top && col >= left && row < grid.rows && col < grid.cols ? [row, col] : null;
 }
+
+/** The first cell that a picture draws. */
+const cornerOf = ({ row = 0, col = 0 }) => [row, col];
 
 /** A ring around a cell, large enough to be seen. */
 export function drawRing({ svg, grid }, [row, col], kind) {
@@ -36,7 +40,8 @@ export function drawRing({ svg, grid }, [row, col], kind) {
   svg.append(ring);
 }
 
-export function followPins({ pictures, describe, words, hover = null }) {
+/** inView: whether a pin's cell is drawn; where what is found is not, the page opens with it. */
+export function followPins({ pictures, describe, words, hover = null, inView = () => true }) {
   const card = $("answer"), drawings = [...new Set(pictures.map(({ svg }) => svg))], pointed = $("pointed");
   const legal = (list) => list.filter((pin) => pin && describe(pin));
   let pins = legal([card.dataset.pin, card.dataset.pin2]), now = "";
@@ -76,6 +81,12 @@ export function followPins({ pictures, describe, words, hover = null }) {
     show();
   }
 
+  function openWith(next) {
+    const query = addressOf(next);
+    for (const name of ["row", "col"]) query.delete(name);
+    location.assign(`${location.pathname}?${spelled(query)}`);
+  }
+
   function pin(text, second) {
     if (second && pins.length && text !== pins[0]) pinAll([pins[0], pins[1] === text ? "" : text]);
     else pinAll(pins.length === 1 && pins[0] === text ? [] : [text]);
@@ -110,9 +121,9 @@ export function followPins({ pictures, describe, words, hover = null }) {
       const picture = pictures.find((each) => each.svg === svg), from = picture.cellOf(now || pins[0] || "");
       if (event.key === "Enter" && now) pin(now, event.shiftKey);
       else if (event.key in STEPS) {
-        const { rows, cols } = picture.grid, within = (at, count) => Math.min(count - 1, Math.max(0, at));
-        const [down, right] = STEPS[event.key], [row, col] = from ?? [0, 0];
-        point(picture.pinOf(within(row + down, rows), within(col + right, cols)));
+        const { rows, cols } = picture.grid, within = (at, least, end) => Math.min(end - 1, Math.max(least, at));
+        const [top, left] = cornerOf(picture.grid), [down, right] = STEPS[event.key], [row, col] = from ?? [top, left];
+        point(picture.pinOf(within(row + down, top, rows), within(col + right, left, cols)));
         const spoken = $("spoken");
         const told = now && describe(now);
         if (spoken && told) spoken.textContent = told.spoken ?? told.line.replaceAll("`", "");
@@ -134,7 +145,9 @@ export function followPins({ pictures, describe, words, hover = null }) {
   });
   const address = () => new URL(`${location.pathname}?${addressOf([])}`, location.href);
   followFind({ address, show: (first, second, more) => {
-    pinAll(more && pins.length ? [pins[0], first] : [first, second]);
+    const next = more && pins.length ? [pins[0], first] : [first, second];
+    if (!inView(first)) return openWith(next);
+    pinAll(next);
     document.querySelector("svg .ringed")?.scrollIntoView({ block: "nearest" });
   } });
   document.documentElement.dataset.pins = "ready";

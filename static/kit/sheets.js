@@ -42,14 +42,17 @@ function describe(text) {
 
 const pictures = sheets.flatMap((sheet) => sheet.grids.flatMap((grid) => {
   const svg = document.querySelector(grid.selector);
-  return svg ? [{ svg, grid: { ...grid, rows: sheet.rows, cols: sheet.cols },
-    pinOf: (row, col) => `${sheet.name}:${row},${col}`,
+  const { row, col } = grid, last = { rows: row + (grid.rows || sheet.rows), cols: col + (grid.cols || sheet.cols) };
+  const draws = (r, c) => r >= row && c >= col && r < last.rows && c < last.cols;
+  return svg ? [{ svg, grid: { ...grid, ...last },
+    pinOf: (r, c) => `${sheet.name}:${r},${c}`,
     cellOf: (text) => {
-      const [own, row, col] = splitPin(text) ?? [];
-      return own === sheet ? [row, col] : null;
+      const [own, r, c] = splitPin(text) ?? [];
+      return own === sheet && draws(r, c) ? [r, c] : null;
     } }] : [];
 }));
 
 copyButtons();
 zoomPictures();
-followPins({ pictures, describe, words });
+const windowed = sheets.some((sheet) => sheet.grids.some((grid) => grid.rows));
+followPins({ pictures, describe, words, inView: (pin) => !windowed || pictures.some((one) => one.cellOf(pin)) });

@@ -142,7 +142,10 @@ export class Caption {
   }
 
   /** What a sum is after so many steps of K. */
-  nameSum(added, groups) { return added ? `sum after k = ${groups[added - 1][1] - 1}` : "C, before the first k"; }
+  nameSum(added, groups) {
+    const { perCell = 1 } = this.model;
+    return added ? `sum after k = ${groups[added - 1][1] * perCell - 1}` : "C, before the first k";
+  }
 
   /** The number that is multiplied: what arrived in the registers, not what the operand has there. */
   factorOf(one, index) {

@@ -242,7 +242,7 @@ export class Drawing {
     if (timeline.arrived(o, slot)) {
       const wrong = one.wrong.get(slot);
       const number = numberText(wrong ? wrong.value : one.numbers[index]);
-      pen.cell(box, fill, number, { letters: LETTERS, wrong: Boolean(wrong) });
+      pen.cell(box, fill, number, { letters: one.letters ?? LETTERS, wrong: Boolean(wrong) });
     } else pen.cell(box, colours.raised);
   }
 
@@ -295,20 +295,21 @@ export class Drawing {
 
   /** How far D has been added up. */
   get sumWords() {
-    const { added } = this.timeline, groups = this.model.k_groups;
-    return added > 0 && added < groups.length ? `after k = ${groups[added - 1][1] - 1}` : "m × n";
+    const { added } = this.timeline, { k_groups: groups, perCell = 1 } = this.model;
+    return added > 0 && added < groups.length ? `after k = ${groups[added - 1][1] * perCell - 1}` : "m × n";
   }
 
   drawAxis(o) {
     const { pen, scene, model } = this, box = scene.matrix(o), { rows, cols, rowFrom = 0, colFrom = 0 } = model[o];
+    const { rowUnit = 1, colUnit = 1 } = model[o]; // elements of a cell
     const wide = box.w / cols, high = box.h / rows, left = o !== "d" || (scene.phone && !scene.matrix("a"));
-    const across = power((cols + colFrom > 99 ? 22 : 14) / wide), down = power(10 / high);
+    const across = power(((cols + colFrom) * colUnit > 99 ? 22 : 14) / wide), down = power(10 / high);
     for (let c = 0; c < cols; c += across) {
-      pen.text(c + colFrom, box.x + (c + .5) * wide, box.y - 8, { align: "center", size: 9.5 });
+      pen.text((c + colFrom) * colUnit, box.x + (c + .5) * wide, box.y - 8, { align: "center", size: 9.5 });
     }
     if (!left) return;
     for (let r = 0; r < rows; r += down) {
-      pen.text(r + rowFrom, box.x - 4, box.y + (r + .5) * high, { align: "right", size: 9.5 });
+      pen.text((r + rowFrom) * rowUnit, box.x - 4, box.y + (r + .5) * high, { align: "right", size: 9.5 });
     }
   }
 }

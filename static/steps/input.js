@@ -3,8 +3,11 @@ import { $ } from "../kit/dom.js";
 
 const TYPING = /INPUT|TEXTAREA|SELECT/;
 
-/** Connects keys and controls. act: {toggle, move(by, whole), go(step), unpin, speed(value), one(flag)}. */
-export function connectControls(act, caption, timeline) {
+/**
+ * Connects keys and controls. act: {toggle, move(by, whole), go(step), unpin, speed(value), one(flag)}; keyed: inside
+ * what the keys count.
+ */
+export function connectControls(act, caption, timeline, keyed) {
   $("step-play").addEventListener("click", act.toggle);
   $("step-next").addEventListener("click", () => act.move(1));
   $("step-back").addEventListener("click", () => act.move(-1));
@@ -18,7 +21,7 @@ export function connectControls(act, caption, timeline) {
     ArrowRight: (event) => act.move(1, event.shiftKey), ArrowLeft: (event) => act.move(-1, event.shiftKey),
     Home: () => act.go(0), End: () => act.go(timeline.last), Escape: act.unpin, " ": act.toggle,
   };
-  addEventListener("keydown", (event) => {
+  keyed.addEventListener("keydown", (event) => {
     const { target } = event;
     if (TYPING.test(target.tagName) || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
     if (event.key !== "Escape" && target.closest(".as-list, .tables")) return; // scrolls what has the focus

@@ -19,11 +19,13 @@ const MARGIN = 10; // pixels between the picture and the controls below it
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const data = JSON.parse($("stepper-data").textContent);
 const onOneWarp = { makeModel, Timeline, Scene, Caption, Drawing, Motion };
-const parts = data.s ? matrices : data.a.words ? wgmmaParts : data.then?.a ? secondParts : onOneWarp;
+const parts = data.s ? matrices : data.b?.words ? wgmmaParts : data.then?.a ? secondParts : onOneWarp;
 const model = parts.makeModel(data), timeline = new parts.Timeline(model, still), scene = new parts.Scene(model);
 const caption = new parts.Caption(model, timeline), drawing = new parts.Drawing(model, scene, timeline);
 const motion = new parts.Motion(model, scene, timeline, drawing);
 // What stands still is on the lower canvas, what moves on the upper one.
+const box = document.querySelector(".stepper"), embedded = box.classList.contains("embedded");
+const usual = Number(box.dataset.step ?? 1); // the step of an address that names none
 const stage = $("scene"), [resting, canvas] = stage.querySelectorAll("canvas");
 let pen = new Pen(canvas.getContext("2d"), readColours(stage)), below = new Pen(resting.getContext("2d"), pen.colours);
 let frame = 0, last = 0, pin = null, hovered = null, lane = null, one = false;
@@ -33,10 +35,15 @@ let frame = 0, last = 0, pin = null, hovered = null, lane = null, one = false;
 const query = new URLSearchParams(location.search);
 query.delete("more");
 
+/** An element of A or B with its k in cells, which may stand for several, or the first element of a cell. */
+function scaled({ o, r, c }, by) {
+  return { o, r: o === "b" ? Math.floor(r * by) : r, c: o === "a" ? Math.floor(c * by) : c };
+}
+
 function parsePin(text) {
   const found = /^([abdspvo]):(\d+),(\d+)$/.exec(text ?? "");
   if (!found || !(parts.pins ?? "abds").includes(found[1])) return null;
-  const element = { o: found[1], r: Number(found[2]), c: Number(found[3]) };
+  const element = scaled({ o: found[1], r: Number(found[2]), c: Number(found[3]) }, 1 / (model.perCell ?? 1));
   return (element.o === "s") === Boolean(model.s) && model.has(element) ? element : null;
 }
 
@@ -51,8 +58,9 @@ function remember() {
 function keepState() {
   if ("posted" in $("stepper-data").dataset) return; // no address holds these values
   const set = (name, value) => (value === null ? query.delete(name) : query.set(name, value));
-  set("step", timeline.step ? String(timeline.step + 1) : null);
-  set("pin", pin ? `${pin.o}:${pin.r},${pin.c}` : null);
+  set("step", timeline.step + 1 === usual ? null : String(timeline.step + 1));
+  const { o, r, c } = pin ? scaled(pin, model.perCell ?? 1) : {};
+  set("pin", pin ? `${o}:${r},${c}` : null);
   set("one", one ? "1" : null);
   set("warp", timeline.chosen ? String(timeline.chosen) : null);
   set("speed", timeline.speed === 1 ? null : String(timeline.speed));
@@ -64,7 +72,8 @@ function keepState() {
 function layout() {
   const above = stage.getBoundingClientRect().top + scrollY;
   const controls = document.querySelector(".transport").offsetHeight;
-  scene.layout(stage.clientWidth, innerHeight - above - controls - MARGIN, timeline);
+  const free = embedded ? 0 : innerHeight - above - controls - MARGIN; // in a page as low as it can be read
+  scene.layout(stage.clientWidth, free, timeline);
   const ratio = devicePixelRatio || 1;
   for (const each of [canvas, resting]) {
     each.width = Math.round(scene.width * ratio);
@@ -175,8 +184,9 @@ const act = {
   },
 };
 
-connectControls(act, caption, timeline);
+connectControls(act, caption, timeline, embedded ? box : window);
 caption.connect(act);
+if (embedded) canvas.addEventListener("click", () => $("scrub").focus({ preventScroll: true })); // for its keys
 connectPointer(canvas, scene, timeline, {
   hover(found, overLane) {
     if (same(found, hovered) && found?.slot === hovered?.slot && overLane === lane) return;
@@ -207,7 +217,7 @@ document.addEventListener("theme", () => {
   draw();
 });
 
-timeline.go((Math.trunc(Number(query.get("step"))) || 1) - 1, 1);
+timeline.go((Math.trunc(Number(query.get("step"))) || usual) - 1, 1);
 timeline.t = 1;
 timeline.speed = [.5, 1, 2, 4].includes(Number(query.get("speed"))) ? Number(query.get("speed")) : 1;
 pin = parsePin(query.get("pin") ?? (
@@ -215,7 +225,7 @@ pin = parsePin(query.get("pin") ?? (
 ));
 one = query.get("one") === "1";
 timeline.attend(pin, query.get("warp"));
-connectOptions();
+if ($("step-options")) connectOptions();
 scene.follow(timeline);
 layout();
 show();

@@ -5,7 +5,7 @@ export const clamp = (x, low, high) => Math.max(low, Math.min(high, x));
 // Milliseconds at 1×: of each kind of step, and the rest after it.
 const TAKES = {
   plain: 900, xor: 1100, addresses: 1100, move: 620, k: 640, out: 2200, done: 1200, field: 900, line: 620, core: 900,
-  advance: 1100, read: 1100, meet: 900, become: 1400,
+  advance: 1100, read: 1100, hold: 1100, meet: 900, become: 1400,
 };
 export const RESTS = { caption: 1600, phase: 420, row: 130, still: 900 };
 export const ADDED = .72; // when in a k step D changes

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from lanescope.ptx import catalog
 from tests.browser.conftest import Open
 from tests.browser.waiting import wait_until
 
@@ -117,3 +118,26 @@ def test_a_phone_shows_the_areas_of_the_phase(open_page: Open, step: int) -> Non
     page = opened(open_page, f"step={step}", width=390, height=844)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
+
+
+def test_a_from_registers_shows_the_thread_that_holds_each_element(open_page: Open) -> None:
+    """What the pointer reads in the lanes' column is what the engine's map of A says, of warp 1 in K step 0."""
+    page = opened(open_page, "a=from%3Dregisters&step=4&pin=a:20,17")
+    expect(page.locator("#life")).to_contain_text("thread 48, R4 bits 31:16")  # K step 1, row 4 of warp 1, column 1
+    box = page.locator("#scene canvas[role=img]").bounding_box()
+    assert box
+    seen = set()
+    for x in range(int(box["width"] * 0.74), int(box["width"] * 0.9), 8):
+        for y in range(48, int(box["height"]), 14):
+            page.mouse.move(box["x"] + x, box["y"] + y)
+            seen.add(page.locator("#step-out").text_content() or "")
+    pattern = re.compile(r"A\[(\d+)\]\[(\d+)\] = \S+\nthread (\d+) · R(\d+) bits (\d+):(\d+)")
+    found = {tuple(map(int, match.groups())) for text in seen if (match := pattern.fullmatch(text))}
+    operand = catalog.find("wgmma.mma_async.m64n32k16.f32.f16.f16").operand("a")
+    wanted = set()
+    for thread in range(32, 64):
+        for value in range(operand.values):
+            register, low = operand.register_of(value)
+            row, col = int(operand.rows[thread, value]), int(operand.cols[thread, value])
+            wanted.add((row, col, thread, register, low + 15, low))
+    assert found == wanted

@@ -1,7 +1,7 @@
 // Words beside the picture of a wgmma: its descriptors in this K step, what is under the pointer, one number's life.
 import { $ } from "../../kit/dom.js";
 import { Caption, listed } from "../caption.js";
-import { elementText, hex, numberText } from "../model.js";
+import { hex, numberText } from "../model.js";
 
 export class WgmmaCaption extends Caption {
   connect(act) {
@@ -31,16 +31,18 @@ export class WgmmaCaption extends Caption {
     }
   }
 
+  nameOf(e) { return this.model.nameOf(e); }
+
   readOut(e) {
     if (!e) return "";
     const { model } = this, cell = model.cellOf(e), one = model[e.o];
-    if (e.o === "d") {
+    if (e.o === "d" || !one.given) {
       const slot = one.slots[cell][0];
-      return `${elementText(e)} = ${this.valueOf("d", this.indexOf(e))}\nthread ${this.threadOf(slot)} · ${
+      return `${this.nameOf(e)} = ${this.valueOf(e.o, this.indexOf(e))}\nthread ${this.threadOf(slot)} · ${
         one.registerText(slot)}`;
     }
     const byte = one.at[cell] / 8, read = one.reads[cell] / 8, wrong = one.wrong.get(cell);
-    const stored = `${elementText(e)} = ${numberText(one.numbers[cell])} · ${hex(byte)}`;
+    const stored = `${this.nameOf(e)} = ${numberText(one.numbers[cell])} · ${hex(byte)}`;
     return wrong
       ? `${stored}\nread at ${hex(read)}: ✗ ${wrong.arrived || "no element"}`
       : `${stored}\nread there, ${e.o === "a" ? `by warp ${model.warp}` : "by all four warps"}`;
@@ -57,7 +59,7 @@ export class WgmmaCaption extends Caption {
 
   valueOf(o, index) {
     const { data } = this.model, whole = data[o];
-    if (o !== "d") return numberText(whole.numbers[Math.floor(index / whole.k)][index % whole.k]);
+    if (o !== "d") return this.model.textOf(whole.numbers[Math.floor(index / whole.k)][index % whole.k]);
     const { added } = this.timeline;
     return added < 0 ? "not yet" : numberText(this.sumOf(added, index));
   }
@@ -73,7 +75,9 @@ export class WgmmaCaption extends Caption {
   travelOf({ o, r, c }) {
     const { model, timeline } = this, { data } = model, one = data[o], { steps } = model;
     const [mn, k] = o === "a" ? [r, c] : [c - one.first, r], step = Math.floor(k / one.k_step), out = [];
-    const warp = Math.floor(r / model.rows), byte = one.at[mn][k], before = one.before[mn][k];
+    const warp = Math.floor(r / model.rows);
+    if (!one.words) return [this.holdingOf(one, r, c, step, warp), ...this.useOf({ o, r, c }, one.meets[r][c], warp)];
+    const byte = one.at[mn][k], before = one.before[mn][k];
     const chunk = (at) => Math.floor(((at - one.origin) % 128 + 128) % 128 / 16);
     const moved = byte === before ? "" : `, chunk ${chunk(before)} stored at place ${chunk(byte)}`;
     out.push([Math.max(0, timeline.first("xor")), `byte \`${hex(byte)}\`${moved}`]);
@@ -92,15 +96,31 @@ export class WgmmaCaption extends Caption {
     const source = one.source[mn][k], own = (o === "a" ? mn : c) * one.k + k;
     if (source !== own) {
       const name = model[o].nameSource(source) || "no element of the tiles";
-      out.push([read, `✗ ${name} arrives instead: ${numberText(one.arrived[mn][k])}`]);
+      out.push([read, `✗ ${name} arrives instead: ${model.textOf(one.arrived[mn][k])}`]);
     }
-    const place = one.meets[mn][k], group = model.k_groups.findIndex(([first, end]) => place >= first && place < end);
-    const { first, columns } = data.d, last = first + columns - 1;
+    return [...out, ...this.useOf({ o, r, c }, one.meets[mn][k], warp)];
+  }
+
+  /** Which thread holds an element of A from registers, and where. */
+  holdingOf(one, r, c, step, warp) {
+    const element = r * one.k_step + c % one.k_step, thread = one.holds.findIndex((held) => held.includes(element));
+    const value = one.holds[thread].indexOf(element), per = one.register_bits / one.element_bits;
+    const register = step * one.values / per + Math.floor(value / per), low = (value % per) * one.element_bits;
+    const bits = per === 1 ? "" : ` bits ${low + one.element_bits - 1}:${low}`;
+    return [this.timeline.first("hold", "a") + warp, `thread ${thread}, \`R${register}${bits}\``];
+  }
+
+  /** The step of K in which a factor is used, and the threads that hold its sums. */
+  useOf({ o, r, c }, place, warp) {
+    const { model } = this, { data, steps } = model, out = [];
+    const group = model.k_groups.findIndex(([first, end]) => place >= first && place < end);
+    const { first, columns } = data.d, last = first + columns - 1, span = model.spanOf(place);
     const meets = o === "a"
-      ? `B[${place}][${first}…${last}], into D[${r}][${first}…${last}]`
-      : `A[0…${data.a.rows - 1}][${place}], into D[0…${data.a.rows - 1}][${c}]`;
+      ? `B[${span.replace("–", "…")}][${first}…${last}], into D[${r}][${first}…${last}]`
+      : `A[0…${data.a.rows - 1}][${span.replace("–", "…")}], into D[0…${data.a.rows - 1}][${c}]`;
     const sparse = o === "a" && data.b.k > data.a.k ? "the metadata put it there; " : "";
-    out.push([this.listKSteps()[group], `k = ${place}: ${sparse}times ${meets}`]);
+    const joins = model.perCell > 1 ? "ANDed with" : "times";
+    out.push([this.listKSteps()[group], `k = ${span}: ${sparse}${joins} ${meets}`]);
     const uses = (element) => (o === "a" ? Math.floor(element / columns) === r : element % columns === c - first);
     const threads = data.d.holds.flatMap((held, thread) => (held.some(uses) ? [thread] : []));
     const held = steps.findIndex((s) => s.kind === "out" && (o === "b" || s.warp === warp));
@@ -111,7 +131,9 @@ export class WgmmaCaption extends Caption {
   sumsOf({ r, c }, index) {
     const { model, timeline } = this, { a, b, d } = model.data, { k_groups: groups } = model, terms = [];
     const column = c - d.first;
-    a.meets[r].forEach((k, n) => terms.push(`${numberText(a.numbers[r][n])}·${numberText(b.numbers[column][k])}`));
+    const left = a.arrived ?? a.numbers, right = b.arrived; // what is multiplied, not what is stored
+    const bits = model.perCell > 1, term = (p, q) => (bits ? `ones(${p} & ${q})` : `${p}·${q}`);
+    a.meets[r].forEach((k, n) => terms.push(term(model.textOf(left[r][n]), model.textOf(right[column][k]))));
     const added = Math.max(0, timeline.added), sum = this.sumOf(added, index), last = this.sumOf(groups.length, index);
     const expected = d.expected[r][column];
     const list = terms.length > 24 ? `${terms.slice(0, 24).join(" + ")} + …` : terms.join(" + ");

@@ -1,5 +1,6 @@
 // What stands still in a step of a wgmma: as in a warp's product, but for the warp in view, without addresses of lanes.
 import { Drawing } from "../drawing.js";
+import { numberText } from "../model.js";
 
 export class WgmmaDrawing extends Drawing {
   forget() {
@@ -24,9 +25,18 @@ export class WgmmaDrawing extends Drawing {
 
   drawLanes() {
     const { pen, model, scene } = this, { lanes } = scene.boxes, high = lanes.h / 32, first = 32 * model.warp;
-    pen.title(`Warp ${model.warp}`, scene.phone ? "" : "its registers of D", lanes.x, lanes.y - 30);
+    const about = scene.phone ? "" : `its registers of ${model.a.registers ? "A and D" : "D"}`;
+    pen.title(`Warp ${model.warp}`, about, lanes.x, lanes.y - 30);
     for (let lane = 0; lane < 32; lane++) {
       pen.text(`T${first + lane}`, lanes.x + 28, lanes.y + (lane + .5) * high, { align: "right" });
+    }
+  }
+
+  /** A number that a lane holds before it has arrived in the picture at rest. */
+  drawHeld(pen, slot, element) {
+    const { a } = this.model, fill = pen.colours.fill[a.laneOf(slot) >> 2];
+    for (const box of [this.scene.slot("a", slot), this.scene.cell("a", element)]) {
+      pen.cell(box, fill, numberText(a.numbers[element]), { letters: a.letters });
     }
   }
 
@@ -34,6 +44,7 @@ export class WgmmaDrawing extends Drawing {
     const { model, scene } = this, warp = `warp ${model.warp}`, step = `K step ${model.step}`;
     if (o === "d") return scene.phone ? this.sumWords : `${this.sumWords} · ${warp}`;
     if (scene.phone) return step;
-    return o === "a" ? `m × k · rows of ${warp}, ${step}` : `k × n · ${step}, for all warps`;
+    const bytes = model.perCell > 1 ? ", bytes" : "";
+    return o === "a" ? `m × k · rows of ${warp}, ${step}${bytes}` : `k × n · ${step}, for all warps${bytes}`;
   }
 }

@@ -1,8 +1,19 @@
 // The data of a wgmma's page as the stepper draws it: one warp's rows and one K step of A and B at a time, as matrices
 // of their own. A slot of A or B is a cell of that matrix: their elements go to no register.
-import { differsAtEnd, held, LINE } from "../model.js";
+import { differsAtEnd, held, LINE, numberText } from "../model.js";
 
 const WARP = 32;
+
+/** Elements of 1 bit: a cell is the byte that holds eight of them along K, written in hex. */
+const asHex = (byte) => (byte === null ? null : byte.toString(16).toUpperCase().padStart(2, "0"));
+const same = (number) => number;
+const lettersOf = (per) => (per === 1 ? 2 : 2.5); // bytes side by side need a gap
+
+/** An element, or the run along K that a cell stands for, as it stands in the matrix: A[m][k], B[k][n]. */
+function nameCell(name, mn, k, per) {
+  const along = per === 1 ? k : `${k * per}…${(k + 1) * per - 1}`;
+  return name === "a" ? `A[${mn}][${along}]` : `B[${along}][${mn}]`;
+}
 
 /** The lines of shared memory of one view, and where a byte stands in them. */
 function placed(given, view, step) {
@@ -21,11 +32,12 @@ function placed(given, view, step) {
 
 /** A or B: its rows of M or N from `first` on, in one K step. */
 class OperandView {
-  constructor(name, given, other, first, high, view, step) {
+  constructor(name, given, other, first, high, view, step, per) {
     const { k: width, k_step: deep, element_bytes: size } = given, across = name === "a";
     Object.assign(this, placed(given, view, step));
     Object.assign(this, {
       name, given, other, step, view, element_bits: 8 * size, origin: given.origin, swizzle: given.swizzle,
+      per, letters: lettersOf(per), rowUnit: across ? 1 : per, colUnit: across ? per : 1,
       high, deep, rows: across ? high : deep, cols: across ? deep : high,
     });
     const top = first + given.first, left = step * deep;
@@ -34,8 +46,9 @@ class OperandView {
       const [mn, k] = this.split(n);
       return matrix[first + mn][step * deep + k];
     });
-    this.numbers = from(given.numbers);
-    this.arrived = from(given.arrived);
+    const shown = per === 1 ? same : asHex;
+    this.numbers = from(given.numbers).map(shown);
+    this.arrived = from(given.arrived).map(shown);
     this.source = from(given.source);
     this.k = from(given.meets);
     this.at = from(given.at).map((byte) => 8 * byte);
@@ -102,8 +115,25 @@ class OperandView {
     if (source === -1) return "";
     const own = source >= 0, number = own ? source : -2 - source, name = own ? this.name : this.other.name;
     const width = own ? this.given.k : this.other.k, mn = Math.floor(number / width), k = number % width;
-    return name === "a" ? `A[${mn}][${k}]` : `B[${k}][${mn}]`;
+    return nameCell(name, mn, k, this.per);
   }
+}
+
+/** A from registers: the rows of one warp in one K step, which its lanes hold before the product begins. */
+function heldView(given, warp, step, perCell) {
+  const { rows: all, k_step: deep, values, element_bits, register_bits } = given, rows = all / 4, top = warp * rows;
+  const cut = (matrix) => matrix.slice(top, top + rows).flatMap((row) => row.slice(step * deep, (step + 1) * deep));
+  const holds = given.holds.slice(warp * WARP, (warp + 1) * WARP).flat().map((element) => element - top * deep);
+  const numbers = cut(given.numbers).map(perCell === 1 ? same : asHex);
+  return {
+    ...held("a", {
+      element_bits, register_bits, rows, cols: deep, values, holds, rowFrom: top, colFrom: step * deep,
+      firstRegister: step * values * element_bits / register_bits,
+    }),
+    colUnit: perCell, letters: lettersOf(perCell), numbers, arrived: numbers, k: cut(given.meets),
+    at: [], before: [], lines: [], chunks: [], wrong: new Map(),
+    moves: [{ held: true, slots: [...holds.keys()], addresses: [], lanes: [] }], moveOf: new Int32Array(holds.length),
+  };
 }
 
 /** D: the columns that are shown, of one warp. */
@@ -124,6 +154,7 @@ export class WgmmaModel {
     Object.assign(this, { data, phases: data.phases, steps: data.steps, k_groups: data.k_groups, views: new Map() });
     this.all = { a: { ...data.a, name: "a" }, b: { ...data.b, name: "b" } };
     this.rows = data.a.rows / 4;
+    this.perCell = data.per_cell;
     this.look(0, 0);
   }
 
@@ -131,9 +162,11 @@ export class WgmmaModel {
   look(warp, step) {
     if (this.warp === warp && this.step === step) return false;
     Object.assign(this, { warp, step });
-    const { a, b } = this.all, { rows } = this;
-    this.a = this.kept(`a ${warp} ${step}`, () => new OperandView("a", a, b, warp * rows, rows, warp, step));
-    this.b = this.kept(`b ${step}`, () => new OperandView("b", b, a, 0, b.rows, 0, step));
+    const { a, b } = this.all, { rows, perCell: per } = this;
+    this.a = this.kept(`a ${warp} ${step}`, () => (
+      a.words ? new OperandView("a", a, b, warp * rows, rows, warp, step, per) : heldView(a, warp, step, per)
+    ));
+    this.b = this.kept(`b ${step}`, () => new OperandView("b", b, a, 0, b.rows, 0, step, per));
     this.d = this.kept(`d ${warp}`, () => resultView(this.data.d, warp));
     return true;
   }
@@ -161,6 +194,18 @@ export class WgmmaModel {
     if (o === "a") return r < a.rows && c < a.k;
     return o === "b" ? r < b.k && shown : r < a.rows && shown;
   }
+
+  /** The name of an element, of A and B of what its cell stands for. */
+  nameOf({ o, r, c }) {
+    if (o === "d") return `D[${r}][${c}]`;
+    return o === "a" ? nameCell("a", r, c, this.perCell) : nameCell("b", c, r, this.perCell);
+  }
+
+  /** A number of A or B as the picture writes it. */
+  textOf(number) { return numberText(this.perCell === 1 ? number : asHex(number)); }
+
+  /** The k that a cell's place along K stands for. */
+  spanOf(k) { return this.perCell === 1 ? String(k) : `${k * this.perCell}–${(k + 1) * this.perCell - 1}`; }
 
   wrongAtEnd(element) { return differsAtEnd(this.d, element); }
 }

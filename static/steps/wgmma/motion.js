@@ -3,16 +3,32 @@ import { DASH, Motion, mix } from "../motion.js";
 import { clamp, ease } from "../timeline.js";
 import { numberText } from "../model.js";
 
-const LATER = .012;
+const LATER = .012, WARP = 32;
 
 export class WgmmaMotion extends Motion {
   draw(pen, state) {
     super.draw(pen, state);
     const { now } = this.timeline;
     if (now.kind === "field") this.drawMarks(now.operand, now.marks);
-    if (now.kind === "advance") for (const o of "ab") this.drawAdvance(o, now.index);
+    if (now.kind === "hold") this.drawHold();
+    if (now.kind === "advance") for (const o of this.described) this.drawAdvance(o, now.index);
     if (now.kind === "line" || now.kind === "core") this.drawReads(now.operand);
-    if (now.kind === "read") for (const o of "ab") this.drawReads(o);
+    if (now.kind === "read") for (const o of this.described) this.drawReads(o);
+  }
+
+  get described() { return this.model.data.a.words ? "ab" : "b"; }
+
+  /** The warp's rows of A are in its lanes, one after the other; the sentence names those of the first lane. */
+  drawHold() {
+    const { pen, scene, model, timeline } = this, { a } = model, { accent } = pen.colours;
+    a.holds.forEach((element, slot) => {
+      if (timeline.t < 1 && a.laneOf(slot) < timeline.t * WARP) this.drawing.drawHeld(pen, slot, element);
+      if (a.laneOf(slot)) return;
+      const from = scene.slot("a", slot), to = scene.cell("a", element);
+      if (slot % a.per === 0) pen.link(to, from, accent, { alpha: .42, down: scene.phone });
+      for (const box of [from, to]) pen.ring(box, accent, 1.6);
+    });
+    for (const box of [scene.boxes.reg_a, scene.matrix("a")]) pen.ring(box, accent, 1.5, 1);
   }
 
   /** Where a field leads: rings around the lines of 16 bytes, and a curve from each to the next. */
@@ -56,7 +72,7 @@ export class WgmmaMotion extends Motion {
     if (!to || u <= 0) return;
     const box = mix(from, to, u);
     const wrong = one.wrong.get(slot), label = u > .35 ? numberText(wrong ? wrong.value : one.numbers[slot]) : "";
-    pen.cell(box, pen.colours.fill[one.group(slot)], label, { wrong: Boolean(wrong) });
+    pen.cell(box, pen.colours.fill[one.group(slot)], label, { letters: one.letters, wrong: Boolean(wrong) });
     if (this.isPinned(o, slot)) pen.ring(box, pen.colours.trace, 2);
   }
 

@@ -4,23 +4,23 @@ import { clamp } from "../timeline.js";
 
 const LANE = 34; // names of threads to T127
 // Widths in pixels at 1392 pixels of page, as those of a warp's product: ../scene.js
-const CHUNK = 37, CELL_A = 19, CELL_B = 24, MOST_A = 460, MOST_B = 400, LEAST_LINE = 7;
+const CHUNK = 37, CELL_A = 19, CELL_B = 24, MOST_A = 460, MOST_B = 400, LEAST_LINE = 7, BETWEEN = 8;
 
 export class WgmmaScene extends Scene {
   follow(timeline) { return this.model.look(...timeline.view) || this.phone; }
 
-  registersWidth(o) { return o === "d" ? super.registersWidth(o) : 0; }
+  registersWidth(o) { return this.model[o].registers ? super.registersWidth(o) : 0; }
 
   layoutWide(free) {
-    const { a, b, d } = this.model, box = this.boxes, regs = this.registersWidth("d");
+    const { a, b, d } = this.model, box = this.boxes, own = this.registersWidth("a"), regs = this.registersWidth("d");
     const matrixA = Math.min(MOST_A, a.cols * CELL_A), matrixB = Math.min(MOST_B, b.cols * CELL_B);
-    const fixed = AXIS + 30 + 24 + 24 + 22 + LANE + 4;
-    const u = Math.min((this.width - fixed) / (8 * CHUNK + 30 + matrixA + matrixB + regs), 1.5);
+    const fixed = AXIS + 30 + 24 + 24 + 22 + LANE + (own ? BETWEEN : 0) + 4;
+    const u = Math.min((this.width - fixed) / (8 * CHUNK + 30 + matrixA + matrixB + own + regs), 1.5);
     const lane = clamp((free - HEAD) / 32, 15.5, 21), lines = a.lines.length + b.lines.length;
     this.height = Math.round(Math.max(HEAD + 32 * lane + 4, HEAD + GAP + LEAST_LINE * lines + 4));
-    const line = Math.min(24, (this.height - HEAD - GAP - 4) / lines);
-    box.memA = R(AXIS, HEAD, 8 * CHUNK * u, line * a.lines.length);
-    box.memB = R(AXIS, HEAD + box.memA.h + GAP, 8 * CHUNK * u, line * b.lines.length);
+    const line = Math.min(24, (this.height - HEAD - GAP - 4) / lines), high = line * a.lines.length;
+    if (high) box.memA = R(AXIS, HEAD, 8 * CHUNK * u, high);
+    box.memB = R(AXIS, HEAD + (high && high + GAP), 8 * CHUNK * u, line * b.lines.length);
     let x = AXIS + 8 * CHUNK * u + 30 + 30 * u + 24;
     const room = this.height - HEAD - GAP - 4, top = room * clamp(b.rows / (b.rows + a.rows), .3, .5);
     const tall = Math.min(21, (room - top) / a.rows), y = HEAD + top + GAP;
@@ -30,8 +30,10 @@ export class WgmmaScene extends Scene {
     box.matB = R(x, HEAD, matrixB * u, Math.min(21 * b.rows, top));
     box.matD = R(x, y, matrixB * u, tall * d.rows);
     x += matrixB * u + 22;
-    box.lanes = R(x, HEAD, LANE + regs * u, 32 * lane);
-    box.reg_d = R(x + LANE, HEAD, regs * u, 32 * lane);
+    const after = own ? own * u + BETWEEN : 0;
+    box.lanes = R(x, HEAD, LANE + after + regs * u, 32 * lane);
+    if (own) box.reg_a = R(x + LANE, HEAD, own * u, 32 * lane);
+    box.reg_d = R(x + LANE + after, HEAD, regs * u, 32 * lane);
   }
 
   layoutPhone(timeline) {
@@ -40,7 +42,9 @@ export class WgmmaScene extends Scene {
     this.aside = null;
     let y = HEAD;
     const memory = (o) => {
-      const { lines } = this.model[o], line = clamp((reads ? 260 : 200) / lines.length, 6, 14);
+      const { lines } = this.model[o];
+      if (!lines.length) return;
+      const line = clamp((reads ? 260 : 200) / lines.length, 6, 14);
       box[o === "a" ? "memA" : "memB"] = R(40, y, w - 66, line * lines.length);
       y += line * lines.length + GAP;
     };
@@ -51,6 +55,14 @@ export class WgmmaScene extends Scene {
       const one = this.model[operand], wide = Math.min(w - 20, 19 * one.cols);
       box[operand === "a" ? "matA" : "matB"] = R(18, y, wide, 13 * one.rows);
       y += 13 * one.rows + 4;
+    }
+    if (kind === "hold") {
+      const regs = Math.min(this.registersWidth("a") * 1.4, w - LANE - 4);
+      box.matA = R(18, y, Math.min(w - 24, 19 * a.cols), 13 * a.rows);
+      y += 13 * a.rows + GAP;
+      box.lanes = R(0, y, LANE + regs, 32 * 12);
+      box.reg_a = R(LANE, y, regs, 32 * 12);
+      y += 32 * 12 + 4;
     }
     if (kind === "k" || kind === "read") {
       const own = (w - 52) / (a.cols * 13 + b.cols * 17), tallB = Math.min(13, 220 / b.rows);

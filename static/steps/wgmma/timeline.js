@@ -33,6 +33,7 @@ export class WgmmaTimeline extends Timeline {
 
   /** The step in which a move of the view is read. */
   stepOf(o, move) {
+    if (move.held) return this.model.step ? 0 : this.first("hold", "a") + this.model.warp;
     return this.model.step ? this.readAt[this.model.step - 1] : this.firstRead[o] + move.number;
   }
 
@@ -57,7 +58,7 @@ export class WgmmaTimeline extends Timeline {
 
   part(step) {
     const { phase, kind, warp, k_step: k } = this.steps[step];
-    return `${phase}.${kind === "line" ? kind : warp}.${k}`;
+    return `${phase}.${kind === "line" || kind === "hold" ? kind : warp}.${k}`;
   }
 
   rest() {

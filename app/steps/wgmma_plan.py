@@ -1,0 +1,93 @@
+"""Where the operands of a wgmma to step through lie, from the options of its page; and elements of 1 bit as bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from lanescope.descriptor.spelling import parse_word
+from lanescope.errors import LayoutError
+from lanescope.product.custom_storage import PATTERN
+from lanescope.product.options import parse_options
+from lanescope.product.plan import DescribedSide, Options, ProductPlan, TiledSide
+from lanescope.product.planning import make_plan
+from lanescope.ptx.dtypes import get_dtype
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.table.descriptors import START
+
+MOST_K_STEPS = 8
+BYTE = 8
+USUAL = "128B"  # the swizzle where the user says nothing: what CUTLASS's collectives choose
+
+
+def plan_product(i: Instruction, a: str, b: str, d: str) -> ProductPlan:
+    """Plan a product of at least two K steps, with the 128B swizzle where nothing else is said; a tile whose
+    descriptor is given begins where the word points.
+    """
+    options = {"a": parse_options(a, "a"), "b": parse_options(b, "b"), "d": parse_options(d, "d")}
+    for name in "ab" if options["a"].get("from", "shared") == "shared" else "b":
+        if options[name].get("kind", "canonical") == "canonical":
+            options[name].setdefault("swizzle", USUAL)
+    options = _place_given(i, options)
+    plan = make_plan(i, options["a"], options["b"], options["d"])
+    if plan.steps < 2 and not ("k" in options["a"] or "k" in options["b"]):
+        options["b"]["k"] = str(2 * i.sizes["k"])
+        plan = make_plan(i, options["a"], options["b"], options["d"])
+    if plan.steps > MOST_K_STEPS:
+        hint = f"The picture shows up to {MOST_K_STEPS}: k up to {MOST_K_STEPS * i.sizes['k']}."
+        raise LayoutError("too_large", f"The product takes {plan.steps} K steps.", hint, "b.k")
+    return plan
+
+
+def _place_given(i: Instruction, options: dict[str, Options]) -> dict[str, Options]:
+    """Put the tiles of given descriptors at the pattern's boundary below their start addresses, and the other operand
+    where it does not overlap.
+    """
+    bases = {}
+    for name in "ab":
+        if (text := options[name].get("descriptor")) and "base" not in options[name]:
+            start = START.get(parse_word(text, f"{name}.descriptor").word) * START.unit
+            bases[name] = start // PATTERN * PATTERN
+    if len(bases) != 1:
+        return {name: one | ({"base": str(bases[name])} if name in bases else {}) for name, one in options.items()}
+    ((name, base),) = bases.items()
+    other = "b" if name == "a" else "a"
+    if options["a"].get("from", "shared") != "shared":
+        return {side: one | ({"base": str(base)} if side == name else {}) for side, one in options.items()}
+    plain = {side: one | ({"descriptor": "0x0"} if side == name else {}) for side, one in options.items()}
+    plan = make_plan(i, plain["a"], plain["b"], plain["d"])
+    sides = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]
+    sizes = {side.letter: -(-(side.end - side.base) // PATTERN) * PATTERN for side in sides}
+    moved = {name: {"base": str(base)}}
+    if "base" not in options[other]:
+        moved[other] = {"base": str(0 if base >= sizes[other] else base + sizes[name])}
+    return {side: one | moved.get(side, {}) for side, one in options.items()}
+
+
+def count_per_cell(i: Instruction) -> int:
+    """Count the elements along K that a cell of the picture stands for: the eight of a byte, or one."""
+    return max(1, BYTE // i.operands["a"].element.bits)
+
+
+def view_cells(side: DescribedSide, per: int) -> DescribedSide:
+    """View an operand as cells along K: elements of 1 bit as the bytes that hold eight of them."""
+    if per == 1:
+        return side
+    if not isinstance(side, TiledSide):
+        hint = "The tables show bytes of eight elements in other storages."
+        raise LayoutError(
+            "no_stepper", "Elements of 1 bit are drawn from canonical tiles alone.", hint, f"{side.letter}.kind"
+        )
+    tile = replace(side.tile, element_bits=BYTE, k=side.tile.k // per)
+    size = {"k": side.k // per, "step": side.step // per}
+    return replace(side, element=get_dtype("u8"), container_bits=BYTE, tile=tile, **size)
+
+
+def pack_cells(matrix: Any, per: int) -> Any:
+    """Pack a matrix [mn, k] as cells [mn, k / per]: of a byte's eight bits the first one is the lowest."""
+    if per == 1:
+        return matrix
+    bits = np.asarray(matrix, np.int64).reshape(len(matrix), -1, per)
+    return (bits << np.arange(per)).sum(axis=2).astype(np.float64)

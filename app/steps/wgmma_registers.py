@@ -1,0 +1,66 @@
+"""A of a wgmma from registers: which thread holds which element in a K step, and a sentence for each warp."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact
+from lanescope.app.steps.captions import format_range, format_span
+from lanescope.ptx.instruction import WARP, Operand
+
+
+@fact
+class HeldOperand:
+    """A in registers; each K step has further ones of every thread. Element [row][k], k over all K steps."""
+
+    rows: int
+    k: int
+    k_step: int
+    element: str
+    element_bits: int
+    register_bits: int
+    values: Annotated[int, Description("Of a thread, in one K step.")]
+    holds: Annotated[Any, IntegerArray(2, "[thread][value]: row · (K of a step) + k.")]
+    numbers: Annotated[Any, RealArray((2,), "[row][k]")]
+    meets: Annotated[Any, IntegerArray(2, "[row][k]: its place along K of the product; of a sparse A by the metadata.")]
+
+
+def build_held_operand(operand: Operand, per: int, numbers: Any, meets: Any) -> HeldOperand:
+    """Build A from its fragment and its numbers of all K steps. per: elements along K that one number stands for."""
+    deep = operand.col_count // per
+    return HeldOperand(
+        rows=operand.row_count,
+        k=numbers.shape[1],
+        k_step=deep,
+        element=operand.element.name,
+        element_bits=per * operand.container_bits,
+        register_bits=operand.register_bits,
+        values=operand.values // per,
+        holds=(operand.coords["row"] * deep + operand.coords["col"] // per)[:, ::per],
+        numbers=numbers,
+        meets=meets,
+    )
+
+
+def say_warp(operand: Operand, warp: int) -> str:
+    """Say which rows a warp holds, and what its first thread has in each register."""
+    first = WARP.threads * warp
+    rows = operand.rows[first : first + WARP.threads]
+    held = []
+    for register in range(operand.registers):
+        mine = [value for value in range(operand.values) if operand.register_of(value)[0] == register]
+        row = format_span(operand.rows[first, mine].tolist())
+        held.append(f"A[{row}][{format_span(operand.cols[first, mine].tolist())}] in R{register}")
+    text = f"{', '.join(held[:-1])} and {held[-1]}" if len(held) > 1 else held[0]
+    return (
+        f"Warp {warp} holds rows {int(np.min(rows))}–{int(np.max(rows))} of A in registers, and no descriptor is"
+        f" needed: thread {first} has {text}."
+    )
+
+
+def say_next(operand: Operand, step: int) -> str:
+    """Say which registers hold A in a later K step."""
+    first, count = step * operand.registers, operand.registers
+    return f"A of it is in {count} further registers of each thread, R{format_range(first, first + count - 1)} here"
