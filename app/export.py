@@ -29,7 +29,7 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import fact_to_json
 from lanescope.app.kit.page import render_palette_css
 from lanescope.app.kit.plotly import plotly_url
-from lanescope.app.kit.settings import Settings
+from lanescope.app.kit.settings import LOCAL_SITE, Settings
 from lanescope.app.main import create_app
 from lanescope.app.read import text_meanings
 from lanescope.app.runs.hardware import ServerHardware
@@ -296,7 +296,7 @@ def _render_needs_server(text: str) -> str:
     body = (
         '<main id="main"><h1>This needs the server</h1><p class="note">An exported site has the catalogue, every'
         " instruction’s page, the guide and the gallery. Verifying descriptors, tiles, chains, diagrams and runs are"
-        " computed: <code>make run</code>, then http://127.0.0.1:8000.</p></main>"
+        f" computed: <code>make run</code>, then {LOCAL_SITE}.</p></main>"
     )
     return re.sub(r'<main id="main">.*</main>', lambda _: body, text, flags=re.S)
 

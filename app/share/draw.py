@@ -26,10 +26,15 @@ def list_colours(theme: str) -> dict[str, str]:
     return {name: (light, dark)[THEMES.index(theme)] for name, light, dark in rows}
 
 
-def draw_alone(svg: str, theme: str, title: str) -> str:
-    """Draw a page's picture as a file. LayoutError for an unknown theme."""
+def check_theme(theme: str) -> None:
+    """Raise LayoutError for an unknown theme."""
     if theme not in THEMES:
         raise LayoutError("bad_option", f"No theme '{theme[:20]}'.", f"Allowed: {', '.join(THEMES)}.", "theme")
+
+
+def draw_alone(svg: str, theme: str, title: str) -> str:
+    """Draw a page's picture as a file. LayoutError for an unknown theme."""
+    check_theme(theme)
     colours = list_colours(theme)
     opening, rest = svg.split(">", 1)
     box = re.search(r'viewBox="([^"]+)"', opening)

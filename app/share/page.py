@@ -16,7 +16,7 @@ from lanescope.app.kit.picture import check_drawing
 from lanescope.app.kit.share import make_picture_address, read_card
 from lanescope.app.kit.wire import CachedBody, PictureSketch
 from lanescope.app.kit.work import get_request_context, run_off_loop
-from lanescope.app.share.draw import THEMES, draw_alone, make_drawing
+from lanescope.app.share.draw import THEMES, check_theme, draw_alone, make_drawing
 from lanescope.app.share.fetching import FetchedPage, fetch_page, fetch_text, make_address
 from lanescope.errors import LayoutError
 
@@ -44,8 +44,8 @@ def _render_embed(request: Request, page: FetchedPage, theme: str) -> Response:
     card = read_card(page.text)
     if not card.pictured:
         raise LayoutError("no_picture", f"{page.address} has no picture.", f"The page itself: {page.address}")
-    if theme not in ("", *THEMES):
-        raise LayoutError("bad_option", f"No theme '{theme[:20]}'.", f"Allowed: {', '.join(THEMES)}.", "theme")
+    if theme:
+        check_theme(theme)
     pictures = {name: make_picture_address(card, page.address, "svg", name) for name in THEMES}
     context = {"card": card, "address": page.address, "pictures": pictures, "theme": theme}
     return render_page(request, "share/embed.html", context, keep=False)
