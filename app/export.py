@@ -216,7 +216,8 @@ class SiteExport:
                 + "</body>",
                 1,
             )
-        text = _MODULE.sub(lambda m: f'{extra}<script defer src="/static/{self.write_script(m[1])}"{m[2]}>', text)
+        text = _MODULE.sub(lambda m: f'<script defer src="/static/{self.write_script(m[1])}"{m[2]}>', text)
+        text = text.replace("<script defer", f"{extra}<script defer", 1) if extra else text
         text = text.replace("<html ", "<html data-exported ", 1)
         text = _remove_indentation(text)
         return _LINK.sub(lambda m: f'{m[1]}="{html.escape(up + self.resolve_address(m[2]), quote=True)}"', text)
