@@ -40,7 +40,8 @@ async function draw() {
     : labelled(figure, counts.map((all) => all.map((count) => (count ? String(count) : ""))));
   const cells = { type: "heatmap", z: shown, xgap: 1, ygap: 1, showscale: false, zmin: 0, zmax: most, ...labels,
     colorscale: [[0, colour("--fill-3")], [1, colour("--fill-0")]], hoverongaps: false,
-    customdata: counts.map((all, at) => all.map((_, of) => say(at, of))), hovertemplate: "%{customdata}<extra></extra>" };
+    customdata: counts.map((all, at) => all.map((_, of) => say(at, of))),
+    hovertemplate: "%{customdata}<extra></extra>" };
   walkCells(figure, () => sizes, say);
   const title = (text) => ({ title: { text }, showgrid: false, zeroline: false });
   await plotted(figure, [cells], {

@@ -12,21 +12,28 @@ export function colour(name) {
   return found;
 }
 
+let fetched = null; // once a page, whoever asks
+
+function fetchPlotly() {
+  fetched ??= new Promise((done) => {
+    const loaded = document.createElement("script");
+    loaded.src = url;
+    loaded.addEventListener("load", done);
+    document.head.append(loaded);
+  });
+  return fetched;
+}
+
 /** Draws when one of the figures comes into sight, and again when the theme changes. */
 export function whenSeen(figures, draw) {
   if (!figures.length || !url) return;
   const seen = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;
     seen.disconnect();
-    const start = () => {
+    fetchPlotly().then(() => {
       draw();
       document.addEventListener("theme", draw);
-    };
-    if (window.Plotly) return start();
-    const loaded = document.createElement("script");
-    loaded.src = url;
-    loaded.addEventListener("load", start);
-    document.head.append(loaded);
+    });
   }, { rootMargin: "200px" });
   for (const figure of figures) seen.observe(figure);
 }

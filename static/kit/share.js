@@ -65,7 +65,8 @@ for (const menu of document.querySelectorAll("details.share")) {
   menu.addEventListener("toggle", () => { if (menu.open) onServer ? renew(menu) : fillExported(menu); });
   measurePictures(menu);
   for (const button of menu.querySelectorAll("[data-copy-picture]")) {
-    if (!navigator.clipboard || location.protocol === "file:" || (button.dataset.copyPicture === "png" && !window.ClipboardItem)) continue;
+    if (!navigator.clipboard || location.protocol === "file:"
+      || (button.dataset.copyPicture === "png" && !window.ClipboardItem)) continue;
     const label = button.textContent;
     button.hidden = false;
     button.addEventListener("click", async () => {
