@@ -50,6 +50,7 @@ CATALOGUE = {"/": "index.html", "/instructions": "instructions.html"}
 INSTEAD = {"catalogue/page.js": "catalogue/site.js"}  # script that asks the server → its substitute without one
 _LINK = re.compile(r'\b(href|src|action|data-plotly)="(/[^"]*)"')
 _CARD = re.compile(r'<meta property="og:type.*?summary_large_image">', re.S)  # it needs the address of a server
+_DEFERRED = re.compile("<(?=script defer)")
 _MENU = re.compile(r'<details class="drop share".*?/share\.js[^>]*></script>', re.S)
 _MODULE = re.compile(r'(?:<link rel="modulepreload"[^>]*>)*<script type="module" src="/static/([\w./-]+)\?\w+"([^>]*)>')
 
@@ -217,7 +218,7 @@ class SiteExport:
                 1,
             )
         text = _MODULE.sub(lambda m: f'<script defer src="/static/{self.write_script(m[1])}"{m[2]}>', text)
-        text = text.replace("<script defer", f"{extra}<script defer", 1) if extra else text
+        text = _DEFERRED.sub(lambda _: f"{extra}<", text, count=1) if extra else text
         text = text.replace("<html ", "<html data-exported ", 1)
         text = _remove_indentation(text)
         return _LINK.sub(lambda m: f'{m[1]}="{html.escape(up + self.resolve_address(m[2]), quote=True)}"', text)

@@ -6,10 +6,12 @@ import json
 import re
 from html import unescape
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
 
+from lanescope.app.guide.index import ORDER
 from lanescope.app.guide.rendering import render_guide_page as render
 from lanescope.app.idesc.draw import draw_idesc, draw_mask
 from lanescope.app.main import create_app
@@ -18,6 +20,8 @@ from lanescope.app.read.draw import find_whole_layout
 from lanescope.app.read.page import group_forms
 from lanescope.app.runs.facts import count_family_runs
 from lanescope.app.scales.feature import SCALE_FACTORS
+from lanescope.app.tiles.figure import draw_inline as draw_tiles
+from lanescope.app.tiles.tiled_copy_figure import draw_inline as draw_copy
 from lanescope.app.tmem.epilogue_figure import draw_load
 from lanescope.blackwell import idesc, tmem, zeromask
 from lanescope.blackwell.epilogue import Epilogue
@@ -73,10 +77,31 @@ def test_a_page_whose_pictures_answer_the_pointer_has_the_script_for_it(path: st
     assert list_panels(page.text) and "kit/point" in page.text
 
 
-@pytest.mark.parametrize("slug", ["descriptor", "three-descriptors", "tensor-memory", "scale-factors", "debugging"])
-def test_every_figure_of_a_word_and_of_tensor_memory_answers_the_pointer(slug: str) -> None:
-    figures = re.findall(r'<figure><a href="/(?:descriptor|idesc|tmem|scale)[^>]*>(.*?)</figure>', render(slug), re.S)
-    assert figures and all(list_panels(figure) for figure in figures)
+SILENT = ("/tiles/loop?", "SwizzledSharedLayout")  # a table of wavefronts, and chunks whose elements are named in them
+
+
+@pytest.mark.parametrize("slug", ORDER)
+def test_every_figure_of_the_guide_answers_the_pointer(slug: str) -> None:
+    for address, figure in re.findall(r'<figure><a href="([^"]*)"[^>]*>(.*?)</figure>', render(slug), re.S):
+        assert list_panels(figure) or any(word in address for word in SILENT), address
+
+
+def test_the_pictures_of_a_tile_say_who_holds_an_element() -> None:
+    """A[5][4] of m16n8k16 is in lane 4·5 + 4/2 by PTX; of 2 × 2 atoms A stands in two warps."""
+    query = {"atom": "SM80_16x8x16_F32F16F16F32_TN"}
+    a, _, c = list_panels(draw_tiles(query))
+    assert (5, 4) in find_cells(a, "thread", 22) and (5, 4) in find_cells(a, "value", 0)
+    assert len(find_cells(c, "thread", 22)) == 4 and a["group"] == "thread"
+    a = list_panels(draw_tiles({**query, "atom_layout": "(2,2,1)"}))[0]
+    assert a["layers"][0]["line"].endswith(", the first of 2 holders")
+
+
+def test_the_picture_of_a_copy_says_thread_byte_and_bank() -> None:
+    """Row 7, column 17 of 16-bit elements in rows of 128 bytes: chunk 2 xor 7, byte 7·128 + 5·16 + 2."""
+    asked = "atom=cp.async&bits=128&tile=16x64&thr_layout=(16,8):(8,1)&val_layout=(1,8)&stored=rows&pitch_bytes=128"
+    (panel,) = list_panels(draw_copy(dict(parse_qsl(f"{asked}&swizzle=128B&side=destination&label=none"))))
+    assert find_cells(panel, "byte", 7 * 128 + 5 * 16 + 2) == [(7, 17)]
+    assert find_cells(panel, "thread", 58) == [(7, col) for col in range(16, 24)]
 
 
 def test_a_bit_says_its_field_and_lights_all_of_it() -> None:

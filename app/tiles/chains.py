@@ -10,6 +10,7 @@ import numpy as np
 
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.maps.bench import CellHolders
+from lanescope.app.kit.sheets import point_at_sheets
 from lanescope.app.tiles import chain_sheets, draw, facts, forms, questions
 from lanescope.app.tiles.facts import ChainedFacts
 from lanescope.render.palette import MOVED, REORDERED, RIGHT, STATUSES
@@ -95,7 +96,10 @@ def build_context(asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str
 def draw_inline(query: Mapping[str, str]) -> str:
     """The picture of an address in a page's colours, for the guide."""
     given = build_body(parse_form(query))
-    return draw_chain(*(questions.parse_mma(given[name], name) for name in ("first", "second")))
+    first, second = (questions.parse_mma(given[name], name) for name in ("first", "second"))
+    held = draw.list_first_holders(first.c), draw.list_first_holders(second.a)
+    sheets = chain_sheets.make_sheet_page(place_panels(first, second), *held).sheets
+    return point_at_sheets(draw_chain(first, second), sheets, "thread")
 
 
 def link_bench(given: Json) -> str:

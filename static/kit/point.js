@@ -12,7 +12,8 @@ const namedIn = (text) => /^✗?(w\d+ )?(T\d+)/.exec(text)?.slice(1).join("") ??
 
 /** What holds a cell, as text: its lane, or the group that the picture says. */
 function holderOf(data, row, col) {
-  if (data.layers) return data.group ? `${data.group} ${groupOf(data, row, col)}` : "";
+  const number = data.layers && groupOf(data, row, col);
+  if (data.layers) return number === undefined ? "" : `${data.group} ${number}`;
   return data.groups?.[row][col] ?? namedIn(data.texts[row][col]);
 }
 
