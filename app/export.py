@@ -27,12 +27,14 @@ from lanescope.app.kit import links
 from lanescope.app.kit.assets import STATIC, render_bundle, render_style_sheet
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import fact_to_json
-from lanescope.app.kit.page import render_palette_css
+from lanescope.app.kit.page import FORMS, SHARED, render_palette_css, templates
 from lanescope.app.kit.plotly import plotly_url
-from lanescope.app.kit.settings import Settings
+from lanescope.app.kit.settings import LOCAL_SITE, Settings
+from lanescope.app.kit.share import PageCard, format_markdown, read_card
 from lanescope.app.main import create_app
 from lanescope.app.read import text_meanings
 from lanescope.app.runs.hardware import ServerHardware
+from lanescope.app.share.draw import draw_alone
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
@@ -47,9 +49,9 @@ STANDING = ("/help", "/gallery", "/gpu", "/guide", "/smem/atoms")  # exported wh
 CATALOGUE = {"/": "index.html", "/instructions": "instructions.html"}
 INSTEAD = {"catalogue/page.js": "catalogue/site.js"}  # script that asks the server → its substitute without one
 _LINK = re.compile(r'\b(href|src|action|data-plotly)="(/[^"]*)"')
-_SHARED = re.compile(
-    r'<meta property="og:type.*?summary_large_image">|<details class="drop share".*?/share\.js[^>]*></script>', re.S
-)  # what needs a server
+_CARD = re.compile(r'<meta property="og:type.*?summary_large_image">', re.S)  # it needs the address of a server
+_DEFERRED = re.compile("<(?=script defer)")
+_MENU = re.compile(r'<details class="drop share".*?/share\.js[^>]*></script>', re.S)
 _MODULE = re.compile(r'(?:<link rel="modulepreload"[^>]*>)*<script type="module" src="/static/([\w./-]+)\?\w+"([^>]*)>')
 
 
@@ -101,6 +103,8 @@ class SiteExport:
         path, _, fragment = html.unescape(address).partition("#")
         path, _, query = path.partition("?")
         path = unquote(path)
+        if path.startswith("/svg/"):  # a picture of this site
+            return path[1:]
         tail = f"#{query or fragment}" if query or fragment else ""
         if path == "/read":
             text = dict(parse_qsl(query)).get("text", "")
@@ -197,7 +201,7 @@ class SiteExport:
     def localise_page(self, text: str, path: str, maps: bool = False) -> str:
         """Return a page's text with its links and scripts adapted to its place in the site."""
         up = "../" * path.count("/")
-        text = _SHARED.sub("", text)
+        text = self._replace_menu(_CARD.sub("", text))
         extra = ""
         if maps:
             text, files = self._share_maps(text)
@@ -212,10 +216,31 @@ class SiteExport:
                 + "</body>",
                 1,
             )
-        text = _MODULE.sub(lambda m: f'{extra}<script defer src="/static/{self.write_script(m[1])}"{m[2]}>', text)
+        text = _MODULE.sub(lambda m: f'<script defer src="/static/{self.write_script(m[1])}"{m[2]}>', text)
+        text = _DEFERRED.sub(lambda _: f"{extra}<", text, count=1) if extra else text
         text = text.replace("<html ", "<html data-exported ", 1)
         text = _remove_indentation(text)
         return _LINK.sub(lambda m: f'{m[1]}="{html.escape(up + self.resolve_address(m[2]), quote=True)}"', text)
+
+    def _replace_menu(self, text: str) -> str:
+        """Return a page's text with the menu that shares an exported page: its link, picture and Markdown."""
+        if not _MENU.search(text):
+            return text
+        card = read_card(text)
+        picture = self._find_picture(card)
+        shown = {"picture": f"/{picture}" if picture else "", "titles": SHARED, "forms": FORMS}
+        address = "{picture}" if picture else ""
+        shown["markdown"] = format_markdown(card, "{link}", address)
+        shown["pinned"] = format_markdown(replace(card, verdict="{verdict}"), "{link}", address)
+        menu = templates.get_template("share/exported.html").render(shown)
+        return _MENU.sub(lambda _: menu, text)
+
+    def _find_picture(self, card: PageCard) -> str:
+        """Return the file of a page's picture, "" where it has none or a server would draw it."""
+        if card.svg:
+            return self.write_shared_file("svg", "svg", draw_alone(card.svg, "light", card.headline))
+        found = self.resolve_address(card.drawn).partition("#")[0] if card.drawn else ""
+        return found if found.endswith(".svg") else ""
 
     def write_script(self, name: str) -> str:
         """Write a page's script with all its imports as one file; return its path below assets/."""
@@ -294,7 +319,7 @@ def _render_needs_server(text: str) -> str:
     body = (
         '<main id="main"><h1>This needs the server</h1><p class="note">An exported site has the catalogue, every'
         " instruction’s page, the guide and the gallery. Verifying descriptors, tiles, chains, diagrams and runs are"
-        " computed: <code>make run</code>, then http://127.0.0.1:8000.</p></main>"
+        f" computed: <code>make run</code>, then {LOCAL_SITE}.</p></main>"
     )
     return re.sub(r'<main id="main">.*</main>', lambda _: body, text, flags=re.S)
 

@@ -6,20 +6,30 @@ import json
 import re
 from html import unescape
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
 
+from lanescope.app.guide.index import ORDER
+from lanescope.app.guide.rendering import render_guide_page as render
+from lanescope.app.idesc.draw import draw_idesc, draw_mask
 from lanescope.app.main import create_app
 from lanescope.app.metadata.order_figure import draw_order
 from lanescope.app.read.draw import find_whole_layout
 from lanescope.app.read.page import group_forms
 from lanescope.app.runs.facts import count_family_runs
+from lanescope.app.scales.feature import SCALE_FACTORS
+from lanescope.app.tiles.figure import draw_inline as draw_tiles
+from lanescope.app.tiles.tiled_copy_figure import draw_inline as draw_copy
 from lanescope.app.tmem.epilogue_figure import draw_load
-from lanescope.blackwell import idesc, tmem
+from lanescope.blackwell import idesc, tmem, zeromask
 from lanescope.blackwell.epilogue import Epilogue
 from lanescope.blackwell.tmem import TmemMma
+from lanescope.descriptor.matrix import Descriptor
 from lanescope.ptx import catalog, compressed_metadata
+from lanescope.render.descriptor_bits import render_descriptor_bits
+from lanescope.render.palette import LIGHT
 from lanescope.render.svg import render_svg
 from lanescope.render.view import make_operand_figure
 from tests.client import Client
@@ -48,11 +58,103 @@ def test_a_cell_says_the_lane_and_value_that_ptx_gives_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/chain", f"/reuse?from={M16}&to={M16}", "/guide/lanes-and-fragments", "/guide/swizzle"]
+    "path",
+    [
+        "/chain",
+        f"/reuse?from={M16}&to={M16}",
+        "/guide/lanes-and-fragments",
+        "/guide/swizzle",
+        "/idesc",
+        "/zero-column-mask",
+        "/scale-factors",
+        "/guide/descriptor",
+        "/guide/tensor-memory",
+        "/guide/scale-factors",
+    ],
 )
 def test_a_page_whose_pictures_answer_the_pointer_has_the_script_for_it(path: str) -> None:
     page = Client(create_app()).get(path)
     assert list_panels(page.text) and "kit/point" in page.text
+
+
+SILENT = ("/tiles/loop?", "SwizzledSharedLayout")  # a table of wavefronts, and chunks whose elements are named in them
+
+
+@pytest.mark.parametrize("slug", ORDER)
+def test_every_figure_of_the_guide_answers_the_pointer(slug: str) -> None:
+    for address, figure in re.findall(r'<figure><a href="([^"]*)"[^>]*>(.*?)</figure>', render(slug), re.S):
+        assert list_panels(figure) or any(word in address for word in SILENT), address
+
+
+def test_the_pictures_of_a_tile_say_who_holds_an_element() -> None:
+    """A[5][4] of m16n8k16 is in lane 4·5 + 4/2 by PTX; of 2 × 2 atoms A stands in two warps."""
+    query = {"atom": "SM80_16x8x16_F32F16F16F32_TN"}
+    a, _, c = list_panels(draw_tiles(query))
+    assert (5, 4) in find_cells(a, "thread", 22) and (5, 4) in find_cells(a, "value", 0)
+    assert len(find_cells(c, "thread", 22)) == 4 and a["group"] == "thread"
+    a = list_panels(draw_tiles({**query, "atom_layout": "(2,2,1)"}))[0]
+    assert a["layers"][0]["line"].endswith(", the first of 2 holders")
+
+
+def test_the_picture_of_a_copy_says_thread_byte_and_bank() -> None:
+    """Row 7, column 17 of 16-bit elements in rows of 128 bytes: chunk 2 xor 7, byte 7·128 + 5·16 + 2."""
+    asked = "atom=cp.async&bits=128&tile=16x64&thr_layout=(16,8):(8,1)&val_layout=(1,8)&stored=rows&pitch_bytes=128"
+    (panel,) = list_panels(draw_copy(dict(parse_qsl(f"{asked}&swizzle=128B&side=destination&label=none"))))
+    assert find_cells(panel, "byte", 7 * 128 + 5 * 16 + 2) == [(7, 17)]
+    assert find_cells(panel, "thread", 58) == [(7, col) for col in range(16, 24)]
+
+
+def test_a_bit_says_its_field_and_lights_all_of_it() -> None:
+    """0x4000004000010100 of wgmma: start 0x1000, LBO 16 B, SBO 1024 B, 128B swizzle in bits 63 and 62."""
+    high, low = list_panels(render_descriptor_bits(Descriptor(0x4000004000010100), None))
+    (said,), (groups,) = high["texts"], high["groups"]
+    assert said[0].startswith("bit 63 is 0: ") and said[1].startswith("bit 62 is 1: ") and said[1].endswith("→ 128B")
+    assert groups[0] == groups[1] != "" and groups[2] == "" and said[2] == "bit 61 is 0: reserved"
+    assert high["texts"][0][31 - 6].endswith("bits 45–32 = 0x40 → 1024 B") and len(low["texts"][0]) == 32
+    assert low["texts"][0][31 - 8].startswith("bit 8 is 1: ") and low["texts"][0][31].endswith("= 0x100 → 4096 B")
+    assert "data-cells" not in render_descriptor_bits(Descriptor(0), LIGHT)
+
+
+def find_cells(panel: dict[str, Any], name: str, number: int) -> list[tuple[int, int]]:
+    """The cells whose number of the first layer is this, as static/kit/layers.js finds them."""
+    (layer,) = panel["layers"]
+    packed, cols = layer["numbers"][name], layer["cols"]
+    cells = packed.get("cells") or [down + across for down in packed["down"] for across in packed["across"]]
+    return [divmod(n, cols) for n, each in enumerate(cells) if each == number]
+
+
+def test_a_scale_factor_lights_in_all_three_memories() -> None:
+    """SFA[37][5] of a tile with K = 256: 8 factors a row, byte 37·8 + 5. Its atom has line 37 mod 32, byte 4·(37 div
+    32) + 5 mod 4; tensor memory has it in lane 5 of each quarter, byte 1 of the second column of the second group.
+    """
+    rows, atom, tensor = list_panels(SCALE_FACTORS.draw_query({"row": "37", "factor": "5"}))
+    assert {panel["group"] for panel in (rows, atom, tensor)} == {"place"}
+    place = 37 * 8 + 5
+    assert find_cells(rows, "place", place) == [(37, 5)]
+    assert find_cells(atom, "place", place) == [(5, 4 * 1 + 1)]
+    assert find_cells(tensor, "place", place) == [(5 + 32 * quarter, 4 * 5 + 1) for quarter in range(4)]
+
+
+def test_an_instruction_descriptor_says_what_its_bits_mean() -> None:
+    """0x08400490 of kind::f16: M = 128 in bits 28–24, N = 256 in bits 22–17, by PTX's table."""
+    (panel,) = list_panels(draw_idesc(idesc.IdescWord(0x08400490, idesc.get_kind("f16"))))
+    (said,), (groups,) = panel["texts"], panel["groups"]
+    assert [said[31 - bit] for bit in (27, 22)] == ["bit 27 is 1: M 128", "bit 22 is 1: N 256"]
+    assert {31 - n for n, name in enumerate(groups) if name == "n"} == set(range(17, 23))
+    assert {31 - n for n, name in enumerate(groups) if name == "m"} == set(range(24, 29))
+
+
+def test_a_word_without_sizes_is_drawn_without_a_product() -> None:
+    svg = draw_idesc(idesc.IdescWord(0, idesc.get_kind("f16")))
+    assert len(list_panels(svg)) == 1 and "<title>D " not in svg
+
+
+@pytest.mark.parametrize("m", [128, 64, 32])
+def test_a_mask_draws_each_column_of_the_product_once(m: int) -> None:
+    mask = zeromask.encode_mask({"non_zero_mask": 1, "skip_span": 2, "use_span": 3, "shift": 8})
+    said = [text for panel in list_panels(draw_mask(mask, m, 128)) for text in panel["texts"][0]]
+    zero = mask.list_zero_columns(m, 128)
+    assert said == [f"column {n}: {'zero' if n in zero else f'column {n + 8} of B'}" for n in range(128)]
 
 
 def test_the_picture_of_a_load_shows_the_registers_that_ptx_draws() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import html
 import json
 import re
+import struct
 from xml.etree import ElementTree
 
 import pytest
@@ -17,6 +18,7 @@ from lanescope.app.kit import picture
 from lanescope.app.kit.settings import Settings
 from lanescope.app.kit.share import PageCard, build_share, read_card
 from lanescope.app.main import create_app
+from lanescope.app.share.card import draw_card
 from lanescope.app.share.draw import draw_alone, list_colours
 from tests.asgi import fetch
 from tests.client import Client
@@ -34,6 +36,8 @@ PICTURED = (
     "/dump?example=swizzle",
     f"/i/{M16}?pin=a:5,9",
     "/smem?swizzle=64B",
+    "/idesc/0x08400490?kind=f16",
+    "/zero-column-mask/0x0003028000000000?m=64&n=128",
 )
 BASE = "http://testserver"
 
@@ -56,11 +60,21 @@ def get_property(text: str, name: str) -> str:
     return html.unescape(found[0])
 
 
+def measure_png(content: bytes) -> tuple[int, ...]:
+    """Width and height, from the header."""
+    assert content.startswith(b"\x89PNG\r\n\x1a\n") and content[12:16] == b"IHDR"
+    return struct.unpack(">II", content[16:24])
+
+
+def list_texts(svg: str) -> list[str]:
+    return [text for text in ElementTree.fromstring(svg).itertext() if text.strip()]
+
+
 # cards ----------------------------------------------------------------------------------------------------------------
 
 
 @DRAWS
-def test_every_page_has_a_card_whose_image_is_a_png(client: Client) -> None:
+def test_every_page_has_a_card_of_1200_by_630_pixels(client: Client) -> None:
     pages = list_pages(client)
     assert len(pages) > 40
     images = {}
@@ -68,13 +82,14 @@ def test_every_page_has_a_card_whose_image_is_a_png(client: Client) -> None:
         title = re.findall(r"<title>(.*?)</title>", text, re.S)[0]
         name = re.sub(r" · Lanescope( guide)?$", "", " ".join(html.unescape(title).split()))
         assert get_property(text, "og:title").startswith(name), page
+        assert [get_property(text, f"og:image:{side}") for side in ("width", "height")] == ["1200", "630"]
         assert get_property(text, "og:description") and get_property(text, "twitter:card") == "summary_large_image"
         images[get_property(text, "og:image")] = page
     for image, page in images.items():
         assert image.startswith(BASE + "/"), page
         answer = client.get(image.removeprefix(BASE))
         assert answer.status_code == 200 and answer.headers["content-type"] == "image/png", (page, image)
-        assert answer.content.startswith(b"\x89PNG"), page
+        assert measure_png(answer.content) == (1200, 630), page
 
 
 @pytest.mark.parametrize(
@@ -100,10 +115,43 @@ def test_a_verdict_that_is_the_title_is_said_once() -> None:
     assert (card.headline, card.look) == ("A wrong word", "bad")
 
 
+@pytest.mark.parametrize(("look", "mark"), [("ok", "✓ "), ("bad", "✗ "), ("warn", "! "), ("plain", "")])
+def test_a_card_is_titled_with_its_verdict_and_the_sign_of_it(look: str, mark: str) -> None:
+    card = PageCard("Banks", "", verdict="8-way bank conflicts", look=look, svg="<svg>")
+    assert list_texts(draw_card(card, ""))[1:3] == ["Banks", f"{mark}8-way bank conflicts"]
+
+
+def test_a_card_without_a_picture_says_what_the_page_is_about() -> None:
+    card = PageCard("HTTP API", "Every route " * 40)
+    title, headline, *lines, site, _ = list_texts(draw_card(card, ""))
+    assert (title, headline, site) == ("HTTP API", "HTTP API", "Lanescope")
+    assert len(lines) == 5 and all(len(line) <= 65 for line in lines) and lines[-1].endswith(" …")
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [
+        ((400, 200), (400, 200)),  # whole, enlarged
+        ((2000, 400), (2000, 400)),  # whole at 0.55
+        ((8000, 300), (1100 / 0.7, 300)),  # would be 0.14 of its size: its left part at 0.7
+    ],
+)
+def test_a_card_shows_a_picture_whole_unless_nothing_could_be_read(
+    size: tuple[int, int], shown: tuple[float, float]
+) -> None:
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" width="{size[0]}"'
+    drawn = ElementTree.fromstring(draw_card(PageCard("Wide", ""), f'{svg} height="{size[1]}"><rect/></svg>'))
+    placed = next(one for one in drawn.iter("{http://www.w3.org/2000/svg}svg") if one is not drawn)
+    assert [float(n) for n in placed.attrib["viewBox"].split()] == pytest.approx([0, 0, *shown], abs=0.1)
+    x, y, wide, high = (float(placed.attrib[name]) for name in ("x", "y", "width", "height"))
+    assert x >= 50 and x + wide <= 1150.1 and y >= 56 and y + high <= 586, "inside the card, above its foot"
+    assert wide / high == pytest.approx(shown[0] / shown[1], rel=0.01)
+
+
 def test_a_card_names_the_host_that_was_asked(app: FastAPI) -> None:
     for host in ("one.example", "two.example", "one.example"):
         text = fetch(app, "/tmem", headers={"host": host}).body.decode()
-        assert get_property(text, "og:image") == f"http://{host}/picture/tmem.png"
+        assert get_property(text, "og:image") == f"http://{host}/card/tmem.png"
         assert get_property(text, "og:url") == f"http://{host}/tmem"
 
 
@@ -148,9 +196,15 @@ def test_an_issue_has_picture_verdict_and_link() -> None:
 
 
 def test_a_page_without_a_picture_gives_link_and_markdown(client: Client) -> None:
+    told = client.get("/api/v1/share?address=/docs").json()
+    assert {"svg", "png", "pdf", "latex", "embed"}.isdisjoint(told) and told["look"] == "plain"
+    assert told["markdown"] == "[HTTP API](http://testserver/docs)"
+
+
+def test_an_instruction_descriptor_is_shared_with_its_picture(client: Client) -> None:
     told = client.get("/api/v1/share?address=/idesc").json()
-    assert {"svg", "png", "pdf", "latex", "embed"}.isdisjoint(told) and told["look"] == "ok"
-    assert told["markdown"].startswith("**f32 += bf16 × bf16, M 128 × N 256 × K 16**\n\n[0x08400490")
+    assert told["look"] == "ok" and told["svg"] == f"{BASE}/picture/idesc.svg"
+    assert "\n\n**f32 += bf16 × bf16, M 128 × N 256 × K 16**\n\n[0x08400490" in told["markdown"]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +285,7 @@ def test_below_a_root_path_every_address_begins_with_it() -> None:
     app = create_app(settings=Settings(root_path="/tools/lanes"))
     text = fetch(app, "/tools/lanes/tmem", headers={"host": "h.example"}).body.decode()
     base = "http://h.example/tools/lanes"
-    assert get_property(text, "og:image") == f"{base}/picture/tmem.png" and f"({base}/tmem)" in text
+    assert get_property(text, "og:image") == f"{base}/card/tmem.png" and f"({base}/tmem)" in text
     frame = fetch(app, "/tools/lanes/embed/tmem").body.decode()
     addresses = re.findall(r'(?:src|href|srcset)="([^"]+)"', frame)
     assert len(addresses) > 5 and all(address.startswith("/tools/lanes/") for address in addresses)

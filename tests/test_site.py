@@ -141,6 +141,20 @@ def test_scripts_are_classic_and_self_contained(exported: Path) -> None:
         assert 'type="module"' not in (exported / page).read_text()
 
 
+def test_every_page_shares_its_link_picture_and_markdown(exported: Path) -> None:
+    """The texts of the server, with places for the addresses that only the reader's browser knows."""
+    client, pages = TestClient(create_app(ServerHardware(why_not=site.REASON))), ("guide/swizzle", "guide/descriptor")
+    for page in pages:
+        text = (exported / f"{page}.html").read_text()
+        told = client.get("/api/v1/share", params={"address": f"/{page}"}).json()
+        expected = told["markdown"].replace(told["png"], "{picture}").replace(told["link"], "{link}")
+        assert html.unescape(re.findall(r'data-share-text="markdown" data-text="([^"]*)"', text)[0]) == expected
+        picture = re.findall(r'<img src="([^"]*)" alt="The SVG that is copied"', text)[0]
+        drawn = (exported / f"{page}.html").parent / picture
+        assert drawn.resolve().is_file() and "var(" not in drawn.read_text()
+        assert "og:image" not in text and "/api/" not in text.partition("data-share-form")[2].partition("</details>")[0]
+
+
 def test_a_second_run_writes_only_what_changed(exported: Path) -> None:
     page = next((exported / "i").glob("movmatrix*.html"))
     before = page.read_text()

@@ -74,7 +74,10 @@ def test_the_chart_says_what_the_table_says(client: Client) -> None:
     page = client.get("/banks").text
     chart = json.loads(html.unescape(re.findall(r'data-chart="([^"]+)"', page)[0]))
     facts = client.post("/api/v1/banks", json={"access": "ldmatrix.x4", "pattern": "ldmatrix"}).json()
-    assert [one["values"] for one in chart["series"]] == [phase["words"] for phase in facts["phases"]]
+    for number, phase in enumerate(facts["phases"]):
+        served = [word[0] for one in chart["wavefronts"] if one["phase"] == number for word in one["words"]]
+        assert [served.count(bank) for bank in range(32)] == phase["words"]
+    assert page.count('<tr>\n  <th scope="row">') == len(chart["wavefronts"]) == facts["wavefronts"]
     assert chart["fills"] == [f"--four-{n}" for n in range(4)] and "data-plotly=" in page
     assert "data-plotly" not in client.get("/banks?row_bytes=0").text, "nothing to draw: nothing is fetched"
 

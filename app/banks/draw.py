@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from lanescope.render.palette import IDLE, RIGHT, STATUSES, WRONG, list_fill_var
 from lanescope.render.svg import render_status_legend, render_svg
 from lanescope.render.view import TOP, FigurePanel, PanelFigure
 from lanescope.shared import banks
+from lanescope.shared.bank_schedule import Wavefront
 
 _TOLD = {RIGHT: "served without a conflict", WRONG: "bank conflict", IDLE: "not accessed"}
 
@@ -40,14 +42,41 @@ def draw_banks(costs: list[banks.Cost]) -> str:
     return drawing + render_status_legend(status, None, {STATUSES[number].name: told for number, told in _TOLD.items()})
 
 
-def build_chart(cost: banks.Cost) -> dict[str, Any]:
-    """The words of each bank as static/kit/chart.js draws them: bars, one series per phase."""
-    phases = [(n, phase) for n, phase in enumerate(cost.phases) if phase.lanes]
+def build_chart(access: banks.BankAccess, wavefronts: Sequence[Wavefront]) -> dict[str, Any]:
+    """Banks over time as static/kit/chart.js draws them: the words of each wavefront, [bank, address, lanes]."""
     return {
-        "title": f"banks_{cost.access.name}",
-        "across": "Bank",
-        "up": "words",
-        "names": list(range(32)),
-        "series": [{"name": f"phase {n}", "values": list(phase.words)} for n, phase in phases],
-        "fills": list_fill_variables(len(phases)),
+        "title": f"banks_{access.name}",
+        "wavefronts": [
+            {"phase": one.phase, "words": [[word.bank, f"{word.address:#x}", word.lanes] for word in one.words]}
+            for one in wavefronts
+        ],
+        "fills": list_fill_variables(len(access.phases)),
     }
+
+
+def list_turns(wavefronts: Sequence[Wavefront]) -> list[tuple[int, int, str, str]]:
+    """The same as a table: (wavefront, phase, banks that serve a word, lanes that get one)."""
+    return [
+        (
+            number,
+            one.phase,
+            format_ranges(word.bank for word in one.words),
+            format_ranges({lane for word in one.words for lane in word.lanes}),
+        )
+        for number, one in enumerate(wavefronts)
+    ]
+
+
+def format_ranges(numbers: Iterable[int]) -> str:
+    """Format numbers as ranges.
+
+    >>> format_ranges([4, 0, 1, 2])
+    '0–2, 4'
+    """
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(f"{first}–{last}" if last > first else f"{first}" for first, last in runs)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from lanescope.app.banks import facts
-from lanescope.app.banks.draw import build_chart, draw_banks
+from lanescope.app.banks.draw import build_chart, draw_banks, list_turns
 from lanescope.app.banks.facts import AccessBody, AccessQuestion, BankCost, BanksQuestion, Solved, SolveMany, SolveOne
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
@@ -18,6 +18,7 @@ from lanescope.app.tiles import main_loop_facts
 from lanescope.app.tiles.questions import LoopBody
 from lanescope.errors import LayoutError
 from lanescope.shared import banks
+from lanescope.shared.bank_schedule import list_wavefronts
 from lanescope.shared.banks import parse_addresses
 from lanescope.shared.swizzle import MODES
 
@@ -31,6 +32,7 @@ def show_banks(asked: BanksQuestion, told: BankCost) -> dict[str, Any]:
     )
     least = solved.swizzle
     cost = use.compute_use_cost(xor)
+    wavefronts = list_wavefronts(use.access, use.address(xor))
     mode = next((mode.name for mode in MODES if mode.swizzle() == xor and mode.name != "none"), "")
     pitch = {"s_pitch_bytes": str(facts.parse_pitch(asked.rows))} if not asked.address else {}
     return {
@@ -39,7 +41,8 @@ def show_banks(asked: BanksQuestion, told: BankCost) -> dict[str, Any]:
         "solved": solved,
         "tile": mode,
         "most_free": max((phase.ideal for phase in cost.phases), default=1),
-        "chart": encode_json(build_chart(cost)).decode(),
+        "chart": encode_json(build_chart(use.access, wavefronts)).decode(),
+        "turns": list_turns(wavefronts),
         "chained": links.link_chain({"s_kind": "rows", **pitch, **({"s_swizzle": mode} if mode else {})}).partition(
             "?"
         )[2],

@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from lanescope.app.kit.settings import LOCAL_SITE
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, shorten_value
 
 LEVELS = ("error", "warning", "unverified")
-SITE = "http://127.0.0.1:8000"  # where `lanescope serve` listens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class CheckSettings:
     fail_on: str = "error"
     seconds: float = 60.0
     jobs: int = 0
-    site: str = SITE
+    site: str = LOCAL_SITE
 
     def override(self, **given: Any) -> CheckSettings:
         """Return the settings with what the command gives: lists are added to, others take its place."""

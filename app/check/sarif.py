@@ -10,15 +10,15 @@ from functools import cache
 from typing import Any
 from urllib.parse import quote
 
-from lanescope.app.check.config import SITE
 from lanescope.app.check.facts import CheckFinding, CheckReport, SourceSpan
 from lanescope.app.check.suppress import BASELINE, compute_fingerprint
 from lanescope.app.kit.assets import find_folder
+from lanescope.app.kit.settings import LOCAL_SITE
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def build_log(report: CheckReport, site: str = SITE) -> dict[str, Any]:
+def build_log(report: CheckReport, site: str = LOCAL_SITE) -> dict[str, Any]:
     """Build the log of one run. Open questions stand among the run's notifications, not among its results. site: where
     the guide's pages are.
     """

@@ -126,7 +126,7 @@ def _draw_verdict(judged: JudgedRequest, first: int, last: int, palette: Palette
     height = below + _LINE * len(lines) + (28 if judged.result else 6)
     style = DiagramStyle(palette=palette, title=head if title is None else title)
     enlarged = type(figure)(width, height, figure.panels)
-    return render_diagram(enlarged, style, head, ". ".join([head, *lines]), extra)
+    return render_diagram(enlarged, style, head, ". ".join([head, *lines]), extra, pointed=palette is None)
 
 
 def _draw_findings(

@@ -21,7 +21,9 @@ from lanescope.app.guide import benchmarks, examples
 from lanescope.app.guide import reference as guide_reference
 from lanescope.app.guide import values as guide_values
 from lanescope.app.guide.index import ORDER, read_source
+from lanescope.app.idesc.draw import draw_idesc
 from lanescope.app.kit.links import link_instruction
+from lanescope.app.kit.sheets import point_at_sheets
 from lanescope.app.layouts import cute, triton, tv
 from lanescope.app.memory import descriptors
 from lanescope.app.memory import facts as memory
@@ -31,6 +33,9 @@ from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.app.tiles import chains, main_loop_figure, tiled_copy_figure
 from lanescope.app.tiles import figure as whole_tiles
 from lanescope.app.tmem.feature import PLACEMENT
+from lanescope.app.tmem.find import make_sheet_page as make_tensor_sheets
+from lanescope.app.tmem.placement import draw_placement
+from lanescope.blackwell.idesc import IdescWord, get_kind, parse_idesc_word
 from lanescope.errors import LayoutError
 from lanescope.render.diagram import render_diagram
 from lanescope.render.svg import render_svg
@@ -317,12 +322,23 @@ def _draw_banks(request: FigureRequest) -> str:
     return draw_banks([use.compute_use_cost(xor)])
 
 
+def _draw_tensor_memory(request: FigureRequest) -> str:
+    asked, told = PLACEMENT.ask_query(PLACEMENT.fill_query(request.query))
+    svg = draw_placement(asked, told)
+    return point_at_sheets(svg, make_tensor_sheets(told).sheets) if request.legend else svg
+
+
+def _draw_instruction_descriptor(request: FigureRequest) -> str:
+    return draw_idesc(IdescWord(parse_idesc_word(request.rest), get_kind(request.query.get("kind", "f16"))))
+
+
 # first part of a figure's path, or all of it → its picture, with its page's address if that differs
 DRAWINGS: dict[str, Callable[[FigureRequest], str | tuple[str, str]]] = {
     "i": _draw_instruction,
     "smem": _draw_tile,
     "descriptor": _draw_descriptor,
-    "tmem": lambda request: PLACEMENT.draw_query(request.query),
+    "tmem": _draw_tensor_memory,
+    "idesc": _draw_instruction_descriptor,
     "scale-factors": lambda request: SCALE_FACTORS.draw_query(request.query),
     "banks": _draw_banks,
     "chain": lambda request: draw_figure(request.query),

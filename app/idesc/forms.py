@@ -26,7 +26,6 @@ DEFAULT_MASK = zeromask.encode_mask({"non_zero_mask": 1, "skip_span": 2, "use_sp
 LABELS = labels_of(IdescBody) | {"word": "Word", "form": "Form"}
 FILLS = 8
 TENSOR_MEMORY = tuple(target for target in TARGETS if has_tensor_memory(target))
-SIDE = 32  # columns of the mask's grid
 
 
 def link_idesc(given: IdescWord) -> str:
@@ -183,7 +182,6 @@ def build_mask_context(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
     """Everything the page shows of a mask for an M × N product."""
     told = facts.build_mask(mask, m, n)
     bits_of = mask.expand_bits(m, n)
-    wide = n // told.sub_masks
     runs = zeromask.find_runs(bits_of)
     return {
         "told": told,
@@ -191,12 +189,7 @@ def build_mask_context(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
         "n": n,
         "runs": [f"{a}" if a == b else f"{a}–{b}" for a, b in runs],
         "said": _format_columns(bits_of),
-        "rows": [
-            {"first": part * wide, "mask": part, "cells": bits_of[part * wide : (part + 1) * wide]}
-            for part in range(told.sub_masks)
-        ],
         "labels": labels_of(MaskBody) | {"word": "Word"},
-        "side": SIDE,
         "sizes": {"m": sorted(zeromask.SUBMASKS), "n": zeromask.LEGAL_N},
         "asked": [
             {"name": one.name, "value": one.get(mask.word), "most": one.most, "called": format_mask_title(one)}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.idesc import facts, forms
+from lanescope.app.idesc.draw import draw_idesc, draw_mask
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.target import parse_target
@@ -37,7 +39,7 @@ def idesc_page(request: Request) -> Response:
             given = forms.convert_kind(given, idesc.get_kind(query["kind"]))
     except LayoutError as error:
         return _render_refused(request, query, error)
-    return render_page(request, "idesc/page.html", forms.build_context(given))
+    return render_page(request, "idesc/page.html", _show_word(given))
 
 
 def _render_refused(request: Request, query: dict[str, str], error: LayoutError) -> Response:
@@ -46,9 +48,7 @@ def _render_refused(request: Request, query: dict[str, str], error: LayoutError)
         given = forms.convert_kind(forms.DEFAULT, idesc.get_kind(query.get("kind") or "f16"))
     except LayoutError:
         given = forms.DEFAULT
-    return render_page(
-        request, "idesc/page.html", forms.build_context(given, query) | {"error": error, "typed": query}, 422
-    )
+    return render_page(request, "idesc/page.html", _show_word(given, query) | {"error": error, "typed": query}, 422)
 
 
 @router.get("/idesc/{word}")
@@ -56,7 +56,15 @@ def word_page(request: Request, word: str) -> Response:
     """A word under its kind."""
     row = idesc.get_kind(request.query_params.get("kind") or forms.DEFAULT.kind.name)
     given = IdescWord(idesc.parse_idesc_word(word), row, parse_target(request.query_params))
-    return render_page(request, "idesc/page.html", forms.build_context(given))
+    return render_page(request, "idesc/page.html", _show_word(given))
+
+
+def _show_word(given: IdescWord, wish: dict[str, str] | None = None) -> dict[str, Any]:
+    return forms.build_context(given, wish) | {"svg": draw_idesc(given)}
+
+
+def _show_mask(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:
+    return forms.build_mask_context(mask, m, n) | {"svg": draw_mask(mask, m, n)}
 
 
 @router.get("/zero-column-mask")
@@ -74,10 +82,10 @@ def mask_form_page(request: Request) -> Response:
         elif query:
             mask = zeromask.encode_mask(query)
         elif "m" not in request.query_params:
-            return render_page(request, "idesc/mask.html", forms.build_mask_context(mask, 128, 128))
+            return render_page(request, "idesc/mask.html", _show_mask(mask, 128, 128))
         facts.build_mask(mask, parse_integer(m, "m"), parse_integer(n, "n"))
     except LayoutError as error:
-        shown = forms.build_mask_context(forms.DEFAULT_MASK, 128, 128)
+        shown = _show_mask(forms.DEFAULT_MASK, 128, 128)
         return render_page(request, "idesc/mask.html", shown | {"error": error, "typed": request.query_params}, 422)
     return RedirectResponse(forms.link_mask(mask, m, n), 303)
 
@@ -86,6 +94,4 @@ def mask_form_page(request: Request) -> Response:
 def mask_page(request: Request, word: str) -> Response:
     """A mask and the columns it zeroes."""
     m, n = (parse_integer(request.query_params.get(name) or "128", name) for name in ("m", "n"))
-    return render_page(
-        request, "idesc/mask.html", forms.build_mask_context(ZeroMask(zeromask.parse_mask_word(word)), m, n)
-    )
+    return render_page(request, "idesc/mask.html", _show_mask(ZeroMask(zeromask.parse_mask_word(word)), m, n))

@@ -15,6 +15,8 @@ from lanescope.app.instruction.code import build_code_parts
 from lanescope.app.instruction.matrices import build_matrices, build_supply_matrix, list_views
 from lanescope.app.instruction.page_data import build_page_data
 from lanescope.app.instruction.pressure import build_pressure
+from lanescope.app.instruction.spread import build_chart as build_spread_chart
+from lanescope.app.instruction.spread import build_spreads
 from lanescope.app.instruction.state import PageState
 from lanescope.app.instruction.supplies import build_supplies
 from lanescope.app.kernel import facts as programs
@@ -153,6 +155,8 @@ def build_context(
         "example": find.format_example(instruction, figure),
         "shown_lanes": shown_lanes.build_shown_lanes(instruction, figure, page_state),
         "tabs": [(name, _format_tab(instruction, text)) for name, text in TABS.items() if name != "run" or run],
+        "spreads": build_spreads(instruction),
+        "spread_chart": build_spread_chart(instruction),
         "pressure": pressure,
         "pressure_chart": encode_json(pressure.chart).decode() if pressure else "",
         "tables": [lanes.build_full_table(op) for op in distinct if op.threads * op.values <= table_values],

@@ -46,7 +46,7 @@ def list_modules(name: str) -> tuple[str, ...]:
     """A script and all that it imports, each after what it needs.
 
     >>> list_modules("kit/tool.js")
-    ('kit/auto.js', 'kit/copy.js', 'kit/tool.js')
+    ('kit/auto.js', 'kit/copy.js', 'kit/dom.js', 'kit/find.js', 'kit/place.js', 'kit/pictures.js', 'kit/tool.js')
     """
     found: dict[str, None] = {}
 

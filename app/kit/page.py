@@ -26,7 +26,7 @@ from lanescope.app.kit.fact import fact_to_json
 from lanescope.app.kit.feature import Tool
 from lanescope.app.kit.labels import LABELS
 from lanescope.app.kit.prefix import prefix_links, strip_root
-from lanescope.app.kit.share import build_share, make_picture_address, quote_address, read_card
+from lanescope.app.kit.share import CARD_SIZE, build_share, make_card_address, quote_address, read_card
 from lanescope.app.kit.wire import CachedBody
 from lanescope.bits import BitField
 from lanescope.errors import LayoutError
@@ -39,6 +39,7 @@ LOG = logging.getLogger("lanescope")
 HTML = "text/html; charset=utf-8"
 CARD, SHARE = "  <!--card-->\n", "<!--share-->"  # where a template has them
 SHARED = {"link": "Link", "markdown": "Markdown for an issue", "latex": "LaTeX", "embed": "Embed"}
+FORMS = {"link": "Link", "png": "PNG", "svg": "SVG", "markdown": "Markdown", "latex": "LaTeX", "embed": "Embed"}
 templates = Jinja2Templates(directory=find_folder("templates"))
 
 
@@ -86,11 +87,13 @@ def fill_shared(request: Request, text: str) -> str:
     address = quote_address(strip_root(request.scope) + (f"?{request.url.query}" if request.url.query else ""))
     base = str(request.base_url).rstrip("/")
     card = read_card(text)
-    image = base + quote_address(make_picture_address(card, address, "png"))
-    head = templates.get_template("share/card.html").render({"card": card, "image": image, "link": base + address})
+    image = base + quote_address(make_card_address(address))
+    said = {"card": card, "image": image, "size": CARD_SIZE, "link": base + address}
+    head = templates.get_template("share/card.html").render(said)
     menu = ""
     if SHARE in text:
-        shown = {"share": build_share(card, address, base), "address": address, "titles": SHARED, "base": base}
+        shown: dict[str, Any] = {"share": build_share(card, address, base), "address": address, "base": base}
+        shown |= {"titles": SHARED, "forms": FORMS}
         menu = templates.get_template("share/menu.html").render(shown)
     return text.replace(CARD, head + "\n", 1).replace(SHARE, menu, 1)
 

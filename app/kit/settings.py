@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 PREFIX = "LANESCOPE_"
+HOST, PORT = "127.0.0.1", 8000
+LOCAL_SITE = f"http://{HOST}:{PORT}"  # where `lanescope serve` listens by default
 LOG_FORMATS = ("text", "json")
 Parse = Callable[[Any, str], Any]  # (given value, the setting's name) → the value; LayoutError `bad_setting`
 
@@ -132,8 +134,8 @@ def _make_setting(default: Any, parse: Parse, help_text: str) -> Any:
 class Settings:
     """Every setting with its default."""
 
-    host: str = _make_setting("127.0.0.1", _parse_text, "Address to listen on.")
-    port: int = _make_setting(8000, _make_integer_parser(0, 65535), "Port to listen on; 0 for a free one.")
+    host: str = _make_setting(HOST, _parse_text, "Address to listen on.")
+    port: int = _make_setting(PORT, _make_integer_parser(0, 65535), "Port to listen on; 0 for a free one.")
     workers: int = _make_setting(
         1, _make_integer_parser(1, 64), "Processes, each with its own threads, caches and GPU workers."
     )

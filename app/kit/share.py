@@ -13,8 +13,8 @@ from urllib.parse import quote, urlencode
 from lanescope.app.kit.fact import Description, fact, make_optional_field
 
 SITE = " · Lanescope"
-EMBED, PICTURE = "/embed", "/picture"  # before a page's address: the page for a frame, and its picture
-PICTURED = "/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.svg"  # the card of a page without a picture
+EMBED, PICTURE, CARD = "/embed", "/picture", "/card"  # before a page's address: for a frame, its picture, its card
+CARD_SIZE = (1200, 630)  # pixels, as chats and issue trackers ask for
 _TITLE = re.compile(r"<title>(.*?)</title>", re.S)
 _SUMMARY = re.compile(r'<meta name="description" content="([^"]*)">')
 _VERDICT = re.compile(r'<(?P<tag>div|p|section) class="verdict ?(?P<look>[^"]*)"[^>]*>(?P<inside>.*?)</(?P=tag)>', re.S)
@@ -26,7 +26,8 @@ _DRAWN = (
     re.compile(r'<a\s[^>]*?href="([^"]+)"[^>]*?\sdata-form=["\']?svg\b'),
 )
 _SVG = re.compile(r"<svg\b[^>]*>")
-_STYLED = re.compile(r'class="(?:cells|pair|reads|statuses|word|tiny|hidden)\b')  # drawn with the page's style sheet
+# Drawn with the page's style sheet, or a bar that is stretched.
+_STYLED = re.compile(r'class="(?:cells|pair|reads|statuses|word|tiny|hidden)\b|preserveAspectRatio="none"')
 _LOOKS = {"ok": "ok", "bad": "bad", "warn": "warn", "": "plain"}
 
 
@@ -123,15 +124,22 @@ def _find_svg(text: str) -> str:
 
 
 def make_picture_address(card: PageCard, address: str, form: str, theme: str = "") -> str:
-    """Return the address of a page's picture in a form; the usual one for a page without a picture.
+    """Return the address of a page's picture in a form.
 
     An SVG that has an address of its own keeps it. PNG and PDF are the page's: they are drawn whatever their size.
     """
-    if card.svg or (card.drawn and form != "svg"):
-        path, _, query = address.partition("?")
-        return _add_theme(f"{PICTURE}{path}.{form}" + (f"?{query}" if query else ""), theme)
-    path, _, query = (card.drawn or PICTURED).partition("?")
-    return _add_theme(path.removesuffix("svg") + form + (f"?{query}" if query else ""), theme)
+    own = card.drawn if form == "svg" else ""
+    return _add_theme(own or _name_file(PICTURE, address, form), theme)
+
+
+def make_card_address(address: str) -> str:
+    """Return the address of a page's card."""
+    return _name_file(CARD, address, "png")
+
+
+def _name_file(kind: str, address: str, form: str) -> str:
+    path, _, query = address.partition("?")
+    return f"{kind}{path}.{form}" + (f"?{query}" if query else "")
 
 
 def _add_theme(address: str, theme: str) -> str:
@@ -151,7 +159,7 @@ def build_share(card: PageCard, address: str, base: str) -> Share:
     link = base + quote_address(address)
     if not card.pictured:
         return Share(
-            title=card.title, verdict=card.verdict, look=card.look, link=link, markdown=_format_markdown(card, link)
+            title=card.title, verdict=card.verdict, look=card.look, link=link, markdown=format_markdown(card, link)
         )
     svg, png, pdf = (base + quote_address(make_picture_address(card, address, form)) for form in ("svg", "png", "pdf"))
     return Share(
@@ -162,17 +170,19 @@ def build_share(card: PageCard, address: str, base: str) -> Share:
         svg=svg,
         png=png,
         pdf=pdf,
-        markdown=f"![{_escape_markdown(card.title)}]({png})\n\n{_format_markdown(card, link)}",
+        markdown=format_markdown(card, link, png),
         latex=_format_latex(card, link, pdf),
         embed=f'<iframe src="{html.escape(base + EMBED + quote_address(address))}" width="100%" height="480"'
         f' loading="lazy" title="{html.escape(card.title)}"></iframe>',
     )
 
 
-def _format_markdown(card: PageCard, link: str) -> str:
+def format_markdown(card: PageCard, link: str, picture: str = "") -> str:
+    """Format what an issue takes: the picture at an address, the verdict and the link."""
+    shown = f"![{_escape_markdown(card.title)}]({picture})\n\n" if picture else ""
     verdict = f"**{_escape_markdown(card.verdict)}**\n\n" if card.verdict else ""
     called = card.title if card.adds_verdict or not card.verdict else "Open in Lanescope"
-    return f"{verdict}[{_escape_markdown(called)}]({link})"
+    return f"{shown}{verdict}[{_escape_markdown(called)}]({link})"
 
 
 def _escape_markdown(text: str) -> str:

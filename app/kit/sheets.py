@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -193,6 +194,23 @@ class SheetPage:
             ],
             "words": {name: getattr(self.words, name) for name in SheetWords.__slots__},
         }
+
+
+def point_at_sheets(svg: str, sheets: Sequence[PinSheet], group: str = "") -> str:
+    """Return a picture that answers the pointer by itself, as in the guide; group: the number that cells have alike
+    where pointing at one lights the others.
+    """
+    groups = ""
+    for one in sheets:
+        layers = [_build_layer(layer) for layer in one.layers]
+        for grid in one.grids:
+            facts = {"x": grid.x, "y": grid.y, "w": grid.cell_width, "h": grid.cell_height}
+            facts |= {"top": grid.row, "left": grid.col, "rows": grid.row + grid.rows if grid.rows else one.rows}
+            facts |= {"cols": grid.col + grid.cols if grid.cols else one.cols}
+            facts |= {"empty": one.empty, "group": group, "layers": layers}
+            groups += f'<g data-cells="{escape(encode_json(facts).decode())}"/>'
+    head, end, tail = svg.partition("</svg>")
+    return f"{head}{groups}{end}{tail}"
 
 
 def make_element_finder(sheets: Sequence[PinSheet], example: str, **alike: str) -> Callable[[str], Sequence[str]]:

@@ -5,6 +5,7 @@ are 32 rows; the selected factor has a frame in each.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from html import escape
 
 from lanescope.blackwell.scales import COLUMNS, GROUPS, ROWS
@@ -12,18 +13,51 @@ from lanescope.blackwell.scaling import FactorLocation, ScaleOperand
 
 HIGH, TOP, CELL = 224.0, 44.0, 13.0  # pixels: height of 128 rows, space above them, width of a factor
 GAP, LEFT = 76.0, 52.0
+UNIT = 2.2 * CELL  # a column of tensor memory
 BANDS = ROWS // GROUPS
 MOST_ROWS, MOST_WORDS = 2, 4  # drawn atoms along the rows and along K
 
 
-def draw_scales(side: ScaleOperand, row: int, factor: int, location: FactorLocation) -> str:
-    """Draw three panels, left to right; of a large tile the atoms around the selected factor."""
+@dataclass(frozen=True, slots=True)
+class ScaleWindow:
+    """The atoms of an operand that are drawn, and where: their first row and column of atoms, how many each way."""
+
+    side: ScaleOperand
+    first_r: int
+    first_k: int
+    row_atoms: int
+    k_atoms: int
+
+    @property
+    def widths(self) -> tuple[float, float, float]:
+        tensor = max(self.k_atoms * self.row_atoms * BANDS, 4) * UNIT
+        return max(self.k_atoms * COLUMNS * CELL, 150), 16 * CELL, tensor
+
+    @property
+    def lefts(self) -> tuple[float, float, float]:
+        """The left edge of each panel."""
+        rows, atom, _ = self.widths
+        return LEFT, LEFT + rows + GAP, LEFT + rows + atom + 2 * GAP
+
+    @property
+    def columns(self) -> list[int]:
+        """The columns of tensor memory that are drawn, counted from the operand's first."""
+        return _list_shown_columns(self.side, self.row_atoms, self.k_atoms, self.first_r, self.first_k)
+
+
+def find_window(side: ScaleOperand, row: int, factor: int) -> ScaleWindow:
+    """Find the atoms that are drawn: those around the selected factor, of a large tile not all."""
     row_atoms, k_atoms = (min(n, most) for n, most in zip(side.atoms, (MOST_ROWS, MOST_WORDS), strict=True))
     first_r = min(row // ROWS, side.atoms[0] - row_atoms)
-    first_k = min(factor // COLUMNS, side.atoms[1] - k_atoms)
+    return ScaleWindow(side, first_r, min(factor // COLUMNS, side.atoms[1] - k_atoms), row_atoms, k_atoms)
+
+
+def draw_scales(side: ScaleOperand, row: int, factor: int, location: FactorLocation) -> str:
+    """Draw three panels, left to right; of a large tile the atoms around the selected factor."""
+    window = find_window(side, row, factor)
+    row_atoms, k_atoms, first_r, first_k = window.row_atoms, window.k_atoms, window.first_r, window.first_k
     parts: list[str] = []
-    widths = [max(k_atoms * COLUMNS * CELL, 150), 16 * CELL, max(k_atoms * row_atoms * BANDS, 4) * 2.2 * CELL]
-    lefts = [LEFT, LEFT + widths[0] + GAP, LEFT + widths[0] + widths[1] + 2 * GAP]
+    widths, lefts = window.widths, window.lefts
     height = TOP + row_atoms * HIGH + 12
     titles = ("Row-major", "Shared memory: one atom", "Tensor memory")
     notes = ("rows down, factors across", "16 B across, 32 lines down", "lanes down, columns across")
@@ -40,8 +74,7 @@ def draw_scales(side: ScaleOperand, row: int, factor: int, location: FactorLocat
         (lefts[0] + (factor - first_k * COLUMNS) * CELL, TOP + (row - first_r * ROWS) * scale, CELL, max(scale, 3)),
         (lefts[1] + place * CELL, TOP + row % GROUPS * lines, CELL, max(lines, 3)),
     ]
-    unit = 2.2 * CELL
-    shown = _list_shown_columns(side, row_atoms, k_atoms, first_r, first_k)
+    unit, shown = UNIT, window.columns
     column = location.column - side.column
     if column in shown:
         x_of_lane = lefts[2] + shown.index(column) * unit + location.byte * unit / COLUMNS
@@ -118,7 +151,7 @@ def _draw_columns(
     left: float, side: ScaleOperand, row_atoms: int, k_atoms: int, first_r: int, first_k: int
 ) -> Iterator[str]:
     """Draw tensor memory: a column a band of rows, the same in all four quarters."""
-    unit, quarter_height = 2.2 * CELL, row_atoms * HIGH / 4
+    unit, quarter_height = UNIT, row_atoms * HIGH / 4
     for position, column in enumerate(_list_shown_columns(side, row_atoms, k_atoms, first_r, first_k)):
         for quarter in range(4):
             band = column % BANDS

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.app.kit.sheets import point_at_sheets
 from lanescope.app.scales import draw, facts
+from lanescope.app.scales.cells import GROUP, list_sheets
 from lanescope.app.scales.facts import ScaleFactors, ScaleQuestion
 from lanescope.render import scaling as code
 
@@ -33,7 +35,9 @@ def build_factor_context(question: ScaleQuestion, answer: ScaleFactors) -> dict[
 def draw_factor(question: ScaleQuestion, answer: ScaleFactors) -> str:
     """Return the picture of one factor in three memories."""
     tile = facts.parse_tile(question)
-    return draw.draw_scales(tile.looked, tile.row, tile.factor, tile.looked.locate_factor(tile.row, tile.factor))
+    svg = draw.draw_scales(tile.looked, tile.row, tile.factor, tile.looked.locate_factor(tile.row, tile.factor))
+    window = draw.find_window(tile.looked, tile.row, tile.factor)
+    return point_at_sheets(svg, list_sheets(window, tile.side.upper(), tile.row, tile.factor), GROUP)
 
 
 def format_factors(question: ScaleQuestion, answer: ScaleFactors) -> Iterator[str]:

@@ -13,7 +13,7 @@ from lanescope.errors import LayoutError
 from lanescope.render.palette import PALETTES, list_theme_colours
 
 THEMES = ("light", "dark")
-_FONT = "'DejaVu Sans Mono', Menlo, Consolas, ui-monospace, monospace"
+FONT = "'DejaVu Sans Mono', Menlo, Consolas, ui-monospace, monospace"
 _BOTH = re.compile(r"(--[\w-]+): light-dark\(((?:[^(),]|\([^)]*\))+), ((?:[^(),]|\([^)]*\))+)\)")
 _USED = re.compile(r"var\((--[\w-]+)(?:, ?([^()]*))?\)")
 
@@ -26,16 +26,21 @@ def list_colours(theme: str) -> dict[str, str]:
     return {name: (light, dark)[THEMES.index(theme)] for name, light, dark in rows}
 
 
-def draw_alone(svg: str, theme: str, title: str) -> str:
-    """Draw a page's picture as a file. LayoutError for an unknown theme."""
+def check_theme(theme: str) -> None:
+    """Raise LayoutError for an unknown theme."""
     if theme not in THEMES:
         raise LayoutError("bad_option", f"No theme '{theme[:20]}'.", f"Allowed: {', '.join(THEMES)}.", "theme")
+
+
+def draw_alone(svg: str, theme: str, title: str) -> str:
+    """Draw a page's picture as a file. LayoutError for an unknown theme."""
+    check_theme(theme)
     colours = list_colours(theme)
     opening, rest = svg.split(">", 1)
     box = re.search(r'viewBox="([^"]+)"', opening)
     x, y, width, height = box[1].split() if box else ("0", "0", *_read_sizes(opening))
     opening = re.sub(r'\s(?:xmlns|width|height|class|id|tabindex|style)="[^"]*"', "", opening)
-    for name, value in (("fill", colours["--ink"]), ("font-family", _FONT)):
+    for name, value in (("fill", colours["--ink"]), ("font-family", FONT)):
         if f" {name}=" not in opening:
             opening += f' {name}="{value}"'
     paper = f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{PALETTES[theme].paper}"/>'
@@ -44,7 +49,7 @@ def draw_alone(svg: str, theme: str, title: str) -> str:
         start = f'{start[:-1]} viewBox="0 0 {width} {height}">'
     if "<title>" not in rest:
         start += f"<title>{title.replace('&', '&amp;').replace('<', '&lt;')}</title>"
-    text = start + paper + rest
+    text = start + paper + re.sub(r' data-cells="[^"]*"', "", rest)  # which answers a pointer on the page
     return _USED.sub(lambda used: colours.get(used[1]) or used[2] or colours["--ink"], text) + "\n"
 
 
@@ -53,10 +58,15 @@ def _read_sizes(opening: str) -> tuple[str, str]:
     return (width[1] if width else "100"), (height[1] if height else "100")
 
 
+def drop_labels(svg: str) -> str:
+    """Return a picture without its texts."""
+    return re.sub(r"<text\b.*?</text>", "", svg, flags=re.S)
+
+
 def make_drawing(form: str, svg: str) -> DrawingJob:
     """Return the job that draws a file as PNG or PDF. A picture with more labels than are drawn for one request is
     drawn without them: its cells say enough in a card.
     """
     if svg.count("<text") + svg.count("<tspan") > SERVED_LABELS[form]:
-        svg = re.sub(r"<text\b.*?</text>", "", svg, flags=re.S)
+        svg = drop_labels(svg)
     return DrawingJob(form, svg, limit_scale(svg, 2.0) if form == "png" else 1.0)

@@ -8,11 +8,11 @@ from urllib.parse import unquote
 
 from lanescope.app.kit.asgi import Message, Scope
 from lanescope.app.kit.prefix import get_root_path
-from lanescope.app.kit.share import EMBED, PICTURE
+from lanescope.app.kit.share import CARD, EMBED, PICTURE
 from lanescope.app.kit.work import CacheMiddleware, get_request_context
 from lanescope.errors import LayoutError
 
-OWN = (EMBED, PICTURE, "/api/", "/static/", "/vendor/", "/metrics")
+OWN = (f"{EMBED}/", f"{PICTURE}/", f"{CARD}/", "/api/", "/static/", "/vendor/", "/metrics")
 # What a page of this server is asked with, as the request that asks: the last is where FastAPI closes a form's files.
 KEPT = (
     "type",

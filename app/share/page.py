@@ -1,5 +1,5 @@
 """/embed/…: a page for a frame of another site: its picture, verdict and a link back; /picture/…: the picture of a page
-that has no address of its own.
+that has no address of its own; /card/…: the picture of a link to it.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from starlette.responses import RedirectResponse, Response
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.picture import check_drawing
-from lanescope.app.kit.share import make_picture_address, read_card
+from lanescope.app.kit.picture import DrawingJob, check_drawing
+from lanescope.app.kit.share import PageCard, make_picture_address, read_card
 from lanescope.app.kit.wire import CachedBody, PictureSketch
 from lanescope.app.kit.work import get_request_context, run_off_loop
-from lanescope.app.share.draw import THEMES, draw_alone, make_drawing
+from lanescope.app.share.card import draw_card
+from lanescope.app.share.draw import THEMES, check_theme, draw_alone, make_drawing
 from lanescope.app.share.fetching import FetchedPage, fetch_page, fetch_text, make_address
 from lanescope.errors import LayoutError
 
@@ -44,8 +45,8 @@ def _render_embed(request: Request, page: FetchedPage, theme: str) -> Response:
     card = read_card(page.text)
     if not card.pictured:
         raise LayoutError("no_picture", f"{page.address} has no picture.", f"The page itself: {page.address}")
-    if theme not in ("", *THEMES):
-        raise LayoutError("bad_option", f"No theme '{theme[:20]}'.", f"Allowed: {', '.join(THEMES)}.", "theme")
+    if theme:
+        check_theme(theme)
     pictures = {name: make_picture_address(card, page.address, "svg", name) for name in THEMES}
     context = {"card": card, "address": page.address, "pictures": pictures, "theme": theme}
     return render_page(request, "share/embed.html", context, keep=False)
@@ -62,6 +63,20 @@ async def page_picture(request: Request, rest: str, form: str) -> Response:
     if isinstance(made, str):
         made = await run_off_loop(_make_sketch, form, (await fetch_text(request.scope, made, FORMS["svg"])).text)
     return await get_request_context().work.draw_sketch(made) if isinstance(made, PictureSketch) else made
+
+
+@router.get("/card/{rest:path}.png")
+async def page_card(request: Request, rest: str) -> Response:
+    """Draw a page's card: its title, verdict and picture, 1200 × 630."""
+    page = await fetch_page(request.scope, make_address(rest, request.url.query))
+    card = read_card(page.text)
+    picture = (await fetch_text(request.scope, card.drawn, FORMS["svg"])).text if card.drawn else ""
+    return await get_request_context().work.draw_sketch(await run_off_loop(_sketch_card, card, picture))
+
+
+def _sketch_card(card: PageCard, picture: str) -> PictureSketch:
+    alone = draw_alone(card.svg, "light", card.headline) if card.svg else picture
+    return PictureSketch(check_drawing(DrawingJob("png", draw_card(card, alone))), FORMS["png"])
 
 
 def _draw_picture(page: FetchedPage, form: str, theme: str) -> Response | str:

@@ -10,7 +10,6 @@ import typer
 from lanescope.app.kit.terminal import AsJson, print_json
 
 app = typer.Typer(rich_markup_mode=None)
-LOCAL = "http://127.0.0.1:8000"  # where `lanescope serve` answers
 
 
 @app.command()
@@ -22,7 +21,7 @@ def share(
 ) -> None:
     """What "Share" copies of a page: Markdown for an issue, with its picture, verdict and link."""
     from lanescope.app.export import fetch_address
-    from lanescope.app.kit.settings import Settings
+    from lanescope.app.kit.settings import LOCAL_SITE, Settings
     from lanescope.app.kit.share import build_share, read_card
     from lanescope.app.main import create_app
     from lanescope.errors import LayoutError
@@ -32,7 +31,7 @@ def share(
         raise LayoutError("bad_option", f"No text '{text[:20]}'.", f"Allowed: {', '.join(texts)}.", "text")
     parts = urlsplit(address)
     page = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    base = f"{parts.scheme}://{parts.netloc}" if parts.netloc else LOCAL
+    base = f"{parts.scheme}://{parts.netloc}" if parts.netloc else LOCAL_SITE
     try:
         body = fetch_address(create_app(settings=Settings(seconds=600, cache_bytes=0)), page)
     except RuntimeError as error:

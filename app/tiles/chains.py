@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from lanescope.app.kit.fact import Json
+from lanescope.app.kit.sheets import point_at_sheets
 from lanescope.app.tiles import chain_sheets, draw, facts, forms, questions
 from lanescope.app.tiles.facts import ChainedFacts
 from lanescope.inputs import parse_integer
@@ -100,7 +101,9 @@ def draw_inline(query: Mapping[str, str]) -> str:
     """The picture of an address in a page's colours, for the guide."""
     given = build_body(parse_form(query))
     first, second = (questions.parse_mma(given[name], name) for name in ("first", "second"))
-    return draw_panels(place_panels(first, second, choose_corner(first.c, query, ())))
+    panels = place_panels(first, second, choose_corner(first.c, query, ()))
+    held = draw.list_first_holders(first.c), draw.list_first_holders(second.a)
+    return point_at_sheets(draw_panels(panels), chain_sheets.make_sheet_page(panels, *held).sheets, "thread")
 
 
 def choose_corner(c: TileOperand, query: Mapping[str, str], pins: Sequence[str]) -> tuple[int, int]:

@@ -11,10 +11,12 @@ from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram.forms import Draw, Made
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.maps import drawing
+from lanescope.app.kit.maps.bench import Longs
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.kit.rings import draw_rings
-from lanescope.app.tiles import bench, draw, facts, forms, questions, state, umma_figure
+from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, point_at_sheets
+from lanescope.app.tiles import bench, draw, facts, forms, questions, state, umma_figure, umma_sheets
 from lanescope.app.tiles.state import BenchState
 from lanescope.errors import LayoutError
 from lanescope.render import window
@@ -85,6 +87,26 @@ def draw_tiled_mma(
     legend: bool = False,
 ) -> str:
     """The SVG of A, B and C as in a product, or of one of them; theme None takes the page's colours."""
+    panels, labelled = _place_panels(found, ops, chosen, title)
+    said = f"{found.atom.instruction.ptx}, atoms {found.atom_layout}, tile {'×'.join(map(str, found.tile))}"
+    told = [
+        (text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in bench.build_legend(found, chosen)
+    ]
+    return drawing.draw_panels(
+        panels,
+        theme,
+        title=title,
+        said=said,
+        legend=told if legend else [],
+        labelled=labelled,
+        extra=draw_rings(panels, _list_pinned(found, chosen), theme),
+    )
+
+
+def _place_panels(
+    found: TiledMMA, ops: list[TileOperand], chosen: BenchState, title: str = ""
+) -> tuple[tuple[FigurePanel, ...], bool]:
+    """Place the operands, and tell whether their cells are labelled."""
     spans = {op.name: _find_spans(found, op, chosen) for op in ops}
     total = sum(len(rows) * len(cols) for rows, cols in spans.values())
     labelled = chosen.label != "none" and total <= drawing.MOST_LABELS
@@ -107,19 +129,24 @@ def draw_tiled_mma(
         )
         for op in ops
     )
-    said = f"{found.atom.instruction.ptx}, atoms {found.atom_layout}, tile {'×'.join(map(str, found.tile))}"
-    told = [
-        (text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in bench.build_legend(found, chosen)
-    ]
-    return drawing.draw_panels(
-        panels,
-        theme,
-        title=title,
-        said=said,
-        legend=told if legend else [],
-        labelled=labelled,
-        extra=draw_rings(panels, _list_pinned(found, chosen), theme),
-    )
+    return panels, labelled
+
+
+def _make_sheet(op: TileOperand, panel: FigurePanel) -> PinSheet:
+    """Make what a panel says under the pointer: the first holder of each element, and how many there are."""
+    held = draw.list_first_holders(op)
+    down, across = panel.window
+    rows, cols = np.meshgrid(np.arange(down.start, down.stop), np.arange(across.start, across.stop), indexing="ij")
+    element = f"`{op.name.upper()}[{{at_row}}][{{at_col}}]`"
+    numbers: dict[str, Longs] = {"at_row": rows, "at_col": cols}
+    if op.shared:
+        line = f"{element} lies in shared memory"
+    else:
+        numbers |= {"thread": held.thread[down, across], "value": held.value[down, across]}
+        line = f"{element} is in thread {{thread}}, value {{value}}"
+        line += f", the first of {op.copies} holders" if op.copies > 1 else ""
+    grid = SheetGrid("", panel.x, panel.y, panel.cell_width, panel.cell_height)
+    return PinSheet(op.name, panel.title, panel.rows, panel.cols, (SheetLayer(line, numbers),), (grid,), "`Nothing`")
 
 
 def _list_pinned(found: TiledMMA, chosen: BenchState) -> Iterator[tuple[str, int, int]]:
@@ -139,11 +166,14 @@ def draw_inline(query: Mapping[str, str]) -> str:
     asked = forms.parse_fields(query, forms.MMA)
     found = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
     if isinstance(found, TiledUmma):
-        return umma_figure.draw_umma(found, None)
+        return point_at_sheets(umma_figure.draw_umma(found, None), umma_sheets.list_figure_sheets(found))
     chosen, notices = state.parse_state(found, bench.make_base_state(asked), query)
     if notices:
         raise LayoutError("bad_option", notices[0], "The page /tiles/mma offers what is legal.", "figure")
-    return draw_tiled_mma(found, [found.a, found.b, found.c], chosen, None, legend=query.get("legend") == "1")
+    ops = [found.a, found.b, found.c]
+    svg = draw_tiled_mma(found, ops, chosen, None, legend=query.get("legend") == "1")
+    panels, _ = _place_panels(found, ops, chosen)
+    return point_at_sheets(svg, [_make_sheet(op, panel) for op, panel in zip(ops, panels, strict=True)], "thread")
 
 
 def _build_panel(

@@ -14,6 +14,7 @@ from lanescope.app.kit.maps import drawing, figure, stage
 from lanescope.app.kit.maps.bench import HolderMap, MapBench
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
+from lanescope.app.kit.sheets import point_at_sheets
 from lanescope.app.tiles import tiled_copy_facts, tiled_copy_page
 from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, build_copy_bench, build_tma_bench, make_tma_look
 from lanescope.inputs import parse_choice
@@ -77,7 +78,8 @@ def draw_copy(query: Mapping[str, str]) -> DrawnCopy:
 def draw_inline(query: Mapping[str, str]) -> str:
     """The picture of a page's address in a page's colours, for the guide; LayoutError where it is none."""
     _, _, bench, look = _parse_query(query)
-    return figure.draw_bench(bench, look, None, legend=query.get("legend") == "1")
+    svg = figure.draw_bench(bench, look, None, legend=query.get("legend") == "1")
+    return point_at_sheets(svg, figure.list_sheets(bench, look), "thread")
 
 
 def _parse_query(

@@ -28,6 +28,7 @@ from lanescope.tiles.umma import NAMES, TiledUmma
 OPTIONS = {"part": "product or tensor alone", **drawing.STYLE}
 SIDE, K_LEAST, K_MOST = 300.0, 88.0, 190.0  # pixels: the longer side of D; K of A and B
 LEFT, TOP, GAP = 64.0, 46.0, 40.0
+BETWEEN = 12.0  # the product and tensor memory below it
 SECOND = 5  # the fill of the second CTA of a pair
 DRAWN = {"scale_a": "SFA", "scale_b": "SFB", "metadata": "E"}  # as CUTLASS calls them
 _NAMED = re.compile(r"var\(--([\w-]+)\)")
@@ -55,7 +56,7 @@ def draw_umma(found: TiledUmma, theme: Palette | None, title: str = "", parts: l
     for part in parts or ["product", "tensor"]:
         text, wide, high = draw_product(found) if part == "product" else draw_tensor_memory(found)
         inside.append(f'<g transform="translate(0 {height:.0f})">{text}</g>')
-        width, height = max(width, wide), height + high + 12
+        width, height = max(width, wide), height + high + BETWEEN
     head = f'<text x="8" y="17" font-size="14" font-weight="600" fill="var(--ink)">{escape(title)}</text>'
     drawn = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}"'

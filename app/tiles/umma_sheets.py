@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from lanescope.app.kit.maps.bench import Longs
@@ -19,6 +21,15 @@ WORDS = SheetWords(
     together="The same MMA has both.",
     apart="Different MMAs have them.",
 )
+
+
+def list_figure_sheets(found: TiledUmma) -> list[PinSheet]:
+    """List the sheets of the picture for documents, where tensor memory lies below the product."""
+    below = umma_figure.draw_product(found)[2] + umma_figure.BETWEEN
+    return [
+        replace(sheet, grids=tuple(replace(one, y=one.y + below * (one.selector == TENSOR)) for one in sheet.grids))
+        for sheet in make_sheet_page(found).sheets
+    ]
 
 
 def make_sheet_page(found: TiledUmma) -> SheetPage:

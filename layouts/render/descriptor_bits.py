@@ -6,6 +6,7 @@ from html import escape
 
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.render.palette import Palette
+from lanescope.render.pointing import describe_grid
 from lanescope.render.svg import render_hatches
 
 
@@ -47,4 +48,19 @@ def render_descriptor_bits(descriptor: Descriptor, palette: Palette | None) -> s
             f'<text x="{10 + col * 23.7:.1f}" y="{42 + row * 74 + 40}" font-size="11"'
             f' fill="{muted}">{escape(field.short)} {escape(form.format_field_value(descriptor.word, field))}</text>'
         )
+    if palette is None:
+        out += [_point_at_bits(descriptor, row) for row in range(2)]
     return "\n".join([*out, "</svg>\n"])
+
+
+def _point_at_bits(descriptor: Descriptor, row: int) -> str:
+    """Return what a half of the bits says under the pointer: a bit's field lights as a whole."""
+    form, word = descriptor.format, descriptor.word
+    bits = range(63 - 32 * row, 31 - 32 * row, -1)
+    fields = [next((field for field in form.fields if field.low <= bit <= field.high), None) for bit in bits]
+    texts = [f"bit {bit} is {word >> bit & 1}: " for bit in bits]
+    for n, field in enumerate(fields):
+        place = f"{field.title}, bits {field.high}–{field.low} = {field.get(word):#x}" if field else "reserved"
+        texts[n] += f"{place} → {form.format_field_value(word, field)}" if field else place
+    groups = [field.name if field else "" for field in fields]
+    return f"<g{describe_grid((10, 42 + row * 74), (23.7, 24), [texts], groups=[groups])}/>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -46,4 +47,25 @@ def describe_cells(panel: FigurePanel) -> str:
     for key, names in (("down", panel.row_names), ("across", panel.col_names)):
         if names:
             facts[key] = list(names)
+    return _format_attribute(facts)
+
+
+def describe_grid(
+    corner: tuple[float, float],
+    cell: tuple[float, float],
+    texts: Sequence[Sequence[str]],
+    *,
+    said: str = "{text}",
+    groups: Sequence[Sequence[str]] = (),
+) -> str:
+    """Return the attribute of a group of cells that is no panel.
+
+    said: a template of a cell's row, column and text; groups: names of cells that light together, "" for none.
+    """
+    facts: dict[str, Any] = {"x": corner[0], "y": corner[1], "w": cell[0], "h": cell[1], "row0": 0, "col0": 0}
+    facts |= {"rows": len(texts), "cols": len(texts[0]), "said": said, "texts": texts}
+    return _format_attribute(facts | ({"groups": groups} if groups else {}))
+
+
+def _format_attribute(facts: dict[str, Any]) -> str:
     return f' data-cells="{escape(json.dumps(facts, ensure_ascii=False, separators=(",", ":")))}"'

@@ -1,6 +1,7 @@
 // The instruction page: draws its matrices, then follows pointer, keys and controls.
 import "../kit/scripted.js";
 import { copyButtons } from "../kit/copy.js";
+import { onServer } from "../kit/place.js";
 import { pinnedCell, told } from "./focus.js";
 import { followControls } from "./controls.js";
 import { followGestures } from "./gestures.js";
@@ -32,7 +33,10 @@ followKeys();
 followFinding();
 followHistory();
 followControls();
-if (state.pin || state.pin2) fillPanel();
+if (state.pin || state.pin2) {
+  fillPanel();
+  if (!onServer) fillHeadline(); // the server has written it
+}
 followTabs();
 copyButtons();
 document.documentElement.dataset.painted = performance.now().toFixed(1);

@@ -1,12 +1,21 @@
 // Pictures answer the pointer: the cell under it, what the server says of it, and every cell of the page's pictures
-// that the same lane holds. A picture carries where its cells are and their texts (layouts/render/pointing.py).
+// that the same lane holds. A picture carries where its cells are and their texts (layouts/render/pointing.py), or
+// layers of numbers with a sentence each (app/kit/sheets.py).
 import { element } from "./dom.js";
+import { holderOf as groupOf, linesOf } from "./layers.js";
 import { fill } from "./template.js";
 
 const SVG = "http://www.w3.org/2000/svg", ASIDE = 14; // pixels from the pointer to its words
 
 /** The holder that a cell's text begins with, T13 of T13:2; "" where it names none. */
-const holderOf = (text) => /^✗?(w\d+ )?(T\d+)/.exec(text)?.slice(1).join("") ?? "";
+const namedIn = (text) => /^✗?(w\d+ )?(T\d+)/.exec(text)?.slice(1).join("") ?? "";
+
+/** What holds a cell, as text: its lane, or the group that the picture says. */
+function holderOf(data, row, col) {
+  const number = data.layers && groupOf(data, row, col);
+  if (data.layers) return number === undefined ? "" : `${data.group} ${number}`;
+  return data.groups?.[row][col] ?? namedIn(data.texts[row][col]);
+}
 
 function panelOf(group) {
   const data = JSON.parse(group.dataset.cells), mark = document.createElementNS(SVG, "path");
@@ -24,21 +33,32 @@ let shown = "";
 function cellAt({ data, svg }, event) {
   const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
   const col = Math.floor((at.x - data.x) / data.w), row = Math.floor((at.y - data.y) / data.h);
-  return row >= 0 && col >= 0 && row < data.rows && col < data.cols ? { row, col } : null;
+  const { top = 0, left = 0, rows, cols } = data; // a picture may draw a part of the cells
+  return row >= top && col >= left && row < rows && col < cols ? { row, col } : null;
 }
 
-const boxOf = ({ x, y, w, h }, row, col) => `M${x + col * w + 1} ${y + row * h + 1}h${w - 2}v${h - 2}h${2 - w}z`;
-
-/** The cells of a panel that a holder has. */
-function heldBy({ data }, holder) {
-  const boxes = [];
-  data.texts.forEach((line, row) => line.forEach((text, col) => {
-    if (holderOf(text) === holder) boxes.push(boxOf(data, row, col));
-  }));
-  return boxes;
+/** The frame of a cell, within it where there is room. */
+function boxOf({ x, y, w, h }, row, col) {
+  const inside = w > 6 && h > 6 ? 1 : 0, [wide, high] = [w - 2 * inside, h - 2 * inside];
+  return `M${x + col * w + inside} ${y + row * h + inside}h${wide}v${high}h${-wide}z`;
 }
 
-function sentence({ title, said, row0, col0, down, across, texts }, row, col) {
+/** The frames of a panel's cells by their holder, listed when it is first asked. */
+function framesOf(panel) {
+  if (panel.frames) return panel.frames;
+  panel.frames = new Map();
+  for (let row = panel.data.top ?? 0; row < panel.data.rows; row++) {
+    for (let col = panel.data.left ?? 0; col < panel.data.cols; col++) {
+      const holder = holderOf(panel.data, row, col);
+      if (holder) panel.frames.set(holder, (panel.frames.get(holder) ?? "") + boxOf(panel.data, row, col));
+    }
+  }
+  return panel.frames;
+}
+
+function sentence(data, row, col) {
+  if (data.layers) return linesOf(data, row, col).join(". ").replaceAll("`", "");
+  const { title, said, row0, col0, down, across, texts } = data;
   const text = texts[row][col], [holder, value = ""] = text.replace(/^T/, "").split(":");
   const named = { title, text: text || "empty", holder, value };
   return fill(said, { ...named, row: down?.[row] ?? row + row0, col: across?.[col] ?? col + col0 });
@@ -48,10 +68,10 @@ function show(panel, { row, col }, event) {
   const { data } = panel, now = [panels.indexOf(panel), row, col].join();
   if (now !== shown) {
     shown = now;
-    const holder = holderOf(data.texts[row][col]);
+    const holder = holderOf(data, row, col);
     for (const each of panels) {
-      const boxes = holder ? heldBy(each, holder) : [];
-      each.mark.setAttribute("d", boxes.concat(each === panel ? boxOf(data, row, col) : []).join(""));
+      const held = (holder && framesOf(each).get(holder)) || "";
+      each.mark.setAttribute("d", held + (each === panel ? boxOf(data, row, col) : ""));
     }
     tip.textContent = sentence(data, row, col);
     tip.hidden = false;
@@ -71,6 +91,7 @@ function hide() {
 }
 
 function follow(svg) {
+  for (const title of svg.querySelectorAll("rect > title")) title.remove(); // a second answer beside ours
   const own = panels.filter((panel) => panel.svg === svg);
   const point = (event) => {
     for (const panel of own) {

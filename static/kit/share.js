@@ -1,6 +1,7 @@
 // "Share": the server wrote every text as it is copied. Where the page has moved on since, it writes them anew.
 import { copyButtons } from "./copy.js";
 import { onServer, root } from "./place.js";
+import { fill } from "./template.js";
 
 /** What the page's address is called from the server's root, as the server calls it. */
 const addressNow = () => location.pathname.slice(root.length) + location.search;
@@ -9,11 +10,17 @@ async function renew(menu) {
   const address = addressNow();
   if (menu.dataset.share === address) return;
   const answer = await fetch(`${root}/api/v1/share?${new URLSearchParams({ address })}`);
-  if (!answer.ok) return;
+  menu.classList.toggle("unknown", !answer.ok);
+  if (!answer.ok) { // the address is all that is known: the rest would be of another view
+    menu.querySelector("[data-share-text=link]").textContent = location.href;
+    menu.querySelector("[value=link]").checked = true;
+    return;
+  }
   const told = await answer.json();
   for (const text of menu.querySelectorAll("[data-share-text]")) text.textContent = told[text.dataset.shareText] ?? "";
   for (const link of menu.querySelectorAll("[data-share-link]")) link.href = told[link.dataset.shareLink];
-  for (const image of menu.querySelectorAll("[data-picture]")) image.src = told.svg;
+  for (const image of menu.querySelectorAll("[data-picture]")) image.src = told[image.dataset.picture];
+  for (const frame of menu.querySelectorAll("iframe")) frame.src = `${root}/embed${address}`;
   menu.dataset.share = address;
 }
 
@@ -28,15 +35,38 @@ async function copyPicture(menu, form) {
   return navigator.clipboard.write([new ClipboardItem({ "image/png": made })]);
 }
 
+/** Says how large a picture is once it is there. */
+function measurePictures(menu) {
+  for (const image of menu.querySelectorAll("[data-picture]")) {
+    const size = image.closest("figure").querySelector("[data-size]");
+    const say = () => { size.textContent = `${image.naturalWidth} × ${image.naturalHeight} pixels`; };
+    image.addEventListener("load", say);
+    image.addEventListener("error", () => { size.textContent = "This picture cannot be drawn here."; });
+    if (image.complete && image.naturalWidth) say();
+  }
+}
+
+/** Writes the addresses of an exported page's texts, and the verdict of what is pinned in it. */
+function fillExported(menu) {
+  const quoted = (address) => address.replaceAll("(", "%28").replaceAll(")", "%29");
+  const pinned = [...document.querySelectorAll("section.answer:not(.none) h2")].map((one) => one.textContent.trim());
+  const verdict = pinned.join("; ").replace(/\s+/g, " ").replace(/[\\`*_[\]<>|#]/g, "\\$&");
+  const facts = { link: quoted(location.href), picture: quoted(menu.querySelector("img")?.src ?? ""), verdict };
+  for (const text of menu.querySelectorAll("[data-text]")) {
+    text.textContent = fill((verdict && text.dataset.pinned) || text.dataset.text, facts);
+  }
+  menu.querySelector("[data-on-disk]").hidden = location.protocol !== "file:";
+}
+
 copyButtons();
 for (const menu of document.querySelectorAll("details.share")) {
-  if (!onServer) {
-    menu.remove();
-    continue;
-  }
-  menu.addEventListener("toggle", () => { if (menu.open) renew(menu); });
+  menu.hidden = false;
+  if (!onServer) fillExported(menu);
+  menu.addEventListener("toggle", () => { if (menu.open) onServer ? renew(menu) : fillExported(menu); });
+  measurePictures(menu);
   for (const button of menu.querySelectorAll("[data-copy-picture]")) {
-    if (!navigator.clipboard || (button.dataset.copyPicture === "png" && !window.ClipboardItem)) continue;
+    if (!navigator.clipboard || location.protocol === "file:"
+      || (button.dataset.copyPicture === "png" && !window.ClipboardItem)) continue;
     const label = button.textContent;
     button.hidden = false;
     button.addEventListener("click", async () => {

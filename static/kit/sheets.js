@@ -3,26 +3,12 @@
 import "./auto.js";
 import { copyButtons } from "./copy.js";
 import { $ } from "./dom.js";
+import { holderOf, linesOf } from "./layers.js";
 import { zoomPictures } from "./pictures.js";
 import { followPins } from "./pins.js";
-import { fill } from "./template.js";
 
 const { sheets, words } = JSON.parse($("sheets").textContent);
 const byName = new Map(sheets.map((sheet) => [sheet.name, sheet]));
-
-const numberAt = ({ down, across, cells }, row, col, cols) =>
-  (down ? down[row] + across[col] : cells[row * cols + col]);
-
-/** The numbers of a cell in a layer, null where it has nothing of it. */
-function factsOf(layer, row, col) {
-  const [down, right] = [row - layer.row, col - layer.col], facts = { row, col };
-  if (down < 0 || right < 0 || down >= layer.rows || right >= layer.cols) return null;
-  for (const [name, numbers] of Object.entries(layer.numbers)) {
-    facts[name] = numberAt(numbers, down, right, layer.cols);
-    if (facts[name] < 0) return null;
-  }
-  return facts;
-}
 
 function splitPin(text) {
   const [, name, row, col] = /^(\w+):(\d+),(\d+)$/.exec(text) ?? [], sheet = byName.get(name);
@@ -32,11 +18,7 @@ function splitPin(text) {
 function describe(text) {
   const [sheet, row, col] = splitPin(text) ?? [];
   if (!sheet) return null;
-  const found = sheet.layers.map((layer) => [layer.line, factsOf(layer, row, col)]).filter(([, facts]) => facts);
-  const lines = found.map(([template, facts]) => fill(template, facts));
-  if (!lines[0]?.startsWith("`")) lines.unshift(fill(sheet.empty, { row, col })); // nothing names the cell
-  const [line, ...more] = lines;
-  const holder = found.map(([, facts]) => facts[sheet.group]).find((number) => number !== undefined);
+  const [line, ...more] = linesOf(sheet, row, col), holder = holderOf(sheet, row, col);
   return { line, text: more.map((each) => `${each}.`).join(" ").replaceAll("`", ""), holder, group: sheet.group };
 }
 

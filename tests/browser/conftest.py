@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Frame, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Frame, Page, expect, sync_playwright
 
 from tests.browser.waiting import PATIENCE
 
@@ -98,18 +98,13 @@ EXPECTED = (
 )  # refusals that tests ask for; the tests themselves read the canvas back
 
 
-def is_plotly_style(said: ConsoleMessage) -> bool:
-    """The policy refuses a style attribute that plotly.js sets on colour bars; they look the same without it."""
-    return "inline style" in said.text and "/vendor/plotly" in said.location.get("url", "")
-
-
 def record_complaints(page: Page, complaints: list[str]) -> None:
     """Note what a page writes to the console as an error or a warning."""
     page.on(
         "console",
         lambda m: (
             complaints.append(m.text)
-            if m.type in ("error", "warning") and not any(e in m.text for e in EXPECTED) and not is_plotly_style(m)
+            if m.type in ("error", "warning") and not any(e in m.text for e in EXPECTED)
             else None
         ),
     )

@@ -219,12 +219,17 @@ def test_plotly_comes_where_a_chart_is_in_sight_and_the_policy_refuses_none_of_i
         ".reduce((sum, r) => sum + r.transferSize, 0)"
     )
     assert wire <= 150_000
-    page.locator("figure.chart").scroll_into_view_if_needed()
-    page.wait_for_selector(".chart .modebar", state="attached", timeout=2000 * PATIENCE)  # four megabytes of script
+    page.locator("figure.chart[data-spread]").scroll_into_view_if_needed()
+    page.wait_for_selector(
+        "[data-spread] .modebar", state="attached", timeout=2000 * PATIENCE
+    )  # four megabytes of script
     assert page.evaluate(loaded) == 1
-    page.locator(".chart .plot").hover()
+    page.locator("[data-spread] .plot").hover()
+    page.locator("[name=spread-over][value=registers]").check()
+    page.locator("[data-spread] .plot").press("ArrowRight")
+    expect(page.locator("[data-spread] [data-spoken]")).to_have_text("row 0 of D, register 1 of all lanes: 4 elements")
     with page.expect_download() as download:
-        page.locator(".chart [data-title^='Download']").click()
+        page.locator("[data-spread] [data-title^='Download']").click()
     assert download.value.suggested_filename.endswith(".svg")
 
 

@@ -20,9 +20,17 @@ TEXTS = ("link", "markdown", "latex", "embed")
 PAGES = (f"/i/{M16}?pin=a:5,9", "/banks?row_bytes=128", "/guide/swizzle", "/smem", "/tiles/mma")
 
 
-def open_menu(page: Page) -> None:
+def open_menu(page: Page, form: str = "") -> None:
     page.click("details.share > summary")
     expect(page.locator("details.share > div")).to_be_visible()
+    if form:
+        choose_form(page, form)
+
+
+def choose_form(page: Page, form: str) -> None:
+    page.locator(f"details.share label:has([value={form}])").click()
+    expect(page.locator(f"[data-share-form={form}]")).to_be_visible()
+    expect(page.locator("[data-share-form]:visible")).to_have_count(1)
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -30,6 +38,7 @@ def test_every_text_is_copied_as_the_menu_shows_it(open_page: Open, path: str) -
     page = open_page(path)
     open_menu(page)
     for name in TEXTS:
+        choose_form(page, name)
         shown = page.locator(f"[data-share-text={name}]")
         button = page.locator(".copyable", has=shown).locator("button")
         button.click()
@@ -41,16 +50,18 @@ def test_every_text_is_copied_as_the_menu_shows_it(open_page: Open, path: str) -
 
 def test_the_picture_is_copied_as_png_and_as_svg(open_page: Open) -> None:
     page = open_page("/banks?row_bytes=128")
-    open_menu(page)
+    open_menu(page, "png")
+    expect(page.locator("[data-share-form=png] [data-size]")).to_have_text(re.compile(r"^\d+ × \d+ pixels$"))
     page.click("[data-copy-picture=png]")
     expect(page.locator("[data-copy-picture=png]")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.read().then(([item]) => item.types)") == ["image/png"]
     expect(page.locator("[data-copy-picture=png]")).to_have_text("Copy PNG")
+    choose_form(page, "svg")
     page.click("[data-copy-picture=svg]")
     expect(page.locator("[data-copy-picture=svg]")).to_have_text("Copied")
     address = page.locator("[data-share-link=svg]").evaluate("(link) => link.href")
     assert page.evaluate("navigator.clipboard.readText()") == page.request.get(address).text()
-    image = page.locator("details.share img")
+    image = page.locator("[data-picture=svg]")
     assert (
         image.evaluate("(image) => image.src") == address
         and image.evaluate("(image) => image.decode().then(() => image.naturalWidth)") > 100
@@ -66,6 +77,25 @@ def test_the_menu_follows_what_is_pinned_after_the_page_was_sent(open_page: Open
     wait_until(page, "document.querySelector('[data-share-text=link]').textContent === location.href")
     expect(page.locator("[data-share-text=markdown]")).to_contain_text("is in lane 20, register R2, bits 31:16")
     expect(page.locator("[data-share-text=embed]")).to_contain_text("pin=a:5,9")
+
+
+def test_the_frame_is_shown_as_it_is_embedded(open_page: Open) -> None:
+    page = open_page("/banks?row_bytes=128")
+    open_menu(page, "embed")
+    expect(page.frame_locator(".share iframe").locator("figcaption")).to_contain_text("8-way bank conflicts")
+
+
+def test_what_to_copy_is_chosen_by_arrow_keys_and_without_scripts(browser: Browser, site: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{site}/banks?row_bytes=128")
+    page.click("details.share > summary")
+    page.locator(".share [value=link]").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator("[data-share-text=markdown]")).to_be_visible()
+    expect(page.locator("[data-share-form]:visible")).to_have_count(1)
+    context.close()
 
 
 @pytest.mark.parametrize(("width", "theme"), [(390, "dark"), (1440, "light")])

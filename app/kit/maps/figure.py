@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
+import numpy as np
+
 from lanescope.app.kit.maps import drawing, stage
-from lanescope.app.kit.maps.bench import MapBench
+from lanescope.app.kit.maps.answer import get_element_template, get_line_template
+from lanescope.app.kit.maps.bench import HolderMap, Longs, MapBench
 from lanescope.app.kit.rings import draw_rings
+from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer
 from lanescope.render.palette import Palette
 from lanescope.render.view import GAP, LEFT, TOP, FigurePanel
 
@@ -33,6 +38,29 @@ def draw_bench(
     said = f"{bench.says}: {', '.join(f'{one.title} {one.about}' for one in bench.maps)}"
     rings = draw_rings(panels, stage.list_pinned_cells(bench, look), theme)
     return drawing.draw_panels(panels, theme, title=title, said=said, legend=told, labelled=labelled, extra=rings)
+
+
+def list_sheets(bench: MapBench, look: Mapping[str, str]) -> list[PinSheet]:
+    """List what the maps say under the pointer, with the first sentence that the page says of a cell."""
+    return [_make_sheet(bench, one, panel) for one, panel in zip(bench.maps, place_panels(bench, look)[0], strict=True)]
+
+
+def _make_sheet(bench: MapBench, one: HolderMap, panel: FigurePanel) -> PinSheet:
+    down, across = panel.window
+    held, group = one.find_first_holders(), np.array([*one.group, -1], np.int64)  # -1: no value, no register
+    rows, cols = np.indices(held.thread.shape)
+    register = group[held.value] if one.group else held.value
+    known: dict[str, Longs] = {"thread": held.thread, "value": held.value, "register": register}
+    known |= {"at_row": rows, "at_col": cols, "index": rows * one.cols + cols, **one.told}
+    element = get_element_template(bench, one).replace("{title}", one.title)
+    line = get_line_template(bench, one).replace("{element}", element)
+    line = line.replace("{holder}", f"{bench.unit} {{thread}}")
+    line = line.replace("{row}", "{at_row}").replace("{col}", "{at_col}")
+    used = {"thread", *re.findall(r"{(\w+)}", line)}
+    numbers = {name: np.asarray(array[down, across], np.int64) for name, array in known.items() if name in used}
+    grid = SheetGrid("", panel.x, panel.y, panel.cell_width, panel.cell_height)
+    layer = SheetLayer(line, numbers)
+    return PinSheet(one.name, one.title, panel.rows, panel.cols, (layer,), (grid,), f"`No {bench.unit}` holds this")
 
 
 def list_cell_texts(bench: MapBench, look: Mapping[str, str]) -> list[list[str]]:

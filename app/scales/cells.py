@@ -1,0 +1,93 @@
+"""What the cells of a scale factor's picture say: a factor lights in all three memories. No framework."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lanescope.app.kit.maps.bench import Longs
+from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer
+from lanescope.app.scales.draw import BANDS, CELL, HIGH, TOP, UNIT, ScaleWindow
+from lanescope.blackwell import tmem
+from lanescope.blackwell.scales import COLUMNS, GROUPS, ROWS
+from lanescope.blackwell.scaling import FactorLocation
+
+SELECTOR, GROUP = ".scale-way", "place"  # factors are alike by their byte in row-major factors
+NUMBERS = ("place", "row_of", "factor", "atoms", "column", "byte", "step")
+
+
+def list_sheets(window: ScaleWindow, name: str, row: int, factor: int) -> tuple[PinSheet, ...]:
+    """List the sheets of the three panels. name: A or B; row, factor: the selected ones, whose atom is drawn."""
+    places = _locate_factors(window)
+    lanes = len(next(iter(places.values())).lanes)
+    line = _make_line(name, lanes)
+    rows_left, atom_left, tensor_left = window.lefts
+    first_row, first_factor = window.first_r * ROWS, window.first_k * COLUMNS
+    rows = [
+        [(first_row + down, first_factor + across) for across in range(window.k_atoms * COLUMNS)]
+        for down in range(window.row_atoms * ROWS)
+    ]
+    start, column = row // ROWS * ROWS, factor // COLUMNS * COLUMNS
+    atom = [
+        [(start + GROUPS * (byte // COLUMNS) + down, column + byte % COLUMNS) for byte in range(BANDS * COLUMNS)]
+        for down in range(GROUPS)
+    ]
+    held = {(lane, at.column, at.byte): key for key, at in places.items() for lane in at.lanes}
+    tensor = [
+        [
+            held.get((lane, window.side.column + shown, byte), (-1, -1))
+            for shown in window.columns
+            for byte in range(COLUMNS)
+        ]
+        for lane in range(tmem.LANES)
+    ]
+    high = window.row_atoms * HIGH
+    panels = (
+        ("rows", rows, rows_left, CELL, HIGH / ROWS),
+        ("atom", atom, atom_left, CELL, high / GROUPS),
+        ("tensor", tensor, tensor_left, UNIT / COLUMNS, high / tmem.LANES),
+    )
+    return tuple(
+        PinSheet(
+            panel,
+            "Scale factors",
+            len(keys),
+            len(keys[0]),
+            (SheetLayer(line, _number_cells(keys, places, lanes)),),
+            (SheetGrid(SELECTOR, x, TOP, wide, tall),),
+            empty="`Padding`",
+        )
+        for panel, keys, x, wide, tall in panels
+    )
+
+
+def _locate_factors(window: ScaleWindow) -> dict[tuple[int, int], FactorLocation]:
+    """Locate every factor that is drawn, without padding."""
+    side = window.side
+    first_row, first_factor = window.first_r * ROWS, window.first_k * COLUMNS
+    last_row = min(side.rows, first_row + window.row_atoms * ROWS)
+    last_factor = min(side.k // side.block, first_factor + window.k_atoms * COLUMNS)
+    return {
+        (row, factor): side.locate_factor(row, factor)
+        for row in range(first_row, last_row)
+        for factor in range(first_factor, last_factor)
+    }
+
+
+def _make_line(name: str, lanes: int) -> str:
+    index = "[{row_of}][{factor}]" if name == "A" else "[{factor}][{row_of}]"
+    copies = ", ".join(f"{{lane{n}}}" for n in range(lanes))
+    where = "byte {place} of row-major factors, byte {atoms} of the atoms"
+    return f"`SF{name}{index}`: {where}; byte {{byte}} of column {{column}} in lanes {copies}"
+
+
+def _number_cells(
+    keys: list[list[tuple[int, int]]], places: dict[tuple[int, int], FactorLocation], lanes: int
+) -> dict[str, Longs]:
+    names = (*NUMBERS, *(f"lane{n}" for n in range(lanes)))
+    out = np.full((len(names), len(keys), len(keys[0])), -1, np.int64)
+    for down, line in enumerate(keys):
+        for across, key in enumerate(line):
+            if at := places.get(key):
+                numbers = (at.row_major, *key, at.atoms, at.column, at.byte, at.step)
+                out[:, down, across] = (*numbers, *at.lanes)
+    return dict(zip(names, out, strict=True))
