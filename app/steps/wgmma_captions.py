@@ -316,7 +316,7 @@ def _make_whole_read_step(found: DescribedProduct, step: int) -> WgmmaStep:
     k = found.instruction.sizes["k"]
     span = format_range(step * k, (step + 1) * k - 1)
     text = (
-        f"All core matrices of K step {step} are read the same way: k {span} of A, 16 rows a warp, and of B, for all."
+        f"All core matrices of K step {step} are read the same way: k {span} of A, 16 rows per warp, and of B, for all."
     )
     for name, one in found.operands.items():
         elements = np.arange(one.side.mn * one.view.k)

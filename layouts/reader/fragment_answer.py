@@ -114,7 +114,7 @@ def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
     if answer.nearest:
         thread, value, said, held = answer.nearest.first
         if same:
-            yield f"The formula tells {answer.least} values apart, and no operand with so many has this map."
+            yield f"The formula distinguishes {answer.least} values, and no operand with that many has this map."
         yield (
             f"Nearest with {answer.nearest.map.values} values: {name_map(answer.nearest.map, answer.letter)},"
             f" {answer.nearest.agree} of {answer.nearest.total} elements. First difference: lane {thread}, value"
