@@ -58,7 +58,7 @@ FEATURE = Feature(
         Entry(
             "Instructions",
             3,
-            "Metadata order",
+            "Sparse metadata order",
             "/metadata/order",
             "sparsity metadata as CUTLASS’s compressors write them",
             below="/instructions",
