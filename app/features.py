@@ -35,18 +35,16 @@ FEATURES: dict[str, dict[str, str]] = {
     "metadata": {"metadata": "Sparsity metadata in global memory."},
     "chain": {"chain": ""},
     "banks": {
-        "banks": "Wavefronts of a shared-memory access, and the swizzle that frees it. Exit status 1 where there are"
-        " conflicts."
+        "banks": "Wavefronts of a shared-memory access, and the smallest swizzle without conflicts. Exit status 1 if"
+        " there are conflicts."
     },
     "tiles": {"tiles": ""},
     "layouts": {
         "tiles": "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts.",
         "cute": "CuTe's layout algebra, step by step: composition, complement, divides, products, inverses, coalesce,"
         " slices.",
-        "convert": "What a conversion between two of Triton's layouts moves. Exit status 1 where elements change their"
-        " thread.",
-        "feeds": "The operands of mma and wgmma that a layout of threads already is. Exit status 1 where there is"
-        " none.",
+        "convert": "What a conversion between two of Triton's layouts moves. Exit status 1 if elements change threads.",
+        "feeds": "The operands of mma and wgmma that a thread layout already matches. Exit status 1 if there is none.",
     },
     "idesc": {"idesc": "Instruction descriptors of tcgen05.mma, and zero-column masks."},
     "tmem": {"tmem": "Tensor memory of tcgen05."},

@@ -67,11 +67,11 @@ def test_the_page_of_a_copy_says_what_it_costs(client: Client) -> None:
         if told := re.findall(r"<h2>([^<]*bank conflicts)</h2>", page.text, re.I):
             said[text] = told
     assert said == {
-        "cp.async, 16 bytes a thread (FlashAttention-2)": ["No bank conflicts"],
+        "cp.async, 16 bytes per thread (FlashAttention-2)": ["No bank conflicts"],
         "ldmatrix.x4 of A, 128B swizzle": ["No bank conflicts"],
         "ldmatrix.x4 of A, rows without a swizzle": ["8-way bank conflicts"],
         "ldmatrix.x4.trans of B, N-major": ["No bank conflicts"],
-        "4 bytes a thread, rows padded to 80 bytes": ["2-way bank conflicts"],
+        "4 bytes per thread, rows padded to 80 bytes": ["2-way bank conflicts"],
         "Transposed reads of global memory": ["32-way bank conflicts"],
     }
     worst = unescape(

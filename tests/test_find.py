@@ -178,7 +178,7 @@ def test_the_first_sentence_says_where_an_element_is() -> None:
     told = answer(MMA, pin="a:5,9")
     assert plain(told) == "A[5][9] is in lane 20, register R2, bits 31:16"
     assert "half of the register holds A[5][8]." in told.text
-    assert "It meets B[9][0…7] and goes into D[5][0…7]." in told.text
+    assert "It multiplies B[9][0…7] and goes into D[5][0…7]." in told.text
     assert plain(answer(MMA, pin="d:3,2")) == "D[3][2] is in lane 13, register R0"  # f32 fills its register
     assert plain(answer(WGMMA, pin="d:9,4")) == "D[9][4] is in warp 0, lane 6, register R2"
     assert plain(answer(FP4, pin="a:0,1")) == "A[0][1] is in lane 0, register R0, bits 13:10"  # padding in 8 bits
@@ -290,7 +290,7 @@ def test_a_tiled_mma_says_first_where_an_element_is(client: Client) -> None:
     """
     told = read_answer(client, f"{TILE}&pin=c:37,50")
     assert told.startswith("C(37,50) is in thread 21, register R28 Value c28; lane 21 of warp 0.")
-    assert "A(37,0…31) and B(0…31,50) meet in it." in told
+    assert "It comes from A(37,0…31) and B(0…31,50)." in told
     told = read_answer(client, f"{TILE}&pin=a:3,5")
     assert told.startswith("A(3,5) is in thread 14, register R0, bits 31:16")
     assert "The other half of the register holds A(3,4). Warp 2, lane 14 holds the same element." in told

@@ -157,7 +157,7 @@ def test_an_instruction_goes_where_it_can_run_and_a_run_where_it_says(fleet: Fle
             "does not assemble for this device's sm_80",
         ),
         (build_request(worker="old:0"), "worker", "No worker 'old:0' is ready"),
-        (build_request() | {"device": 1}, "device", "device is 1: which host's?"),
+        (build_request() | {"device": 1}, "device", "device is 1, and the host is missing."),
     ],
 )
 def test_no_such_worker_says_what_there_is(fleet: Fleet, given: dict[str, Any], field: str, words: str) -> None:
@@ -305,7 +305,7 @@ def test_pages_and_the_api_show_the_fleet_and_who_ran(fleet: Fleet) -> None:
         ran = client.get("/gpu/run", params={"kind": "mma", "instruction": MMA, "backend": "cuda", "worker": "b:1"})
         assert ran.status_code == 200 and "Ran by worker <b>b:1</b>" in ran.text
         page = client.get("/gpu").text
-        assert "stand-in 12.0" in page and "not asked: it is Lanescope 0.1.0" in page and ">b:1</td>" in page
+        assert "stand-in 12.0" in page and "gets no jobs: it is Lanescope 0.1.0" in page and ">b:1</td>" in page
         told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "architecture": "sm_75"})
         assert told.status_code == 503 and told.json()["error"]["code"] == "no_worker"
         told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "device": 1})

@@ -126,7 +126,7 @@ def test_a_worker_that_says_nonsense_of_its_device_is_not_asked(told: Any) -> No
     post = {"name": "a:0", "host": "a", "program": jobs.compute_program_version(), "device": told}
     row = {"name": "a:0", "status": "running", "last_seen": 0.0, "lanescope": post}
     (found,) = parse_members({"workers": {"tcp://1": row}}, {}, jobs.compute_program_version(), 0.0)
-    assert found.refused == "no worker of Lanescope"
+    assert found.refused == "not a Lanescope worker"
     with pytest.raises(LayoutError, match="No worker is ready"):
         select_members([found], build_request())
 

@@ -100,3 +100,24 @@ def test_an_error_page_is_for_people_and_leads_on(client: Client) -> None:
     missing = client.get("/nothing")
     assert missing.status_code == 404 and "<title>No such page" in missing.text and "not_found" not in missing.text
     assert client.get("/favicon.ico").headers["content-type"].startswith("image/svg")
+
+
+@pytest.mark.parametrize(
+    "words, page",
+    [
+        ("read your tile", "/descriptor"),
+        ("bank conflicts", "/banks"),
+        ("TMA box", "/smem"),
+        ("scale factor", "/scale-factors"),
+        ("sparse metadata", "/metadata/order"),
+        ("Triton layout", "/layouts/triton"),
+        ("conversion", "/layouts/triton"),
+        ("epilogue", "/tmem/epilogue"),
+        ("paste", "/read"),
+        ("GPU", "/gpu"),
+    ],
+)
+def test_a_tool_is_found_on_the_home_page_by_what_people_call_it(client: Client, words: str, page: str) -> None:
+    text = client.get("/").text
+    links = re.findall(rf'<a\b[^>]*href="{page}"[^>]*>(.*?)</a>', text, re.S)
+    assert any(words.lower() in unescape(re.sub("<[^>]+>", " ", link)).lower() for link in links)

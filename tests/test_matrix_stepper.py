@@ -219,7 +219,7 @@ def test_values_of_a_store_are_those_of_the_lanes() -> None:
         (X4, {"storage": {"kind": "rows", "pitch_bytes": 16}}, "storage", "S[0][8] and S[1][0]"),
         (X4, {"addresses": "lane * 8"}, "addresses", "faults"),
         (X4, {"addresses": "lane * 16 - 16"}, "addresses", "outside shared memory"),
-        (X4, {"addresses": "0 16 32"}, "addresses", "one a lane"),
+        (X4, {"addresses": "0 16 32"}, "addresses", "one per lane"),
         (X4, {"first_col": 56}, "first_col", "up to 48"),
         (X4, {"matrices": "left"}, "matrices", "down_first"),
         ("ldmatrix.m8n8.x2.shared.b16", {"matrices": "down_first"}, "matrices", "across"),

@@ -317,7 +317,7 @@ def test_command_line(client: Client) -> None:
         == 0
     )
     plain = run_lanescope(*words[:5], "--storage", "kind=cute,base=0x1000,layout=(64,64):(64,1)").stdout
-    assert "stored so it would match: --storage 'kind=cute,base=0x1000,layout=Sw<3,3,3> o (64,64):(64,1)'" in plain
+    assert "would match if stored with: --storage 'kind=cute,base=0x1000,layout=Sw<3,3,3> o (64,64):(64,1)'" in plain
     unknown = run_lanescope(*words[:5])
     assert (
         unknown.returncode == 2
@@ -353,7 +353,7 @@ def test_the_page_takes_a_storage_as_the_api_does(client: Client) -> None:
     assert "data-verdict=match" in client.get(f"/descriptor/wgmma/0x8000002000010042{asked}{panels}").text
     assert "data-verdict=match" in client.get(f"/descriptor/wgmma/0x8000002001000080{asked}{panels}&major=MN").text
     wrong = client.get(f"/descriptor/wgmma/0x4000004000010040{asked.replace('slice_k=16', 'slice_k=0')}{panels}").text
-    stored = re.search(r'<a data-store href="\?([^"]+)">Show the tile stored so', wrong)
+    stored = re.search(r'<a data-store href="\?([^"]+)">Show the tile stored this way', wrong)
     assert "stored_swizzle" in wrong and stored
     assert (
         "data-verdict=match"

@@ -254,7 +254,7 @@ def test_a_tile_that_is_left_out_is_the_least_that_closes(client: Client) -> Non
     ("tile", "said"),
     [
         ((64, 64, 16), None),  # 128 for C, 32 for A, 16 for B
-        ((64, 64, 64), "take 256 registers a thread, which has at most 255. C takes 128: keep"),
+        ((64, 64, 64), "take 256 registers per thread, which has at most 255. C takes 128: keep"),
         ((128, 64, 16), "which has at most 255; C alone takes 256, so the compiler spills"),
     ],
 )

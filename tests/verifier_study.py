@@ -165,7 +165,7 @@ if __name__ == "__main__":
     asked, good, bad = count_totals(found)
     harmless = sum(r.harmless for r in found.values())
     Path("docs/diagnoses.md").write_text(
-        "# What the verifier says of known mistakes\n\n"
+        "# What the verifier says about known mistakes\n\n"
         f"Written by `make diagnoses`: {COUNT} random right programs (types, operands, majors, swizzle modes, sizes, "
         f"slices, kinds of storage; seed {SEED}), each with every\n"
         "mistake of `tests/blunders.py` that applies to it. The mistakes are made by that file's own arithmetic.\n\n"

@@ -27,7 +27,7 @@ MOST_ACCESSES = 16
 MOST_PITCH = 1 << 16  # bytes from row to row
 Address = Annotated[
     list[Number | None],
-    Description("A byte address a lane; null for an inactive one.", limits={"maxItems": banks.LANES}),
+    Description("One byte address per lane; null for an inactive lane.", limits={"maxItems": banks.LANES}),
 ]
 SwizzleText = Annotated[str, Description("", ("none", "128B", "3,4,3"), {"maxLength": LONGEST_KEY})]
 
@@ -58,7 +58,7 @@ class _Use(_Rows, _Access):
 def _lanes() -> Any:
     return given_field(
         "Lane addresses",
-        "A byte address a lane, instead of a pattern; null for an inactive one.",
+        "One byte address per lane, instead of a pattern; null for an inactive lane.",
         None,
         type=Address | None,
     )
@@ -102,7 +102,7 @@ class AccessQuestion(_Use):
     address: str = text_field(
         "",
         "Or one byte address per lane",
-        "Instead of rows: a byte address a lane, with commas; - for an inactive lane.",
+        "Instead of rows: one byte address per lane, with commas; - for an inactive lane.",
     )
 
     @property
@@ -181,7 +181,7 @@ class Solved:
 
     free: bool
     swizzle: SwizzleBits
-    mode: Annotated[SwizzleMode | None, Description("wgmma's name of it; null where it has none.")]
+    mode: Annotated[SwizzleMode | None, Description("wgmma's name for it; null if it has none.")]
     why: str
     tried: Annotated[int, Description("Swizzles that can change a bank of these addresses.")]
     accesses: list[SolvedAccess]
@@ -196,7 +196,7 @@ def build_bank_cost(given: Json) -> BankCost:
         raise LayoutError(
             "bad_address",
             "address is missing.",
-            "A byte address a lane: [0, 16, …]; null for an inactive one.",
+            "One byte address per lane: [0, 16, …]; null for an inactive lane.",
             "address",
         )
     return build_use_cost(*parse_use(given))

@@ -56,14 +56,16 @@ def run_banks(
     solve: Annotated[bool, typer.Option("--solve", help="Find the smallest swizzle without conflicts.")] = False,
     also: Annotated[
         list[str] | None,
-        typer.Option(help="--solve: another access to free together, access:pattern or access:addresses."),
+        typer.Option(
+            help="With --solve: another access to keep free of conflicts, access:pattern or access:addresses."
+        ),
     ] = None,
     loop: Annotated[
         str, typer.Option(help="Instead: a file, or -, with the body of POST /tiles/loop; a whole main loop.")
     ] = "",
     as_json: bool,
 ) -> None:
-    """Print what an access costs, or the swizzle that frees it. Exit status 1 where there are conflicts."""
+    """Print what an access costs, or the smallest swizzle without conflicts. Exit status 1 if there are conflicts."""
     if loop:
         paid = main_loop_facts.build_loop_banks(read_json(loop))
         return print_answer(paid, main_loop_facts.format_banks, as_json, paid.free)
@@ -74,12 +76,12 @@ def run_banks(
     swizzle = {"swizzle": words["swizzle"]} if "swizzle" in words else {}
     if solve and swizzle:
         raise LayoutError(
-            "bad_usage", "--solve looks for the swizzle: --swizzle says one.", "Give one of the two.", "swizzle"
+            "bad_usage", "--solve finds a swizzle, and --swizzle gives one.", "Give one of the two.", "swizzle"
         )
     if also and not solve:
         raise LayoutError(
             "bad_usage",
-            "--also names accesses to free together.",
+            "--also names further accesses for --solve.",
             "Add --solve, or count one access at a time.",
             "also",
         )

@@ -14,7 +14,7 @@ from lanescope.render import read_pictures
 from lanescope.render.palette import RIGHT, WRONG
 from lanescope.render.view import LEFT, TOP, FigurePanel
 
-WORDS = {"right": "the element it should be", "wrong": "another element"}
+WORDS = {"right": "the expected element", "wrong": "another element"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def draw_operand(picture: OperandPicture) -> OperandPictures:
         cells = read_pictures.make_chunks(side.address, picture.lies, side.seen, name)
         return OperandPictures(
             read_pictures.render_operand(cells, f"{name}: the byte that each 16-byte chunk is read from"),
-            read_pictures.render_memory(cells, "shared memory, 128 bytes a row"),
+            read_pictures.render_memory(cells, "shared memory, 128 bytes per row"),
             read_pictures.list_legend(cells),
             read_pictures.find_chunk_states(cells)[0] * 16,
         )

@@ -93,7 +93,7 @@ class RecordedStep:
 
 @fact
 class RecordedRows:
-    """The row that each lane of an ldmatrix fetched: (mn, k) of its first element, null where it is none of A or B."""
+    """The row that each lane of an ldmatrix fetched: (mn, k) of its first element, null if it is not one of A or B."""
 
     file: str
     line: int
@@ -162,9 +162,9 @@ class CaptureVerified:
 
     verdict: Literal["match", "mismatch", "unknown"]
     summary: str
-    against: Annotated[Literal["fills", "matrices"], Description("What A and B were taken for.")]
+    against: Annotated[Literal["fills", "matrices"], Description("What A and B were taken to be.")]
     records: int
-    dropped: Annotated[int, Description("Records that found no room in the buffer.")]
+    dropped: Annotated[int, Description("Records that did not fit into the buffer.")]
     causes: Annotated[list[RecordedCause], Description("The mistakes behind the wrong steps, the first one first.")]
     first_wrong: Annotated[int | None, Description("Index into steps.")]
     steps: list[RecordedStep]

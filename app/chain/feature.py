@@ -20,7 +20,15 @@ CHAIN = Tool(
 FEATURE = Feature(
     tools=(CHAIN,),
     written=("page",),
-    menu=(Entry("Shared memory", 4, "ldmatrix chain", "/chain", "from a stored tile to the operand's registers"),),
+    menu=(
+        Entry(
+            "Shared memory",
+            4,
+            "ldmatrix chain",
+            "/chain",
+            "from a stored tile to the operand's registers, and its bank conflicts",
+        ),
+    ),
     bodies={
         "/api/v1/chain": {
             "storage": {"kind": "rows", "inner": "K", "pitch_bytes": 144},

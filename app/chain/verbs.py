@@ -17,7 +17,7 @@ def chain(
     operand: Annotated[str, typer.Argument(help="a or b; c or d for a stmatrix.")] = "a",
     *,
     load: Annotated[str, typer.Option(help="The ldmatrix or stmatrix; the best one when left out.")] = "",
-    major: Annotated[str, typer.Option(help="K or MN: which way is contiguous.")] = "K",
+    major: Annotated[str, typer.Option(help="K or MN: the contiguous dimension.")] = "K",
     storage: Annotated[
         list[str] | None, typer.Option(help="Where the data lies: kind=rows,pitch_bytes=144,swizzle=128B, …")
     ] = None,

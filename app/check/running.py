@@ -23,7 +23,7 @@ from lanescope.workbench.gaps import UNSAID
 UNREAD = "unread"  # why nothing of a file was verified: it was not read
 
 
-TOO_LONG = "The file is read without its includes: with them it is longer than a text may be."
+TOO_LONG = "The file is read without its includes: with them the text is too long."
 
 
 class TooSlowError(Exception):

@@ -55,9 +55,7 @@ class Comparison:
     total: int
     other_lane: int
     other_value: int
-    other_count: Annotated[
-        int, Description("Held in the same place and, on one side, in more lanes or values beside it.")
-    ]
+    other_count: Annotated[int, Description("Held in the same place, and on one side also in other lanes or values.")]
     copies: Copies
     moved: Annotated[
         Any,

@@ -22,7 +22,7 @@ MARKS = {
 
 def compare_operands(question: CompareQuestion) -> Comparison:
     """Two operands, each `{ptx}/{operand}`: moved[row][col] is 0 same place, 1 other value of the same lane, 2 another
-    lane, 3 the same place and, on one side, others beside it.
+    lane, 3 the same place, and on one side also others.
     """
     return compare_fragments(question.left[1], question.right[1])
 

@@ -60,14 +60,14 @@ RINGED = {
 }
 STATE = {
     **RINGED,
-    "idesc": "the instruction descriptor of a tcgen05.mma: its word, or a wish as in m=128,n=64,a=bf16",
+    "idesc": "the instruction descriptor of a tcgen05.mma: its word, or fields such as m=128,n=64,a=bf16",
 }
 
 
 OF_DESCRIPTOR = """\
 The 64 bits of a descriptor with their fields. With an instruction or a storage in the query, as the page's
-address has them: what the instruction reads beside the tile as it is stored, right and wrong cells marked; csv then
-says it of every element, json is the answer of POST /api/v1/descriptors/verify.
+address has them: what the instruction reads beside the tile as it is stored, right and wrong cells marked. csv lists
+marked; csv then is the answer of POST /api/v1/descriptors/verify.
 """
 
 

@@ -14,7 +14,7 @@ DIAGRAM = {
     "legend": "1: what the colours mean",
     "caption": "1: pattern and formulas below",
     "lang": "en, de, fr or zh",
-    "product": "which of m8n8k4's four",
+    "product": "which of the four products of m8n8k4",
     "scale": "PNG pixels a unit, 0.25 to 8; 2 or what fits",
     "embed": "TeX: 1 for a tikzpicture to \\input",
 }

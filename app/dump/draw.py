@@ -89,7 +89,7 @@ def draw_memory(made: Examined) -> MemoryPicture | None:
         return None
     cells = read_pictures.make_chunks(made.address, made.where.address, made.seen, made.operand.upper())
     return MemoryPicture(
-        read_pictures.render_memory(cells, "shared memory, 128 bytes a row"),
+        read_pictures.render_memory(cells, "shared memory, 128 bytes per row"),
         read_pictures.find_chunk_states(cells)[0] * 16,
         read_pictures.list_legend(cells),
     )

@@ -27,5 +27,8 @@ def decode_base64(given: object, field: str, longest: int = LONGEST) -> bytes:
         return base64.b64decode(given, validate=True)
     except (binascii.Error, ValueError):
         raise LayoutError(
-            "bad_base64", f"{field} is '{shorten_value(given)}', no base64.", "Give the file's bytes in base64.", field
+            "bad_base64",
+            f"{field} is '{shorten_value(given)}', which is not base64.",
+            "Give the file's bytes in base64.",
+            field,
         ) from None

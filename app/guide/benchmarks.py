@@ -14,7 +14,7 @@ from typing import Any
 from lanescope.app.guide.index import DOCS
 from lanescope.render.palette import list_fill_variables
 
-SLUG, TITLE, GROUP = "benchmarks", "Benchmarks", "What stands behind it"
+SLUG, TITLE, GROUP = "benchmarks", "Benchmarks", "Evidence"
 LEAD = "How fast Lanescope draws, answers and reads, and how much it sends, compared with its targets."
 PAGE = DOCS / "benchmarks.md"
 Table = list[list[str]]

@@ -109,7 +109,7 @@ def render_fragments(_: str) -> str:
                 a.since,
             )
         )
-    return format_table(("T of A and B", "m × n × k", "elements of A a lane", "of B", "accumulator", "from"), rows)
+    return format_table(("T of A and B", "m × n × k", "elements of A per lane", "of B", "accumulator", "from"), rows)
 
 
 def render_memory(_: str) -> str:
@@ -132,7 +132,7 @@ def render_memory(_: str) -> str:
             f"{combined} ({binds})",
         )
         rows.setdefault(cells, []).append(f"`{element}`")
-    head = ("T", "fragments", "size a lane", "ldm: C++ guide", "ldm: PTX", "ldm: both (which binds)")
+    head = ("T", "fragments", "size per lane", "ldm: C++ guide", "ldm: PTX", "ldm: both (which binds)")
     order = {"PTX": 0, "alike": 1, "C++": 2}  # first the rows where the C++ guide alone misleads
     ordered = sorted(rows.items(), key=lambda row: order[row[0][-1].split("(")[1].rstrip(")")])
     return format_table(head, [(", ".join(names), *cells) for cells, names in ordered])

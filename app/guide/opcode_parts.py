@@ -55,9 +55,9 @@ def render_packing(_: str) -> str:
             groups.setdefault((row.bits, row.register_bits), []).append(name)
     rows = []
     for (bits, width), names in sorted(groups.items(), reverse=True):
-        packing = "8-bit containers, 4 a register" if bits == 6 else f"{width // bits} in {width} bits"
+        packing = "8-bit containers, 4 per register" if bits == 6 else f"{width // bits} in {width} bits"
         if bits == 4:
-            packing += "; e2m1 with .kind::f8f6f4 and mxf8f6f4 in 8-bit containers, 4 a register"
+            packing += "; e2m1 with .kind::f8f6f4 and mxf8f6f4 in 8-bit containers, 4 per register"
         rows.append((str(bits), ", ".join(names), packing))
     return format_table(("bits", "types", "elements in a register"), rows)
 

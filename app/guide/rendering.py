@@ -59,7 +59,7 @@ KINDS = {  # kind of a reading → its name
     "triton": "a Triton layout",
     "fragment": "a formula or loop of a fragment",
     "topic": "a page",
-    "unknown": "nothing that is known",
+    "unknown": "nothing that Lanescope recognizes",
 }
 
 

@@ -18,7 +18,7 @@ from lanescope.inputs import parse_integer
 
 Json = dict[str, Any]
 HINT = "Is it running, and is its address right?"
-PLAIN = "it speaks no TLS, as schedulers at tcp:// do"
+PLAIN = "it does not speak TLS, as a scheduler at tcp:// does not"
 ENDS = "it ends the connection; both sides need the same protocol, and certificates of one authority"
 
 

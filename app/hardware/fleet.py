@@ -122,7 +122,9 @@ class Fleet:
         with self._lock:
             if self._closed:
                 work.close()
-                raise LayoutError("no_scheduler", "The connection to the fleet is closed.", "The server is ending.")
+                raise LayoutError(
+                    "no_scheduler", "The connection to the fleet is closed.", "The server is shutting down."
+                )
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(target=self._run_loop, args=(self._loop,), name="fleet", daemon=True)

@@ -66,7 +66,7 @@ def _parse_member(address: str, entry: Mapping[str, Any], queue: int, version: s
     )
     program = shorten_value(announcement.get("program", "")) if isinstance(announcement, dict) else ""
     if not complete:
-        refused = "no worker of Lanescope"
+        refused = "not a Lanescope worker"
     elif program != version:
         refused = f"it is Lanescope {program}, this is {version}"
     elif entry.get("status") != "running":
@@ -116,7 +116,7 @@ def select_members(
     if device := request.get("device"):
         raise LayoutError(
             "bad_device",
-            f"device is {device}: which host's?",
+            f"device is {device}, and the host is missing.",
             (
                 f"Name the host as well: worker=host with device={device}, or worker=host:{device}."
                 f" {describe_fleet(members)}"

@@ -97,7 +97,7 @@ def _parse_json(text: str, field: str) -> Any:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
         raise LayoutError(
-            "bad_matrix", f"{field} is '{shorten_value(text)}', no list of numbers.", HINT, field
+            "bad_matrix", f"{field} is '{shorten_value(text)}', which is not a list of numbers.", HINT, field
         ) from None
     if not isinstance(parsed, list):
         raise LayoutError("bad_matrix", f"{field} is '{shorten_value(text)}'.", HINT, field)

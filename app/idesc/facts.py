@@ -96,7 +96,7 @@ def _declare_product(names: Iterable[str]) -> Json:
 
 IdescBody = make_question(
     "IdescBody",
-    "A product: its types, sizes and majors. What a kind does not have is refused.",
+    "A product: its types, sizes and majors. Fields that the kind does not have are rejected.",
     _declare_product(dict.fromkeys(part.name for kind in KINDS for part in kind.parts)),
 )
 EncodeQuestion = make_question(
@@ -141,7 +141,7 @@ class IdescCode:
     """The word as a C++ constant, as CUTLASS makes it, and the inline PTX that takes it."""
 
     constant: str
-    cutlass: Annotated[str, Description("Empty where CUTLASS's types cannot say the word.")]
+    cutlass: Annotated[str, Description("Empty if CUTLASS's types cannot express the word.")]
     ptx: str
 
 

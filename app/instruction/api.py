@@ -19,7 +19,7 @@ router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=StrictRoute)
 Idesc = Annotated[
     str,
     make_text_parameter(
-        "The instruction descriptor of a tcgen05.mma: its word, or a wish.", "0x08400490", "m=128,n=64,a=bf16"
+        "The instruction descriptor of a tcgen05.mma: its word, or fields of it.", "0x08400490", "m=128,n=64,a=bf16"
     ),
 ]
 LETTERS = sorted({name for row in catalog.families() for name in row.operand_names})

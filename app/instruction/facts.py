@@ -173,7 +173,7 @@ class Detail(CatalogueRow):
     operands: tuple[Operand, ...]
     note: str
     deprecated: str
-    convergence: Annotated[str, Description("What .sync and .aligned ask of the threads.")]
+    convergence: Annotated[str, Description("What .sync and .aligned require of the threads.")]
     source: str
     scales: tuple[ScaleMap, ...]
     address: AddressMap | None

@@ -71,15 +71,15 @@ def _build_product_texts(instruction: Instruction, figure: PanelFigure) -> dict[
     if any(op.kept_of_group for op in instruction.operands.values()):
         return {
             "a": f"It multiplies the row of B that the metadata choose, and {into_row}.",
-            "b": f"It meets A only in rows whose metadata choose k = {{row}}, and {into_col}.",
-            "d": "Row {row} of A and column {col} of B meet in it; the metadata choose the rows of B.",
+            "b": f"It multiplies A only in rows whose metadata choose k = {{row}}, and {into_col}.",
+            "d": "It comes from row {row} of A and column {col} of B; the metadata choose the rows of B.",
         }
     plain = "s" not in instruction.types and instruction.types["a"] != "b1"
     total = f"It is the sum of A[{{row}}][k] × B[k][{{col}}] for k = 0…{depth}, plus C[{{row}}][{{col}}]."
     return {
-        "a": f"It meets B[{{col}}][{cols}] and {into_row}.",
-        "b": f"It meets A[{rows}][{{row}}] and {into_col}.",
-        "d": total if plain else "Row {row} of A and column {col} of B meet in it.",
+        "a": f"It multiplies B[{{col}}][{cols}] and {into_row}.",
+        "b": f"It multiplies A[{rows}][{{row}}] and {into_col}.",
+        "d": total if plain else "It comes from row {row} of A and column {col} of B.",
     }
 
 

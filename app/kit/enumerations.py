@@ -69,12 +69,14 @@ else:
     Target = make_word_enum("Target", catalog.TARGETS, "An architecture that ptxas was asked to assemble for.")
     ElementType = make_word_enum("ElementType", list_element_types(), "The type of some operand's elements.")
     SwizzleMode = make_word_enum("SwizzleMode", (*NAMES, BASE32B.name), "A swizzle mode; the last is tcgen05's alone.")
-    Major = make_word_enum("Major", DEFAULT_ORDER, "Which way of an operand is contiguous in memory.")
-    Order = make_word_enum("Order", DEFAULT_ORDER.values(), "Which way the atoms of a tile are laid first.")
+    Major = make_word_enum("Major", DEFAULT_ORDER, "The dimension of an operand that is contiguous in memory.")
+    Order = make_word_enum(
+        "Order", DEFAULT_ORDER.values(), "The dimension along which the atoms of a tile are laid first."
+    )
     SwizzledBy = make_word_enum(
         "SwizzledBy", SWIZZLED_BY, "What is XORed: the byte address (what TMA does) or the offset from the base."
     )
-    Verdict = make_word_enum("Verdict", ("match", "mismatch"), "Whether every element lies where it is wanted.")
+    Verdict = make_word_enum("Verdict", ("match", "mismatch"), "Whether every element lies where it is needed.")
     AccessName = make_word_enum("AccessName", ACCESSES, "One warp-wide access to shared memory.")
     AccessPattern = make_word_enum("AccessPattern", REACHES, "How the lanes of an access reach rows of shared memory.")
     FormatName = make_word_enum(

@@ -147,7 +147,7 @@ def link_addresses(text: str) -> Markup:
 templates.env.filters["link_addresses"] = link_addresses
 
 
-def told(error: LayoutError, labels: Mapping[str, str]) -> Markup:
+def format_error(error: LayoutError, labels: Mapping[str, str]) -> Markup:
     """Format an error with the labels of the form: the field's label, what was given and what is allowed."""
     name = get_last_name(error.field)
     side, dot, option = error.field.partition(".")
@@ -159,7 +159,7 @@ def told(error: LayoutError, labels: Mapping[str, str]) -> Markup:
 
 
 templates.env.globals |= {"LABELS": LABELS, "LONGEST_PASTE": LONGEST}
-templates.env.filters["told"] = told
+templates.env.filters["format_error"] = format_error
 
 
 # errors ---------------------------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def install_handlers(app: FastAPI) -> None:
     app.add_middleware(UnexpectedErrors)
 
     @app.exception_handler(LayoutError)
-    async def told_refusal(request: Request, error: LayoutError) -> Response:
+    async def refuse(request: Request, error: LayoutError) -> Response:
         return render_error(request, errors.get_status(error), error)
 
     @app.exception_handler(RequestValidationError)

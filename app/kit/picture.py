@@ -76,8 +76,8 @@ class DrawingJob:
             raise LayoutError(
                 "too_large",
                 f"{width:.0f}×{height:.0f} pixels.",
-                f"At most {LARGEST_PIXELS} each way and {MOST_PIXELS // 1_000_000} million in all: a smaller cell or"
-                " scale, or a window.",
+                f"At most {LARGEST_PIXELS} in each direction and {MOST_PIXELS // 1_000_000} million in all: a smaller"
+                " cell or scale, or a window.",
                 "scale",
             )
 

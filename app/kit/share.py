@@ -66,7 +66,7 @@ class Share:
     """What can be copied of a page; picture and embed only where it has a picture."""
 
     title: str
-    verdict: Annotated[str, Description('What the page concludes, "" where it concludes nothing.')]
+    verdict: Annotated[str, Description("The page's verdict; empty if it has none.")]
     look: Annotated[str, Description("of the verdict", limits={"enum": ["ok", "bad", "warn", "plain"]})]
     link: str
     markdown: Annotated[str, Description("For an issue: the picture, the verdict and the link.")]

@@ -240,6 +240,6 @@ Ptx = Annotated[str, typer.Argument(help="PTX text, with or without .sync.aligne
 InstructionDescriptor = Annotated[
     str,
     typer.Option(
-        "--idesc", help="The instruction descriptor of a tcgen05.mma: its word, or a wish as in m=128,n=64,a=bf16."
+        "--idesc", help="The instruction descriptor of a tcgen05.mma: its word, or fields such as m=128,n=64,a=bf16."
     ),
 ]

@@ -192,7 +192,7 @@ class TvFacts:
     values: int
     row: ByThread
     col: ByThread
-    copies: Annotated[int, Description("How many (thread, value) pairs hold the element that most do.")]
+    copies: Annotated[int, Description("The largest number of (thread, value) pairs that hold one element.")]
     covered: Annotated[int, Description("Elements of the tile that some thread holds.")]
     linear_layout: Annotated[
         dict[str, list[list[int]]] | None,

@@ -174,7 +174,7 @@ FEATURE = Feature(
         Entry("Tiles", 5, "Thread-value layout", "/layouts/tv", "any CuTe TV layout over a tile, and what it feeds"),
         Entry("Tiles", 6, "CuTe algebra", "/cute", "composition, complement, divides and products, step by step"),
         Entry(
-            "Tiles", 7, "Triton layout", "/layouts/triton", "bases, threads and registers, CuTe's words for the same"
+            "Tiles", 7, "Triton layout", "/layouts/triton", "bases, threads and registers; conversion to another layout"
         ),
     ),
     examples={

@@ -187,7 +187,9 @@ class ScratchTrip:
     bytes: int
     store: ScratchAccess
     load: ScratchAccess
-    swizzle: Annotated[str | None, Description("The smallest swizzle of byte addresses that frees both accesses.")]
+    swizzle: Annotated[
+        str | None, Description("The smallest swizzle of byte addresses without bank conflicts in both accesses.")
+    ]
     why: Annotated[str | None, Description("What that swizzle is, or why there is none; null without a conflict.")]
 
 

@@ -314,7 +314,7 @@ def _build_slice(
 def _format_inverse(read: CuteLayout, sizes: tuple[int, ...], counts: Longs) -> tuple[str, str]:
     """(coordinates → thread + threads × value, why there is none)."""
     if int(counts.max()) > 1 or int(counts.min()) < 1:
-        return "", "An element without a thread, or with several, has no one thread and value."
+        return "", "An element with no thread, or with several, has no single thread and value."
     try:
         return str(algebra.with_shape(algebra.right_inverse(read), sizes)), ""
     except LayoutError as error:

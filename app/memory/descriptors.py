@@ -240,7 +240,7 @@ def read_descriptor(
     if start is None:
         raise LayoutError(
             "bad_word",
-            f"The start address is '{built.start}', no number.",
+            f"The start address is '{built.start}', which is not a number.",
             "Put the shared-memory address in its place.",
             "descriptor",
         )

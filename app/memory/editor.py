@@ -210,7 +210,7 @@ def _draw_pictures(made: OperandChunks) -> dict[str, Any]:
     }
     return {
         "operand_svg": render_operand(made, f"operand {made.operand}: what is read for each chunk"),
-        "memory_svg": render_memory(made, "shared memory, 128 bytes a row"),
+        "memory_svg": render_memory(made, "shared memory, 128 bytes per row"),
         "legend": list_legend(made),
         "hatches": render_hatches(),
         "low": low * 16,

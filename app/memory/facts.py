@@ -23,7 +23,7 @@ class TileQuestion:
     """A tile in shared memory."""
 
     element_bits: int = number_field(16, "Element bits", "Bits of an element.")
-    major: str = word_field(DEFAULT_ORDER, "Major", "Which way is contiguous.", "K", code="bad_major")
+    major: str = word_field(DEFAULT_ORDER, "Major", "The contiguous dimension.", "K", code="bad_major")
     swizzle: str = word_field(  # the format of the descriptor says which
         (*NAMES, BASE32B.name),
         "Swizzle",
@@ -39,7 +39,7 @@ class TileQuestion:
     order: str = word_field(
         ("mn", "k"),
         "Atoms first along",
-        "Which way the atoms are laid first; the usual one of the major where it is empty.",
+        "The dimension along which the atoms are laid first; if empty, the usual one of the major.",
         "",
         code="bad_tile",
     )

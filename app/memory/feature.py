@@ -87,7 +87,7 @@ FEATURE = Feature(
     ),
     written=("page",),
     menu=(
-        Entry("Shared memory", 1, "Swizzled tile", "/smem", "where each element lies under a swizzle mode"),
+        Entry("Shared memory", 1, "Swizzled tile", "/smem", "where each element of a TMA box or a CuTe atom lies"),
         Entry(
             "Shared memory",
             2,
@@ -101,7 +101,7 @@ FEATURE = Feature(
             3,
             "Matrix descriptor",
             "/descriptor",
-            "LBO, SBO, start: which bytes a word reads; wgmma and tcgen05",
+            "does the word read your tile? LBO, SBO, start; wgmma and tcgen05",
         ),
     ),
     examples={

@@ -154,7 +154,7 @@ def _print_verdict(result: Verified) -> None:
     for diagnosis in result.diagnoses:
         print(f"  {get_cause_title(diagnosis.code)} ({diagnosis.code}): {diagnosis.message}")
         if diagnosis.storage:
-            print(f"  stored so it would match: {format_storage_options(diagnosis.storage)}")
+            print(f"  would match if stored with: {format_storage_options(diagnosis.storage)}")
     if result.diagnoses and (fix := result.diagnoses[0].fix):
         changed = ", ".join(f"{name} {of.from_:#x} → {of.to:#x}" for name, of in fix.changes.items())
         print(f"  repair: {fix.descriptor}" + (f"  ({changed} in the field)" if changed else ""))

@@ -21,7 +21,7 @@ class Metadata:
     ptx: str
     selector: int
     selectors: int
-    words: Annotated[tuple[Word32, ...], Description("One a thread.")]
+    words: Annotated[tuple[Word32, ...], Description("One per thread.")]
     used: Annotated[tuple[int, ...], Description("The threads whose words are read.")]
     row: ByThread
     stored_col: ByThread
@@ -98,7 +98,10 @@ def parse_words(text: str, threads: int) -> list[int]:
         words.append(parsed[0])
     if len(words) not in (1, threads):
         raise LayoutError(
-            "bad_metadata", f"{len(words)} words were given.", f"Write {threads}, one a lane, or one for all.", "words"
+            "bad_metadata",
+            f"{len(words)} words were given.",
+            f"Write {threads}, one per lane, or one for all.",
+            "words",
         )
     return words * threads if len(words) == 1 else words
 

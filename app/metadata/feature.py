@@ -24,7 +24,7 @@ class MetadataQuestion:
     words: str = text_field(
         "",
         "e of every lane, or one word for all (hex)",
-        "Hex words: one a thread, or one for all; 0x44444444 where it is empty.",
+        "Hex words: one per thread, or one for all; 0x44444444 where it is empty.",
         examples=("0x44444444",),
     )
     selector: int = number_field(0, "Selector", "Which lanes supply the metadata.")
@@ -58,7 +58,7 @@ FEATURE = Feature(
         Entry(
             "Instructions",
             3,
-            "Metadata order",
+            "Sparse metadata order",
             "/metadata/order",
             "sparsity metadata as CUTLASS’s compressors write them",
             below="/instructions",

@@ -11,7 +11,7 @@ from lanescope.inputs import shorten_value
 
 LONGEST = 4096  # characters of a text that is looked at
 _MAP_RULES = (
-    "cuTensorMapEncodeTiled answers CUDA_ERROR_INVALID_VALUE for any argument that breaks a rule, without its name.",
+    "cuTensorMapEncodeTiled returns CUDA_ERROR_INVALID_VALUE for any invalid argument, and does not say which.",
     "Address: a multiple of 16 bytes. Strides: multiples of 16 bytes, the innermost left out. boxDim: 1 to 256 in each"
     " dimension, and boxDim[0] times the element size a multiple of 16 bytes. elementStrides: 1 to 8. Rank: 1 to 5.",
     "With a swizzle, the innermost box has at most as many bytes as the swizzle is wide: 32, 64 or 128.",
@@ -56,7 +56,7 @@ MESSAGES = (
         r"CUDA_ERROR_INVALID_VALUE",
         "CUDA_ERROR_INVALID_VALUE",
         "/guide/paste#tensor-maps",
-        "The driver says so for any wrong argument. If the call is cuTensorMapEncodeTiled, look at these rules.",
+        "The driver returns this for any invalid argument. If the call is cuTensorMapEncodeTiled, look at these rules.",
         *_MAP_RULES[1:],
     ),
     _message(
@@ -103,13 +103,13 @@ MESSAGES = (
     ),
     _message(
         r"asm operand type size|impossible constraints",
-        "An operand of asm with another size than its constraint",
+        "An asm operand whose size does not match its constraint",
         "/guide/read-ptx",
         'A 64-bit matrix descriptor takes the constraint "l", a 32-bit register "r", an f32 "f", an f64 "d".',
     ),
     _message(
         r"too much shared data|exceeds .{0,40}shared memory",
-        "More shared memory than a kernel has without asking",
+        "More shared memory than a kernel gets by default",
         "/smem",
         "Static shared memory ends at 48 KiB. More is dynamic and needs cudaFuncAttributeMaxDynamicSharedMemorySize.",
     ),
@@ -117,8 +117,8 @@ MESSAGES = (
         r"illegal instruction was encountered|\w*Illegal_?Instruction\b|warp illegal instruction",
         "An illegal instruction at run time",
         "/guide/debugging",
-        "The device refused an instruction of the kernel. Compare the target it was compiled for with the device, then"
-        " look at the descriptors of wgmma and tcgen05.",
+        "The device cannot execute an instruction of the kernel. Compare the target it was compiled for with the"
+        " device, then look at the descriptors of wgmma and tcgen05.",
     ),
     _message(
         r"illegal memory access|illegal_?address|unspecified launch failure|LAUNCH_?FAIL(?:ED|URE)",
@@ -132,7 +132,7 @@ MESSAGES = (
         r"\bSmemLayout\w*\b.*\bmust\b",
         "A shared-memory layout that no descriptor reads",
         "/guide/one-tile",
-        "CuTe builds a descriptor of the canonical layouts alone. Paste the layout to see which descriptor reads it.",
+        "CuTe builds descriptors for canonical layouts only. Paste the layout to see which descriptor reads it.",
     ),
     _message(
         r"Copy_Traits.*(?:src|dst|layout).*match|TiledCopy uses too (?:few|many)",

@@ -15,18 +15,21 @@ from lanescope.reader import pasted_text
 TOOLS = {  # page of a menu → the words that find it
     "/descriptor": frozenset("descriptor descriptors gmmadesc lbo sbo".split()),
     "/tmem": frozenset("tmem tcgen05".split()),
+    "/tmem/epilogue": frozenset("epilogue".split()),
     "/idesc": frozenset("idesc instrdescriptor".split()),
     "/smem": frozenset("tile smem shared swizzle k-major mn-major tma".split()),
     "/banks": frozenset("padding padded bank banks conflict conflicts wavefront wavefronts".split()),
     "/chain": frozenset("chain ldmatrix ldsm".split()),
     "/reuse": frozenset("reuse shuffle accumulator".split()),
     "/diagram": frozenset("figure figures diagram tikz latex svg pdf png paper slide slides".split()),
-    "/gpu": frozenset("evidence hardware verified".split()),
+    "/gpu": frozenset("evidence hardware verified gpu".split()),
     "/tiles/mma": frozenset("tiledmma tiled_mma make_tiled_mma partition_fragment_c permutationmnk".split()),
     "/tiles/mma/chain": frozenset("convert_layout_acc_aregs flashattention".split()),
     "/tiles/copy": frozenset("tiledcopy tiled_copy make_tiled_copy coalescing coalesced vectorized".split()),
     "/tiles/loop": frozenset("mainloop main-loop".split()),
-    "/layouts/triton": frozenset("triton gluon ttgir ttg blocked dot_op nvidia_mma convert_layout".split()),
+    "/layouts/triton": frozenset(
+        "triton gluon ttgir ttg blocked dot_op nvidia_mma convert_layout convert conversion".split()
+    ),
     "/layouts/tv": frozenset("tv thread-value".split()),
     "/cute": frozenset("cute algebra composition complement logical_divide zipped_divide raked_product".split()),
 }

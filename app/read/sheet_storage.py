@@ -86,7 +86,7 @@ def _try_storage(
         return replace(option, outcome=error.message)
     after = next((o for o in bench.operands if (o.name, o.instruction) == (operand.name, operand.instruction)), None)
     if after is None or after.stored is None:
-        return replace(option, outcome="not stored so")
+        return replace(option, outcome="not stored this way")
     picture = tuple(compute_thumbnail(after.stored, view_operand(after)))
     option = replace(option, thumbnail=picture)
     if after.verdict == "unknown":

@@ -74,8 +74,8 @@ class FleetWorker:
     architecture: Annotated[str, Description("As a run may name it: sm_90.")]
     program: Annotated[str, Description("Which Lanescope it runs.")]
     ready: bool
-    reason: Annotated[str, Description("Why it is not asked.")]
-    queue: Annotated[int, Description("Jobs that it has, the one that runs among them.")]
+    reason: Annotated[str, Description("Why it gets no jobs.")]
+    queue: Annotated[int, Description("Its jobs, the running one included.")]
     last_seen_seconds: Annotated[float, Description("Since it was last heard of.")]
 
 
@@ -85,7 +85,7 @@ class FleetStatus:
 
     scheduler: str
     connected: bool
-    reason: Annotated[str, Description("Why it is not.")]
+    reason: Annotated[str, Description("Why it is not ready.")]
     program: Annotated[str, Description("Which Lanescope this server runs.")]
     workers: list[FleetWorker]
 
@@ -278,7 +278,7 @@ def parse_answer(told: Json) -> RunAnswer:
         return _MADE[told["kind"]](told)
     except (KeyError, TypeError) as error:
         raise LayoutError(
-            "worker_garbage", f"The worker's answer is of no kind of run: {error}.", "See the server's log."
+            "worker_garbage", f"The worker's answer fits no kind of run: {error}.", "See the server's log."
         ) from None
 
 

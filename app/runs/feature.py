@@ -6,7 +6,7 @@ from lanescope.app.kit.feature import Entry, Feature
 
 FEATURE = Feature(
     written=("api", "page"),
-    menu=(Entry("Instructions", 6, "Hardware evidence", "/gpu", "what ran, where, and what it showed"),),
+    menu=(Entry("Instructions", 6, "Hardware evidence", "/gpu", "what ran on which GPU, and a run of your own"),),
     examples={
         "/api/v1/gpu": "/api/v1/gpu",
     },

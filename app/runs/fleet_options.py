@@ -61,7 +61,7 @@ def add_fleet_options(*names: str) -> Callable[[Verb], Verb]:
 
     def dress(verb: Verb) -> Verb:
         @wraps(verb)
-        def told(**given: Any) -> None:
+        def run_verb(**given: Any) -> None:
             where = {name: given.pop(name) for name in names}
             contact = FleetContact(where.get("scheduler", ""), tuple(where[name] for name in NAMES))
             verb(**given, contact=contact)
@@ -69,9 +69,9 @@ def add_fleet_options(*names: str) -> Callable[[Verb], Verb]:
         asked: list[inspect.Parameter] = []
         for row in inspect.signature(verb, eval_str=True).parameters.values():
             asked += map(option, names) if row.name == "contact" else [row.replace(kind=row.KEYWORD_ONLY)]
-        told.__signature__ = inspect.Signature(asked)  # type: ignore[attr-defined]
-        told.__annotations__ = {}
-        return told  # type: ignore[return-value]
+        run_verb.__signature__ = inspect.Signature(asked)  # type: ignore[attr-defined]
+        run_verb.__annotations__ = {}
+        return run_verb  # type: ignore[return-value]
 
     return dress
 

@@ -57,7 +57,7 @@ def format_worker(worker: FleetWorker) -> str:
     device = worker.device.name if worker.device else "no device"
     about = f"{worker.name}: {device}, {worker.architecture}, Lanescope {worker.program}"
     jobs = "1 job" if worker.queue == 1 else f"{worker.queue} jobs"
-    state = jobs if worker.ready else f"not asked: {worker.reason}"
+    state = jobs if worker.ready else f"gets no jobs: {worker.reason}"
     return f"{about}, {state}, heard of {worker.last_seen_seconds:g} s ago"
 
 

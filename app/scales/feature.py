@@ -83,7 +83,7 @@ SCALE_FACTORS = Tool(
     lines=format_factors,
     examples=(
         ("mxf8f6f4, 128 × 256 × 256", {}),
-        ("mxf4nvf4 with 16 elements a factor", {"kind": "mxf4nvf4", "scale_vec": "4X", "n": "128"}),
+        ("mxf4nvf4 with 16 elements per factor", {"kind": "mxf4nvf4", "scale_vec": "4X", "n": "128"}),
         ("mxf4, N = 192", {"kind": "mxf4", "n": "192", "side": "b", "row": "150"}),
         ("A pair of CTAs, M = 256", {"cta_group": "2", "m": "256", "n": "256", "side": "b", "row": "200"}),
         ("A pair with M = 128", {"cta_group": "2", "n": "128", "side": "b", "row": "70"}),

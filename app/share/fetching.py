@@ -54,7 +54,7 @@ async def fetch_page(asking: Scope, address: str) -> FetchedPage:
 
 async def fetch_text(asking: Scope, address: str, media: str, hops: int = 1) -> FetchedPage:
     """Fetch what this server answers at an address of its own, through its cache; a redirect is followed. LayoutError
-    where it is no text of this type.
+    if it is not a text of this type.
     """
     path, _, query = address.partition("?")
     context = get_request_context()

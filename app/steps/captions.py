@@ -270,7 +270,7 @@ def say_banks(loaded: LoadedOperand, number: int, called: str) -> str:
     if not move.wavefronts or any((one.turn, one.phase) == (move.turn, move.phase) for one in after):
         return ""
     if move.wavefronts == 1:
-        return f" The 8 rows of this {called} meet no bank twice: no conflict."
+        return f" The 8 rows of this {called} use no bank twice: no conflict."
     return f" The 8 rows of this {called} share banks: {move.wavefronts} wavefronts instead of one."
 
 
@@ -323,7 +323,9 @@ def _make_k_step(found: Product, number: int) -> StepperStep:
     if end - first > 1:
         what = f"k = {span}: {end - first} columns of A times as many rows of B"
     if i.operands["a"].sparsity:
-        what = f"k = {span}: where the metadata puts a stored element of A at this k, it meets row {span} of B"
+        what = (
+            f"k = {span}: where the metadata puts a stored element of A at this k, it is multiplied by row {span} of B"
+        )
     count = "one product" if end - first == 1 else f"{end - first} products"
     adds = f" adds {count} to each of the {elements} elements of D"
     if i.operands["a"].sparsity:

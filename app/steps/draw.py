@@ -43,7 +43,7 @@ def _render_matrix(matrix: Any, numbered: str = "3") -> list[str]:
 
 def _render_warp(found: Steps) -> Iterator[str]:
     for name, memory in found.memory.items():
-        yield f"1. memory of {name.upper()}: {memory.element}, {memory.order}, {memory.pitch_bytes} bytes a line"
+        yield f"1. memory of {name.upper()}: {memory.element}, {memory.order}, {memory.pitch_bytes} bytes per line"
         for product, matrix in enumerate(memory.lines):
             if len(memory.lines) > 1:
                 yield f"   product {product}"

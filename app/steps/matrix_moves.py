@@ -246,7 +246,7 @@ def _place_elements(placed: BitPlacement, rows: int, cols: int) -> Ints:
 
 
 def _parse_addresses(text: str, lanes: Ints) -> Ints:
-    """Return [matrix, row]: the address its lane gives, by a formula of `lane` or by numbers, one a lane."""
+    """Return [matrix, row]: the address its lane gives, by a formula of `lane` or by numbers, one per lane."""
     field, count = "addresses", lanes.size
     value = parse_matrix(text, field)
     if isinstance(value, str):
@@ -257,7 +257,9 @@ def _parse_addresses(text: str, lanes: Ints) -> Ints:
         given = np.asarray(value, dtype=np.float64).ravel() if _is_flat(value) else np.empty(0)
         if len(given) not in (count, 32):
             counts = f"{count} or 32" if count < 32 else "32"
-            raise LayoutError("bad_address", f"{field} has {len(given)} numbers.", f"Give {counts}, one a lane.", field)
+            raise LayoutError(
+                "bad_address", f"{field} has {len(given)} numbers.", f"Give {counts}, one per lane.", field
+            )
     used = given[lanes.ravel()]
     outside = (used < 0) | (used >= WINDOW_BYTES) | (used != np.floor(used))
     if outside.any():

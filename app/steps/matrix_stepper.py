@@ -55,7 +55,7 @@ class MatrixStepperQuestion:
     addresses: str = text_field(
         "",
         "Lane addresses",
-        "Bytes, one a lane, or a formula of lane; where the storage has each row, if it is left out.",
+        "Bytes, one per lane, or a formula of lane; where the storage has each row, if it is left out.",
         wide=True,
     )
     no_xor: bool = flag_field("Lanes compute", "1: lanes compute their addresses as if nothing were swizzled.")

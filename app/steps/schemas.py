@@ -19,6 +19,6 @@ class StepsBody(ClosedModel):
     d: SideOptions = Field(default="", description="wgmma: what becomes of C and D.")
     row: Number = 0
     col: Number = 0
-    product: Number = Field(default=0, description="Which of m8n8k4's four.")
+    product: Number = Field(default=0, description="Which of the four products of m8n8k4.")
     seed: Number = 1
     backend: Backend = Backend("numpy")

@@ -366,7 +366,7 @@ def _has_same_strides(before: Descriptor, now: Descriptor) -> bool:
 def _make_whole_read_step(found: DescribedProduct, step: int) -> WgmmaStep:
     span = found.format_k(step * found.k, (step + 1) * found.k - 1)
     text = (
-        f"All core matrices of K step {step} are read the same way: k {span} of A, 16 rows a warp, and of B, for all."
+        f"All core matrices of K step {step} are read the same way: k {span} of A, 16 rows per warp, and of B, for all."
         if "a" in found.operands
         else f"All core matrices of K step {step} are read the same way: k {span} of B, for all four warps."
     )

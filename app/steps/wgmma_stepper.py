@@ -94,7 +94,7 @@ class WgmmaOperand:
         Any,
         IntegerArray(2, "[row][k]: the element that is read, row · K + k of the whole operand; −2 − n: of the other"),
     ]
-    arrived: Annotated[Any, RealArray((2,), "[row][k]: its number; null where the bytes are no element.")]
+    arrived: Annotated[Any, RealArray((2,), "[row][k]: its number; null if the bytes are not an element.")]
     origin: int
     lines: Annotated[
         list[Any],

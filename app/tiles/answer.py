@@ -56,9 +56,9 @@ def _build_product_texts(made: TiledMMA) -> dict[str, str]:
         return {}  # the metadata say what meets
     m, n, k = (size - 1 for size in made.tile)
     return {
-        "a": f"It meets B({{col}},0…{n}) and goes into C({{row}},0…{n}).",
-        "b": f"It meets A(0…{m},{{row}}) and goes into C(0…{m},{{col}}).",
-        "c": f"A({{row}},0…{k}) and B(0…{k},{{col}}) meet in it.",
+        "a": f"It multiplies B({{col}},0…{n}) and goes into C({{row}},0…{n}).",
+        "b": f"It multiplies A(0…{m},{{row}}) and goes into C(0…{m},{{col}}).",
+        "c": f"It comes from A({{row}},0…{k}) and B(0…{k},{{col}}).",
     }
 
 

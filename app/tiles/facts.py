@@ -135,7 +135,7 @@ def _list_spill_notes(made: TiledMMA) -> list[str]:
     """What a tile needs that no thread has."""
     if made.registers <= MOST_REGISTERS:
         return []
-    head = f"A, B and C of the tile take {made.registers} registers a thread, which has at most {MOST_REGISTERS}"
+    head = f"A, B and C of the tile take {made.registers} registers per thread, which has at most {MOST_REGISTERS}"
     if made.c.registers > MOST_REGISTERS:
         return [f"{head}; C alone takes {made.c.registers}, so the compiler spills: use more atoms or a smaller tile."]
     return [f"{head}. C takes {made.c.registers}: keep the A and B of a few K steps at a time, or it spills."]

@@ -162,7 +162,7 @@ def _list_pinned(found: TiledMMA, chosen: BenchState) -> Iterator[tuple[str, int
 
 
 def draw_inline(query: Mapping[str, str]) -> str:
-    """The picture of a page's address in a page's colours, for the guide; LayoutError where it is none."""
+    """The picture of a page's address in a page's colours, for the guide; LayoutError if it is not legal."""
     asked = forms.parse_fields(query, forms.MMA)
     found = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
     if isinstance(found, TiledUmma):

@@ -71,7 +71,9 @@ class LoopOperand:
     uncovered: Annotated[int, Description("Elements of the tile that the store does not write.")]
     overlaps: Annotated[int, Description("Elements that lie where another one lies.")]
     fault: Annotated[str, Description("Why the load is not executed; empty where it is.")]
-    swizzle: Annotated[str | None, Description("The smallest swizzle of byte addresses that frees store and load.")]
+    swizzle: Annotated[
+        str | None, Description("The smallest swizzle of byte addresses without bank conflicts in store and load.")
+    ]
     steps: list[LoopStep]
 
 
@@ -138,7 +140,7 @@ class LoopBanks:
     accesses: list[LoopAccess]
     swizzle: Annotated[
         dict[str, str | None],
-        Description("a, b: the smallest swizzle of byte addresses that frees store and load; or null."),
+        Description("a, b: the smallest swizzle of byte addresses without bank conflicts in store and load; or null."),
     ]
     faults: Annotated[list[str], Description("Accesses that are not executed at all.")]
 
@@ -377,7 +379,7 @@ def format_loop(found: LoopFacts) -> list[str]:
         if one and one.fault:
             out.append(f"  {name} {one.fault}")
         if one and one.swizzle:
-            out.append(f"  {name} {one.swizzle} on byte addresses frees its store and load")
+            out.append(f"  {name} {one.swizzle} on byte addresses leaves its store and load without bank conflicts")
     if whole := found.whole:
         out.append(
             f"  K = {whole.k}: {whole.tiles} tiles, {whole.wavefronts} wavefronts, {whole.ideal} ideal, {whole.mma} mma"
@@ -405,6 +407,8 @@ def format_banks(found: LoopBanks) -> list[str]:
         )
         out.append(f"  {operand} {stage:6} {access:15} {count} accesses, {paid} wavefronts, {least} ideal: {who}")
     out += [
-        f"  {name} {text} on byte addresses frees its store and load" for name, text in found.swizzle.items() if text
+        f"  {name} {text} on byte addresses leaves its store and load without bank conflicts"
+        for name, text in found.swizzle.items()
+        if text
     ]
     return out + [f"  {fault}" for fault in found.faults]

@@ -53,7 +53,7 @@ def _format_holders(made: TiledMMA, sides: list[TileOperand], at: str) -> Iterat
 def _format_mma(made: TiledMMA, sides: list[TileOperand], thread: str, target: str) -> Iterator[str]:
     yield f"{made.atom.instruction.ptx}, atoms {made.atom_layout}, tile {'×'.join(map(str, made.tile))}"
     repeated = "×".join(map(str, made.steps))
-    yield f"  {made.threads} threads, {made.registers} registers a thread, atom repeated {repeated}"
+    yield f"  {made.threads} threads, {made.registers} registers per thread, atom repeated {repeated}"
     for op in sides:
         yield f"  {_format_operand(op)}"
         if thread:

@@ -101,7 +101,7 @@ class TiledUmmaBody(TiledMmaBody):
     idesc: str | None = parsed_field(
         _parse_text,
         "Instruction descriptor",
-        "Of a tcgen05.mma in PTX: its instruction descriptor, or a wish as m=128,n=256,a=bf16.",
+        "Of a tcgen05.mma in PTX: its instruction descriptor, or fields such as m=128,n=256,a=bf16.",
         type=str | None,
         examples=("0x08400490",),
     )
@@ -129,7 +129,7 @@ class TiledUmmaBody(TiledMmaBody):
     order: str = word_field(
         ("mn", "k"),
         "Atoms laid first",
-        "Which way the swizzle atoms are laid first; as CUTLASS's collectives where left out.",
+        "The dimension along which the swizzle atoms are laid first; if left out, as CUTLASS's collectives lay them.",
         "",
         type=Order | None,
     )

@@ -81,7 +81,7 @@ class TiledCopyFacts:
         make_optional_field()
     )
     swizzle: Annotated[
-        str | None, Description("The smallest swizzle of byte addresses that frees the worst accesses.")
+        str | None, Description("The smallest swizzle of byte addresses without bank conflicts in the worst accesses.")
     ] = make_optional_field()
     global_: Annotated[GlobalCost | None, Description("With a global layout.")] = make_optional_field()
     notes: list[str]

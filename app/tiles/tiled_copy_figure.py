@@ -70,13 +70,13 @@ class DrawnCopy:
 
 
 def draw_copy(query: Mapping[str, str]) -> DrawnCopy:
-    """Draw the picture of a page's address; LayoutError where it is none."""
+    """Draw the picture of a page's address; LayoutError if it is not legal."""
     _, _, bench, look = _parse_query(query)
     return DrawnCopy(figure.draw_bench(bench, look, None), bench.maps, figure.place_panels(bench, look)[0])
 
 
 def draw_inline(query: Mapping[str, str]) -> str:
-    """The picture of a page's address in a page's colours, for the guide; LayoutError where it is none."""
+    """The picture of a page's address in a page's colours, for the guide; LayoutError if it is not legal."""
     _, _, bench, look = _parse_query(query)
     svg = figure.draw_bench(bench, look, None, legend=query.get("legend") == "1")
     return point_at_sheets(svg, figure.list_sheets(bench, look), "thread")

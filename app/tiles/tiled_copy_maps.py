@@ -89,7 +89,7 @@ def _build_side_map(made: TiledCopy, name: str, byte: Longs | None) -> HolderMap
     accesses = side.values // side.access
     about = (
         f"{rows} × {cols} · {accesses} access{'es' * (accesses != 1)} of {side.access} value{'s' * (side.access != 1)}"
-        " a thread"
+        " per thread"
     )
     edges = [list(range(step, size, step)) for step, size in zip(made.tiler, made.tile, strict=True)]
     told = {} if byte is None else {"byte": byte, "bank": np.where(byte < 0, -1, byte // BANK_BYTES % BANKS)}

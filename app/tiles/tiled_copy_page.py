@@ -64,7 +64,7 @@ _LOAD = {
     **_ROWS,
 }
 PRESETS = {
-    "cp.async, 16 bytes a thread (FlashAttention-2)": FIELDS,
+    "cp.async, 16 bytes per thread (FlashAttention-2)": FIELDS,
     "ldmatrix.x4 of A, 128B swizzle": _LOAD,
     "ldmatrix.x4 of A, rows without a swizzle": {**_LOAD, "swizzle": "none"},
     "ldmatrix.x4.trans of B, N-major": {
@@ -73,7 +73,7 @@ PRESETS = {
         "operand": "b",
         "major": "MN",
     },
-    "4 bytes a thread, rows padded to 80 bytes": {
+    "4 bytes per thread, rows padded to 80 bytes": {
         **EMPTY,
         "atom": "universal",
         "bits": "32",

@@ -48,7 +48,9 @@ def mma(
     a_from: Annotated[str, typer.Option(help="Of a tcgen05.mma in PTX: shared or tensor.")] = "",
     swizzle_a: Annotated[str, typer.Option(help="Of an UMMA atom: A's swizzle; the widest that fits.")] = "",
     swizzle_b: Annotated[str, typer.Option(help="Of an UMMA atom: B's swizzle; the widest that fits.")] = "",
-    order: Annotated[str, typer.Option(help="Of an UMMA atom: mn or k, which way swizzle atoms are laid first.")] = "",
+    order: Annotated[
+        str, typer.Option(help="Of an UMMA atom: mn or k, along which swizzle atoms are laid first.")
+    ] = "",
     target: Annotated[str, typer.Option(help="What ptxas compiles for; any when left out.")] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -158,10 +160,10 @@ def copy(
         print(f"{found.atom}: {found.threads} threads, one TiledCopy covers {found.tiler[0]}×{found.tiler[1]}")
         print(f"  thread-value layout {found.layout}")
         if found.access:
-            print(f"  shared {found.shared}: {found.access}, {found.vector_bits} bits an access. {found.why}")
+            print(f"  shared {found.shared}: {found.access}, {found.vector_bits} bits per access. {found.why}")
             print(f"  {found.wavefronts} wavefronts, {found.ideal} ideal, {found.ways}-way")
             if found.swizzle:
-                print(f"  {found.swizzle} on byte addresses frees them")
+                print(f"  {found.swizzle} on byte addresses removes the bank conflicts")
         if cost := found.global_:
             print(
                 f"  global: {cost.sectors} sectors of 32 bytes, {cost.ideal} ideal, {cost.vector_bits} bits. {cost.why}"

@@ -177,7 +177,7 @@ def format_epilogue(asked: EpilogueQuestion, told: TmemEpilogue) -> Iterator[str
         yield f"stmatrix cannot store these registers as they are; those of {told.fitting} it can."
     stores = "store" if told.requests == 1 else "stores"
     yield (
-        f"global memory: {told.requests} {stores} of {told.store_bytes} bytes a thread for one load,"
+        f"global memory: {told.requests} {stores} of {told.store_bytes} bytes per thread for one load,"
         f" {told.sectors} sectors each"
     )
     yield told.evidence

@@ -41,7 +41,7 @@ HEADER: tuple[Row, ...] = (
     ("capacity", "unsigned long long", "<u8", "bytes of the whole buffer, this header included"),
     ("used", "unsigned long long", "<u8", "bytes that records asked for, the header included; may pass capacity"),
     ("records", "unsigned", "<u4", "records that were written"),
-    ("dropped", "unsigned", "<u4", "records that found no room"),
+    ("dropped", "unsigned", "<u4", "records that did not fit"),
     ("block_first", "unsigned", "<u4", "the first block that records, by its linear index in the grid"),
     ("block_last", "unsigned", "<u4", "the last one; both clusters record whole"),
     ("skipped", "unsigned long long", "<u8", "calls of a warp that LANESCOPE_WHEN left out"),
@@ -65,8 +65,8 @@ RECORD: tuple[Row, ...] = (
     ("window_first", "unsigned", "<u4", "shared-window address of the first recorded byte"),
     ("window_bytes", "unsigned", "<u4", "how many bytes of shared memory follow"),
     ("text_bytes", "unsigned", "<u4", "of file, label and instruction, each ended by a zero byte"),
-    ("addresses", "unsigned", "<u4", "32 for ldmatrix, else 0: one 32-bit address a lane"),
-    ("registers_a", "unsigned", "<u4", "32-bit registers a lane of each operand; ldmatrix: of what it loaded, in a"),
+    ("addresses", "unsigned", "<u4", "32 for ldmatrix, else 0: one 32-bit address per lane"),
+    ("registers_a", "unsigned", "<u4", "32-bit registers per lane of each operand; ldmatrix: of what it loaded, in a"),
     ("registers_b", "unsigned", "<u4", ""),
     ("registers_c", "unsigned", "<u4", ""),
     ("registers_d", "unsigned", "<u4", ""),
@@ -119,7 +119,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A whole file. dropped: records that found no room in the buffer; cut: whether more are there than are read;
+    """A whole file. dropped: records that did not fit in the buffer; cut: whether more are there than are read;
     skipped: calls that LANESCOPE_WHEN left out.
     """
 

@@ -269,7 +269,7 @@ def _read_by_registers(
     if any(words_of_pass.shape != (fragment.threads, fragment.registers) for words_of_pass in registers):
         raise LayoutError(
             "bad_capture",
-            f"{step.record.where} recorded {registers[0].shape[1]} registers of {operand.upper()} a lane;"
+            f"{step.record.where} recorded {registers[0].shape[1]} registers of {operand.upper()} per lane;"
             f" {step.instruction.ptx} has {fragment.registers}.",
             "Give the array of the instruction's registers.",
             "capture",

@@ -141,7 +141,7 @@ def _left_out(capture: Capture, most: int, left: int, any_steps: bool) -> Iterat
     """Yield what of the kernel is not judged; left: how many steps past the first `most`."""
     if capture.dropped:
         yield (
-            f"{capture.dropped} records found no room in the buffer: make it larger, or record less with"
+            f"{capture.dropped} records did not fit into the buffer: make it larger, or record less with"
             " LANESCOPE_WHEN."
         )
     if capture.cut:
@@ -226,7 +226,8 @@ def _judge(
     findings.picture = findings.picture or judge.picture
     if judge.fits.spent:
         findings.notes.append(
-            "Causes and layouts are told of the first steps only: too many different memories were recorded."
+            "Causes and layouts are given for the first steps only: shared memory was recorded in too many"
+            " different states."
         )
 
 

@@ -135,7 +135,8 @@ def _diagnose_word(
         right = causes[0].fix if causes else None
         if right:
             return [
-                Diagnosis(c.code, f"{c.message} (Said of {world.said}; its descriptor is {right}.)") for c in causes
+                Diagnosis(c.code, f"{c.message} (This is about {world.said}; its descriptor is {right}.)")
+                for c in causes
             ]
     return []
 

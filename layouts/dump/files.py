@@ -153,7 +153,7 @@ def _take_codes(array: NDArray[Any], kind: np.dtype[Any], row: DType, field: str
     if kind.kind == "f" or kind.itemsize * 8 != max(row.bits, 8):
         raise _make_error(
             field,
-            f"The tile's numbers are {kind.str}, no codes of {row.name}.",
+            f"The tile's numbers are {kind.str}, not codes of {row.name}.",
             f"Save the bits as uint{max(row.bits, 8)}, or numbers to be taken as values.",
         )
     little = array if kind.kind == "V" else array.astype(kind.newbyteorder("<"))

@@ -90,7 +90,7 @@ def _make_vector_slot(instruction: Instruction, letter: str, written: bool, name
         op.registers,
         op.element.register_type,
         written,
-        f"{letter.upper()}, {op.values} × {op.element.name} a thread",
+        f"{letter.upper()}, {op.values} × {op.element.name} per thread",
     )
 
 

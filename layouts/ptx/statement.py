@@ -38,7 +38,7 @@ def find_statement_faults(
     >>> from lanescope.ptx.catalog import find
     >>> mma = "mma.sync.m16n8k8.row.col.f32.tf32.tf32.f32"
     >>> find_statement_faults(find(mma), mma, ("{%0, %1, %2, %3}", "{%4, %5}", "{%6, %7}", "{%8, %9, %10, %11}"))
-    ('`.aligned` is missing', 'operand 2 (A, 4 × tf32 a thread) has 2 registers, not 4 (.b32)')
+    ('`.aligned` is missing', 'operand 2 (A, 4 × tf32 per thread) has 2 registers, not 4 (.b32)')
     """
     faults = [f"`.{word}` is missing" for word in _find_missing_qualifiers(instruction, opcode, bool(operands))]
     if operands:

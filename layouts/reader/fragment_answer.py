@@ -128,7 +128,7 @@ def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
         compared = f"{name} = 0 to {last}, the values" if last else f"{name} = 0, the value"
         yield f"The text does not say where {name} ends. Compared here: {compared} that the operand has."
     if same and same[0].map.values < answer.least:
-        yield f"The formula tells {answer.least} values apart, and no operand with so many has this map."
+        yield f"The formula distinguishes {answer.least} values, and no operand with that many has this map."
     if answer.clash:
         clash, name = answer.clash, answer.open_values
         yield (

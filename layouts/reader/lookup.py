@@ -87,7 +87,7 @@ def _may_change(home: TermText, definition: Definition, scope: Scope) -> bool:
     if definition.fixed or definition.typed or home.python:
         return False
     around = [one for one in scope.list_outward() if one.kind in ("function", "class")]
-    part = around[-1] if around else home.scopes.whole
+    part = around[-1] if around else home.scopes.outermost
     name = re.escape(definition.name)
     changed = re.compile(
         rf"(?<![\w.>]){name}\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--|>>\s*|[(,]\s*&\s*){name}\b"

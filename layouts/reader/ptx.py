@@ -79,7 +79,7 @@ def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:
     names = list(dict.fromkeys(i.ptx for i in instructions))
     notices = tuple(_explain_refusal(one) for one in wrong[:_MOST_WRONG])
     if len(names) > _MOST:
-        notices = (*notices, f"{len(names)} instructions; the first {_MOST} are told.")
+        notices = (*notices, f"{len(names)} instructions; the first {_MOST} are listed.")
         names = names[:_MOST]
     one = len(names) == 1
     facts: dict[str, Any] = {

@@ -88,12 +88,13 @@ class ScopeIndex:
             self.named.setdefault((scope.kind, scope.name), []).append(scope)
 
     @property
-    def whole(self) -> Scope:
+    def outermost(self) -> Scope:
+        """The scope of the whole text."""
         return self.scopes[0]
 
     def find_scope(self, place: int) -> Scope:
         """Find the innermost scope around a place."""
-        scope = self.whole
+        scope = self.outermost
         while True:
             inside = next((one for one in scope.inner if one.start <= place < one.end), None)
             if inside is None:

@@ -91,8 +91,8 @@ _REFUSED = {
     "amd_mfma": "This is a layout of AMD's matrix instructions.",
     "amd_wmma": "This is a layout of AMD's matrix instructions.",
     "amd_rotating_shared": "This is a layout of AMD's shared memory.",
-    "auto_encoding": "The compiler has still to choose this layout: it says nothing of lanes.",
-    "coalesced_encoding": "The compiler has still to choose this layout: it says nothing of lanes.",
+    "auto_encoding": "The compiler has yet to choose this layout: it does not say which lane holds what.",
+    "coalesced_encoding": "The compiler has yet to choose this layout: it does not say which lane holds what.",
     "partitioned_shared": "This is a layout of AMD's shared memory in partitions.",
 }
 _NOTED = {

@@ -6,7 +6,7 @@ KERNEL = """\
 #define LANESCOPE 1
 #include "lanescope.cuh"                       // lanescope capture header > lanescope.cuh
 
-// in the K loop, where the data have arrived and before the wgmma:
+// in the K loop, where the data has arrived and before the wgmma:
 LANESCOPE_WGMMA(buffer, "AB", desc_a, desc_b,
                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16", 1, 1, 0, 0);
 

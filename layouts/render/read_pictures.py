@@ -120,7 +120,7 @@ def render_operand(made: OperandChunks, title: str) -> str:
 
 
 def render_memory(made: OperandChunks, title: str) -> str:
-    """Draw shared memory, 128 bytes a row: the state of every chunk; a right or plain one names its element."""
+    """Draw shared memory, 128 bytes per row: the state of every chunk; a right or plain one names its element."""
     low, state = find_chunk_states(made)
     lines = len(state)
     width, height = _LEFT + 8 * _CELL + 1, 22 + lines * _TALL + 1

@@ -147,7 +147,7 @@ def parse_addresses(text: str) -> list[int | None]:
     """
     if len(text) > LONGEST:
         raise LayoutError(
-            "bad_address", f"address has {len(text)} characters.", f"At most {LONGEST}: one number a lane.", "address"
+            "bad_address", f"address has {len(text)} characters.", f"At most {LONGEST}: one number per lane.", "address"
         )
     addresses: list[int | None] = []
     for lane, part in enumerate(text.replace(",", " ").split()):
@@ -166,11 +166,11 @@ def parse_addresses(text: str) -> list[int | None]:
 def check_addresses(kind: BankAccess, address: object) -> list[int | None]:
     """Return the byte address of every lane, None if the lane is inactive; LayoutError names a bad one."""
     if not isinstance(address, list):
-        hint = "A list with a byte address a lane: [0, 16, …]; null for an inactive one."
+        hint = "A list with one byte address per lane: [0, 16, …]; null for an inactive lane."
         raise _bad_address(f"address is {shorten_value(address)}.", hint)
     if len(address) not in (kind.lanes, LANES):
         counts = ", or ".join(map(str, dict.fromkeys((LANES, kind.lanes))))
-        raise _bad_address(f"{len(address)} addresses for {kind.name}.", f"Give {counts}, one a lane.")
+        raise _bad_address(f"{len(address)} addresses for {kind.name}.", f"Give {counts}, one per lane.")
     addresses = [_read_lane_address(kind, lane, entry) for lane, entry in enumerate(address[: kind.lanes])]
     if all(at is None for at in addresses):
         raise _bad_address("No lane gives an address.", "Give at least one.")
@@ -196,7 +196,7 @@ def _read_lane_address(kind: BankAccess, lane: int, entry: object) -> int | None
         )
     if at % kind.bytes:
         why = f"Lane {lane}'s address {at} is not a multiple of {kind.bytes}."
-        raise _bad_address(why, f"{kind.name} takes {kind.bytes} bytes a lane.", "misaligned")
+        raise _bad_address(why, f"{kind.name} takes {kind.bytes} bytes per lane.", "misaligned")
     return at
 
 
@@ -309,7 +309,7 @@ def make_rows_use(kind: BankAccess, reach: str, pitch_bytes: int) -> AccessUse:
     address = line * pitch_bytes + along
     for lane in np.flatnonzero(address % kind.bytes):
         why = f"Rows {pitch_bytes} bytes apart put lane {lane} at {address[lane]}, not at a multiple of {kind.bytes}."
-        raise LayoutError("misaligned", why, f"{kind.name} takes {kind.bytes} bytes a lane.", "row_bytes")
+        raise LayoutError("misaligned", why, f"{kind.name} takes {kind.bytes} bytes per lane.", "row_bytes")
     return AccessUse(kind, tuple(address.tolist()), f"{kind.name} {reach}", reach)
 
 

@@ -144,7 +144,7 @@ def _describe_stuck_use(use: AccessUse) -> str:
     bits = [bit + 2 for bit in range(differ.bit_length()) if differ >> bit & 1]
     width = TOP_BANK_BIT + 1 - use.finest
     return (
-        f"Its lanes that meet in one bank differ in address bit{'s' * (len(bits) > 1)} {_format_bit_runs(bits)};"
+        f"Its lanes that conflict differ in address bit{'s' * (len(bits) > 1)} {_format_bit_runs(bits)};"
         f" a swizzle XORs"
         f" one run of consecutive bits, here of at most {width}, into bits {use.finest} to {TOP_BANK_BIT}."
     )

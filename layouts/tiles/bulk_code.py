@@ -64,7 +64,7 @@ def render_instructions(copy: TmaCopy) -> str:
         bytes_apart = int(copy.address[row, col].min()) - base
         part = f"  // CTA 1 of {copy.multicast}: {bytes_apart} bytes and ({x}, {y}) further"
     lines = [
-        f"// byte in shared memory and coordinates of each box, {down} x {along} elements{' a CTA' if part else ''}",
+        f"// byte in shared memory and coordinates of each box, {down} x {along} elements{' per CTA' if part else ''}",
         f"constexpr int boxes[{len(places)}][3] = {{{table}}};{part}",
     ]
     if copy.loads:

@@ -47,7 +47,7 @@ class BufferAccess(TotalCost):
 class BufferTrip:
     """The way through a row-major scratch buffer without a swizzle.
 
-    solution: the smallest swizzle of byte addresses that frees both accesses, None if there is no conflict.
+    solution: the smallest swizzle of byte addresses without conflicts in both accesses, None if there are none.
     """
 
     store: BufferAccess

@@ -148,7 +148,7 @@ class TransferSide(ThreadMap):
         from lanescope.tiles.pictures import render_tile_svg  # the drawing loads when something is drawn
 
         size = int(self.rows.max()) + 1, int(self.cols.max()) + 1
-        return render_tile_svg(self.rows, self.cols, size, f"{size[0]} × {size[1]}, {self.access} values an access")
+        return render_tile_svg(self.rows, self.cols, size, f"{size[0]} × {size[1]}, {self.access} values per access")
 
 
 @dataclass(frozen=True, eq=False)

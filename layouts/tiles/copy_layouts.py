@@ -111,7 +111,7 @@ def _restrict_to_atom(tv: CuteLayout, tile: tuple[int, int], values: int) -> Mad
     if values > tv.modes[1].size:
         raise LayoutError(
             "bad_atom",
-            f"The copy atom has {values} values, C of the TiledMMA {tv.modes[1].size} a thread.",
+            f"The copy atom has {values} values, C of the TiledMMA {tv.modes[1].size} per thread.",
             f"Give an atom of at most {tv.modes[1].size} values.",
             "atom",
         )

@@ -99,7 +99,7 @@ def _make_tensor(call: BodilessCall, text: str, element_bits: int | None) -> Sha
     except OpenLayoutValueError as error:
         open_ = f"depends on {shorten_value(error.words, 60)}, which the text does not give"
     except LayoutError as error:
-        open_ = f"is none that CuTe makes: {error.message}"
+        open_ = f"is not one that CuTe makes: {error.message}"
     of = call.calls[0][0] if call.calls else ""
     return SharedTensor(
         begins=begins, names=tuple(dict.fromkeys(names)), span=span, layout=layout, bits=bits, open=open_, of=of

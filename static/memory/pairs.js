@@ -48,7 +48,7 @@ export function pairing(root) {
     if (data.stored[cell] !== data.read[cell]) {
       chunkMark(data.stored[cell], "to");
       said.textContent += `; it is stored at ${byte(data.stored[cell])}`;
-    } else said.textContent += data.right[cell] ? ", where it is stored" : "; its elements are stored otherwise";
+    } else said.textContent += data.right[cell] ? ", where it is stored" : "; its elements are stored in another order";
   };
   const sayChunk = (chunk) => {
     clear();

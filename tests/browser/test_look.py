@@ -87,6 +87,21 @@ def test_a_picture_that_fits_has_no_zoom(open_page: Any) -> None:
     assert open_page(REUSE, width=1440).locator(".picture-tools").count() == 0
 
 
+@pytest.mark.parametrize(
+    "path, width",
+    [("/dump?example=swizzle", 1440), ("/capture?example=k-step", 1440), ("/tmem", 1440), ("/chain", 390)],
+)
+def test_the_zoom_covers_nothing_of_its_picture(open_page: Any, path: str, width: int) -> None:
+    tools = open_page(path, width=width).locator(".picture-tools .segments")
+    assert tools.count() > 0
+    assert (
+        tools.evaluate_all("""(all) => all.map((each) => each.getBoundingClientRect().bottom
+        - each.closest(".figure, .box").querySelector(":scope > svg").getBoundingClientRect().top)
+        .filter((covered) => covered > 0)""")
+        == []
+    )
+
+
 def test_a_cut_picture_fades_at_its_edge(open_page: Any) -> None:
     read = "(box, edge) => parseFloat(getComputedStyle(box).getPropertyValue(`--cut-${edge}`))"
     page = open_page(REUSE, width=390)

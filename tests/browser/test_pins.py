@@ -42,17 +42,17 @@ FREE = """() => {
 
 @pytest.mark.parametrize("path", PINNED)
 def test_the_script_says_of_a_pin_what_the_server_says(open_page: Any, path: str) -> None:
-    def read(page: Page) -> tuple[str, list[float]]:
+    def read_answer(page: Page) -> tuple[str, list[float]]:
         tops = page.locator("svg .ringed").evaluate_all("(all) => all.map((ring) => Number(ring.getAttribute('y')))")
         return " ".join(page.locator("#answer .says").inner_text().split()), sorted(tops)
 
-    said, rings = read(open_page(path, scripts=False, wait=False))
+    said, rings = read_answer(open_page(path, scripts=False, wait=False))
     page, want = open_pins(open_page, path), (said, pytest.approx(rings, abs=0.02))
-    assert rings and read(page) == want
+    assert rings and read_answer(page) == want
     page.evaluate(FREE)
     expect(page.locator("svg .ringed")).to_have_count(0)
     page.go_back()
-    wait_until(page, lambda: read(page), want)
+    wait_until(page, lambda: read_answer(page), want)
 
 
 FIND_CELL = """([name, row, col]) => {

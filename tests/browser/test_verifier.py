@@ -128,7 +128,7 @@ def test_an_element_is_paired_with_the_byte_it_is_read_from(open_page: Any) -> N
     })""")
     page.mouse.move(0, 0)
     page.hover("#picture-operand [data-state=right] >> nth=0")
-    expect(page.locator("#paired")).to_contain_text("; its elements are stored otherwise")
+    expect(page.locator("#paired")).to_contain_text("; its elements are stored in another order")
 
 
 def test_an_mn_major_pair_is_named_along_its_rows(open_page: Any) -> None:

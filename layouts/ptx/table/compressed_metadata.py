@@ -60,14 +60,14 @@ ORDERS = (
         "tcgen05.mma.sp",
         WIDE,
         "(m:8 k:2 g:8 x:4) (i:2 q:4) -> (m i g) (x k q)",
-        "tcgen05.cp.128x128b: 16 bytes a lane, four columns, one for each K step",
+        "tcgen05.cp.128x128b: 16 bytes per lane, four columns, one for each K step",
         BLACKWELL,
     ),
     MetadataOrderRow(
         "tcgen05.mma.sp",
         (*NARROW, *FOUR),
         "(l:128 x:4) (q:8) -> (l) (x q)",
-        "tcgen05.cp.128x128b: 16 bytes a lane, four columns, two for each K step",
+        "tcgen05.cp.128x128b: 16 bytes per lane, four columns, two for each K step",
         BLACKWELL,
     ),
 )

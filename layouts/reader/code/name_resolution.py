@@ -116,7 +116,7 @@ def _make_instance_of(
     if isinstance(entity, ResolvedType):
         return ResolvedType(entity.name, arguments=tuple(arguments))
     ev.misread = True
-    return OpaqueValue("a template that is none")
+    return OpaqueValue("not a template")
 
 
 def evaluate_template_arguments(ev: Evaluator, expressions: tuple[tree.Expression, ...], scope: NameScope) -> list[Any]:

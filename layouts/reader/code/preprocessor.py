@@ -290,7 +290,7 @@ class _PreprocessorRun:
             self.lost.append(LostStretch(top.frozen, self.length, self._list_declared(top.at)))
             line, span = self._get_line(first), self._get_original_span(first, directive.past)
             if len(self.lost) <= MOST_TOLD:
-                what = f"Line {line}: more conditions than are told apart are undecided; {_LEFT}"
+                what = f"Line {line}: too many conditions are undecided; {_LEFT}"
                 self.unread.append(UnreadPart(what, span))
             self._write_text("\n", span[1] - 1, 1, False)
 
