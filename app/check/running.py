@@ -17,6 +17,7 @@ from lanescope.app.check.facts import (
 )
 from lanescope.app.kit.job import run_within
 from lanescope.errors import LayoutError
+from lanescope.inputs import format_count
 from lanescope.workbench import check as engine
 from lanescope.workbench.gaps import UNSAID
 
@@ -159,6 +160,7 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
         gaps=dict(sum((Counter(source.gaps) for source in sources), Counter[str]())),
         sources=sources,
         suppressed=[],
+        unused=[],
     )
 
 
@@ -187,6 +189,16 @@ def _leave_told(report: SourceReport, touched: set[tuple[str, int]]) -> SourceRe
     )
 
 
+def describe_unverified(reason: str, count: int) -> str:
+    """Return how many reads are not verified, and why."""
+    return f"{format_count(count, 'read')} not verified: {reason}"
+
+
+def describe_unused(name: str) -> str:
+    """Return that a given value changes nothing."""
+    return f"-D {name} changes nothing: no file asks for {name}."
+
+
 def describe_gap(gap: str, count: int) -> str:
     """Return how many descriptors have no verdict for a reason: "3 depend on BN"."""
     words = gap.replace("depends on", "depend on") if count > 1 and gap.startswith("depends") else gap
@@ -202,8 +214,7 @@ def describe_missing(source: CheckedSource) -> str:
         return f"It has {source.multiplier} and no descriptor that is recognized: nothing was verified." + _ask(source)
     count = sum(gaps.values())
     reasons = ", ".join(describe_gap(gap, number) for gap, number in gaps.items())
-    noun = "descriptor" if source.descriptors == 1 else "descriptors"
-    return f"{count:,} of {source.descriptors:,} {noun} not verified: {reasons}.{_ask(source)}"
+    return f"{count:,} of {format_count(source.descriptors, 'descriptor')} not verified: {reasons}.{_ask(source)}"
 
 
 def _ask(source: CheckedSource) -> str:

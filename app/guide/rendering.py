@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.view import make_figure, make_operand_figure
 
+RULES = "check-rules"  # the page whose rows have the codes that they begin with as their ids
 _FIGURE = re.compile(r"^@figure ((?:\{\{[^{}]*\}\}|\S)+) \| (.+)$", re.M)
 PASTED = "paste "  # marks an example for the reader, before the kind it is read as
 KINDS = {  # kind of a reading → its name
@@ -82,7 +83,8 @@ def render_guide_page(slug: str) -> str:
         return f"FIGURE-{len(figures) - 1}-"
 
     text = guide_values.expand_values(guide_reference.expand_parts(read_source(slug)))
-    return "\n".join(_group_rows([_insert_figure(block, figures) for block in render_blocks(_FIGURE.sub(keep, text))]))
+    blocks = [_insert_figure(block, figures) for block in render_blocks(_FIGURE.sub(keep, text))]
+    return "\n".join(_group_rows([_add_row_anchors(block) for block in blocks] if slug == RULES else blocks))
 
 
 def render_blocks(text: str) -> list[str]:
@@ -130,6 +132,11 @@ def _add_anchor(block: str) -> str:
         return block
     plain = unescape(re.sub(r"<[^>]*>", "", match[1])).lower()
     return f'<h2 id="{match[2] or re.sub(r"[^a-z0-9]+", "-", plain).strip("-")}">{match[1]}</h2>'
+
+
+def _add_row_anchors(block: str) -> str:
+    """Give each row of a table that begins with a code that code as its id."""
+    return re.sub(r"<tr>(\s*<td><code>(\w+)</code></td>)", r'<tr id="\2">\1', block)
 
 
 def _insert_figure(block: str, figures: list[str]) -> str:

@@ -183,6 +183,7 @@ def _choose(
 def _call_unread(ev: Evaluator, closure: FunctionSet, arguments: list[Any], span: Span) -> OpaqueValue:
     """Return a call that is not evaluated: no function is chosen, or it has no body, or it does not end."""
     name = closure.functions[0].name
+    ev.unread_calls.add(name)
     if not ev.python:
         ev.forget_call(arguments, closure)
         note_possible_throw(ev, name)

@@ -11,12 +11,13 @@ from typing import Any
 from lanescope.deadline import note_reading_place
 from lanescope.reader.code import cxx, evaluation_merge, python, tree
 from lanescope.reader.code.definitions import DEFINITIONS
-from lanescope.reader.code.entries import CLUE, WORDS, Entry, list_entries, run_function_alone
+from lanescope.reader.code.entries import CLUE, WORDS, Entry, is_never_instantiated, list_entries, run_function_alone
 from lanescope.reader.code.evaluation_merge import EvaluationRecords
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError, CallFrame
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
 from lanescope.reader.code.header_names import PRELUDE, find_fields_union
+from lanescope.reader.code.launches import note_instantiations
 from lanescope.reader.code.predefined import PresumedMacro
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.scopes import Cell, NameScope, number_places
@@ -294,10 +295,19 @@ def _run_statements(
     except (BudgetError, RecursionError):
         unfinished.append(("", (0, 0)))
     earlier = [] if is_py else _list_earlier_writes(ev, body)
-    entries = list(list_entries(ev, body, text))
+    if not is_py:
+        note_instantiations(ev, body, scope)
+    first, later = list_entries(ev, body, text)
+    entries, left_out = [*first, *later], set[int]()
     for n, entry in enumerate(entries):
+        if n == len(first):  # instances that nothing launched, before the functions that they call
+            entries[n:] = sorted(later, key=lambda entry: id(entry[0]) not in ev.named_instances)
+            entry = entries[n]
         function = entry[0]
         if id(function) in ev.called:
+            continue
+        if n >= len(first) and not unfinished and is_never_instantiated(ev, entry, entries, left_out):
+            left_out.add(id(function))
             continue
         if ev.left <= 0:
             unfinished.append((function.name, _get_name_span(text, function)))
@@ -345,7 +355,11 @@ def _run_entry(ev: Evaluator, entry: Entry, share: int, earlier: list[tuple[Cell
         cell.value = ev.copy_unshared(first if ev.begins else value)
     ev.forget_entry_writes()
     try:
-        run_function_alone(ev, function, owner, home)
+        instances = ev.named_instances.get(id(function), []) if owner is None else []
+        for instance in instances:
+            ev.run_entry(function, home, templates=instance.templates)
+        if not instances:
+            run_function_alone(ev, function, owner, home)
     except (BudgetError, RecursionError):
         return False
     finally:

@@ -360,6 +360,16 @@ def _member_constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScop
     return None
 
 
+def _integral_constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
+    """Evaluate decltype(x)::value, the value that every object of x's type has."""
+    if ev.python or len(node.path) != 2 or node.path[1][0] != "value":
+        return None
+    named = re.fullmatch(r"decltype\s*\(\s*(\w+)\s*\)", node.path[0][0])
+    place = ev.resolve_name(((named[1], None),), scope, node.span[0]) if named else None
+    value = ev.load_place(place, node) if isinstance(place, PLACES) else None
+    return value if isinstance(value, SymbolicInt) and value.known is not None else None
+
+
 def _trait(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Any:
     """Evaluate a trait of the standard library: is_same_v<A, B>, is_same<A, B>::value, remove_cv<T>::type."""
     if ev.python or not node.path:
@@ -383,6 +393,7 @@ def _builtin(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Re
 _UNDECLARED: tuple[Callable[[Evaluator, tree.Name | tree.Type, NameScope], Any], ...] = (
     _constant,
     _member_constant,
+    _integral_constant,
     _trait,
     _builtin,
 )

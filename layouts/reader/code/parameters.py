@@ -82,7 +82,7 @@ def bind_parameters(
     self_name = _find_self_name(closure, function) if ev.python else ""
     if self_name:
         scope.names[self_name] = Cell(closure.this, name="self")
-    if symbolic:
+    if symbolic and closure.templates is None:
         _enter_symbols(ev, function, outer)
     else:
         enter_template(ev, function, chosen.deduced, outer)
