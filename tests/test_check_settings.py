@@ -89,6 +89,27 @@ def test_a_header_tells_by_itself_only_what_no_file_that_includes_it_tells(tmp_p
     assert list(list_totals(report))[-1] == "all 2 descriptors are verified"
 
 
+UNUSED = """__device__ uint64_t make_other_desc(void* p) { return make_inner_desc(p) | 1ull << 62; }
+__device__ uint64_t make_inner_desc(void* p) { return (__cvta_generic_to_shared(p) & 0x3FFFF) >> 4; }
+struct Other { __device__ uint64_t make_desc(void* p) { return make_inner_desc(p) | 64ull << 32; } };
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "count"),
+    [
+        ("", 2),
+        ("uint64_t mine(void* p) { return make_other_desc(p); }", 3),
+        ("#define USE(p) Other().make_desc(p)\n", 3),
+    ],
+)
+def test_helpers_of_a_header_that_nobody_calls_are_not_run_alone(tmp_path: Path, own: str, count: int) -> None:
+    write_files(tmp_path, a_cu=f'#include "util.cuh"\n{own}{MAPS}{KERNEL}', inc__util_cuh=HELPER + UNUSED)
+    report = check("a.cu", include=("inc",))
+    assert (report.verified, report.descriptors, report.findings) == (8, count, [])
+    assert check("inc").descriptors > 2, "the header by itself is checked whole"
+
+
 def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
     write_files(tmp_path, a_cu='#include "gone.cuh"\n' + MAPS + KERNEL, b_cu=HELPER + KERNEL)
     report = check(".")

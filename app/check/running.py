@@ -59,7 +59,8 @@ def check_source(source: SourceText, seconds: float, given: Mapping[str, str] | 
     if source.unread:
         return _make_unread(source, source.unread, 0)
     try:
-        result = run_within(seconds, lambda: engine.check_text(source.text, given), TooSlowError)
+        headers = [(piece.start, piece.end) for piece in source.pieces if piece.name != source.name]
+        result = run_within(seconds, lambda: engine.check_text(source.text, given, headers), TooSlowError)
     except TooSlowError as error:
         at = error.place or 0
         progress = f"reading had come to line {source.text.count(chr(10), 0, at) + 1}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.evaluator import Evaluator
+from lanescope.reader.code.reached import Entry, drop_unreached
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.tree_statements import UnreadText
 from lanescope.reader.code.values import OpaqueValue, ResolvedType, TemplateEntity
@@ -22,22 +23,18 @@ CLUE = re.compile(
 _BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # of the width of a descriptor's start, LBO and SBO
 WORDS = re.compile(r"[A-Za-z_]\w*")
 # behind a name that is called; kernel[grid](…) of Triton
-_CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
+_CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,600}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
 # behind one that is taken as a value: auto kernel = debug ? gemm<128, true> : gemm<128, false>;
-_TAKEN = r"\s{0,8}<[^;{}()]{0,120}>\s{0,8}[;:,)]"
+_TAKEN = r"\s{0,8}<(?:[^;{}()]|\([\w:]*\)){0,600}>\s{0,8}[;:,)]"
 # before the name of one that is no template: kernel = &gemm; or cudaLaunchKernelEx(&config, gemm, a, b)
 _LAUNCHES = r"(?:=|cudaLaunch\w{1,40}\([^;{}]{0,200}?[(,)])\s{0,8}&?"
-
-
-# a function, its class, the scope of its namespace
-Entry = tuple[tree.Function, tree.StructDefinition | None, NameScope]
 
 
 def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> tuple[list[Entry], list[Entry]]:
     """List the functions worth running by themselves, those with a clue or that call one with a clue: those that no
     function calls, and the others. Each has its class and the scope of its namespace.
     """
-    functions = list(_list_functions(ev, body, None, ev.globals))
+    functions = drop_unreached(list(_list_functions(ev, body, None, ev.globals)), text, ev.headers)
     wanted, called = _find_names_with_clues(functions, text, set(_list_bit_field_structs(body, text)))
     special = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
     called |= special | {f.name for f, _, _ in functions if f.name.startswith("operator")}

@@ -130,12 +130,15 @@ def evaluate_text(
     patience: int = 1,
     standard: tuple[tuple[str, str], ...] = (),
     macros: tuple[tuple[str, str], ...] = (),
+    headers: tuple[Span, ...] = (),
 ) -> Evaluation | None:
     """Evaluate what a text of C++ or Python builds; None if it has none of the words, or cannot be parsed.
 
     standard: bodiless functions, and the swizzle of the K-major tile whose descriptor each builds; macros: values for
     those that the text does not define. An integer is also the value of a name that no directive asks for: one that
     nothing declares, and a parameter of a function or template that nothing gives.
+
+    headers: parts of the text that its own includes; their functions are run where the text reaches them.
 
     Where an #if depends on macros that the text leaves open, every text that it can be is evaluated: what they agree on
     is known, the rest depends on the condition.
@@ -155,7 +158,7 @@ def evaluate_text(
     tree_ = make_variants(Preprocessor(written, patience, {n: v for n, v in macros if n not in values}))
     every = tuple(list_leaves(tree_))
     budget = BUDGET * patience * (1 if len(every) == 1 else MOST_TIMES) // len(every)
-    variant = _evaluate_variant(text, tree_, budget, standard, values)
+    variant = _evaluate_variant(text, tree_, budget, standard, values, headers)
     presumed = {part.name: part for leaf in every for part in leaf.presumed}
     unread = dict.fromkeys((*cut, *(part for leaf in every for part in leaf.unread), *variant.made.unread))
     if not variant.parsed and not unread:
@@ -203,17 +206,23 @@ def _select_values(text: str, macros: tuple[tuple[str, str], ...]) -> dict[str, 
 
 
 def _evaluate_variant(
-    text: str, variant: Variant, budget: int, standard: tuple[tuple[str, str], ...], values: Mapping[str, int]
+    text: str,
+    variant: Variant,
+    budget: int,
+    standard: tuple[tuple[str, str], ...],
+    values: Mapping[str, int],
+    headers: tuple[Span, ...],
 ) -> _VariantEvaluation:
     """Evaluate every text of a tree of conditions, and merge the results."""
     if isinstance(variant, VariantChoice):
         yes, no = (
-            _evaluate_variant(text, variant.yes, budget, standard, values),
-            _evaluate_variant(text, variant.no, budget, standard, values),
+            _evaluate_variant(text, variant.yes, budget, standard, values, headers),
+            _evaluate_variant(text, variant.no, budget, standard, values, headers),
         )
         return _merge_evaluations(variant.condition, yes, no)
     ev, scope = make_evaluator(text, budget)
     ev.given.update(values)
+    ev.headers = headers
     return _evaluate_leaf(ev, scope, variant, standard)
 
 

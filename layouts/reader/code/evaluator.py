@@ -118,6 +118,7 @@ class Evaluator:
         self.called: set[int] = set()
         self.named_instances: dict[int, list[Any]] = {}  # that nothing may launch, by their functions
         self.unread_calls: set[str] = set()  # names of functions whose calls were not evaluated
+        self.headers: tuple[Span, ...] = ()  # parts of the text that are not its own, but what it includes
         self.opening: set[int] = set()  # aliases whose meaning is being looked up
         self.bottomless: set[int] = set()  # functions that call themselves deeper than any call that ends
         self.standard: dict[

@@ -16,6 +16,7 @@ from lanescope.reader.code.branches import evaluate_choice
 from lanescope.reader.code.findings import BodilessCall, list_named_loops
 from lanescope.reader.code.header_names import CONSTANTS, LIMITS, MEMBERS
 from lanescope.reader.code.lambdas import evaluate_lambda
+from lanescope.reader.code.launches import note_instance
 from lanescope.reader.code.lifetimes import run_delete
 from lanescope.reader.code.operators import evaluate_fold, evaluate_unary
 from lanescope.reader.code.paths import EarlyExit, EscapedPath
@@ -325,6 +326,7 @@ def evaluate_name(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) 
     if isinstance(binding, EnumerationType):
         return binding.kind
     if binding is not None:
+        note_instance(ev, binding)  # f<64> as a value
         return binding
     for rule in _UNDECLARED:
         result = rule(ev, node, scope)
