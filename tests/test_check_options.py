@@ -104,6 +104,7 @@ def test_given_integers_are_also_what_is_left_in_addresses() -> None:
     assert defines.make_choices({"BK": "64", "at": "0x1g", "T": "float"}) == {
         "macro.BK": "64",
         "at.BK": "64",
+        "at.BK()": "64",
         "macro.at": "0x1g",
         "macro.T": "float",
     }

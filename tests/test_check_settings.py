@@ -14,6 +14,7 @@ from lanescope.app.check.headers import HeaderFinder
 from lanescope.app.check.printing import list_notes, list_totals
 from lanescope.app.check.running import SourceReport, merge_reports
 from lanescope.errors import LayoutError
+from lanescope.workbench import build_bench
 from tests.guilty_kernels import CODE, MAP, RIGHT, plant
 
 HELPER, KERNEL = CODE[: CODE.index("__global__")], CODE[CODE.index("__global__") :]
@@ -316,3 +317,45 @@ def test_a_header_keeps_the_gap_of_the_descriptor_that_no_other_file_tells() -> 
         ]
     )
     assert merged.gaps == {"depends on BN": 1} and merged.descriptors == 2
+
+
+STEP, BOX = KERNEL.replace("k * 16", "k * STEP"), MAPS.replace("{64, 64}", "{BOX, 64}")
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        (MAPS + HELPER + STEP, "STEP=16"),  # a macro
+        (MAPS + HELPER + STEP.replace("STEP", "Config::kStep"), "Config::kStep=16"),  # a constant of a missing header
+        (MAPS + HELPER + STEP.replace("STEP", "p.step").replace("float* out", "Params p"), "p.step=16"),
+        (MAPS + HELPER + STEP.replace("STEP", "step").replace("float* out", "int step"), "step=16"),
+        (MAPS + HELPER + STEP.replace("STEP", "get_step()"), "get_step=16"),
+        (MAPS + HELPER + "template <class T> " + STEP.replace("STEP", "T::kStep"), "T::kStep=16"),
+        (MAPS + HELPER + "template <bool Wide> " + STEP.replace("STEP", "(Wide ? 16 : 8)"), "Wide=true"),
+        (BOX + HELPER + KERNEL, "BOX=64"),
+        (BOX.replace("BOX", "c.bk") + HELPER + KERNEL, "c.bk=64"),
+        (
+            "void maps(CUtensorMapSwizzle mode) {"
+            + MAPS.replace("CU_TENSOR_MAP_SWIZZLE_128B", "mode")
+            + "}"
+            + HELPER
+            + KERNEL,
+            "mode=CU_TENSOR_MAP_SWIZZLE_128B",
+        ),
+    ],
+)
+def test_an_open_value_is_given_by_the_name_that_the_note_prints(tmp_path: Path, text: str, given: str) -> None:
+    write_files(tmp_path, a_cu=text)
+    report = check("a.cu")
+    assert report.gaps and f"Give -D {given.partition('=')[0]}=VALUE." in "\n".join(list_notes(report))
+    report = check("a.cu", define=(given,))
+    assert (report.verified, report.gaps, report.findings) == (8, {}, [])
+
+
+def test_the_page_has_a_field_for_each_name_of_an_open_term() -> None:
+    """A value that is a term is given by its names, as -D takes them."""
+    text = MAPS + HELPER + "template <bool Wide> " + STEP.replace("STEP", "(Wide ? 16 : 8)")
+    asked = {one.key for one in build_bench(text).assumed if one.missing}
+    assert "macro.Wide" in asked
+    given = build_bench(text, {"macro.Wide": "true"})
+    assert given.verdict == "match" and not {one.key for one in given.assumed if one.missing}

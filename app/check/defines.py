@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 
-_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.|->)[A-Za-z_]\w*)*")  # as the notes print them: BK, Config::BK, p.pitch
+NAME = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # as the notes print them: BK, Config::BK, p.pitch
 _INTEGER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
 _NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _TYPE = r"(?:constexpr|const|static|inline|auto|int|unsigned|bool|long|u?int\d+_t|size_t)\b"
@@ -21,7 +21,7 @@ def parse_defines(words: Iterable[str]) -> dict[str, str]:
     values: dict[str, str] = {}
     for word in words:
         name, sign, value = word.partition("=")
-        if not _NAME.fullmatch(name.strip()):
+        if not NAME.fullmatch(name.strip()):
             raise LayoutError(
                 "bad_usage", f"'{shorten_value(word, 60)}' gives no name a value.", "Write -D BK=64.", "define"
             )
@@ -35,7 +35,7 @@ def make_choices(defines: Mapping[str, str]) -> dict[str, str]:
     for name, value in defines.items():
         choices[f"macro.{name}"] = value
         if _INTEGER.fullmatch(value):
-            choices[f"at.{name}"] = value
+            choices[f"at.{name}"] = choices[f"at.{name}()"] = value  # get_stage of get_stage()
     return choices
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from lanescope.app.check.defines import NAME
 from lanescope.app.check.facts import (
     CheckedSource,
     CheckFinding,
@@ -224,5 +225,5 @@ def _ask(source: CheckedSource) -> str:
     if source.unfound:
         asked.append(f"its include{'s' * (len(source.unfound) > 1)} {', '.join(source.unfound[:4])} (-I)")
     names = [name for gap in source.gaps if gap.startswith("depends on ") for name in gap[11:].split(", ")]
-    asked += [f"-D {name}=VALUE" for name in dict.fromkeys(names) if name.isidentifier()]
+    asked += [f"-D {name}=VALUE" for name in dict.fromkeys(names) if NAME.fullmatch(name)]
     return f" Give {', '.join(asked)}." if asked else ""

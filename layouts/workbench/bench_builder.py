@@ -24,6 +24,7 @@ from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.contents import TextContents
 from lanescope.workbench.loads import FilledTile, TextLoads
 from lanescope.workbench.names import find_operand_letter
+from lanescope.workbench.open_names import add_open_names
 from lanescope.workbench.operands import OperandCase
 from lanescope.workbench.results import Assumption, Bench, TextPiece, VerifiedOperand
 from lanescope.workbench.slice_order import find_places
@@ -84,6 +85,7 @@ class _BenchBuilder(TextContents):
         pieces = self._describe_pieces(operands)
         if not operands:
             self.name_missing()
+        add_open_names(self.assumed)
         missing = tuple(dict.fromkeys([*self.missing, *(m for operand in operands for m in operand.missing)]))
         assumed = tuple(self.assumed.values())
         message = messages.build_message(operands, pieces, assumed, missing)

@@ -31,6 +31,7 @@ from lanescope.workbench.words import find_word_uses
 Pairs = tuple[tuple[str, str], ...]
 LONGEST_MACRO = 200  # characters of what is given for one
 HEADERS_KEY = "headers"  # parts of a text that are not its own: "120-4000 5100-6000"
+_GIVEN = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # BK, Config::BK, p.pitch
 _MACRO = "macro."  # keys of macros that a text does not define
 _BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
 
@@ -38,7 +39,9 @@ _BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
 def _parse_macros(choices: Mapping[str, str]) -> Pairs:
     """Parse the values given for macros that a text does not define."""
     macros = ((key.removeprefix(_MACRO), value) for key, value in choices.items() if key.startswith(_MACRO))
-    return tuple(sorted((name, value) for name, value in macros if name.isidentifier() and len(value) <= LONGEST_MACRO))
+    return tuple(
+        sorted((name, value) for name, value in macros if _GIVEN.fullmatch(name) and len(value) <= LONGEST_MACRO)
+    )
 
 
 def evaluate_with_choices(source: str, patience: int, choices: Mapping[str, str]) -> Evaluation | None:

@@ -16,7 +16,7 @@ from lanescope.reader.code.evaluation_merge import EvaluationRecords
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError, CallFrame
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
-from lanescope.reader.code.header_names import PRELUDE, find_fields_union
+from lanescope.reader.code.header_names import CONSTANTS, MEMBERS, PRELUDE, find_fields_union
 from lanescope.reader.code.launches import note_instantiations
 from lanescope.reader.code.predefined import PresumedMacro
 from lanescope.reader.code.preprocessor import Preprocessor
@@ -155,7 +155,9 @@ def evaluate_text(
         evaluation = _evaluate_statements(ev, scope, python.parse_python(written), standard)
         return evaluation and replace(evaluation, unread=cut)
     values = _select_values(written, macros)
-    tree_ = make_variants(Preprocessor(written, patience, {n: v for n, v in macros if n not in values}))
+    tree_ = make_variants(
+        Preprocessor(written, patience, {n: v for n, v in macros if n not in values and n.isidentifier()})
+    )
     every = tuple(list_leaves(tree_))
     budget = BUDGET * patience * (1 if len(every) == 1 else MOST_TIMES) // len(every)
     variant = _evaluate_variant(text, tree_, budget, standard, values, headers)
@@ -198,11 +200,17 @@ def _cut_text(text: str, most: int) -> tuple[str, tuple[UnreadPart, ...]]:
 def _select_values(text: str, macros: tuple[tuple[str, str], ...]) -> dict[str, int]:
     """Return those of the given macros that are integers and that no directive of the text asks for."""
     asked = set(WORDS.findall("\n".join(_DIRECTIVE.findall(text)))) if macros else set()
-    return {
-        name: int(value, 0)
-        for name, value in macros
-        if name not in asked and re.fullmatch(r"0[xX][\da-fA-F]+|\d+", value)
-    }
+    values = {name: _parse_value(value) for name, value in macros if name not in asked}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _parse_value(text: str) -> int | None:
+    """Parse an integer, true and false, or an enumerator of CUDA or CuTe; None for other text."""
+    if re.fullmatch(r"0[xX][\da-fA-F]+|\d+", text):
+        return int(text, 0) if text[:2] in ("0x", "0X") else int(text)
+    path = text.split("::")
+    named = {"true": 1, "false": 0, **CONSTANTS}.get(text)
+    return named if len(path) == 1 else MEMBERS.get((path[-2], path[-1]))
 
 
 def _evaluate_variant(

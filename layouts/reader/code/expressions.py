@@ -332,7 +332,8 @@ def evaluate_name(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) 
         result = rule(ev, node, scope)
         if result is not None:
             return result
-    return OpaqueValue("::".join(name for name, _ in node.path), span=node.span)
+    text = "::".join(name for name, _ in node.path)
+    return SymbolicInt(ev.given[text]) if text in ev.given else OpaqueValue(text, span=node.span)
 
 
 def _is_type(type_node: tree.Type) -> bool:

@@ -265,6 +265,8 @@ def _make_unknown_member(ev: Evaluator, value: Any, name: str, span: Span, templ
     """Make a member of what is known by its name alone."""
     kind: ResolvedType | None = None
     text = ""
+    if (given := ev.given.get(f"{value}.{name}")) is not None:
+        return SymbolicInt(given)
     if isinstance(value, PointedPlace):
         kind, text = value.pointer.element, str(value.pointer.base)
     elif isinstance(value, Pointer):
