@@ -135,3 +135,25 @@ def test_a_wrapper_that_nothing_instantiates_is_no_code(condition: str, made: bo
     report = check_text(text)
     assert {finding.code for finding in report.findings} == ({"sbo_other_width"} if made else set())
     assert len(report.checked) == (4 if made else 2) and (made or report.steps == 8)
+
+
+ASM = """__device__ void mma{0}(uint64_t a, uint64_t b) {{
+  asm volatile("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.bf16.bf16 {{%0, %31}}, %32, %33, 1, 1, 1, 0, 0;"
+      : "+f"(acc[0]) : "l"(a), "l"(b)); }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "reads", "gap"),
+    [
+        ("mma64(desc_a, desc_b);", 8, ""),
+        ("dispatch<64>(desc_a, desc_b);", 0, "one of 3 instructions"),
+        ("table[n](desc_a, desc_b);", 0, "one of 3 instructions"),
+    ],
+)
+def test_which_of_several_wrappers_a_descriptor_feeds_is_not_guessed(call: str, reads: int, gap: str) -> None:
+    wrappers = "".join(map(ASM.format, (32, 64, 128)))
+    kernel = CODE[: CODE.index("    asm")].replace("__global__", wrappers + "__global__")
+    report = check_text(MAPS + kernel + f"    {call}\n  }}\n}}\n")
+    assert (report.steps, report.findings) == (reads, ())
+    assert [checked.gap for checked in report.checked] == [gap, gap]

@@ -55,6 +55,8 @@ def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) 
     """Return why an operand has no verdict, "" if it has one."""
     guessed = next((assumed.label for assumed in operand.assumed if assumed.summary), "")
     if operand.verdict != "unknown":
+        if operand.one_of and operand.verdict == "match":
+            return f"one of {operand.one_of} instructions"
         if guessed:
             return f"stored as guessed ({guessed})"
         return "with a guessed storage" if guesses.find_guessed_storage(operand) else ""
