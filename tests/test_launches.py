@@ -127,6 +127,7 @@ CHOOSING = CHOOSING.replace("template <int SBO>\n__global__", WRAPPERS + "templa
         ("N == 128", False),  # the launch says 64
         ("N == unknown()", True),
         ("N == 64 && pick(mma128<1>)", True),  # its address is given to a function without code
+        ("N == 64 && each([&](auto i) { mma128<1>(sA, sB); })", True),  # which may call what it is given
     ],
 )
 def test_a_wrapper_that_nothing_instantiates_is_no_code(condition: str, made: bool) -> None:

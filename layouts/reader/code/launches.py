@@ -8,7 +8,8 @@ Source: CUDA Runtime API, Execution Control; C++20, 13.9.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _FORWARDING = {"cudaLaunchKernelEx": (1, 2)}  # the kernel, its first argument
 _BY_ADDRESS = {"cudaLaunchKernel": (0, 3), "cudaLaunchCooperativeKernel": (0, 3), "cudaLaunchKernelExC": (1, 2)}
 _CASTS = frozenset("static_cast reinterpret_cast const_cast".split())
+_WORD = re.compile(r"[A-Za-z_]\w*")
 MOST_INSTANCES = 16  # of one function that the text names and does not launch
 
 
@@ -43,6 +45,15 @@ def launch_kernels(ev: Evaluator, call: Invocation) -> None:
         note_instance(ev, kernel)
     else:
         ev.call_function(kernel, arguments, {}, call.one.span, None)
+
+
+def note_unread_call(ev: Evaluator, name: str, arguments: Iterable[Any]) -> None:
+    """Note a call that is not evaluated: it may call what it is given, and what that calls."""
+    ev.unread_calls.add(name)
+    for argument in arguments:
+        value = argument.value if isinstance(argument, CallArgument) else argument
+        for function in value.functions if isinstance(value, FunctionSet) else ():
+            ev.unread_calls.update(_WORD.findall(ev.text, *function.span))
 
 
 def note_instance(ev: Evaluator, function: Any) -> None:

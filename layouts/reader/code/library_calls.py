@@ -11,7 +11,7 @@ from lanescope.reader.code import symbolic_integers, traits, tree
 from lanescope.reader.code.builtin_calls import MISSING, evaluate_known_function
 from lanescope.reader.code.call_arguments import Invocation
 from lanescope.reader.code.integer_values import get_integer, make_size, move_pointer
-from lanescope.reader.code.launches import launch_kernels
+from lanescope.reader.code.launches import launch_kernels, note_unread_call
 from lanescope.reader.code.overloads import CallArgument
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import forget_escaped, forget_unknown, note_possible_throw
@@ -67,7 +67,7 @@ def call_library(ev: Evaluator, call: Invocation) -> Any:
 def _call_unknown(ev: Evaluator, call: Invocation) -> OpaqueValue:
     """Return a term for a call of which nothing is known, and forget what it may write."""
     function, owner = call.one.function, call.owner
-    ev.unread_calls.add(call.name)
+    note_unread_call(ev, call.name, call.arguments)
     result = name_unknown_call(ev, call)
     if not isinstance(function, tree.Name | tree.Type | tree.Member):  # (object.*function)(…)
         ev.forget_names(ev.text[slice(*function.span)], call.scope)
