@@ -16,7 +16,8 @@ from lanescope.reader.code.evaluation_merge import EvaluationRecords
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError, CallFrame
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
-from lanescope.reader.code.header_names import CONSTANTS, MEMBERS, PRELUDE, find_fields_union
+from lanescope.reader.code.given_values import select_values
+from lanescope.reader.code.header_names import PRELUDE, find_fields_union
 from lanescope.reader.code.launches import note_instantiations
 from lanescope.reader.code.predefined import PresumedMacro
 from lanescope.reader.code.preprocessor import Preprocessor
@@ -31,7 +32,6 @@ BUDGET = 8_000  # steps of one text's evaluation
 MOST_STEPS = 3_000  # of one function, so that a long one leaves some for the others
 MOST_TIMES = 2  # so many times as many steps where a text is several, all of them together
 MOST_TEXT = 1 << 16
-_DIRECTIVE = re.compile(r"^[ \t]*+#[^\n]*+", re.M)
 # Lines that are not code and that a parser would read into the code below them: bare PTX and SASS, atoms alone, CuTe's
 # layouts, what a debugger and printf say.
 _PRINTED = re.compile(
@@ -154,7 +154,7 @@ def evaluate_text(
         ev, scope = make_evaluator(text, BUDGET * patience, True)
         evaluation = _evaluate_statements(ev, scope, python.parse_python(written), standard)
         return evaluation and replace(evaluation, unread=cut)
-    values = _select_values(written, macros)
+    values = select_values(written, macros)
     tree_ = make_variants(
         Preprocessor(written, patience, {n: v for n, v in macros if n not in values and n.isidentifier()})
     )
@@ -195,22 +195,6 @@ def _cut_text(text: str, most: int) -> tuple[str, tuple[UnreadPart, ...]]:
     line = text.count("\n", 0, at) + 1
     stopped = UnreadPart(f"Reading stopped at line {line}: the text has more than {most:,} characters.", (at, at))
     return text[:at], (stopped,)
-
-
-def _select_values(text: str, macros: tuple[tuple[str, str], ...]) -> dict[str, int]:
-    """Return those of the given macros that are integers and that no directive of the text asks for."""
-    asked = set(WORDS.findall("\n".join(_DIRECTIVE.findall(text)))) if macros else set()
-    values = {name: _parse_value(value) for name, value in macros if name not in asked}
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _parse_value(text: str) -> int | None:
-    """Parse an integer, true and false, or an enumerator of CUDA or CuTe; None for other text."""
-    if re.fullmatch(r"0[xX][\da-fA-F]+|\d+", text):
-        return int(text, 0) if text[:2] in ("0x", "0X") else int(text)
-    path = text.split("::")
-    named = {"true": 1, "false": 0, **CONSTANTS}.get(text)
-    return named if len(path) == 1 else MEMBERS.get((path[-2], path[-1]))
 
 
 def _evaluate_variant(
