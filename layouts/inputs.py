@@ -46,6 +46,11 @@ def join_words(words: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
+def format_count(count: int, noun: str) -> str:
+    """Format a number with its noun: `1 read`, `1,024 reads`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def _format_object(value: object) -> str:
     """Format a value that is not text; large ones by their kind, since Python refuses to print very long integers."""
     if value is None or isinstance(value, bool):

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.app.check import cache, checking, config, headers, sarif, suppress
+from lanescope.app.check import cache, checking, config, defines, headers, sarif, suppress
 from lanescope.app.check.facts import CheckedSource, CheckReport, SourceSpan, find_sources
 from lanescope.app.check.headers import HeaderFinder
 from lanescope.app.check.printing import list_notes, list_totals
 from lanescope.app.check.running import SourceReport, merge_reports
 from lanescope.errors import LayoutError
+from lanescope.workbench import build_bench
 from tests.guilty_kernels import CODE, MAP, RIGHT, plant
 
 HELPER, KERNEL = CODE[: CODE.index("__global__")], CODE[CODE.index("__global__") :]
@@ -30,7 +31,7 @@ def write_files(folder: Path, **texts: str) -> None:
 
 def check(*names: str, include: tuple[str, ...] = (), define: tuple[str, ...] = ()) -> CheckReport:
     finder = HeaderFinder(include)
-    made = checking.join_sources(find_sources(names), finder, config.parse_defines(define), 3600)
+    made = checking.join_sources(find_sources(names), finder, defines.parse_defines(define), 3600)
     return suppress.apply_comments(merge_reports(checking.run_jobs(made.jobs)), made.texts)
 
 
@@ -86,7 +87,28 @@ def test_a_header_tells_by_itself_only_what_no_file_that_includes_it_tells(tmp_p
     write_files(tmp_path, a_cu='#include "util.cuh"\n' + MAPS + KERNEL)
     report = check(".")
     assert (report.files, report.descriptors, report.verified, report.open) == (2, 2, 8, [])
-    assert list(list_totals(report))[-1] == "all 2 descriptors verified"
+    assert list(list_totals(report))[-1] == "all 2 descriptors are verified"
+
+
+UNUSED = """__device__ uint64_t make_other_desc(void* p) { return make_inner_desc(p) | 1ull << 62; }
+__device__ uint64_t make_inner_desc(void* p) { return (__cvta_generic_to_shared(p) & 0x3FFFF) >> 4; }
+struct Other { __device__ uint64_t make_desc(void* p) { return make_inner_desc(p) | 64ull << 32; } };
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "count"),
+    [
+        ("", 2),
+        ("uint64_t mine(void* p) { return make_other_desc(p); }", 3),
+        ("#define USE(p) Other().make_desc(p)\n", 3),
+    ],
+)
+def test_helpers_of_a_header_that_nobody_calls_are_not_run_alone(tmp_path: Path, own: str, count: int) -> None:
+    write_files(tmp_path, a_cu=f'#include "util.cuh"\n{own}{MAPS}{KERNEL}', inc__util_cuh=HELPER + UNUSED)
+    report = check("a.cu", include=("inc",))
+    assert (report.verified, report.descriptors, report.findings) == (8, count, [])
+    assert check("inc").descriptors > 2, "the header by itself is checked whole"
 
 
 def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
@@ -270,7 +292,7 @@ def test_every_code_has_a_row_with_a_wrong_and_a_right_example() -> None:
         *("registers_exchanged registers_wrong slice_not_in_memory".split()),
     }
     assert set(suppress.list_codes()) - of_captures <= set(rows) <= set(suppress.list_codes())
-    assert all(row.section and row.wrong != row.right for row in rows.values())
+    assert all(row.wrong != row.right for row in rows.values())
 
 
 def test_a_header_keeps_the_gap_of_the_descriptor_that_no_other_file_tells() -> None:
@@ -295,3 +317,45 @@ def test_a_header_keeps_the_gap_of_the_descriptor_that_no_other_file_tells() -> 
         ]
     )
     assert merged.gaps == {"depends on BN": 1} and merged.descriptors == 2
+
+
+STEP, BOX = KERNEL.replace("k * 16", "k * STEP"), MAPS.replace("{64, 64}", "{BOX, 64}")
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        (MAPS + HELPER + STEP, "STEP=16"),  # a macro
+        (MAPS + HELPER + STEP.replace("STEP", "Config::kStep"), "Config::kStep=16"),  # a constant of a missing header
+        (MAPS + HELPER + STEP.replace("STEP", "p.step").replace("float* out", "Params p"), "p.step=16"),
+        (MAPS + HELPER + STEP.replace("STEP", "step").replace("float* out", "int step"), "step=16"),
+        (MAPS + HELPER + STEP.replace("STEP", "get_step()"), "get_step=16"),
+        (MAPS + HELPER + "template <class T> " + STEP.replace("STEP", "T::kStep"), "T::kStep=16"),
+        (MAPS + HELPER + "template <bool Wide> " + STEP.replace("STEP", "(Wide ? 16 : 8)"), "Wide=true"),
+        (BOX + HELPER + KERNEL, "BOX=64"),
+        (BOX.replace("BOX", "c.bk") + HELPER + KERNEL, "c.bk=64"),
+        (
+            "void maps(CUtensorMapSwizzle mode) {"
+            + MAPS.replace("CU_TENSOR_MAP_SWIZZLE_128B", "mode")
+            + "}"
+            + HELPER
+            + KERNEL,
+            "mode=CU_TENSOR_MAP_SWIZZLE_128B",
+        ),
+    ],
+)
+def test_an_open_value_is_given_by_the_name_that_the_note_prints(tmp_path: Path, text: str, given: str) -> None:
+    write_files(tmp_path, a_cu=text)
+    report = check("a.cu")
+    assert report.gaps and f"Give -D {given.partition('=')[0]}=VALUE." in "\n".join(list_notes(report))
+    report = check("a.cu", define=(given,))
+    assert (report.verified, report.gaps, report.findings) == (8, {}, [])
+
+
+def test_the_page_has_a_field_for_each_name_of_an_open_term() -> None:
+    """A value that is a term is given by its names, as -D takes them."""
+    text = MAPS + HELPER + "template <bool Wide> " + STEP.replace("STEP", "(Wide ? 16 : 8)")
+    asked = {one.key for one in build_bench(text).assumed if one.missing}
+    assert "macro.Wide" in asked
+    given = build_bench(text, {"macro.Wide": "true"})
+    assert given.verdict == "match" and not {one.key for one in given.assumed if one.missing}

@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lanescope.app.check import cache
-from lanescope.app.check.config import make_choices
-from lanescope.app.check.facts import SECONDS, CheckReport, SourceText, read_source
+from lanescope.app.check.config import MOST_JOBS, SECONDS
+from lanescope.app.check.defines import make_choices
+from lanescope.app.check.facts import CheckReport, SourceText, read_source
 from lanescope.app.check.headers import HeaderFinder
 from lanescope.app.check.includes import join_includes
 from lanescope.app.check.running import UNREAD, SourceReport, check_source, merge_reports
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-
-MOST_JOBS = 32
 
 
 @dataclass(frozen=True, slots=True)

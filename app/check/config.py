@@ -3,16 +3,19 @@ No framework."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from lanescope.app.kit.settings import LOCAL_SITE
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_choice, shorten_value
+from lanescope.inputs import parse_choice, quote_value, shorten_value
 
+SECONDS, LEAST_SECONDS, MOST_SECONDS = 60.0, 0.1, 86_400  # of one file
+MOST_JOBS = 32  # files that are checked at once
 LEVELS = ("error", "warning", "unverified")
+_RANGES = {"seconds": (LEAST_SECONDS, MOST_SECONDS), "jobs": (1, MOST_JOBS)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +30,7 @@ class CheckSettings:
     baseline: str = ""
     compile_commands: str = ""
     fail_on: str = "error"
-    seconds: float = 60.0
+    seconds: float = SECONDS
     jobs: int = 0
     site: str = LOCAL_SITE
 
@@ -112,33 +115,28 @@ def _convert(value: Any, name: str, path: Path) -> Any:
             return tuple(f"{key}={one}" for key, one in value.items())
         if _is_list(value) and all(isinstance(one, str) for one in value):
             return tuple(value)
-    elif isinstance(default, float) and isinstance(value, int | float) and 0.1 <= value <= 86400:
-        return float(value)
-    elif type(value) is type(default):
+        raise _refuse(path, f"{_spell(name)} is {quote_value(value)}, not a list of texts")
+    if name in _RANGES:
+        return _convert_number(value, name, path)
+    if isinstance(value, str):
         return value
-    kind = "a list of texts" if isinstance(default, tuple) else f"a {type(default).__name__}"
-    raise _refuse(path, f"{name.replace('_', '-')} is '{shorten_value(str(value), 60)}', not {kind}")
+    raise _refuse(path, f"{_spell(name)} is {quote_value(value)}, not a text")
 
 
-def parse_defines(words: Iterable[str]) -> dict[str, str]:
-    """Parse NAME=VALUE: values for what a text leaves open, by the names that the notes print."""
-    values: dict[str, str] = {}
-    for word in words:
-        name, sign, value = word.partition("=")
-        if not name.strip():
-            raise LayoutError("bad_usage", f"'{shorten_value(word, 60)}' has no name.", "Write -D BK=64.", "define")
-        values[name.strip()] = value.strip() if sign else "1"
-    return values
+def _convert_number(value: Any, name: str, path: Path) -> float:
+    """Return a number of a settings file that is in its range."""
+    least, most = _RANGES[name]
+    whole = isinstance(getattr(CheckSettings(), name), int)
+    number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    if number and least <= value <= most:
+        return int(value) if whole else float(value)
+    kind = "an integer" if whole else "a number"
+    raise _refuse(path, f"{_spell(name)} is {quote_value(value)}, not {kind} from {least} to {most}")
 
 
-def make_choices(defines: Mapping[str, str]) -> dict[str, str]:
-    """Return what build_bench takes for given values: of macros and names, and of what is left in addresses."""
-    choices: dict[str, str] = {}
-    for name, value in defines.items():
-        choices[f"macro.{name}"] = value
-        if value.isdecimal() or (value[:2].lower() == "0x" and value[2:].isalnum()):
-            choices[f"at.{name}"] = value
-    return choices
+def _spell(name: str) -> str:
+    """Return a setting as the file spells it."""
+    return name.replace("_", "-")
 
 
 def is_excluded(path: Path, patterns: Sequence[str]) -> bool:

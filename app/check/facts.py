@@ -15,7 +15,6 @@ from lanescope.workbench import check as engine
 
 ENDINGS = frozenset(".cu .cuh .h .hh .hpp .hxx .c .cc .cpp .cxx .inl .inc .py .pyi .txt .ptx".split())
 MOST_FILES = 4096
-SECONDS = 60.0  # for one file
 MOST_BYTES = 4 * engine.LONGEST  # the longest text in UTF-8
 
 
@@ -104,6 +103,7 @@ class CheckReport:
     gaps: Annotated[dict[str, int], Description("Why descriptors have no verdict, and how many for each reason.")]
     sources: list[CheckedSource]
     suppressed: list[SuppressedFinding]
+    unused: Annotated[list[str], Description("Names that were given a value and that no file asks for.")]
 
 
 def find_sources(names: Iterable[str], exclude: Sequence[str] = ()) -> Iterator[Path]:

@@ -78,6 +78,16 @@ class _FileHeaders:
         return None
 
 
+def parse_folders(names: Sequence[str]) -> Sequence[str]:
+    """Return the folders of -I; LayoutError for one that is not there."""
+    for name in names:
+        if not Path(name).is_dir():
+            raise LayoutError(
+                "bad_usage", f"-I: '{shorten_value(name, 200)}' is no folder.", "Name folders of headers.", "include"
+            )
+    return names
+
+
 def read_commands(name: str) -> dict[str, CompileCommand]:
     """Read a compile_commands.json, or the one of a folder: resolved path of a file → how it is compiled.
 

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from lanescope.app.check.facts import CheckedSource, CheckReport, SourceSpan
-from lanescope.app.check.running import UNREAD, describe_gap, describe_missing
+from lanescope.app.check.running import UNREAD, describe_gap, describe_missing, describe_unused, describe_unverified
+from lanescope.inputs import format_count
 
 _MOST_PLACES = 3  # of one note that are told
 
@@ -53,7 +54,9 @@ def list_notes(report: CheckReport) -> Iterator[str]:
         more = f" and {len(where) - _MOST_PLACES} more" if len(where) > _MOST_PLACES else ""
         yield f"{format_place(where[0])}: note: {message}" + (f" (also at {others}{more})" if others else "")
     for reason, count in report.unverified.items():
-        yield f"note: {format_count(count, 'read')} not verified: {reason}"
+        yield f"note: {describe_unverified(reason, count)}"
+    for name in report.unused:
+        yield f"note: {describe_unused(name)}"
     for source in report.sources:
         if missing := describe_missing(source):
             yield f"{source.file}: note: {missing}"
@@ -66,7 +69,7 @@ def list_totals(report: CheckReport) -> Iterator[str]:
     accepted = f", {len(report.suppressed)} accepted" if report.suppressed else ""
     yield (
         f"{format_count(report.files, 'file')}: {counts}, {verified};"
-        f" {format_count(len(report.findings), 'finding')}{accepted}, {len(report.open)} undecided"
+        f" {format_count(len(report.findings), 'finding')}{accepted}"
     )
     yield _describe_verified(report)
 
@@ -81,7 +84,8 @@ def _describe_verified(report: CheckReport) -> str:
         reasons = ", ".join(describe_gap(gap, number) for gap, number in ordered)
         parts.append(f"{count:,} of {format_count(report.descriptors, 'descriptor')} not verified: {reasons}")
     elif report.descriptors:
-        parts.append(f"all {format_count(report.descriptors, 'descriptor')} verified")
+        every = f"all {report.descriptors:,} descriptors are" if report.descriptors > 1 else "the descriptor is"
+        parts.append(f"{every} verified")
     if silent:
         names = "/".join(sorted({source.multiplier for source in silent}))
         parts.append(f"{format_count(len(silent), 'file')} with {names} and no descriptor that is recognized")
@@ -126,8 +130,3 @@ def _count_row(sources: list[CheckedSource]) -> tuple[str, ...]:
 def format_place(place: SourceSpan) -> str:
     """Return a place as compilers print it."""
     return f"{place.file}:{place.line}:{place.column}"
-
-
-def format_count(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

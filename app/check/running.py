@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from lanescope.app.check.defines import NAME
 from lanescope.app.check.facts import (
     CheckedSource,
     CheckFinding,
@@ -17,6 +18,7 @@ from lanescope.app.check.facts import (
 )
 from lanescope.app.kit.job import run_within
 from lanescope.errors import LayoutError
+from lanescope.inputs import format_count
 from lanescope.workbench import check as engine
 from lanescope.workbench.gaps import UNSAID
 
@@ -58,7 +60,8 @@ def check_source(source: SourceText, seconds: float, given: Mapping[str, str] | 
     if source.unread:
         return _make_unread(source, source.unread, 0)
     try:
-        result = run_within(seconds, lambda: engine.check_text(source.text, given), TooSlowError)
+        headers = [(piece.start, piece.end) for piece in source.pieces if piece.name != source.name]
+        result = run_within(seconds, lambda: engine.check_text(source.text, given, headers), TooSlowError)
     except TooSlowError as error:
         at = error.place or 0
         progress = f"reading had come to line {source.text.count(chr(10), 0, at) + 1}"
@@ -159,6 +162,7 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
         gaps=dict(sum((Counter(source.gaps) for source in sources), Counter[str]())),
         sources=sources,
         suppressed=[],
+        unused=[],
     )
 
 
@@ -187,6 +191,16 @@ def _leave_told(report: SourceReport, touched: set[tuple[str, int]]) -> SourceRe
     )
 
 
+def describe_unverified(reason: str, count: int) -> str:
+    """Return how many reads are not verified, and why."""
+    return f"{format_count(count, 'read')} not verified: {reason}"
+
+
+def describe_unused(name: str) -> str:
+    """Return that a given value changes nothing."""
+    return f"-D {name} changes nothing: no file asks for {name}."
+
+
 def describe_gap(gap: str, count: int) -> str:
     """Return how many descriptors have no verdict for a reason: "3 depend on BN"."""
     words = gap.replace("depends on", "depend on") if count > 1 and gap.startswith("depends") else gap
@@ -202,8 +216,7 @@ def describe_missing(source: CheckedSource) -> str:
         return f"It has {source.multiplier} and no descriptor that is recognized: nothing was verified." + _ask(source)
     count = sum(gaps.values())
     reasons = ", ".join(describe_gap(gap, number) for gap, number in gaps.items())
-    noun = "descriptor" if source.descriptors == 1 else "descriptors"
-    return f"{count:,} of {source.descriptors:,} {noun} not verified: {reasons}.{_ask(source)}"
+    return f"{count:,} of {format_count(source.descriptors, 'descriptor')} not verified: {reasons}.{_ask(source)}"
 
 
 def _ask(source: CheckedSource) -> str:
@@ -212,5 +225,5 @@ def _ask(source: CheckedSource) -> str:
     if source.unfound:
         asked.append(f"its include{'s' * (len(source.unfound) > 1)} {', '.join(source.unfound[:4])} (-I)")
     names = [name for gap in source.gaps if gap.startswith("depends on ") for name in gap[11:].split(", ")]
-    asked += [f"-D {name}=VALUE" for name in dict.fromkeys(names) if name.isidentifier()]
+    asked += [f"-D {name}=VALUE" for name in dict.fromkeys(names) if NAME.fullmatch(name)]
     return f" Give {', '.join(asked)}." if asked else ""

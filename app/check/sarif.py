@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from lanescope.app.check.facts import CheckFinding, CheckReport, SourceSpan
+from lanescope.app.check.running import describe_unused, describe_unverified
 from lanescope.app.check.suppress import BASELINE, compute_fingerprint
 from lanescope.app.kit.assets import find_folder
 from lanescope.app.kit.settings import LOCAL_SITE
@@ -46,8 +47,11 @@ def build_log(report: CheckReport, site: str = LOCAL_SITE) -> dict[str, Any]:
         for question in report.open
     ]
     notes += [
-        {"level": "note", "message": {"text": f"{count} read{'s' * (count != 1)} not verified: {reason}"}}
-        for reason, count in report.unverified.items()
+        {"level": "note", "message": {"text": text}}
+        for text in (
+            *(describe_unverified(reason, count) for reason, count in report.unverified.items()),
+            *map(describe_unused, report.unused),
+        )
     ]
     driver = {
         "name": "Lanescope",
@@ -86,16 +90,15 @@ def _build_help(code: str, site: str) -> dict[str, Any]:
         return {"helpUri": f"{site.rstrip('/')}/guide/check-rules"}
     said = f"Wrong: {row.wrong}\n\nRight: {row.right}"
     return {
-        "helpUri": f"{site.rstrip('/')}/guide/check-rules#{row.section}",
+        "helpUri": f"{site.rstrip('/')}/guide/check-rules#{code}",
         "help": {"text": said.replace("`", ""), "markdown": said},
     }
 
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """What the guide says of a code. section: the heading's id."""
+    """What the guide says of a code; the row of its page has the code as its id."""
 
-    section: str
     wrong: str
     right: str
 
@@ -104,12 +107,9 @@ class RuleRow:
 def read_rule_rows() -> dict[str, RuleRow]:
     """Return the rows of the guide's page on the rules, by their codes."""
     rows: dict[str, RuleRow] = {}
-    section = ""
     for line in (find_folder("docs") / "guide" / "check-rules.md").read_text("utf-8").split("\n"):
-        if line.startswith("## "):
-            section = re.sub(r"[^a-z0-9]+", "-", line[3:].lower()).strip("-")
-        elif match := re.fullmatch(r"\| `(\w+)` \| (.*) \| (.*) \|", line):
-            rows[match[1]] = RuleRow(section, match[2], match[3])
+        if match := re.fullmatch(r"\| `(\w+)` \| (.*) \| (.*) \|", line):
+            rows[match[1]] = RuleRow(match[2], match[3])
     return rows
 
 

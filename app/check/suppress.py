@@ -14,7 +14,7 @@ from pathlib import Path
 from lanescope.app.check.facts import CheckFinding, CheckReport, OpenQuestion, SourceSpan, SuppressedFinding
 from lanescope.descriptor import causes
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_choice, shorten_value
+from lanescope.inputs import find_nearest_word, quote_value, shorten_value
 from lanescope.workbench import check as engine
 
 BASELINE = "baseline"
@@ -45,7 +45,21 @@ def list_codes() -> tuple[str, ...]:
 def parse_codes(words: Iterable[str], option: str) -> frozenset[str]:
     """Parse codes, separated by commas; LayoutError for one that there is not."""
     codes = [code.strip() for word in words for code in word.split(",") if code.strip()]
-    return frozenset(parse_choice(code, option, list_codes()) for code in codes)
+    return frozenset(_parse_code(code, option) for code in codes)
+
+
+def _parse_code(code: str, option: str) -> str:
+    known = list_codes()
+    if code in known:
+        return code
+    near = find_nearest_word(code, known)
+    hint = f"Did you mean '{near}'? " if near else ""
+    raise LayoutError(
+        "bad_choice",
+        f"--{option}: there is no code {quote_value(code)}.",
+        f"{hint}/guide/check-rules lists the codes.",
+        option,
+    )
 
 
 def select_codes(report: CheckReport, select: frozenset[str], ignore: frozenset[str]) -> CheckReport:

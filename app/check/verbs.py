@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lanescope.app.check.config import LEAST_SECONDS, MOST_JOBS, MOST_SECONDS, SECONDS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -45,11 +47,12 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     as_sarif: Annotated[bool, typer.Option("--sarif", help="Print it as SARIF 2.1.0.")] = False,
     seconds: Annotated[
-        float | None, typer.Option(min=0.1, max=86400, help="That one file may take.", show_default="60")
+        float | None,
+        typer.Option(min=LEAST_SECONDS, max=MOST_SECONDS, help="That one file may take.", show_default=f"{SECONDS:g}"),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", min=1, max=32, help="Files checked at once.", show_default="processors"),
+        typer.Option("--jobs", "-j", min=1, max=MOST_JOBS, help="Files checked at once.", show_default="processors"),
     ] = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep no reports, and use none.")] = False,
 ) -> None:
@@ -75,7 +78,7 @@ def check(
         ignore=ignore,
         exclude=exclude,
         baseline=baseline or None,
-        fail_on=parse_choice(fail_on, "fail_on", LEVELS) if fail_on else None,
+        fail_on=parse_choice(fail_on, "--fail-on", LEVELS) if fail_on else None,
         seconds=seconds,
         jobs=jobs,
     )
@@ -98,27 +101,31 @@ def check(
 
 def _check(files: Sequence[str], settings: CheckSettings, cached: bool) -> CheckReport:
     """Return the report of files and folders, with what comments and settings accept taken out."""
+    from dataclasses import replace
+
     from lanescope.app.check import checking, suppress
     from lanescope.app.check.cache import find_cache_folder
-    from lanescope.app.check.config import parse_defines
+    from lanescope.app.check.defines import list_unused, parse_defines
     from lanescope.app.check.facts import find_sources
-    from lanescope.app.check.headers import HeaderFinder, read_commands
+    from lanescope.app.check.headers import HeaderFinder, parse_folders, read_commands
     from lanescope.app.check.running import merge_reports
 
     select = suppress.parse_codes(settings.select, "select")
     ignore = suppress.parse_codes(settings.ignore, "ignore")
     commands = read_commands(settings.compile_commands) if settings.compile_commands else {}
+    defines = parse_defines(settings.define)
     sources = checking.join_sources(
         list(find_sources(files, settings.exclude)),
-        HeaderFinder(settings.include, commands),
-        parse_defines(settings.define),
+        HeaderFinder(parse_folders(settings.include), commands),
+        defines,
         settings.seconds,
         find_cache_folder() if cached else None,
     )
     reports = _track_progress(
         sources.jobs, checking.run_jobs(sources.jobs, settings.jobs or checking.count_processors())
     )
-    report = suppress.apply_comments(merge_reports(reports), sources.texts)
+    report = replace(merge_reports(reports), unused=list(list_unused(defines, sources.texts.values())))
+    report = suppress.apply_comments(report, sources.texts)
     return suppress.select_codes(report, select, ignore)
 
 

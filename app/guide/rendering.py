@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.view import make_figure, make_operand_figure
 
+RULES = "check-rules"  # the page whose rows have the codes that they begin with as their ids
 _FIGURE = re.compile(r"^@figure ((?:\{\{[^{}]*\}\}|\S)+) \| (.+)$", re.M)
 _STEPPER = re.compile(r"^@stepper (\S+) \| ((?:\{\{[^{}]*\}\}|\S)+) \| (.+)$", re.M)
 PASTED = "paste "  # marks an example for the reader, before the kind it is read as
@@ -93,7 +94,8 @@ def render_guide_page(slug: str) -> str:
 
     text = guide_values.expand_values(guide_reference.expand_parts(read_source(slug)))
     text = _STEPPER.sub(keep_stepper, _FIGURE.sub(keep, text))
-    return "\n".join(_group_rows([_insert_figure(block, figures) for block in render_blocks(text)]))
+    blocks = [_insert_figure(block, figures) for block in render_blocks(text)]
+    return "\n".join(_group_rows([_add_row_anchors(block) for block in blocks] if slug == RULES else blocks))
 
 
 def find_stepper(slug: str) -> str:
@@ -157,6 +159,11 @@ def _add_anchor(block: str) -> str:
         return block
     plain = unescape(re.sub(r"<[^>]*>", "", match[1])).lower()
     return f'<h2 id="{match[2] or re.sub(r"[^a-z0-9]+", "-", plain).strip("-")}">{match[1]}</h2>'
+
+
+def _add_row_anchors(block: str) -> str:
+    """Give each row of a table that begins with a code that code as its id."""
+    return re.sub(r"<tr>(\s*<td><code>(\w+)</code></td>)", r'<tr id="\2">\1', block)
 
 
 def _insert_figure(block: str, figures: list[str]) -> str:

@@ -40,6 +40,7 @@ KEYS = (
     "encode.",
     "type.",
     "size.",
+    "macro.",
     "boxes.",
     "box.",
     "swizzle.",

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
+from lanescope import inputs
 from lanescope.app.hardware.user_matrices import drop_point
 from lanescope.app.kit.fact import Description, fact
 from lanescope.app.steps.stored import LoadedOperand, StepperMove
@@ -307,8 +308,8 @@ def format_address(at: int) -> str:
 
 def format_count(count: int, word: str) -> str:
     """Format a count of things: one element, two elements, 32 elements."""
-    named = {1: "one", 2: "two", 4: "four", 8: "eight"}.get(count, str(count))
-    return f"{named} {word}{'s' * (count != 1)}"
+    number, _, noun = inputs.format_count(count, word).partition(" ")
+    return f"{ {1: 'one', 2: 'two', 4: 'four', 8: 'eight'}.get(count, number) } {noun}"
 
 
 # multiply, D ----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from lanescope.inputs import join_words
+from lanescope.inputs import format_count, join_words
 from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.ptx.slots import OperandSlot, list_slots
 
@@ -129,7 +129,7 @@ def _compare_operands(
     far = 0
     if len(operands) > len(form) or (ended and len(operands) < len(form)):
         names = join_words([slot.name for slot in form])
-        faults.append(f"it has {_format_count(len(operands), 'operand')}, not {len(form)} ({names})")
+        faults.append(f"it has {format_count(len(operands), 'operand')}, not {len(form)} ({names})")
         far += _LENGTH * abs(len(operands) - len(form))
     for n, (slot, text) in enumerate(zip(form, operands, strict=False), 1):
         weight, wrong = _compare_operand(slot, text, declared)
@@ -166,7 +166,7 @@ def _compare_vector(slot: OperandSlot, text: str, declared: Mapping[str, int]) -
     abridged = count <= SHORTENED < LONG <= slot.registers
     if count == slot.registers or abridged or (count == 1 and _is_placeholder(text, declared)):
         return 0, ""
-    return _COUNT, f"has {_format_count(count, 'register')}, not {slot.registers} (.{slot.type})"
+    return _COUNT, f"has {format_count(count, 'register')}, not {slot.registers} (.{slot.type})"
 
 
 def _describe_slot(slot: OperandSlot) -> str:
@@ -217,7 +217,3 @@ def _find_undeclared(operands: tuple[str, ...], declared: Mapping[str, int]) -> 
         if used:
             last = f" to {base}{count - 1}" if count > 1 else ""
             yield f"`{base}<{count}>` declares {base}0{last}, not {join_words(list(used))}"
-
-
-def _format_count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

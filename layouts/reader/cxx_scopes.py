@@ -22,7 +22,9 @@ _FUNCTION = re.compile(r"(operator\s*\(\s*\)|operator\W{1,3}|~?[A-Za-z_]\w*)\s*\
 _MEMBER = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>]*>)?\s*::\s*\Z")
 _LAMBDA = re.compile(r"\]\s*(?P<taken>\()?")
 _BEHIND_LAMBDA = re.compile(r"\s*(?:mutable\b|noexcept\b|constexpr\b|__\w+__\s*|->[^{}()]*)*\s*\Z")
-_ATTRIBUTE = re.compile(r"\b(?:__launch_bounds__|__attribute__|alignas|requires|decltype|explicit|noexcept)\s*\Z")
+_ATTRIBUTE = re.compile(
+    r"\b(?:__launch_bounds__|__cluster_dims__|__maxnreg__|__attribute__|alignas|requires|decltype|explicit|noexcept)\s*\Z"
+)
 _QUALIFIERS = r"(?:(?:static|constexpr|const|typename|mutable|extern|inline|__shared__|__device__|volatile)\s+)*"
 _ASSIGNED = re.compile(
     r"\s*(?P<head>(?:[\w:<>,\s*&\[\]()]|\{\s*\})*?)(?<![\w.>])(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*(?<![=!<>+*/%&|^-])=(?!=)"

@@ -24,6 +24,7 @@ from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.contents import TextContents
 from lanescope.workbench.loads import FilledTile, TextLoads
 from lanescope.workbench.names import find_operand_letter
+from lanescope.workbench.open_names import add_open_names
 from lanescope.workbench.operands import OperandCase
 from lanescope.workbench.results import Assumption, Bench, TextPiece, VerifiedOperand
 from lanescope.workbench.slice_order import find_places
@@ -84,6 +85,7 @@ class _BenchBuilder(TextContents):
         pieces = self._describe_pieces(operands)
         if not operands:
             self.name_missing()
+        add_open_names(self.assumed)
         missing = tuple(dict.fromkeys([*self.missing, *(m for operand in operands for m in operand.missing)]))
         assumed = tuple(self.assumed.values())
         message = messages.build_message(operands, pieces, assumed, missing)
@@ -169,6 +171,13 @@ class _BenchBuilder(TextContents):
             self.assume(Assumption("instruction", "Instruction", mention.instruction.ptx, why, tuple(others)))
         return mention.instruction
 
+    def _count_readers(self, group: list[DescriptorUse]) -> int:
+        """Count the instructions of the text that may read a group's descriptors; 0 where the text says which does."""
+        every = {m.instruction.ptx for m in self.mentions if m.instruction.family.by_descriptor}
+        if len(every) < 2 or "instruction" in self.choices:
+            return 0
+        return 0 if all(use.sure for use in group) else len(every)
+
     def _verify_group(self, group: list[DescriptorUse]) -> list[VerifiedOperand]:
         """Verify the operands of one instruction and its tiles."""
         instruction = self._find_instruction(group)
@@ -190,6 +199,8 @@ class _BenchBuilder(TextContents):
             if (operand := self._verify_case(case, other, turns.get(other.of, []) if other else [])) is not None:
                 verified.append(operand)
         bits = {name: operand.bits for name, operand in seen.items()}
+        if one_of := self._count_readers(group):
+            verified = [replace(operand, one_of=one_of) for operand in verified]
         if len(verified) == 2 and (overlap := alignment.describe_overlap(verified[0], verified[1], bits)):
             verified = [
                 replace(operand, missing=(overlap, *operand.missing), left=max(operand.left, 1)) for operand in verified

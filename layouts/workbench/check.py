@@ -24,7 +24,7 @@ from lanescope.reader.excerpt import extract_code
 from lanescope.workbench import Bench, OperandStep, VerifiedOperand, build_bench
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
-from lanescope.workbench.contents import evaluate_with_choices
+from lanescope.workbench.contents import HEADERS_KEY, evaluate_with_choices, format_headers
 from lanescope.workbench.gaps import CheckedDescriptor, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.results import TextEdit, TextPiece
@@ -122,15 +122,16 @@ def get_finding_title(code: str) -> str:
 
 
 @refuse_deep_recursion()
-def check_text(text: str, given: Mapping[str, str] | None = None) -> CheckReport:
-    """Check a source text for mistakes. given: values for what it leaves open, by the keys of `Bench.assumed`.
+def check_text(text: str, given: Mapping[str, str] | None = None, headers: Iterable[Span] = ()) -> CheckReport:
+    """Check a source text for mistakes. given: values for what it leaves open, by the keys of `Bench.assumed`; headers:
+    parts of it that are what its own part includes: their functions are run where that reaches them.
 
     LayoutError `bad_text` if it is longer than LONGEST characters, `too_deep` if it is nested too deeply.
 
     >>> check_text("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    given = {**(given or {}), TCGEN05_KEY: "verified"}
+    given = {**(given or {}), TCGEN05_KEY: "verified", HEADERS_KEY: format_headers(headers)}
     bench = build_bench(text, given, PATIENCE, copied=False, repair=True)
     code = evaluate_with_choices(extract_code(text, text), PATIENCE, given)
     built = builders.find_evaluation_builders(code) if code else ()

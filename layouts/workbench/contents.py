@@ -21,7 +21,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench import alignment, helpers, named_wgmma, pieces, scan, sizes, verification
 from lanescope.workbench.addresses import get_start_address, start_names
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
-from lanescope.workbench.results import Assumption, TextPiece
+from lanescope.workbench.results import Assumption, Span, TextPiece
 from lanescope.workbench.stores import TileStore
 from lanescope.workbench.tcgen05 import TCGEN05_KEY
 from lanescope.workbench.tensors import find_named_layouts, find_shared_tensors
@@ -30,6 +30,8 @@ from lanescope.workbench.words import find_word_uses
 
 Pairs = tuple[tuple[str, str], ...]
 LONGEST_MACRO = 200  # characters of what is given for one
+HEADERS_KEY = "headers"  # parts of a text that are not its own: "120-4000 5100-6000"
+_GIVEN = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # BK, Config::BK, p.pitch
 _MACRO = "macro."  # keys of macros that a text does not define
 _BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
 
@@ -37,19 +39,34 @@ _BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
 def _parse_macros(choices: Mapping[str, str]) -> Pairs:
     """Parse the values given for macros that a text does not define."""
     macros = ((key.removeprefix(_MACRO), value) for key, value in choices.items() if key.startswith(_MACRO))
-    return tuple(sorted((name, value) for name, value in macros if name.isidentifier() and len(value) <= LONGEST_MACRO))
+    return tuple(
+        sorted((name, value) for name, value in macros if _GIVEN.fullmatch(name) and len(value) <= LONGEST_MACRO)
+    )
 
 
 def evaluate_with_choices(source: str, patience: int, choices: Mapping[str, str]) -> Evaluation | None:
     """Evaluate a text's code with the values that are given for macros, and for names that it leaves open."""
-    return _evaluate(source, patience, (), _parse_macros(choices))
+    return _evaluate(source, patience, (), _parse_macros(choices), parse_headers(choices))
 
 
-def _evaluate(source: str, patience: int, standard: Pairs, macros: Pairs) -> Evaluation | None:
+def format_headers(spans: Iterable[Span]) -> str:
+    """Format parts of a text as the choice HEADERS_KEY has them."""
+    return " ".join(f"{first}-{past}" for first, past in spans)
+
+
+def parse_headers(choices: Mapping[str, str]) -> tuple[Span, ...]:
+    """Parse the parts of a text that are not its own, but what it includes."""
+    parts = re.findall(r"(\d{1,9})-(\d{1,9})", choices.get(HEADERS_KEY, ""))
+    return tuple((int(first), int(past)) for first, past in parts)
+
+
+def _evaluate(
+    source: str, patience: int, standard: Pairs, macros: Pairs, headers: tuple[Span, ...]
+) -> Evaluation | None:
     """Evaluate a text. Empty arguments at the end are left out: `evaluate_text` keeps its last answers by its
     arguments, and the reader and `check` ask with the text and the patience alone.
     """
-    more = [standard, macros]
+    more: list[Any] = [standard, macros, headers]
     while more and not more[-1]:
         more.pop()
     return evaluate_text(source, patience, *more)
@@ -87,7 +104,8 @@ class TextContents:
     def _evaluate_code(self, patience: int) -> Evaluation | None:
         """Evaluate the code; functions and macros without a definition are what was given, or taken, for them."""
         macros = _parse_macros(self.choices)
-        code = _evaluate(self.source, patience, (), macros)
+        headers = parse_headers(self.choices)
+        code = _evaluate(self.source, patience, (), macros, headers)
         self.helpers = helpers.find_missing_calls(code, self.mentions)
         assumptions = helpers.assume_helpers(self.helpers, self.choices)
         for assumption in (*assumptions, *helpers.assume_encoders(code), *helpers.assume_foreign_types(code)):
@@ -98,7 +116,7 @@ class TextContents:
             if not (assumption := self._get_builder_assumption(head)).missing
         )
         if chosen:
-            code = _evaluate(self.source, patience, chosen, macros)
+            code = _evaluate(self.source, patience, chosen, macros, headers)
         for name, value in macros:
             self.assumed[_MACRO + name] = Assumption(_MACRO + name, f"Macro {name}", value, "as given")
         for macro in code.presumed if code else ():

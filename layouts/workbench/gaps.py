@@ -10,14 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lanescope.workbench.guesses import Guesses
-from lanescope.workbench.results import Assumption, Bench, Span, TextPiece, VerifiedOperand
+from lanescope.workbench.open_names import NAME, SPOKEN, find_open_name
+from lanescope.workbench.results import Bench, Span, TextPiece, VerifiedOperand
 
 TCGEN05, NO_STORAGE, NO_READER, UNSAID = "tcgen05", "without a storage", "read by no instruction", "open otherwise"
 _BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::", re.I)
 _HOPPER = re.compile(r"wgmma\.mma_async(?!\w)|\bSM90_\d+x\d+x\d+_\w+|\bGMMA::")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
-_NAME = re.compile(r"(?<![\w….])[A-Za-z_]\w*(?:(?:::|\.|->)[A-Za-z_]\w*)*")
-_SPOKEN = frozenset("int uint unsigned long char short bool sizeof".split())
 _NO_CODE = re.compile(r"(\S+)\(…\): its code is not in the text")
 
 
@@ -56,6 +55,8 @@ def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) 
     """Return why an operand has no verdict, "" if it has one."""
     guessed = next((assumed.label for assumed in operand.assumed if assumed.summary), "")
     if operand.verdict != "unknown":
+        if operand.one_of and operand.verdict == "match":
+            return f"one of {operand.one_of} instructions"
         if guessed:
             return f"stored as guessed ({guessed})"
         return "with a guessed storage" if guesses.find_guessed_storage(operand) else ""
@@ -64,16 +65,14 @@ def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) 
     if symbols:
         return "depends on " + _join_names(symbols)
     if operand.stored is None:
-        others = [a for a in open_ if not a.key.startswith(("at.", "builder."))] if operand.storage is not None else []
-        named = [said for a in others if (said := _find_open_name(a))]
+        others = (
+            [a for a in open_ if not a.key.startswith(("at.", "builder.", "macro."))]
+            if operand.storage is not None
+            else []
+        )
+        named = [said for a in others if (said := find_open_name(a))]
         return "depends on " + _join_names(named) if named else f"open: {others[0].label}" if others else NO_STORAGE
     return UNSAID
-
-
-def _find_open_name(assumption: Assumption) -> str:
-    """Return the text's own words for a value that it leaves open; "" if it has none."""
-    match = re.search(r"the text gives it as (\S.*)$", assumption.why)
-    return match[1] if match else ""
 
 
 def _find_piece_gap(piece: TextPiece, machine: str) -> str:
@@ -85,6 +84,6 @@ def _find_piece_gap(piece: TextPiece, machine: str) -> str:
 
 def _join_names(terms: Iterable[str], most: int = 4) -> str:
     """Join the names that terms are made of: BM and BK of (BM / 64)·BK."""
-    names = dict.fromkeys(name for term in terms for name in _NAME.findall(term) if name not in _SPOKEN)
+    names = dict.fromkeys(name for term in terms for name in NAME.findall(term) if name not in SPOKEN)
     told = list(names) or ["a value that has no name"]
     return ", ".join(told[:most]) + (", …" if len(told) > most else "")

@@ -194,6 +194,7 @@ class VerifiedOperand:
     symbols: tuple[str, ...] = ()  # what its descriptors are made of
     others: tuple[int, ...] = ()  # pieces of its later steps
     assumed: tuple[Assumption, ...] = ()  # what its storage rests on and the text does not say
+    one_of: int = 0  # how many instructions of the text may read it, 0 where the text says which
     place: Span | None = None  # what has to be changed for the first wrong step
     seen: View | None = None  # how the instruction reads it
 

@@ -48,7 +48,9 @@ def list_first_wrong_steps(operand: VerifiedOperand) -> list[OperandStep]:
 
 
 def _find_assumed_storage(operand: VerifiedOperand, guesses: Guesses) -> str:
-    """Return what is assumed of an operand's storage; "" where the text names it."""
+    """Return what is assumed of an operand's storage and its reader; "" where the text names both."""
+    if operand.one_of:
+        return f"The text has {operand.one_of} instructions, and does not say which of them reads the descriptor."
     assumed = next((assumption.summary for assumption in operand.assumed), "")
     guess = guesses.find_guessed_storage(operand)
     return assumed or (guess[0].upper() + guess[1:] if guess else "")

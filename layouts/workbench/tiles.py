@@ -142,9 +142,9 @@ def _swizzle(
         chosen = get_default_swizzle(sizes[0] * bits // 8, prod(size or 8 for size in sizes[1:]))
         why = f"Triton’s default for {sizes[0]} elements of {bits} bits; the text does not give the type"
         return chosen, [Assumption(key, label, chosen, why, tuple(WIDTHS))]
-    return None, [
-        Assumption(key, label, "", tensor_map.symbols.get("swizzle", "the text does not give it"), tuple(WIDTHS))
-    ]
+    said = tensor_map.symbols.get("swizzle")
+    why = f"the text gives it as {said}" if said else "the text does not give it"
+    return None, [Assumption(key, label, "", why, tuple(WIDTHS))]
 
 
 @dataclass(frozen=True, slots=True)

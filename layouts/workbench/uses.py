@@ -46,6 +46,7 @@ class DescriptorUse:
     order: int
     assumed: bool = False  # which operand it is
     computed: bool = True  # by code, whose shifts were seen
+    sure: bool = True  # whether the text says which instruction it is, not only that it has some
     registers: bool | None = None
     again: bool = False  # a printed word that its forerunner has, too, and that stands for a step of its own
     majors: Mapping[str, str] = field(default_factory=dict)
@@ -243,6 +244,7 @@ def _of_call(
         of=_format_call_names(call.calls),
         order=call.order,
         assumed=len(words) == 1 and named[0] is None and not registers,
+        sure=mention is not None and call.term.span[0] <= mention.span[0] < call.term.span[1],
         registers=registers or None,
         majors=mention.majors if mention else {},
     )
@@ -364,6 +366,7 @@ def find_unread_descriptors(evaluation: Evaluation, mentions: tuple[InstructionM
                         of=group[0].name,
                         order=len(uses),
                         assumed=not name and not registers,
+                        sure=False,
                         registers=registers or None,
                         majors=majors,
                     )

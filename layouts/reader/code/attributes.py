@@ -16,6 +16,7 @@ _OWN = (
     r"\b(?:__forceinline__|__noinline__|__inline__|__grid_constant__|__restrict__|__restrict)\b"
     rf"|\b__attribute__\s*{_NESTED}|\b__align__\s*{_NESTED}|\balignas\s*{_NESTED}|\[\[[^\]\n]{{0,200}}\]\]"
     rf"|(?<![(=|,!])(?<![(=|,!]\s)\bnoexcept\b(?:\s*{_NESTED})?|\b_Pragma\s*{_NESTED}"
+    rf"|\b__(?:cluster_dims|maxnreg|block_size)__\s*{_NESTED}"
 )
 # A macro that the text does not define and that is spelled as one for attributes is.
 _SPELLED = (
@@ -32,7 +33,9 @@ _WORDS = frozenset(
     "__forceinline__ __noinline__ __inline__ __inline inline __host__ __device__ __restrict__ __restrict restrict"
     " noexcept".split()
 )
-_WITH_BRACKETS = frozenset("__attribute__ _Pragma __pragma __declspec __launch_bounds__".split())
+_WITH_BRACKETS = frozenset(
+    "__attribute__ _Pragma __pragma __declspec __launch_bounds__ __cluster_dims__ __maxnreg__ __block_size__".split()
+)
 
 
 def blank_attributes(text: str, macros: Iterable[str] = ()) -> str:

@@ -12,6 +12,7 @@ from lanescope.reader.code.call_arguments import Invocation
 from lanescope.reader.code.candidates import filter_declared_before
 from lanescope.reader.code.constness import find_constness, find_pointee_constness
 from lanescope.reader.code.instances import make_argument_key
+from lanescope.reader.code.launches import note_unread_call
 from lanescope.reader.code.library_calls import call_library, swap, tuple_item
 from lanescope.reader.code.lifetimes import MADE
 from lanescope.reader.code.lookup import find_name, get_this
@@ -183,6 +184,7 @@ def _choose(
 def _call_unread(ev: Evaluator, closure: FunctionSet, arguments: list[Any], span: Span) -> OpaqueValue:
     """Return a call that is not evaluated: no function is chosen, or it has no body, or it does not end."""
     name = closure.functions[0].name
+    note_unread_call(ev, name, arguments)
     if not ev.python:
         ev.forget_call(arguments, closure)
         note_possible_throw(ev, name)

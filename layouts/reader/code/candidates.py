@@ -89,7 +89,7 @@ def _make_candidate(
     scope = NameScope(closure.get_home(function))
     deduced: dict[str, Any] = {}
     if function.templates:
-        deduction = _deduce_arguments(ev, closure, function, arguments)
+        deduction = deduce_arguments(ev, closure, function, arguments)
         if deduction is None:
             return None
         deduced = deduction
@@ -117,7 +117,7 @@ def enter_template(ev: Evaluator, function: tree.Function, deduced: dict[str, An
             scope.names[parameter.name] = ev.make_template_argument_value(parameter, value, scope)
 
 
-def _deduce_arguments(
+def deduce_arguments(
     ev: Evaluator, closure: FunctionSet, function: tree.Function, arguments: list[CallArgument]
 ) -> dict[str, Any] | None:
     """Deduce template arguments, as given and as they follow from a call's; None if they contradict."""

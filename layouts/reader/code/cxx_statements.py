@@ -21,6 +21,7 @@ from lanescope.reader.code.tree_statements import (
     Block,
     ExpressionStatement,
     If,
+    Instantiation,
     Jump,
     LabelStatement,
     Loop,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 _LISTS = frozenset("linkage_specification declaration_list field_declaration_list translation_unit".split())
 # What runs no code and defines nothing that the evaluator knows.
 _SILENT = frozenset(
-    "comment access_specifier static_assert_declaration template_instantiation concept_definition attribute_declaration"
+    "comment access_specifier static_assert_declaration concept_definition attribute_declaration"
     " type_descriptor".split()
 )
 _CONTROL = re.compile(
@@ -107,6 +108,14 @@ class CxxLowering(Declarations):
             if child.has_error and not inside and child.type != "else_clause" and self._has_own_error(child):
                 return True
         return False
+
+    def _lower_instantiation(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        declarator = node.child_by_field_name("declarator")
+        while declarator is not None and declarator.type != "function_declarator":
+            declarator = declarator.child_by_field_name("declarator")
+        named = declarator.child_by_field_name("declarator") if declarator is not None else None
+        if named is not None and not self.get_text(node).startswith("extern"):
+            yield Instantiation(tree.Name(self._path(named), span=self.get_span(named)), span=self.get_span(node))
 
     def _lower_unread(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         """Yield a part that did not parse: the whole statements and definitions in it, and the text around them."""
@@ -296,8 +305,19 @@ class CxxLowering(Declarations):
         if inner and inner[0].type == "gnu_asm_expression":
             yield from self._lower_assembly(inner[0], heads)
         elif inner:
-            declared = self._lower_array_reference(inner[0])
+            declared = self._lower_array_reference(inner[0]) or self._lower_function_pointer(inner[0])
             yield declared or ExpressionStatement(self.lower_expression(inner[0]), span=self.get_span(inner[0]))
+
+    def _lower_function_pointer(self, node: tree_sitter.Node) -> tree.Declaration | None:
+        """Lower void (*kernel)(T) = f, which the grammar reads as a call of what void(*kernel) gives."""
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if node.type != "assignment_expression" or left is None or right is None or left.type != "call_expression":
+            return None
+        name = re.match(r"void\s*\(\s*\*\s*(?:const\s+)?(\w+)\s*\)\s*\(", self.get_text(left))
+        if name is None:
+            return None
+        value = self.lower_expression(right)
+        return tree.Declaration(tree.Type((("auto", None),)), name[1], value, span=self.get_span(node))
 
     def _lower_array_reference(self, node: tree_sitter.Node) -> tree.Declaration | None:
         """Lower int (&r)[3] = t and int (*p)[3] = t, which the grammar reads as an item of what int(&r) gives."""
@@ -366,6 +386,7 @@ def _has_case_label(node: tree_sitter.Node, deep: int = 0) -> bool:
 _Reader = Callable[[CxxLowering, "tree_sitter.Node", Heads], Iterator[tree.Statement]]
 _STATEMENTS: dict[str, _Reader] = {
     "template_declaration": CxxLowering._template,
+    "template_instantiation": CxxLowering._lower_instantiation,
     "namespace_definition": CxxLowering._namespace,
     "namespace_alias_definition": CxxLowering._namespace_alias,
     "using_declaration": CxxLowering._using,

@@ -8,6 +8,7 @@ from typing import Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.evaluator import Evaluator
+from lanescope.reader.code.reached import Entry, drop_unreached
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.tree_statements import UnreadText
 from lanescope.reader.code.values import OpaqueValue, ResolvedType, TemplateEntity
@@ -22,26 +23,43 @@ CLUE = re.compile(
 _BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # of the width of a descriptor's start, LBO and SBO
 WORDS = re.compile(r"[A-Za-z_]\w*")
 # behind a name that is called; kernel[grid](…) of Triton
-_CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
+_CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,600}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
 # behind one that is taken as a value: auto kernel = debug ? gemm<128, true> : gemm<128, false>;
-_TAKEN = r"\s{0,8}<[^;{}()]{0,120}>\s{0,8}[;:,)]"
+_TAKEN = r"\s{0,8}<(?:[^;{}()]|\([\w:]*\)){0,600}>\s{0,8}[;:,)]"
+# before the name of one that is no template: kernel = &gemm; or cudaLaunchKernelEx(&config, gemm, a, b)
+_LAUNCHES = r"(?:=|cudaLaunch\w{1,40}\([^;{}]{0,200}?[(,)])\s{0,8}&?"
 
 
-# a function, its class, the scope of its namespace
-Entry = tuple[tree.Function, tree.StructDefinition | None, NameScope]
-
-
-def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> Iterator[Entry]:
-    """Functions worth running by themselves, callers first: those with a clue, or that call one with a clue; each with
-    its class and the scope of its namespace.
+def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> tuple[list[Entry], list[Entry]]:
+    """List the functions worth running by themselves, those with a clue or that call one with a clue: those that no
+    function calls, and the others. Each has its class and the scope of its namespace.
     """
-    functions = list(_list_functions(ev, body, None, ev.globals))
+    functions = drop_unreached(list(_list_functions(ev, body, None, ev.globals)), text, ev.headers)
     wanted, called = _find_names_with_clues(functions, text, set(_list_bit_field_structs(body, text)))
     special = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
     called |= special | {f.name for f, _, _ in functions if f.name.startswith("operator")}
     chosen = [one for one in functions if one[0].name in wanted]
-    yield from [one for one in chosen if one[0].name not in called]
-    yield from [one for one in chosen if one[0].name in called]
+    return [one for one in chosen if one[0].name not in called], [one for one in chosen if one[0].name in called]
+
+
+def is_never_instantiated(ev: Evaluator, entry: Entry, entries: Sequence[Entry], left: set[int]) -> bool:
+    """Return whether a function is a template of which no instance is made: every function that names it calls it, was
+    run, and did not come to the call. left: functions of which that is known.
+    """
+    function, owner, _ = entry
+    if not function.templates or owner is not None or ev.python or function.name in ev.unread_calls:
+        return False
+    callers = []
+    for other, _, _ in entries:
+        body = ev.text[slice(*other.span)]
+        named = len(re.findall(rf"\b{function.name}\b", body)) if other.name != function.name else 0
+        if named:
+            callers.append(named == len(re.findall(rf"\b{function.name}{_CALLED}", body)) and _is_done(ev, other, left))
+    return bool(callers) and all(callers)
+
+
+def _is_done(ev: Evaluator, function: tree.Function, left: set[int]) -> bool:
+    return id(function) in ev.called or id(function) in left
 
 
 def _list_bit_field_structs(body: tuple[tree.Statement, ...], text: str) -> Iterator[str]:
@@ -67,7 +85,8 @@ def _find_names_with_clues(functions: Sequence[Entry], text: str, structs: set[s
     called: set[str] = set()
     for f, _, _ in functions:
         for name in (words[id(f)] & wanted) - {f.name} - called:
-            if re.search(rf"\b{name}(?:{_CALLED}|{_TAKEN})", text[f.span[0] : f.span[1]]):
+            body = text[f.span[0] : f.span[1]]
+            if re.search(rf"\b{name}(?:{_CALLED}|{_TAKEN})|{_LAUNCHES}\b{name}\s{{0,8}}[;,)]", body):
                 called.add(name)
     return wanted, called
 

@@ -11,12 +11,14 @@ from typing import Any
 from lanescope.deadline import note_reading_place
 from lanescope.reader.code import cxx, evaluation_merge, python, tree
 from lanescope.reader.code.definitions import DEFINITIONS
-from lanescope.reader.code.entries import CLUE, WORDS, Entry, list_entries, run_function_alone
+from lanescope.reader.code.entries import CLUE, WORDS, Entry, is_never_instantiated, list_entries, run_function_alone
 from lanescope.reader.code.evaluation_merge import EvaluationRecords
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError, CallFrame
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
+from lanescope.reader.code.given_values import select_values
 from lanescope.reader.code.header_names import PRELUDE, find_fields_union
+from lanescope.reader.code.launches import note_instantiations
 from lanescope.reader.code.predefined import PresumedMacro
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.scopes import Cell, NameScope, number_places
@@ -30,7 +32,6 @@ BUDGET = 8_000  # steps of one text's evaluation
 MOST_STEPS = 3_000  # of one function, so that a long one leaves some for the others
 MOST_TIMES = 2  # so many times as many steps where a text is several, all of them together
 MOST_TEXT = 1 << 16
-_DIRECTIVE = re.compile(r"^[ \t]*+#[^\n]*+", re.M)
 # Lines that are not code and that a parser would read into the code below them: bare PTX and SASS, atoms alone, CuTe's
 # layouts, what a debugger and printf say.
 _PRINTED = re.compile(
@@ -129,12 +130,15 @@ def evaluate_text(
     patience: int = 1,
     standard: tuple[tuple[str, str], ...] = (),
     macros: tuple[tuple[str, str], ...] = (),
+    headers: tuple[Span, ...] = (),
 ) -> Evaluation | None:
     """Evaluate what a text of C++ or Python builds; None if it has none of the words, or cannot be parsed.
 
     standard: bodiless functions, and the swizzle of the K-major tile whose descriptor each builds; macros: values for
     those that the text does not define. An integer is also the value of a name that no directive asks for: one that
     nothing declares, and a parameter of a function or template that nothing gives.
+
+    headers: parts of the text that its own includes; their functions are run where the text reaches them.
 
     Where an #if depends on macros that the text leaves open, every text that it can be is evaluated: what they agree on
     is known, the rest depends on the condition.
@@ -150,11 +154,13 @@ def evaluate_text(
         ev, scope = make_evaluator(text, BUDGET * patience, True)
         evaluation = _evaluate_statements(ev, scope, python.parse_python(written), standard)
         return evaluation and replace(evaluation, unread=cut)
-    values = _select_values(written, macros)
-    tree_ = make_variants(Preprocessor(written, patience, {n: v for n, v in macros if n not in values}))
+    values = select_values(written, macros)
+    tree_ = make_variants(
+        Preprocessor(written, patience, {n: v for n, v in macros if n not in values and n.isidentifier()})
+    )
     every = tuple(list_leaves(tree_))
     budget = BUDGET * patience * (1 if len(every) == 1 else MOST_TIMES) // len(every)
-    variant = _evaluate_variant(text, tree_, budget, standard, values)
+    variant = _evaluate_variant(text, tree_, budget, standard, values, headers)
     presumed = {part.name: part for leaf in every for part in leaf.presumed}
     unread = dict.fromkeys((*cut, *(part for leaf in every for part in leaf.unread), *variant.made.unread))
     if not variant.parsed and not unread:
@@ -191,28 +197,24 @@ def _cut_text(text: str, most: int) -> tuple[str, tuple[UnreadPart, ...]]:
     return text[:at], (stopped,)
 
 
-def _select_values(text: str, macros: tuple[tuple[str, str], ...]) -> dict[str, int]:
-    """Return those of the given macros that are integers and that no directive of the text asks for."""
-    asked = set(WORDS.findall("\n".join(_DIRECTIVE.findall(text)))) if macros else set()
-    return {
-        name: int(value, 0)
-        for name, value in macros
-        if name not in asked and re.fullmatch(r"0[xX][\da-fA-F]+|\d+", value)
-    }
-
-
 def _evaluate_variant(
-    text: str, variant: Variant, budget: int, standard: tuple[tuple[str, str], ...], values: Mapping[str, int]
+    text: str,
+    variant: Variant,
+    budget: int,
+    standard: tuple[tuple[str, str], ...],
+    values: Mapping[str, int],
+    headers: tuple[Span, ...],
 ) -> _VariantEvaluation:
     """Evaluate every text of a tree of conditions, and merge the results."""
     if isinstance(variant, VariantChoice):
         yes, no = (
-            _evaluate_variant(text, variant.yes, budget, standard, values),
-            _evaluate_variant(text, variant.no, budget, standard, values),
+            _evaluate_variant(text, variant.yes, budget, standard, values, headers),
+            _evaluate_variant(text, variant.no, budget, standard, values, headers),
         )
         return _merge_evaluations(variant.condition, yes, no)
     ev, scope = make_evaluator(text, budget)
     ev.given.update(values)
+    ev.headers = headers
     return _evaluate_leaf(ev, scope, variant, standard)
 
 
@@ -294,10 +296,19 @@ def _run_statements(
     except (BudgetError, RecursionError):
         unfinished.append(("", (0, 0)))
     earlier = [] if is_py else _list_earlier_writes(ev, body)
-    entries = list(list_entries(ev, body, text))
+    if not is_py:
+        note_instantiations(ev, body, scope)
+    first, later = list_entries(ev, body, text)
+    entries, left_out = [*first, *later], set[int]()
     for n, entry in enumerate(entries):
+        if n == len(first):  # instances that nothing launched, before the functions that they call
+            entries[n:] = sorted(later, key=lambda entry: id(entry[0]) not in ev.named_instances)
+            entry = entries[n]
         function = entry[0]
         if id(function) in ev.called:
+            continue
+        if n >= len(first) and not unfinished and is_never_instantiated(ev, entry, entries, left_out):
+            left_out.add(id(function))
             continue
         if ev.left <= 0:
             unfinished.append((function.name, _get_name_span(text, function)))
@@ -345,7 +356,11 @@ def _run_entry(ev: Evaluator, entry: Entry, share: int, earlier: list[tuple[Cell
         cell.value = ev.copy_unshared(first if ev.begins else value)
     ev.forget_entry_writes()
     try:
-        run_function_alone(ev, function, owner, home)
+        instances = ev.named_instances.get(id(function), []) if owner is None else []
+        for instance in instances:
+            ev.run_entry(function, home, templates=instance.templates)
+        if not instances:
+            run_function_alone(ev, function, owner, home)
     except (BudgetError, RecursionError):
         return False
     finally:

@@ -116,6 +116,9 @@ class Evaluator:
         self.warned: dict[tuple[str, Span], Pitfall] = {}
         self.often: dict[str, int] = {}  # calls without a body, by name
         self.called: set[int] = set()
+        self.named_instances: dict[int, list[Any]] = {}  # that nothing may launch, by their functions
+        self.unread_calls: set[str] = set()  # names of functions whose calls were not evaluated
+        self.headers: tuple[Span, ...] = ()  # parts of the text that are not its own, but what it includes
         self.opening: set[int] = set()  # aliases whose meaning is being looked up
         self.bottomless: set[int] = set()  # functions that call themselves deeper than any call that ends
         self.standard: dict[
@@ -206,6 +209,7 @@ class Evaluator:
     evaluate_argument = call_arguments.evaluate_argument
     # candidates
     choose_function = candidates.choose_function
+    deduce_arguments = candidates.deduce_arguments
     # parameters
     bind_parameters = parameters.bind_parameters
     make_this_scope = parameters.make_this_scope

@@ -306,10 +306,19 @@ def run_body(ev: Evaluator, function: tree.Function, scope: NameScope) -> EarlyE
     return ev.execute_statement(body, scope) if body is not None else None
 
 
-def run_entry(ev: Evaluator, function: tree.Function, scope: NameScope, this: Any = None) -> Any:
-    """Run a function nothing in the text calls, its parameters as symbols; return what it gives."""
-    closure = FunctionSet((function,), scope, this)
-    inner = ev.bind_parameters(closure, OverloadCandidate(function, (), {}), [], {}, symbolic=True)
+def run_entry(
+    ev: Evaluator,
+    function: tree.Function,
+    scope: NameScope,
+    this: Any = None,
+    templates: tuple[Any, ...] | None = None,
+) -> Any:
+    """Run a function nothing in the text calls, its parameters as symbols; return what it gives. templates: arguments
+    of the instance that is run.
+    """
+    closure = FunctionSet((function,), scope, this, templates)
+    deduced = ev.deduce_arguments(closure, function, []) if templates is not None else None
+    inner = ev.bind_parameters(closure, OverloadCandidate(function, (), deduced or {}), [], {}, symbolic=True)
     ev.called.add(id(function))
     refers = function.returns is not None and bool(function.returns.reference) and not ev.python
     ev.enter_function(function.name, function.span, entry=True, refers=refers, constant=function.const)

@@ -16,6 +16,7 @@ from lanescope.reader.code.branches import evaluate_choice
 from lanescope.reader.code.findings import BodilessCall, list_named_loops
 from lanescope.reader.code.header_names import CONSTANTS, LIMITS, MEMBERS
 from lanescope.reader.code.lambdas import evaluate_lambda
+from lanescope.reader.code.launches import note_instance
 from lanescope.reader.code.lifetimes import run_delete
 from lanescope.reader.code.operators import evaluate_fold, evaluate_unary
 from lanescope.reader.code.paths import EarlyExit, EscapedPath
@@ -325,12 +326,14 @@ def evaluate_name(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) 
     if isinstance(binding, EnumerationType):
         return binding.kind
     if binding is not None:
+        note_instance(ev, binding)  # f<64> as a value
         return binding
     for rule in _UNDECLARED:
         result = rule(ev, node, scope)
         if result is not None:
             return result
-    return OpaqueValue("::".join(name for name, _ in node.path), span=node.span)
+    text = "::".join(name for name, _ in node.path)
+    return SymbolicInt(ev.given[text]) if text in ev.given else OpaqueValue(text, span=node.span)
 
 
 def _is_type(type_node: tree.Type) -> bool:
@@ -360,6 +363,16 @@ def _member_constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScop
     return None
 
 
+def _integral_constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
+    """Evaluate decltype(x)::value, the value that every object of x's type has."""
+    if ev.python or len(node.path) != 2 or node.path[1][0] != "value":
+        return None
+    named = re.fullmatch(r"decltype\s*\(\s*(\w+)\s*\)", node.path[0][0])
+    place = ev.resolve_name(((named[1], None),), scope, node.span[0]) if named else None
+    value = ev.load_place(place, node) if isinstance(place, PLACES) else None
+    return value if isinstance(value, SymbolicInt) and value.known is not None else None
+
+
 def _trait(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Any:
     """Evaluate a trait of the standard library: is_same_v<A, B>, is_same<A, B>::value, remove_cv<T>::type."""
     if ev.python or not node.path:
@@ -383,6 +396,7 @@ def _builtin(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Re
 _UNDECLARED: tuple[Callable[[Evaluator, tree.Name | tree.Type, NameScope], Any], ...] = (
     _constant,
     _member_constant,
+    _integral_constant,
     _trait,
     _builtin,
 )

@@ -20,6 +20,9 @@ SWIZZLES = tuple(_SWIZZLES.split())
 DATA_BITS = dict(enumerate((8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 8, 8)))
 _L2 = "NONE L2_64B L2_128B L2_256B".split()
 
+CODED = frozenset(  # types of enumerators
+    "CUtensorMapSwizzle CUtensorMapDataType CUtensorMapInterleave CUtensorMapL2promotion".split()
+)
 CONSTANTS: dict[str, int] = {
     **{f"CU_TENSOR_MAP_DATA_TYPE_{name}": code for code, name in enumerate(DATA_TYPES)},
     **{f"CU_TENSOR_MAP_SWIZZLE_{name}": code for code, name in enumerate(SWIZZLES)},

@@ -11,6 +11,7 @@ from lanescope.reader.code import symbolic_integers, traits, tree
 from lanescope.reader.code.builtin_calls import MISSING, evaluate_known_function
 from lanescope.reader.code.call_arguments import Invocation
 from lanescope.reader.code.integer_values import get_integer, make_size, move_pointer
+from lanescope.reader.code.launches import launch_kernels, note_unread_call
 from lanescope.reader.code.overloads import CallArgument
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import forget_escaped, forget_unknown, note_possible_throw
@@ -54,6 +55,8 @@ def call_library(ev: Evaluator, call: Invocation) -> Any:
     for argument, expression in zip(call.arguments, call.one.arguments, strict=False):
         if isinstance(argument.value, SymbolicInt | ObjectValue) and not isinstance(expression, tree.Name):
             ev.note_value(argument.value, ev.format_expression(expression), expression.span)
+    if not ev.python:
+        launch_kernels(ev, call)
     for rule in _RULES:
         result = rule(ev, call)
         if result is not MISSING:
@@ -64,6 +67,7 @@ def call_library(ev: Evaluator, call: Invocation) -> Any:
 def _call_unknown(ev: Evaluator, call: Invocation) -> OpaqueValue:
     """Return a term for a call of which nothing is known, and forget what it may write."""
     function, owner = call.one.function, call.owner
+    note_unread_call(ev, call.name, call.arguments)
     result = name_unknown_call(ev, call)
     if not isinstance(function, tree.Name | tree.Type | tree.Member):  # (object.*function)(…)
         ev.forget_names(ev.text[slice(*function.span)], call.scope)

@@ -230,7 +230,9 @@ def _member_of_value(ev: Evaluator, value: Any, name: str, templates: Any) -> An
         and len(value.cells) == 2
     ):
         return value.cells[name == "second"]
-    return value if ev.python and isinstance(value, SymbolicInt) and name in _OF_NUMBERS else None
+    if isinstance(value, SymbolicInt):  # of C++ std::integral_constant, whose value it is
+        return value if (name in _OF_NUMBERS if ev.python else name == "value" and value.known is not None) else None
+    return None
 
 
 def _find_object_member(ev: Evaluator, value: ObjectValue, name: str, span: Span, templates: Any) -> Any:
@@ -263,6 +265,8 @@ def _make_unknown_member(ev: Evaluator, value: Any, name: str, span: Span, templ
     """Make a member of what is known by its name alone."""
     kind: ResolvedType | None = None
     text = ""
+    if (given := ev.given.get(f"{value}.{name}")) is not None:
+        return SymbolicInt(given)
     if isinstance(value, PointedPlace):
         kind, text = value.pointer.element, str(value.pointer.base)
     elif isinstance(value, Pointer):

@@ -10,6 +10,7 @@ from lanescope.cxx.integers import PYTHON
 from lanescope.reader.code import tree
 from lanescope.reader.code.call_arguments import BracedArgument
 from lanescope.reader.code.candidates import enter_template
+from lanescope.reader.code.header_names import CODED
 from lanescope.reader.code.lifetimes import PASSED
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.overloads import CallArgument, OverloadCandidate, binds_without_conversion
@@ -82,7 +83,7 @@ def bind_parameters(
     self_name = _find_self_name(closure, function) if ev.python else ""
     if self_name:
         scope.names[self_name] = Cell(closure.this, name="self")
-    if symbolic:
+    if symbolic and closure.templates is None:
         _enter_symbols(ev, function, outer)
     else:
         enter_template(ev, function, chosen.deduced, outer)
@@ -245,6 +246,8 @@ def _make_parameter_value(ev: Evaluator, kind: ResolvedType | None, parameter: t
     if ev.python:
         return Cell(make_free(parameter.name, PYTHON), None, parameter.name, parameter.span)
     bare = replace(kind, reference="") if kind is not None else None
+    if parameter.name in ev.given and bare is not None and bare.name in CODED and not bare.pointers:
+        return Cell(SymbolicInt(ev.given[parameter.name]), bare, parameter.name, parameter.span, len(ev.frames))
     if parameter.name in ev.given and bare is not None and bare.whole is not None and not bare.pointers:
         value = ev.convert_to_kind(SymbolicInt(ev.given[parameter.name]), bare, parameter.span, parameter.name)
         return Cell(value, bare, parameter.name, parameter.span, len(ev.frames))

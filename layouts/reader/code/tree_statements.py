@@ -79,6 +79,13 @@ class Try(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Instantiation(Statement):
+    """An explicit instantiation of a function template: template void f<3>(int);"""
+
+    function: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class UnreadText(Statement):
     """Text that the parser could not read, with the statements inside it that it could."""
 

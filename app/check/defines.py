@@ -1,0 +1,59 @@
+"""Values that are given by -D: read, handed to the engine, and named where no file asks for them. No framework."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from lanescope.errors import LayoutError
+from lanescope.inputs import shorten_value
+
+NAME = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # as the notes print them: BK, Config::BK, p.pitch
+_INTEGER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
+_NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_TYPE = r"(?:constexpr|const|static|inline|auto|int|unsigned|bool|long|u?int\d+_t|size_t)\b"
+
+
+def parse_defines(words: Iterable[str]) -> dict[str, str]:
+    """Parse NAME=VALUE: values for what a text leaves open, by the names that the notes print; NAME alone is 1, as for
+    a compiler.
+    """
+    values: dict[str, str] = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if not NAME.fullmatch(name.strip()):
+            raise LayoutError(
+                "bad_usage", f"'{shorten_value(word, 60)}' gives no name a value.", "Write -D BK=64.", "define"
+            )
+        values[name.strip()] = value.strip() if sign else "1"
+    return values
+
+
+def make_choices(defines: Mapping[str, str]) -> dict[str, str]:
+    """Return what build_bench takes for given values: of macros and names, and of what is left in addresses."""
+    choices: dict[str, str] = {}
+    for name, value in defines.items():
+        choices[f"macro.{name}"] = value
+        if _INTEGER.fullmatch(value):
+            choices[f"at.{name}"] = choices[f"at.{name}()"] = value  # get_stage of get_stage()
+    return choices
+
+
+def list_unused(names: Iterable[str], texts: Iterable[str]) -> Iterator[str]:
+    """Yield the names that none of the texts has, or that every text which has it gives a value itself."""
+    codes = [_NO_CODE.sub(" ", text) for text in texts]
+    for name in names:
+        if not any(_asks_for(name, code) for code in codes):
+            yield name
+
+
+def _asks_for(name: str, code: str) -> bool:
+    """Return whether a text has a name and may leave its value open."""
+    word = rf"(?<!\w){re.escape(name)}(?!\w)"
+    if not re.search(word, code):
+        return False
+    if re.search(
+        rf"[<,(]\s*(?:const\s+)?[\w:]+\s+{word}\s*[,>)=]|#\s*if[^\n]*{word}", code
+    ):  # a parameter, a condition
+        return True
+    return not re.search(rf"#\s*define\s+{word}|{_TYPE}[^;(){{}}]*?{word}\s*=(?!=)", code)

@@ -1,0 +1,30 @@
+"""Names that a value which has to be given is made of: `-D` takes them, and the page has a field for each."""
+
+from __future__ import annotations
+
+import re
+
+from lanescope.workbench.results import Assumption
+
+NAME = re.compile(r"(?<![\w….])[A-Za-z_]\w*(?:(?:::|\.|->)[A-Za-z_]\w*)*")
+_CALLED = re.compile(r"[\w:.>-]+\s*\(")
+SPOKEN = frozenset("int uint unsigned long char short bool sizeof".split())
+
+
+def add_open_names(assumed: dict[str, Assumption]) -> None:
+    """Add, for each open value that is a term, the names that it is made of: each can be given as -D takes it."""
+    for assumption in [one for one in assumed.values() if one.missing]:
+        term = assumption.label if assumption.key.startswith("at.") else find_open_name(assumption)
+        if "…" in term or "another value" in term:  # not the whole term
+            continue
+        for name in NAME.findall(_CALLED.sub("(", term)):
+            if name not in SPOKEN and "->" not in name and f"at.{name}" not in assumed:
+                assumed.setdefault(
+                    f"macro.{name}", Assumption(f"macro.{name}", name, "", f"{assumption.label} depends on it")
+                )
+
+
+def find_open_name(assumption: Assumption) -> str:
+    """Return the text's own words for a value that it leaves open; "" if it has none."""
+    match = re.search(r"the text gives it as (\S.*)$", assumption.why)
+    return match[1] if match else ""

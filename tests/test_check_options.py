@@ -1,0 +1,110 @@
+"""Options of `lanescope check` that are wrong or change nothing: each is named, with what is allowed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from lanescope.app.check import config, defines, headers, sarif, suppress
+from lanescope.app.check.defines import list_unused, parse_defines
+from lanescope.app.check.verbs import app
+from lanescope.app.guide.rendering import render_guide_page
+from lanescope.errors import LayoutError
+from tests.guilty_kernels import RIGHT
+
+
+@pytest.mark.parametrize("word", ["=3", "1X=3", "a b=1", "BK+1=2", ""])
+def test_a_value_without_a_name_is_refused(word: str) -> None:
+    with pytest.raises(LayoutError, match="gives no name a value"):
+        parse_defines([word])
+
+
+def test_a_name_alone_is_1_as_for_a_compiler() -> None:
+    assert parse_defines(["BK=64", "WIDE", "Config::BN = 0x40"]) == {"BK": "64", "WIDE": "1", "Config::BN": "0x40"}
+
+
+@pytest.mark.parametrize(
+    ("text", "unused"),
+    [
+        ("template <int BK> void f() {}", []),
+        ("template <int BK = 32> void f() {}", []),
+        ("void f(int BK) {}", []),
+        ("void f() { g(BK); }", []),
+        ("#ifndef BK\n#define BK 32\n#endif", []),
+        ("constexpr int BM = 64, BK = 32;", ["BK"]),
+        ("#define BK 32", ["BK"]),
+        ("// BK\nvoid f() {}", ["BK"]),
+        ("int BKX = 3;", ["BK"]),
+        ("", ["BK"]),
+    ],
+)
+def test_a_value_is_unused_where_no_file_asks_for_it(text: str, unused: list[str]) -> None:
+    """A value that a file gives itself is not changed: the one of -D is unused there."""
+    assert list(list_unused(["BK"], [text])) == unused
+    assert list(list_unused(["BK"], [text, "void f(int BK) {}"])) == []
+
+
+def test_the_command_names_what_it_did_not_use(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(RIGHT)
+    run = CliRunner().invoke(app, [str(tmp_path), "-D", "NOBODY=3", "--no-cache"])
+    assert "note: -D NOBODY changes nothing: no file asks for NOBODY.\n" in run.stderr and run.exit_code == 0
+    told = json.loads(CliRunner().invoke(app, [str(tmp_path), "-D", "NOBODY=3", "--no-cache", "--json"]).stdout)
+    assert told["unused"] == ["NOBODY"]
+
+
+def test_a_folder_of_headers_that_is_not_there_is_named() -> None:
+    with pytest.raises(LayoutError, match=r"-I: '/nope' is no folder\."):
+        headers.parse_folders(["/tmp", "/nope"])
+
+
+def test_an_unknown_code_is_answered_with_the_nearest_one_alone() -> None:
+    with pytest.raises(LayoutError) as refused:
+        suppress.parse_codes(["k_step_missin"], "select")
+    assert str(refused.value.message) == "--select: there is no code 'k_step_missin'."
+    assert refused.value.hint.startswith("Did you mean 'k_step_missing'? ") and len(refused.value.hint) < 90
+    with pytest.raises(LayoutError) as unlike:
+        suppress.parse_codes(["XYZ"], "ignore")
+    assert "Did you mean" not in unlike.value.hint
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("seconds = 0", "seconds is '0', not a number from 0.1 to 86400"),
+        ("seconds = true", "seconds is 'true', not a number from 0.1 to 86400"),
+        ("jobs = -1", "jobs is '-1', not an integer from 1 to 32"),
+        ("jobs = 33", "jobs is '33', not an integer from 1 to 32"),
+        ("jobs = 1.5", "jobs is '1.5', not an integer from 1 to 32"),
+        ("site = 3", "site is '3', not a text"),
+        ('include = "a"', "include is 'a', not a list of texts"),
+    ],
+)
+def test_a_setting_out_of_its_range_is_refused_with_the_range(tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "lanescope.toml").write_text(line)
+    with pytest.raises(LayoutError) as refused:
+        config.find_settings(tmp_path)
+    assert said in refused.value.message
+    for right in ("seconds = 5", "seconds = 0.5", "jobs = 32"):
+        (tmp_path / "lanescope.toml").write_text(right)
+        config.find_settings(tmp_path)
+
+
+def test_each_rule_leads_to_its_own_row_of_the_guide() -> None:
+    page = render_guide_page("check-rules")
+    for code in sarif.read_rule_rows():
+        assert page.count(f'<tr id="{code}">') == 1
+    rule = sarif._build_help("sbo_unusual", "https://here/")
+    assert rule["helpUri"] == "https://here/guide/check-rules#sbo_unusual"
+
+
+def test_given_integers_are_also_what_is_left_in_addresses() -> None:
+    assert defines.make_choices({"BK": "64", "at": "0x1g", "T": "float"}) == {
+        "macro.BK": "64",
+        "at.BK": "64",
+        "at.BK()": "64",
+        "macro.at": "0x1g",
+        "macro.T": "float",
+    }

@@ -1,0 +1,160 @@
+"""What a file launches decides the values of its kernels: of template parameters, and of arguments that are literals.
+
+SBO of every descriptor is the kernel's template argument. With 1024 all 8 reads are right; with 512 A and B read wrong
+places; where nothing says it, the value is open.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.workbench.check import CheckReport, check_text
+from tests.guilty_kernels import CODE, MAP
+
+HELPER, KERNEL = CODE[: CODE.index("__global__")], CODE[CODE.index("__global__") :]
+HELPER = "template <int SBO>\n" + HELPER.replace("1024 >> 4", "SBO >> 4")
+KERNEL = KERNEL.replace("make_smem_desc(", "make_smem_desc<SBO>(").replace("float* out", "float* out, int steps")
+TEMPLATE = HELPER + "template <int SBO>\n" + KERNEL
+MAPS = MAP + MAP.replace("tma_a", "tma_b").replace("gmem_a", "gmem_b").replace("box", "box_b")
+PLAIN = TEMPLATE.replace("template <int SBO>\n__global__", "__global__").replace("desc<SBO>", "desc<1024>")
+PLAIN = PLAIN.replace("64 / 16", "steps")
+
+LAUNCHES = {
+    "by its name": "gemm<SBO><<<1, 128>>>(out, 4);",
+    "by a pointer": "auto* kernel = gemm<SBO>; kernel<<<1, 128>>>(out, 4);",
+    "by its address": "auto kernel = &gemm<SBO>; (*kernel)<<<1, 128>>>(out, 4);",
+    "by a typed pointer": "void (*kernel)(float*, int) = gemm<SBO>; kernel<<<1, 128>>>(out, 4);",
+    "by a pointer to a function of types": "void (*kernel)(Out, Steps) = gemm<SBO>; kernel<<<1, 128>>>(out, 4);",
+    "by an alias": "using F = void (*)(float*, int); F kernel = gemm<SBO>; kernel<<<1, 128>>>(out, 4);",
+    "by constants": "constexpr int kSBO = SBO / 2 * 2; gemm<kSBO><<<1, 128>>>(out, 4);",
+    "with an attribute": "cudaFuncSetAttribute(gemm<SBO>, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 16);"
+    " gemm<SBO><<<1, 128>>>(out, 4);",
+    "with a cached attribute": "static bool once = [] { cudaFuncSetAttribute(gemm<SBO>, kSize, 1); return true; }();"
+    " gemm<SBO><<<1, 128>>>(out, 4);",
+    "with an attribute alone": "check(cudaFuncSetAttribute((const void*)gemm<SBO>, kSize, 1 << 16));",
+    "by cudaLaunchKernelEx": "cudaLaunchKernelEx(&config, gemm<SBO>, out, 4);",
+    "by cudaLaunchKernelEx and a pointer": "auto k = &gemm<SBO>; check(cudaLaunchKernelEx(&config, k, out, 4));",
+    "by cudaLaunchKernel": "int steps = 4; void* list[] = {&out, &steps};"
+    " cudaLaunchKernel((void*)gemm<SBO>, 1, 128, list, 0, 0);",
+    "by cudaLaunchCooperativeKernel": "int steps = 4; void* list[] = {&out, &steps};"
+    " cudaLaunchCooperativeKernel(reinterpret_cast<void*>(&gemm<SBO>), 1, 128, list);",
+    "by cudaLaunchKernelExC": "cudaLaunchKernelExC(&config, (void*)gemm<SBO>, unknown_list);",
+    "in a switch": "switch (n) { case 0: gemm<SBO><<<1, 128>>>(out, 4); break; default: return; }",
+    "by a choice": "auto kernel = n > 3 ? gemm<SBO> : gemm<SBO>; kernel<<<1, 128>>>(out, 4);",
+    "by a launcher": "launch(gemm<SBO>, out, 4);",
+    "by a lambda": "auto go = [&](auto sbo) { gemm<decltype(sbo)::value><<<1, 128>>>(out, 4); };"
+    " go(std::integral_constant<int, SBO>{});",
+}
+LAUNCHER = "template <class F, class... Args> void launch(F kernel, Args... args) { kernel<<<1, 128>>>(args...); }\n"
+CLUSTER = TEMPLATE.replace(
+    "__global__ void", "__global__ __launch_bounds__(SBO) void __cluster_dims__(SBO / 512, 1, 1)"
+)
+
+
+def check(kernel: str, launch: str, sbo: int = 1024) -> CheckReport:
+    host = f"void run(float* out, int n) {{ {launch.replace('SBO>', f'{sbo}>').replace('SBO', str(sbo))} }}\n"
+    return check_text(MAPS + kernel + LAUNCHER + host)
+
+
+@pytest.mark.parametrize("launch", LAUNCHES.values(), ids=LAUNCHES)
+def test_a_kernel_is_what_the_file_launches(launch: str) -> None:
+    right = check(TEMPLATE, launch)
+    assert (right.steps, right.findings, right.open, right.descriptors) == (8, (), (), 2)
+    wrong = check(TEMPLATE, launch, 512)
+    assert wrong.steps == 0 and {finding.code for finding in wrong.findings} == {"sbo_other_width"}
+
+
+@pytest.mark.parametrize(
+    "line", ["template __global__ void gemm<1024>(float*, int);", "template void gemm<1024>(float* o, int n);"]
+)
+def test_an_explicit_instantiation_is_an_instance(line: str) -> None:
+    right = check_text(MAPS + TEMPLATE + line)
+    assert (right.steps, right.findings, right.open) == (8, (), ())
+    assert check_text(MAPS + TEMPLATE + line.replace("1024", "512")).findings
+    assert not check_text(MAPS + TEMPLATE + f"extern {line}").steps, "extern says that it is elsewhere"
+
+
+def test_an_instance_of_a_namespace_and_of_a_host_template() -> None:
+    host = "template <int S> void run(float* out) { gemm<S><<<1, 128>>>(out, 4); }\ntemplate void run<1024>(float*);\n"
+    report = check_text(MAPS + "namespace ns {\n" + TEMPLATE + host + "}\n")
+    assert (report.steps, report.findings, report.open) == (8, (), ())
+
+
+@pytest.mark.parametrize("launch", ["gemm<SBO><<<1, 128>>>(out, 4);", "auto* k = gemm<SBO>; k<<<1, 128>>>(out, 4);"])
+def test_attributes_of_a_kernel_do_not_hide_its_template(launch: str) -> None:
+    assert check(CLUSTER, launch).steps == 8 and check(CLUSTER, launch, 512).findings
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "gemm<<<1, 128>>>(out, 4);",
+        "auto kernel = gemm; kernel<<<1, 128>>>(out, 4);",
+        "cudaLaunchKernelEx(&config, gemm, out, 4);",
+        "int steps = 4; void* list[] = {&out, &steps}; cudaLaunchKernel((void*)gemm, 1, 128, list);",
+    ],
+)
+def test_an_argument_that_is_a_literal_is_the_value(launch: str) -> None:
+    """With 4 steps all of K is read, with 2 half of it. The kernel is not run again with open arguments."""
+    right = check(PLAIN, launch)
+    assert (right.steps, right.findings, right.open) == (8, (), ())
+    half = check(PLAIN, launch.replace("out, 4", "out, 2").replace("steps = 4", "steps = 2"))
+    assert (half.steps, half.findings, half.open) == (4, (), ())
+
+
+def test_what_nothing_launches_stays_open() -> None:
+    report = check_text(MAPS + TEMPLATE)
+    assert not report.findings and not report.steps
+    assert any("SBO" in gap.gap for gap in report.checked)
+
+
+WRAPPERS = """template <int N> __device__ void mma64(uint64_t a, uint64_t b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%0, %31}, %32, %33, 1, 1, 1, 0, 0;"
+      : "+f"(acc[0]) : "l"(a), "l"(b)); }
+template <int N> __device__ void mma128(__nv_bfloat16* a, __nv_bfloat16* b) {
+  uint64_t wide_a = make_smem_desc<512>(a), wide_b = make_smem_desc<512>(b);
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0, %63}, %64, %65, 1, 1, 1, 0, 0;"
+      : "+f"(acc[0]) : "l"(wide_a), "l"(wide_b)); }
+"""
+CALL = "    if constexpr (WIDE) mma128<1>(sA, sB); else mma64<1>(desc_a, desc_b);\n"
+CHOOSING = TEMPLATE[: TEMPLATE.index("    asm")] + CALL + "  }\n}\n"
+CHOOSING = CHOOSING.replace("template <int SBO>\n__global__", WRAPPERS + "template <int SBO, int N>\n__global__")
+
+
+@pytest.mark.parametrize(
+    ("condition", "made"),
+    [
+        ("N == 128", False),  # the launch says 64
+        ("N == unknown()", True),
+        ("N == 64 && pick(mma128<1>)", True),  # its address is given to a function without code
+        ("N == 64 && each([&](auto i) { mma128<1>(sA, sB); })", True),  # which may call what it is given
+    ],
+)
+def test_a_wrapper_that_nothing_instantiates_is_no_code(condition: str, made: bool) -> None:
+    """The wrapper of m64n128k16 has SBO 512: a mistake where an instance may be made, and nothing where none is."""
+    text = MAPS + CHOOSING.replace("WIDE", condition) + "void run(float* out) { gemm<1024, 64><<<1, 128>>>(out, 4); }"
+    report = check_text(text)
+    assert {finding.code for finding in report.findings} == ({"sbo_other_width"} if made else set())
+    assert len(report.checked) == (4 if made else 2) and (made or report.steps == 8)
+
+
+ASM = """__device__ void mma{0}(uint64_t a, uint64_t b) {{
+  asm volatile("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.bf16.bf16 {{%0, %31}}, %32, %33, 1, 1, 1, 0, 0;"
+      : "+f"(acc[0]) : "l"(a), "l"(b)); }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "reads", "gap"),
+    [
+        ("mma64(desc_a, desc_b);", 8, ""),
+        ("dispatch<64>(desc_a, desc_b);", 0, "one of 3 instructions"),
+        ("table[n](desc_a, desc_b);", 0, "one of 3 instructions"),
+    ],
+)
+def test_which_of_several_wrappers_a_descriptor_feeds_is_not_guessed(call: str, reads: int, gap: str) -> None:
+    wrappers = "".join(map(ASM.format, (32, 64, 128)))
+    kernel = CODE[: CODE.index("    asm")].replace("__global__", wrappers + "__global__")
+    report = check_text(MAPS + kernel + f"    {call}\n  }}\n}}\n")
+    assert (report.steps, report.findings) == (reads, ())
+    assert [checked.gap for checked in report.checked] == [gap, gap]
