@@ -21,6 +21,7 @@ from lanescope.reader.code import builders, tensor_maps
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.ptx_module import find_source_line, is_ptx_module
 from lanescope.reader.excerpt import extract_code
 from lanescope.workbench import Bench, OperandStep, VerifiedOperand, build_bench
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
@@ -153,6 +154,7 @@ def check_text(text: str, given: Mapping[str, str] | None = None) -> CheckReport
         _make_pitfall_finding(finding) for builder in built for finding in builder.doubts if finding.message in doubted
     )
     checked = tuple(list_checked_descriptors(text, bench, guesses))
+    findings = [_name_source_line(text, finding) for finding in findings]
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
@@ -164,6 +166,12 @@ def check_text(text: str, given: Mapping[str, str] | None = None) -> CheckReport
         checked,
         find_multiplier(text),
     )
+
+
+def _name_source_line(text: str, finding: CheckFinding) -> CheckFinding:
+    """Return a finding in PTX with the line of the source that its `.loc` names."""
+    line = find_source_line(text, finding.span[0]) if is_ptx_module(text) else ""
+    return replace(finding, message=f"{finding.message} It comes from {line}.") if line else finding
 
 
 def _find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
