@@ -29,12 +29,13 @@ from lanescope.reader.code.symbolic_integers import (
     LinearExpression,
     Span,
     SymbolicInt,
+    add_ints,
     make_free,
 )
 
 MOST_STATEMENTS = 200_000
 MOST_FOUND = 600
-_MODULE = re.compile(r"^[ \t]*\.(?:version[ \t]+\d+\.\d+|target[ \t]+sm_\d+)", re.M)
+_MODULE = re.compile(r"^[ \t]*(?:\.version[ \t]+\d+\.\d+|(?:\.visible[ \t]+)?\.entry[ \t])", re.M)
 _SKIPPED = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)+", re.S)
 _LINE = re.compile(r"\.(?:version|target|address_size|loc|file)\b[^\n]*")
 _SECTION = re.compile(r"\.section\b[^{]*\{[^}]*\}?", re.S)
@@ -51,7 +52,7 @@ _MMA = ("wgmma.mma_async.", "tcgen05.mma.")
 
 
 def is_ptx_module(text: str) -> bool:
-    """Return whether a text is a file of PTX: it says its version or its target."""
+    """Return whether a text is a file of PTX: it says its version, or has an entry."""
     return _MODULE.search(text, 0, 1 << 16) is not None
 
 
@@ -105,7 +106,7 @@ def list_statements(text: str) -> Iterator[PlacedStatement]:
             at = end + 1
 
 
-class _KernelRegisters(RegisterFile):
+class KernelRegisters(RegisterFile):
     """The registers of one function while it runs. text: of the file; shared: variables of shared memory, and what they
     are aligned to; values: given for parameters and symbols;
     several: registers that several instructions write.
@@ -156,7 +157,7 @@ class _KernelRegisters(RegisterFile):
             named = f"{place[1]}_{place[2]}" if place and place[2] not in (None, "0") else place[1] if place else ""
             register = self.find_register(name)
             bits = self.bits[register] if register is not None else 64
-            self.write_register(name, self._make_symbol(named, bits) if known else None)
+            self.write_register(name, self._make_symbol(named, bits, True) if known else None)
 
     def read_operand(self, name: str) -> Any:
         """Read a register, a variable's address or an immediate, which comes from its place in the text."""
@@ -187,11 +188,18 @@ class _KernelRegisters(RegisterFile):
             self.held[register] = self._make_symbol(ptx.normalize_register(name).lstrip("%"), self.bits[register])
         self.places[register] = self.at
 
-    def _make_symbol(self, name: str, bits: int) -> SymbolicInt:
-        """Make a symbol that no other value has, or the number that is given for it."""
+    def write_symbol(self, name: str, symbol: str, more: str = "0") -> None:
+        """Write a symbol that stands for one number in the whole kernel, and what another register adds to it."""
+        added = self.read_integer(more, 32)
+        value = self._make_symbol(symbol, 32, True)
+        self.write_register(name, None if added is None else add_ints(value, added))
+
+    def _make_symbol(self, name: str, bits: int, constant: bool = False) -> SymbolicInt:
+        """Make a symbol that no other value has, or the number that is given for it. constant: it has one value in the
+        whole function.
+        """
         self.symbols[name] += 1
-        plain = self.symbols[name] == 1 or name.startswith(tuple(self.variables) or ("\0",))
-        named = name if plain or "param" in name else f"{name}_{self.symbols[name]}"
+        named = name if self.symbols[name] == 1 or constant else f"{name}_{self.symbols[name]}"
         kind = get_integer_type(max(bits, 8))
         if named in self.values:
             return SymbolicInt(kind.wrap(self.values[named]), kind)
@@ -240,7 +248,7 @@ def evaluate_module(text: str, macros: tuple[tuple[str, str], ...] = ()) -> Modu
     found: list[FoundDescriptor] = []
     ran: list[AsmRun] = []
     for name, span, body in _list_functions(statements):
-        registers = _KernelRegisters(text, shared, values, _find_several(body))
+        registers = KernelRegisters(text, shared, values, _find_several(body))
         for placed in body:
             if isinstance(placed.statement, ptx.PtxInstruction) and placed.statement.opcode.startswith(_MMA):
                 _note_mma(registers, placed, (name, span), found, ran)
@@ -251,7 +259,7 @@ def evaluate_module(text: str, macros: tuple[tuple[str, str], ...] = ()) -> Modu
 
 def _list_functions(statements: Sequence[PlacedStatement]) -> Iterator[tuple[str, Span, list[PlacedStatement]]]:
     heads = [n for n, placed in enumerate(statements) if placed.head]
-    for n, past in zip(heads, [*heads[1:], len(statements)], strict=True):
+    for n, past in zip(heads, [*heads[1:], len(statements)], strict=False):
         yield statements[n].head, statements[n].span, list(statements[n + 1 : past])
 
 
@@ -266,7 +274,7 @@ def _find_several(body: Sequence[PlacedStatement]) -> frozenset[str]:
 
 
 def _note_mma(
-    registers: _KernelRegisters,
+    registers: KernelRegisters,
     placed: PlacedStatement,
     function: tuple[str, Span],
     found: list[FoundDescriptor],
