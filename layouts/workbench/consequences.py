@@ -11,7 +11,7 @@ from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 
 # the code's own mistake → causes of wrong reads that follow from it
-FOLLOWS = {"not_shifted": ("bytes_not_shifted", "not_shifted", "start_wrong", "start_outside")}
+FOLLOWS = {"not_shifted": ("bytes_not_shifted", "not_shifted", "shifted_twice", "start_wrong", "start_outside")}
 _WORD = re.compile(r"0x[\da-f]{16}")
 _BIT_61 = 1 << 61
 
