@@ -77,8 +77,8 @@ class RepositoryRow:
         """Yield what each counted file without a verified read lacks."""
         for source in self.report.sources:
             if source.file in self.counted and not source.verified:
-                unread = next((one.message for one in self.report.open if one.place.file == source.file), "")
-                yield f"{source.file}: {describe_missing(source) or (unread if UNREAD in source.gaps else 'nothing')}"
+                left = "not read" if UNREAD in source.gaps else "nothing"
+                yield f"{source.file}: {describe_missing(source) or left}"
 
     def count_gaps(self) -> Counter[str]:
         files = [source for source in self.report.sources if source.file in self.counted]

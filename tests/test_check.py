@@ -434,3 +434,8 @@ def test_reads_of_an_assumed_storage_are_not_verified_whether_they_fit_or_not(sb
         ("Nothing says that B is stored", 4),
     ]
     assert bool(report.open) == (sbo == 512)
+
+
+def test_a_derived_class_of_python_is_read() -> None:
+    text = "class Base:\n  pass\nclass Child(Base):\n  def f(self, addr):\n    desc = (addr & 0x3FFFF) >> 4"
+    assert checked(f"{text} | 1 << 16 | 64 << 32 | 1 << 62\n    return desc\n").descriptors == 1
