@@ -92,7 +92,8 @@ def check(
     if diff or fix:
         changes, checked = _fix(checked, files, settings, not no_cache, write=not diff)
         if diff:
-            print("\n".join(fixing.list_diff(changes)))
+            for line in fixing.list_diff(changes):
+                print(line)
             raise typer.Exit(1 if changes else 0)
     report = checked.report
     if write_baseline:
