@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test fuzz lint types bench bench-peers bench-tiles bench-reader bench-cxx load targets sass golden diagnoses gpu-verify wheel help clean browser compiler hooks
+.PHONY: run test fuzz lint types bench bench-peers bench-tiles bench-reader bench-cxx load targets sass golden corpus diagnoses gpu-verify wheel help clean browser compiler hooks
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -93,6 +93,9 @@ sass: $(VENV)/.test  ## assemble every variant, disassemble it and rewrite layou
 
 golden: $(VENV)/.test browser  ## rewrite tests/golden: pictures, pages, transcripts, openapi.json; and the README's screenshot
 	LANESCOPE_GOLDEN=write $(BIN)/python -m pytest -n 0 -q tests/test_golden.py tests/test_pages.py tests/test_transcripts.py tests/test_openapi.py tests/browser/test_screenshot.py
+
+corpus: $(VENV)/.test  ## what check verifies in REPOS (checked-out repositories), and finds of planted mistakes; writes docs/check.md
+	$(BIN)/python -m tests.check_corpus --write --planted $(REPOS)
 
 diagnoses: $(VENV)/.test  ## what the verifier says of 26,000 wrong descriptors; writes docs/diagnoses.md (minutes)
 	$(BIN)/python -m tests.verifier_study

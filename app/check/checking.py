@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lanescope.app.check import cache
 from lanescope.app.check.config import MOST_JOBS, SECONDS
 from lanescope.app.check.defines import make_choices
-from lanescope.app.check.facts import CheckReport, SourceText, read_source
+from lanescope.app.check.facts import CheckReport, SourceText
 from lanescope.app.check.headers import HeaderFinder
 from lanescope.app.check.includes import join_includes
 from lanescope.app.check.running import UNREAD, SourceReport, check_source, merge_reports
@@ -57,7 +57,7 @@ def join_sources(
     folder: Path | None = None,
 ) -> SourceSet:
     """Read files, each with the headers that it includes; raise LayoutError for one that cannot be read."""
-    sources = [read_source(path) for path in paths]
+    sources = [finder.read_file(path) for path in paths]
     made = SourceSet([], {source.name: source.text for source in sources})
     for source in sources:
         joined = join_includes(source, sources, finder.make_finder(source)) if not source.unread else source

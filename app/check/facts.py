@@ -13,7 +13,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.workbench import check as engine
 
-ENDINGS = frozenset(".cu .cuh .h .hh .hpp .hxx .c .cc .cpp .cxx .inl .inc .py .pyi .txt .ptx".split())
+ENDINGS = frozenset(".cu .cuh .h .hh .hpp .hxx .c .cc .cpp .cxx .inl .inc .py .pyi .txt .ptx .sass .ttgir".split())
 MOST_FILES = 4096
 MOST_BYTES = 4 * engine.LONGEST  # the longest text in UTF-8
 

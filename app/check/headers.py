@@ -34,11 +34,19 @@ class CompileCommand:
 
 @dataclass(slots=True)
 class HeaderFinder:
-    """Finds headers on disk. folders: of -I; commands: of files by their resolved paths."""
+    """Finds headers on disk. folders: of -I; commands: of files by their resolved paths; changed: texts that are read
+    in place of files, by their names.
+    """
 
     folders: Sequence[str] = ()
     commands: Mapping[str, CompileCommand] = field(default_factory=dict)
+    changed: Mapping[str, str] = field(default_factory=dict)
     _texts: dict[str, SourceText | None] = field(default_factory=dict)
+
+    def read_file(self, path: Path) -> SourceText:
+        """Read a source file, or what stands in its place; raise LayoutError if it cannot be read."""
+        name = path.as_posix()
+        return SourceText(name, self.changed[name]) if name in self.changed else read_source(path)
 
     def find_of(self, source: SourceText) -> CompileCommand:
         """Return how a source is compiled."""
@@ -50,6 +58,8 @@ class HeaderFinder:
 
     def read_header(self, path: str) -> SourceText | None:
         """Read a header once; None if it is missing or is not read."""
+        if path in self.changed:
+            return SourceText(path, self.changed[path])
         if path not in self._texts:
             file = Path(path)
             try:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import quote
 
-from lanescope.app.check.facts import CheckFinding, CheckReport, SourceSpan
+from lanescope.app.check.facts import CheckFinding, CheckReport, SourceEdit, SourceSpan
 from lanescope.app.check.running import describe_unused, describe_unverified
 from lanescope.app.check.suppress import BASELINE, compute_fingerprint
 from lanescope.app.kit.assets import find_folder
@@ -80,6 +80,25 @@ def _build_result(finding: CheckFinding, codes: list[str]) -> dict[str, Any]:
         "message": {"text": finding.message + (f" The right word is {finding.fix}." if finding.fix else "")},
         "locations": [_build_location(finding.place)],
         "partialFingerprints": {"lanescopeFinding/v1": compute_fingerprint(finding)},
+        **({"fixes": [_build_fix(finding.edits)]} if finding.edits else {}),
+    }
+
+
+def _build_fix(edits: list[SourceEdit]) -> dict[str, Any]:
+    """Return the edits of a finding as one fix: all of them are needed."""
+    files: dict[str, list[dict[str, Any]]] = {}
+    uris: dict[str, str] = {}
+    for edit in edits:
+        place = _build_location(edit.place)["physicalLocation"]
+        uris[edit.place.file] = place["artifactLocation"]["uri"]
+        files.setdefault(edit.place.file, []).append(
+            {"deletedRegion": place["region"], "insertedContent": {"text": edit.text}}
+        )
+    return {
+        "description": {"text": f"Write {', '.join(dict.fromkeys(edit.text for edit in edits))}."},
+        "artifactChanges": [
+            {"artifactLocation": {"uri": uris[name]}, "replacements": changes} for name, changes in files.items()
+        ],
     }
 
 

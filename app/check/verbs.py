@@ -12,11 +12,11 @@ import typer
 from lanescope.app.check.config import LEAST_SECONDS, MOST_JOBS, MOST_SECONDS, SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from lanescope.app.check.checking import CheckJob
     from lanescope.app.check.config import CheckSettings
-    from lanescope.app.check.facts import CheckReport
+    from lanescope.app.check.fixing import CheckedTexts, FileChange
     from lanescope.app.check.running import SourceReport
 
 app = typer.Typer(rich_markup_mode=None)
@@ -54,20 +54,27 @@ def check(
         int | None,
         typer.Option("--jobs", "-j", min=1, max=MOST_JOBS, help="Files checked at once.", show_default="processors"),
     ] = None,
+    fix: Annotated[bool, typer.Option("--fix", help="Write the repairs of findings into the files.")] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Print what --fix would change as a unified diff, and write nothing.")
+    ] = False,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep no reports, and use none.")] = False,
 ) -> None:
     """Matrix descriptors and tensor maps in source files: what is wrong, and where. Exit status 1 where an error is
     found, or what --fail-on says. What a file leaves open is said and counted, not guessed. Settings may stand in
     lanescope.toml, or in pyproject.toml under [tool.lanescope].
     """
+    from dataclasses import replace
     from pathlib import Path
 
-    from lanescope.app.check import printing, sarif, suppress
+    from lanescope.app.check import fixing, printing, sarif, suppress
     from lanescope.app.check.config import LEVELS, find_settings
     from lanescope.app.kit.encoding import encode_json
     from lanescope.errors import LayoutError
     from lanescope.inputs import parse_choice
 
+    if fix and diff:
+        raise LayoutError("bad_usage", "--fix writes what --diff prints.", "Give one of the two.", "diff")
     if as_json and as_sarif:
         raise LayoutError("bad_usage", "--json and --sarif are two forms.", "Give one of the two.", "sarif")
     settings = find_settings(Path.cwd()).override(
@@ -82,13 +89,20 @@ def check(
         seconds=seconds,
         jobs=jobs,
     )
-    report = _check(files, settings, not no_cache)
+    if write_baseline:
+        settings = replace(settings, baseline="")
+    checked = _check(files, settings, not no_cache)
+    if diff or fix:
+        changes, checked = _fix(checked, files, settings, not no_cache, write=not diff)
+        if diff:
+            for line in fixing.list_diff(changes):
+                print(line)
+            raise typer.Exit(1 if changes else 0)
+    report = checked.report
     if write_baseline:
         count = suppress.write_baseline(report, Path(write_baseline))
         print(f"{write_baseline}: {printing.format_count(count, 'finding')} written")
         return
-    if settings.baseline:
-        report = suppress.apply_baseline(report, Path(settings.baseline))
     if as_sarif:
         print(json.dumps(sarif.build_log(report, settings.site), indent=1))
     elif as_json:
@@ -99,14 +113,34 @@ def check(
         raise typer.Exit(1)
 
 
-def _check(files: Sequence[str], settings: CheckSettings, cached: bool) -> CheckReport:
-    """Return the report of files and folders, with what comments and settings accept taken out."""
+def _fix(
+    checked: CheckedTexts, files: Sequence[str], settings: CheckSettings, cached: bool, *, write: bool
+) -> tuple[Sequence[FileChange], CheckedTexts]:
+    """Return what the repairs of findings change, and what is found after them; write: whether files are written."""
+    from lanescope.app.check import fixing
+
+    fixed = fixing.fix_findings(checked, lambda changed: _check(files, settings, cached, changed))
+    if write:
+        fixing.write_changes(fixed.changes)
+        for change in fixed.changes:
+            print(f"{change.name}: repaired", file=sys.stderr)
+    return fixed.changes, fixing.CheckedTexts(fixed.report, {})
+
+
+def _check(
+    files: Sequence[str], settings: CheckSettings, cached: bool, changed: Mapping[str, str] | None = None
+) -> CheckedTexts:
+    """Return the report of files and folders, with what comments and settings accept taken out; changed: texts that are
+    checked in place of files.
+    """
     from dataclasses import replace
+    from pathlib import Path
 
     from lanescope.app.check import checking, suppress
     from lanescope.app.check.cache import find_cache_folder
     from lanescope.app.check.defines import list_unused, parse_defines
     from lanescope.app.check.facts import find_sources
+    from lanescope.app.check.fixing import CheckedTexts
     from lanescope.app.check.headers import HeaderFinder, parse_folders, read_commands
     from lanescope.app.check.running import merge_reports
 
@@ -116,7 +150,7 @@ def _check(files: Sequence[str], settings: CheckSettings, cached: bool) -> Check
     defines = parse_defines(settings.define)
     sources = checking.join_sources(
         list(find_sources(files, settings.exclude)),
-        HeaderFinder(parse_folders(settings.include), commands),
+        HeaderFinder(parse_folders(settings.include), commands, changed or {}),
         defines,
         settings.seconds,
         find_cache_folder() if cached else None,
@@ -126,7 +160,10 @@ def _check(files: Sequence[str], settings: CheckSettings, cached: bool) -> Check
     )
     report = replace(merge_reports(reports), unused=list(list_unused(defines, sources.texts.values())))
     report = suppress.apply_comments(report, sources.texts)
-    return suppress.select_codes(report, select, ignore)
+    report = suppress.select_codes(report, select, ignore)
+    if settings.baseline:
+        report = suppress.apply_baseline(report, Path(settings.baseline))
+    return CheckedTexts(report, sources.texts)
 
 
 def _track_progress(jobs: Sequence[CheckJob], reports: Iterable[SourceReport]) -> Iterable[SourceReport]:

@@ -51,7 +51,7 @@ class BlameFinder:
         Empty if other fields have to change, or if the text sets them only in the step's own expression.
         """
         fields = set(changed)
-        builder = self._find_builder(operand, wrong)
+        builder = self.find_builder(operand, wrong)
         if builder is None or "start_address" in fields or not (len(fields) == 1 or fields == {"lbo", "sbo"}):
             return {}
         origins = {field: builder.origins.get(field, ()) for field in fields}
@@ -59,8 +59,19 @@ class BlameFinder:
         inside = any(first <= span[0] < past for origin in origins.values() for span in origin)
         return {} if inside or not all(origins.values()) else origins
 
-    def _find_builder(self, operand: VerifiedOperand, step: OperandStep) -> DescriptorBuilder | None:
+    def find_builder(self, operand: VerifiedOperand, step: OperandStep) -> DescriptorBuilder | None:
+        """Find the code that builds the descriptor of a step."""
         return self.built.get(step.span) or self.built.get(self.made.pieces[operand.descriptor].spans[0])
+
+    def find_number(self, origin: tuple[Span, ...]) -> Span:
+        """Find the number among the places of a field that is no amount of a shift; the longest place if none is."""
+        numbers = [
+            span
+            for span in origin
+            if self.text[span[0] : span[0] + 1].isdigit()
+            and not self.text[: span[0]].rstrip(" (").endswith(("<<", ">>"))
+        ]
+        return next(iter(numbers), max(origin, key=lambda span: span[1] - span[0]))
 
     def _find_giving_place(self, origin: tuple[Span, ...], changes: Mapping[str, tuple[int, int]], field: str) -> Span:
         """Find the place of a field's wrong number, else the place that puts it into the descriptor."""
@@ -95,5 +106,5 @@ class BlameFinder:
 
     def _has_shared_fields(self, operand: VerifiedOperand, fields: Collection[str], places: Set[Span]) -> bool:
         """Return whether the fields of an operand's descriptors may come from these places of the text."""
-        builder = self._find_builder(operand, operand.steps[0]) if operand.steps else None
+        builder = self.find_builder(operand, operand.steps[0]) if operand.steps else None
         return builder is None or any(not places.isdisjoint(builder.origins.get(field, ())) for field in fields)

@@ -7,8 +7,9 @@ of an assumed value mends (`guesses.py`) is not a finding: it is counted as open
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from lanescope.descriptor import causes
@@ -20,20 +21,22 @@ from lanescope.reader.code import builders, tensor_maps
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.ptx_module import find_source_line, is_ptx_module
 from lanescope.reader.excerpt import extract_code
 from lanescope.workbench import Bench, OperandStep, VerifiedOperand, build_bench
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
+from lanescope.workbench.consequences import drop_consequences, drop_told_doubts, find_constant_place, follows
 from lanescope.workbench.contents import HEADERS_KEY, evaluate_with_choices, format_headers
 from lanescope.workbench.gaps import CheckedDescriptor, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
+from lanescope.workbench.pitfall_repairs import find_pitfall_edits
 from lanescope.workbench.results import TextEdit, TextPiece
 from lanescope.workbench.tally import count_verified, list_first_wrong_steps
 from lanescope.workbench.tcgen05 import TCGEN05_KEY
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
-_SAME = {"bytes_not_shifted": "not_shifted"}  # the verifier's cause → C's pitfall that says the same of the code
 _NUMBER = re.compile(r"(?:^|= *)[\d'][\w']*$")  # 0, or d = 0x0: what an address is put into
 DOUBTS = frozenset(
     "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide sbo_unusual"
@@ -136,15 +139,15 @@ def check_text(text: str, given: Mapping[str, str] | None = None, headers: Itera
     code = evaluate_with_choices(extract_code(text, text), PATIENCE, given)
     built = builders.find_evaluation_builders(code) if code else ()
     maps = tensor_maps.find_evaluation_maps(code) if code else ()
-    findings = [*_find_pitfalls(text, built), *(_make_pitfall_finding(p) for finding in maps for p in finding.problems)]
+    broken = (_make_pitfall_finding(problem) for tensor_map in maps for problem in tensor_map.problems)
+    findings = [*_repair_pitfalls(text, built, given), *broken]
     refused = [
         CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in statements.find_refused_lines(text)
     ]
     guesses = Guesses(text, bench, given)
-    mismatches, open_ = _check_operands(
-        guesses, bench, {finding.code for finding in findings}, BlameFinder(text, bench, built)
-    )
-    findings += [*mismatches, *refused, *_find_wrong_versions(bench)]
+    blame = BlameFinder(text, bench, built)
+    mismatches, open_ = _check_operands(guesses, bench, {finding.code for finding in findings}, blame)
+    findings = drop_consequences([*findings, *mismatches, *refused, *_find_wrong_versions(bench, blame)])
     open_ += _find_unread(bench, built)
     open_ += _find_unfinished(code)
     doubted = {message for piece in bench.pieces for message in piece.doubts}
@@ -152,17 +155,24 @@ def check_text(text: str, given: Mapping[str, str] | None = None, headers: Itera
         _make_pitfall_finding(finding) for builder in built for finding in builder.doubts if finding.message in doubted
     )
     checked = tuple(list_checked_descriptors(text, bench, guesses))
+    findings = [_name_source_line(text, finding) for finding in findings]
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
         tuple(dict.fromkeys(open_)),
-        tuple(dict.fromkeys(doubts)),
+        tuple(dict.fromkeys(drop_told_doubts(doubts, findings))),
         len(checked),
         len(maps),
         *count_verified(bench, guesses, partial(_why_open, guesses)),
         checked,
         find_multiplier(text),
     )
+
+
+def _name_source_line(text: str, finding: CheckFinding) -> CheckFinding:
+    """Return a finding in PTX with the line of the source that its `.loc` names."""
+    line = find_source_line(text, finding.span[0]) if is_ptx_module(text) else ""
+    return replace(finding, message=f"{finding.message} It comes from {line}.") if line else finding
 
 
 def _find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
@@ -181,6 +191,19 @@ def _make_pitfall_finding(pitfall: Pitfall) -> CheckFinding:
     return CheckFinding(pitfall.code, pitfall.message, pitfall.span)
 
 
+def _repair_pitfalls(text: str, built: Iterable[DescriptorBuilder], given: Mapping[str, str]) -> Iterator[CheckFinding]:
+    """Yield C pitfalls with the edits that remove them."""
+
+    def find_codes(edited: str) -> Counter[str]:
+        code = evaluate_with_choices(extract_code(edited, edited), PATIENCE, given)
+        found = builders.find_evaluation_builders(code) if code else ()
+        return Counter(finding.code for finding in _find_pitfalls(edited, found))
+
+    for finding in _find_pitfalls(text, built):
+        edits = find_pitfall_edits(text, Pitfall(finding.code, finding.message, finding.span), find_codes)
+        yield replace(finding, edits=edits)
+
+
 def _find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[CheckFinding]:
     """Yield C pitfalls in the expressions that make descriptors; pitfalls in other lines are ignored."""
     for builder in built:
@@ -191,7 +214,8 @@ def _find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[Ch
         start = builder.origins.get("start_address", ())
         for pitfall in builder.warnings:
             first, past = pitfall.span
-            if pitfall.span in start:  # of several places that make the start, the one that says most
+            if pitfall.span in start and not text[slice(*pitfall.span)].isdigit():
+                # of several places that make the start, the one that says most
                 named = [span for span in start if not _NUMBER.search(text[slice(*span)])] or start
                 yield CheckFinding(pitfall.code, pitfall.message, max(named, key=lambda span: span[1] - span[0]))
             elif any(low < past and first < high for low, high in lines):
@@ -222,7 +246,7 @@ def _check_operands(
                 continue  # the map is at fault, and is found
             if why := _why_open(guesses, operand, step):
                 open_.append(OpenPoint(why, step.span))
-            elif _SAME.get(code, code) not in known:
+            elif not follows(code, known):
                 places.setdefault((code, blame.find_blamed_span(operand, step)), []).append((operand, step))
     return [_make_mismatch_finding(bench, alike, span) for (_, span), alike in places.items()], open_
 
@@ -283,7 +307,7 @@ def _lost(alike: list[tuple[VerifiedOperand, OperandStep]]) -> str:
     return f"{head} So are those of {join_words(list(others))}." if others else head
 
 
-def _find_wrong_versions(bench: Bench) -> Iterator[CheckFinding]:
+def _find_wrong_versions(bench: Bench, blame: BlameFinder) -> Iterator[CheckFinding]:
     """Yield descriptors that read the right bytes and lack a constant of their format: PTX ISA 9.1, 9.7.16.4.1."""
     for operand in bench.operands:
         for step in operand.steps:
@@ -295,7 +319,8 @@ def _find_wrong_versions(bench: Bench) -> Iterator[CheckFinding]:
                         f"{operand.name.upper()} of {operand.instruction}: the {name} in {place} is {had}; it is"
                         f" {value} in every descriptor of {operand.form.reader}."
                     )
-                    yield CheckFinding("version_wrong", message, step.span, "", len(operand.steps))
+                    at = find_constant_place(blame, operand, step, name)
+                    yield CheckFinding("version_wrong", message, at, "", len(operand.steps))
 
 
 def _find_unread(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[OpenPoint]:

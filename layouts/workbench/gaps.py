@@ -14,8 +14,8 @@ from lanescope.workbench.open_names import NAME, SPOKEN, find_open_name
 from lanescope.workbench.results import Bench, Span, TextPiece, VerifiedOperand
 
 TCGEN05, NO_STORAGE, NO_READER, UNSAID = "tcgen05", "without a storage", "read by no instruction", "open otherwise"
-_BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::", re.I)
-_HOPPER = re.compile(r"wgmma\.mma_async(?!\w)|\bSM90_\d+x\d+x\d+_\w+|\bGMMA::")
+_BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::|\btc_gen5_mma\b|\bUTC\w*MMA\b", re.I)
+_HOPPER = re.compile(r"wgmma\.mma_async(?!\w)|\bSM90_\d+x\d+x\d+_\w+|\bGMMA::|\b[HIQB]GMMA\.\d|\bwarp_group_dot\b")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _NO_CODE = re.compile(r"(\S+)\(…\): its code is not in the text")
 

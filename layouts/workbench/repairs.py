@@ -26,6 +26,7 @@ _NUMBER = re.compile(r"(?<![\w.])(0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)([uUlLz
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _SHIFT = re.compile(r"(?:<<|>>)\s*\(?$")
 _SWIZZLE = re.compile(r"\bCU_TENSOR_MAP_SWIZZLE_(128B|64B|32B|NONE)\b")
+_FUNCTION = re.compile(r"(?<![\w.])(\w+)\s*\([^(){};]*\)\s*(?:const\s*)?\{([^{}]{1,400})\}")  # with a short body
 _TRANSPOSE = re.compile(r"(?<=,)\s*([01])\s*(?=[,;])")
 
 Edits = tuple[TextEdit, ...]
@@ -128,7 +129,9 @@ def _list_candidates(
         if len(changes) == 1:
             yield _scale_start(text, operand, wrong, places["start_address"])
             yield _shift_start(text, cause.code, places["start_address"])
+            yield _widen_masks(text, places["start_address"])
         return
+    yield _move_mode(text, cause.code, [place for own in places.values() for place in own])
     exact = (_replace_amounts(text, places[name], *pair, name) for name, pair in changes.items())
     yield combine_edits(exact)
     yield _change_map(text, bench, operand, wrong)
@@ -154,6 +157,8 @@ def _find_places(text: str, builders: Sequence[DescriptorBuilder], wrong: Operan
     for _ in range(3):  # macros of macros
         names = {name for span in spans for name in _NAME.findall(text[slice(*span)])}
         bodies = [match.span(2) for match in _find_defines(text) if match[1] in names]
+        if field == "start_address":
+            bodies += [match.span(2) for match in _FUNCTION.finditer(text) if match[1] in names]
         more = [span for span in bodies if span not in spans]
         if not more:
             break
@@ -239,6 +244,23 @@ def _shift_start(text: str, code: str, places: Sequence[Span]) -> Iterator[Edits
         if value and "\n" not in value:
             inner = value if re.fullmatch(r"\([^()]*\)|\w+", value) else f"({value})"
             yield (TextEdit((begin, begin + len(value)), f"({inner} >> 4)"),)
+
+
+def _widen_masks(text: str, places: Iterable[Span]) -> Iterator[Edits]:
+    """Yield the edits of masks that cut an address: before the shift it has 18 bits, after it 14."""
+    for span, value in _find_numbers(text, places):
+        if value > 15 and not value & value + 1:
+            for mask in (0x3FFFF, 0x3FFF):
+                if value < mask:
+                    yield (_write_like(text, span, mask),)
+
+
+def _move_mode(text: str, code: str, places: Iterable[Span]) -> Iterator[Edits]:
+    """Yield the edits of a shift that puts the swizzle mode one bit too low or too high."""
+    moved = {"mode_at_bit_61": (61, 62), "mode_at_bit_62": (62, 61)}.get(code)
+    for first, past in places if moved else ():
+        if moved and text[first:past].rstrip("uUlL") == str(moved[0]):
+            yield (_write_like(text, (first, past), moved[1]),)
 
 
 def _change_map(text: str, bench: Bench, operand: VerifiedOperand, wrong: OperandStep) -> Iterator[Edits]:

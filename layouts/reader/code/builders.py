@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lanescope.bits import format_word
+from lanescope.bits import BitField, format_word
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05, VERSION, WGMMA
 from lanescope.reader.code.doubts import find_doubts
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import FoundDescriptor, Pitfall, find_origins, get_field
+from lanescope.reader.code.start_shift import find_wrong_shift
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_symbol
 
 MOST_BUILDERS = 24
@@ -173,9 +174,12 @@ def _make_builder(group: list[FoundDescriptor], warnings: tuple[Pitfall, ...], t
     first = group[0]
     form = _find_format(first.value)
     pitfalls: list[Pitfall] = list(warnings)
-    origins = {f.name: find_origins(first.value, f.low, f.high) for f in form.fields}
+    origins = {f.name: find_origins(first.value, _find_first_bit(form, f), f.high) for f in form.fields}
+    if version := find_origins(first.value, VERSION.low, VERSION.high):
+        origins["version"] = version
     address = form.get_field("start_address")
     start = _find_start(group, address.low, address.high, pitfalls, origins[address.name])
+    pitfalls += find_wrong_shift(text, first.value, address.low, origins[address.name])
     amounts, free = _amounts(group, form)
     swizzle = _find_mode(form, amounts.get(form.coded), pitfalls, origins.get(form.coded, ()), first.span)
     _check_reserved_bits(form, first, pitfalls)
@@ -207,6 +211,11 @@ def _make_builder(group: list[FoundDescriptor], warnings: tuple[Pitfall, ...], t
             codes={mode.name: code for mode, code in form.codes.items()},
         ),
     )
+
+
+def _find_first_bit(form: DescriptorFormat, field: BitField) -> int:
+    """Return the first bit that sets a field: a mode that is one bit too low is meant as the mode."""
+    return min(field.low, 61) if field.name == form.coded else field.low
 
 
 def _amounts(group: list[FoundDescriptor], form: DescriptorFormat) -> tuple[dict[str, int | None], dict[str, str]]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.ptx_module import is_ptx_module
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.shared.swizzle import MODES
 
@@ -45,7 +46,8 @@ def find_doubts(
 
     amounts: lbo and sbo in bytes; origins: field → the places in the text that set it; codes: mode → the format's code.
     """
-    said = _check_comments(text, amounts, swizzle, origins, codes)
+    # the words of PTX, or.b64 among them, say nothing of a swizzle
+    said = () if is_ptx_module(text) else _check_comments(text, amounts, swizzle, origins, codes)
     return (*_check_strides(amounts, swizzle, origins, span), *_check_mask(value, origins, span), *said)
 
 

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from lanescope.deadline import note_reading_place
-from lanescope.reader.code import cxx, evaluation_merge, python, tree
+from lanescope.reader.code import cxx, evaluation_merge, ptx_module, python, sass_module, tree
 from lanescope.reader.code.definitions import DEFINITIONS
 from lanescope.reader.code.entries import CLUE, WORDS, Entry, is_never_instantiated, list_entries, run_function_alone
 from lanescope.reader.code.evaluation_merge import EvaluationRecords
@@ -147,6 +147,11 @@ def evaluate_text(
     workbench and `check` ask for the same text one after the other.
     """
     text, cut = _cut_text(text, MOST_TEXT * patience)
+    assembled = ptx_module.is_ptx_module(text)
+    if assembled or sass_module.is_sass_listing(text):
+        module = (ptx_module.evaluate_module if assembled else sass_module.evaluate_listing)(text, macros)
+        made = Evaluation(found=module.found, made=(), warnings=(), unfinished=(), python=False, text=text)
+        return replace(made, assembled=module.assembled, unread=cut)
     if not CLUE.search(text):
         return None
     written = _blank_printed(text)

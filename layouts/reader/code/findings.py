@@ -114,6 +114,11 @@ def add_pitfall(ev: Evaluator, code: str, message: str, span: Span) -> None:
 
 def mark_operand(ev: Evaluator, value: SymbolicInt, span: Span) -> SymbolicInt:
     """Mark an operand of | or + with the text that put the field there."""
+    return mark_bits(value, span)
+
+
+def mark_bits(value: SymbolicInt, span: Span) -> SymbolicInt:
+    """Mark a value with the text that put it where it is; one that has marks keeps them."""
     if value.marks or span == (0, 0):
         return value
     bits: list[int] = []

@@ -82,7 +82,7 @@ def _unescape_character(match: re.Match[str]) -> str:
 @lru_cache(maxsize=1024)
 def parse_ptx(code: str) -> tuple[Statement, ...] | None:
     """Parse PTX; None if it has labels or anything but statements of PTX."""
-    text = _COMMENT.sub(" ", code)
+    text = strip_comments(code)
     result: list[Statement] = []
     at = 0
     while at < len(text):
@@ -95,7 +95,7 @@ def parse_ptx(code: str) -> tuple[Statement, ...] | None:
         else:
             end = text.find(";", at)
             end = len(text) if end < 0 else end
-            statement = _parse_statement(" ".join(text[at:end].split()))
+            statement = parse_statement(" ".join(text[at:end].split()))
             if statement is None or len(result) > MOST_INSTRUCTIONS:
                 return None
             result.append(statement)
@@ -103,7 +103,13 @@ def parse_ptx(code: str) -> tuple[Statement, ...] | None:
     return tuple(result)
 
 
-def _parse_statement(text: str) -> Statement | None:
+def strip_comments(code: str) -> str:
+    """Return PTX with a blank in place of each comment."""
+    return _COMMENT.sub(" ", code)
+
+
+def parse_statement(text: str) -> Statement | None:
+    """Parse a statement without its semicolon, its blanks single; None if it is a label, or no PTX."""
     if _LABEL.match(text):
         return None
     if declared := _REGISTERS.fullmatch(text):
@@ -120,7 +126,7 @@ def _parse_register_declaration(match: re.Match[str]) -> RegisterDeclaration | N
     kind = match["types"].split(".")[-1].strip()
     names: list[tuple[str, str]] = []
     for name in match["names"].split(","):
-        name_match = re.fullmatch(r"\s*(%?%?[\w$]+)\s*(?:<\s*(\d{1,4})\s*>)?\s*", name)
+        name_match = re.fullmatch(r"\s*(%?%?[\w$]+)\s*(?:<\s*(\d{1,5})\s*>)?\s*", name)
         if not name_match:
             return None
         base = normalize_register(name_match[1])

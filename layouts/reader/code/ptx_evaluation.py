@@ -84,7 +84,7 @@ def evaluate_outputs(
     parsed = ptx.parse_ptx(code)
     if parsed is None:
         return [None if operand.output else operand.value for operand in operands]
-    registers = _RegisterFile(operands, shared)
+    registers = RegisterFile(operands, shared)
     for operand in parsed:
         if not registers.run_statement(operand):
             return [None if operand.output else operand.value for operand in operands]
@@ -104,8 +104,8 @@ def may_store(code: str | None) -> bool:
 
 
 @dataclass(slots=True)
-class _RegisterFile:
-    """The registers of one asm statement while it runs."""
+class RegisterFile:
+    """The registers of one asm statement, or of one function, while it runs."""
 
     operands: Sequence[AsmOperand]
     shared: Callable[[Any], Any]
@@ -143,27 +143,28 @@ class _RegisterFile:
                     match = re.search(r"\d+", kind)
                     self.bits[register] = int(match[0]) if match else 1
             case ptx.PtxInstruction():
-                return self._run_instruction(statement)
+                return self.run_instruction(statement)
         return True
 
-    def _run_instruction(self, instruction: ptx.PtxInstruction) -> bool:
+    def run_instruction(self, instruction: ptx.PtxInstruction) -> bool:
+        """Run an instruction; False if nothing is known any more."""
         if _LEAVES.match(instruction.opcode) or "." not in instruction.opcode:
             return False
         runs = self._is_run(instruction)
         if runs is False:
             return True
         reader = _find_reader(instruction.opcode)
-        targets = (
-            _list_targets(instruction)
-            if reader is not None
-            else [name for text in instruction.operands for name in ptx.list_registers(text)]
-        )
+        targets = list_targets(instruction) if reader is not None else self.list_written(instruction)
         results = reader(self, instruction) if reader is not None and runs else None
         if results is None or len(results) != len(targets):
             results = [None] * len(targets)
         for name, value in zip(targets, results, strict=True):
             self.write_register(name, value)
         return True
+
+    def list_written(self, instruction: ptx.PtxInstruction) -> list[str]:
+        """List the registers that an instruction which is not evaluated may write."""
+        return [name for text in instruction.operands for name in ptx.list_registers(text)]
 
     def _is_run(self, instruction: ptx.PtxInstruction) -> bool | None:
         """Return whether an instruction's guard lets it run; None if that is not known."""
@@ -232,7 +233,7 @@ def _extend_value(value: SymbolicInt, kind: IntegerType) -> SymbolicInt | None:
     return symbolic_integers.convert_int(value, kind)
 
 
-def _list_targets(instruction: ptx.PtxInstruction) -> list[str]:
+def list_targets(instruction: ptx.PtxInstruction) -> list[str]:
     """Return the registers that an instruction of the table below writes: its first operand's."""
     first = instruction.operands[0] if instruction.operands else ""
     return [name.strip() for name in re.split(r"[|,]", first.strip("{} "))]
@@ -241,7 +242,7 @@ def _list_targets(instruction: ptx.PtxInstruction) -> list[str]:
 # instructions ---------------------------------------------------------------------------------------------------------
 
 _Made = list[Any] | None
-_Reader = Callable[[_RegisterFile, ptx.PtxInstruction], _Made]
+_Reader = Callable[[RegisterFile, ptx.PtxInstruction], _Made]
 
 
 def _find_reader(opcode: str) -> _Reader | None:
@@ -262,12 +263,12 @@ def _parse_type(opcode: str) -> tuple[int, bool]:
     return (int(match[2]), match[1] == "s") if match else (1, False)
 
 
-def _evaluate_cvta(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_cvta(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     value = at.read_operand(instruction.operands[1]) if len(instruction.operands) == 2 else None
     return None if value is None else [at.shared(value)]
 
 
-def _evaluate_cvt(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_cvt(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     """Evaluate cvt.to.from: the source's lowest bits, extended by its own sign, cut to the destination's type."""
     into, of = (_INTEGER.fullmatch(part) for part in instruction.opcode.split(".")[1:])
     if into is None or of is None or len(instruction.operands) != 2:
@@ -279,7 +280,7 @@ def _evaluate_cvt(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     return [None if cut is None else _reinterpret_bits(cut, int(into[2]), into[1] == "s")]
 
 
-def _evaluate_mov(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_mov(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     """Evaluate mov of a register, and mov.b that packs `{low, …, high}` into one or takes one apart."""
     if len(instruction.operands) != 2:
         return None
@@ -300,7 +301,7 @@ def _evaluate_mov(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
                 symbolic_integers.shift_int(symbolic_integers.convert_int(value, get_integer_type(bits)), n * each),
             )
         return [integer]
-    parts = _list_targets(instruction)
+    parts = list_targets(instruction)
     each = bits // len(parts)
     value = at.read_integer(source, bits)
     return (
@@ -310,7 +311,7 @@ def _evaluate_mov(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     )
 
 
-def _evaluate_setp(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_setp(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     """Evaluate setp.cmp.type p, a, b and p|q, where q is not p."""
     bits, signed = _parse_type(instruction.opcode)
     test = instruction.opcode.split(".")[1]
@@ -321,10 +322,10 @@ def _evaluate_setp(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     if left is None or right is None or left.known is None or right.known is None:
         return None
     truth = int(_COMPARED[test](left.known, right.known))
-    return [SymbolicInt(truth, BOOL), SymbolicInt(1 - truth, BOOL)][: len(_list_targets(instruction))]
+    return [SymbolicInt(truth, BOOL), SymbolicInt(1 - truth, BOOL)][: len(list_targets(instruction))]
 
 
-def _evaluate_selp(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_selp(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     """Evaluate selp d, a, b, p: a if p is true, else b."""
     if len(instruction.operands) != 4:
         return None
@@ -336,7 +337,7 @@ def _evaluate_selp(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     return [at.read_integer(chosen, bits, signed) if bits > 1 else at.read_operand(chosen)]
 
 
-def _evaluate_mul(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_mul(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     """Evaluate mul and mad: .lo keeps the lower half of the product, .hi the upper, .wide all of it."""
     name, part, _ = instruction.opcode.split(".")
     bits, signed = _parse_type(instruction.opcode)
@@ -374,7 +375,7 @@ def _product(left: SymbolicInt, right: SymbolicInt, part: str, bits: int, kind: 
     )
 
 
-def _evaluate_table_opcode(at: _RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_table_opcode(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     """Evaluate a row of arithmetic: operands of the opcode's type, amounts and selectors of 32 bits."""
     bits, signed = _parse_type(instruction.opcode)
     row = ARITHMETIC[instruction.opcode.partition(".")[0]]

@@ -214,7 +214,10 @@ class PythonLowering(NodeReader):
             yield tree.Enum(name, tuple(listed), span=self.get_span(node))
             return
         yield tree.StructDefinition(
-            name, tuple(fields), bases=tuple(re.findall(r"\w+", bases)), span=self.get_span(node)
+            name,
+            tuple(fields),
+            bases=tuple(tree.Type(((base, None),)) for base in re.findall(r"\w+", bases)),
+            span=self.get_span(node),
         )
 
     # expressions -----------------------------------------------------------------------------------------------------

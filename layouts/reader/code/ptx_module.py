@@ -1,0 +1,315 @@
+"""A file of PTX: what its kernels give the descriptors of wgmma and tcgen05.mma.
+
+Each function is run once from its first line to its last. A register that one instruction writes has that value; one
+that several write is unknown behind a label, where ways meet, and then a symbol of its own. Loops are not turned, so
+that nothing is said of what a later turn reads.
+
+Source: PTX ISA 9.1, syntax, state spaces, data movement and conversion instructions.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from lanescope.deadline import check_deadline
+from lanescope.reader.code import inline_ptx as ptx
+from lanescope.reader.code.findings import AsmRun, FoundDescriptor, mark_bits
+from lanescope.reader.code.ptx_arithmetic import get_integer_type
+from lanescope.reader.code.ptx_evaluation import RegisterFile, list_targets
+from lanescope.reader.code.symbolic_integers import (
+    FIELD_BITS,
+    FIELD_SHIFT,
+    SHARED_BITS,
+    LinearExpression,
+    Span,
+    SymbolicInt,
+    add_ints,
+    make_free,
+)
+
+MOST_STATEMENTS = 200_000
+MOST_FOUND = 600
+_MODULE = re.compile(r"^[ \t]*(?:\.version[ \t]+\d+\.\d+|(?:\.visible[ \t]+)?\.entry[ \t])", re.M)
+_SKIPPED = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)+", re.S)
+_LINE = re.compile(r"\.(?:version|target|address_size|loc|file)\b[^\n]*")
+_SECTION = re.compile(r"\.section\b[^{]*\{[^}]*\}?", re.S)
+_HEAD = re.compile(r"(?:\.\w+\s+)*\.(?:entry|func)\b[^{;]*", re.S)
+_NAME = re.compile(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)")
+_LABEL = re.compile(r"[A-Za-z_$%][\w$]*\s*:(?!:)")
+_SHARED = re.compile(r"(?:\.(?:visible|extern|weak|common)\s+)*\.shared\s+(?:\.align\s+(\d+)\s+)?\.\w+\s+([\w$]+)")
+_PLACE = re.compile(r"\[\s*([\w$%]+)\s*(?:\+\s*(\d+)\s*)?\]")
+_LOC = re.compile(r"^[ \t]*\.loc[ \t]+(\d+)[ \t]+(\d+)", re.M)
+_FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+)[ \t]+"([^"\n]*)"', re.M)
+_TO_GENERIC = re.compile(r"cvta\.shared(?:::cta)?\.u(?:32|64)")  # and back: the address in the window is meant
+_PUTS = frozenset(("or", "add", "bfi", "xor", "mov"))  # what puts fields into a word
+_MMA = ("wgmma.mma_async.", "tcgen05.mma.")
+
+
+def is_ptx_module(text: str) -> bool:
+    """Return whether a text is a file of PTX: it says its version, or has an entry."""
+    return _MODULE.search(text, 0, 1 << 16) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleRecords:
+    """What the functions of a file give to its MMA instructions."""
+
+    found: tuple[FoundDescriptor, ...]
+    assembled: tuple[AsmRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedStatement:
+    """A statement of PTX where it stands; label: of a place that branches reach, instead of a statement."""
+
+    span: Span
+    statement: ptx.Statement | None = None
+    label: str = ""
+    head: str = ""  # of a function
+    shared: str = ""  # a variable of shared memory
+    align: int = 1  # of that variable, in bytes
+
+
+def list_statements(text: str) -> Iterator[PlacedStatement]:
+    """List the statements of a file in their order. What is not understood is left out."""
+    at, count = 0, 0
+    while at < len(text) and count < MOST_STATEMENTS:
+        count += 1
+        if not count & 1023:
+            check_deadline()
+        if skipped := _SKIPPED.match(text, at) or _LINE.match(text, at) or _SECTION.match(text, at):
+            at = skipped.end()
+        elif text[at] in "{};":
+            if text[at] != ";":
+                yield PlacedStatement((at, at + 1), ptx.ScopeBrace(text[at] == "{"))
+            at += 1
+        elif label := _LABEL.match(text, at):
+            yield PlacedStatement(label.span(), label=label[0].rstrip(" :"))
+            at = label.end()
+        elif head := _HEAD.match(text, at):
+            name = _NAME.search(head[0])
+            yield PlacedStatement(head.span(), head=name[1] if name else "?")
+            at = head.end()
+        else:
+            end = text.find(";", at)
+            end = len(text) if end < 0 else end
+            if shared := _SHARED.match(text, at):
+                yield PlacedStatement((at, end), shared=shared[2], align=int(shared[1] or 1))
+            elif (statement := ptx.parse_statement(" ".join(ptx.strip_comments(text[at:end]).split()))) is not None:
+                yield PlacedStatement((at, end), statement)
+            at = end + 1
+
+
+class KernelRegisters(RegisterFile):
+    """The registers of one function while it runs. text: of the file; shared: variables of shared memory, and what they
+    are aligned to; values: given for parameters and symbols;
+    several: registers that several instructions write.
+    """
+
+    def __init__(
+        self, text: str, shared: Mapping[str, int], values: Mapping[str, int], several: frozenset[str]
+    ) -> None:
+        super().__init__((), lambda value: value)
+        self.text = text
+        self.variables = shared
+        self.values = values
+        self.several = several
+        self.at: Span = (0, 0)
+        self.opcode = ""
+        self.places: dict[str, Span] = {}  # register → the instruction that gave it its value
+        self.symbols: Counter[str] = Counter()
+
+    def run_placed(self, placed: PlacedStatement) -> None:
+        """Run a statement, or forget at a label what several instructions write."""
+        self.at = placed.span
+        if placed.label:
+            for register in self.held:  # of outer scopes, too
+                if register.partition(" ")[0] in self.several:
+                    self.held[register] = None
+        elif isinstance(placed.statement, ptx.PtxInstruction):
+            self.opcode = placed.statement.opcode.partition(".")[0]
+            if placed.statement.opcode.startswith("ld.param."):
+                self._load_parameter(placed.statement)
+            elif _TO_GENERIC.fullmatch(placed.statement.opcode) and len(placed.statement.operands) == 2:
+                self.write_register(placed.statement.operands[0], self.read_operand(placed.statement.operands[1]))
+            else:
+                self.run_instruction(placed.statement)
+        elif placed.statement is not None and not (
+            isinstance(placed.statement, ptx.ScopeBrace) and not placed.statement.opens and len(self.scopes) == 1
+        ):
+            self.run_statement(placed.statement)
+
+    def list_written(self, instruction: ptx.PtxInstruction) -> list[str]:
+        """List what an instruction that is not evaluated writes: PTX has destinations first."""
+        first = instruction.operands[0] if instruction.operands else ""
+        return [] if first.startswith("[") else list_targets(instruction)
+
+    def _load_parameter(self, instruction: ptx.PtxInstruction) -> None:
+        place = _PLACE.fullmatch(instruction.operands[1]) if len(instruction.operands) == 2 else None
+        for name in list_targets(instruction):
+            known = ".v" not in instruction.opcode and place is not None
+            named = f"{place[1]}_{place[2]}" if place and place[2] not in (None, "0") else place[1] if place else ""
+            register = self.find_register(name)
+            bits = self.bits[register] if register is not None else 64
+            self.write_register(name, self._make_symbol(named, bits, True) if known else None)
+
+    def read_operand(self, name: str) -> Any:
+        """Read a register, a variable's address or an immediate, which comes from its place in the text."""
+        value = super().read_operand(name)
+        if value is None and name in self.variables:
+            return make_free(name, get_integer_type(64), SHARED_BITS, (self.at,))
+        if value is None and (register := self.find_register(name)) is not None:
+            value = self.held[register] = self._make_symbol(
+                ptx.normalize_register(name).lstrip("%"), self.bits[register]
+            )
+        if isinstance(value, SymbolicInt) and ptx.parse_immediate(name) is not None:
+            first = self.text.rfind(name, *self.at)
+            return replace(value, origin=((first, first + len(name)),)) if first >= 0 else value
+        return value
+
+    def read_integer(self, name: str, bits: int, signed: bool = False) -> SymbolicInt | None:
+        """Read a source; what goes into a word keeps the instruction that put it there."""
+        value = super().read_integer(name, bits, signed)
+        return mark_bits(value, self.at) if value is not None and self.opcode in _PUTS else value
+
+    def write_register(self, name: str, value: Any) -> None:
+        """Write a register; what is not known becomes a symbol."""
+        register = self.find_register(name)
+        if register is None:
+            return
+        super().write_register(name, value)
+        if self.held[register] is None:
+            self.held[register] = self._make_symbol(ptx.normalize_register(name).lstrip("%"), self.bits[register])
+        self.places[register] = self.at
+
+    def write_symbol(self, name: str, symbol: str, more: str = "0") -> None:
+        """Write a symbol that stands for one number in the whole kernel, and what another register adds to it."""
+        added = self.read_integer(more, 32)
+        value = self._make_symbol(symbol, 32, True)
+        self.write_register(name, None if added is None else add_ints(value, added))
+
+    def _make_symbol(self, name: str, bits: int, constant: bool = False) -> SymbolicInt:
+        """Make a symbol that no other value has, or the number that is given for it. constant: it has one value in the
+        whole function.
+        """
+        self.symbols[name] += 1
+        named = name if self.symbols[name] == 1 or constant else f"{name}_{self.symbols[name]}"
+        kind = get_integer_type(max(bits, 8))
+        if named in self.values:
+            return SymbolicInt(kind.wrap(self.values[named]), kind)
+        return make_free(named, kind)
+
+    def get_word(self, name: str) -> SymbolicInt | None:
+        """Return what a register holds, its start as the address shifted by 4.
+
+        Compilers leave out of a mask the bits that an alignment makes 0.
+        """
+        value = self.read_operand(name)
+        if not isinstance(value, SymbolicInt):
+            return None
+        start = [p for p in value.pieces if p.low < FIELD_BITS and p.shift == p.low + FIELD_SHIFT]
+        if not start or len({p.source for p in start}) > 1:
+            return value
+        end, covered = max(p.end for p in start), 0
+        for piece in start:
+            covered |= piece.mask
+        missing = (1 << end) - 1 & ~covered
+        if missing & (value.const | ~self._find_zeros(start[0].source) >> FIELD_SHIFT):
+            return value
+        whole = replace(
+            start[0], low=0, width=end, shift=FIELD_SHIFT, exact=all(p.exact for p in start if p.end == end)
+        )
+        return replace(value, pieces=(whole, *(p for p in value.pieces if p not in start)))
+
+    def _find_zeros(self, line: LinearExpression) -> int:
+        """Return the bits of an address that are certainly 0: below all alignments, and not set by its number."""
+        amounts = [factor * self.variables.get(name, 1) for name, factor in line.terms]
+        aligned = min(amount & -amount for amount in amounts) if amounts else 1
+        return (aligned - 1) & ~line.const
+
+    def find_place(self, name: str) -> Span:
+        """Find the instruction that gave a register its value."""
+        register = self.find_register(name)
+        return self.places.get(register, self.at) if register is not None else self.at
+
+
+@lru_cache(maxsize=4)
+def evaluate_module(text: str, macros: tuple[tuple[str, str], ...] = ()) -> ModuleRecords:
+    """Evaluate the functions of a file of PTX. macros: values given for parameters and registers, by their names."""
+    values = {n: int(v, 0) for n, v in macros if re.fullmatch(r"0[xX][\da-fA-F]+|\d+", v)}
+    statements = list(list_statements(text))
+    shared = {placed.shared: placed.align for placed in statements if placed.shared}
+    found: list[FoundDescriptor] = []
+    ran: list[AsmRun] = []
+    for name, span, body in _list_functions(statements):
+        registers = KernelRegisters(text, shared, values, _find_several(body))
+        for placed in body:
+            if isinstance(placed.statement, ptx.PtxInstruction) and placed.statement.opcode.startswith(_MMA):
+                _note_mma(registers, placed, (name, span), found, ran)
+            else:
+                registers.run_placed(placed)
+    return ModuleRecords(tuple(found[:MOST_FOUND]), tuple(ran[:MOST_FOUND]))
+
+
+def _list_functions(statements: Sequence[PlacedStatement]) -> Iterator[tuple[str, Span, list[PlacedStatement]]]:
+    heads = [n for n, placed in enumerate(statements) if placed.head]
+    for n, past in zip(heads, [*heads[1:], len(statements)], strict=False):
+        yield statements[n].head, statements[n].span, list(statements[n + 1 : past])
+
+
+def _find_several(body: Sequence[PlacedStatement]) -> frozenset[str]:
+    """Find the registers that several instructions of a function may write."""
+    counts: Counter[str] = Counter()
+    for placed in body:
+        instruction = placed.statement
+        if isinstance(instruction, ptx.PtxInstruction) and not "".join(instruction.operands[:1]).startswith("["):
+            counts.update(map(ptx.normalize_register, list_targets(instruction)))
+    return frozenset(name for name, count in counts.items() if count > 1)
+
+
+def _note_mma(
+    registers: KernelRegisters,
+    placed: PlacedStatement,
+    function: tuple[str, Span],
+    found: list[FoundDescriptor],
+    ran: list[AsmRun],
+) -> None:
+    """Note what a wgmma or tcgen05.mma is given, as the run of an asm statement with numbered operands."""
+    instruction = placed.statement
+    assert isinstance(instruction, ptx.PtxInstruction)
+    registers.at = placed.span
+    inputs: list[tuple[str, SymbolicInt | None, Span]] = []
+    operands: list[str] = []
+    for text in instruction.operands:
+        register = registers.find_register(text)
+        bits = registers.bits[register] if register is not None else 0
+        if bits not in (32, 64):
+            operands.append(text)
+            continue
+        value = registers.get_word(text)
+        span = registers.find_place(text)
+        operands.append(f"%{len(inputs)}")
+        inputs.append(("l" if bits == 64 else "r", value, span))
+        if bits == 64 and value is not None and value.marks:
+            found.append(FoundDescriptor(text, span, value, (), (), order=len(found)))
+    line = f'"{instruction.opcode} {", ".join(operands)};"'
+    ran.append(AsmRun(line, placed.span, ("",) * len(inputs), tuple(inputs), (), (function,), len(ran)))
+
+
+def find_source_line(text: str, at: int) -> str:
+    """Find the line of the source that the `.loc` before a place names: "gemm.cu:41"; "" if there is none."""
+    locs = _list_locs(text)
+    n = bisect_right([loc[0] for loc in locs], at) - 1
+    return locs[n][1] if n >= 0 else ""
+
+
+@lru_cache(maxsize=4)
+def _list_locs(text: str) -> tuple[tuple[int, str], ...]:
+    files = {match[1]: match[2].rpartition("/")[2] for match in _FILE.finditer(text)}
+    return tuple((match.start(), f"{files.get(match[1], '?')}:{match[2]}") for match in _LOC.finditer(text))

@@ -1,0 +1,63 @@
+"""Findings that say the same of one number: only the one that names it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from typing import Protocol, TypeVar
+
+from lanescope.ptx.table.descriptors import VERSION
+from lanescope.workbench.blame import BlameFinder
+from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
+
+# the code's own mistake → causes of wrong reads that follow from it
+FOLLOWS = {"not_shifted": ("bytes_not_shifted", "not_shifted", "shifted_twice", "start_wrong", "start_outside")}
+_WORD = re.compile(r"0x[\da-f]{16}")
+_BIT_61 = 1 << 61
+
+
+class _Finding(Protocol):
+    @property
+    def code(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def span(self) -> Span: ...
+
+
+Finding = TypeVar("Finding", bound=_Finding)
+
+
+def follows(code: str, known: Collection[str]) -> bool:
+    """Return whether a cause of wrong reads is what a mistake of the code itself, which is found, leads to."""
+    return any(code in causes for own, causes in FOLLOWS.items() if own in known)
+
+
+def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings without reserved bits that another finding explains: a version or a mode one bit off."""
+    told = list(findings)
+    codes = {finding.code for finding in told}
+    mask = (VERSION.mask << VERSION.low if "version_wrong" in codes else 0) | (
+        _BIT_61 if "mode_at_bit_61" in codes else 0
+    )
+    return [finding for finding in told if finding.code != "reserved_bits" or not _is_within(finding.message, mask)]
+
+
+def drop_told_doubts(doubts: Iterable[Finding], findings: Collection[Finding]) -> Iterator[Finding]:
+    """Yield the doubts about numbers that no finding is about."""
+    for doubt in doubts:
+        first, past = doubt.span
+        if not any(finding.span[0] < past and first < finding.span[1] for finding in findings):
+            yield doubt
+
+
+def _is_within(message: str, mask: int) -> bool:
+    match = _WORD.search(message)
+    return match is not None and not int(match[0], 16) & ~mask
+
+
+def find_constant_place(blame: BlameFinder, operand: VerifiedOperand, step: OperandStep, field: str) -> Span:
+    """Return where the code puts a constant field into a descriptor: its number, if it has one."""
+    builder = blame.find_builder(operand, step)
+    origin = builder.origins.get(field, ()) if builder is not None else ()
+    return blame.find_number(origin) if origin else step.span
