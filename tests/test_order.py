@@ -138,3 +138,37 @@ def test_a_launch_whose_limit_nothing_raises() -> None:
     assert [code for code, _ in list_findings(plant((raised, "")))] == ["shared_memory_over"]
     assert not list_findings(plant((raised, "  allow_shared(gemm, bytes);\n")))
     assert not list_findings(plant((raised, ""), ("STAGES = 4;", "STAGES = 1;"), (BYTES, "const int bytes = 24584;")))
+
+
+# libcu++, and structs of parameters as public kernels have them -------------------------------------------------------
+
+LIBRARY = plant(
+    (
+        "tma_load(sA + slot * BM * BK, &ta, &full[slot], t * BK, row);",
+        "cde::cp_async_bulk_tensor_2d_global_to_shared(&sA[slot * BM * BK], &ta, t * BK, row, bars[slot]);",
+    ),
+    (
+        "tma_load(sB + slot * BN * BK, &tb, &full[slot], t * BK, col);",
+        "cde::cp_async_bulk_tensor_2d_global_to_shared(&sB[slot * BN * BK], &tb, t * BK, col, bars[slot]);",
+    ),
+    (
+        "expect_bytes(&full[slot], (BM * BK + BN * BK) * sizeof(bf16));",
+        "cuda::device::barrier_arrive_tx(bars[slot], 1, (BM * BK + BN * BK) * sizeof(bf16));",
+    ),
+    ("  float d[64] = {};", "  __shared__ cuda::barrier<cuda::thread_scope_block> bars[STAGES];\n  float d[64] = {};"),
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("", "", ""),
+        ("* sizeof(bf16));\n      cde", ");\n      cde", "expect_tx_bytes"),
+        ("A, M, K, BM, BK)", "A, M, K, 32, BK)", "tma_tile_part"),
+        ("&sA[slot * BM * BK], &ta", "&sA[slot * BM * BK], &tb", "tma_map_other"),
+        ("k < BK / 16;", "k < BK / 16 - 1;", "k_slices_unread"),
+    ],
+)
+def test_copies_of_libcu(old: str, new: str, code: str) -> None:
+    text = plant((old, new), text=LIBRARY) if old else LIBRARY
+    assert {one for one, _ in list_findings(text)} == ({code} if code else set())

@@ -25,6 +25,7 @@ TITLES = {
     "tma_map_other": "A tile is filled from the other operand's tensor map",
     "tma_tile_part": "The TMA copies fill a part of the tile",
 }
+_SHAPE = re.compile(r"m64n\d+k\d+")
 _TURNS = frozenset((4, 8, 16))  # after so many a loop may have been left (loops.MOST_TURNS)
 
 
@@ -49,7 +50,7 @@ class _FillFinder:
             copy
             for run in self.kernels
             for event in run.events
-            if event.kind == "bulk" and (copy := read_copy(event)) is not None
+            if event.kind == "bulk" and (copy := read_copy(event, self.blank)) is not None
         ]
         self.maps = tensor_maps.find_named_maps(code)
 
@@ -108,22 +109,31 @@ class _FillFinder:
 
     def _find_unread_slices(self) -> Iterator[Pitfall]:
         """Yield loops over K that end before the K which each turn copies."""
-        left: dict[str, tuple[int, int]] = {}
-        for operand in self.bench.operands:
-            tensor_map = self._find_operand_map(operand)
-            reached = _find_reached(operand)
-            copied = self._find_advance(tensor_map) if tensor_map is not None else None
-            if reached is None or copied is None or reached >= copied:
-                return
-            left[operand.name] = reached, copied
-        if set(left) != {"a", "b"} or len(set(left.values())) != 1:
+        shapes = {
+            match[0]
+            for run in self.kernels
+            for event in run.events
+            if event.kind == "wgmma" and (match := _SHAPE.search(getattr(event.run, "text", "")))
+        }
+        operands = [one for one in self.bench.operands if any(shape in one.instruction for shape in shapes)]
+        ends = {_find_reached(operand) for operand in operands}
+        reached = ends.pop() if len(ends) == 1 else None
+        if reached is None:
             return
-        (reached, copied), step = left["a"], self.bench.operands[0].steps[-1]
-        at = self._find_bound(step.span, list(step.loops)[-1] if step.loops else "") or step.span
+        # a start without the thread in it is every warpgroup's: its K steps are all that there are
+        sure = [one for one in operands if len(one.symbols) == 1 and _is_along_k(one)]
+        maps = [self._find_operand_map(operand) for operand in sure]
+        copied = {self._find_advance(one) if one is not None else None for one in maps}
+        whole = copied.pop() if len(copied) == 1 else None
+        if whole is None or reached >= whole:
+            return
+        step = sure[0].steps[-1]
+        place = next(self._list_products())
+        at = self._find_bound(place, list(step.loops)[-1] if step.loops else "") or place
         yield Pitfall(
             "k_slices_unread",
-            f"Each turn copies {copied} of K and multiplies {reached}: the slice at K = {reached}"
-            f" {'is' if copied - reached <= step.depth else 'and those after it are'} copied and never multiplied.",
+            f"Each turn copies {whole} of K and multiplies {reached}: the slice at K = {reached}"
+            f" {'is' if whole - reached <= step.depth else 'and those after it are'} copied and never multiplied.",
             at,
         )
 
@@ -216,12 +226,19 @@ def _is_known(kernel: KernelRun) -> bool:
 
 def _find_reached(operand: VerifiedOperand) -> int | None:
     """Return the K that the steps of an operand reach, one after the other from 0; None if that is open."""
-    if operand.left or len(operand.symbols) != 1 or any(step.verdict != "match" for step in operand.steps):
+    if operand.left or any(step.verdict != "match" for step in operand.steps):
         return None
     slices = sorted({(step.k, step.k + step.depth) for step in operand.steps})
     if len(slices) in _TURNS or not slices or slices[0][0]:
         return None
     return slices[-1][1] if _are_joined(slices) else None
+
+
+def _is_along_k(operand: VerifiedOperand) -> bool:
+    """Return whether the first two K steps of an operand lie 32 bytes apart: in a box whose inner dimension is K."""
+    first = {step.k: step.read for step in reversed(operand.steps)}
+    depth = operand.steps[0].depth
+    return 0 in first and first.get(depth, -1) - first[0] == 32
 
 
 def _are_joined(slices: Sequence[tuple[int, int]]) -> bool:

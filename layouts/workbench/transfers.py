@@ -18,8 +18,10 @@ from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicIn
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.code.values import Address, Pointer
 from lanescope.workbench.asm_operands import find_operand_argument, join_strings
+from lanescope.workbench.blamed_numbers import find_argument_span
 from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, list_kernel_runs
+from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Span
 
 TITLES = {
@@ -39,6 +41,7 @@ _EXPECT = re.compile(
 )
 _ELSEWHERE = re.compile(r"multicast|cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
 _NAMED_LOAD = re.compile(r"cp_async_bulk_tensor_[1-5]d_global_to_shared")
+_LONGEST = 80  # characters of an argument that names a map
 _TURNS = frozenset((4, 8, 16))  # after so many a loop may have been left (loops.MOST_TURNS)
 Loops = tuple[tuple[str, SymbolicInt], ...]
 
@@ -73,20 +76,23 @@ def find_transfer_mistakes(code: Evaluation) -> list[Pitfall]:
     if "expect_tx" not in code.text and "arrive_tx" not in code.text:
         return []
     maps = tensor_maps.find_named_maps(code)
-    functions = find_functions(blank_text(code.text))
+    blank = blank_text(code.text)
+    functions = find_functions(blank)
     found: dict[Span, Pitfall] = {}
     for kernel in list_kernel_runs(code, functions):
-        for mistake in _check_bytes(kernel, maps, code.endless):
+        for mistake in _check_bytes(kernel, maps, code.endless, blank):
             found.setdefault(mistake.span, mistake)
     return list(found.values())
 
 
-def _check_bytes(kernel: KernelRun, maps: Sequence[TensorMap], endless: frozenset[str]) -> Iterator[Pitfall]:
+def _check_bytes(
+    kernel: KernelRun, maps: Sequence[TensorMap], endless: frozenset[str], blank: str
+) -> Iterator[Pitfall]:
     """Yield the first expect-tx of each barrier that is not the bytes of its copies in any turn of the loops."""
     if not kernel.complete or any(_ELSEWHERE.search(_get_text(event)) for event in kernel.events):
         return
     expected = [one for event in kernel.events if (one := read_expected(event)) is not None]
-    copies = [one for event in kernel.events if event.kind == "bulk" and (one := read_copy(event)) is not None]
+    copies = [one for event in kernel.events if event.kind == "bulk" and (one := read_copy(event, blank)) is not None]
     unread = sum(event.kind in ("bulk", "expect") for event in kernel.events) - len(expected) - len(copies)
     if unread or any(event.kind == "unknown" for event in kernel.events):
         return
@@ -142,8 +148,10 @@ def read_expected(event: KernelEvent) -> ExpectedBytes | None:
     return None
 
 
-def read_copy(event: KernelEvent) -> TileCopy | None:
-    """Read a copy into shared memory: of PTX, or of libcu++; None for one that is not read, or another."""
+def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
+    """Read a copy into shared memory: of PTX, or of libcu++; None for one that is not read, or another. blank: the text
+    without comments, whose words name the map, too.
+    """
     run = event.run
     if isinstance(run, AsmRun):
         text = join_strings(run.text)
@@ -151,7 +159,8 @@ def read_copy(event: KernelEvent) -> TileCopy | None:
         if tensor is not None:
             to, barrier = (find_operand_argument(run, tensor[n], 0)[0] for n in (1, 4))
             at = (find_operand_argument(run, one.strip(), 0)[0] for one in tensor[3].split(","))
-            return TileCopy(event, _plain(to), _name(barrier), _list_names(run, tensor[2]), tuple(at))
+            names = _list_names(run, tensor[2]) | _list_words(blank, find_operand_argument(run, tensor[2], 0)[1])
+            return TileCopy(event, _plain(to), _name(barrier), names, tuple(at))
         if plain is not None:
             to, size, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 3, 4))
             count = size.known if size is not None else None
@@ -160,15 +169,20 @@ def read_copy(event: KernelEvent) -> TileCopy | None:
     if isinstance(run, BodilessCall) and _NAMED_LOAD.fullmatch(run.term.head) and len(run.term.arguments) >= 4:
         to, tensor_map, *at, barrier = run.term.arguments
         known = get_integer(to) if isinstance(to, Pointer | SymbolicInt) else None
-        return TileCopy(
-            event, _plain(known), _name(barrier), _list_value_names(tensor_map), tuple(get_integer(one) for one in at)
-        )
+        written = find_argument_span(blank, run.term.span, 1)
+        names = _list_value_names(tensor_map) | (_list_words(blank, written) if written is not None else set())
+        return TileCopy(event, _plain(known), _name(barrier), names, tuple(get_integer(one) for one in at))
     return None
 
 
 def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
-    """Find the tensor map of a copy; None if its names fit none, or several of other boxes."""
+    """Find the tensor map of a copy, by its name, else by the operand that it is named for; None if that fits none, or
+    several of other boxes.
+    """
     named = [one for one in maps if any(name.lstrip("&") in copy.maps for name in one.names)]
+    letter = find_operand_letter(*copy.maps)
+    if not named and letter is not None:
+        named = [one for one in maps if find_operand_letter(*one.names) == letter]
     kinds = {(one.box, one.element_bits, one.swizzle) for one in named}
     return named[0] if len(kinds) == 1 else None
 
@@ -190,6 +204,10 @@ def _list_names(run: AsmRun, argument: str) -> frozenset[str]:
     symbols = {name for piece in value.pieces for name, _ in piece.source.terms} if value is not None else set()
     places: Mapping[str, tuple[str, ...]] = dict(run.places)
     return frozenset(name for symbol in symbols for name in (symbol, *places.get(symbol, ())))
+
+
+def _list_words(blank: str, at: Span) -> set[str]:
+    return set(re.findall(r"[A-Za-z_]\w*", blank[slice(*at)])) if at[1] - at[0] < _LONGEST else set()
 
 
 def _list_value_names(value: object) -> frozenset[str]:
