@@ -34,7 +34,7 @@ class IgnoreComment:
         """Return whether the comment stands beside a finding and names its code."""
         place = finding.place
         beside = place.file == self.at.file and place.line in self.lines
-        return beside and (not self.codes or finding.code in self.codes)
+        return beside and (not self.codes or finding.code in expand_families(self.codes))
 
 
 def list_codes() -> tuple[str, ...]:
@@ -45,11 +45,16 @@ def list_codes() -> tuple[str, ...]:
 def parse_codes(words: Iterable[str], option: str) -> frozenset[str]:
     """Parse codes, separated by commas; LayoutError for one that there is not."""
     codes = [code.strip() for word in words for code in word.split(",") if code.strip()]
-    return frozenset(_parse_code(code, option) for code in codes)
+    return expand_families(_parse_code(code, option) for code in codes)
+
+
+def expand_families(codes: Iterable[str]) -> frozenset[str]:
+    """Return codes, those of a family for its name."""
+    return frozenset(code for name in codes for code in engine.FAMILIES.get(name, (name,)))
 
 
 def _parse_code(code: str, option: str) -> str:
-    known = list_codes()
+    known = (*list_codes(), *engine.FAMILIES)
     if code in known:
         return code
     near = find_nearest_word(code, known)

@@ -8,6 +8,13 @@ from collections.abc import Iterable
 from lanescope.reader.code.findings import AsmRun
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 
+_JOINT = re.compile(r'\\n|\\t|"\s*"|"')  # what stands between the words of PTX in C++'s strings
+
+
+def join_strings(text: str) -> str:
+    """Return the PTX of an asm statement's strings on one line."""
+    return _JOINT.sub(" ", text)
+
 
 def find_operand_argument(run: AsmRun, argument: str, cut: int) -> tuple[SymbolicInt | None, Span, tuple[Span, ...]]:
     """Find what %3 or %[name] of an asm statement is given: (value, place, the calls around it).

@@ -23,7 +23,16 @@ from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.ptx_module import find_source_line, is_ptx_module
 from lanescope.reader.excerpt import extract_code
-from lanescope.workbench import Bench, OperandStep, VerifiedOperand, build_bench
+from lanescope.workbench import (
+    Bench,
+    OperandStep,
+    VerifiedOperand,
+    build_bench,
+    filled_tiles,
+    order,
+    shared_budget,
+    transfers,
+)
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.consequences import drop_consequences, drop_told_doubts, find_constant_place, follows
@@ -70,7 +79,12 @@ TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     "tma_swizzle": "The swizzle of the tensor map does not exist",
     "uninitialised": "Bits are set in an uninitialised descriptor",
     "unknown_swizzle": "The swizzle code is reserved",
+    **order.TITLES,
+    **transfers.TITLES,
+    **filled_tiles.TITLES,
+    **shared_budget.TITLES,
 }
+FAMILIES = {"order": frozenset((*order.TITLES, "k_slices_unread"))}  # names that stand for several codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +158,7 @@ def check_text(text: str, given: Mapping[str, str] | None = None, headers: Itera
     refused = [
         CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in statements.find_refused_lines(text)
     ]
+    findings += _find_kernel_mistakes(code, bench) if code else []
     guesses = Guesses(text, bench, given)
     blame = BlameFinder(text, bench, built)
     mismatches, open_ = _check_operands(guesses, bench, {finding.code for finding in findings}, blame)
@@ -173,6 +188,14 @@ def _name_source_line(text: str, finding: CheckFinding) -> CheckFinding:
     """Return a finding in PTX with the line of the source that its `.loc` names."""
     line = find_source_line(text, finding.span[0]) if is_ptx_module(text) else ""
     return replace(finding, message=f"{finding.message} It comes from {line}.") if line else finding
+
+
+def _find_kernel_mistakes(code: Evaluation, bench: Bench) -> list[CheckFinding]:
+    """Find what kernels do in the wrong order, and what their copies fill and announce wrongly."""
+    filled = filled_tiles.find_fill_mistakes(code, bench)
+    budget = shared_budget.find_budget_mistakes(code)
+    bytes_ = [] if filled else transfers.find_transfer_mistakes(code)  # that follow from a box which is too small
+    return [_make_pitfall_finding(mistake) for mistake in (*order.find_order_mistakes(code), *filled, *bytes_, *budget)]
 
 
 def _find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:

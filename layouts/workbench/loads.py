@@ -16,6 +16,7 @@ from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt
 from lanescope.reader.code.values import Address, OpaqueValue, Pointer
+from lanescope.workbench.asm_operands import join_strings
 
 _CALL = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue", re.I)
 _OTHER = re.compile(r"store|prefetch|reduce|s2g|shared_?(?:to|2)_?global|make|create|encode|desc|partition|print", re.I)
@@ -120,7 +121,7 @@ def _list_call_loads(call: BodilessCall, endless: Collection[str]) -> Iterator[B
 
 def _find_assembly_load(ran: AsmRun, endless: Collection[str]) -> BoxLoad | None:
     """Find PTX's cp.async.bulk.tensor into shared memory: its first operand is the destination."""
-    match = _ASM.search(ran.text)
+    match = _ASM.search(join_strings(ran.text))
     if match is None or int(match[1]) >= len(ran.inputs):
         return None
     value = ran.inputs[int(match[1])][1]
@@ -128,7 +129,9 @@ def _find_assembly_load(ran: AsmRun, endless: Collection[str]) -> BoxLoad | None
     if line is None or not line.terms:
         return None
     words = (word.plain for kind, word, _ in ran.inputs if "l" in kind and word is not None)
-    maps = {name for word in words if word is not None for name, _ in word.terms}
+    symbols = {name for word in words if word is not None for name, _ in word.terms}
+    places = dict(ran.places)
+    maps = {name for symbol in symbols for name in (symbol, *places.get(symbol, ()))}
     return _make_load(line, maps, (ran.calls[-1][1] if ran.calls else ran.span), ran.loops, endless)
 
 

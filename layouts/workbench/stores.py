@@ -140,7 +140,7 @@ def _named(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> 
     """Return the store named by TMA's loads, the names of the addresses or the operand's letter."""
     named_stores = [store for store in stores if store.operand == clues.buffer]
     loaded = [store for store in stores if store.map is not None and store.named(clues.loaded)]
-    if len(loaded) == 1 and not named_stores:
+    if len(loaded) == 1:
         return loaded[0], f"TMA loads it from {loaded[0].names[0].lstrip('&')}"
     words = {word for address in clues.addresses for word in _split_name(address)}
     alike = {

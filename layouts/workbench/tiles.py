@@ -24,6 +24,8 @@ from lanescope.workbench.results import Assumption
 from lanescope.workbench.scan import PrintedLayout
 from lanescope.workbench.stores import TileStore
 
+UNFILLED = "the TMA calls of the text fill"  # how an open value says that the loads are too few
+
 
 @dataclass(frozen=True, slots=True)
 class StoredTile:
@@ -256,7 +258,7 @@ def _placed_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, boo
     if cover.boxes == 1 and apart >= cover.pitch * cover.lines:
         return apart, True, ""
     there = len(filled.offsets.intersection(cover.offsets))
-    return cover.stride, False, f"the TMA calls of the text fill {there} of the tile’s {len(cover.offsets)} boxes"
+    return cover.stride, False, f"{UNFILLED} {there} of the tile’s {len(cover.offsets)} boxes"
 
 
 def _assume_boxes(cover: _Cover, inner: str, lost: str, request: TileRequest) -> Assumption:

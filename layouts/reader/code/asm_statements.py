@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.reader.code import ptx_evaluation, tree
 from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, list_named_loops
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.run_records import list_place_names
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.static_writes import find_written_names
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
@@ -70,6 +71,8 @@ def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -
             calls=ev.list_running_functions(),
             order=ev.ran,
             around=around,
+            arms=tuple(ev.arms),
+            places=list_place_names(ev, values),
         )
     )
 

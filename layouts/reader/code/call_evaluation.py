@@ -19,6 +19,7 @@ from lanescope.reader.code.lookup import find_name, get_this
 from lanescope.reader.code.operator_calls import with_associated
 from lanescope.reader.code.overloads import CallArgument, OverloadCandidate
 from lanescope.reader.code.python_calls import call_python, python_overload
+from lanescope.reader.code.run_records import record_skipped
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import note_possible_throw
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_free
@@ -185,6 +186,7 @@ def _call_unread(ev: Evaluator, closure: FunctionSet, arguments: list[Any], span
     """Return a call that is not evaluated: no function is chosen, or it has no body, or it does not end."""
     name = closure.functions[0].name
     note_unread_call(ev, name, arguments)
+    record_skipped(ev, span)
     if not ev.python:
         ev.forget_call(arguments, closure)
         note_possible_throw(ev, name)

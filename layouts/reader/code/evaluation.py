@@ -21,6 +21,7 @@ from lanescope.reader.code.header_names import PRELUDE, find_fields_union
 from lanescope.reader.code.launches import note_instantiations
 from lanescope.reader.code.predefined import PresumedMacro
 from lanescope.reader.code.preprocessor import Preprocessor
+from lanescope.reader.code.run_records import MemoryStore, SkippedCode
 from lanescope.reader.code.scopes import Cell, NameScope, number_places
 from lanescope.reader.code.source import PreparedSource, UnreadPart, make_plain_source
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
@@ -59,6 +60,9 @@ class Evaluation:
     unfinished: tuple[tuple[str, Span], ...]
     python: bool
     assembled: tuple[AsmRun, ...] = ()
+    skipped: tuple[SkippedCode, ...] = ()
+    stored: tuple[MemoryStore, ...] = ()
+    merged: bool = False  # of several choices of #if: what runs under one is not told from what runs under another
     endless: frozenset[str] = frozenset()  # variables of loops whose end the text leaves open
     recast: frozenset[str] = frozenset()  # undeclared names that are cast to pointers to a type
     text: str = ""
@@ -267,6 +271,7 @@ def _merge_evaluations(condition: str, yes: _VariantEvaluation, no: _VariantEval
         unfinished=tuple(dict.fromkeys((*a.unfinished, *b.unfinished))),
         python=False,
         assembled=both.assembled,
+        merged=True,
         endless=a.endless | b.endless,
         recast=a.recast | b.recast,
         text=a.text,
@@ -328,6 +333,8 @@ def _run_statements(
         unfinished=tuple(unfinished),
         python=is_py,
         assembled=tuple(ev.assembled),
+        skipped=tuple(ev.skipped),
+        stored=tuple(ev.stored),
         endless=frozenset(ev.endless),
         recast=frozenset(ev.recast),
         text=text,
@@ -372,7 +379,7 @@ def _run_entry(ev: Evaluator, entry: Entry, share: int, earlier: list[tuple[Cell
         ev.left = max(ev.left, 0) + rest
         del ev.frames[1:]
         ev.loops.clear()
-        for list_ in (ev.log, ev.branches, ev.gone, ev.targets, ev.tries):
+        for list_ in (ev.log, ev.branches, ev.arms, ev.gone, ev.targets, ev.tries):
             list_.clear()
         ev.nested, ev.haunting = 0, []
     return True

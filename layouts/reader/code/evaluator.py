@@ -46,6 +46,7 @@ from lanescope.reader.code import (
 from lanescope.reader.code.expressions import CallFrame
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
 from lanescope.reader.code.paths import EscapedPath, JumpTarget
+from lanescope.reader.code.run_records import MemoryStore, SkippedCode
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, TextMark
 from lanescope.reader.code.write_summaries import WriteSummaries
@@ -73,6 +74,8 @@ class Evaluator:
         self.haunted = False  # whether these are being looked at
         self.log: list[tuple[Cell, Any]] = []  # what each write took the place of
         self.branches: list[int] = []  # where the log stood when the branches that are being followed began
+        self.arms: list[tuple[int, int]] = []  # which these are: their fork, and which of its arms
+        self.forks = 0
         self.gone: list[EscapedPath] = []  # the paths that left and have not been joined
         self.targets: list[JumpTarget] = []  # the loops and switches around
         self.tries: list[tuple[list[EscapedPath], int]] = []  # paths that throw, of each try block around
@@ -100,6 +103,8 @@ class Evaluator:
         self.found: list[FoundDescriptor] = []
         self.made: list[BodilessCall] = []
         self.assembled: list[AsmRun] = []
+        self.skipped: list[SkippedCode] = []
+        self.stored: list[MemoryStore] = []
         self.summaries = WriteSummaries()
         self.misread = False  # whether the statement took a variable for a template
         self.noted = 0  # values that were found to be descriptors, in their order
@@ -148,6 +153,7 @@ class Evaluator:
     follow_alternatives = paths.follow_alternatives
     keep_escape = paths.keep_escape
     follow_branch = paths.follow_branch
+    make_fork = paths.make_fork
     write_cell = paths.write_cell
     rejoin_paths = paths.rejoin_paths
     restore_last_path = paths.restore_last_path

@@ -22,6 +22,7 @@ from lanescope.reader.code.operators import evaluate_fold, evaluate_unary
 from lanescope.reader.code.paths import EarlyExit, EscapedPath
 from lanescope.reader.code.pointers import get_pointee_type
 from lanescope.reader.code.records import measure_record
+from lanescope.reader.code.run_records import record_skipped
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_free
 from lanescope.reader.code.values import (
@@ -133,7 +134,13 @@ def record_call(ev: Evaluator, term: OpaqueValue) -> None:
     if count <= MOST_ALIKE and len(ev.made) < MOST_MADE:
         term = replace(term, arguments=tuple(_copy_array(value) for value in term.arguments))
         ev.ran += 1
-        ev.made.append(BodilessCall(term, list_named_loops(ev), calls=ev.list_running_functions(), order=ev.ran))
+        ev.made.append(
+            BodilessCall(
+                term, list_named_loops(ev), calls=ev.list_running_functions(), order=ev.ran, arms=tuple(ev.arms)
+            )
+        )
+    else:
+        record_skipped(ev, term.span)
 
 
 def spend_step(ev: Evaluator) -> None:

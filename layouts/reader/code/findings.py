@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import ULONG, IntegerType, find_common_type, promote
 from lanescope.reader.code.bit_field_formats import NO_FORMAT
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.run_records import Arms
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import (
     FIELD_SHIFT,
@@ -70,6 +71,7 @@ class BodilessCall:
     result: str = ""
     calls: tuple[tuple[str, Span], ...] = ()  # the functions it was made in, outermost first
     order: int = 0  # among assemblies and calls, as they are run
+    arms: Arms = ()  # of open conditions
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,8 @@ class AsmRun:
     calls: tuple[tuple[str, Span], ...]
     order: int
     around: tuple[tuple[Span, ...], ...] = ()  # of each operand: the calls around the place where it is written
+    arms: Arms = ()  # of open conditions
+    places: tuple[tuple[str, tuple[str, ...]], ...] = ()  # symbols of variables' addresses → what these are called
 
 
 def list_running_functions(ev: Evaluator) -> tuple[tuple[str, Span], ...]:

@@ -10,6 +10,7 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.branches import branch
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.paths import EarlyExit, Journal
+from lanescope.reader.code.run_records import record_skipped
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import list_reachable_places
 from lanescope.reader.code.symbolic_integers import SymbolicInt, insert_bits, make_free, make_symbol
@@ -71,6 +72,7 @@ def forget_function(ev: Evaluator) -> None:
 
 def skip_unread(ev: Evaluator, node: UnreadText, scope: NameScope) -> EarlyExit | None:
     """Skip text that the parser could not read, and forget what it may write."""
+    record_skipped(ev, node.span)
     if node.body:
         ev.follow_alternatives([(node.text[:40], branch(ev, Block(node.body), scope)), ("", lambda: None)])
     ev.forget_names(_READ.sub("", node.text), scope)

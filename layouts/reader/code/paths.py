@@ -82,16 +82,21 @@ def rewrite_log(ev: Evaluator, start: int, journal: Journal) -> None:
         path.start = start  # what was written from there to the path's end is among its changes
 
 
-def follow_branch(ev: Evaluator, run: Run) -> tuple[EarlyExit | None, Journal]:
-    """Run a branch and take back what it wrote; return why it ended early, and what it wrote."""
+def follow_branch(ev: Evaluator, run: Run, arm: tuple[int, int] | None = None) -> tuple[EarlyExit | None, Journal]:
+    """Run a branch and take back what it wrote; return why it ended early, and what it wrote.
+
+    arm: its fork, and which of its arms it is.
+    """
     start, first, temporaries_before = len(ev.log), Cell(None).born, len(ev.temporaries)
     ev.branches.append(start)
+    ev.arms.append(arm or (ev.make_fork(), 0))
     try:
         left = run()
     except ThrownError as thrown:
         left = EarlyExit("throw", thrown.value)
     finally:
         ev.branches.pop()
+        ev.arms.pop()
         ev.temporaries[temporaries_before:] = [(value, "perhaps") for value, _ in ev.temporaries[temporaries_before:]]
         journal = ev.list_writes_since(start)
         if not ev.python:  # a branch's own variables end with it
@@ -103,9 +108,16 @@ def follow_branch(ev: Evaluator, run: Run) -> tuple[EarlyExit | None, Journal]:
     return left, changed
 
 
+def make_fork(ev: Evaluator) -> int:
+    """Return the number of the next open condition."""
+    ev.forks += 1
+    return ev.forks
+
+
 def follow_alternatives(ev: Evaluator, runs: Sequence[tuple[str, Run]]) -> EarlyExit | None:
     """Follow every one of some paths of which the text leaves open which is taken, and join them."""
-    ended = [(text, *ev.follow_branch(run)) for text, run in runs]
+    fork = ev.make_fork()
+    ended = [(text, *ev.follow_branch(run, (fork, n))) for n, (text, run) in enumerate(runs)]
     going = [(text, changed) for text, left, changed in ended if left is None]
     gone = [(text, left, changed) for text, left, changed in ended if left is not None]
     final: EarlyExit | None = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import LONG
 from lanescope.reader.code import tree
+from lanescope.reader.code.run_records import record_store
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_free, make_symbol
 from lanescope.reader.code.templates import is_same_type
@@ -150,6 +151,7 @@ def store_memory(ev: Evaluator, place: PointedPlace, value: Any, span: Span) -> 
     """Write through a pointer to no variable; what other pointers of the same name may mean is forgotten."""
     ev.written_memory = True
     pointer = place.pointer
+    record_store(ev, pointer, span)
     _forget_aliases(ev, pointer)
     key = _make_memory_key(ev, pointer)
     for other, (apart, cell) in list(ev.memory.items()):

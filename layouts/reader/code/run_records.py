@@ -1,0 +1,82 @@
+"""What runs beside asm statements and calls without a body: code that is skipped, stores through pointers, and the open
+conditions under which something runs. Order can be judged only where all of it is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.scopes import Cell
+from lanescope.reader.code.symbolic_integers import LinearExpression, Span
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+    from lanescope.reader.code.values import Pointer
+
+MOST_STORES = 400
+MOST_SKIPPED = 400
+Arms = tuple[tuple[int, int], ...]  # (fork, which of its arms), outermost first
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedCode:
+    """Code that was not run: what it does is not known."""
+
+    span: Span
+    calls: tuple[tuple[str, Span], ...]
+    arms: Arms
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStore:
+    """A store through a pointer. to: its byte address."""
+
+    to: LinearExpression
+    span: Span
+    calls: tuple[tuple[str, Span], ...]
+    arms: Arms
+    order: int
+
+
+def record_skipped(ev: Evaluator, span: Span) -> None:
+    """Keep that code was skipped here."""
+    if len(ev.skipped) < MOST_SKIPPED:
+        ev.ran += 1
+        ev.skipped.append(SkippedCode(span, ev.list_running_functions(), tuple(ev.arms), ev.ran))
+
+
+def record_store(ev: Evaluator, pointer: Pointer, span: Span) -> None:
+    """Keep a store through a pointer; of one line the first runs tell enough."""
+    if len(ev.stored) < MOST_STORES and not ev.python:
+        ev.ran += 1
+        ev.stored.append(MemoryStore(pointer.base, span, ev.list_running_functions(), tuple(ev.arms), ev.ran))
+
+
+def list_place_names(ev: Evaluator, values: Iterable[Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """List (symbol, names) of each variable whose address is among values: its own name, and that of its value."""
+    symbols = dict.fromkeys(name for value in values for name in _list_object_symbols(value))
+    if not symbols:
+        return ()
+    named = {f"&object{abs(cell.born)}": cell for cell in _list_visible_cells(ev)}
+    return tuple((symbol, _list_cell_names(named[symbol])) for symbol in symbols if symbol in named)
+
+
+def _list_object_symbols(value: Any) -> Iterator[str]:
+    integer = None if value is None or isinstance(value, str) else get_integer(value)
+    for piece in integer.pieces if integer is not None else ():
+        yield from (name for name, _ in piece.source.terms if name.startswith("&object"))
+
+
+def _list_visible_cells(ev: Evaluator) -> Iterator[Cell]:
+    for frame in ev.frames:
+        for scope in frame.scope.iterate_outward() if frame.scope is not None else ():
+            yield from (cell for cell in scope.names.values() if isinstance(cell, Cell))
+
+
+def _list_cell_names(cell: Cell) -> tuple[str, ...]:
+    text = getattr(cell.value, "text", "")
+    return tuple(dict.fromkeys(name for name in (cell.name, text) if name))

@@ -1,0 +1,130 @@
+"""The accumulators of a wgmma where a kernel declares them: whether they are set before it, and read after it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lanescope.reader.code.findings import AsmRun
+from lanescope.workbench.function_texts import FunctionText, find_closing, find_function_at, split_arguments
+from lanescope.workbench.results import Span
+
+_TYPES = r"(?:float|uint32_t|int32_t|unsigned|int|unsigned\s+int|half2|__half2)"
+_ARGUMENT = re.compile(r"\s*[&*]?\s*([A-Za-z_]\w*)\s*(?:\[|$)")
+_CALLS = re.compile(  # that read the value of an argument
+    r"(?:__\w+|make_\w+|printf|(?:exp2?|log2?|f?max|f?min|f?abs|tanh|fma)f?|float|half|bf16|static_cast|if|for|while)$"
+)
+_CALL_NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """A variable of a function that a wgmma accumulates into. at: where the function's lines hand it on; declared: its
+    declaration, past its name; set: whether it is set there; indexed: whether the wgmma writes one of several parts.
+    """
+
+    name: str
+    function: FunctionText
+    at: Span
+    declared: int
+    set: bool
+    indexed: bool
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.name, self.declared
+
+
+def find_accumulator(run: AsmRun, blank: str, functions: tuple[FunctionText, ...]) -> Accumulator | None:
+    """Find the variable whose registers a wgmma writes, followed through the parameters of functions; None if not
+    found.
+    """
+    outputs = [span for kind, _, span in run.inputs if kind.startswith("+")]
+    root = re.match(r"[A-Za-z_]\w*", blank[slice(*outputs[0])]) if outputs else None
+    if root is None:
+        return None
+    name, at = root[0], run.span
+    indexed = False
+    for called, call in reversed(run.calls):
+        function = find_function_at(functions, at[0])
+        if function is None or function.name != called:
+            return None
+        if name not in function.parameters:
+            return _find_declaration(name, blank, function, at, indexed)
+        argument = _find_argument(blank, call, function.parameters.index(name))
+        if argument is None:
+            return None
+        (name, part), at = argument, call
+        indexed = indexed or part
+    return None
+
+
+def _find_argument(blank: str, call: Span, number: int) -> tuple[str, bool] | None:
+    """Return the variable that a call gives for a parameter, and whether it gives a part of it."""
+    text = blank[slice(*call)]
+    opening = re.match(r"[\w:]+\s*(?:<[^;{}]*?>\s*)?(?=\()", text)
+    if opening is None:
+        return None
+    start = call[0] + opening.end()
+    arguments = split_arguments(blank[start + 1 : find_closing(blank, start)])
+    match = _ARGUMENT.match(arguments[number].rstrip()) if number < len(arguments) else None
+    return (match[1], match[0].endswith("[")) if match else None
+
+
+def _find_declaration(name: str, blank: str, function: FunctionText, at: Span, indexed: bool) -> Accumulator | None:
+    """Find the last declaration of a variable of registers before a place."""
+    first, past = function.body
+    if re.search(rf"^[ \t]*#[ \t]*define\b(?:[^\n]*\\\n)*[^\n]*\b{name}\b", blank, re.M):
+        return None  # a macro may write it
+    form = re.compile(rf"(?<![\w:<]){_TYPES}\s+(?:[^;(){{}}=]*?,\s*)?\b{name}\s*((?:\[[^\]]*\]\s*)*)([;,={{(])")
+    declared = list(form.finditer(blank, first, min(past, at[0])))
+    if not declared:
+        return None
+    match = declared[-1]
+    head = blank[max(blank.rfind(letter, 0, match.start()) for letter in ";{}") : match.start()]
+    if re.search(r"static|extern|__shared__|constexpr", head):
+        return None
+    return Accumulator(name, function, at, match.end() - 1, match[2] in "={(", indexed)
+
+
+def is_untouched(accumulator: Accumulator, blank: str) -> bool:
+    """Return whether nothing names a variable between its declaration, which does not set it, and its wgmma."""
+    if accumulator.set:
+        return False
+    return not re.search(rf"\b{accumulator.name}\b", blank[accumulator.declared : accumulator.at[0]])
+
+
+def find_access(accumulator: Accumulator, blank: str, between: Span, products: Sequence[Span]) -> Span | None:
+    """Find where code reads or writes a value of the accumulators between two places, but for the products themselves.
+
+    What only hands them on, as to a function that keeps the compiler from moving them, is none.
+    """
+    if re.search(r"\b(?:return|goto|break|continue)\b", blank[slice(*between)]):
+        return None
+    for match in re.compile(rf"\b{accumulator.name}\s*\[").finditer(blank, *between):
+        inside = any(first <= match.start() < past for first, past in products)
+        before = blank[between[0] : match.start()].rstrip()
+        literal = accumulator.indexed and re.match(r"\s*\d", blank[match.end() : match.end() + 20])
+        if inside or literal or before.endswith(("&", ".", "->")):
+            continue
+        if all(_CALLS.search(name) for name in _list_enclosing_calls(blank, accumulator.function, match.start())):
+            return match.start(), match.start() + len(accumulator.name)
+    return None
+
+
+def _list_enclosing_calls(blank: str, function: FunctionText, at: int) -> Iterator[str]:
+    """Yield the names before the open brackets around a place of a statement, innermost first."""
+    depth = 0
+    for place in range(at - 1, function.body[0], -1):
+        letter = blank[place]
+        if letter in ";{}" and not depth:
+            return
+        if letter == ")":
+            depth += 1
+        elif letter == "(" and depth:
+            depth -= 1
+        elif letter == "(":
+            match = _CALL_NAME.search(blank[max(place - 80, 0) : place])
+            if match:
+                yield match[1]

@@ -1,0 +1,252 @@
+"""Tiles that TMA copies fill and that wgmma reads: boxes that are too small, slices that are copied and never read,
+maps that are given to each other's tiles. `check.py` tells them; what a call without code may do makes them open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from lanescope.reader.code import tensor_maps
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.workbench.blamed_numbers import find_argument_span, follow_number
+from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
+from lanescope.workbench.kernel_runs import KernelRun, list_kernel_runs
+from lanescope.workbench.names import find_operand_letter
+from lanescope.workbench.results import Assumption, Bench, Span, VerifiedOperand
+from lanescope.workbench.tiles import UNFILLED
+from lanescope.workbench.transfers import TileCopy, find_map, read_copy
+
+TITLES = {
+    "k_slices_unread": "The loop over K leaves slices of the tile unread",
+    "tma_map_other": "A tile is filled from the other operand's tensor map",
+    "tma_tile_part": "The TMA copies fill a part of the tile",
+}
+_SHAPE = re.compile(r"m64n\d+k\d+")
+_TURNS = frozenset((4, 8, 16))  # after so many a loop may have been left (loops.MOST_TURNS)
+
+
+def find_fill_mistakes(code: Evaluation, bench: Bench) -> list[Pitfall]:
+    """Find tiles that are filled in part, read in part or filled with the other operand, each place once."""
+    if "__global__" not in code.text or not bench.operands:
+        return []
+    finder = _FillFinder(code, bench)
+    return list({(one.code, one.span): one for one in finder.find_mistakes()}.values())
+
+
+class _FillFinder:
+    """One text on its way to its mistakes."""
+
+    def __init__(self, code: Evaluation, bench: Bench) -> None:
+        self.code, self.bench = code, bench
+        self.blank = blank_text(code.text)
+        self.functions: tuple[FunctionText, ...] = find_functions(self.blank)
+        runs = list_kernel_runs(code, self.functions)
+        self.kernels = [run for run in runs if any(event.kind == "wgmma" for event in run.events)]
+        self.copies = [
+            copy
+            for run in self.kernels
+            for event in run.events
+            if event.kind == "bulk" and (copy := read_copy(event, self.blank)) is not None
+        ]
+        self.maps = tensor_maps.find_named_maps(code)
+
+    def find_mistakes(self) -> Iterator[Pitfall]:
+        if not self.kernels or not all(map(_is_known, self.kernels)):
+            return
+        others = list(self._find_others())
+        parts = list(self._find_parts()) if not others else []
+        if parts and self._is_product_exchanged():
+            message = "wgmma reads B's tile as A and A's as B, and they do not fit. Exchange the two descriptors."
+            parts = [Pitfall("operands_exchanged", message, next(self._list_products()))]
+        yield from others or parts
+        if not parts and not others:
+            yield from self._find_unread_slices()
+
+    def _list_products(self) -> Iterator[Span]:
+        return (event.at for run in self.kernels for event in run.events if event.kind == "wgmma")
+
+    # filled in part -------------------------------------------------------------------------------------------------
+
+    def _find_parts(self) -> Iterator[Pitfall]:
+        """Yield boxes that are smaller than the tile, where one copy fills it; else the copies that are too few."""
+        for operand in self.bench.operands:
+            lost = self._find_lost(operand)
+            tensor_map = self._find_operand_map(operand)
+            if lost is None or tensor_map is None:
+                continue
+            copies = [copy for copy in self.copies if find_map(copy, self.maps) is tensor_map]
+            alone = len({copy.event.at for copy in copies}) == 1 and lost.key.startswith("boxes.")
+            at = self._find_box(tensor_map, 1) if alone else copies[0].event.at if copies else None
+            if at is not None:
+                name = operand.name.upper()
+                message = f"The copies do not fill {name}'s tile: {lost.why}. The rest holds what was there before."
+                yield Pitfall("tma_tile_part", message, at)
+
+    def _find_lost(self, operand: VerifiedOperand) -> Assumption | None:
+        keys = (f"boxes.{operand.name}", f"panel.{operand.name}")
+        return next((a for a in self.bench.assumed if a.key in keys and a.missing and UNFILLED in a.why), None)
+
+    def _find_operand_map(self, operand: VerifiedOperand) -> TensorMap | None:
+        """Return the tensor map that an operand is stored by, as its piece says."""
+        piece = self.bench.pieces[operand.storage] if operand.storage is not None else None
+        if piece is None or piece.kind != "tensor_map":
+            return None
+        number = sum(one.kind == "tensor_map" for one in self.bench.pieces[: operand.storage])
+        return self.maps[number] if number < len(self.maps) else None
+
+    def _find_box(self, tensor_map: TensorMap, axis: int) -> Span | None:
+        """Find the number of a box's dimension, as the text gives it to cuTensorMapEncodeTiled."""
+        at = find_argument_span(self.blank, tensor_map.span, 6)
+        if at is None or "ncode" not in tensor_map.source:
+            return tensor_map.span
+        return follow_number(self.blank, self.functions, at, tensor_map.calls, axis)
+
+    # read in part ---------------------------------------------------------------------------------------------------
+
+    def _find_unread_slices(self) -> Iterator[Pitfall]:
+        """Yield loops over K that end before the K which each turn copies."""
+        shapes = {
+            match[0]
+            for run in self.kernels
+            for event in run.events
+            if event.kind == "wgmma" and (match := _SHAPE.search(getattr(event.run, "text", "")))
+        }
+        operands = [one for one in self.bench.operands if any(shape in one.instruction for shape in shapes)]
+        ends = {_find_reached(operand) for operand in operands}
+        reached = ends.pop() if len(ends) == 1 else None
+        if reached is None:
+            return
+        # a start without the thread in it is every warpgroup's: its K steps are all that there are
+        sure = [one for one in operands if len(one.symbols) == 1 and _is_along_k(one)]
+        maps = [self._find_operand_map(operand) for operand in sure]
+        copied = {self._find_advance(one) if one is not None else None for one in maps}
+        whole = copied.pop() if len(copied) == 1 else None
+        if whole is None or reached >= whole:
+            return
+        step = sure[0].steps[-1]
+        place = next(self._list_products())
+        at = self._find_bound(place, list(step.loops)[-1] if step.loops else "") or place
+        yield Pitfall(
+            "k_slices_unread",
+            f"Each turn copies {whole} of K and multiplies {reached}: the slice at K = {reached}"
+            f" {'is' if whole - reached <= step.depth else 'and those after it are'} copied and never multiplied.",
+            at,
+        )
+
+    def _find_advance(self, tensor_map: TensorMap) -> int | None:
+        """Return how far along its inner dimension a map is copied from turn to turn, K of its tile; None if open."""
+        own = [copy for copy in self.copies if find_map(copy, self.maps) is tensor_map]
+        width = tensor_map.box[0] if tensor_map.box else None
+        of_call: dict[object, list[TileCopy]] = {}
+        for copy in own:
+            of_call.setdefault((copy.event.at, copy.event.calls), []).append(copy)
+        advances = set()
+        for copies in of_call.values():
+            first = [copy.at[0].known if copy.at and copy.at[0] is not None else None for copy in copies]
+            known = [at for at in first if at is not None]
+            if len(known) < 3 or len(known) < len(first):
+                return None
+            advances |= {later - earlier for earlier, later in pairwise(known)}
+        # one box a turn, side by side: else the boxes of a turn lie in other panels
+        return width if advances == {width} and len(of_call) == 1 else None
+
+    def _find_bound(self, at: Span, variable: str) -> Span | None:
+        """Find the condition of the innermost loop over a variable around a place."""
+        form = re.compile(rf"\bfor\s*\([^;{{}}]*\b{re.escape(variable)}\b[^;{{}}]*;\s*([^;{{}}]+?)\s*;")
+        found = list(form.finditer(self.blank, 0, at[0])) if variable else []
+        return found[-1].span(1) if found else None
+
+    # the other operand's map ----------------------------------------------------------------------------------------
+
+    def _find_others(self) -> Iterator[Pitfall]:
+        """Yield copies of one operand's map into the tile that is named for, and read as, the other's."""
+        for copy in self.copies:
+            named = self._find_letters(copy)
+            if named is not None and named[0] != named[1] == named[2]:
+                yield Pitfall(
+                    "tma_map_other",
+                    f"The tile that wgmma reads as {named[1].upper()} is filled from {named[0].upper()}'s tensor map,"
+                    " as their names say. Give the copy the other map.",
+                    copy.event.at,
+                )
+
+    def _is_product_exchanged(self) -> bool:
+        """Return whether copies fill the tiles that their maps are named for, and wgmma reads A's as B and B's as A."""
+        letters = {named for copy in self.copies if (named := self._find_letters(copy)) is not None}
+        return letters == {("a", "b", "a"), ("b", "a", "b")}
+
+    def _find_letters(self, copy: TileCopy) -> tuple[str, str, str] | None:
+        """Return the operands of a copy: of its map by its name, of the tile by who reads it, of its name in the call;
+        None if one of them is open.
+        """
+        tensor_map = find_map(copy, self.maps)
+        buffers = self._find_buffers(copy)
+        if tensor_map is None or len(buffers) != 1:
+            return None
+        words = set(re.findall(r"[A-Za-z_]\w*", self.blank[slice(*copy.event.at)])) - copy.maps
+        said = {letter for word in words if (letter := find_operand_letter(word)) is not None}
+        of_map = find_operand_letter(*tensor_map.names[:1])
+        if of_map is None or len(said) != 1:
+            return None
+        return of_map, buffers.pop(), said.pop()
+
+    def _find_buffers(self, copy: TileCopy) -> set[str]:
+        """Return the operands whose tile a copy fills: by where the descriptors of the instruction begin."""
+        if copy.to is None:
+            return set()
+        starts = {
+            operand.name: {step.read for step in operand.steps}
+            for operand in self.bench.operands
+            if copy.to.terms and set(operand.symbols) >= {name for name, factor in copy.to.terms if factor == 1}
+        }
+        symbols: Mapping[str, int] = {
+            a.key.removeprefix("at."): _parse(a.value)
+            for a in self.bench.assumed
+            if a.key.startswith("at.") and a.value
+        }
+        at = copy.to.const
+        for name, factor in copy.to.terms:
+            if name not in symbols:
+                return set()
+            at += factor * symbols[name]
+        return {name for name, places in starts.items() if at in places}
+
+
+def _is_known(kernel: KernelRun) -> bool:
+    """Return whether nothing is open in what a kernel copies."""
+    copied = [event for event in kernel.events if event.kind == "bulk"]
+    return kernel.complete and all(
+        event.kind != "unknown" and (event.kind != "bulk" or event in copied) for event in kernel.events
+    )
+
+
+def _find_reached(operand: VerifiedOperand) -> int | None:
+    """Return the K that the steps of an operand reach, one after the other from 0; None if that is open."""
+    if operand.left or any(step.verdict != "match" for step in operand.steps):
+        return None
+    slices = sorted({(step.k, step.k + step.depth) for step in operand.steps})
+    if len(slices) in _TURNS or not slices or slices[0][0]:
+        return None
+    return slices[-1][1] if _are_joined(slices) else None
+
+
+def _is_along_k(operand: VerifiedOperand) -> bool:
+    """Return whether the first two K steps of an operand lie 32 bytes apart: in a box whose inner dimension is K."""
+    first = {step.k: step.read for step in reversed(operand.steps)}
+    depth = operand.steps[0].depth
+    return 0 in first and first.get(depth, -1) - first[0] == 32
+
+
+def _are_joined(slices: Sequence[tuple[int, int]]) -> bool:
+    return all(end == start for (_, end), (start, _) in pairwise(slices))
+
+
+def _parse(value: str) -> int:
+    try:
+        return int(value, 0)
+    except ValueError:
+        return -1

@@ -1,0 +1,103 @@
+"""Functions of a C++ text by the places of their names, parameters and bodies, without evaluating them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lanescope.workbench.results import Span
+
+_QUIET = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.S)
+_HEAD = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_NO_NAME = frozenset(
+    "if for while switch return sizeof alignof decltype asm __asm__ volatile catch static_assert __launch_bounds__"
+    " __cluster_dims__ __attribute__ __declspec noexcept requires alignas __align__ __block_size__ defined".split()
+)
+_AFTER = re.compile(r"\s*(?:const|noexcept|override|final|\s)*\{")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionText:
+    """A function's text. parameters: their names; body: between its braces; kernel: whether it is __global__."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: Span
+    kernel: bool
+
+
+def blank_text(text: str) -> str:
+    """Return a text of the same length without the contents of comments and literals."""
+    return _QUIET.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+
+def find_functions(blank: str) -> tuple[FunctionText, ...]:
+    """Find the functions of a blanked text that have a body, in its order."""
+    return tuple(_list_functions(blank))
+
+
+def find_function_at(functions: tuple[FunctionText, ...], at: int) -> FunctionText | None:
+    """Find the innermost function whose body holds a place."""
+    inside = [function for function in functions if function.body[0] <= at < function.body[1]]
+    return max(inside, key=lambda function: function.body[0], default=None)
+
+
+def split_arguments(text: str) -> list[str]:
+    """Split arguments at the commas outside all brackets."""
+    parts, depth, start = [], 0, 0
+    for at, letter in enumerate(text):
+        if letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+        elif letter == "," and not depth:
+            parts.append(text[start:at])
+            start = at + 1
+    return [*parts, text[start:]] if text.strip() else []
+
+
+def find_closing(blank: str, at: int) -> int:
+    """Return where the bracket that opens at a place closes; the end of the text if it does not."""
+    pair = {"(": ")", "{": "}", "[": "]"}
+    opening, closing = blank[at], pair[blank[at]]
+    depth = 0
+    for match in re.compile(rf"[{re.escape(opening + closing)}]").finditer(blank, at):
+        depth += 1 if match[0] == opening else -1
+        if not depth:
+            return match.start()
+    return len(blank)
+
+
+def _list_functions(blank: str) -> Iterator[FunctionText]:
+    for match in _HEAD.finditer(blank):
+        if match[1] in _NO_NAME:
+            continue
+        closing = find_closing(blank, match.end() - 1)
+        after = _AFTER.match(blank, closing + 1)
+        if after is None or not _begins_declaration(blank, match.start()):
+            continue
+        start = after.end()
+        names = (_find_parameter_name(part) for part in split_arguments(blank[match.end() : closing]))
+        head = _take_head(blank, match.start())
+        yield FunctionText(match[1], tuple(names), (start, find_closing(blank, start - 1)), "__global__" in head)
+
+
+def _take_head(blank: str, at: int) -> str:
+    """Return what stands before a function's name, from the end of the statement before it."""
+    return blank[max(blank.rfind(letter, 0, at) for letter in ";}{") + 1 : at]
+
+
+def _begins_declaration(blank: str, at: int) -> bool:
+    """Return whether a type or a specifier stands before a name."""
+    before = _take_head(blank, at).rstrip()
+    return bool(before) and (before[-1].isalnum() or before[-1] in "_*&>)")
+
+
+def _find_parameter_name(part: str) -> str:
+    """Return the name of a parameter: the last name before its array brackets and its default."""
+    inner = re.search(r"\(\s*[&*]\s*([A-Za-z_]\w*)\s*\)", part)
+    if inner:
+        return inner[1]
+    names: list[str] = re.findall(r"[A-Za-z_]\w*", re.sub(r"=.*|\[[^\]]*\]", "", part, flags=re.S))
+    return names[-1] if names else ""

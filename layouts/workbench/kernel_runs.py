@@ -1,0 +1,160 @@
+"""What a kernel does, in the order in which it is run: fences, products, groups, waits and copies of the async proxy.
+
+`order.py` and `transfers.py` judge it. Calls of which it is not known what they do are events, too: nothing that they
+could do is called missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, BodilessCall
+from lanescope.reader.code.run_records import MOST_SKIPPED, MOST_STORES, Arms, MemoryStore, SkippedCode
+from lanescope.workbench.asm_operands import find_operand_argument
+from lanescope.workbench.function_texts import FunctionText
+from lanescope.workbench.results import Span
+
+_STEPS = re.compile(
+    r"wgmma\.fence|wgmma\.mma_async|wgmma\.commit_group|wgmma\.wait_group|tcgen05\.mma(?!\w)|fence\.proxy\.async"
+    r"|cp(?:\.reduce)?\.async\.bulk(?!\.(?:commit|wait|prefetch))|cp\.async\.(?:ca|cg)|st(?:\.\w+)*\.shared|stmatrix"
+    r"|mbarrier(?:\.arrive)?\.expect_tx"
+)
+_KINDS = {
+    "wgmma.fence": "fence",
+    "wgmma.mma_async": "wgmma",
+    "wgmma.commit_group": "commit",
+    "wgmma.wait_group": "wait",
+    "tcgen05.mma": "tcgen05",
+    "fence.proxy.async": "proxy",
+}
+_PARTS = {"bulk": "bulk", "expect": "expect_tx"}
+# what CUTLASS and libcu++ call them, where their code is not in the text
+_NAMED = {
+    "warpgroup_arrive": "fence",
+    "warpgroup_commit_batch": "commit",
+    "warpgroup_wait": "wait",
+    "fence_view_async_shared": "proxy",
+    "tma_store_fence": "proxy",
+    "fence_proxy_async": "proxy",
+    "fence_proxy_async_shared_cta": "proxy",
+    "barrier_arrive_tx": "expect",
+    "barrier_expect_tx": "expect",
+    "mbarrier_arrive_expect_tx": "expect",
+}
+_HARMLESS = re.compile(  # that are no fence, no product and no wait for one
+    r"__\w+|(?:atomic|make_)\w*|printf|assert|(?:exp2?|log2?|r?sqrt|f?max|f?min|f?abs|pow|tanh|floor|ceil|fma)f?"
+    r"|u?int\d*_t|(?:u?int|float|double|u?short|u?char|half)\d|half|bf16|dim3|clock(?:64)?|(?i:ceil_?div|cdiv|div_?up|round_?up|align_?up)|warpgroup_fence_operand|size|swap"
+)
+_LIBRARY = re.compile(r"(?:::)?(?:cde|cuda|std)::")
+_STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEvent:
+    """One thing that a kernel does. kind: fence, wgmma, commit, wait, tcgen05, proxy, bulk (a copy of the async proxy),
+    expect, store (to memory, by threads) or unknown; at: where the kernel's own lines do it; count: of a wait, the
+    groups that may stay pending, None if that is open.
+    """
+
+    kind: str
+    at: Span
+    order: int
+    arms: Arms
+    calls: tuple[tuple[str, Span], ...]
+    count: int | None = None
+    run: AsmRun | BodilessCall | SkippedCode | MemoryStore | None = None
+
+    def leads_to(self, later: KernelEvent) -> bool:
+        """Return whether every path to a later event goes through this one, unless it left on the way."""
+        return later.arms[: len(self.arms)] == self.arms
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRun:
+    """A kernel as it is run. complete: whether all that it does is among the events."""
+
+    name: str
+    events: tuple[KernelEvent, ...]
+    complete: bool
+
+
+def list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> list[KernelRun]:
+    """List the kernels of a text that are run, each instance that is launched on its own."""
+    if code.merged or code.python:
+        return []
+    kernels = {function.name for function in functions if function.kernel}
+    groups: dict[tuple[tuple[str, Span], ...], list[KernelEvent]] = {}
+    for record in sorted((*code.made, *code.assembled, *code.skipped, *code.stored), key=lambda one: one.order):
+        depth = next((n for n, (name, _) in enumerate(record.calls) if name in kernels), None)
+        if depth is not None:
+            inner = record.calls[depth + 1 :]
+            own = groups.setdefault(record.calls[: depth + 1], [])
+            own += _list_events(record, inner[0][1] if inner else _get_span(record), code.text)
+    unfinished = {name for name, _ in code.unfinished}
+    cut = (
+        len(code.assembled) >= MOST_ASSEMBLED
+        or len(code.skipped) >= MOST_SKIPPED
+        or "" in unfinished
+        or bool(code.unread)
+    )
+    last = max((run.order for run in code.assembled), default=0)
+    runs = []
+    for calls, events in groups.items():
+        lost = cut and (not events or events[-1].order >= last or bool(code.unread))
+        stores = sum(event.kind == "store" for event in events)
+        complete = not lost and not unfinished & {name for name, _ in calls} and stores < MOST_STORES
+        runs.append(KernelRun(calls[-1][0], tuple(events), complete))
+    return runs
+
+
+def _get_span(record: AsmRun | BodilessCall | SkippedCode | MemoryStore) -> Span:
+    return record.term.span if isinstance(record, BodilessCall) else record.span
+
+
+def _list_events(
+    record: AsmRun | BodilessCall | SkippedCode | MemoryStore, at: Span, text: str
+) -> Iterator[KernelEvent]:
+    def make(kind: str, count: int | None = None) -> KernelEvent:
+        return KernelEvent(kind, at, record.order, record.arms, record.calls, count, record)
+
+    if isinstance(record, SkippedCode):
+        yield make("unknown")
+    elif isinstance(record, MemoryStore):
+        yield make("store")
+    elif isinstance(record, AsmRun):
+        if re.search(r"[A-Za-z_]\w*", _STRING.sub("", record.text)):
+            yield make("unknown")  # a macro among its strings
+        for step in _STEPS.finditer(record.text):
+            kind = _KINDS.get(step[0]) or next((k for k, word in _PARTS.items() if word in step[0]), "store")
+            yield make(kind, _find_wait_count(record, step.end()) if kind == "wait" else None)
+    else:
+        kind = _classify_call(record, text)
+        if kind:
+            yield make(kind, _find_template_count(record) if kind == "wait" else None)
+
+
+def _find_wait_count(run: AsmRun, end: int) -> int | None:
+    match = re.match(r"[.\w]*\s+(%\w+|%\[\w+\]|\d+)", run.text[end:])
+    value = find_operand_argument(run, match[1], 0)[0] if match else None
+    return value.known if value is not None else None
+
+
+def _find_template_count(call: BodilessCall) -> int | None:
+    templates = dict(call.term.named).get("<>", ())
+    known = getattr(templates[0], "known", None) if templates else None
+    return known if isinstance(known, int) else None
+
+
+def _classify_call(call: BodilessCall, text: str) -> str:
+    """Return the kind of a call without a body; "" for one that does nothing of all this."""
+    head, spelled = call.term.head, call.term.text
+    if head in _NAMED:
+        return _NAMED[head]
+    if _LIBRARY.match(spelled):
+        return "bulk" if "bulk" in head and "group" not in head else ""
+    if head in ("wait", "arrive", "arrive_and_wait", "init", "native_handle") and "cuda::barrier" in text:
+        return ""
+    return "" if _HARMLESS.fullmatch(head) else "unknown"

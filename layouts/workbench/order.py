@@ -1,0 +1,275 @@
+"""Mistakes of order in kernels with wgmma: fences, groups and waits that are missing, registers that nothing sets.
+
+Only what holds on every path is told: anything between two events that could be what is missing, also a call of which
+the code is not there, makes it open. Rules: PTX ISA 9.1, 9.7.15.4 and 9.7.15.7.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.reader.code.findings import AsmRun, Pitfall
+from lanescope.reader.code.run_records import MemoryStore
+from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.workbench.accumulators import Accumulator, find_access, find_accumulator, is_untouched
+from lanescope.workbench.asm_operands import count_left_out, find_operand_argument
+from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
+from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, list_kernel_runs
+from lanescope.workbench.results import Span
+from lanescope.workbench.scan import InstructionMention, find_mentions
+
+TITLES = {
+    "accumulator_unset": "The accumulators are added to before they are set",
+    "proxy_fence_missing": "No fence.proxy.async between the stores and the instruction that reads them",
+    "wgmma_commit_missing": "No wgmma.commit_group after the wgmma",
+    "wgmma_fence_missing": "No wgmma.fence before the first wgmma",
+    "wgmma_wait_missing": "No wgmma.wait_group before the accumulators are used",
+    "wgmma_wait_short": "wgmma.wait_group leaves the group pending whose accumulators are used",
+}
+_ZERO = r"setp\.ne\.\w+\s+%s\s*,\s*(%%?\w+|%%\[\w+\])\s*,\s*0\b"
+
+
+def find_order_mistakes(code: Evaluation) -> list[Pitfall]:
+    """Find what kernels do in the wrong order, each mistake once."""
+    if "__global__" not in code.text or not re.search(r"mma", code.text):
+        return []
+    blank = blank_text(code.text)
+    functions = find_functions(blank)
+    found: dict[tuple[str, Span], Pitfall] = {}
+    for kernel in list_kernel_runs(code, functions):
+        for mistake in _KernelOrder(kernel, blank, functions).find_mistakes():
+            found.setdefault((mistake.code, mistake.span), mistake)
+    return list(found.values())
+
+
+@dataclass(slots=True)
+class _KernelOrder:
+    """One kernel on its way to its mistakes."""
+
+    kernel: KernelRun
+    blank: str
+    functions: tuple[FunctionText, ...]
+    holders: dict[object, Accumulator | None] = field(default_factory=dict)  # by where the wgmma are run
+
+    def find_mistakes(self) -> Iterator[Pitfall]:
+        events = self.kernel.events
+        products = [event for event in events if event.kind == "wgmma"]
+        if not products or _is_sketch(events, products[0]):
+            return
+        yield from self._check_stores()
+        yield from self._check_fence(products[0])
+        yield from self._check_unset(products)
+        if self.kernel.complete:
+            yield from self._check_groups()
+
+    # wgmma.fence ----------------------------------------------------------------------------------------------------
+
+    def _check_fence(self, first: KernelEvent) -> Iterator[Pitfall]:
+        before = self.kernel.events[: self.kernel.events.index(first)]
+        if not any(event.kind in ("fence", "unknown") for event in before):
+            yield Pitfall(
+                "wgmma_fence_missing",
+                f"{self.kernel.name} issues its first wgmma.mma_async without a wgmma.fence.sync.aligned before it: the"
+                " accesses to its registers before it are not ordered.",
+                first.at,
+            )
+
+    # accumulators ---------------------------------------------------------------------------------------------------
+
+    def _find_holder(self, event: KernelEvent) -> Accumulator | None:
+        run = event.run
+        key = (run.span, run.calls) if isinstance(run, AsmRun) else None
+        if key not in self.holders:
+            known = isinstance(run, AsmRun) and run.text.count("wgmma.mma_async") == 1  # its own outputs
+            holder = find_accumulator(run, self.blank, self.functions) if isinstance(run, AsmRun) and known else None
+            self.holders[key] = holder
+        return self.holders[key]
+
+    def _check_unset(self, products: Sequence[KernelEvent]) -> Iterator[Pitfall]:
+        """Yield accumulators whose first wgmma adds to what nothing has set."""
+        seen: set[tuple[str, int]] = set()
+        for event in products:
+            holder = self._find_holder(event)
+            if holder is None or holder.key in seen:
+                continue
+            seen.add(holder.key)
+            used = self._is_named_later(holder, products)  # else the kernel is an excerpt
+            if used and is_untouched(holder, self.blank) and _find_scale(event.run) not in (None, 0):
+                yield Pitfall(
+                    "accumulator_unset",
+                    f"{holder.name} is not set before the first wgmma, whose scale-d is 1: D = A·B + D adds to"
+                    f" registers that nothing has written. Set {holder.name} to 0, or give scale-d 0 the first time.",
+                    holder.at,
+                )
+
+    def _is_named_later(self, holder: Accumulator, products: Sequence[KernelEvent]) -> bool:
+        """Return whether code behind a wgmma names its accumulators, beside other wgmma."""
+        spans = [event.at for event in products]
+        named = re.compile(rf"\b{holder.name}\b").finditer(self.blank, holder.at[1], holder.function.body[1])
+        return any(not any(first <= match.start() < past for first, past in spans) for match in named)
+
+    # groups ---------------------------------------------------------------------------------------------------------
+
+    def _check_groups(self) -> Iterator[Pitfall]:
+        """Yield groups that nothing waits for before their accumulators are used."""
+        loose: list[KernelEvent] = []
+        groups: list[list[KernelEvent]] = []
+        waits: list[KernelEvent] = []
+        for event in self.kernel.events:
+            pending = [*loose, *(one for group in groups for one in group)]
+            if event.kind == "wgmma":
+                loose.append(event)
+            elif event.kind == "commit":
+                groups.append(loose)
+                loose = []
+            elif event.kind == "unknown" or (event.kind == "wait" and event.count is None):
+                loose, groups, waits = [], [], []
+            elif event.kind == "wait":
+                if event.count == 0:
+                    yield from self._check_used(pending, event)
+                groups = groups[-event.count :] if event.count else []
+                waits.append(event)
+        yield from self._check_end(loose, [one for group in groups for one in group], waits)
+
+    def _check_used(self, pending: Sequence[KernelEvent], wait: KernelEvent) -> Iterator[Pitfall]:
+        """Yield accumulators that are used between a wgmma and the wait for it."""
+        for event in pending[-1:]:
+            holder = self._find_holder(event)
+            if (
+                holder is None
+                or holder.indexed
+                or not event.leads_to(wait)
+                or not _is_within(wait.at, holder.function.body)
+            ):
+                continue
+            used = self._find_use(holder, (holder.at[1], wait.at[0]))
+            if used is not None:
+                yield self._make_missing_wait(holder, used)
+
+    def _check_end(
+        self, loose: Sequence[KernelEvent], pending: Sequence[KernelEvent], waits: Sequence[KernelEvent]
+    ) -> Iterator[Pitfall]:
+        """Yield the products that are pending when a kernel ends, and whose accumulators it has used."""
+        for event in (*loose[-1:], *pending[-1:]):
+            holder = self._find_holder(event)
+            used = self._find_use(holder, (holder.at[1], holder.function.body[1])) if holder else None
+            if holder is None or used is None:
+                continue
+            later = [wait for wait in waits if wait.order > event.order]
+            if event in loose:
+                yield Pitfall(
+                    "wgmma_commit_missing",
+                    f"No wgmma.commit_group follows this wgmma: it is in no group, so no wgmma.wait_group waits for it"
+                    f" before {holder.name} is used.",
+                    event.at,
+                )
+            elif later:
+                count = later[-1].count
+                groups = "the last group" if count == 1 else f"the last {count} groups"
+                yield Pitfall(
+                    "wgmma_wait_short",
+                    f"wgmma.wait_group {count} lets {groups} stay pending, and {holder.name} is used after it. Wait for"
+                    " 0.",
+                    later[-1].at,
+                )
+            else:
+                yield self._make_missing_wait(holder, used)
+
+    def _find_use(self, holder: Accumulator, between: Span) -> Span | None:
+        products = [
+            other.at
+            for event in self.kernel.events
+            if event.kind == "wgmma" and (other := self._find_holder(event)) is not None
+        ]
+        return find_access(holder, self.blank, between, products)
+
+    def _make_missing_wait(self, holder: Accumulator, used: Span) -> Pitfall:
+        return Pitfall(
+            "wgmma_wait_missing",
+            f"{holder.name} is used while the wgmma that writes it may be running: no wgmma.wait_group waits for its"
+            " group before.",
+            used,
+        )
+
+    # fence.proxy.async ----------------------------------------------------------------------------------------------
+
+    def _check_stores(self) -> Iterator[Pitfall]:
+        """Yield stores of threads to a buffer that an instruction of the async proxy reads without a fence."""
+        events = self.kernel.events
+        copied = {name for event in events if event.kind == "bulk" for name in _list_names(event)}
+        if any(event.kind == "bulk" and not _list_names(event) for event in events):
+            return
+        told: set[str] = set()
+        for reader in events:
+            if reader.kind != "wgmma":
+                continue
+            for name in _list_names(reader) - copied - told:
+                stores = [e for e in events if e.kind == "store" and e.order < reader.order and name in _list_names(e)]
+                if not stores:
+                    continue
+                rest = [e for e in events if e.kind in ("proxy", "unknown")]
+                between = [e for e in rest if stores[0].order < e.order < reader.order]
+                told.add(name)
+                if not between and (stores[0].leads_to(reader) or not rest):
+                    yield Pitfall(
+                        "proxy_fence_missing",
+                        f"Threads store to {name}, and wgmma reads it through the async proxy without a"
+                        " fence.proxy.async between: it may read what was there before. Each thread that stores"
+                        " executes fence.proxy.async, then all meet at the barrier.",
+                        reader.at,
+                    )
+
+
+def _is_sketch(events: Sequence[KernelEvent], first: KernelEvent) -> bool:
+    """Return whether a kernel is an excerpt: none of fence, commit and wait, or registers that are left out."""
+    shape = re.search(r"mma_async\.sync\.aligned\.m64n(\d+)k\d+\.(f16|f32|s32)", getattr(first.run, "text", ""))
+    if shape is None or not isinstance(first.run, AsmRun) or not {e.kind for e in events} & {"fence", "commit", "wait"}:
+        return True
+    registers = int(shape[1]) // (4 if shape[2] == "f16" else 2)
+    return sum(kind.startswith("+") for kind, _, _ in first.run.inputs) < registers
+
+
+def _is_within(span: Span, body: Span) -> bool:
+    return body[0] <= span[0] < body[1]
+
+
+def _list_names(event: KernelEvent) -> set[str]:
+    """Return the buffers that an event's addresses are in."""
+    run = event.run
+    if isinstance(run, MemoryStore):
+        return {name for name, factor in run.to.terms if factor == 1 and name.isidentifier()}
+    values = [value for kind, value, _ in run.inputs if value is not None] if isinstance(run, AsmRun) else []
+    if not isinstance(run, AsmRun):
+        arguments = getattr(getattr(run, "term", None), "arguments", ())
+        bases = [getattr(value, "base", None) for value in arguments]
+        values = [value for value in arguments if isinstance(value, SymbolicInt)]
+        named = {name for base in bases if base is not None for name, factor in base.terms if factor == 1}
+    else:
+        named = set()
+    for value in values:
+        named |= {name for piece in value.pieces for name, factor in piece.source.terms if factor == 1}
+    return {name for name in named if name.isidentifier()}
+
+
+def _find_scale(run: object) -> int | None:
+    """Return the scale-d of a wgmma, None if it is open."""
+    if not isinstance(run, AsmRun):
+        return None
+    mention: InstructionMention | None = next(
+        (m for m in find_mentions(run.text) if m.instruction.family.by_descriptor), None
+    )
+    if mention is None or len(mention.arguments) < 4:
+        return None
+    scale = mention.arguments[3]
+    if scale in ("true", "false"):
+        return int(scale == "true")
+    if re.fullmatch(r"[a-zA-Z_]\w*", scale):
+        given = re.search(_ZERO % scale, run.text)
+        if given is None:
+            return None
+        scale = given[1]
+    value = find_operand_argument(run, scale, count_left_out(run, mention.arguments[1:3]))[0]
+    return value.known if value is not None else None

@@ -1,0 +1,148 @@
+"""Shared memory of kernels against what a block may have: 48 KB of arrays, 227 KB that a launch asks for.
+
+Source: CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability" and cudaFuncSetAttribute.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import prod
+
+from lanescope.cxx.expression import evaluate_constant
+from lanescope.cxx.sizes import find_element_bits, find_size
+from lanescope.descriptor.matrix import MOST_SHARED
+from lanescope.errors import LayoutError
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value, follow_number
+from lanescope.workbench.function_texts import (
+    FunctionText,
+    blank_text,
+    find_function_at,
+    find_functions,
+    split_arguments,
+)
+from lanescope.workbench.results import Span
+
+TITLES = {"shared_memory_over": "More shared memory than a block may have"}
+MOST_STATIC = 48 * 1024  # of arrays, and of a launch whose kernel's limit was not raised
+_ARRAY = re.compile(
+    r"(?<!extern )__shared__\s+(?:(?:alignas|__align__)\s*\([^()]*\)\s*|volatile\s+)*"
+    r"([\w:]+)\s+(\w+)\s*((?:\[[^\]]*\]\s*)+);"
+)
+_LAUNCH = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?<<<([^;{}]*?)>>>")
+_RAISED = re.compile(r"cudaFuncSetAttribute|cuFuncSetAttribute|MaxDynamicSharedMemorySize|hipFuncSetAttribute")
+_DEEP = 8
+
+
+def find_budget_mistakes(code: Evaluation) -> list[Pitfall]:
+    """Find kernels and launches that take more shared memory than there is."""
+    if code.python or "__global__" not in code.text:
+        return []
+    blank = blank_text(code.text)
+    functions = find_functions(blank)
+    return [
+        *_check_arrays(blank, functions),
+        *_check_limits(code, blank, functions),
+        *_check_launches(blank, functions),
+    ]
+
+
+def _check_arrays(blank: str, functions: tuple[FunctionText, ...]) -> Iterator[Pitfall]:
+    """Yield kernels whose arrays, as far as their sizes are known, have more than 48 KB."""
+    for kernel in functions:
+        body = blank[slice(*kernel.body)]
+        if not kernel.kernel or re.search(r"^[ \t]*#[ \t]*(?:if|el)", body, re.M):
+            continue
+        sizes: dict[Span, int] = {}
+        for match in _ARRAY.finditer(blank, *kernel.body):
+            before = blank[kernel.body[0] : match.start()]
+            if before.count("{") == before.count("}"):
+                size = _count_array_bytes(blank, functions, match)
+                sizes.update({match.span(3): size} if size is not None else {})
+        total = sum(sizes.values())
+        if total > MOST_STATIC:
+            yield Pitfall(
+                "shared_memory_over",
+                f"The __shared__ arrays of {kernel.name} have {total:,} bytes; ptxas takes at most {MOST_STATIC:,}. Use"
+                " extern __shared__ and cudaFuncSetAttribute for more.",
+                max(sizes, key=lambda span: sizes[span]),
+            )
+
+
+def _count_array_bytes(blank: str, functions: tuple[FunctionText, ...], match: re.Match[str]) -> int | None:
+    name = match[1].rpartition("::")[2]
+    known, bits = find_size(name), find_element_bits(name)
+    size = known.bytes if known is not None else bits // 8 if bits and bits % 8 == 0 else None
+    counts = [
+        compute_number(blank, functions, (match.start(3) + one.start(1), match.start(3) + one.end(1)))
+        for one in re.finditer(r"\[([^\]]*)\]", match[3])
+    ]
+    sure = [count for count in counts if count is not None]
+    return prod(sure) * size if size and len(sure) == len(counts) else None
+
+
+def _check_limits(code: Evaluation, blank: str, functions: tuple[FunctionText, ...]) -> Iterator[Pitfall]:
+    """Yield limits that are raised further than any device has."""
+    told: set[Span] = set()
+    for call in code.made:
+        given = call.term.arguments
+        if call.term.head != "cudaFuncSetAttribute" or len(given) != 3 or "MaxDynamicShared" not in str(given[1]):
+            continue
+        value = get_integer(given[2])
+        at = find_argument_span(blank, call.term.span, 2)
+        if value is None or value.known is None or value.known <= MOST_SHARED or at is None:
+            continue
+        place = follow_number(blank, functions, at, call.calls)
+        if place not in told:
+            told.add(place)
+            yield Pitfall(
+                "shared_memory_over",
+                f"{value.known:,} bytes of dynamic shared memory; a block has at most {MOST_SHARED:,} (227 KB, on"
+                " sm_90 and sm_100). The call fails, and so does the launch.",
+                place,
+            )
+
+
+def _check_launches(blank: str, functions: tuple[FunctionText, ...]) -> Iterator[Pitfall]:
+    """Yield launches that ask for more than 48 KB of a kernel that nothing else names."""
+    if _RAISED.search(blank):
+        return
+    for match in _LAUNCH.finditer(blank):
+        given = split_arguments(match[2])
+        names = len(re.findall(rf"\b{match[1]}\b", blank))
+        if len(given) < 3 or names != 2 or not any(one.kernel and one.name == match[1] for one in functions):
+            continue
+        at = match.start(2) + sum(len(one) + 1 for one in given[:2])
+        span = at + len(given[2]) - len(given[2].lstrip()), at + len(given[2].rstrip())
+        count = compute_number(blank, functions, span)
+        if count is not None and count > MOST_STATIC:
+            yield Pitfall(
+                "shared_memory_over",
+                f"The launch asks for {count:,} bytes of shared memory; without cudaFuncSetAttribute(…,"
+                f" cudaFuncAttributeMaxDynamicSharedMemorySize, …) it gets at most {MOST_STATIC:,}, and fails.",
+                span,
+            )
+
+
+def compute_number(blank: str, functions: tuple[FunctionText, ...], at: Span, deep: int = 0) -> int | None:
+    """Compute an expression of a text from its constants; None if it depends on anything else."""
+    known: dict[str, str] = {}
+    text = blank[slice(*at)]
+    for name in dict.fromkeys(re.findall(r"(?<![\w.])[A-Za-z_]\w*", re.sub(r"sizeof\s*\([^()]*\)", "", text))):
+        if find_size(name) is not None:
+            continue  # a cast
+        function = find_function_at(functions, at[0])
+        further = find_given_value(blank, functions, name, at) if deep < _DEEP else None
+        if further is None or (function is not None and name in function.parameters):
+            return None
+        value = compute_number(blank, functions, further, deep + 1)
+        if value is None:
+            return None
+        known[name] = str(value)
+    try:
+        return evaluate_constant(re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda one: known.get(one[0], one[0]), text)).word
+    except LayoutError:
+        return None

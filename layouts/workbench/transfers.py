@@ -1,0 +1,253 @@
+"""TMA copies of kernels: which map fills which buffer, and whether a barrier expects the bytes that they bring.
+
+Rules: PTX ISA 9.1, 9.7.13.15.5 (expect-tx, complete-tx) and 9.7.9.27 (cp.async.bulk, cp.async.bulk.tensor).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from lanescope.reader.code import tensor_maps
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
+from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.reader.code.values import Address, Pointer
+from lanescope.workbench.asm_operands import find_operand_argument, join_strings
+from lanescope.workbench.blamed_numbers import find_argument_span
+from lanescope.workbench.function_texts import blank_text, find_functions
+from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, list_kernel_runs
+from lanescope.workbench.names import find_operand_letter
+from lanescope.workbench.results import Span
+
+TITLES = {
+    "expect_tx_bytes": "A barrier expects other bytes than its copies bring",
+}
+_FIELD = r"(%\w+|%\[\w+\]|\d+)"
+_TENSOR = re.compile(
+    rf"cp\.async\.bulk\.tensor\.[1-5]d\.shared::\w+\.global[\w.:]*\s+\[\s*{_FIELD}\s*\]\s*,"
+    rf"\s*\[\s*{_FIELD}\s*,\s*\{{([^}}]*)\}}\s*\]\s*,\s*\[\s*{_FIELD}\s*\]"
+)
+_PLAIN = re.compile(
+    rf"cp\.async\.bulk\.shared::\w+\.global[\w.:]*\s+\[\s*{_FIELD}\s*\]\s*,\s*\[\s*{_FIELD}\s*\]\s*,\s*{_FIELD}\s*,"
+    rf"\s*\[\s*{_FIELD}\s*\]"
+)
+_EXPECT = re.compile(
+    rf"mbarrier(?:\.arrive)?\.expect_tx[\w.:]*\s+(?:(?:_|%\w+)\s*,\s*)?\[\s*{_FIELD}\s*\]\s*,\s*{_FIELD}"
+)
+_ELSEWHERE = re.compile(r"multicast|cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
+_NAMED_LOAD = re.compile(r"cp_async_bulk_tensor_[1-5]d_global_to_shared")
+_LONGEST = 80  # characters of an argument that names a map
+_TURNS = frozenset((4, 8, 16))  # after so many a loop may have been left (loops.MOST_TURNS)
+Loops = tuple[tuple[str, SymbolicInt], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TileCopy:
+    """A copy into shared memory. to: its byte address, None if that is open; barrier: what names the barrier that
+    counts its bytes; maps: what its map may be called; at: its coordinates, innermost first; count: its bytes, None
+    where the map says them.
+    """
+
+    event: KernelEvent
+    to: LinearExpression | None
+    barrier: str
+    maps: frozenset[str]
+    at: tuple[SymbolicInt | None, ...] = ()
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedBytes:
+    """An expect-tx of a barrier. count: its bytes; span: where they are given."""
+
+    event: KernelEvent
+    barrier: str
+    count: int | None
+    span: Span
+
+
+def find_transfer_mistakes(code: Evaluation) -> list[Pitfall]:
+    """Find barriers that expect other bytes than the copies bring, each line once."""
+    if "expect_tx" not in code.text and "arrive_tx" not in code.text:
+        return []
+    maps = tensor_maps.find_named_maps(code)
+    blank = blank_text(code.text)
+    functions = find_functions(blank)
+    found: dict[Span, Pitfall] = {}
+    for kernel in list_kernel_runs(code, functions):
+        for mistake in _check_bytes(kernel, maps, code.endless, blank):
+            found.setdefault(mistake.span, mistake)
+    return list(found.values())
+
+
+def _check_bytes(
+    kernel: KernelRun, maps: Sequence[TensorMap], endless: frozenset[str], blank: str
+) -> Iterator[Pitfall]:
+    """Yield the first expect-tx of each barrier that is not the bytes of its copies in any turn of the loops."""
+    if not kernel.complete or any(_ELSEWHERE.search(_get_text(event)) for event in kernel.events):
+        return
+    expected = [one for event in kernel.events if (one := read_expected(event)) is not None]
+    copies = [one for event in kernel.events if event.kind == "bulk" and (one := read_copy(event, blank)) is not None]
+    unread = sum(event.kind in ("bulk", "expect") for event in kernel.events) - len(expected) - len(copies)
+    if unread or any(event.kind == "unknown" for event in kernel.events):
+        return
+    groups: dict[tuple[str, str], list[ExpectedBytes]] = {}
+    for one in expected:
+        groups.setdefault((one.barrier, _key_loops(_get_loops(one.event))), []).append(one)
+    told: set[Span] = set()
+    for (barrier, _), own in groups.items():
+        around = _get_loops(own[0].event)
+        brought = [c for c in copies if c.barrier == barrier and _is_inside(c, around)]
+        arms = {one.event.arms for one in (*own, *brought)}
+        if not brought or len(arms) > 1 or _may_be_cut(brought, len(around), endless) or own[0].span in told:
+            continue
+        sizes = [_count_bytes(copy, maps) for copy in brought]
+        counts = [one.count for one in own]
+        known = [size for size in sizes if size is not None]
+        wanted = [count for count in counts if count is not None]
+        if len(known) < len(sizes) or len(wanted) < len(counts) or sum(known) == sum(wanted):
+            continue
+        told.add(own[0].span)
+        yield Pitfall("expect_tx_bytes", _describe(sum(wanted), known, sum(known)), own[0].span)
+
+
+def _describe(wanted: int, sizes: Sequence[int], brought: int) -> str:
+    parts = f" ({' + '.join(f'{size:,}' for size in sizes)})" if 1 < len(sizes) <= 4 else ""
+    late = "the wait never ends" if wanted > brought else "the phase may end before all has arrived, or never"
+    return (
+        f"The barrier expects {wanted:,} bytes, and the {'boxes' if len(sizes) > 1 else 'box'} loaded on it"
+        f" bring{'s' if len(sizes) == 1 else ''} {brought:,}{parts}: {late}."
+    )
+
+
+# reading events -------------------------------------------------------------------------------------------------------
+
+
+def read_expected(event: KernelEvent) -> ExpectedBytes | None:
+    """Read an expect-tx: of PTX, or of libcu++."""
+    run = event.run
+    if event.kind != "expect":
+        return None
+    if isinstance(run, AsmRun):
+        match = _EXPECT.search(join_strings(run.text))
+        if match is None:
+            return None
+        barrier, _, _ = find_operand_argument(run, match[1], 0)
+        value, span, _ = find_operand_argument(run, match[2], 0)
+        return ExpectedBytes(event, _name(barrier), value.known if value is not None else None, span)
+    if isinstance(run, BodilessCall) and len(run.term.arguments) > 1:
+        barrier_at = 0 if run.term.head != "mbarrier_arrive_expect_tx" else -2
+        value = get_integer(run.term.arguments[-1])
+        known = value.known if value is not None else None
+        return ExpectedBytes(event, _name(run.term.arguments[barrier_at]), known, run.term.span)
+    return None
+
+
+def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
+    """Read a copy into shared memory: of PTX, or of libcu++; None for one that is not read, or another. blank: the text
+    without comments, whose words name the map, too.
+    """
+    run = event.run
+    if isinstance(run, AsmRun):
+        text = join_strings(run.text)
+        tensor, plain = _TENSOR.search(text), _PLAIN.search(text)
+        if tensor is not None:
+            to, barrier = (find_operand_argument(run, tensor[n], 0)[0] for n in (1, 4))
+            at = (find_operand_argument(run, one.strip(), 0)[0] for one in tensor[3].split(","))
+            names = _list_names(run, tensor[2]) | _list_words(blank, find_operand_argument(run, tensor[2], 0)[1])
+            return TileCopy(event, _plain(to), _name(barrier), names, tuple(at))
+        if plain is not None:
+            to, size, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 3, 4))
+            count = size.known if size is not None else None
+            return TileCopy(event, _plain(to), _name(barrier), frozenset(), (), -1 if count is None else count)
+        return None
+    if isinstance(run, BodilessCall) and _NAMED_LOAD.fullmatch(run.term.head) and len(run.term.arguments) >= 4:
+        to, tensor_map, *at, barrier = run.term.arguments
+        known = get_integer(to) if isinstance(to, Pointer | SymbolicInt) else None
+        written = find_argument_span(blank, run.term.span, 1)
+        names = _list_value_names(tensor_map) | (_list_words(blank, written) if written is not None else set())
+        return TileCopy(event, _plain(known), _name(barrier), names, tuple(get_integer(one) for one in at))
+    return None
+
+
+def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
+    """Find the tensor map of a copy, by its name, else by the operand that it is named for; None if that fits none, or
+    several of other boxes.
+    """
+    named = [one for one in maps if any(name.lstrip("&") in copy.maps for name in one.names)]
+    letter = find_operand_letter(*copy.maps)
+    if not named and letter is not None:
+        named = [one for one in maps if find_operand_letter(*one.names) == letter]
+    kinds = {(one.box, one.element_bits, one.swizzle) for one in named}
+    return named[0] if len(kinds) == 1 else None
+
+
+def _count_bytes(copy: TileCopy, maps: Sequence[TensorMap]) -> int | None:
+    if copy.count is not None:
+        return copy.count if copy.count >= 0 else None
+    tensor_map = find_map(copy, maps)
+    if tensor_map is None or tensor_map.element_bits not in (8, 16, 32, 64):
+        return None
+    sizes = [size for size in tensor_map.box if size is not None]
+    if not sizes or len(sizes) < len(tensor_map.box) or len(sizes) != len(copy.at):
+        return None
+    return prod(sizes) * tensor_map.element_bits // 8
+
+
+def _list_names(run: AsmRun, argument: str) -> frozenset[str]:
+    value = find_operand_argument(run, argument, 0)[0]
+    symbols = {name for piece in value.pieces for name, _ in piece.source.terms} if value is not None else set()
+    places: Mapping[str, tuple[str, ...]] = dict(run.places)
+    return frozenset(name for symbol in symbols for name in (symbol, *places.get(symbol, ())))
+
+
+def _list_words(blank: str, at: Span) -> set[str]:
+    return set(re.findall(r"[A-Za-z_]\w*", blank[slice(*at)])) if at[1] - at[0] < _LONGEST else set()
+
+
+def _list_value_names(value: object) -> frozenset[str]:
+    place = value.place if isinstance(value, Address) else None
+    names = {getattr(place, "name", ""), str(getattr(getattr(place, "value", None), "text", ""))}
+    if isinstance(value, Pointer):
+        names |= {name for name, _ in value.base.terms}
+    return frozenset(filter(None, names))
+
+
+def _plain(value: SymbolicInt | None) -> LinearExpression | None:
+    return value.plain if value is not None else None
+
+
+def _name(value: object) -> str:
+    """Return what tells a barrier from others."""
+    integer = get_integer(value) if value is not None and not isinstance(value, str) else None
+    return str(integer.plain) if integer is not None and integer.plain is not None else str(value)
+
+
+def _get_text(event: KernelEvent) -> str:
+    return event.run.text if isinstance(event.run, AsmRun) else ""
+
+
+def _get_loops(event: KernelEvent) -> Loops:
+    return event.run.loops if isinstance(event.run, AsmRun | BodilessCall) else ()
+
+
+def _key_loops(loops: Loops) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in loops)
+
+
+def _is_inside(copy: TileCopy, around: Loops) -> bool:
+    return _key_loops(_get_loops(copy.event)[: len(around)]) == _key_loops(around)
+
+
+def _may_be_cut(copies: Sequence[TileCopy], depth: int, endless: frozenset[str]) -> bool:
+    """Return whether a loop of the copies alone has, or may have, more turns than were followed."""
+    turns: dict[str, set[str]] = {}
+    for copy in copies:
+        for name, value in _get_loops(copy.event)[depth:]:
+            turns.setdefault(name, set()).add(str(value))
+    return any(name in endless or len(values) in _TURNS for name, values in turns.items())

@@ -1,0 +1,174 @@
+"""Mistakes of order and of TMA copies: a right kernel has none, and each that is planted is told at its own line."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+
+from lanescope.workbench import check, order
+from tests.transfer_kernels import STORES, TMA, plant
+
+check_text = lru_cache(maxsize=64)(check.check_text)
+
+
+def list_findings(text: str) -> list[tuple[str, str]]:
+    """List (code, the line it stands at) of a text."""
+    lines = text.split("\n")
+    return [(one.code, lines[text.count("\n", 0, one.span[0])].strip()) for one in check_text(text).findings]
+
+
+@pytest.mark.parametrize("text", [TMA, STORES], ids=["tma", "stores"])
+def test_a_right_kernel_is_clean(text: str) -> None:
+    assert not list_findings(text)
+
+
+MISTAKES = [  # text, what stands there, what is planted, code, line
+    (TMA, "    warpgroup_arrive();\n", "", "wgmma_fence_missing", "multiply<1>(d, make_smem_desc(sA + slot"),
+    (TMA, "    warpgroup_commit();\n", "", "wgmma_commit_missing", "multiply<1>(d, make_smem_desc(sA + slot"),
+    (TMA, "    warpgroup_wait<0>();\n", "", "wgmma_wait_missing", "C[r * N + c] = d[j * 4];"),
+    (TMA, "warpgroup_wait<0>();", "warpgroup_wait<1>();", "wgmma_wait_short", "warpgroup_wait<1>();"),
+    (TMA, "float d[64] = {};", "float d[64];", "accumulator_unset", "multiply<1>(d, make_smem_desc(sA + slot"),
+    (TMA, "k < BK / 16;", "k < BK / 16 - 1;", "k_slices_unread", "for (int k = 0; k < BK / 16 - 1; ++k)"),
+    (STORES, 'asm volatile("fence.proxy.async', '// asm volatile("', "proxy_fence_missing", "for (int k = 0"),
+    (TMA, "* sizeof(bf16));\n      tma", ");\n      tma", "expect_tx_bytes", "expect_bytes(&full[slot]"),
+    (TMA, "(BM * BK + BN * BK) *", "(BM * BK) *", "expect_tx_bytes", "expect_bytes(&full[slot]"),
+    (TMA, "A, M, K, BM, BK)", "A, M, K, 32, BK)", "tma_tile_part", "make_map(&map_a, A, M, K, 32, BK);"),
+    (TMA, "{box_cols, box_rows}", "{box_cols, 32}", "tma_tile_part", "uint32_t box[2] = {box_cols, 32}"),
+    (TMA, "sA + slot * BM * BK, &ta", "sA + slot * BM * BK, &tb", "tma_map_other", "tma_load(sA + slot"),
+    (TMA, "encode(1024)", "encode(512)", "sbo_other_width", "d |= encode(512) << 32;"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "code", "line"), MISTAKES, ids=[f"{m[3]}-{n}" for n, m in enumerate(MISTAKES)]
+)
+def test_a_planted_mistake_stands_at_its_line(text: str, old: str, new: str, code: str, line: str) -> None:
+    found = list_findings(plant((old, new), text=text))
+    assert {one for one, _ in found} == {code}
+    assert all(at.startswith(line) for _, at in found)
+
+
+def test_exchanged_descriptors_of_tiles_that_do_not_fit_are_found() -> None:
+    a, b = "make_smem_desc(sA + slot * BM * BK + k * 16)", "make_smem_desc(sB + slot * BN * BK + k * 16)"
+    assert [code for code, _ in list_findings(plant((f"{a}, {b}", f"{b}, {a}")))] == ["operands_exchanged"]
+
+
+# what makes a mistake open --------------------------------------------------------------------------------------------
+
+
+def test_a_call_without_code_may_be_what_is_missing() -> None:
+    assert not list_findings(plant(("    warpgroup_arrive();\n", "    prepare_registers();\n")))
+    assert not list_findings(plant(("    warpgroup_wait<0>();\n", "    finish_group();\n")))
+    assert not list_findings(
+        plant(('asm volatile("fence.proxy.async.shared::cta;" ::: "memory");', "publish();"), text=STORES)
+    )
+
+
+def test_a_fence_in_one_branch_may_be_the_one() -> None:
+    """Not every path has the fence, but a path that has none is not known to be taken."""
+    assert not list_findings(plant(("    warpgroup_arrive();\n", "    if (K > 64) warpgroup_arrive();\n")))
+
+
+def test_cutlass_names_are_known_without_their_code() -> None:
+    named = plant(
+        ('__device__ void warpgroup_arrive() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }\n', "")
+    )
+    assert not list_findings(named)
+    assert [code for code, _ in list_findings(named.replace("    warpgroup_arrive();\n", ""))] == [
+        "wgmma_fence_missing"
+    ]
+
+
+def test_scale_d_of_0_the_first_time_sets_the_accumulators() -> None:
+    unset = plant(("float d[64] = {};", "float d[64];"))
+    first = unset.replace("multiply<1>(d", "if (t == 0 && k == 0) multiply<0>(d, 0, 0); else multiply<1>(d")
+    assert "accumulator_unset" not in {code for code, _ in list_findings(first)}
+
+
+def test_two_barriers_each_with_its_own_bytes() -> None:
+    """A's copy on one barrier and B's on another: each is compared with its own."""
+    two = plant(
+        (
+            "expect_bytes(&full[slot], (BM * BK + BN * BK) * sizeof(bf16));",
+            "expect_bytes(&full[slot], BM * BK * 2);\n      expect_bytes(&full[slot + STAGES], BN * BK * 2);",
+        ),
+        ("&tb, &full[slot],", "&tb, &full[slot + STAGES],"),
+    )
+    assert not list_findings(two)
+    assert [code for code, _ in list_findings(two.replace("BN * BK * 2", "BN * BK"))] == ["expect_tx_bytes"]
+
+
+def test_a_multicast_copy_brings_bytes_to_others() -> None:
+    text = plant(("* sizeof(bf16));\n      tma", "* sizeof(bf16) * 2);\n      tma"))
+    assert [code for code, _ in list_findings(text)] == ["expect_tx_bytes"]
+    assert not list_findings(text.replace("complete_tx::bytes", "complete_tx::bytes.multicast::cluster"))
+
+
+def test_an_excerpt_is_not_judged() -> None:
+    """A kernel with none of fence, commit and wait is a part of one."""
+    steps = [(f"    warpgroup_{word};\n", "") for word in ("arrive()", "commit()", "wait<0>()")]
+    assert not list_findings(plant(*steps))
+
+
+def test_the_family_has_a_name() -> None:
+    assert set(order.TITLES) < check.FAMILIES["order"]
+
+
+# shared memory --------------------------------------------------------------------------------------------------------
+
+
+def test_arrays_over_48_kilobytes() -> None:
+    text = plant(("sB[128 * 64];", "sB[384 * 64];"), text=STORES)
+    assert list_findings(text) == [("shared_memory_over", "__shared__ __align__(1024) bf16 sB[384 * 64];")]
+    assert not list_findings(plant(("sB[128 * 64];", "sB[320 * 64];"), text=STORES)), "64 * 64 + 320 * 64 are 48 KB"
+
+
+def test_a_limit_over_227_kilobytes() -> None:
+    text = plant(("STAGES = 4;", "STAGES = 10;"))
+    assert list_findings(text) == [("shared_memory_over", BYTES)]
+    assert not list_findings(plant(("STAGES = 4;", "STAGES = 9;"))), "9 stages of 24 KB are 216 KB"
+
+
+BYTES = "constexpr int bytes = STAGES * (BM + BN) * BK * sizeof(bf16) + STAGES * 8;"
+
+
+def test_a_launch_whose_limit_nothing_raises() -> None:
+    raised = "  cudaFuncSetAttribute(gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);\n"
+    assert [code for code, _ in list_findings(plant((raised, "")))] == ["shared_memory_over"]
+    assert not list_findings(plant((raised, "  allow_shared(gemm, bytes);\n")))
+    assert not list_findings(plant((raised, ""), ("STAGES = 4;", "STAGES = 1;"), (BYTES, "const int bytes = 24584;")))
+
+
+# libcu++, and structs of parameters as public kernels have them -------------------------------------------------------
+
+LIBRARY = plant(
+    (
+        "tma_load(sA + slot * BM * BK, &ta, &full[slot], t * BK, row);",
+        "cde::cp_async_bulk_tensor_2d_global_to_shared(&sA[slot * BM * BK], &ta, t * BK, row, bars[slot]);",
+    ),
+    (
+        "tma_load(sB + slot * BN * BK, &tb, &full[slot], t * BK, col);",
+        "cde::cp_async_bulk_tensor_2d_global_to_shared(&sB[slot * BN * BK], &tb, t * BK, col, bars[slot]);",
+    ),
+    (
+        "expect_bytes(&full[slot], (BM * BK + BN * BK) * sizeof(bf16));",
+        "cuda::device::barrier_arrive_tx(bars[slot], 1, (BM * BK + BN * BK) * sizeof(bf16));",
+    ),
+    ("  float d[64] = {};", "  __shared__ cuda::barrier<cuda::thread_scope_block> bars[STAGES];\n  float d[64] = {};"),
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("", "", ""),
+        ("* sizeof(bf16));\n      cde", ");\n      cde", "expect_tx_bytes"),
+        ("A, M, K, BM, BK)", "A, M, K, 32, BK)", "tma_tile_part"),
+        ("&sA[slot * BM * BK], &ta", "&sA[slot * BM * BK], &tb", "tma_map_other"),
+        ("k < BK / 16;", "k < BK / 16 - 1;", "k_slices_unread"),
+    ],
+)
+def test_copies_of_libcu(old: str, new: str, code: str) -> None:
+    text = plant((old, new), text=LIBRARY) if old else LIBRARY
+    assert {one for one, _ in list_findings(text)} == ({code} if code else set())
