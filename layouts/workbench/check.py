@@ -30,6 +30,8 @@ from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.results import TextEdit, TextPiece
 from lanescope.workbench.tally import count_verified, list_first_wrong_steps
 from lanescope.workbench.tcgen05 import TCGEN05_KEY
+from lanescope.workbench.thread_tiles import TITLES as FRAGMENT_TITLES
+from lanescope.workbench.thread_tiles import check_thread_tiles
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
@@ -118,7 +120,9 @@ class CheckReport:
 
 def get_finding_title(code: str) -> str:
     """Return the title of a finding's code."""
-    return TITLES.get(code) or causes.TITLES.get(code) or code.replace("_", " ").capitalize()
+    return (
+        TITLES.get(code) or FRAGMENT_TITLES.get(code) or causes.TITLES.get(code) or code.replace("_", " ").capitalize()
+    )
 
 
 @refuse_deep_recursion()
@@ -143,6 +147,8 @@ def check_text(text: str, given: Mapping[str, str] | None = None) -> CheckReport
     mismatches, open_ = _check_operands(
         guesses, bench, {finding.code for finding in findings}, BlameFinder(text, bench, built)
     )
+    fragments = check_thread_tiles(text, {key[6:]: given[key] for key in given if key.startswith("macro.")})
+    findings += [CheckFinding(f.code, f.message, f.span, "", f.reads) for f in fragments.findings]
     findings += [*mismatches, *refused, *_find_wrong_versions(bench)]
     open_ += _find_unread(bench, built)
     open_ += _find_unfinished(code)
@@ -152,13 +158,15 @@ def check_text(text: str, given: Mapping[str, str] | None = None) -> CheckReport
     )
     checked = tuple(list_checked_descriptors(text, bench, guesses))
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
+    steps, unverified = count_verified(bench, guesses, partial(_why_open, guesses))
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
         tuple(dict.fromkeys(open_)),
         tuple(dict.fromkeys(doubts)),
         len(checked),
         len(maps),
-        *count_verified(bench, guesses, partial(_why_open, guesses)),
+        steps + fragments.verified,
+        unverified,
         checked,
         find_multiplier(text),
     )
