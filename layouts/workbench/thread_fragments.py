@@ -19,7 +19,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.reader.threads.assembly import gather_register
-from lanescope.reader.threads.runner import KernelRunner, MatrixLoad, MmaUse, RegisterUse
+from lanescope.reader.threads.runner import DescriptorUse, KernelRunner, MatrixLoad, MmaUse, RegisterUse
 from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, join_data, list_offsets
 
 Ints = NDArray[np.int64]
@@ -66,6 +66,12 @@ class FragmentOrigin:
         if rows.shape[1] != 16 or len(np.unique(rows[:, :8], axis=1).T) < 8:
             return False
         return bool((rows[:, :8] == rows[:, 8:]).all())
+
+    @property
+    def has_rows_twice(self) -> bool:
+        """Whether some rows come twice, but not one row only."""
+        rows = np.stack([g[:, 0] for g in self.places])
+        return 1 < len(np.unique(rows, axis=1).T) < rows.shape[1]
 
     @property
     def repeated_k(self) -> bool:
@@ -187,7 +193,7 @@ def locate_warps(
     first = DataBytes(whole.record[:, ::size], whole.thread[:, ::size], whole.byte[:, ::size])
     if (first.record[use.active] == OPEN).any():
         return None
-    offsets = dict(list_offsets(run.records, first))
+    offsets = dict(list_offsets(run.records, first, run.threads))
     row, col = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
     i, k = (row, col) if operand.dims[0] != "k" else (col, row)
     made = []
@@ -221,3 +227,15 @@ def reload_operand(
             return None
         data.append(gather_register(one.load.rows, number, (".trans" in one.load.opcode) != toggle))
     return locate_warps(run, data, operand.instruction.operand(operand.name), use)
+
+
+def locate_descriptor(run: KernelRunner, use: DescriptorUse) -> FragmentOrigin | None:
+    """Return the origin of the elements that a descriptor reads; None if a byte's is not known."""
+    size = use.element_bytes
+    first = DataBytes(use.data.record[:, ::size], use.data.thread[:, ::size], use.data.byte[:, ::size])
+    if (first.record == OPEN).any():
+        return None
+    offsets = dict(list_offsets(run.records, first, run.threads))
+    arrays = {run.records[int(n)].array for n in np.unique(first.record) if n != EMPTY}
+    array = arrays.pop() if len(arrays) == 1 else ""
+    return FragmentOrigin(array, tuple(offsets), tuple(offsets.values()), first.record != EMPTY)

@@ -15,6 +15,7 @@ from lanescope.errors import LayoutError
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
 from lanescope.reader.threads.runner import KernelRunner, MatrixLoad, MmaUse
 from lanescope.reader.threads.storage import ReadBytes
+from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
 from lanescope.workbench.thread_fragments import (
     ArrivedOperand,
     FragmentOrigin,
@@ -25,28 +26,17 @@ from lanescope.workbench.thread_fragments import (
 )
 
 Span = tuple[int, int]
-_USES = re.compile(r"\bmma\s*\.\s*sync|\bmma\.m16|mma\.sp|%?mma\.sync")
+_USES = re.compile(r"\bmma\s*\.\s*sync|wgmma\.mma_async")
 MOST_JUDGED, MOST_ALIKE = 600, 48  # places with products; different fragments of each
-TITLES = {
+TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "trans_missing": "ldmatrix lacks .trans",
     "trans_extra": "ldmatrix has .trans and must not",
-    "matrices_exchanged": "The matrices of ldmatrix arrive in another order",
     "rows_repeated": "Lanes of ldmatrix give rows twice",
     "k_repeated": "Positions along K are loaded twice",
     "fragment_mismatch": "A fragment takes elements from the wrong places",
     "tile_not_filled": "A fragment takes bytes that no thread stores",
     "stores_overlap": "Two threads store different elements in the same bytes",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class FragmentFinding:
-    """One mistake: a code of TITLES, a sentence, its place; reads: how many products get the wrong fragment."""
-
-    code: str
-    message: str
-    span: Span
-    reads: int = 0
 
 
 @dataclass(slots=True)
@@ -90,7 +80,9 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
         verdicts = _judge_kernel(run)
         good |= verdicts.good
         clashes = list(_find_clashes(run.runner))
-        report.findings += clashes or _keep_first(_make_findings(text, verdicts))
+        report.findings += clashes or _keep_first(
+            (*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good))
+        )
     unique = {(f.code, f.span): f for f in reversed(report.findings)}
     return FragmentReport(sorted(unique.values(), key=lambda f: f.span), len(good))
 
@@ -106,7 +98,7 @@ def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:
 
 
 def _find_clashes(run: KernelRunner) -> Iterable[FragmentFinding]:
-    for site, one, two in run.clashes if run.products else ():
+    for site, one, two in run.clashes if run.products or run.descriptors else ():
         message = f"Threads {one} and {two} store different elements in the same bytes: rows of the tile overlap."
         yield FragmentFinding("stores_overlap", message, site)
 

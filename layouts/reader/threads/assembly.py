@@ -9,6 +9,7 @@ import numpy as np
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.tree_statements import Assembly
+from lanescope.reader.threads.matrix_reads import read_descriptors
 from lanescope.reader.threads.numbers import (
     LONG,
     UINT,
@@ -167,6 +168,8 @@ def _run_line(code: _AsmCode, line: str) -> None:
         _load_matrices(code, opcode, operands)
     elif opcode.startswith("mma.") and len(operands) >= 4:
         _multiply(code, opcode, operands)
+    elif opcode.startswith("wgmma.mma_async."):
+        read_descriptors(code.run, code.assembly, opcode, operands, code.get, code.get_site)
     elif opcode.startswith("cp.async.c") and len(operands) >= 3:
         _copy_async(code, opcode, operands)
     elif head == "st" and "shared" in opcode and "async" not in opcode:

@@ -23,6 +23,7 @@ from lanescope.reader.threads.numbers import (
     multiply_numbers,
     select_numbers,
 )
+from lanescope.reader.threads.places import DIMS, find_place, get_item_size, get_number, widen_number
 from lanescope.reader.threads.program import FunctionSet, Scope
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, ReadBytes, make_open_data, merge_values
 from lanescope.reader.threads.types import VOID, SizedType, find_builtin
@@ -31,18 +32,12 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 _SPECIAL = {"threadIdx": 0, "blockIdx": 1, "blockDim": 2, "gridDim": 3}
-_DIMS = {"x": 0, "y": 1, "z": 2, "w": 3}
 
 
 def evaluate_expression(run: KernelRunner, node: tree.Expression | None, scope: Scope) -> Any:
     """Return the value of an expression, None if it is not known."""
     handler = _EVALUATE.get(type(node))
     return handler(run, node, scope) if handler is not None else None
-
-
-def get_number(value: Any) -> ThreadNumber | None:
-    """Return a value that is an integer; None for any other."""
-    return value if isinstance(value, ThreadNumber) else None
 
 
 def _evaluate_name(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
@@ -175,11 +170,6 @@ def _evaluate_logical(run: KernelRunner, node: tree.Binary, scope: Scope, left: 
     return make_number(int(made) if made.ndim == 0 else made.astype(np.int64))
 
 
-def get_item_size(pointer: Pointer) -> int:
-    """Return the bytes from one item to the next."""
-    return int(pointer.type.size) * prod(pointer.dims)
-
-
 def _move_pointer(op: str, left: Any, right: Any) -> Any:
     if op not in "+-":
         if isinstance(left, Pointer) and isinstance(right, Pointer) and left.array is right.array:
@@ -190,12 +180,8 @@ def _move_pointer(op: str, left: Any, right: Any) -> Any:
         away = add_numbers(left.offset, right.offset, -1) if same else None
         return apply_operator("/", away, make_number(get_item_size(left), LONG))
     pointer, step = (left, right) if isinstance(left, Pointer) else (right, left)
-    bytes_ = multiply_numbers(_widen(get_number(step)), make_number(get_item_size(pointer), LONG))
+    bytes_ = multiply_numbers(widen_number(get_number(step)), make_number(get_item_size(pointer), LONG))
     return pointer.move(add_numbers(pointer.offset, bytes_, 1 if op == "+" else -1))
-
-
-def _widen(number: ThreadNumber | None) -> ThreadNumber | None:
-    return convert_number(number, LONG) if number is not None else None
 
 
 def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
@@ -289,15 +275,15 @@ def _evaluate_index(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
 
 
 def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
-    if isinstance(node.value, tree.Name) and node.value.last in _SPECIAL and node.name in _DIMS:
+    if isinstance(node.value, tree.Name) and node.value.last in _SPECIAL and node.name in DIMS:
         return make_special(run, node.value.last, node.name)
     place = find_place(run, node, scope)
     if isinstance(place, Pointer):
         return load_place(run, place, node.span)
     value = run.evaluate(node.value, scope)
-    if isinstance(value, DataBytes) and node.name in _DIMS and not value.size % 4:
+    if isinstance(value, DataBytes) and node.name in DIMS and not value.size % 4:
         size = 2 if value.size == 4 else 4
-        first = _DIMS[node.name] * size
+        first = DIMS[node.name] * size
         return value.cut(first, size) if first + size <= value.size else None
     return None
 
@@ -305,7 +291,7 @@ def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
 def make_special(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
     """Return threadIdx.x and its kin."""
     x, y, _ = run.block
-    at = _DIMS[dim]
+    at = DIMS[dim]
     kind = (32, False)
     if name == "blockDim":
         return make_number(run.block[at] if at < 3 else 1, kind)
@@ -341,72 +327,6 @@ def _evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
 def _evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope) -> Any:
     values = [run.evaluate(value, scope) for _, value in node.items]
     return values[0] if len(values) == 1 else None
-
-
-# places ---------------------------------------------------------------------------------------------------------------
-
-
-def find_place(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
-    """Return the place that an expression means, None if it means none."""
-    match node:
-        case tree.Name():
-            return calling.resolve_path(run, node.path, scope)
-        case tree.Index():
-            return _find_item(run, node, scope)
-        case tree.Unary(op="*"):
-            pointer = run.evaluate(node.value, scope)
-            return _point(pointer) if isinstance(pointer, Pointer) else None
-        case tree.Member():
-            return _find_member(run, node, scope)
-        case tree.Assignment():
-            run.evaluate(node, scope)
-            return find_place(run, node.target, scope)
-        case tree.Cast(pointer=False) if node.type.reference:
-            place = find_place(run, node.value, scope)
-            kind = calling.find_type(run, node.type, scope)
-            return replace(place, type=kind, dims=()) if isinstance(place, Pointer) and kind is not None else None
-        case tree.Cast(pointer=True) if node.type.reference:
-            place = find_place(run, node.value, scope)
-            kind = calling.find_type(run, node.type, scope)
-            return replace(place, type=kind, dims=()) if isinstance(place, Pointer) and kind is not None else None
-        case tree.Call():
-            value = run.evaluate(node, scope)
-            return value if isinstance(value, Pointer) else None
-    return None
-
-
-def _point(pointer: Pointer) -> Pointer:
-    """Return the place that a pointer points to."""
-    return pointer
-
-
-def _find_item(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
-    pointer = run.evaluate(node.value, scope)
-    for index in node.indices:
-        if not isinstance(pointer, Pointer):
-            return None
-        number = get_number(run.evaluate(index, scope))
-        step = multiply_numbers(_widen(number), make_number(get_item_size(pointer), LONG))
-        pointer = pointer.move(add_numbers(pointer.offset, step))
-    return pointer
-
-
-def _find_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
-    base = run.evaluate(node.value, scope) if node.arrow else find_place(run, node.value, scope)
-    if not isinstance(base, Pointer) or base.dims:
-        return None
-    kind: SizedType = base.type
-    for member in kind.members:
-        if member.name == node.name:
-            moved = add_numbers(base.offset, make_number(member.offset, LONG))
-            return Pointer(base.space, base.array, moved, member.type, member.dims)
-    if kind.vector and node.name in _DIMS and _DIMS[node.name] * kind.vector < kind.size:
-        moved = add_numbers(base.offset, make_number(_DIMS[node.name] * kind.vector, LONG))
-        part = SizedType(f"{kind.name}.{node.name}", kind.vector)
-        return Pointer(base.space, base.array, moved, part)
-    if kind.scope is not None and node.name in kind.scope.names:
-        return calling.resolve_path(run, ((node.name, None),), kind.scope)
-    return None
 
 
 _EVALUATE: dict[type, Any] = {

@@ -85,6 +85,21 @@ class MmaUse:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class DescriptorUse:
+    """An operand that wgmma reads through a descriptor; data: the bytes that it reads, [rows, K · bytes an element]."""
+
+    opcode: str
+    name: str
+    span: Span
+    site: Span
+    calls: tuple[Span, ...]
+    turns: tuple[int, ...]
+    word: int
+    data: DataBytes
+    element_bytes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LoadedRegister(DataBytes):
     """A register that ldmatrix filled."""
 
@@ -112,6 +127,7 @@ class KernelRunner:
         self.steps = 0
         self.statement: Span = (0, 0)
         self.products: list[MmaUse] = []
+        self.descriptors: list[DescriptorUse] = []
         self.stores: list[Span] = [(0, 0)]  # by the numbers of writers: the expression of the address
         self.clashes: list[tuple[Span, int, int]] = []  # stores of which two threads write the same bytes
         self.values: dict[int, Any] = {}  # constants that were evaluated

@@ -213,11 +213,10 @@ def spread(value: Any, threads: int) -> Ints:
     return np.broadcast_to(np.asarray(as_array(value), np.int64), (threads,))
 
 
-def list_offsets(records: list[LoadRecord], data: DataBytes) -> Iterator[tuple[str, Ints]]:
+def list_offsets(records: list[LoadRecord], data: DataBytes, threads: int) -> Iterator[tuple[str, Ints]]:
     """Yield for each product of open names its coefficient in the byte offsets of data that are all known."""
     used = [int(n) for n in np.unique(data.record)]
     names = dict.fromkeys(name for n in used for name in records[n].offset.terms)
-    threads = data.record.shape[0]
     for name in names:
         made = np.zeros(data.record.shape, np.int64)
         for n in used:
