@@ -39,10 +39,16 @@ from lanescope.workbench.consequences import drop_consequences, drop_told_doubts
 from lanescope.workbench.contents import HEADERS_KEY, evaluate_with_choices, format_headers
 from lanescope.workbench.gaps import CheckedDescriptor, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
+from lanescope.workbench.idesc_checks import TITLES as TENSOR_TITLES
+from lanescope.workbench.idesc_checks import check_tensor_code
 from lanescope.workbench.pitfall_repairs import find_pitfall_edits
 from lanescope.workbench.results import TextEdit, TextPiece
 from lanescope.workbench.tally import count_verified, list_first_wrong_steps
 from lanescope.workbench.tcgen05 import TCGEN05_KEY
+from lanescope.workbench.thread_tiles import TITLES as FRAGMENT_TITLES
+from lanescope.workbench.thread_tiles import check_thread_tiles
+from lanescope.workbench.tiled_mma_checks import TITLES as TILED_MMA_TITLES
+from lanescope.workbench.tiled_mma_checks import check_tiled_mmas
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
@@ -51,8 +57,13 @@ DOUBTS = frozenset(
     "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide sbo_unusual"
     " strides_unusual".split()
 )  # never a failure
-WARNINGS = frozenset(("reserved_bits", "version_wrong"))  # no other bytes are read for it
+WARNINGS = frozenset(
+    ("reserved_bits", "version_wrong", "idesc_reserved_bits", "idesc_type", "tiled_mma_permutation")
+)  # no other bytes are read for it
 TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
+    **FRAGMENT_TITLES,
+    **TENSOR_TITLES,
+    **TILED_MMA_TITLES,
     "comment_contradicts": "A comment or a name says another thing than the code",
     "core_matrices_overlap": "The strides make core matrices overlap",
     "lbo_unusual": "LBO is unusual for the swizzle mode",
@@ -162,6 +173,10 @@ def check_text(text: str, given: Mapping[str, str] | None = None, headers: Itera
     guesses = Guesses(text, bench, given)
     blame = BlameFinder(text, bench, built)
     mismatches, open_ = _check_operands(guesses, bench, {finding.code for finding in findings}, blame)
+    fragments = check_thread_tiles(text, {key[6:]: given[key] for key in given if key.startswith("macro.")})
+    findings += [CheckFinding(f.code, f.message, f.span, "", f.reads) for f in fragments.findings]
+    others = (*check_tensor_code(text, code.assembled if code else (), bench), *check_tiled_mmas(text))
+    findings += [CheckFinding(f.code, f.message, f.span) for f in others]
     findings = drop_consequences([*findings, *mismatches, *refused, *_find_wrong_versions(bench, blame)])
     open_ += _find_unread(bench, built)
     open_ += _find_unfinished(code)
@@ -172,13 +187,15 @@ def check_text(text: str, given: Mapping[str, str] | None = None, headers: Itera
     checked = tuple(list_checked_descriptors(text, bench, guesses))
     findings = [_name_source_line(text, finding) for finding in findings]
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
+    steps, unverified = count_verified(bench, guesses, partial(_why_open, guesses))
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
         tuple(dict.fromkeys(open_)),
         tuple(dict.fromkeys(drop_told_doubts(doubts, findings))),
         len(checked),
         len(maps),
-        *count_verified(bench, guesses, partial(_why_open, guesses)),
+        steps + fragments.verified,
+        unverified,
         checked,
         find_multiplier(text),
     )

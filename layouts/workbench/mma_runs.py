@@ -41,12 +41,12 @@ def find_mma_runs(ran: Iterable[AsmRun], find_number: FindNumber) -> Iterator[Mm
     for run in ran:
         if "tcgen05.mma" not in run.text:
             continue
-        code = _BLANK.sub(" ", "".join(_STRING.findall(run.text)))
+        code = read_asm_code(run)
         match = _MMA.search(code)
         if match is None or ".sp" in match[1]:
             continue
         operands = split_operands(code[match.end() : match.end() + MOST_OPERANDS])
-        words = _fill_opcode(match[1], run, find_number)
+        words = fill_opcode(match[1], run, find_number)
         if len(operands) < 4 or words is None:
             continue
         word = find_number(run, operands[3])
@@ -57,7 +57,12 @@ def find_mma_runs(ran: Iterable[AsmRun], find_number: FindNumber) -> Iterator[Mm
             yield MmaRun(run, instruction, named, in_memory)
 
 
-def _fill_opcode(words: str, run: AsmRun, find_number: FindNumber) -> str | None:
+def read_asm_code(run: AsmRun) -> str:
+    """Return the PTX that an asm statement's strings spell, on one line."""
+    return _BLANK.sub(" ", "".join(_STRING.findall(run.text)))
+
+
+def fill_opcode(words: str, run: AsmRun, find_number: FindNumber) -> str | None:
     """Return an opcode's qualifiers with the numbers of its operands: cta_group::%5; None if one is open."""
     for place in _PLACE.findall(words):
         number = find_number(run, f"%{place}")

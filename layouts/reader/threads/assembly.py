@@ -1,0 +1,346 @@
+"""PTX in threads' code: what moves data to shared memory and to registers, and the products that read it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanescope.reader.code import tree
+from lanescope.reader.code.tree_statements import Assembly
+from lanescope.reader.threads.matrix_reads import read_descriptors
+from lanescope.reader.threads.numbers import (
+    LONG,
+    UINT,
+    ULONG,
+    ThreadNumber,
+    add_numbers,
+    apply_operator,
+    as_array,
+    convert_number,
+    make_number,
+)
+from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.sites import trace_site
+from lanescope.reader.threads.storage import DataBytes, Pointer, join_data, make_open_data
+from lanescope.reader.threads.types import SizedType
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+MOST_PRODUCTS = 2000
+_LINE = re.compile(r"(?:@!?%?\w+\s+)?([a-z][\w.:%]*)\s*(.*)", re.S)
+_PLAIN = "mov cvta cvt add sub mul mad and or xor shl shr setp".split()
+_WRITERS = re.compile(r"bulk|st\.async|stmatrix|red\.|atom\.|st\.bulk|multimem|ld_matrix|tcgen05\.(?:cp|st)")
+_WIDTH = re.compile(r"\.[bufs](\d+)\b")
+
+
+class _AsmCode:
+    """One asm statement: the values of its operands, and of its own registers."""
+
+    def __init__(self, run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
+        from lanescope.reader.threads.evaluating import find_place, load_place
+
+        self.run, self.assembly, self.scope = run, assembly, scope
+        self.names = {name: n for n, name in enumerate(assembly.names) if name}
+        self.places: list[Any] = []
+        self.values: list[Any] = []
+        self.own: dict[str, Any] = {}
+        for kind, expression in assembly.operands:
+            out = kind.startswith(("=", "+"))
+            place = find_place(run, expression, scope) if out else None
+            self.places.append(place)
+            if kind.startswith("="):
+                self.values.append(None)
+            elif out:
+                self.values.append(load_place(run, place, expression.span) if isinstance(place, Pointer) else None)
+            else:
+                self.values.append(run.evaluate(expression, scope))
+        self.written: set[int] = set()
+
+    def find_number(self, token: str) -> int | None:
+        """Return the number of an operand, None for another token."""
+        token = token.strip()
+        if re.fullmatch(r"%\d+", token):
+            n = int(token[1:])
+            return n if n < len(self.values) else None
+        found = re.fullmatch(r"%\[(\w+)\]", token)
+        return self.names.get(found[1]) if found else None
+
+    def get(self, token: str) -> Any:
+        """Return what an operand holds."""
+        token = token.strip()
+        n = self.find_number(token)
+        if n is not None:
+            return self.values[n]
+        if re.fullmatch(r"-?(?:0x[\da-fA-F]+|\d+)U?", token):
+            return make_number(int(token.rstrip("U"), 0), LONG)
+        return self.own.get(token)
+
+    def get_address(self, token: str) -> Any:
+        """Return the address in brackets, with the offset added."""
+        inner = token.strip().removeprefix("[").removesuffix("]")
+        base, _, offset = inner.partition("+")
+        value = self.get(base)
+        added = self.get(offset) if offset.strip() else None
+        if isinstance(value, Pointer):
+            moved = add_numbers(value.offset, added) if added is not None else value.offset
+            return value.move(moved)
+        if isinstance(value, ThreadNumber):
+            return add_numbers(convert_number(value, LONG), added) if offset.strip() else convert_number(value, LONG)
+        return None
+
+    def put(self, token: str, value: Any) -> None:
+        """Write a value to an operand or to a register of the statement."""
+        n = self.find_number(token)
+        if n is None:
+            self.own[token.strip()] = value
+            return
+        self.values[n] = value
+        self.written.add(n)
+
+    def get_site(self, token: str) -> tuple[int, int]:
+        """Return where an operand's expression stands, in the function that the kernel's text gives it in."""
+        inner = token.strip().strip("[]").partition("+")[0]
+        n = self.find_number(inner)
+        if n is None:
+            return self.assembly.span
+        key = self.assembly.span, n, tuple(self.run.calls)
+        if key not in self.run.sites:
+            self.run.sites[key] = trace_site(self.run, self.assembly.operands[n][1], self.scope)
+        return self.run.sites[key]
+
+    def finish(self) -> None:
+        """Write the outputs; what nothing computed is unknown."""
+        from lanescope.reader.threads.evaluating import store_place
+
+        for n, (kind, expression) in enumerate(self.assembly.operands):
+            if kind.startswith(("=", "+")) and isinstance(self.places[n], Pointer):
+                value = self.values[n] if n in self.written else None
+                store_place(self.run, self.places[n], value, expression.span)
+
+
+def run_assembly(run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
+    """Run an asm statement."""
+    code = _AsmCode(run, assembly, scope)
+    if assembly.code is None:
+        run.shared.broken = run.shared.broken or "an asm statement that is not read"
+    else:
+        for line in split_lines(assembly.code):
+            _run_line(code, line)
+    code.finish()
+
+
+def split_lines(code: str) -> list[str]:
+    """Return the instructions of a PTX text."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", code, flags=re.S)
+    parts = [part.strip() for part in re.split(r";", text)]
+    lines = []
+    for part in parts:
+        part = re.sub(r"^(?:[{}]\s*)+", "", part) if not part.startswith("{%") else part
+        part = re.sub(r"^\w+:\s*", "", part)
+        if part and not part.startswith((".", "}")):
+            lines.append(part)
+    return lines
+
+
+def split_operands(text: str) -> list[str]:
+    """Split operands at commas outside braces and brackets."""
+    parts, depth, start = [], 0, 0
+    for at, mark in enumerate(text):
+        depth += (mark in "{[(") - (mark in "}])")
+        if mark == "," and not depth:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    parts.append(text[start:].strip())
+    return [part for part in parts if part]
+
+
+def _run_line(code: _AsmCode, line: str) -> None:
+    found = _LINE.fullmatch(line)
+    if not found:
+        return
+    opcode, operands = found[1], split_operands(found[2])
+    opcode = re.sub(r"%(\d+)", lambda m: _format_known(code, int(m[1])), opcode)
+    head = opcode.split(".")[0]
+    if opcode.startswith("ldmatrix."):
+        _load_matrices(code, opcode, operands)
+    elif opcode.startswith("mma.") and len(operands) >= 4:
+        _multiply(code, opcode, operands)
+    elif opcode.startswith("wgmma.mma_async."):
+        read_descriptors(code.run, code.assembly, opcode, operands, code.get, code.get_site)
+    elif opcode.startswith("cp.async.c") and len(operands) >= 3:
+        _copy_async(code, opcode, operands)
+    elif head == "st" and "shared" in opcode and "async" not in opcode:
+        _store(code, opcode, operands)
+    elif head == "ld" and ("shared" in opcode or "global" in opcode):
+        _load(code, opcode, operands)
+    elif head in _PLAIN:
+        _compute(code, opcode, operands)
+    elif _WRITERS.search(opcode):
+        code.run.shared.broken = code.run.shared.broken or f"{opcode.split('.shared')[0]} writes it"
+
+
+def _format_known(code: _AsmCode, n: int) -> str:
+    value = code.values[n] if n < len(code.values) else None
+    known = value.known if isinstance(value, ThreadNumber) else None
+    return f"%{n}" if known is None else str(known)
+
+
+def _compute(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+    head = opcode.split(".")[0]
+    kind = ULONG if "64" in opcode else UINT
+    values = [code.get(one) for one in operands[1:]]
+    made: Any = None
+    if head in ("mov", "cvt", "cvta") and len(values) == 1:
+        made = values[0]
+        if isinstance(made, Pointer) and made.space == "shared":
+            made = made.offset
+        if isinstance(made, ThreadNumber):
+            made = convert_number(made, kind if head != "cvt" else ULONG)
+    elif len(values) == 2 and all(isinstance(one, ThreadNumber) for one in values):
+        op = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>"}.get(head)
+        made = apply_operator(op, convert_number(values[0], kind), convert_number(values[1], kind)) if op else None
+    for one in operands[:1]:
+        code.put(one, made)
+
+
+def _as_places(code: _AsmCode, address: Any) -> Any:
+    """Return the shared addresses of all threads, None if they are not known."""
+    if isinstance(address, Pointer):
+        address = address.offset if address.space == "shared" else None
+    value = address.const if isinstance(address, ThreadNumber) else None
+    return None if value is None else np.broadcast_to(np.asarray(as_array(value), np.int64), (code.run.threads,))
+
+
+def _load_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+    from lanescope.reader.threads.runner import LoadedRegister, MatrixLoad
+
+    run = code.run
+    outputs = split_operands(operands[0].strip().strip("{}"))
+    address = _as_places(code, code.get_address(operands[1])) if len(operands) > 1 else None
+    if address is None or "m8n8" not in opcode or "b16" not in opcode or (not run.mask.all() and not _whole_warps(run)):
+        for one in outputs:
+            code.put(one, make_open_data(run.threads, 4))
+        return
+    rows = run.shared.load(address, 16, run.mask & _gives_address(run, len(outputs)))
+    writers = tuple(int(n) for n in np.unique(run.shared.writer[np.clip(address, 0, len(run.shared.writer) - 1)]))
+    load = MatrixLoad(opcode, code.assembly.span, address, rows, code.get_site(operands[1]), tuple(run.calls), writers)
+    for n, one in enumerate(outputs):
+        data = gather_register(rows, n, ".trans" in opcode)
+        code.put(one, LoadedRegister(data.record, data.thread, data.byte, load, n))
+
+
+def _gives_address(run: KernelRunner, count: int) -> Any:
+    return np.arange(run.threads) % 32 < 8 * count
+
+
+def _whole_warps(run: KernelRunner) -> bool:
+    warps = np.array_split(run.mask, max(run.threads // 32, 1))
+    return all(bool(warp.all()) or not warp.any() for warp in warps)
+
+
+def gather_register(rows: DataBytes, number: int, turned: bool, first: int | None = None) -> DataBytes:
+    """Return what register `number` of ldmatrix.b16 gets of the 16 bytes at every lane's address.
+
+    Matrix `number` has its rows at the addresses of lanes 8·number to 8·number + 7 of the warp; lane l gets elements
+    2(l mod 4) and + 1 of row l div 4, with .trans of column l div 4 (PTX ISA 9.1, 9.7.14.5.15).
+    """
+    lane = np.arange(rows.record.shape[0])
+    base = lane // 32 * 32 + 8 * (number if first is None else first)
+    group, quad = lane % 32 // 4, lane % 4
+    parts = []
+    for half in range(2):
+        row = base + (2 * quad + half if turned else group)
+        column = group if turned else 2 * quad + half
+        row = np.minimum(row, len(lane) - 1)
+        for byte in range(2):
+            at = 2 * column + byte
+            parts.append(DataBytes(*(getattr(rows, n)[row, at][:, None] for n in ("record", "thread", "byte"))))
+    return join_data(parts)
+
+
+def _multiply(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+    from lanescope.reader.threads.runner import MmaUse
+
+    run = code.run
+    if len(run.products) < MOST_PRODUCTS:
+        a, b = (tuple(_make_use(code, one) for one in split_operands(text.strip("{} "))) for text in operands[1:3])
+        run.products.append(
+            MmaUse(opcode, code.assembly.span, a, b, tuple(run.calls), run.mask.copy(), tuple(run.turns))
+        )
+    for one in split_operands(operands[0].strip("{} ")):
+        code.put(one, make_open_data(run.threads, 4))
+
+
+def _make_use(code: _AsmCode, token: str) -> Any:
+    from lanescope.reader.threads.runner import LoadedRegister, RegisterUse
+
+    value = code.get(token)
+    if isinstance(value, LoadedRegister):
+        return RegisterUse(value, value.load, value.number)
+    return RegisterUse(value if isinstance(value, DataBytes) and value.size == 4 else None)
+
+
+def _copy_async(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+    run = code.run
+    source = code.get_address(operands[1])
+    size = code.get(operands[2])
+    count = size.known if isinstance(size, ThreadNumber) else None
+    target = code.get_address(operands[0])
+    if isinstance(target, Pointer):
+        target = target.offset if target.space == "shared" else None
+    if count not in (4, 8, 16):
+        run.shared.broken = run.shared.broken or "cp.async of a size that is not known"
+        return
+    known = isinstance(source, Pointer) and source.space == "global"
+    data = (
+        run.load_global(source.array, source.offset, count, code.assembly.span)
+        if known
+        else make_open_data(run.threads, count)
+    )
+    run.store_shared(target, data, code.get_site(operands[0]))
+
+
+def _read_shape(opcode: str) -> tuple[int, int]:
+    """Return how many registers a load or store has, and their bytes."""
+    found = _WIDTH.findall(opcode)
+    vector = re.search(r"\.v(\d)", opcode)
+    return int(vector[1]) if vector else 1, int(found[-1]) // 8 if found else 4
+
+
+def _store(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+    run = code.run
+    count, size = _read_shape(opcode)
+    kind = SizedType("", size)
+    from lanescope.reader.threads.evaluating import fit_data
+
+    registers = split_operands(operands[1].strip("{} ")) if len(operands) > 1 else []
+    address = code.get_address(operands[0])
+    if isinstance(address, Pointer):
+        address = address.offset if address.space == "shared" else None
+    if len(registers) != count:
+        run.shared.broken = run.shared.broken or "a store that is not read"
+        return
+    data = join_data([fit_data(run, code.get(one), kind) for one in registers])
+    run.store_shared(address, data, code.get_site(operands[0]))
+
+
+def _load(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+    run = code.run
+    count, size = _read_shape(opcode)
+    registers = split_operands(operands[0].strip("{} "))
+    address = code.get_address(operands[1]) if len(operands) > 1 else None
+    data: DataBytes | None = None
+    if isinstance(address, Pointer) and address.space == "global" and "global" in opcode:
+        data = run.load_global(address.array, address.offset, count * size, code.assembly.span)
+    else:
+        places = _as_places(code, address)
+        if places is not None and "shared" in opcode:
+            data = run.shared.load(places, count * size, run.mask)
+    for n, one in enumerate(registers):
+        code.put(one, data.cut(n * size, size) if data is not None and n < count else None)
+
+
+__all__ = ["gather_register", "run_assembly", "tree"]

@@ -1,0 +1,401 @@
+"""Names, types, declarations and calls of threads' code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code import tree
+from lanescope.reader.threads import library
+from lanescope.reader.threads.numbers import LONG, ThreadNumber, add_numbers, make_name, make_number
+from lanescope.reader.threads.program import FunctionSet, LaterValue, Scope, StructSet
+from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer
+from lanescope.reader.threads.types import SizedType, find_builtin, make_pointer_type
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+MOST_DEEP = 24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Closure:
+    """A lambda with the scope that it stands in."""
+
+    function: tree.Function
+    scope: Scope
+
+
+# names and types ------------------------------------------------------------------------------------------------------
+
+
+def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
+    """Return what a name means: a place, a value, functions, a struct or a type; None if nothing declares it."""
+    parts = [part for part in path if part[0] not in ("", "std", "cute", "cutlass", "cuda")]
+    found: Any = None
+    for n, (name, arguments) in enumerate(parts):
+        if n and isinstance(found, SizedType) and found.scope is not None:
+            found = found.scope.names.get(name)
+        else:
+            try:
+                found = scope.find(name)
+            except KeyError:
+                found = None
+        if isinstance(found, LaterValue):
+            found = _evaluate_later(run, found, arguments, scope)
+        if isinstance(found, StructSet):
+            from lanescope.reader.threads.structs import make_struct
+
+            found = make_struct(run, found, arguments or (), scope)
+    return found
+
+
+def _evaluate_later(run: KernelRunner, later: LaterValue, arguments: Any, scope: Scope) -> Any:
+    """Return the value of a constant, a member of an enumeration, or an alias."""
+    statement = later.statement
+    key = id(later)
+    if key in run.values and not arguments:
+        return run.values[key]
+    if key in run.opening:
+        return None
+    run.opening.add(key)
+    home = later.home or run.globals
+    try:
+        if isinstance(statement, tree.Alias):
+            inner = Scope(home)
+            for parameter, argument in zip(statement.templates, arguments or (), strict=False):
+                inner.names[parameter.name] = evaluate_template(run, argument, scope)
+            value: Any = find_type(run, statement.type, inner)
+        elif isinstance(statement, tree.Enum):
+            value = _find_enumerator(run, statement, later.member, home)
+        else:
+            value = run.evaluate(statement.value, home)
+            kind = find_type(run, statement.type, home) if statement.type is not None else None
+            if isinstance(value, ThreadNumber) and kind is not None and kind.integer:
+                from lanescope.reader.threads.evaluating import convert_value
+
+                value = convert_value(run, value, kind)
+    finally:
+        run.opening.discard(key)
+    run.values[key] = value
+    return value
+
+
+def _find_enumerator(run: KernelRunner, enum: tree.Enum, member: str, scope: Scope) -> Any:
+    value: Any = make_number(-1)
+    for name, expression, _ in enum.members:
+        value = run.evaluate(expression, scope) if expression is not None else add_numbers(value, make_number(1))
+        if name == member:
+            return value
+    return None
+
+
+def evaluate_template(run: KernelRunner, argument: tree.Expression, scope: Scope) -> Any:
+    """Return a template argument: a type or a number."""
+    if isinstance(argument, tree.Type):
+        found = find_type(run, argument, scope)
+        if found is None and not argument.pointers and not argument.dims:
+            found = resolve_path(run, argument.path, scope)
+        return found
+    if isinstance(argument, tree.Name):
+        found = resolve_path(run, argument.path, scope)
+        if found is None:
+            found = find_builtin(argument.last)
+        if found is None and argument.last in ("true", "false"):
+            return make_number(int(argument.last == "true"))
+        return found if not isinstance(found, Pointer) else run.evaluate(argument, scope)
+    return run.evaluate(argument, scope)
+
+
+def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> SizedType | None:
+    """Return a type with its size, None if it is not known."""
+    if type_ is None or not type_.path:
+        return None
+    found: Any = resolve_path(run, type_.path, scope) if type_.name != "auto" else None
+    kind = found if isinstance(found, SizedType) else find_builtin(type_.name)
+    if kind is None and not type_.pointers:
+        return None
+    kind = kind or SizedType(type_.name, 1)
+    dims = find_dims(run, type_.dims, scope)
+    if not type_.pointers:
+        return replace(kind, dims=dims) if dims else kind
+    for level in range(type_.pointers):
+        kind = make_pointer_type(kind, dims if level == 0 else ())
+    return kind
+
+
+def find_dims(run: KernelRunner, dims: Sequence[tree.Expression | None], scope: Scope) -> tuple[int, ...]:
+    """Return the sizes of an array; 0 for one that is not known."""
+    made = []
+    for one in dims:
+        value = run.evaluate(one, scope) if one is not None else None
+        made.append((value.known or 0) if isinstance(value, ThreadNumber) else 0)
+    return tuple(made)
+
+
+# declarations ---------------------------------------------------------------------------------------------------------
+
+
+def define_local(run: KernelRunner, statement: Any, scope: Scope) -> None:
+    """Enter an alias, a struct or a function that a body defines."""
+    if isinstance(statement, tree.StructDefinition):
+        scope.names[statement.name] = StructSet(statement.name, (statement,))
+    elif isinstance(statement, tree.Alias):
+        scope.names[statement.name] = find_type(run, statement.type, scope)
+
+
+def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Scope) -> None:
+    """Make a variable: shared memory, an array, a reference or a value."""
+    from lanescope.reader.threads.evaluating import find_place, store_place
+
+    type_ = declaration.type
+    kind = find_type(run, type_, scope)
+    head = _read_line_head(run.text, declaration.span[0])
+    if "__shared__" in head:
+        scope.names[declaration.name] = _allocate_shared(run, declaration, kind, head, scope)
+        return
+    initial = declaration.value
+    if type_ is not None and type_.reference:
+        place = find_place(run, initial, scope) if initial is not None else None
+        if not isinstance(place, Pointer) and initial is not None:
+            value = run.evaluate(initial, scope)
+            place = value if not isinstance(value, Pointer) else _hold_value(value)
+        scope.names[declaration.name] = place
+        return
+    value = run.evaluate(initial, scope) if initial is not None else None
+    if declaration.arguments is not None:
+        given = [run.evaluate(one, scope) for one in declaration.arguments]
+        value = given[0] if len(given) == 1 else None
+    if kind is None or kind.name in ("auto",):
+        scope.names[declaration.name] = _hold_value(value, (initial, scope))
+        return
+    memory = LocalMemory(declaration.name, given=(initial, scope))
+    dims, own = kind.dims if not kind.pointer else (), replace(kind, dims=()) if not kind.pointer else kind
+    place = Pointer("local", memory, make_number(0, LONG), own, dims)
+    scope.names[declaration.name] = place
+    if dims and isinstance(initial, tree.ItemList):
+        fill_list(run, place, initial, scope)
+    elif (initial is not None or declaration.arguments is not None) and not dims:
+        mask = run.mask
+        run.mask = run.everyone  # a new variable: what other threads would hold is not looked at
+        store_place(run, place, value, declaration.span)
+        run.mask = mask
+
+
+def fill_list(run: KernelRunner, place: Pointer, initial: tree.ItemList, scope: Scope) -> None:
+    """Write the items of a braced list into an array of one dimension."""
+    from lanescope.reader.threads.evaluating import store_place
+
+    item = replace(place, dims=place.dims[1:])
+    step = item.type.size * prod(item.dims)
+    for n, (_, expression) in enumerate(initial.items):
+        at = item.move(add_numbers(place.offset, make_number(n * step, LONG)))
+        if isinstance(expression, tree.ItemList) and item.dims:
+            fill_list(run, at, expression, scope)
+        elif not item.dims:
+            store_place(run, at, run.evaluate(expression, scope), expression.span)
+
+
+def _hold_value(value: Any, given: Any = None) -> Any:
+    """Return a place with a value whose type its value says; numbers too are held, since they may be written."""
+    if isinstance(value, Pointer | ThreadNumber | DataBytes):
+        memory = LocalMemory("", given=given)
+        if isinstance(value, Pointer) and value.type.scope is not None and not value.dims and value.space == "local":
+            return value
+        if isinstance(value, Pointer):
+            kind = make_pointer_type(value.type, value.dims)
+        elif isinstance(value, ThreadNumber):
+            kind = SizedType("auto", value.kind[0] // 8, True, value.kind[1])
+        else:
+            kind = SizedType("auto", value.size, vector=4 if value.size > 4 else 2 if value.size == 4 else 0)
+        memory.write(0, kind.size, value, None)
+        return Pointer("local", memory, make_number(0, LONG), kind)
+    return value
+
+
+def _read_line_head(text: str, at: int) -> str:
+    first = max(text.rfind(mark, 0, at) for mark in ";{}")
+    head = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text[first + 1 : at], flags=re.S)
+    return head
+
+
+def _allocate_shared(
+    run: KernelRunner, declaration: tree.Declaration, kind: SizedType | None, head: str, scope: Scope
+) -> Any:
+    """Return the place of an array in shared memory; names of dynamic shared memory begin at one address."""
+    if kind is None:
+        run.shared.broken = "shared memory of a type that is not known"
+        return None
+    dims, own = kind.dims, replace(kind, dims=())
+    if "extern" in head or declaration.external:
+        known = run.dynamic.get("")
+        address = known.offset if known is not None else make_number(128 * 1024, LONG)
+        made = Pointer("shared", None, address, own, (0,))
+        run.dynamic.setdefault("", made)
+        return made
+    key = f"{declaration.span}"
+    if key in run.dynamic:
+        return run.dynamic[key]
+    size = own.size * prod(dims)
+    if not size or size > 100 * 1024:
+        run.shared.broken = "shared memory of a size that is not known"
+        return None
+    run.dynamic[key] = Pointer("shared", None, make_number(run.shared.allocate(size), LONG), own, dims)
+    return run.dynamic[key]
+
+
+# calls ----------------------------------------------------------------------------------------------------------------
+
+
+def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
+    """Call a function, a lambda, a constructor of a known type, or a function of CUDA."""
+    from lanescope.reader.threads.evaluating import cast_value
+
+    function = node.function
+    name = function.last if isinstance(function, tree.Name) else ""
+    found: Any = None
+    templates: tuple[tree.Expression, ...] = ()
+    if isinstance(function, tree.Name):
+        found = resolve_path(run, function.path, scope)
+        templates = function.path[-1][1] or ()
+    elif isinstance(function, tree.Member):
+        return _call_member(run, node, function, scope)
+    elif isinstance(function, tree.Type):
+        found = find_type(run, function, scope)
+    if isinstance(found, Pointer):
+        found = run.evaluate(function, scope)
+    if isinstance(found, Closure):
+        return call_function(run, found.function, node, (), scope, found.scope)
+    if isinstance(found, FunctionSet):
+        chosen = _choose(found.functions, len(node.arguments), len(templates))
+        if chosen is not None and len(run.frames) < MOST_DEEP:
+            return call_function(run, chosen, node, templates, scope, run.globals)
+        return library.lose_arguments(run, node, scope)
+    if found is None and name and not isinstance(function, tree.Type):
+        made = library.call_library(run, name, node, scope)
+        if made is not library.NOT_HERE:
+            return made
+        found = find_builtin(name)
+    if isinstance(found, SizedType) and found.scope is None:
+        values = [run.evaluate(one, scope) for one in node.arguments]
+        return cast_value(run, values[0], found) if len(values) == 1 else None
+    return library.lose_arguments(run, node, scope)
+
+
+def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scope: Scope) -> Any:
+    from lanescope.reader.threads.evaluating import find_place
+
+    base = run.evaluate(function.value, scope) if function.arrow else find_place(run, function.value, scope)
+    if isinstance(base, Pointer) and base.type.scope is not None:
+        found = base.type.scope.names.get(function.name)
+        if isinstance(found, FunctionSet):
+            chosen = _choose(found.functions, len(node.arguments), 0)
+            if chosen is not None and len(run.frames) < MOST_DEEP:
+                home = Scope(base.type.scope)
+                for member in base.type.members:
+                    moved = add_numbers(base.offset, make_number(member.offset, LONG))
+                    home.names[member.name] = Pointer(base.space, base.array, moved, member.type, member.dims)
+                return call_function(run, chosen, node, (), scope, home)
+    return library.lose_arguments(run, node, scope)
+
+
+def _choose(functions: Sequence[tree.Function], count: int, templates: int) -> tree.Function | None:
+    """Return the one function that takes so many arguments."""
+    fits = [
+        f
+        for f in functions
+        if sum(p.default is None for p in f.parameters) <= count <= len(f.parameters)
+        and f.specialized is None
+        and templates <= len(f.templates)
+        and not any(p.pack for p in f.parameters)
+    ]
+    if len(fits) > 1 and templates:
+        fits = [f for f in fits if f.templates]
+    return fits[0] if len(fits) == 1 else None
+
+
+def call_function(
+    run: KernelRunner,
+    function: tree.Function,
+    node: tree.Call,
+    templates: Sequence[tree.Expression],
+    scope: Scope,
+    home: Scope,
+) -> Any:
+    """Run a function for the threads that call it."""
+    from lanescope.reader.threads.runner import FrameState
+
+    inner = Scope(home)
+    for n, parameter in enumerate(function.templates):
+        if n < len(templates):
+            inner.names[parameter.name] = evaluate_template(run, templates[n], scope)
+        elif parameter.default is not None:
+            inner.names[parameter.name] = evaluate_template(run, parameter.default, inner)
+        else:
+            inner.names[parameter.name] = None
+    _bind_parameters(run, function, node, scope, inner)
+    frame, mask, statement = FrameState(), run.mask, run.statement
+    run.frames.append(frame)
+    run.calls.append(node.span)
+    try:
+        run.run(function.body, inner, mask)
+    finally:
+        run.frames.pop()
+        run.calls.pop()
+        run.mask, run.statement = mask, statement
+    result = frame.result
+    kind = find_type(run, function.returns, inner) if isinstance(result, ThreadNumber) else None
+    if kind is not None and kind.integer:
+        from lanescope.reader.threads.evaluating import convert_value
+
+        return convert_value(run, result, kind)
+    return result
+
+
+def _bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call, scope: Scope, inner: Scope) -> None:
+    from lanescope.reader.threads.evaluating import convert_value, find_place
+
+    for n, parameter in enumerate(function.parameters):
+        expression = node.arguments[n] if n < len(node.arguments) else parameter.default
+        around = scope if n < len(node.arguments) else inner
+        type_ = parameter.type
+        if type_ is not None and type_.reference and expression is not None:
+            place = find_place(run, expression, around)
+            if isinstance(place, Pointer):
+                _deduce(inner, type_, SizedType("", 0) if place.dims else place.type)
+                inner.names[parameter.name] = place
+                continue
+        value = run.evaluate(expression, around)
+        if isinstance(value, Pointer) and type_ is not None:
+            _deduce(inner, type_, value.type)
+        kind = find_type(run, type_, inner) if type_ is not None and type_.name != "auto" else None
+        if kind is not None and kind.dims and not kind.pointer:
+            kind = make_pointer_type(replace(kind, dims=()), kind.dims[1:])
+        if kind is not None and kind.pointer and isinstance(value, Pointer) and kind.target is not None:
+            known = kind.target.name != "void" and kind.target.size
+            value = replace(value, type=kind.target, dims=kind.dims) if known else value
+        elif kind is not None:
+            value = convert_value(run, value, kind)
+        inner.names[parameter.name] = _hold_value(value, (expression, around))
+
+
+def _deduce(inner: Scope, type_: tree.Type, kind: SizedType) -> None:
+    """Give a type parameter the type of its argument."""
+    name = type_.name
+    if name in inner.names and inner.names[name] is None and len(type_.path) == 1 and kind.size:
+        inner.names[name] = kind
+
+
+def make_argument(run: KernelRunner, parameter: tree.Parameter, scope: Scope) -> Any:
+    """Return what a kernel's parameter holds: an array in global memory, or a number that the text leaves open."""
+    kind = find_type(run, parameter.type, scope)
+    if kind is None:
+        return None
+    if kind.pointer and kind.target is not None:
+        return _hold_value(Pointer("global", parameter.name, make_number(0, LONG), kind.target, kind.dims))
+    if kind.integer:
+        return _hold_value(make_name(parameter.name, (max(kind.size * 8, 32), kind.signed)))
+    return None

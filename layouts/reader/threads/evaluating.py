@@ -1,0 +1,346 @@
+"""Expressions of threads' code: values, places in registers and memory, and what is assigned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanescope.reader.code import tree
+from lanescope.reader.threads import calling
+from lanescope.reader.threads.numbers import (
+    LONG,
+    ULONG,
+    ThreadNumber,
+    add_numbers,
+    apply_operator,
+    as_array,
+    convert_number,
+    make_name,
+    make_number,
+    multiply_numbers,
+    select_numbers,
+)
+from lanescope.reader.threads.places import DIMS, find_place, get_item_size, get_number, widen_number
+from lanescope.reader.threads.program import FunctionSet, Scope
+from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, ReadBytes, make_open_data, merge_values
+from lanescope.reader.threads.types import VOID, SizedType, find_builtin
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+_SPECIAL = {"threadIdx": 0, "blockIdx": 1, "blockDim": 2, "gridDim": 3}
+
+
+def evaluate_expression(run: KernelRunner, node: tree.Expression | None, scope: Scope) -> Any:
+    """Return the value of an expression, None if it is not known."""
+    handler = _EVALUATE.get(type(node))
+    return handler(run, node, scope) if handler is not None else None
+
+
+def _evaluate_name(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
+    found = calling.resolve_path(run, node.path, scope)
+    return load_place(run, found, node.span) if isinstance(found, Pointer) else found
+
+
+def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
+    """Return what a place holds; an array is a pointer to its first item, a struct stays a place."""
+    if place.dims:
+        return replace(place, dims=place.dims[1:])
+    kind: SizedType = place.type
+    if kind.scope is not None:
+        return place
+    if place.space == "global":
+        return run.load_global(place.array, place.offset, kind.size, span)
+    if place.space == "shared":
+        at = place.offset.const if place.offset is not None else None
+        if at is None:
+            return make_open_data(run.threads, kind.size)
+        address = np.broadcast_to(np.asarray(as_array(at), np.int64), (run.threads,))
+        data = run.shared.load(address, kind.size, run.mask)
+        return ReadBytes(data.record, data.thread, data.byte, span)
+    offset = place.offset.known if place.offset is not None else None
+    if offset is None or not isinstance(place.array, LocalMemory):
+        return None
+    return place.array.read(offset, kind.size)
+
+
+def store_place(run: KernelRunner, place: Any, value: Any, site: tuple[int, int]) -> None:
+    """Write a value to a place. site: of the place's expression."""
+    if not isinstance(place, Pointer):
+        return
+    kind: SizedType = place.type
+    if place.space == "shared":
+        run.store_shared(place.offset, fit_data(run, value, kind), site)
+    elif place.space == "local" and isinstance(place.array, LocalMemory):
+        _store_local(run, place, value)
+
+
+def _store_local(run: KernelRunner, place: Pointer, value: Any) -> None:
+    kind: SizedType = place.type
+    offset = place.offset.known if place.offset is not None else None
+    memory = place.array
+    if offset is None:
+        memory.forget()
+        return
+    if kind.scope is not None:
+        _copy_struct(run, place, value, offset)
+        return
+    memory.write(offset, kind.size, convert_value(run, value, kind), None if run.mask.all() else run.mask)
+
+
+def _copy_struct(run: KernelRunner, place: Pointer, value: Any, offset: int) -> None:
+    if isinstance(value, Pointer) and value.space == "local" and value.offset is not None:
+        first = value.offset.known
+        if first is not None:
+            for start, (one, size) in list(value.array.cells.items()):
+                if first <= start < first + place.type.size:
+                    place.array.write(offset + start - first, size, one, None)
+            return
+    for start, (_, size) in list(place.array.cells.items()):
+        if offset <= start < offset + place.type.size:
+            place.array.cells[start] = None, size
+
+
+def fit_data(run: KernelRunner, value: Any, kind: SizedType) -> DataBytes:
+    """Return a value as the bytes of a type."""
+    if isinstance(value, DataBytes):
+        return value if value.size == kind.size else convert_data(run, value, kind)
+    return make_open_data(run.threads, kind.size)
+
+
+def convert_data(run: KernelRunner, value: DataBytes, kind: SizedType) -> DataBytes:
+    """Return data converted to another type: each element keeps its origin."""
+    if value.size == kind.size:
+        return value
+    if kind.vector and not value.size % (kind.size // kind.vector):
+        return make_open_data(run.threads, kind.size)
+    if max(value.size, kind.size) <= 8 and not kind.vector:
+        return value.resize(kind.size)
+    return make_open_data(run.threads, kind.size)
+
+
+def convert_value(run: KernelRunner, value: Any, kind: SizedType) -> Any:
+    """Return a value as a type holds it."""
+    if isinstance(value, ThreadNumber):
+        if kind.integer:
+            return convert_number(value, (1, False) if kind.name == "bool" and value.known in (0, 1) else kind.kind)
+        return None
+    if isinstance(value, DataBytes):
+        return value if value.size == kind.size else fit_data(run, value, kind)
+    if isinstance(value, Pointer) and kind.pointer and kind.target is not None:
+        return value
+    return value
+
+
+# operators ------------------------------------------------------------------------------------------------------------
+
+
+def _evaluate_literal(run: KernelRunner, node: tree.NumberLiteral, scope: Scope) -> Any:
+    return make_number(node.value, (max(node.type.bits or 32, 32), node.type.signed))
+
+
+def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
+    if node.op == ",":
+        run.evaluate(node.left, scope)
+        return run.evaluate(node.right, scope)
+    left = run.evaluate(node.left, scope)
+    if node.op in ("&&", "||"):
+        return _evaluate_logical(run, node, scope, get_number(left))
+    right = run.evaluate(node.right, scope)
+    if isinstance(left, Pointer) or isinstance(right, Pointer):
+        return _move_pointer(node.op, left, right)
+    return apply_operator(node.op, get_number(left), get_number(right))
+
+
+def _evaluate_logical(run: KernelRunner, node: tree.Binary, scope: Scope, left: ThreadNumber | None) -> Any:
+    shortcut = 0 if node.op == "&&" else 1
+    if left is not None and left.known is not None and int(left.known != 0) == shortcut:
+        return make_number(shortcut)
+    right = get_number(run.evaluate(node.right, scope))
+    if right is not None and right.known is not None and int(right.known != 0) == shortcut:
+        return make_number(shortcut)
+    a, b = (None if one is None else one.const for one in (left, right))
+    if a is None or b is None:
+        return None
+    one, two = np.asarray(as_array(a)) != 0, np.asarray(as_array(b)) != 0
+    made = (one & two) if node.op == "&&" else (one | two)
+    return make_number(int(made) if made.ndim == 0 else made.astype(np.int64))
+
+
+def _move_pointer(op: str, left: Any, right: Any) -> Any:
+    if op not in "+-":
+        if isinstance(left, Pointer) and isinstance(right, Pointer) and left.array is right.array:
+            return apply_operator(op, left.offset, right.offset)
+        return None
+    if isinstance(left, Pointer) and isinstance(right, Pointer):
+        same = left.space == right.space and (left.array is right.array or left.array == right.array)
+        away = add_numbers(left.offset, right.offset, -1) if same else None
+        return apply_operator("/", away, make_number(get_item_size(left), LONG))
+    pointer, step = (left, right) if isinstance(left, Pointer) else (right, left)
+    bytes_ = multiply_numbers(widen_number(get_number(step)), make_number(get_item_size(pointer), LONG))
+    return pointer.move(add_numbers(pointer.offset, bytes_, 1 if op == "+" else -1))
+
+
+def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
+    if node.op == "&":
+        place = find_place(run, node.value, scope)
+        if isinstance(place, Pointer):
+            return place
+        return run.evaluate(node.value, scope) if isinstance(place, FunctionSet) else None
+    if node.op == "*":
+        place = find_place(run, node, scope)
+        return load_place(run, place, node.span) if isinstance(place, Pointer) else None
+    value = get_number(run.evaluate(node.value, scope))
+    if value is None:
+        return None
+    if node.op == "-":
+        return apply_operator("-", make_number(0, value.kind), value)
+    if node.op == "~":
+        return apply_operator("^", value, make_number(-1, value.kind))
+    if node.op == "!":
+        return apply_operator("==", value, make_number(0, value.kind))
+    return value
+
+
+def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, scope: Scope) -> Any:
+    condition = get_number(run.evaluate(node.condition, scope))
+    held = condition.const if condition is not None else None
+    if condition is not None and condition.known is not None:
+        return run.evaluate(node.yes if condition.known else node.no, scope)
+    yes, no = run.evaluate(node.yes, scope), run.evaluate(node.no, scope)
+    if held is None:
+        if isinstance(yes, DataBytes) and not isinstance(no, DataBytes):
+            return yes  # in range, or a padding value
+        return yes if yes is no or (isinstance(yes, ThreadNumber) and _equal(yes, get_number(no))) else None
+    mask = np.asarray(as_array(held)) != 0
+    if isinstance(yes, ThreadNumber) and isinstance(no, ThreadNumber):
+        return select_numbers(mask, yes, no)
+    if isinstance(yes, Pointer) and isinstance(no, Pointer):
+        same = yes.array is no.array and yes.space == no.space
+        moved = select_numbers(mask, yes.offset, no.offset) if same else None
+        return yes.move(moved) if moved is not None else None
+    return merge_values(mask, yes, no)
+
+
+def _equal(one: ThreadNumber, two: ThreadNumber | None) -> bool:
+    same = apply_operator("==", one, two)
+    return same is not None and same.known == 1
+
+
+def _evaluate_cast(run: KernelRunner, node: tree.Cast, scope: Scope) -> Any:
+    kind = calling.find_type(run, node.type, scope)
+    value = run.evaluate(node.value, scope)
+    return cast_value(run, value, kind)
+
+
+def cast_value(run: KernelRunner, value: Any, kind: SizedType | None) -> Any:
+    """Return what a cast makes of a value."""
+    if kind is None:
+        return None
+    if kind.pointer:
+        if isinstance(value, Pointer):
+            return replace(value, type=kind.target or VOID, dims=kind.dims)
+        number = get_number(value)
+        return Pointer("shared", None, convert_number(number, LONG), kind.target or VOID, kind.dims) if number else None
+    if isinstance(value, Pointer) and kind.integer:
+        return convert_number(value.offset, kind.kind) if value.space == "shared" else None
+    if isinstance(value, DataBytes) and not kind.integer and value.size != kind.size and not kind.vector:
+        return value.resize(kind.size) if max(value.size, kind.size) <= 8 else None
+    return convert_value(run, value, kind)
+
+
+def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope) -> Any:
+    place = find_place(run, node.target, scope)
+    value = run.evaluate(node.value, scope)
+    if node.op and isinstance(place, Pointer):
+        old = load_place(run, place, node.target.span)
+        if isinstance(old, Pointer):
+            new = _move_pointer(node.op, old, value)
+        else:
+            new = apply_operator(node.op, get_number(old), get_number(value))
+    else:
+        new = value
+        if isinstance(place, Pointer) and isinstance(place.array, LocalMemory):
+            place.array.given = node.value, scope
+    store_place(run, place, new, node.target.span)
+    return new
+
+
+def _evaluate_index(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
+    place = find_place(run, node, scope)
+    return load_place(run, place, node.span) if isinstance(place, Pointer) else None
+
+
+def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
+    if isinstance(node.value, tree.Name) and node.value.last in _SPECIAL and node.name in DIMS:
+        return make_special(run, node.value.last, node.name)
+    place = find_place(run, node, scope)
+    if isinstance(place, Pointer):
+        return load_place(run, place, node.span)
+    value = run.evaluate(node.value, scope)
+    if isinstance(value, DataBytes) and node.name in DIMS and not value.size % 4:
+        size = 2 if value.size == 4 else 4
+        first = DIMS[node.name] * size
+        return value.cut(first, size) if first + size <= value.size else None
+    return None
+
+
+def make_special(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
+    """Return threadIdx.x and its kin."""
+    x, y, _ = run.block
+    at = DIMS[dim]
+    kind = (32, False)
+    if name == "blockDim":
+        return make_number(run.block[at] if at < 3 else 1, kind)
+    if name != "threadIdx":
+        return make_name(f"{name}.{dim}", kind)
+    lanes = np.arange(run.threads, dtype=np.int64)
+    value = (lanes % x, lanes // x % y, lanes // (x * y))[at if at < 3 else 2]
+    return make_number(0 if not value.any() else value, kind)
+
+
+def _evaluate_size(run: KernelRunner, node: tree.SizeOf, scope: Scope) -> Any:
+    if isinstance(node.value, tree.Type):
+        kind = calling.find_type(run, node.value, scope)
+        size = kind.size * prod(kind.dims if not kind.pointer else ()) if kind is not None else None
+    else:
+        place = find_place(run, node.value, scope) if not isinstance(node.value, tree.NumberLiteral) else None
+        size = place.type.size * prod(place.dims) if isinstance(place, Pointer) else None
+        if place is None and isinstance(node.value, tree.Name):
+            place = find_builtin(node.value.last)
+        if isinstance(place, SizedType):
+            size = place.size
+    return make_number(size, ULONG) if size else None
+
+
+def _evaluate_lambda(run: KernelRunner, node: tree.Lambda, scope: Scope) -> Any:
+    return calling.Closure(node.function, scope)
+
+
+def _evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
+    return calling.evaluate_call(run, node, scope)
+
+
+def _evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope) -> Any:
+    values = [run.evaluate(value, scope) for _, value in node.items]
+    return values[0] if len(values) == 1 else None
+
+
+_EVALUATE: dict[type, Any] = {
+    tree.Name: _evaluate_name,
+    tree.NumberLiteral: _evaluate_literal,
+    tree.Binary: _evaluate_binary,
+    tree.Unary: _evaluate_unary,
+    tree.ConditionalExpression: _evaluate_conditional,
+    tree.Cast: _evaluate_cast,
+    tree.Assignment: _evaluate_assignment,
+    tree.Index: _evaluate_index,
+    tree.Member: _evaluate_member,
+    tree.SizeOf: _evaluate_size,
+    tree.Lambda: _evaluate_lambda,
+    tree.Call: _evaluate_call,
+    tree.ItemList: _evaluate_list,
+}

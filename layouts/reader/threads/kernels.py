@@ -1,0 +1,134 @@
+"""The kernels of a text, each run for the template arguments and block sizes that it is launched with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lanescope.reader.code import tree
+from lanescope.reader.threads import calling
+from lanescope.reader.threads.numbers import ThreadNumber
+from lanescope.reader.threads.program import (
+    FunctionSet,
+    KernelLaunch,
+    LaterValue,
+    Scope,
+    enter_definitions,
+    find_launch_bounds,
+    is_kernel,
+    list_launches,
+    list_local_constants,
+    parse_expression,
+    parse_program,
+)
+from lanescope.reader.threads.runner import KernelRunner, StepsOverError
+
+MOST_KERNELS = 24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelRun:
+    """A kernel that was run. complete: whether it ended within its steps."""
+
+    function: tree.Function
+    runner: KernelRunner
+    complete: bool
+
+
+def run_kernels(text: str, macros: Mapping[str, str]) -> Iterator[list[KernelRun]]:
+    """Yield, for each choice of what the text's #if leave open, its kernels run for all threads of a block."""
+    values = {name: value for name, value in macros.items() if name.isidentifier()}
+    for body in parse_program(text, values):
+        yield list(_run_program(text, body, values))
+
+
+def _run_program(text: str, body: Sequence[tree.Statement], given: Mapping[str, str]) -> Iterator[KernelRun]:
+    scope = Scope()
+    for name, value in given.items():
+        expression = parse_expression(value)
+        if expression is not None:
+            scope.names[name] = LaterValue(tree.Declaration(name=name, type=None, value=expression, const=True))
+    enter_definitions(scope, body)
+    count = 0
+    for found in list(scope.names.values()):
+        for function in found.functions if isinstance(found, FunctionSet) else ():
+            if is_kernel(text, function) and count < MOST_KERNELS:
+                launches = list_launches(text, body, function.name) or [KernelLaunch((), "", None)]
+                seen: set[Any] = set()
+                for launch in launches:
+                    made = _run_launch(text, scope, function, launch, seen)
+                    if made is not None:
+                        count += 1
+                        yield made
+
+
+def _run_launch(
+    text: str, globals_: Scope, function: tree.Function, launch: KernelLaunch, seen: set[Any]
+) -> KernelRun | None:
+    host = KernelRunner(text, 32, (32, 1, 1), globals_)
+    around = Scope(globals_)
+    for statement in list_local_constants(launch.around):
+        around.names[statement.name] = LaterValue(statement, home=around)
+    inner = Scope(globals_)
+    for n, parameter in enumerate(function.templates):
+        value: Any = None
+        if n < len(launch.templates):
+            value = calling.evaluate_template(host, launch.templates[n], around)
+        elif parameter.default is not None:
+            value = calling.evaluate_template(host, parameter.default, inner)
+        elif parameter.name in globals_.names:
+            value = calling.resolve_path(host, ((parameter.name, None),), globals_)
+        inner.names[parameter.name] = value
+    block = _find_block(host, function, launch, around, inner)
+    key = (block, *(_make_key(inner.names.get(p.name)) for p in function.templates))
+    if block is None or key in seen:
+        return None
+    seen.add(key)
+    runner = KernelRunner(text, block[0] * block[1] * block[2], block, globals_)
+    for parameter in function.parameters:
+        inner.names[parameter.name] = calling.make_argument(runner, parameter, inner)
+    try:
+        runner.run(function.body, inner, runner.everyone)
+    except (StepsOverError, RecursionError):
+        return KernelRun(function, runner, False)
+    return KernelRun(function, runner, True)
+
+
+def _make_key(value: Any) -> Any:
+    return value.known if isinstance(value, ThreadNumber) else getattr(value, "name", None)
+
+
+def _find_block(
+    host: KernelRunner, function: tree.Function, launch: KernelLaunch, around: Scope, inner: Scope
+) -> tuple[int, int, int] | None:
+    """Return the size of a block: of the launch, or the bound that the kernel says."""
+    expression = parse_expression(launch.block)
+    sizes = _read_sizes(host, expression, around)
+    if sizes is None:
+        bound = parse_expression(find_launch_bounds(host.text, function))
+        sizes = _read_sizes(host, bound, inner)
+    if sizes is None:
+        return None
+    x, y, z = (*sizes, 1, 1)[:3]
+    return (x, y, z) if 0 < x * y * z <= 1024 and not x * y * z % 32 else None
+
+
+def _read_sizes(host: KernelRunner, expression: tree.Expression | None, scope: Scope) -> tuple[int, ...] | None:
+    items: tuple[tree.Expression, ...] = ()
+    if isinstance(expression, tree.Name):
+        found = scope.names.get(expression.last)
+        if isinstance(found, LaterValue) and isinstance(found.statement, tree.Declaration):
+            declaration = found.statement
+            if declaration.type is not None and declaration.type.name == "dim3":
+                expression = declaration.value
+                items = declaration.arguments or ()
+    if isinstance(expression, tree.Call) and getattr(expression.function, "last", "") == "dim3":
+        items = expression.arguments
+    if isinstance(expression, tree.ItemList):
+        items = tuple(value for _, value in expression.items)
+    values = [host.evaluate(one, scope) for one in (items or ((expression,) if expression is not None else ()))]
+    known = [one.known for one in values if isinstance(one, ThreadNumber)]
+    if not values or len(known) < len(values) or not all(known):
+        return None
+    return tuple(int(one or 0) for one in known)

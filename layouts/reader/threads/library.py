@@ -1,0 +1,137 @@
+"""Functions of CUDA that threads' code calls: address conversions, loads, conversions of elements, shuffles."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanescope.reader.code import tree
+from lanescope.reader.threads.numbers import ULONG, ThreadNumber, apply_operator, as_array, convert_number, make_number
+from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, join_data
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+NOT_HERE = object()
+_TO_SHARED = re.compile(
+    r"__cvta_generic_to_shared|__nvvm_get_smem_pointer|cast_smem_ptr_to_uint|get_smem_pointer|smem_ptr_to_u\w*"
+)
+_SILENT = re.compile(
+    r"__sync\w+|__threadfence\w*|assert|printf|__nanosleep|__builtin_\w+|__trap|static_assert|__pipeline_(?:commit|wait\w*)"
+    r"|__cp_async_\w*(?:wait|commit)\w*|cp_async_(?:wait|fence)\w*|__launch_bounds__|clock\w*"
+)
+_TO_TWO = re.compile(
+    r"__(?:float|double)2(?:half|bfloat16)(?:_r[nzud])?|__half2float|__bfloat162float|__half2bfloat16"
+    r"|__(?:float|double)2half\w*"
+)
+_PAIR = re.compile(r"__(?:floats2(?:half|bfloat16)2(?:_rn)?|halves2(?:half2|bfloat162))|make_(?:half2|bfloat162)")
+_LOAD = re.compile(r"__ld(?:g|cg|ca|cs|lu|cv)")
+
+
+def call_library(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Return what a function of CUDA or of the standard library makes; NOT_HERE for any other."""
+    if _SILENT.fullmatch(name):
+        return None
+    if _TO_SHARED.fullmatch(name):
+        return _get_address(run.evaluate(node.arguments[0], scope))
+    if name in ("min", "max") and len(node.arguments) == 2:
+        one, two = (run.evaluate(argument, scope) for argument in node.arguments)
+        known = isinstance(one, ThreadNumber) and isinstance(two, ThreadNumber)
+        return apply_operator(name, one, two) if known else None
+    if _LOAD.fullmatch(name) or name == "__stg":
+        return _load(run, node, scope)
+    if _TO_TWO.fullmatch(name):
+        return _resize(run.evaluate(node.arguments[0], scope), 4 if name.endswith("2float") else 2)
+    if _PAIR.fullmatch(name) or re.fullmatch(r"make_\w+[234]", name):
+        return _join(run, name, node, scope)
+    if name in ("__float22half2_rn", "__float22bfloat162_rn"):
+        return _halve(run.evaluate(node.arguments[0], scope))
+    if name.startswith("__shfl_sync") and len(node.arguments) >= 3:
+        return _shuffle(run, node, scope)
+    if name in ("__pipeline_memcpy_async", "memcpy") and len(node.arguments) >= 3:
+        return _copy(run, node, scope)
+    return NOT_HERE
+
+
+def _get_address(value: Any) -> Any:
+    if isinstance(value, Pointer):
+        return convert_number(value.offset, ULONG) if value.space == "shared" else None
+    return value if isinstance(value, ThreadNumber) else None
+
+
+def _load(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
+    from lanescope.reader.threads.evaluating import load_place
+
+    pointer = run.evaluate(node.arguments[0], scope)
+    return load_place(run, pointer, node.span) if isinstance(pointer, Pointer) else None
+
+
+def _resize(value: Any, size: int) -> Any:
+    return value.resize(size) if isinstance(value, DataBytes) and value.size in (2, 4, 8) else None
+
+
+def _join(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    parts = [run.evaluate(argument, scope) for argument in node.arguments]
+    if not parts or not all(isinstance(part, DataBytes) for part in parts):
+        return None
+    if "floats2" in name:
+        parts = [part.resize(2) for part in parts]
+    return join_data(parts) if len({part.size for part in parts}) == 1 else None
+
+
+def _halve(value: Any) -> Any:
+    if not isinstance(value, DataBytes) or value.size != 8:
+        return None
+    return join_data([value.cut(0, 4).resize(2), value.cut(4, 4).resize(2)])
+
+
+def _shuffle(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
+    """Return a value of one lane in all of its warp."""
+    value, lane = (run.evaluate(argument, scope) for argument in node.arguments[1:3])
+    if not isinstance(value, ThreadNumber) or not isinstance(lane, ThreadNumber):
+        return None
+    if value.uniform:
+        return value
+    if value.const is None or lane.known is None:
+        return None
+    threads = np.arange(run.threads)
+    source = np.minimum(threads // 32 * 32 + lane.known % 32, run.threads - 1)
+    return make_number(np.asarray(as_array(value.const))[source], value.kind)
+
+
+def _copy(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
+    """Copy bytes from global to shared memory."""
+    target, source, size = (run.evaluate(argument, scope) for argument in node.arguments[:3])
+    bytes_ = size.known if isinstance(size, ThreadNumber) else None
+    if not isinstance(target, Pointer) or target.space != "shared":
+        return lose_values(run, [target])
+    if not isinstance(source, Pointer) or source.space != "global" or not bytes_ or bytes_ > 64:
+        run.shared.broken = run.shared.broken or "a copy of a size that is not known"
+        return None
+    data = run.load_global(source.array, source.offset, bytes_, node.span)
+    run.store_shared(target.offset, data, node.arguments[0].span)
+    return None
+
+
+_HARMLESS = re.compile(r"mbar|barrier|fence|wait|commit|prefetch|elect|arrive|setmaxnreg|reg_|tensormap", re.I)
+
+
+def lose_arguments(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
+    """Make unknown what a function without a body may write."""
+    name = node.function.last if isinstance(node.function, tree.Name) else getattr(node.function, "name", "")
+    values = [run.evaluate(argument, scope) for argument in node.arguments]
+    if not _HARMLESS.search(str(name)):
+        lose_values(run, values, str(name))
+    return None
+
+
+def lose_values(run: KernelRunner, values: list[Any], name: str = "") -> None:
+    """Make unknown what is behind pointers."""
+    for value in values:
+        if isinstance(value, Pointer) and value.space == "local" and isinstance(value.array, LocalMemory):
+            value.array.forget()
+        elif isinstance(value, Pointer) and value.space == "shared":
+            run.shared.broken = run.shared.broken or f"{name or 'a function'} may write it"

@@ -1,0 +1,79 @@
+"""What a wgmma reads through its descriptors: the bytes of shared memory at the addresses that the words say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanescope.descriptor.matrix import Descriptor, View, reads, view
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.reader.code.tree_statements import Assembly
+from lanescope.reader.threads.numbers import ThreadNumber, as_array
+from lanescope.reader.threads.storage import OPEN, SHARED_BYTES, DataBytes
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+MOST = 400
+_ALL = (1 << 64) - 1
+
+
+def read_descriptors(
+    run: KernelRunner,
+    assembly: Assembly,
+    opcode: str,
+    operands: Sequence[str],
+    get: Callable[[str], Any],
+    get_site: Callable[[str], tuple[int, int]],
+) -> None:
+    """Keep what each warpgroup's descriptors of A and B read. operands: from D on, as PTX writes them."""
+    from lanescope.reader.threads.runner import DescriptorUse
+
+    if len(operands) < 4 or len(run.descriptors) >= MOST:
+        return
+    in_registers = operands[1].startswith("{")
+    try:
+        instruction = catalog.find(opcode)
+    except LayoutError:
+        return
+    turned = [_get_known(get(one)) for one in operands[6:]]
+    names = ("b",) if in_registers else ("a", "b")
+    for n, name in enumerate(names):
+        token = operands[2] if name == "b" else operands[1]
+        turn = turned[n] if n < len(turned) else 0
+        value = get(token)
+        if turn is None or not isinstance(value, ThreadNumber) or value.const is None:
+            continue
+        try:
+            seen = view(instruction, name, "MN" if turn else "K")
+        except LayoutError:
+            continue
+        words = np.broadcast_to(np.asarray(as_array(value.const), np.int64), (run.threads,))
+        for group in range(run.threads // 128):
+            lanes = slice(128 * group, 128 * group + 128)
+            if run.mask[lanes].all() and (words[lanes] == words[lanes][0]).all():
+                word = int(words[lanes][0]) & _ALL
+                data = _read_bytes(run, word, seen)
+                calls, turns = tuple(run.calls), tuple(run.turns)
+                run.descriptors.append(
+                    DescriptorUse(
+                        opcode, name, assembly.span, get_site(token), calls, turns, word, data, seen.bits // 8
+                    )
+                )
+
+
+def _get_known(value: Any) -> int | None:
+    return value.known if isinstance(value, ThreadNumber) else None
+
+
+def _read_bytes(run: KernelRunner, word: int, seen: View) -> DataBytes:
+    """Return the bytes of each element that a descriptor reads: [rows, K · bytes an element]."""
+    address = np.asarray(reads(Descriptor(word), seen), np.int64)
+    places = (address[:, :, None] + np.arange(seen.bits // 8)).reshape(address.shape[0], -1)
+    legal = (places >= 0) & (places < SHARED_BYTES)
+    places = np.where(legal, places, 0)
+    shared = run.shared
+    return DataBytes(np.where(legal, shared.record[places], OPEN), shared.thread[places], shared.byte[places])

@@ -1,0 +1,270 @@
+"""Integers with a value for each thread: polynomials in names that the text leaves open, such as K or blockIdx.x.
+
+A coefficient is an int where all threads have the same, else an array [threads]. None is a value that is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Coefficient = int | NDArray[np.int64]
+Monomial = tuple[str, ...]
+MOST_TERMS = 24
+INT, UINT, LONG, ULONG = (32, True), (32, False), (64, True), (64, False)
+_ALL = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadNumber:
+    """An integer of every thread. terms: names that are multiplied → their coefficient; kind: bits, and whether it is
+    signed.
+    """
+
+    terms: dict[Monomial, Coefficient]
+    kind: tuple[int, bool] = INT
+
+    @property
+    def const(self) -> Coefficient | None:
+        """The value, None if it has a name in it."""
+        if not self.terms:
+            return 0
+        return self.terms[()] if len(self.terms) == 1 and () in self.terms else None
+
+    @property
+    def known(self) -> int | None:
+        """The one value of all threads, None if there is none."""
+        value = self.const
+        if value is None or isinstance(value, int):
+            return value
+        return int(value[0]) if (value == value[0]).all() else None
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all threads have the same."""
+        return all(isinstance(one, int) or bool((one == one[0]).all()) for one in self.terms.values())
+
+    def format_key(self) -> str:
+        """Return a text that equal numbers have in common, of one that is the same in all threads."""
+        parts = ("*".join((str(_first(one)), *names)) for names, one in sorted(self.terms.items()))
+        return "(" + "+".join(parts) + ")"
+
+
+Number = ThreadNumber | None
+
+
+def _first(one: Coefficient) -> int:
+    return one if isinstance(one, int) else int(one[0])
+
+
+def make_number(value: Coefficient, kind: tuple[int, bool] = INT) -> ThreadNumber:
+    """Return a number without names."""
+    return ThreadNumber({(): value}, kind)
+
+
+def make_name(name: str, kind: tuple[int, bool] = INT) -> ThreadNumber:
+    """Return the value of a name that the text leaves open."""
+    return ThreadNumber({(name,): 1}, kind)
+
+
+def wrap_value(value: Coefficient, kind: tuple[int, bool]) -> Coefficient:
+    """Return a value as an integer type holds it; an array of 64 unsigned bits stays as its bits are."""
+    bits, signed = kind
+    if isinstance(value, int):
+        value &= (1 << bits) - 1
+        return value - (1 << bits) if signed and value >> (bits - 1) else value
+    if bits >= 64:
+        return value
+    value = value & ((1 << bits) - 1)
+    return np.where(value >> (bits - 1) & 1, value - (1 << bits), value) if signed else value
+
+
+def as_array(value: Coefficient) -> Any:
+    """Return a coefficient that NumPy computes with: 64 bits, signed."""
+    if not isinstance(value, int):
+        return value
+    value &= _ALL
+    return np.int64(value - (1 << 64) if value >> 63 else value)
+
+
+def convert_number(number: Number, kind: tuple[int, bool]) -> Number:
+    """Return a number as another integer type has it."""
+    if number is None:
+        return None
+    value = number.const
+    if value is None:
+        return ThreadNumber(number.terms, kind)
+    if not isinstance(value, int) and number.kind == (64, False) and kind == (64, True):
+        return make_number(value, kind)
+    return make_number(wrap_value(value, kind), kind)
+
+
+def find_common_kind(one: tuple[int, bool], two: tuple[int, bool]) -> tuple[int, bool]:
+    """Return the type that C computes in."""
+    a, b = (kind if kind[0] >= 32 else INT for kind in (one, two))
+    if a[0] != b[0]:
+        return max(a, b)
+    return a[0], a[1] and b[1]
+
+
+def _combine(one: ThreadNumber, two: ThreadNumber, sign: int) -> dict[Monomial, Coefficient]:
+    terms = dict(one.terms)
+    for names, factor in two.terms.items():
+        terms[names] = _add(terms.get(names, 0), factor, sign)
+        if names and isinstance(terms[names], int) and terms[names] == 0:
+            del terms[names]
+    return terms
+
+
+def _add(one: Coefficient, two: Coefficient, sign: int) -> Coefficient:
+    if isinstance(one, int) and isinstance(two, int):
+        return one + sign * two
+    with np.errstate(over="ignore"):
+        return as_array(one) + as_array(two) if sign > 0 else as_array(one) - as_array(two)  # type: ignore[no-any-return]
+
+
+def multiply_coefficients(one: Coefficient, two: Coefficient) -> Coefficient:
+    """Multiply two coefficients, modulo 2⁶⁴ where they are arrays."""
+    if isinstance(one, int) and isinstance(two, int):
+        return one * two
+    with np.errstate(over="ignore"):
+        return as_array(one) * as_array(two)  # type: ignore[no-any-return]
+
+
+def add_numbers(one: Number, two: Number, sign: int = 1) -> Number:
+    """Add two numbers, or subtract the second."""
+    if one is None or two is None:
+        return None
+    kind = find_common_kind(one.kind, two.kind)
+    made = ThreadNumber(_combine(one, two, sign), kind)
+    if len(made.terms) > MOST_TERMS:
+        return None
+    return convert_number(made, kind) if made.const is not None else made
+
+
+def multiply_numbers(one: Number, two: Number) -> Number:
+    """Multiply two numbers."""
+    if one is None or two is None or len(one.terms) * len(two.terms) > MOST_TERMS:
+        return None
+    kind = find_common_kind(one.kind, two.kind)
+    terms: dict[Monomial, Coefficient] = {}
+    for a, x in one.terms.items():
+        for b, y in two.terms.items():
+            names = tuple(sorted((*a, *b)))
+            terms[names] = _add(terms.get(names, 0), multiply_coefficients(x, y), 1)
+    made = ThreadNumber(terms, kind)
+    return convert_number(made, kind) if made.const is not None else made
+
+
+def _divide(a: Any, b: Any) -> Any:
+    quotient = abs(a) // abs(b)
+    return (
+        np.where((a < 0) != (b < 0), -quotient, quotient)
+        if isinstance(quotient, np.ndarray)
+        else (-quotient if (a < 0) != (b < 0) else quotient)
+    )
+
+
+_WHOLE: dict[str, Callable[[Any, Any], Any]] = {
+    "/": _divide,
+    "%": lambda a, b: a - b * _divide(a, b),
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "min": lambda a, b: np.minimum(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else min(a, b),
+    "max": lambda a, b: np.maximum(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else max(a, b),
+}
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+}
+
+
+def apply_operator(op: str, one: Number, two: Number) -> Number:
+    """Return what a binary operator of C makes of two numbers."""
+    if one is None or two is None:
+        return None
+    if op in "+-":
+        return add_numbers(one, two, 1 if op == "+" else -1)
+    if op == "*":
+        return multiply_numbers(one, two)
+    if op in ("<<", ">>"):
+        return _shift(op, one, two)
+    if op in _COMPARE:
+        return _compare(op, one, two)
+    a, b = one.const, two.const
+    kind = find_common_kind(one.kind, two.kind)
+    if op not in _WHOLE:
+        return None
+    if a is None or b is None:
+        return _name_result(op, one, two, kind)
+    if op in "/%" and (not np.all(as_array(b)) or (kind == ULONG and (np.any(as_array(a) < 0)))):
+        return None
+    if isinstance(a, int) and isinstance(b, int):
+        return make_number(wrap_value(_WHOLE[op](wrap_value(a, kind), wrap_value(b, kind)), kind), kind)
+    x, y = as_array(wrap_value(a, kind)), as_array(wrap_value(b, kind))
+    return make_number(wrap_value(np.asarray(_WHOLE[op](x, y), np.int64), kind), kind)
+
+
+def _name_result(op: str, one: ThreadNumber, two: ThreadNumber, kind: tuple[int, bool]) -> Number:
+    """Return a name for what an operator makes of open values that are the same in all threads."""
+    if op == "/" and two.known == 1:
+        return one
+    key = f"{one.format_key()}{op}{two.format_key()}"
+    return make_name(key, kind) if one.uniform and two.uniform and len(key) < 400 else None
+
+
+def _shift(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
+    kind = one.kind if one.kind[0] >= 32 else INT
+    by, value = two.const, one.const
+    if op == "<<" and isinstance(two.known, int) and 0 <= two.known < kind[0]:
+        made = multiply_numbers(ThreadNumber(one.terms, kind), make_number(1 << two.known, kind))
+        return made if made is None else convert_number(made, kind) if made.const is not None else made
+    if value is None or by is None:
+        return _name_result(op, one, two, kind)
+    if np.any(as_array(by) < 0) or np.any(as_array(by) >= kind[0]):
+        return None
+    if isinstance(value, int) and isinstance(by, int):
+        return make_number(wrap_value(value << by if op == "<<" else value >> by, kind), kind)
+    x, y = np.asarray(as_array(value)), np.asarray(as_array(by))
+    if op == "<<":
+        made_value = x << y
+    elif kind == ULONG:
+        made_value = (x.view(np.uint64) >> y.view(np.uint64)).view(np.int64)
+    else:
+        made_value = x >> y
+    return make_number(wrap_value(made_value, kind), kind)
+
+
+def _compare(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
+    kind = find_common_kind(one.kind, two.kind)
+    a, b = one.const, two.const
+    if a is None or b is None:
+        rest = ThreadNumber({n: c for n, c in _combine(one, two, -1).items() if not n or np.any(as_array(c))})
+        a, b = rest.const, 0
+        if a is None:
+            return None
+    elif isinstance(a, int) and isinstance(b, int):
+        a, b = wrap_value(a, kind), wrap_value(b, kind)
+    result = _COMPARE[op](a, b)
+    return make_number(int(result) if isinstance(result, bool | np.bool_) else np.asarray(result, np.int64))
+
+
+def select_numbers(mask: NDArray[np.bool_], yes: Number, no: Number) -> Number:
+    """Return one number where the mask is set, the other elsewhere."""
+    if yes is None or no is None:
+        return None
+    terms: dict[Monomial, Coefficient] = {}
+    for names in dict.fromkeys((*yes.terms, *no.terms)):
+        a, b = yes.terms.get(names, 0), no.terms.get(names, 0)
+        same = isinstance(a, int) and isinstance(b, int) and a == b
+        terms[names] = a if same else np.where(mask, as_array(a), as_array(b))
+    return ThreadNumber(terms, yes.kind)

@@ -1,0 +1,95 @@
+"""Places that expressions of threads' code mean: variables, items of arrays, what pointers point to, members."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code import tree
+from lanescope.reader.threads import calling
+from lanescope.reader.threads.numbers import (
+    LONG,
+    ThreadNumber,
+    add_numbers,
+    convert_number,
+    make_number,
+    multiply_numbers,
+)
+from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.storage import Pointer
+from lanescope.reader.threads.types import SizedType
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+DIMS = {"x": 0, "y": 1, "z": 2, "w": 3}
+
+
+def get_number(value: Any) -> ThreadNumber | None:
+    """Return a value that is an integer; None for any other."""
+    return value if isinstance(value, ThreadNumber) else None
+
+
+def get_item_size(pointer: Pointer) -> int:
+    """Return the bytes from one item to the next."""
+    return int(pointer.type.size) * prod(pointer.dims)
+
+
+def widen_number(number: ThreadNumber | None) -> ThreadNumber | None:
+    """Return an index as 64 bits."""
+    return convert_number(number, LONG) if number is not None else None
+
+
+def find_place(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
+    """Return the place that an expression means, None if it means none."""
+    match node:
+        case tree.Name():
+            return calling.resolve_path(run, node.path, scope)
+        case tree.Index():
+            return _find_item(run, node, scope)
+        case tree.Unary(op="*"):
+            pointer = run.evaluate(node.value, scope)
+            return pointer if isinstance(pointer, Pointer) else None
+        case tree.Member():
+            return _find_member(run, node, scope)
+        case tree.Assignment():
+            run.evaluate(node, scope)
+            return find_place(run, node.target, scope)
+        case tree.Cast() if node.type.reference:
+            place = find_place(run, node.value, scope)
+            kind = calling.find_type(run, node.type, scope)
+            return replace(place, type=kind, dims=()) if isinstance(place, Pointer) and kind is not None else None
+        case tree.Call():
+            value = run.evaluate(node, scope)
+            return value if isinstance(value, Pointer) else None
+    return None
+
+
+def _find_item(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
+    pointer = run.evaluate(node.value, scope)
+    for index in node.indices:
+        if not isinstance(pointer, Pointer):
+            return None
+        number = get_number(run.evaluate(index, scope))
+        step = multiply_numbers(widen_number(number), make_number(get_item_size(pointer), LONG))
+        pointer = pointer.move(add_numbers(pointer.offset, step))
+    return pointer
+
+
+def _find_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
+    base = run.evaluate(node.value, scope) if node.arrow else find_place(run, node.value, scope)
+    if not isinstance(base, Pointer) or base.dims:
+        return None
+    kind: SizedType = base.type
+    for member in kind.members:
+        if member.name == node.name:
+            moved = add_numbers(base.offset, make_number(member.offset, LONG))
+            return Pointer(base.space, base.array, moved, member.type, member.dims)
+    if kind.vector and node.name in DIMS and DIMS[node.name] * kind.vector < kind.size:
+        moved = add_numbers(base.offset, make_number(DIMS[node.name] * kind.vector, LONG))
+        part = SizedType(f"{kind.name}.{node.name}", kind.vector)
+        return Pointer(base.space, base.array, moved, part)
+    if kind.scope is not None and node.name in kind.scope.names:
+        return calling.resolve_path(run, ((node.name, None),), kind.scope)
+    return None

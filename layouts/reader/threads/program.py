@@ -1,0 +1,223 @@
+"""What a text defines for its kernels: functions, structs and constants by name, and the kernels it launches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lanescope.reader.code import cxx, tree
+from lanescope.reader.code.preprocessor import Preprocessor
+from lanescope.reader.code.source import make_plain_source
+from lanescope.reader.code.tree_statements import Block, ExpressionStatement
+from lanescope.reader.code.variants import list_leaves, make_variants
+
+MOST_LAUNCHES = 6
+Span = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Scope:
+    """Names of a block; parent: the scope around it."""
+
+    parent: Scope | None = None
+    names: dict[str, Any] = field(default_factory=dict)
+
+    def find(self, name: str) -> Any:
+        """Return what a name means; KeyError if nothing declares it."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionSet:
+    """The functions of one name."""
+
+    name: str
+    functions: tuple[tree.Function, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StructSet:
+    """A struct, with its specializations."""
+
+    name: str
+    definitions: tuple[tree.StructDefinition, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaterValue:
+    """A constant or alias that is evaluated where it is asked for."""
+
+    statement: tree.Declaration | tree.Alias | tree.Enum
+    member: str = ""
+    home: Scope | None = None  # where its names are looked up; None for the text's own
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelLaunch:
+    """A launch: template arguments, the expression of the block's size, the scope of its function's statements."""
+
+    templates: tuple[tree.Expression, ...]
+    block: str
+    around: tree.Function | None
+    arguments: tuple[tree.Expression, ...] = ()
+
+
+def parse_program(text: str, macros: dict[str, str]) -> list[tuple[tree.Statement, ...]]:
+    """Parse a text, once for each choice of what its #if leave open."""
+    leaves = list(list_leaves(make_variants(Preprocessor(text, 20, macros))))
+    if len(leaves) > 4:
+        return []
+    return [cxx.parse_cxx_parts(leaf.source)[0] for leaf in leaves if not leaf.unread]
+
+
+def enter_definitions(scope: Scope, body: Sequence[tree.Statement]) -> None:
+    """Enter what statements outside functions define, those of namespaces too."""
+    for statement in _flatten(body):
+        match statement:
+            case tree.Function(body=inner, name=name) if inner is not None:
+                known = scope.names.get(name)
+                before = known.functions if isinstance(known, FunctionSet) else ()
+                scope.names[name] = FunctionSet(name, (*before, statement))
+            case tree.StructDefinition(name=name) if statement.complete:
+                known = scope.names.get(name)
+                earlier = known.definitions if isinstance(known, StructSet) else ()
+                scope.names[name] = StructSet(name, (*earlier, statement))
+            case tree.Declaration(name=name) if statement.value is not None and statement.const:
+                scope.names[name] = LaterValue(statement)
+            case tree.Alias(name=name):
+                scope.names[name] = LaterValue(statement)
+            case tree.Enum():
+                scope.names.update({member: LaterValue(statement, member) for member, _, _ in statement.members})
+
+
+def _flatten(body: Sequence[tree.Statement]) -> Iterator[tree.Statement]:
+    for statement in body:
+        if isinstance(statement, tree.Namespace) or (isinstance(statement, Block) and not statement.scoped):
+            yield from _flatten(statement.body)
+        else:
+            yield statement
+
+
+_GLOBAL = re.compile(r"__global__")
+_BOUNDS = re.compile(r"__launch_bounds__\s*\(")
+
+
+def is_kernel(text: str, function: tree.Function) -> bool:
+    """Return whether a function of the text is a kernel."""
+    return "__global__" in read_head(text, function)
+
+
+def read_head(text: str, function: tree.Function) -> str:
+    """Return the words in front of a function's parameters."""
+    first = max(text.rfind(mark, 0, function.span[0]) for mark in (";", "}"))
+    return text[first + 1 : text.find("(", function.span[0] + 1) if function.body is None else function.body.span[0]]
+
+
+def find_launch_bounds(text: str, function: tree.Function) -> str:
+    """Return the first argument of __launch_bounds__, "" if there is none."""
+    head = read_head(text, function)
+    found = _BOUNDS.search(head)
+    return _first_argument(head[found.end() :]) if found else ""
+
+
+def _first_argument(text: str) -> str:
+    depth = 0
+    for at, mark in enumerate(text):
+        if mark in "([{":
+            depth += 1
+        elif mark in ")]}":
+            depth -= 1
+        if depth < 0 or (mark == "," and not depth):
+            return text[:at].strip()
+    return ""
+
+
+def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> list[KernelLaunch]:
+    """List how a text launches a kernel: launches, and names of instances that it takes the address of."""
+    found: list[KernelLaunch] = []
+    functions = [f for f in _flatten(body) if isinstance(f, tree.Function) and f.body is not None]
+    for match in re.finditer(rf"\b{re.escape(kernel)}\b", text):
+        around = next((f for f in functions if f.span[0] <= match.start() < f.span[1]), None)
+        if around is not None and around.name == kernel:
+            continue
+        templates, past = _read_templates(text, match.end())
+        opened = re.match(r"\s*<<<", text[past:])
+        if not opened and past == match.end():
+            continue
+        block = ""
+        if opened:
+            parts = _split_arguments(text[past + opened.end() :].split(">>>", 1)[0])
+            block = parts[1] if len(parts) > 1 else ""
+        found.append(KernelLaunch(_parse_arguments(templates), block, around))
+    return found[:MOST_LAUNCHES]
+
+
+def _split_arguments(text: str) -> list[str]:
+    """Split a list of arguments at its outer commas."""
+    parts = [""]
+    depth = 0
+    for mark in text:
+        depth += (mark in "([{") - (mark in ")]}")
+        if mark == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += mark
+    return [part.strip() for part in parts]
+
+
+def _read_templates(text: str, at: int) -> tuple[str, int]:
+    """Return the template arguments that follow a name, and where they end."""
+    found = re.match(r"\s*<(?!<)", text[at:])
+    if not found:
+        return "", at
+    start, depth = at + found.end(), 1
+    for place in range(start, min(len(text), start + 2000)):
+        mark = text[place]
+        depth += (mark in "<(") - (mark in ">)")
+        if not depth:
+            return text[start:place], place + 1
+        if mark in ";{}":
+            break
+    return "", at
+
+
+def parse_expression(text: str) -> tree.Expression | None:
+    """Parse one expression."""
+    body = cxx.parse_cxx(make_plain_source(f"auto x = {text};")) if text else ()
+    first = body[0] if body else None
+    return first.value if isinstance(first, tree.Declaration) else None
+
+
+def _parse_arguments(text: str) -> tuple[tree.Expression, ...]:
+    if not text.strip():
+        return ()
+    body = cxx.parse_cxx(make_plain_source(f"auto x = f<{text}>();"))
+    first = body[0] if body else None
+    value = first.value if isinstance(first, tree.Declaration) else None
+    if isinstance(value, tree.Call) and isinstance(value.function, tree.Name):
+        return value.function.path[-1][1] or ()
+    return ()
+
+
+def list_local_constants(function: tree.Function | None) -> list[tree.Declaration | tree.Alias]:
+    """List the constants and aliases in the body of a function that launches a kernel."""
+    body = function.body if function is not None else None
+    if isinstance(body, tree.DeferredBody):
+        body = body.make()
+    found: list[tree.Declaration | tree.Alias] = []
+    waiting = [body] if body is not None else []
+    for part in waiting:
+        if isinstance(part, Block):
+            waiting += part.body
+        elif isinstance(part, tree.Declaration | tree.Alias):
+            found.append(part)
+        elif isinstance(part, ExpressionStatement):
+            continue
+    return found

@@ -1,0 +1,377 @@
+"""One kernel run for all threads of a block: its statements. Loops whose end the text leaves open run a few times, and
+conditions that it leaves open are taken as met, as in the inner tiles of a grid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.deadline import check_deadline
+from lanescope.reader.code import tree
+from lanescope.reader.code import tree_statements as statements
+from lanescope.reader.threads import calling, evaluating
+from lanescope.reader.threads.numbers import INT, ThreadNumber, as_array, make_number
+from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.storage import (
+    DataBytes,
+    LoadRecord,
+    LocalMemory,
+    Mask,
+    Pointer,
+    SharedMemory,
+    make_open_data,
+)
+from lanescope.reader.threads.types import SizedType
+
+MOST_STEPS = 60_000
+OPEN_TURNS = 3  # of a loop whose end is not known
+MOST_TURNS = 4096
+MOST_CALLS = 24
+Span = tuple[int, int]
+
+
+class StepsOverError(Exception):
+    """A kernel that takes too many steps."""
+
+
+@dataclass(slots=True)
+class FrameState:
+    """A function that is being run: what it has returned; loops: the lanes that broke and continued in each loop."""
+
+    result: Any = None
+    has_result: bool = False
+    loops: list[list[Mask]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatrixLoad:
+    """One ldmatrix: its opcode, the address of every lane, what lies in the 16 bytes there; site: the expression that
+    gave the address, in the kernel; calls: of the functions around it, outermost first.
+    """
+
+    opcode: str
+    span: Span
+    address: NDArray[np.int64]
+    rows: DataBytes
+    site: Span
+    calls: tuple[Span, ...]
+    writers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegisterUse:
+    """A register of an mma: what its bytes come from, and the ldmatrix and the register of it that filled it."""
+
+    data: DataBytes | None
+    load: MatrixLoad | None = None
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MmaUse:
+    """One mma: its opcode and the registers of A and B; active: its threads."""
+
+    opcode: str
+    span: Span
+    a: tuple[RegisterUse, ...]
+    b: tuple[RegisterUse, ...]
+    calls: tuple[Span, ...]
+    active: Mask
+    turns: tuple[int, ...]  # of the loops around, outermost first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DescriptorUse:
+    """An operand that wgmma reads through a descriptor; data: the bytes that it reads, [rows, K · bytes an element]."""
+
+    opcode: str
+    name: str
+    span: Span
+    site: Span
+    calls: tuple[Span, ...]
+    turns: tuple[int, ...]
+    word: int
+    data: DataBytes
+    element_bytes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedRegister(DataBytes):
+    """A register that ldmatrix filled."""
+
+    load: MatrixLoad | None = None
+    number: int = 0
+
+
+class KernelRunner:
+    """The state of a kernel that is run."""
+
+    def __init__(self, text: str, threads: int, block: tuple[int, int, int], globals_: Scope) -> None:
+        self.text = text
+        self.threads = threads
+        self.block = block
+        self.globals = globals_
+        self.shared = SharedMemory(threads)
+        self.records: list[LoadRecord] = [
+            LoadRecord("", make_number(0)),
+            LoadRecord("", make_number(0)),
+        ]  # EMPTY and OPEN
+        self.everyone: Mask = np.ones(threads, np.bool_)
+        self.mask: Mask = self.everyone
+        self.frames: list[FrameState] = [FrameState()]
+        self.calls: list[Span] = []
+        self.steps = 0
+        self.statement: Span = (0, 0)
+        self.products: list[MmaUse] = []
+        self.descriptors: list[DescriptorUse] = []
+        self.stores: list[Span] = [(0, 0)]  # by the numbers of writers: the expression of the address
+        self.clashes: list[tuple[Span, int, int]] = []  # stores of which two threads write the same bytes
+        self.values: dict[int, Any] = {}  # constants that were evaluated
+        self.opening: set[int] = set()
+        self.dynamic: dict[str, Pointer] = {}
+        self.turns: list[int] = []  # of the loops that are being run
+        self.sites: dict[Any, Span] = {}  # of addresses that asm statements are given
+        self.assumed = 0  # how many open conditions around are taken as met
+
+    # values
+
+    def evaluate(self, expression: tree.Expression | None, scope: Scope) -> Any:
+        return evaluating.evaluate_expression(self, expression, scope)
+
+    def store_shared(self, address: Any, data: DataBytes, site: Span) -> None:
+        """Store data at addresses of shared memory, as far as they are known."""
+        if address is None or address.const is None:
+            self.shared.broken = self.shared.broken or "a store has an address that is not known"
+            return
+        places = np.broadcast_to(np.asarray(as_array(address.const), np.int64), (self.threads,))
+        if site not in self.stores:
+            self.stores.append(site)
+        self._find_clash(places, data, site)
+        self.shared.store(places, data, self.mask, self.stores.index(site))
+
+    def _find_clash(self, places: NDArray[np.int64], data: DataBytes, site: Span) -> None:
+        """Note two threads that store different elements in the same bytes."""
+        mine = places[self.mask]
+        if len(mine) < 2 or len(self.clashes) >= 8 or self.assumed:
+            return
+        order = np.argsort(mine, kind="stable")
+        near = np.flatnonzero(np.diff(mine[order]) < data.size)
+        if not len(near):
+            return
+        lanes = np.flatnonzero(self.mask)[order]
+        one, two = int(lanes[near[0]]), int(lanes[near[0] + 1])
+        away = int(places[two] - places[one])
+        known = data.record[one, away] > 1 and data.record[two, 0] > 1
+        if known and self.find_place(data, one, away) != self.find_place(data, two, 0):
+            self.clashes.append((site, one, two))
+
+    def find_place(self, data: DataBytes, thread: int, byte: int) -> tuple[Any, ...]:
+        """Return the origin of a byte, as values that can be compared."""
+        record = self.records[int(data.record[thread, byte])]
+        lane, at = int(data.thread[thread, byte]), int(data.byte[thread, byte])
+        terms = {n: int(np.broadcast_to(as_array(c), (self.threads,))[lane]) for n, c in record.offset.terms.items()}
+        terms[()] = terms.get((), 0) + at
+        return record.array, tuple(sorted((n, c) for n, c in terms.items() if c))
+
+    def load_global(self, array: str, offset: Any, size: int, span: Span) -> DataBytes:
+        """Return bytes of a global array, with the record of this load."""
+        if offset is None or len(self.records) > 20_000:
+            return make_open_data(self.threads, size)
+        self.records.append(LoadRecord(array, offset, span))
+        lanes = np.arange(self.threads)[:, None] * np.ones((1, size), np.int64)
+        here = np.arange(size) + np.zeros((self.threads, 1), np.int64)
+        return DataBytes(here * 0 + len(self.records) - 1, lanes, here)
+
+    # statements
+
+    def run(self, statement: tree.Statement | None, scope: Scope, mask: Mask) -> Mask:
+        """Run a statement; return the threads that go on behind it."""
+        if statement is None or not mask.any():
+            return mask
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise StepsOverError
+        if not self.steps % 64:
+            check_deadline()
+        self.mask = mask
+        handler = _HANDLERS.get(type(statement))
+        if handler is not None:
+            return handler(self, statement, scope, mask)  # type: ignore[no-any-return]
+        return mask
+
+    def _run_block(self, block: statements.Block, scope: Scope, mask: Mask) -> Mask:
+        inner = Scope(scope) if block.scoped else scope
+        for part in block.body:
+            mask = self.run(part, inner, mask)
+        return mask
+
+    def _run_deferred(self, body: tree.DeferredBody, scope: Scope, mask: Mask) -> Mask:
+        return self.run(body.make(), scope, mask)
+
+    def _run_expression(self, statement: statements.ExpressionStatement, scope: Scope, mask: Mask) -> Mask:
+        self.statement = statement.span
+        self.evaluate(statement.value, scope)
+        return mask
+
+    def _run_declaration(self, declaration: tree.Declaration, scope: Scope, mask: Mask) -> Mask:
+        self.statement = declaration.span
+        calling.declare_variable(self, declaration, scope)
+        return mask
+
+    def _run_definition(self, statement: Any, scope: Scope, mask: Mask) -> Mask:
+        calling.define_local(self, statement, scope)
+        return mask
+
+    def _run_assembly(self, statement: statements.Assembly, scope: Scope, mask: Mask) -> Mask:
+        from lanescope.reader.threads.assembly import run_assembly
+
+        run_assembly(self, statement, scope)
+        return mask
+
+    def decide(self, condition: tree.Expression | None, scope: Scope, mask: Mask) -> Mask | None:
+        """Return the threads whose condition holds, None if that is not known."""
+        if condition is None:
+            return mask
+        self.mask = mask
+        value = self.evaluate(condition, scope)
+        number = value if isinstance(value, ThreadNumber) else None
+        if number is None or number.const is None:
+            return None
+        held = np.broadcast_to(np.asarray(as_array(number.const)) != 0, (self.threads,))
+        return mask & held
+
+    def _run_if(self, statement: statements.If, scope: Scope, mask: Mask) -> Mask:
+        scope = Scope(scope)
+        if statement.start is not None:
+            self.run(statement.start, scope, mask)
+        held = self.decide(statement.condition, scope, mask)
+        if held is not None:
+            return self._run_arms(statement, scope, held, mask & ~held)
+        if statement.no is None and _leaves(statement.yes):
+            return mask  # a bound that the inner tiles do not meet
+        self.assumed += 1
+        mask = self.run(statement.yes, scope, mask)
+        self.assumed -= 1
+        if statement.no is not None:
+            self._run_otherwise(statement.no, scope, mask)
+        return mask
+
+    def _run_arms(self, statement: statements.If, scope: Scope, yes: Mask, no: Mask) -> Mask:
+        left = self.run(statement.yes, scope, yes)
+        other = self.run(statement.no, scope, no) if statement.no is not None else no
+        return left | other
+
+    def _run_otherwise(self, statement: tree.Statement, scope: Scope, mask: Mask) -> None:
+        """Run what an open condition leaves out: padding with zeros. Other stores make the tile unknown."""
+        kept = self.shared.record.copy(), self.shared.thread.copy(), self.shared.byte.copy()
+        products, broken = len(self.products), self.shared.broken
+        if not _only_pads(self.text[slice(*statement.span)]):
+            self.run(statement, scope, mask)
+            changed = (self.shared.record != kept[0]) | (self.shared.thread != kept[1])
+            self.shared.record[changed] = 1
+            del self.products[products:]
+        else:
+            self.shared.broken = broken
+
+    def _run_loop(self, loop: statements.Loop, scope: Scope, mask: Mask) -> Mask:
+        scope = Scope(scope)
+        if loop.start is not None:
+            self.run(loop.start, scope, mask)
+        flags: list[Mask] = [self.everyone & False, self.everyone & False]
+        frame = self.frames[-1]
+        frame.loops.append(flags)
+        active, after, opened, turns = mask, self.everyone & False, 0, 0
+        late = loop.late
+        self.turns.append(0)
+        while True:
+            held = active if late and not turns else self.decide(loop.condition, scope, active)
+            if held is None or loop.condition is None or (turns >= OPEN_TURNS and _is_forever(loop.condition)):
+                opened += 1
+                if opened > OPEN_TURNS:
+                    after = after | active
+                    break
+                held = active
+            after = after | (active & ~held)
+            if not held.any() or turns > MOST_TURNS:
+                break
+            flags[1] = self.everyone & False
+            left = self.run(loop.body, scope, held)
+            active = left | flags[1]
+            self.mask = active
+            if loop.step is not None and active.any():
+                self.evaluate(loop.step, scope)
+            turns += 1
+            self.turns[-1] = turns
+        self.turns.pop()
+        frame.loops.pop()
+        return after | flags[0]
+
+    def _run_switch(self, switch: statements.Switch, scope: Scope, mask: Mask) -> Mask:
+        self.shared.broken = self.shared.broken or "a switch"
+        return mask
+
+    def _run_return(self, statement: statements.Return, scope: Scope, mask: Mask) -> Mask:
+        frame = self.frames[-1]
+        if statement.value is not None:
+            value = self.evaluate(statement.value, scope)
+            if not frame.has_result:
+                frame.result = value
+            else:
+                from lanescope.reader.threads.storage import merge_values
+
+                frame.result = merge_values(mask, value, frame.result)
+        frame.has_result = True
+        return self.everyone & False
+
+    def _run_jump(self, jump: statements.Jump, scope: Scope, mask: Mask) -> Mask:
+        loops = self.frames[-1].loops
+        if loops and jump.word in ("break", "continue"):
+            which = 0 if jump.word == "break" else 1
+            loops[-1][which] = loops[-1][which] | mask
+            return self.everyone & False
+        self.shared.broken = self.shared.broken or "a jump"
+        return mask
+
+
+def _is_forever(condition: tree.Expression) -> bool:
+    return isinstance(condition, tree.NumberLiteral)
+
+
+def _leaves(statement: tree.Statement | None) -> bool:
+    """Return whether a statement ends in a jump out of what is around it."""
+    if isinstance(statement, tree.DeferredBody):
+        return _leaves(statement.make())
+    if isinstance(statement, statements.Block):
+        return bool(statement.body) and _leaves(statement.body[-1])
+    return isinstance(statement, statements.Return | statements.Jump | statements.Throw)
+
+
+def _only_pads(text: str) -> bool:
+    """Return whether an arm stores zeros and nothing else."""
+    import re
+
+    values = re.findall(r"(?<![=!<>])=\s*([^=;]+);", text)
+    zero = r"(?:(?:\w+::)?\w+\s*\(\s*)*\s*\{?\s*(?:0(?:\.0*)?f?u?\s*,?\s*)+\}?\)*"
+    return bool(values) and all(re.fullmatch(zero, one.strip()) for one in values)
+
+
+_HANDLERS: dict[type, Any] = {
+    statements.Block: KernelRunner._run_block,
+    tree.DeferredBody: KernelRunner._run_deferred,
+    statements.ExpressionStatement: KernelRunner._run_expression,
+    tree.Declaration: KernelRunner._run_declaration,
+    tree.Alias: KernelRunner._run_definition,
+    tree.StructDefinition: KernelRunner._run_definition,
+    tree.Function: KernelRunner._run_definition,
+    statements.Assembly: KernelRunner._run_assembly,
+    statements.If: KernelRunner._run_if,
+    statements.Loop: KernelRunner._run_loop,
+    statements.Switch: KernelRunner._run_switch,
+    statements.Return: KernelRunner._run_return,
+    statements.Jump: KernelRunner._run_jump,
+}
+__all__ = ["INT", "KernelRunner", "LocalMemory", "SizedType"]

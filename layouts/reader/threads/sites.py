@@ -1,0 +1,59 @@
+"""Where the text computes an address: the expression behind the names that hand it on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanescope.reader.code import tree
+from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.storage import LocalMemory, Pointer
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+MOST_DEEP = 12
+
+
+def trace_site(run: KernelRunner, node: tree.Expression, scope: Scope, deep: int = 0) -> tuple[int, int]:
+    """Return the place of the expression that makes an address differ from lane to lane."""
+    if deep > MOST_DEEP:
+        return node.span
+    match node:
+        case tree.Name():
+            given = _find_given(run, node, scope)
+            if given is not None and given[0] is not None:
+                return trace_site(run, given[0], given[1], deep + 1)
+        case tree.Cast():
+            return trace_site(run, node.value, scope, deep + 1)
+        case tree.Call() if len(node.arguments) == 1 and _hands_on(node):
+            return trace_site(run, node.arguments[0], scope, deep + 1)
+        case tree.Binary() if node.op in "+-^|":
+            varying = [side for side in (node.left, node.right) if _varies(run.evaluate(side, scope))]
+            if len(varying) == 1 and isinstance(varying[0], tree.Name | tree.Cast):
+                return trace_site(run, varying[0], scope, deep + 1)
+    return node.span
+
+
+def _hands_on(node: tree.Call) -> bool:
+    name = node.function.last if isinstance(node.function, tree.Name) else ""
+    return any(word in name.lower() for word in ("cvta", "smem", "shared", "uint32_t", "to_u"))
+
+
+def _find_given(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
+    from lanescope.reader.threads.calling import resolve_path
+
+    place = resolve_path(run, node.path, scope)
+    if isinstance(place, Pointer) and place.space == "local" and isinstance(place.array, LocalMemory):
+        return place.array.given if not place.dims else None
+    return None
+
+
+def _varies(value: Any) -> bool:
+    """Return whether a value differs between the lanes of the first warp."""
+    number = value.offset if isinstance(value, Pointer) else value
+    terms = getattr(number, "terms", None)
+    if terms is None:
+        return number is None
+    return any(not isinstance(one, int) and bool(np.any(one[:32] != one[0])) for one in terms.values())

@@ -1,0 +1,227 @@
+"""What bytes come from: those of registers, of local variables and of shared memory, for every thread.
+
+A load of global memory is a record: the array's name and the byte offset of every thread. A byte of a register or of
+shared memory is (record, thread, byte), so that a value keeps its origin through registers, conversions and tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.reader.threads.numbers import Number, ThreadNumber, as_array, select_numbers
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+EMPTY, OPEN = 0, 1  # records: a byte that nothing wrote, one whose origin is not known
+SHARED_BYTES = 1 << 19
+BASE = 1 << 10  # where shared memory begins: aligned as the largest swizzle needs it
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRecord:
+    """A load of global memory: the array, and the first byte that each thread reads; span: where it stands."""
+
+    array: str
+    offset: ThreadNumber
+    span: Span = (0, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataBytes:
+    """Bytes of every thread, each with its origin: [threads, bytes]."""
+
+    record: Ints
+    thread: Ints
+    byte: Ints
+
+    @property
+    def size(self) -> int:
+        return int(self.record.shape[1])
+
+    def cut(self, first: int, size: int) -> DataBytes:
+        """Return some of the bytes."""
+        part = slice(first, first + size)
+        return DataBytes(self.record[:, part], self.thread[:, part], self.byte[:, part])
+
+    def resize(self, size: int) -> DataBytes:
+        """Return one element converted to another size: its bytes count from the same first one."""
+        first = self.byte[:, :1] + np.arange(size)
+        wide = np.ones((1, size), np.int64)
+        return DataBytes(self.record[:, :1] * wide, self.thread[:, :1] * wide, first)
+
+
+def join_data(parts: list[DataBytes]) -> DataBytes:
+    """Return several values one after the other."""
+    return DataBytes(*(np.concatenate([getattr(p, n) for p in parts], axis=1) for n in ("record", "thread", "byte")))
+
+
+def make_open_data(threads: int, size: int) -> DataBytes:
+    """Return bytes of which it is not known where they come from."""
+    nothing = np.zeros((threads, size), np.int64)
+    return DataBytes(nothing + OPEN, nothing, nothing)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadBytes(DataBytes):
+    """A register that a plain load of shared memory filled; site: the load."""
+
+    site: Span = (0, 0)
+
+
+Value = Any  # ThreadNumber, DataBytes, Pointer, a type, a lambda, or None
+
+
+@dataclass(slots=True)
+class LocalMemory:
+    """A variable or an array of every thread: offset in bytes → (value, its size)."""
+
+    name: str = ""
+    cells: dict[int, tuple[Value, int]] = field(default_factory=dict)
+    given: Any = None  # the expression that it got last, and the scope of that
+
+    def read(self, offset: int, size: int) -> Value:
+        """Return the value at an offset, None if it is not known."""
+        found = self.cells.get(offset)
+        if found is not None and (found[1] == size or not isinstance(found[0], DataBytes)):
+            return found[0] if found[1] == size or isinstance(found[0], ThreadNumber) else None
+        parts: list[DataBytes] = []
+        at = offset
+        while at < offset + size:
+            piece = self._find(at)
+            if piece is None:
+                return None
+            data, first = piece
+            parts.append(data.cut(first, min(data.size - first, offset + size - at)))
+            at += parts[-1].size
+        return join_data(parts)
+
+    def _find(self, at: int) -> tuple[DataBytes, int] | None:
+        for start in range(at, max(at - 16, -1), -1):
+            found = self.cells.get(start)
+            if found is not None:
+                inside = isinstance(found[0], DataBytes) and at < start + found[1]
+                return (found[0], at - start) if inside else None
+        return None
+
+    def write(self, offset: int, size: int, value: Value, mask: Mask | None) -> None:
+        """Write a value; mask: the threads that do, None for all."""
+        old = self.cells.get(offset)
+        if mask is not None and old is not None and old[1] == size:
+            value = merge_values(mask, value, old[0])
+        for start in self._overlap(offset, size):
+            del self.cells[start]
+        self.cells[offset] = (value, size)
+
+    def _overlap(self, offset: int, size: int) -> list[int]:
+        near = range(max(offset - 16, 0), offset + size) if size <= 64 else list(self.cells)
+        hit = [s for s in near if s in self.cells and s < offset + size and offset < s + self.cells[s][1]]
+        for start in hit:  # what is left of a larger value stays
+            value, width = self.cells[start]
+            if isinstance(value, DataBytes):
+                if start < offset:
+                    self.cells[start] = (value.cut(0, offset - start), offset - start)
+                if offset + size < start + width:
+                    rest = start + width - offset - size
+                    self.cells[offset + size] = (value.cut(width - rest, rest), rest)
+        return [s for s in hit if s >= offset]
+
+    def forget(self) -> None:
+        """Make all of it unknown."""
+        self.cells = {offset: (None, size) for offset, (_, size) in self.cells.items()}
+
+
+def merge_values(mask: Mask, new: Value, old: Value) -> Value:
+    """Return the new value where the mask is set, the old elsewhere; None if that is not known."""
+    if isinstance(new, ThreadNumber) and isinstance(old, ThreadNumber):
+        return select_numbers(mask, new, old)
+    if isinstance(new, DataBytes) and isinstance(old, DataBytes) and new.size == old.size:
+        both = zip((new.record, new.thread, new.byte), (old.record, old.thread, old.byte), strict=True)
+        return DataBytes(*(np.where(mask[:, None], a, b) for a, b in both))
+    if isinstance(new, DataBytes):
+        return DataBytes(np.where(mask[:, None], new.record, OPEN), new.thread, new.byte)
+    return new if new is old else None
+
+
+@dataclass(slots=True, eq=False)
+class SharedMemory:
+    """Shared memory of the block: of each byte its origin. broken: why what it holds may be incomplete."""
+
+    threads: int
+    record: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
+    thread: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
+    byte: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
+    writer: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
+    was_read: Mask = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.bool_))
+    next: int = BASE
+    broken: str = ""
+
+    def allocate(self, size: int, align: int = 1024) -> int:
+        """Return the address of a new array."""
+        at = -(-self.next // align) * align
+        self.next = at + size
+        return at
+
+    def store(self, address: Ints, data: DataBytes, mask: Mask, writer: int) -> bool:
+        """Store bytes at an address of every thread; return False if one is outside."""
+        places = address[:, None] + np.arange(data.size)
+        places = places[mask]
+        if places.size and (places.min() < 0 or places.max() >= SHARED_BYTES):
+            self.broken = "a store is out of range"
+            return False
+        self.record[places], self.thread[places], self.byte[places] = (
+            data.record[mask],
+            data.thread[mask],
+            data.byte[mask],
+        )
+        self.writer[places] = writer
+        return True
+
+    def load(self, address: Ints, size: int, mask: Mask | None = None) -> DataBytes:
+        """Return the bytes at an address of every thread."""
+        places = address[:, None] + np.arange(size)
+        legal = (places >= 0) & (places < SHARED_BYTES)
+        places = np.where(legal, places, 0)
+        seen = places if mask is None else places[mask]
+        self.was_read[seen] = True
+        return DataBytes(np.where(legal, self.record[places], OPEN), self.thread[places], self.byte[places])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pointer:
+    """A pointer. space: global, shared or local; array: a global array's name, or the local memory; offset in bytes;
+    type: of what it points to, with the sizes of an array's dimensions.
+    """
+
+    space: str
+    array: Any
+    offset: Number
+    type: Any
+    dims: tuple[int, ...] = ()
+
+    def move(self, offset: Number) -> Pointer:
+        return Pointer(self.space, self.array, offset, self.type, self.dims)
+
+
+def spread(value: Any, threads: int) -> Ints:
+    """Return a coefficient as an array [threads]."""
+    return np.broadcast_to(np.asarray(as_array(value), np.int64), (threads,))
+
+
+def list_offsets(records: list[LoadRecord], data: DataBytes, threads: int) -> Iterator[tuple[str, Ints]]:
+    """Yield for each product of open names its coefficient in the byte offsets of data that are all known."""
+    used = [int(n) for n in np.unique(data.record)]
+    names = dict.fromkeys(name for n in used for name in records[n].offset.terms)
+    for name in names:
+        made = np.zeros(data.record.shape, np.int64)
+        for n in used:
+            of_record = spread(records[n].offset.terms.get(name, 0), threads)
+            made = np.where(data.record == n, of_record[data.thread], made)
+        yield "*".join(name), made + (data.byte if not name else 0)
+    if () not in names:
+        yield "", data.byte

@@ -1,0 +1,274 @@
+"""Instruction descriptors and tensor memory of tcgen05 in a source text: what the 32 bits say against the kind, the
+form and the tiles of the instruction that takes them, and whether its D lies in the columns that are allocated.
+
+Sources: PTX ISA 9.1, 9.7.16.4.2 (fields), 9.7.16.2.1 (sizes), 9.7.16.7.1 (tcgen05.alloc), 9.7.16.10.7 (ids of scale
+factors). The rules of a word stand in lanescope.blackwell.idesc.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from lanescope.blackwell import idesc
+from lanescope.blackwell.idesc import IdescWord
+from lanescope.blackwell.tmem.placement import COLUMNS, LEAST_ALLOCATION
+from lanescope.errors import LayoutError
+from lanescope.reader.code.findings import AsmRun
+from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
+from lanescope.workbench.asm_operands import find_operand_argument
+from lanescope.workbench.mma_runs import fill_opcode, read_asm_code
+from lanescope.workbench.results import Bench, VerifiedOperand
+from lanescope.workbench.scan import split_operands
+
+TITLES = {
+    "idesc_illegal": "The instruction descriptor is not legal for the instruction",
+    "idesc_reserved_bits": "Reserved bits of the instruction descriptor are set",
+    "idesc_shift": "A size is shifted to the wrong bit of the instruction descriptor",
+    "idesc_unit": "A size is divided by the wrong unit of the instruction descriptor",
+    "idesc_type": "The instruction descriptor has another type than the tile",
+    "idesc_size": "The instruction descriptor has another size than the tile",
+    "scale_factor_id": "The scale-factor id does not exist for the scale vector",
+    "tmem_allocation": "tcgen05.alloc does not take this number of columns",
+    "tmem_columns": "D does not fit the columns that are allocated",
+    "cta_group_mixed": "Instructions of one kernel have different .cta_group",
+}
+_OPCODE = re.compile(r"\btcgen05\.(mma|alloc)((?:\.[\w%]+(?:::[\w%]+)*)*)")
+_OPCODE_OF_MMA = re.compile(r"tcgen05\.mma\b(?!\s*[`)])")
+_KIND = re.compile(r"\.kind::(\w+)")
+_GROUP = re.compile(r"\.cta_group::(\d)")
+_VECTOR = re.compile(r"\.(?:scale_vec::(\dX)|block(16|32))")
+_TERM = re.compile(r"(?:>>\s*(\d+)[uUlL]*|/\s*(\d+)[uUlL]*)\s*\)*\s*<<\s*(\d+)")
+_UNITS = {17: 3, 24: 4, 27: 7}  # first bit of N, of M, of M with scale factors → log2 of its unit
+_FIELDS = {17: "N", 24: "M", 27: "M"}
+_FOLLOWS = frozenset(("no_form",))  # the kind's own error: the opcode, which ptxas refuses
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFinding:
+    """One mistake: a code of TITLES, a sentence, its place."""
+
+    code: str
+    message: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class _MmaWord:
+    """A run of tcgen05.mma with a known instruction descriptor."""
+
+    run: AsmRun
+    word: IdescWord
+    form: str
+    words: str
+    value: SymbolicInt
+    span: Span
+    d: SymbolicInt | None
+
+    def find_place(self, text: str, name: str) -> Span:
+        """Return the part of the descriptor's expression that sets a field, else where it is given."""
+        field = self.word.kind.get_field(name).field if self.word.kind.has_field(name) else None
+        parts = [m.span for m in self.value.marks if field is not None and field.low <= m.bit <= field.high]
+        parts += [m.span for m in self.value.marks if field is not None and _find_bit(text, m.span) == field.low]
+        return parts[0] if parts else self.span
+
+
+def _find_bit(text: str, span: Span) -> int | None:
+    """Return the bit that a term is shifted to."""
+    found = re.search(r"<<\s*(\d+)[uUlL]*\s*\)*\s*$", text[slice(*span)])
+    return int(found[1]) if found else None
+
+
+def check_tensor_code(text: str, ran: Sequence[AsmRun], bench: Bench) -> list[TensorFinding]:
+    """Check instruction descriptors, allocations and CTA groups of a text's tcgen05 instructions."""
+    if "tcgen05." not in text:
+        return []
+    uses = list(_find_words(ran))
+    found = [one for use in uses for one in _check_word(text, use)]
+    plain = [use for use in uses if not any(_check_terms(text, use))]
+    found += _check_operands(text, plain, bench)
+    found += _check_columns(ran, uses)
+    unique = {(one.code, one.span): one for one in reversed(found)}
+    return sorted(unique.values(), key=lambda one: one.span)
+
+
+def _find_words(ran: Iterable[AsmRun]) -> Iterator[_MmaWord]:
+    for run in ran:
+        code = read_asm_code(run)
+        match = _OPCODE.search(code)
+        if match is None or match[1] != "mma":
+            continue
+        operands = split_operands(code[match.end() : match.end() + 4096])
+        words = fill_opcode(match[2], run, find_operand_number)
+        if words is None or len(operands) < 4:
+            continue
+        at = 4 if ".sp" in words else 3
+        value, span, _ = find_operand_argument(run, operands[at], 0) if len(operands) > at else (None, run.span, ())
+        kind = _KIND.search(words)
+        if value is None or value.known is None or kind is None:
+            continue
+        try:
+            row = idesc.get_kind(kind[1])
+        except LayoutError:
+            continue
+        group = _GROUP.search(words)
+        form = idesc.get_form(group[1] if group else 1, int(".ws" in words))
+        d = find_operand_argument(run, operands[0].strip("[] "), 0)[0]
+        yield _MmaWord(run, IdescWord(value.known & idesc.MOST, row), form, words, value, span, d)
+
+
+def find_operand_number(run: AsmRun, argument: str) -> int | None:
+    """Return the number that an operand of an asm statement is given, None if it is open."""
+    value = find_operand_argument(run, argument, 0)[0]
+    return None if value is None else value.known
+
+
+# the word -------------------------------------------------------------------------------------------------------------
+
+
+def _check_word(text: str, use: _MmaWord) -> list[TensorFinding]:
+    """Return what the word says wrong for its instruction: shifts first, from which the rest follows."""
+    moved = list(_check_terms(text, use))
+    if moved:
+        return moved
+    problems = idesc.find_problems(use.word)
+    problems += [one for one in idesc.find_form_problems(use.word, use.form) if one.code not in _FOLLOWS]
+    found = []
+    for one in problems:
+        code = "idesc_reserved_bits" if one.code == "reserved_bits" else "idesc_illegal"
+        place = use.find_place(text, one.field)
+        found.append(TensorFinding(code, f"Instruction descriptor {use.word}: {one.message}", place))
+    return found or list(_check_ids(text, use))
+
+
+def _check_terms(text: str, use: _MmaWord) -> Iterator[TensorFinding]:
+    """Yield terms such as (N >> 3) << 16: a size in steps of 8 that stands one bit low."""
+    spans = {m.span for m in use.value.marks} | {use.span}
+    for span in sorted(spans):
+        for match in _TERM.finditer(text, *span):
+            unit = int(match[1]) if match[1] else {8: 3, 16: 4, 128: 7}.get(int(match[2]), 0)
+            bit = int(match[3])
+            at = match.span(3)
+            if _UNITS.get(bit) == unit or unit not in _UNITS.values():
+                continue
+            if bit in _UNITS and unit in _UNITS.values():
+                name, right = _FIELDS[bit], 1 << _UNITS[bit]
+                message = (
+                    f"{name} begins at bit {bit} and counts {right}: it is {name} >> {_UNITS[bit]}, not >> {unit}."
+                )
+                yield TensorFinding("idesc_unit", message, match.span(1) if match[1] else match.span(2))
+            elif 13 <= bit <= 31:
+                right_bit = {unit_: b for b, unit_ in _UNITS.items()}[unit]
+                message = (
+                    f"A size in steps of {1 << unit} is {_FIELDS[right_bit]}, which begins at bit {right_bit}, not"
+                    f" {bit}: the word says M {use.word.m}, N {use.word.n}."
+                )
+                yield TensorFinding("idesc_shift", message, at)
+
+
+def _check_ids(text: str, use: _MmaWord) -> Iterator[TensorFinding]:
+    """Yield ids of scale factors that a scale vector does not have."""
+    vector = _VECTOR.search(use.words)
+    row = use.word.kind
+    if vector is None or not row.scaled:
+        return
+    name = vector[1] or {"32": "2X" if row.element_bits == 4 else "1X", "16": "4X"}[vector[2]]
+    ids = row.scaled.get(name)
+    for part in ("sfa_id", "sfb_id"):
+        code = use.word.get_code(part)
+        if ids is not None and code not in ids and use.word.format_field("k") != "96":
+            message = f"{row.get_field(part).field.title} is {code}; scale_vec::{name} of kind::{row.name} has {ids}."
+            yield TensorFinding("scale_factor_id", message, use.find_place(text, part))
+
+
+# the tiles ------------------------------------------------------------------------------------------------------------
+
+_MAP_TYPES = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # others are also taken to copy bytes
+
+
+def _check_operands(text: str, uses: Sequence[_MmaWord], bench: Bench) -> Iterator[TensorFinding]:
+    """Yield types and sizes that differ from those of the tiles that the operands are stored in."""
+    for operand in bench.operands:
+        own = [use for use in uses if _is_of(use, operand)]
+        if operand.storage is None or operand.guessed or not own or operand.assumed:
+            continue
+        use = own[0]
+        data = _find_map_type(text, bench, operand)
+        said = use.word.types[operand.name]
+        if data and said != data:
+            message = f"{operand.name.upper()} is {said} by the instruction descriptor; its tensor map holds {data}."
+            yield TensorFinding("idesc_type", message, use.find_place(text, operand.name))
+        yield from _check_size(text, use, bench, operand)
+
+
+def _check_size(text: str, use: _MmaWord, bench: Bench, operand: VerifiedOperand) -> Iterator[TensorFinding]:
+    """Yield an M or N that is less than the rows of the box that its operand fills, where no other instruction of the
+    text could read the rest.
+    """
+    stored = operand.stored or {}
+    if len(_OPCODE_OF_MMA.findall(text)) != 1 or operand.verdict != "match" or stored.get("kind") != "atoms":
+        return
+    if stored.get("inner") != "K" or "map" not in bench.pieces[operand.storage or 0].kind:
+        return
+    rows = stored["inner_stride"] // stored["line_stride"]
+    same = [step for other in bench.operands if other.storage == operand.storage for step in other.steps]
+    read = max(step.mn + step.rows for step in same)
+    if read < rows and all(step.mn == 0 for step in same):
+        name = "M" if operand.name == "a" else "N"
+        size = use.word.m if operand.name == "a" else use.word.n
+        message = f"{name} is {size}: {read} of the {rows} rows of {operand.name.upper()}'s box are read, no other is."
+        yield TensorFinding("idesc_size", message, use.find_place(text, name.lower()))
+
+
+def _is_of(use: _MmaWord, operand: VerifiedOperand) -> bool:
+    return f"{use.word.m}×{use.word.n}×{use.word.k}" in operand.instruction and use.words in operand.instruction
+
+
+def _find_map_type(text: str, bench: Bench, operand: VerifiedOperand) -> str:
+    """Return the element type of the tensor map that stores an operand, "" if no map does."""
+    piece = bench.pieces[operand.storage or 0]
+    code = "".join(text[slice(*span)] for span in piece.spans)
+    found = re.findall(r"CU_TENSOR_MAP_DATA_TYPE_(\w+)", code)
+    return _MAP_TYPES.get(found[0], "") if len(set(found)) == 1 else ""
+
+
+# tensor memory --------------------------------------------------------------------------------------------------------
+
+
+def _check_columns(ran: Sequence[AsmRun], uses: Sequence[_MmaWord]) -> Iterator[TensorFinding]:
+    """Yield allocations that are refused, D beyond them, and groups that differ within a kernel."""
+    allocations: list[tuple[AsmRun, int, Span]] = []
+    opened = False
+    for run in ran:
+        code = read_asm_code(run)
+        match = _OPCODE.search(code)
+        if match is None or match[1] != "alloc":
+            continue
+        operands = split_operands(code[match.end() : match.end() + 400])
+        value, span, _ = find_operand_argument(run, operands[1], 0) if len(operands) > 1 else (None, run.span, ())
+        if value is None or value.known is None:
+            opened = True
+            continue
+        allocations.append((run, value.known, span))
+        count = value.known
+        if count < LEAST_ALLOCATION or count > COLUMNS or count & (count - 1):
+            message = f"tcgen05.alloc takes a power of two from {LEAST_ALLOCATION} to {COLUMNS} columns, not {count}."
+            yield TensorFinding("tmem_allocation", message, span)
+    if len({(count, span) for _, count, span in allocations}) == 1 and not opened:
+        yield from _check_room(allocations[0], uses)
+
+
+def _check_room(allocation: tuple[AsmRun, int, Span], uses: Sequence[_MmaWord]) -> Iterator[TensorFinding]:
+    """Yield an allocation with fewer columns than D takes: N of 32 bits in each, PTX ISA 9.1, 9.7.16.10.5."""
+    run, count, span = allocation
+    need = 0
+    for use in uses:
+        whole = (use.form, use.word.m) in ((idesc.FORMS[0], 128), (idesc.FORMS[1], 256))
+        same = run.calls[:1] == use.run.calls[:1]
+        if whole and same and use.word.types["d"] in ("f32", "s32") and use.d is not None and len(use.d.pieces) <= 1:
+            first = use.d.const if 0 <= use.d.const < COLUMNS else 0
+            need = max(need, first + use.word.n)
+    if need > count and not count & (count - 1):
+        message = f"D takes columns up to {need}; tcgen05.alloc reserves {count}."
+        yield TensorFinding("tmem_columns", message, span)

@@ -1,0 +1,241 @@
+"""Which fragment arrives at an mma: the origin of each element as a function of its row and column, and whether a
+product can be made of it.
+
+Elements of A come from `a(m) + p(k)` of one array, those of B from `b(n) + q(k)`, and the K that p and q count is the
+same: else no matrix product comes of it, in whichever order rows and columns are taken. What is stored in another order
+along K in both operands is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.reader.threads.assembly import gather_register
+from lanescope.reader.threads.runner import DescriptorUse, KernelRunner, MatrixLoad, MmaUse, RegisterUse
+from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, join_data, list_offsets
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FragmentOrigin:
+    """Where an operand's elements of one warp come from. places: for each product of open names the byte offsets,
+    [rows of A or columns of B, K]; names: these products; array: the one array, "" if they are several; filled: the
+    elements that a thread has written.
+    """
+
+    array: str
+    names: tuple[str, ...]
+    places: tuple[Ints, ...]
+    filled: NDArray[np.bool_]
+
+    @property
+    def empty(self) -> int:
+        return int((~self.filled).sum())
+
+    @property
+    def total(self) -> int:
+        return int(self.filled.size)
+
+    @property
+    def separable(self) -> bool:
+        """Whether every offset is a part of the row plus a part of K."""
+        if not self.array or self.empty:
+            return False
+        return all(bool((g - g[:, :1] - g[:1] + g[0, 0] == 0).all()) for g in self.places)
+
+    @property
+    def k_order(self) -> tuple[int, ...] | None:
+        """The K that each column counts, from 0 and without a common factor; None if there is no single one."""
+        steps = [g[0] - g[0, 0] for g in self.places if (g[0] != g[0, 0]).any()]
+        made = {_fix_sign(tuple((step // gcd(*map(int, step))).tolist())) for step in steps}
+        return made.pop() if len(made) == 1 else None
+
+    @property
+    def repeated_rows(self) -> bool:
+        """Whether rows 8 to 15 are rows 0 to 7 again."""
+        rows = np.stack([g[:, 0] for g in self.places])
+        if rows.shape[1] != 16 or len(np.unique(rows[:, :8], axis=1).T) < 8:
+            return False
+        return bool((rows[:, :8] == rows[:, 8:]).all())
+
+    @property
+    def has_rows_twice(self) -> bool:
+        """Whether some rows come twice, but not one row only."""
+        rows = np.stack([g[:, 0] for g in self.places])
+        return 1 < len(np.unique(rows, axis=1).T) < rows.shape[1]
+
+    @property
+    def repeated_k(self) -> bool:
+        """Whether a position along K comes twice."""
+        columns = np.stack([g[0] for g in self.places])
+        return len(np.unique(columns, axis=1).T) < columns.shape[1]
+
+    @property
+    def base(self) -> tuple[int, ...]:
+        """The place of the first element."""
+        return tuple(int(g[0, 0]) for g in self.places)
+
+    @property
+    def k_step(self) -> tuple[int, ...]:
+        """The way from the first element to the next along K."""
+        return tuple(int(g[0, 1] - g[0, 0]) for g in self.places)
+
+    @property
+    def rows(self) -> tuple[tuple[int, ...], ...]:
+        """The way from the first row to every other."""
+        return tuple(tuple((g[:, 0] - g[0, 0]).tolist()) for g in self.places)
+
+    def is_same_rows(self, other: FragmentOrigin) -> bool:
+        """Return whether another fragment lies some whole fragments further along K."""
+        if self.names != other.names or self.array != other.array:
+            return False
+        width = self.places[0].shape[1]
+        step = [width * n for n in self.k_step]
+        away = [b - a for a, b in zip(self.base, other.base, strict=True)]
+        count = next((b // a for a, b in zip(step, away, strict=True) if a), 0)
+        return 0 < abs(count) <= 16 and all(b == count * a for a, b in zip(step, away, strict=True))
+
+    def follows_along_k(self, away: Sequence[int]) -> bool:
+        """Return whether a way leads along K."""
+        step = self.k_step
+        return all(a * y == b * x for a, x in zip(step, away, strict=True) for b, y in zip(step, away, strict=True))
+
+    def find_misplaced(self) -> NDArray[np.bool_]:
+        """Find the elements that are not where the most common steps from row to row and along K put them."""
+        wrong = np.zeros(self.places[0].shape, np.bool_)
+        for g in self.places:
+            rows = g[0, 0] + _find_usual(np.diff(g, axis=0)) * np.arange(g.shape[0])[:, None]
+            wrong |= g != rows + _find_usual(np.diff(g, axis=1)) * np.arange(g.shape[1])[None]
+        return wrong & self.filled
+
+
+def _fix_sign(order: tuple[int, ...]) -> tuple[int, ...]:
+    first = next((n for n in order if n), 1)
+    return tuple(-n for n in order) if first < 0 else order
+
+
+def _find_usual(steps: Ints) -> int:
+    values, counts = np.unique(steps, return_counts=True)
+    return int(values[counts.argmax()]) if len(values) else 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrivedOperand:
+    """An operand of one mma: its registers, and its origin in each warp; None where it is not known."""
+
+    name: str
+    instruction: Instruction
+    registers: tuple[RegisterUse, ...]
+    warps: tuple[FragmentOrigin, ...] | None
+
+    @property
+    def loads(self) -> tuple[MatrixLoad, ...]:
+        """The ldmatrix that filled it, each once; empty if another load filled a register."""
+        found = [one.load for one in self.registers]
+        known = [load for load in found if load is not None]
+        return tuple({id(load): load for load in known}.values()) if len(known) == len(found) else ()
+
+
+def find_wrong_register(one: ArrivedOperand) -> int:
+    """Return the number of the register with the most elements from wrong places."""
+    operand = one.instruction.operand(one.name)
+    row, col = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
+    i, k = (row, col) if operand.dims[0] != "k" else (col, row)
+    wrong = sum(warp.find_misplaced()[i, k].astype(np.int64) for warp in one.warps or ())
+    per_register = np.asarray(wrong).reshape(len(i), operand.registers, -1).sum(axis=(0, 2))
+    return int(per_register.argmax())
+
+
+def find_mma(opcode: str) -> Instruction | None:
+    """Return the product of an opcode whose elements fill whole bytes; None for any other."""
+    try:
+        instruction = catalog.find(opcode)
+    except LayoutError:
+        return None
+    family = instruction.family
+    plain = family.multiplies and not family.sparsity and not family.scale_blocks and instruction.threads == 32
+    if not plain or any(not letter_fits(instruction.operand(name)) for name in "ab"):
+        return None
+    return instruction
+
+
+def letter_fits(operand: Operand) -> bool:
+    """Return whether an operand's elements fill whole bytes and are held once."""
+    row, col = operand.coords["row"], operand.coords["col"]
+    return operand.container_bits in (8, 16, 32) and row.size == (row.max() + 1) * (col.max() + 1)
+
+
+def locate_operand(run: KernelRunner, use: MmaUse, instruction: Instruction, name: str) -> ArrivedOperand:
+    """Return where an operand of an mma comes from."""
+    registers = use.a if name == "a" else use.b
+    data = [one.data for one in registers]
+    operand = instruction.operand(name)
+    known = len(data) == operand.registers and all(one is not None for one in data)
+    warps = locate_warps(run, [one for one in data if one is not None], operand, use) if known else None
+    return ArrivedOperand(name, instruction, registers, warps)
+
+
+def locate_warps(
+    run: KernelRunner, data: Sequence[DataBytes], operand: Operand, use: MmaUse
+) -> tuple[FragmentOrigin, ...] | None:
+    """Return the origin of an operand's elements in each warp that multiplies; None if a byte's is not known."""
+    whole = join_data(list(data))
+    size = operand.container_bits // 8
+    first = DataBytes(whole.record[:, ::size], whole.thread[:, ::size], whole.byte[:, ::size])
+    if (first.record[use.active] == OPEN).any():
+        return None
+    offsets = dict(list_offsets(run.records, first, run.threads))
+    row, col = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
+    i, k = (row, col) if operand.dims[0] != "k" else (col, row)
+    made = []
+    for warp in range(run.threads // 32):
+        lanes = slice(32 * warp, 32 * warp + 32)
+        if not use.active[lanes].all():
+            continue
+        places = []
+        for grid in offsets.values():
+            of_warp = np.zeros((int(i.max()) + 1, int(k.max()) + 1), np.int64)
+            of_warp[i, k] = grid[lanes]
+            places.append(of_warp)
+        records = first.record[lanes]
+        arrays = {run.records[int(n)].array for n in np.unique(records) if n != EMPTY}
+        filled = np.zeros(places[0].shape, np.bool_)
+        filled[i, k] = records != EMPTY
+        made.append(FragmentOrigin(arrays.pop() if len(arrays) == 1 else "", tuple(offsets), tuple(places), filled))
+    return tuple(made) or None
+
+
+def reload_operand(
+    run: KernelRunner, use: MmaUse, operand: ArrivedOperand, toggle: bool, exchange: bool
+) -> tuple[FragmentOrigin, ...] | None:
+    """Return what would arrive if its ldmatrix had .trans where it has none, or its matrices 1 and 2 were exchanged."""
+    data = []
+    for one in operand.registers:
+        if one.load is None:
+            return None
+        number = {1: 2, 2: 1}.get(one.number, one.number) if exchange else one.number
+        if number >= (4 if ".x4" in one.load.opcode else 2 if ".x2" in one.load.opcode else 1):
+            return None
+        data.append(gather_register(one.load.rows, number, (".trans" in one.load.opcode) != toggle))
+    return locate_warps(run, data, operand.instruction.operand(operand.name), use)
+
+
+def locate_descriptor(run: KernelRunner, use: DescriptorUse) -> FragmentOrigin | None:
+    """Return the origin of the elements that a descriptor reads; None if a byte's is not known."""
+    size = use.element_bytes
+    first = DataBytes(use.data.record[:, ::size], use.data.thread[:, ::size], use.data.byte[:, ::size])
+    if (first.record == OPEN).any():
+        return None
+    offsets = dict(list_offsets(run.records, first, run.threads))
+    arrays = {run.records[int(n)].array for n in np.unique(first.record) if n != EMPTY}
+    array = arrays.pop() if len(arrays) == 1 else ""
+    return FragmentOrigin(array, tuple(offsets), tuple(offsets.values()), first.record != EMPTY)

@@ -1,0 +1,321 @@
+"""Tiles that threads fill and mma reads: wrong fragments, each with its place, of a source text.
+
+`lanescope.reader.threads` runs every kernel for all threads of its block; `thread_fragments.py` says where the elements
+of each operand come from. Only what cannot be a product is told: a fragment whose elements are no rows and columns, and
+one whose cause is proved by what would be right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from lanescope.errors import LayoutError
+from lanescope.reader.threads.kernels import KernelRun, run_kernels
+from lanescope.reader.threads.runner import KernelRunner, MatrixLoad, MmaUse
+from lanescope.reader.threads.storage import ReadBytes
+from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
+from lanescope.workbench.thread_fragments import (
+    ArrivedOperand,
+    FragmentOrigin,
+    find_mma,
+    find_wrong_register,
+    locate_operand,
+    reload_operand,
+)
+
+Span = tuple[int, int]
+_USES = re.compile(r"\bmma\s*\.\s*sync|wgmma\.mma_async")
+MOST_JUDGED, MOST_ALIKE = 600, 48  # places with products; different fragments of each
+TITLES = {  # matrices_exchanged has its title among the causes of a capture
+    "trans_missing": "ldmatrix lacks .trans",
+    "trans_extra": "ldmatrix has .trans and must not",
+    "rows_repeated": "Lanes of ldmatrix give rows twice",
+    "k_repeated": "Positions along K are loaded twice",
+    "fragment_mismatch": "A fragment takes elements from the wrong places",
+    "tile_not_filled": "A fragment takes bytes that no thread stores",
+    "stores_overlap": "Two threads store different elements in the same bytes",
+}
+
+
+@dataclass(slots=True)
+class FragmentReport:
+    """What came of a text's kernels: mistakes, and how many fragments were verified."""
+
+    findings: list[FragmentFinding] = field(default_factory=list)
+    verified: int = 0
+
+
+@dataclass(slots=True)
+class _Verdicts:
+    """What the operands of one kernel are: by the ldmatrix and the calls around it whether it is right."""
+
+    good: set[tuple[Span, tuple[Span, ...], str]] = field(default_factory=set)
+    bad: dict[tuple[str, Span, tuple[Span, ...], str], tuple[str, MatrixLoad | None, Span, int]] = field(
+        default_factory=dict
+    )
+
+
+def check_thread_tiles(text: str, macros: Mapping[str, str]) -> FragmentReport:
+    """Check the tiles that a text's kernels fill by threads and multiply by mma."""
+    if not _USES.search(text) or "__global__" not in text:
+        return FragmentReport()
+    try:
+        reports = [_merge_runs(text, runs) for runs in run_kernels(text, macros)]
+    except LayoutError:
+        return FragmentReport()
+    if not reports:
+        return FragmentReport()
+    first = reports[0]
+    told = [{(f.code, f.span) for f in report.findings} for report in reports]
+    kept = [f for f in first.findings if all((f.code, f.span) in one for one in told)]
+    return FragmentReport(kept, min(report.verified for report in reports))
+
+
+def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
+    report = FragmentReport()
+    good: set[object] = set()
+    for run in runs:
+        verdicts = _judge_kernel(run)
+        good |= verdicts.good
+        clashes = list(_find_clashes(run.runner))
+        report.findings += clashes or _keep_first(
+            (*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good))
+        )
+    unique = {(f.code, f.span): f for f in reversed(report.findings)}
+    return FragmentReport(sorted(unique.values(), key=lambda f: f.span), len(good))
+
+
+def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:
+    """Return one finding for each place: the one that says more than that bytes are not filled."""
+    made: dict[Span, FragmentFinding] = {}
+    for finding in findings:
+        before = made.get(finding.span)
+        if before is None or before.code == "tile_not_filled":
+            made[finding.span] = finding
+    return list(made.values())
+
+
+def _find_clashes(run: KernelRunner) -> Iterable[FragmentFinding]:
+    for site, one, two in run.clashes if run.products or run.descriptors else ():
+        message = f"Threads {one} and {two} store different elements in the same bytes: rows of the tile overlap."
+        yield FragmentFinding("stores_overlap", message, site)
+
+
+# verdicts -------------------------------------------------------------------------------------------------------------
+
+
+def _judge_kernel(run: KernelRun) -> _Verdicts:
+    """Judge the products of a kernel, each pair of fragments once."""
+    made = _Verdicts()
+    seen: set[object] = set()
+    count: dict[object, int] = {}
+    history: dict[object, list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]] = {}
+    waiting: list[tuple[_Judge, ArrivedOperand, ArrivedOperand]] = []
+    for use in run.runner.products:
+        key = use.span, use.calls
+        which = key, tuple(id(one.load or one.data) for one in (*use.a, *use.b))
+        count[key] = count.get(key, 0) + (which not in seen)
+        if which in seen or count[key] > MOST_ALIKE or len(count) > MOST_JUDGED:
+            continue
+        seen.add(which)
+        instruction = find_mma(use.opcode)
+        if instruction is not None:
+            a, b = (locate_operand(run.runner, use, instruction, name) for name in "ab")
+            for one in (a, b):
+                if one.warps is not None:
+                    history.setdefault((key, one.name), []).append((use.turns, one.warps))
+            waiting.append((_Judge(run, use, history), a, b))
+    for judge, a, b in waiting:
+        _judge_product(judge, a, b, made)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """A product that is judged; history: what was there before, by its place and operand."""
+
+    run: KernelRun
+    use: MmaUse
+    history: Mapping[object, list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]]
+
+    def list_earlier(self, name: str) -> list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]:
+        return self.history.get(((self.use.span, self.use.calls), name), [])
+
+    def find_way(self, name: str) -> tuple[tuple[str, ...], tuple[int, ...]] | None:
+        """Return the way that an operand goes from one turn of the outermost loop to the next that moves it."""
+        for turns, warps in reversed(self.list_earlier(name)):
+            for other, before in self.list_earlier(name):
+                if len(turns) == len(other) and turns and turns[0] == other[0] + 1 and turns[1:] == other[1:]:
+                    away = tuple(b - a for a, b in zip(before[0].base, warps[0].base, strict=False))
+                    if before[0].names == warps[0].names and any(away):
+                        return warps[0].names, away
+        return None
+
+
+def _judge_product(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand, made: _Verdicts) -> None:
+    orders = {one.name: _find_order(one) for one in (a, b)}
+    plain = {name for name, order in orders.items() if order == tuple(range(len(order or ())))}
+    same = orders["a"] is not None and orders["a"] == orders["b"]
+    for one, other in ((a, b), (b, a)):
+        if one.warps is None:
+            continue
+        if orders[one.name] is not None and (same or one.name in plain):
+            code = _find_repeats(judge, one)
+        elif orders[one.name] is not None and other.name not in plain and other.warps is not None:
+            continue  # which of the two is stored in another order along K is not known
+        else:
+            code = _find_cause(judge, one, orders[one.name] is not None)
+        if code is None:
+            continue
+        _note(made, judge.use, one, code)
+
+
+def _find_order(one: ArrivedOperand) -> tuple[int, ...] | None:
+    """Return the order along K that all warps get; None if it is none, or not known."""
+    if one.warps is None or not all(warp.separable for warp in one.warps):
+        return None
+    orders = {warp.k_order for warp in one.warps}
+    return orders.pop() if len(orders) == 1 else None
+
+
+def _is_right(judge: _Judge, name: str, warps: tuple[FragmentOrigin, ...] | None) -> bool:
+    """Return whether fragments are rows and columns in plain order, and go on along K as the loop does."""
+    if warps is None:
+        return False
+    way = judge.find_way(name)
+    for warp in warps:
+        if not warp.separable or warp.k_order != tuple(range(warp.places[0].shape[1])) or warp.repeated_rows:
+            return False
+        if way is not None and (way[0] != warp.names or not warp.follows_along_k(way[1])):
+            return False
+    return True
+
+
+def _find_cause(judge: _Judge, one: ArrivedOperand, separable: bool) -> str | None:
+    """Return the code of what is wrong with a fragment that is not in plain order; None if that is not certain."""
+    assert one.warps is not None
+    runner, use = judge.run.runner, judge.use
+    wide = one.instruction.operand(one.name).container_bits == 16
+    if one.loads and wide and _is_right(judge, one.name, reload_operand(runner, use, one, True, False)):
+        return "trans_extra" if ".trans" in one.loads[0].opcode else "trans_missing"
+    if one.loads and _is_right(judge, one.name, reload_operand(runner, use, one, False, True)):
+        return "matrices_exchanged"
+    if runner.shared.broken or not judge.run.complete:
+        return None
+    if separable:
+        return _find_k_cause(judge, one)
+    unfilled = any(warp.empty and not warp.find_misplaced().any() for warp in one.warps)
+    return "tile_not_filled" if unfilled else "fragment_mismatch"
+
+
+def _find_k_cause(judge: _Judge, one: ArrivedOperand) -> str | None:
+    """Return the code of a wrong order along K: positions come twice, or they jump although the other operand's do
+    not.
+    """
+    assert one.warps is not None
+    return "k_repeated" if any(warp.repeated_k for warp in one.warps) else None
+
+
+def _find_repeats(judge: _Judge, one: ArrivedOperand) -> str | None:
+    """Return "" for a right fragment; the code of one that has rows twice while parts of the tile are never read, and
+    of one whose rows are others than those of the same rows elsewhere along K.
+    """
+    assert one.warps is not None
+    run = judge.run
+    certain = run.complete and not run.runner.shared.broken
+    for _, before in judge.list_earlier(one.name):
+        pairs = zip(before, one.warps, strict=False)
+        if any(old.is_same_rows(new) and old.rows != new.rows for old, new in pairs):
+            return "fragment_mismatch" if certain else None
+    if not one.loads or not any(warp.repeated_rows for warp in one.warps):
+        return ""
+    shared = run.runner.shared
+    writers = {n for load in one.loads for n in load.writers if n}
+    unread = any(bool(((shared.writer == n) & ~shared.was_read).any()) for n in writers)
+    return "rows_repeated" if unread and certain else None
+
+
+def _note(made: _Verdicts, use: MmaUse, one: ArrivedOperand, code: str) -> None:
+    loads: tuple[MatrixLoad | None, ...] = one.loads or (None,)
+    for load in loads:
+        site, calls = (load.span, load.calls) if load is not None else (use.span, use.calls)
+        if not code:
+            made.good.add((site, calls, one.name))
+            continue
+        key = code, site, calls, one.name
+        if key in made.bad:
+            before = made.bad[key]
+            made.bad[key] = (*before[:3], before[3] + 1)
+        else:
+            made.bad[key] = _describe(use, one, code), load, _find_direct_site(use, one), 1
+
+
+def _find_direct_site(use: MmaUse, one: ArrivedOperand) -> Span:
+    """Return where the wrong register was loaded that no ldmatrix filled; else the product's call."""
+    data = one.registers[find_wrong_register(one)].data if one.warps else None
+    if isinstance(data, ReadBytes) and data.site != (0, 0):
+        return data.site
+    return use.calls[0] if use.calls else use.span
+
+
+_SAYS = {
+    "trans_missing": "each 8×8 matrix arrives transposed. ldmatrix needs .trans here: the tile's rows run along the"
+    " other dimension.",
+    "trans_extra": "each 8×8 matrix arrives transposed. ldmatrix must not have .trans here.",
+    "matrices_exchanged": "matrices 1 and 2 of ldmatrix are exchanged: lanes 8–15 give the rows that lanes 16–23"
+    " should.",
+    "rows_repeated": "rows 8–15 are rows 0–7 again, and part of the tile is never read: lanes 8–15 of a fragment give"
+    " the addresses of lanes 0–7.",
+    "k_repeated": "positions along K come twice: lanes 16–31 give the addresses of lanes 0–15, or lanes 8–15 of .x2"
+    " those of lanes 0–7.",
+}
+
+
+def _describe(use: MmaUse, one: ArrivedOperand, code: str) -> str:
+    assert one.warps is not None
+    warp = next((w for w in one.warps if not w.separable or w.empty), one.warps[0])
+    head = f"{one.name.upper()} of {one.instruction.ptx}: "
+    if code in _SAYS:
+        return head + _SAYS[code]
+    if code == "tile_not_filled":
+        return head + f"{warp.empty} of {warp.total} elements are read from bytes that no thread stores."
+    if not warp.array:
+        return head + "the elements come from several arrays: the addresses leave the tile."
+    count = int(warp.find_misplaced().sum())
+    return (
+        head
+        + f"{count} of {warp.total} elements are not the row and column of {warp.array} that the fragment needs: the"
+        " addresses that are read (pitch, swizzle, rows of the lanes) do not fit those that are stored."
+    )
+
+
+# places ---------------------------------------------------------------------------------------------------------------
+
+_OWN_ASM = re.compile(r"trans|_t$|load_?[ab]\b|ldsm_?[ab]|frag", re.I)
+
+
+def _make_findings(text: str, made: _Verdicts) -> Iterable[FragmentFinding]:
+    for (code, site, calls, _), (message, load, direct, reads) in made.bad.items():
+        if load is None:
+            yield FragmentFinding(code, message, direct, reads)
+        elif code in ("trans_missing", "trans_extra"):
+            yield FragmentFinding(code, message, _blame_opcode(text, made, code, site, calls), reads)
+        else:
+            yield FragmentFinding(code, message, load.site, reads)
+
+
+def _blame_opcode(text: str, made: _Verdicts, code: str, site: Span, calls: tuple[Span, ...]) -> Span:
+    """Return the asm statement whose opcode is wrong, or the call that chose the wrong helper."""
+    if not calls:
+        return site
+    right = [where for at, where, _ in made.good if at == site]
+    for depth in range(len(calls), 0, -1):
+        shared = any(where[:depth] == calls[:depth] for where in right)
+        if not shared:
+            name = re.match(r"[\w:]+", text[calls[depth - 1][0] :])
+            helper = name[0] if name else ""
+            own = depth == len(calls) and not right and bool(_OWN_ASM.search(helper)) == (code == "trans_missing")
+            return site if own else calls[depth - 1]
+    return calls[0]

@@ -1,0 +1,74 @@
+"""tcgen05 in source files: instruction descriptors, tensor memory and TiledMMAs; planted mistakes at their line."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.workbench.check import check_text
+from tests.test_check_tcgen05 import RIGHT
+
+ALLOC = r"""  asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;"
+      :: "r"(sA), "r"(COLUMNS));
+"""
+WITH_ALLOC = RIGHT.replace("  for (int k", ALLOC + "  for (int k")
+SCALED = r"""__global__ void mx(uint32_t t, uint64_t a, uint64_t b, uint32_t sfa, uint32_t sfb) {
+  constexpr uint32_t idesc = (0u << 4) | (5u << 7) | (5u << 10) | ((128u >> 3) << 17) | (1u << 23)
+      | ((128u >> 7) << 27) | (2u << 29);
+  asm volatile("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X [%0], %1, %2, %3, [%4], [%5], 1;"
+      :: "r"(t), "l"(a), "l"(b), "r"(idesc), "r"(sfa), "r"(sfb));
+}
+""".replace("5u", "1u")
+TILED = (
+    "auto mma = make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2, _2>>{},\n  Tile<_32, _32, _16>{});\n"
+)
+
+
+def list_findings(text: str) -> list[tuple[str, str]]:
+    lines = text.split("\n")
+    return [(one.code, lines[text.count("\n", 0, one.span[0])]) for one in check_text(text).findings]
+
+
+@pytest.mark.parametrize("text", [RIGHT, WITH_ALLOC.replace("COLUMNS", "64"), SCALED, TILED])
+def test_right_code_has_no_finding(text: str) -> None:
+    assert list_findings(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "code", "line"),
+    [
+        (RIGHT, "(64u >> 3) << 17", "(64u >> 3) << 16", "idesc_shift", "<< 16"),  # N one bit low
+        (RIGHT, "(128u >> 4) << 24", "(128u >> 4) << 23", "idesc_shift", "<< 23"),
+        (RIGHT, "(128u >> 4) << 24", "(128u >> 3) << 24", "idesc_unit", "128u >> 3"),
+        (RIGHT, "(64u >> 3) << 17", "(64u / 16) << 17", "idesc_unit", "64u / 16"),
+        (RIGHT, "(64u >> 3)", "(32u >> 3)", "idesc_size", "32u >> 3"),
+        (RIGHT, "(128u >> 4)", "(64u >> 4)", "idesc_size", "64u >> 4"),
+        (RIGHT, "(128u >> 4)", "(96u >> 4)", "idesc_illegal", "96u"),
+        (RIGHT, "(1u << 7) |", "(3u << 7) |", "idesc_illegal", "3u << 7"),
+        (RIGHT, "(1u << 4) |", "(0u << 4) |", "idesc_illegal", "0u << 4"),
+        (RIGHT, "(1u << 7) |", "(0u << 7) |", "idesc_type", "0u << 7"),
+        (RIGHT, "kind::f16", "kind::tf32", "idesc_illegal", "1u << 7"),
+        (RIGHT, "cta_group::1", "cta_group::2", "idesc_size", "64u >> 3"),
+        (RIGHT, "| ((64u", "| (1u << 23) | ((64u", "idesc_reserved_bits", "idesc"),
+        (WITH_ALLOC, "COLUMNS", "32", "tmem_columns", "(32)"),
+        (WITH_ALLOC, "COLUMNS", "96", "tmem_allocation", "(96)"),
+        (SCALED, "(2u << 29)", "(1u << 29)", "idesc_illegal", "1u << 29"),
+        (SCALED, "mxf4.block_scale.scale_vec::2X", "mxf4nvf4.block_scale.scale_vec::4X", "scale_factor_id", "2u << 29"),
+        (TILED, "_32, _16>", "_24, _16>", "tiled_mma_permutation", "_24"),
+    ],
+)
+def test_a_planted_mistake_is_found_at_its_line(text: str, old: str, new: str, code: str, line: str) -> None:
+    assert old in text
+    found = list_findings(text.replace(old, new, 1))
+    assert any(one == code and line in at for one, at in found), found
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("(64u >> 3) << 17", "(n >> 3) << 17"),  # a size that only the launch says
+        ("kind::f16", "kind::KIND"),
+        ("constexpr uint32_t idesc =", "uint32_t idesc = open |"),
+    ],
+)
+def test_what_is_open_is_no_finding(old: str, new: str) -> None:
+    assert list_findings(RIGHT.replace(old, new, 1)) == []

@@ -1,0 +1,264 @@
+"""Tiles that threads fill and mma reads: right kernels are verified, planted mistakes are found at their line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lanescope.ptx import catalog
+from lanescope.reader.threads.assembly import gather_register
+from lanescope.reader.threads.storage import DataBytes
+from lanescope.workbench.check import check_text
+from lanescope.workbench.thread_tiles import check_thread_tiles
+
+HELPERS = r"""#include <cuda_fp16.h>
+#include <cstdint>
+__device__ __forceinline__ uint32_t smem_addr(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }
+__device__ __forceinline__ void ldm_x4(uint32_t (&r)[4], uint32_t addr) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(addr));
+}
+__device__ __forceinline__ void ldm_x2(uint32_t (&r)[2], uint32_t addr) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(r[0]), "=r"(r[1]) : "r"(addr));
+}
+__device__ __forceinline__ void ldm_x2_trans(uint32_t (&r)[2], uint32_t addr) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(r[0]), "=r"(r[1]) : "r"(addr));
+}
+__device__ __forceinline__ void mma16816(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+"""
+# A is M×K, B is N×K, both with K contiguous; padded rows
+PADDED = (
+    HELPERS
+    + r"""
+constexpr int BM = 64, BN = 64, BK = 32, PITCH = BK + 8;
+__global__ void __launch_bounds__(128) gemm(const half* A, const half* B, float* C, int M, int N, int K) {
+  __shared__ half As[BM * PITCH];
+  __shared__ half Bs[BN * PITCH];
+  int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
+  float acc[8][4] = {};
+  for (int k0 = 0; k0 < K; k0 += BK) {
+    for (int i = tid; i < BM * BK / 8; i += 128) {
+      int r = i / (BK / 8), c = i % (BK / 8) * 8;
+      *reinterpret_cast<uint4*>(&As[r * PITCH + c]) =
+          *reinterpret_cast<const uint4*>(&A[(blockIdx.y * BM + r) * K + k0 + c]);
+      *reinterpret_cast<uint4*>(&Bs[r * PITCH + c]) =
+          *reinterpret_cast<const uint4*>(&B[(blockIdx.x * BN + r) * K + k0 + c]);
+    }
+    __syncthreads();
+    for (int kk = 0; kk < BK; kk += 16) {
+      uint32_t a[4];
+      ldm_x4(a, smem_addr(&As[(warp * 16 + lane % 16) * PITCH + kk + lane / 16 * 8]));
+      for (int n = 0; n < 8; n++) {
+        uint32_t b[2];
+        ldm_x2(b, smem_addr(&Bs[(n * 8 + lane % 8) * PITCH + kk + lane / 8 % 2 * 8]));
+        mma16816(acc[n], a, b);
+      }
+    }
+    __syncthreads();
+  }
+}
+"""
+)
+# B is K×N with N contiguous; 128-byte rows with an XOR, filled by cp.async, two stages
+SWIZZLED = (
+    HELPERS
+    + r"""
+template <int COLS>
+__device__ int swz(int row, int chunk) { return row * COLS + ((chunk ^ (row & 7)) << 3); }
+__device__ void copy16(uint32_t to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(from));
+}
+template <int BM, int BN, int BK, int STAGES>
+__global__ void gemm(const half* __restrict__ A, const half* __restrict__ B, float* C, int M, int N, int K) {
+  extern __shared__ __align__(1024) half smem[];
+  half* As = smem;
+  half* Bs = smem + STAGES * BM * BK;
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
+  auto fill = [&](int stage, int k0) {
+#pragma unroll
+    for (int i = threadIdx.x; i < BM * BK / 8; i += blockDim.x) {
+      int r = i / (BK / 8), c = i % (BK / 8);
+      copy16(smem_addr(As + stage * BM * BK + swz<BK>(r, c)), A + (size_t)(row0 + r) * K + k0 + c * 8);
+    }
+#pragma unroll
+    for (int i = threadIdx.x; i < BK * BN / 8; i += blockDim.x) {
+      int r = i / (BN / 8), c = i % (BN / 8);
+      copy16(smem_addr(Bs + stage * BK * BN + swz<BN>(r, c)), B + (size_t)(k0 + r) * N + col0 + c * 8);
+    }
+  };
+  float acc[BN / 8][4] = {};
+  fill(0, 0);
+  for (int t = 0; t < K / BK; ++t) {
+    if (t + 1 < K / BK) fill((t + 1) % STAGES, (t + 1) * BK);
+    asm volatile("cp.async.wait_all;");
+    __syncthreads();
+    const half* as = As + t % STAGES * BM * BK;
+    const half* bs = Bs + t % STAGES * BK * BN;
+    for (int kk = 0; kk < BK / 16; ++kk) {
+      uint32_t a[4];
+      int row = warp * 16 + (lane & 15);
+      int chunk = kk * 2 + (lane >> 4);
+      ldm_x4(a, smem_addr(as + swz<BK>(row, chunk)));
+      for (int n = 0; n < BN / 8; ++n) {
+        uint32_t b[2];
+        ldm_x2_trans(b, smem_addr(bs + swz<BN>(kk * 16 + (lane & 15), n)));
+        mma16816(acc[n], a, b);
+      }
+    }
+    __syncthreads();
+  }
+}
+void launch(const half* A, const half* B, float* C, int M, int N, int K) {
+  dim3 grid(N / 64, M / 64);
+  gemm<64, 64, 64, 2><<<grid, 128, 2 * 2 * 64 * 64 * sizeof(half)>>>(A, B, C, M, N, K);
+}
+"""
+)
+# fragments of plain loads, and a tile that is transposed while it is stored
+PLAIN = (
+    HELPERS
+    + r"""
+__global__ void gemm(const half* A, const half* B, float* C, int K, int N) {
+  __shared__ half As[16][24];
+  __shared__ half Bt[8][24];
+  int lane = threadIdx.x;
+  int g = lane >> 2, t = lane & 3;
+  float d[4] = {0};
+  for (int k0 = 0; k0 < K; k0 += 16) {
+    for (int e = lane; e < 256; e += 32) As[e / 16][e % 16] = A[(blockIdx.x * 16 + e / 16) * K + k0 + e % 16];
+    for (int e = lane; e < 128; e += 32) Bt[e % 8][e / 8] = B[(k0 + e / 8) * N + e % 8];
+    __syncwarp();
+    uint32_t a[4], b[2];
+    a[0] = *(const uint32_t*)&As[g][2 * t];
+    a[1] = *(const uint32_t*)&As[g + 8][2 * t];
+    a[2] = *(const uint32_t*)&As[g][2 * t + 8];
+    a[3] = *(const uint32_t*)&As[g + 8][2 * t + 8];
+    b[0] = *(const uint32_t*)&Bt[g][2 * t];
+    b[1] = *(const uint32_t*)&Bt[g][2 * t + 8];
+    mma16816(d, a, b);
+  }
+}
+void launch(const half* A, const half* B, float* C, int K, int N) { gemm<<<dim3(4), dim3(32, 1)>>>(A, B, C, K, N); }
+"""
+)
+
+
+@pytest.mark.parametrize(("text", "fragments"), [(PADDED, 2), (SWIZZLED, 2), (PLAIN, 2)])
+def test_every_fragment_of_a_right_kernel_is_verified(text: str, fragments: int) -> None:
+    made = check_text(text)
+    assert (made.steps, made.findings) == (fragments, ())
+
+
+MISTAKES = [
+    # an opcode
+    (PADDED, "ldm_x2(b, smem", "ldm_x2_trans(b, smem", "trans_extra", "ldm_x2_trans(b"),
+    (SWIZZLED, "ldm_x2_trans(b, smem", "ldm_x2(b, smem", "trans_missing", "ldm_x2(b"),
+    (SWIZZLED, ".x2.trans.shared", ".x2.shared", "trans_missing", '"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}'),
+    (SWIZZLED, "m8n8.x4.shared", "m8n8.x4.trans.shared", "trans_extra", "m8n8.x4.trans"),
+    # a pitch
+    (PADDED, "lane % 16) * PITCH", "lane % 16) * BK", "fragment_mismatch", "lane % 16) * BK"),
+    (PADDED, "lane % 8) * PITCH", "lane % 8) * (BK + 4)", "fragment_mismatch", "lane % 8) * (BK + 4)"),
+    (PADDED, "&As[r * PITCH + c]", "&As[r * (BK - 8) + c]", "stores_overlap", "&As[r * (BK - 8)"),
+    (
+        SWIZZLED,
+        "row * COLS +",
+        "row * (COLS + 8) +",
+        "fragment_mismatch",
+        "swz<BK>(row, chunk)",
+    ),  # overruns the next stage
+    # rows and columns of the lanes
+    (PADDED, "lane % 16) * PITCH", "lane % 8) * PITCH", "rows_repeated", "lane % 8) * PITCH + kk + lane / 16"),
+    (PADDED, "kk + lane / 16 * 8", "kk + lane / 16 * 16", "fragment_mismatch", "lane / 16 * 16"),
+    (PADDED, "kk + lane / 8 % 2 * 8", "kk", "k_repeated", "lane % 8) * PITCH + kk]"),
+    (
+        PADDED,
+        "(warp * 16 + lane % 16) * PITCH + kk + lane / 16 * 8",
+        "(warp * 16 + lane % 8 + lane / 16 * 8) * PITCH + kk + lane / 8 % 2 * 8",
+        "matrices_exchanged",
+        "lane % 8 + lane / 16 * 8",
+    ),
+    # an XOR
+    (SWIZZLED, "swz<BK>(row, chunk)", "row * BK + chunk * 8", "fragment_mismatch", "row * BK + chunk * 8"),
+    (
+        SWIZZLED,
+        "As + stage * BM * BK + swz<BK>(r, c)",
+        "As + stage * BM * BK + r * BK + c * 8",
+        "fragment_mismatch",
+        "swz<BK>(row, chunk)",
+    ),
+    (SWIZZLED, "swz<BK>(row, chunk)", "swz<BK>(row & 7, chunk)", "rows_repeated", "row & 7"),
+    (
+        SWIZZLED,
+        "swz<BK>(row, chunk)",
+        "row * BK + ((chunk ^ (row & 3)) << 3)",
+        "fragment_mismatch",
+        "(row & 3)",
+    ),
+    # the filling
+    (PADDED, "i < BM * BK / 8; i += 128", "i < BM * BK / 16; i += 128", "tile_not_filled", "lane % 16) * PITCH"),
+    (PLAIN, "Bt[e % 8][e / 8]", "Bt[e / 16][e % 16]", "fragment_mismatch", "&Bt[g]"),
+    # plain loads
+    (PLAIN, "&As[g + 8][2 * t];", "&As[g][2 * t + 8];", "fragment_mismatch", "a[1] ="),
+    (PLAIN, "&As[g][2 * t + 8]", "&As[g][2 * t + 6]", "fragment_mismatch", "a[2] ="),
+]
+
+
+@pytest.mark.parametrize(("text", "old", "new", "code", "line"), MISTAKES)
+def test_a_planted_mistake_is_found_at_its_line(text: str, old: str, new: str, code: str, line: str) -> None:
+    assert old in text
+    wrong = text.replace(old, new, 1)
+    lines = wrong.split("\n")
+    found = [
+        (one.code, " ".join(lines[wrong.count("\n", 0, one.span[0]) : wrong.count("\n", 0, one.span[1]) + 1]))
+        for one in check_thread_tiles(wrong, {}).findings
+    ]
+    assert any(one == code and line in at for one, at in found), found
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        (PADDED, "PITCH = BK + 8", "PITCH = BK + pad()"),  # a pitch that the file does not say
+        (PADDED, "__launch_bounds__(128)", ""),  # no launch: the size of the block is not known
+        (PADDED, "__syncthreads();\n    for", "prefetch_more(As); __syncthreads();\n    for"),  # what may store, too
+        (SWIZZLED, "swz<BK>(row, chunk)", "table[row] + chunk * 8"),
+        (SWIZZLED, 'wait_all;");', 'wait_all;"); if (threadIdx.x == lead) load_by_tma(As, K);'),
+    ],
+)
+def test_what_is_not_known_is_no_finding(text: str, old: str, new: str) -> None:
+    wrong = text.replace(old, new, 1)
+    assert wrong != text
+    assert check_thread_tiles(wrong, {}).findings == []
+
+
+def test_both_operands_may_be_stored_in_another_order_along_k() -> None:
+    """What matters is that A and B count K alike: here k and k + 8 of each pair of 8 are exchanged in both."""
+    text = PADDED.replace("kk + lane / 16 * 8", "kk + (1 - lane / 16) * 8").replace(
+        "kk + lane / 8 % 2 * 8", "kk + (1 - lane / 8 % 2) * 8"
+    )
+    assert (check_thread_tiles(text, {}).findings, check_thread_tiles(text, {}).verified) == ([], 2)
+
+
+def test_ldmatrix_gives_registers_as_the_catalogue_says() -> None:
+    """An oracle of its own: the fragment of the row in the tables against the one that the reader gathers."""
+    for turned in (False, True):
+        text = f"ldmatrix.sync.aligned.m8n8.x4{'.trans' * turned}.shared.b16"
+        operand = catalog.find(text).operand("data")
+        lanes, bytes_ = np.meshgrid(np.arange(32), np.arange(16), indexing="ij")
+        rows = DataBytes(lanes * 0 + 2, lanes, bytes_)
+        for matrix in range(4):
+            got = gather_register(rows, matrix, turned)
+            for lane in range(32):
+                for half in range(2):
+                    at = 2 * matrix + half
+                    row, col = int(operand.coords["row"][lane, at]), int(operand.coords["col"][lane, at])
+                    assert int(operand.coords["matrix"][lane, at]) == matrix
+                    assert int(got.thread[lane, 2 * half]) == 8 * matrix + row
+                    assert int(got.byte[lane, 2 * half]) == 2 * col
