@@ -71,7 +71,7 @@ def check(
     from lanescope.app.check.config import LEVELS, find_settings
     from lanescope.app.kit.encoding import encode_json
     from lanescope.errors import LayoutError
-    from lanescope.inputs import parse_choice
+    from lanescope.inputs import format_count, parse_choice
 
     if fix and diff:
         raise LayoutError("bad_usage", "--fix writes what --diff prints.", "Give one of the two.", "diff")
@@ -101,7 +101,7 @@ def check(
     report = checked.report
     if write_baseline:
         count = suppress.write_baseline(report, Path(write_baseline))
-        print(f"{write_baseline}: {printing.format_count(count, 'finding')} written")
+        print(f"{write_baseline}: {format_count(count, 'finding')} written")
         return
     if as_sarif:
         print(json.dumps(sarif.build_log(report, settings.site), indent=1))

@@ -204,7 +204,7 @@ def point_at_sheets(svg: str, sheets: Sequence[PinSheet], group: str = "") -> st
     for one in sheets:
         layers = [_build_layer(layer) for layer in one.layers]
         for grid in one.grids:
-            facts = {"x": grid.x, "y": grid.y, "w": grid.cell_width, "h": grid.cell_height}
+            facts: dict[str, Any] = {"x": grid.x, "y": grid.y, "w": grid.cell_width, "h": grid.cell_height}
             facts |= {"top": grid.row, "left": grid.col, "rows": grid.row + grid.rows if grid.rows else one.rows}
             facts |= {"cols": grid.col + grid.cols if grid.cols else one.cols}
             facts |= {"empty": one.empty, "group": group, "layers": layers}

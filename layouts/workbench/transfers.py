@@ -103,7 +103,7 @@ def _check_bytes(
     for (barrier, _), own in groups.items():
         around = _get_loops(own[0].event)
         brought = [c for c in copies if c.barrier == barrier and _is_inside(c, around)]
-        arms = {one.event.arms for one in (*own, *brought)}
+        arms = {one.event.arms for one in own} | {copy.event.arms for copy in brought}
         if not brought or len(arms) > 1 or _may_be_cut(brought, len(around), endless) or own[0].span in told:
             continue
         sizes = [_count_bytes(copy, maps) for copy in brought]
@@ -158,20 +158,20 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
         tensor, plain = _TENSOR.search(text), _PLAIN.search(text)
         if tensor is not None:
             to, barrier = (find_operand_argument(run, tensor[n], 0)[0] for n in (1, 4))
-            at = (find_operand_argument(run, one.strip(), 0)[0] for one in tensor[3].split(","))
+            at = tuple(find_operand_argument(run, one.strip(), 0)[0] for one in tensor[3].split(","))
             names = _list_names(run, tensor[2]) | _list_words(blank, find_operand_argument(run, tensor[2], 0)[1])
-            return TileCopy(event, _plain(to), _name(barrier), names, tuple(at))
+            return TileCopy(event, _plain(to), _name(barrier), names, at)
         if plain is not None:
             to, size, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 3, 4))
             count = size.known if size is not None else None
             return TileCopy(event, _plain(to), _name(barrier), frozenset(), (), -1 if count is None else count)
         return None
     if isinstance(run, BodilessCall) and _NAMED_LOAD.fullmatch(run.term.head) and len(run.term.arguments) >= 4:
-        to, tensor_map, *at, barrier = run.term.arguments
+        to, tensor_map, *places, barrier = run.term.arguments
         known = get_integer(to) if isinstance(to, Pointer | SymbolicInt) else None
         written = find_argument_span(blank, run.term.span, 1)
         names = _list_value_names(tensor_map) | (_list_words(blank, written) if written is not None else set())
-        return TileCopy(event, _plain(known), _name(barrier), names, tuple(get_integer(one) for one in at))
+        return TileCopy(event, _plain(known), _name(barrier), names, tuple(get_integer(one) for one in places))
     return None
 
 
