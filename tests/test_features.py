@@ -39,7 +39,7 @@ from tests.release import ROOT
 
 HELP = "Bytes of a tile of elements."
 PAGE = """{% extends "kit/base.html" %}{% from "kit/form.html" import fields %}{% block main %}
-{% if error %}<p class="notice" role="alert">{{ error|told(labels) }}</p>{% endif %}
+{% if error %}<p class="notice" role="alert">{{ error|format_error(labels) }}</p>{% endif %}
 <p id="told">{{ told.bytes }} bytes</p><form action="/tile-bytes">{{ fields(form) }}</form>
 <a href="{{ link(rows=1) }}">one row</a>
 {% for one in examples %}<a href="{{ one.href }}">{{ one.title }}</a>{% endfor %}

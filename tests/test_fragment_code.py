@@ -125,7 +125,7 @@ def test_exchanged_digits_are_nobodys_and_say_what_is_near() -> None:
     assert nearest["values"] == 8 and nearest["agree"] == 128 and nearest["total"] == 256
     assert nearest["first_difference"] == {"thread": 0, "value": 2, "formula": [0, 8], "operand": [8, 0]}
     said = " ".join((meaning.title, *meaning.notices)).lower()
-    assert "wrong" not in said and "the formula tells 8 values apart" in said
+    assert "wrong" not in said and "the formula distinguishes 8 values" in said
     swapped = recognise_fragment_code(EPILOGUE.replace("lane_id / 4 +", "lane_id % 4 +").replace("N", "32"))[0]
     assert swapped.facts["agree"] == [] and swapped.title == "No operand has the map of this loop"
 
@@ -147,7 +147,7 @@ def test_a_formula_that_is_odd_past_the_operands_values_gets_no_check_mark(
     (meaning,) = recognise_fragment_code(text)
     assert meaning.facts["agree"] == [] and meaning.facts["begin"][0]["values"] == 2
     assert meaning.title.startswith("The first 2 values are C and D of mma.m8n8k4")
-    assert clash in meaning.notices and f"The formula tells {least} values apart" in " ".join(meaning.notices)
+    assert clash in meaning.notices and f"The formula distinguishes {least} values" in " ".join(meaning.notices)
     assert "✓" not in client.get("/read", params={"text": text}).text.partition("</article>")[0]
 
 

@@ -105,7 +105,7 @@ def test_an_instruction_that_differed_on_a_device_says_so(client: Client, monkey
         f"✓ ran on {', '.join(catalog.shorten_device_name(one.device) for one in others)}"
     ]
     monkeypatch.setattr(catalog, "load_evidence", lambda: (DIFFERS,))
-    assert "ran on" not in client.get(f"/i/{MMA}?colour=t").text.partition('class="ptx')[0]
+    assert "ran on" not in client.get(f"/i/{MMA}?colour=t").text.partition('id="main"')[2].partition('class="ptx')[0]
     one = catalog.find("wgmma.mma_async.m64n64k16.f32.f16.f16")
     forms = {one.listed_ptx: {"mma": "agrees"}, one.listed_ptx + catalog.SHARED_A: {"mma": "differs: 1 of 9"}}
     monkeypatch.setattr(catalog, "load_evidence", lambda: (DIFFERS | {"results": forms},))

@@ -114,10 +114,10 @@ def test_what_is_said_of_a_line_is_what_ptxas_says() -> None:
         (
             'asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "\n'
             '  "{%0, %1, %2, %3}, " // D\n "{%4, %5, %6, %7}, {%8}, {%9, %10, %11, %12};\\n" : "=f"(d[0]));',
-            "operand 3 (B, 4 × bf16 a thread) has 1 register, not 2 (.b32)",
+            "operand 3 (B, 4 × bf16 per thread) has 1 register, not 2 (.b32)",
         ),
         ('asm("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1}, [%2];")', "has 2 registers, not 4 (.b32)"),
-        ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 %0, [%1];", "operand 1 (DATA, 2 × b16 a thread) is not a vector"),
+        ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 %0, [%1];", "operand 1 (DATA, 2 × b16 per thread) is not a vector"),
         ("mma.sync.m8n8k16.row.col.s32.s8.s8.s32", "`.aligned` is missing"),
         ("ldmatrix.sync.aligned.m8n8.x4 {%0, %1, %2, %3}, [%4];", "`.b16` is missing"),
     ],
@@ -154,7 +154,7 @@ def test_long_lists_are_often_shortened_and_left_open() -> None:
     assert not list(find_refused_lines(line.format("%0, %1")))
     (one,) = find_refused_lines(line.format(", ".join(f"%{n}" for n in range(32))))  # as many as N = 64 has
     assert not list(find_refused_lines("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, ...};"))
-    assert "operand 1 (D, 64 × f32 a thread) has 32 registers, not 64 (.f32)" in one.message
+    assert "operand 1 (D, 64 × f32 per thread) has 32 registers, not 64 (.f32)" in one.message
 
 
 ASM = """__device__ void f(float *d, unsigned *a, unsigned *b) {

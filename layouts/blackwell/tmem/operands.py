@@ -6,7 +6,6 @@ PTX ISA 9.1, 9.7.16.10. Documented, and equal to CUTLASS's maps as each layout s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from lanescope.blackwell.idesc import CALLED
 from lanescope.blackwell.kind import MmaKind
@@ -140,7 +139,6 @@ class TmemOperandLayout:
         return self.pattern.owners(row, col, *((half,) if len(self.axes) == 3 else ()))
 
 
-@lru_cache(maxsize=64)
 def make_tmem_layout(mma: TmemMma, operand: str) -> TmemOperandLayout:
     """Return where an operand of an MMA lies; LayoutError for one outside tensor memory, and for what is open."""
     if operand not in OPERANDS:
