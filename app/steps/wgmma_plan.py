@@ -81,8 +81,8 @@ def view_cells(side: DescribedSide, per: int) -> DescribedSide:
             "no_stepper", "Elements of 1 bit are drawn from canonical tiles alone.", hint, f"{side.letter}.kind"
         )
     tile = replace(side.tile, element_bits=BYTE, k=side.tile.k // per)
-    cells = replace(side, element=get_dtype("u8"), container_bits=BYTE, tile=tile)
-    return replace(cells, k=side.k // per, step=side.step // per)
+    element, k, step = get_dtype("u8"), side.k // per, side.step // per
+    return replace(side, element=element, container_bits=BYTE, tile=tile, k=k, step=step)
 
 
 def pack_cells(matrix: Any, per: int) -> Any:

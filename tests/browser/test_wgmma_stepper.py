@@ -141,3 +141,14 @@ def test_a_from_registers_shows_the_thread_that_holds_each_element(open_page: Op
             row, col = int(operand.rows[thread, value]), int(operand.cols[thread, value])
             wanted.add((row, col, thread, register, low + 15, low))
     assert found == wanted
+
+
+def test_an_element_of_1_bit_pins_its_byte(open_page: Open) -> None:
+    """By hand, 128B: A[3][9] is in byte 1 of chunk 0 of line 3, which the XOR puts at place 3: 384 + 48 + 1."""
+    page = open_page("/steps/wgmma.mma_async.sync.aligned.m64n16k256.s32.b1.b1.and.popc?pin=a:3,9&step=50")
+    wait_until(page, READY)
+    life = page.locator("#life")
+    for text in ("A[3][8…15] =", "byte 0x1B1, chunk 0 stored at place 3", "k = 8–15: ANDed with B[8…15][0…15]"):
+        expect(life).to_contain_text(text)
+    page.keyboard.press("ArrowRight")
+    expect(page).to_have_url(re.compile(r"pin=a:3,8&"))
