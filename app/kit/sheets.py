@@ -190,7 +190,13 @@ def point_at_sheets(svg: str, sheets: Sequence[PinSheet], group: str = "") -> st
     for one in sheets:
         layers = [_build_layer(layer) for layer in one.layers]
         for grid in one.grids:
-            facts = {"x": grid.x, "y": grid.y, "w": grid.cell_width, "h": grid.cell_height, "rows": one.rows}
+            facts: dict[str, Any] = {
+                "x": grid.x,
+                "y": grid.y,
+                "w": grid.cell_width,
+                "h": grid.cell_height,
+                "rows": one.rows,
+            }
             facts |= {"cols": one.cols, "empty": one.empty, "group": group, "layers": layers}
             groups += f'<g data-cells="{escape(encode_json(facts).decode())}"/>'
     head, end, tail = svg.partition("</svg>")
