@@ -7,11 +7,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import fact
 from lanescope.ptx.instruction import Instruction, Operand
-from lanescope.ptx.pattern import IntArray
 from lanescope.ptx.role import OperandPlace
 
 LINES = ("row", "col")
@@ -40,7 +40,7 @@ def list_operands(instruction: Instruction) -> list[Operand]:
     ]
 
 
-def count_elements(lines: IntArray, holders: IntArray, sizes: tuple[int, int]) -> IntArray:
+def count_elements(lines: NDArray[Any], holders: NDArray[Any], sizes: tuple[int, int]) -> NDArray[np.int64]:
     """Count the values of each line that each holder has: int64 [line][holder]."""
     counts = np.zeros(sizes, np.int64)
     np.add.at(counts, (lines.ravel(), holders.ravel()), 1)
@@ -70,7 +70,7 @@ def _build_spread(op: Operand, line: str) -> LineSpread:
     )
 
 
-def _format_span(numbers: IntArray) -> str:
+def _format_span(numbers: NDArray[Any]) -> str:
     least, most = int(numbers.min()), int(numbers.max())
     return f"{least}" if least == most else f"{least}–{most}"
 

@@ -48,7 +48,7 @@ def list_sheets(bench: MapBench, look: Mapping[str, str]) -> list[PinSheet]:
 def _make_sheet(bench: MapBench, one: HolderMap, panel: FigurePanel) -> PinSheet:
     down, across = panel.window
     held, group = one.find_first_holders(), np.array([*one.group, -1], np.int64)  # -1: no value, no register
-    rows, cols = np.indices(held.thread.shape, np.int64)
+    rows, cols = np.meshgrid(np.arange(one.rows), np.arange(one.cols), indexing="ij")
     register = group[held.value] if one.group else held.value
     known: dict[str, Longs] = {"thread": held.thread, "value": held.value, "register": register}
     known |= {"at_row": rows, "at_col": cols, "index": rows * one.cols + cols, **one.told}
