@@ -66,7 +66,7 @@ def check(
     from lanescope.app.check.config import LEVELS, find_settings
     from lanescope.app.kit.encoding import encode_json
     from lanescope.errors import LayoutError
-    from lanescope.inputs import parse_choice
+    from lanescope.inputs import format_count, parse_choice
 
     if as_json and as_sarif:
         raise LayoutError("bad_usage", "--json and --sarif are two forms.", "Give one of the two.", "sarif")
@@ -85,7 +85,7 @@ def check(
     report = _check(files, settings, not no_cache)
     if write_baseline:
         count = suppress.write_baseline(report, Path(write_baseline))
-        print(f"{write_baseline}: {printing.format_count(count, 'finding')} written")
+        print(f"{write_baseline}: {format_count(count, 'finding')} written")
         return
     if settings.baseline:
         report = suppress.apply_baseline(report, Path(settings.baseline))
