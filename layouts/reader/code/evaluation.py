@@ -11,7 +11,7 @@ from typing import Any
 from lanescope.deadline import note_reading_place
 from lanescope.reader.code import cxx, evaluation_merge, ptx_module, python, sass_module, tree
 from lanescope.reader.code.definitions import DEFINITIONS
-from lanescope.reader.code.entries import CLUE, WORDS, Entry, is_never_instantiated, list_entries, run_function_alone
+from lanescope.reader.code.entries import CLUE, WORDS, is_never_instantiated, list_entries, run_function_alone
 from lanescope.reader.code.evaluation_merge import EvaluationRecords
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError, CallFrame
@@ -21,6 +21,7 @@ from lanescope.reader.code.header_names import PRELUDE, find_fields_union
 from lanescope.reader.code.launches import note_instantiations
 from lanescope.reader.code.predefined import PresumedMacro
 from lanescope.reader.code.preprocessor import Preprocessor
+from lanescope.reader.code.reached import Entry
 from lanescope.reader.code.run_records import MemoryStore, SkippedCode
 from lanescope.reader.code.scopes import Cell, NameScope, number_places
 from lanescope.reader.code.source import PreparedSource, UnreadPart, make_plain_source

@@ -117,7 +117,8 @@ def _strip_casts(expression: tree.Expression) -> tree.Expression:
 def _load_arguments(ev: Evaluator, call: Invocation, at: int) -> list[CallArgument] | None:
     """Return the arguments whose addresses an array holds; None if one of them is not known."""
     array = call.arguments[at].value if at < len(call.arguments) else None
-    array = array.array if isinstance(array, Pointer) and array.at.known == 0 else array
+    if isinstance(array, Pointer) and array.at is not None and array.at.known == 0:
+        array = array.array
     arguments = []
     for cell in array.cells if isinstance(array, ArrayValue) else ():
         address = cell.value
