@@ -72,7 +72,7 @@ class LabelParser(HTMLParser):
         given = dict(attrs)
         if tag == "label":
             self.text, self.names = "", []
-        if tag in CONTROLS and self.names is not None and given.get("name"):
+        if tag in CONTROLS and self.names is not None and given.get("name") not in (None, "share"):  # the share menu
             self.names.append(str(given["name"]))
         self.inside = self.inside or tag in CONTROLS[1:]
 

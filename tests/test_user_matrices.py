@@ -305,7 +305,7 @@ def test_rounding_is_allowed_for_and_a_wrong_element_is_still_seen(monkeypatch: 
         ),
         ("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32", {"a": "i"}, "have 3 nonzero elements", "data.a"),
         (S8, {"a": "[[1, 2"}, "a is 2", "data.a"),
-        (S8, {"a": "[a]"}, "no list of numbers", "data.a"),
+        (S8, {"a": "[a]"}, "not a list of numbers", "data.a"),
     ],
 )
 def test_data_that_are_refused(ptx: str, data: dict[str, Any], says: str, field: str) -> None:

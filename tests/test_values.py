@@ -16,7 +16,14 @@ READING = {  # what is read or put together step by step
     "lanescope.reader.lane_code.LaneCode",
     "lanescope.reader.scopes.Scope",
     "lanescope.reader.terms.TermText",
+    "lanescope.reader.threads.program.Scope",
+    "lanescope.reader.threads.runner.FrameState",
+    "lanescope.reader.threads.storage.LocalMemory",
+    "lanescope.reader.threads.storage.SharedMemory",
     "lanescope.workbench.operands.OperandCase",
+    "lanescope.workbench.order._KernelOrder",
+    "lanescope.workbench.thread_tiles.FragmentReport",
+    "lanescope.workbench.thread_tiles._Verdicts",
 }
 
 

@@ -69,7 +69,7 @@ async def page_picture(request: Request, rest: str, form: str) -> Response:
 async def page_card(request: Request, rest: str) -> Response:
     """Draw a page's card: its title, verdict and picture, 1200 × 630."""
     page = await fetch_page(request.scope, make_address(rest, request.url.query))
-    card = read_card(page.text)
+    card = await run_off_loop(read_card, page.text)
     picture = (await fetch_text(request.scope, card.drawn, FORMS["svg"])).text if card.drawn else ""
     return await get_request_context().work.draw_sketch(await run_off_loop(_sketch_card, card, picture))
 

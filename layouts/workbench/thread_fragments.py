@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.ptx.instruction import WARP, Instruction, Operand
 from lanescope.reader.threads.assembly import gather_register
 from lanescope.reader.threads.runner import DescriptorUse, KernelRunner, MatrixLoad, MmaUse, RegisterUse
 from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, join_data, list_offsets
@@ -162,7 +162,7 @@ def find_mma(opcode: str) -> Instruction | None:
     except LayoutError:
         return None
     family = instruction.family
-    plain = family.multiplies and not family.sparsity and not family.scale_blocks and instruction.threads == 32
+    plain = family.multiplies and not family.sparsity and not family.scale_blocks and family.scope is WARP
     if not plain or any(not letter_fits(instruction.operand(name)) for name in "ab"):
         return None
     return instruction

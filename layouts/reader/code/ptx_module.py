@@ -46,6 +46,7 @@ _SHARED = re.compile(r"(?:\.(?:visible|extern|weak|common)\s+)*\.shared\s+(?:\.a
 _PLACE = re.compile(r"\[\s*([\w$%]+)\s*(?:\+\s*(\d+)\s*)?\]")
 _LOC = re.compile(r"^[ \t]*\.loc[ \t]+(\d+)[ \t]+(\d+)", re.M)
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+)[ \t]+"([^"\n]*)"', re.M)
+_FROM_PARAMETER = re.compile(r"ld\.param\.")
 _TO_GENERIC = re.compile(r"cvta\.shared(?:::cta)?\.u(?:32|64)")  # and back: the address in the window is meant
 _PUTS = frozenset(("or", "add", "bfi", "xor", "mov"))  # what puts fields into a word
 _MMA = ("wgmma.mma_async.", "tcgen05.mma.")
@@ -134,7 +135,7 @@ class KernelRegisters(RegisterFile):
                     self.held[register] = None
         elif isinstance(placed.statement, ptx.PtxInstruction):
             self.opcode = placed.statement.opcode.partition(".")[0]
-            if placed.statement.opcode.startswith("ld.param."):
+            if _FROM_PARAMETER.match(placed.statement.opcode):
                 self._load_parameter(placed.statement)
             elif _TO_GENERIC.fullmatch(placed.statement.opcode) and len(placed.statement.operands) == 2:
                 self.write_register(placed.statement.operands[0], self.read_operand(placed.statement.operands[1]))
