@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from lanescope.cxx.sizes import ELEMENT_BITS
-from lanescope.reader.code import call_layouts
+from lanescope.reader.code import call_layouts, packed_maps
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import BodilessCall, Pitfall
 from lanescope.reader.code.header_names import DATA_BITS, DATA_TYPES, SWIZZLES
@@ -121,6 +121,11 @@ def _parse_map_call(call: BodilessCall, text: str) -> TensorMap | None:
     ):
         shift = 1 if len(arguments) >= 12 or "tensorMap" in named else 0
         return _read_cuda_encode(term, arguments[shift:]) if len(arguments) - shift >= 9 else None
+    if packed_maps.is_packed_call(term):
+        plain = packed_maps.unpack_arguments(arguments)
+        return _read_cuda_encode(term, plain) if plain is not None else None
+    if head.lower().endswith("tensormapencodeim2col") and len(arguments) >= 13:
+        return _read_im2col(term, arguments[1:] if len(arguments) >= 15 else arguments)
     if head in TRITON:
         return _read_triton(term, arguments, named)
     if re.fullmatch(r"(?:create|fill)_[12]d_tma_descriptor(?:_type)?", head):
@@ -201,6 +206,22 @@ def _read_cuda_encode(term: OpaqueValue, arguments: list[Any]) -> TensorMap:
     if code is not None and not 0 <= code < len(SWIZZLES):
         problems.append(Pitfall("tma_swizzle", f"{code} is not a CUtensorMapSwizzle.", term.span))
     return parts.make_tensor_map(problems)
+
+
+def _read_im2col(term: OpaqueValue, arguments: list[Any]) -> TensorMap:
+    """Read cuTensorMapEncodeIm2col: a column of pixels, each with its channels, lies as the rows of a box do."""
+    sheet = MapSheet()
+    bits, name = _parse_element_type(arguments[0])
+    rank = sheet.read_number(arguments[1], "rank")
+    dims = sheet.read_numbers(arguments[3], "dims", rank)
+    strides = sheet.read_numbers(arguments[4], "strides", rank - 1 if rank else None)
+    box = sheet.read_number(arguments[7], "box[0]"), sheet.read_number(arguments[8], "box[1]")
+    code = sheet.read_number(arguments[11], "swizzle")
+    swizzle = next((mode.name for mode in MODES if mode.tma == code), None) if code is not None else None
+    if bits is None:
+        sheet.symbols["data_type"] = str(arguments[0])
+    parts = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
+    return parts.make_tensor_map(find_stride_rules(parts))
 
 
 _FROM_TENSOR = ("base", "block_shape", "layout")
