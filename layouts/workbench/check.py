@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from lanescope.deadline import OverdueError
 from lanescope.descriptor import causes
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import refuse_deep_recursion
@@ -46,7 +47,7 @@ from lanescope.workbench.results import TextEdit, TextPiece
 from lanescope.workbench.tally import count_verified, list_first_wrong_steps
 from lanescope.workbench.tcgen05 import TCGEN05_KEY
 from lanescope.workbench.thread_tiles import TITLES as FRAGMENT_TITLES
-from lanescope.workbench.thread_tiles import check_thread_tiles
+from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
 from lanescope.workbench.tiled_mma_checks import TITLES as TILED_MMA_TITLES
 from lanescope.workbench.tiled_mma_checks import check_tiled_mmas
 
@@ -173,8 +174,6 @@ def check_text(text: str, given: Mapping[str, str] | None = None, headers: Itera
     guesses = Guesses(text, bench, given)
     blame = BlameFinder(text, bench, built)
     mismatches, open_ = _check_operands(guesses, bench, {finding.code for finding in findings}, blame)
-    fragments = check_thread_tiles(text, {key[6:]: given[key] for key in given if key.startswith("macro.")})
-    findings += [CheckFinding(f.code, f.message, f.span, "", f.reads) for f in fragments.findings]
     tensor = check_tensor_code(text, code.assembled if code else (), bench)
     findings += [CheckFinding(f.code, f.message, f.span) for f in tensor]
     findings += [CheckFinding(f.code, f.message, f.span) for f in check_tiled_mmas(text)]
@@ -187,8 +186,11 @@ def check_text(text: str, given: Mapping[str, str] | None = None, headers: Itera
     )
     checked = tuple(list_checked_descriptors(text, bench, guesses))
     findings = [_name_source_line(text, finding) for finding in findings]
-    unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     steps, unverified = count_verified(bench, guesses, partial(_why_open, guesses))
+    fragments, late = _check_fragments(text, given)  # last: where the time is over in it, the rest is told
+    findings += [CheckFinding(f.code, f.message, f.span, "", f.reads) for f in fragments.findings]
+    open_ += late
+    unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
         tuple(dict.fromkeys(open_)),
@@ -214,6 +216,16 @@ def _find_kernel_mistakes(code: Evaluation, bench: Bench) -> list[CheckFinding]:
     budget = shared_budget.find_budget_mistakes(code)
     bytes_ = [] if filled else transfers.find_transfer_mistakes(code)  # that follow from a box which is too small
     return [_make_pitfall_finding(mistake) for mistake in (*order.find_order_mistakes(code), *filled, *bytes_, *budget)]
+
+
+def _check_fragments(text: str, given: Mapping[str, str]) -> tuple[FragmentReport, list[OpenPoint]]:
+    """Check the tiles that threads fill; return also that the time was over in it."""
+    values = {key.removeprefix("macro."): value for key, value in given.items() if key.startswith("macro.")}
+    try:
+        return check_thread_tiles(text, values), []
+    except OverdueError as error:
+        at = error.place or 0
+        return FragmentReport(), [OpenPoint("Tiles that threads fill are not checked: the time was over.", (at, at))]
 
 
 def _find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:

@@ -27,7 +27,7 @@ from lanescope.workbench.thread_fragments import (
 
 Span = tuple[int, int]
 _USES = re.compile(r"\bmma\s*\.\s*sync|wgmma\.mma_async")
-MOST_JUDGED, MOST_ALIKE = 600, 48  # places with products; different fragments of each
+MOST_JUDGED, MOST_ALIKE = 600, 24  # places with products; different fragments of each
 TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "trans_missing": "ldmatrix lacks .trans",
     "trans_extra": "ldmatrix has .trans and must not",

@@ -13,7 +13,7 @@ from lanescope.reader.code.source import make_plain_source
 from lanescope.reader.code.tree_statements import Block, ExpressionStatement
 from lanescope.reader.code.variants import list_leaves, make_variants
 
-MOST_LAUNCHES = 6
+MOST_LAUNCHES = 4
 Span = tuple[int, int]
 
 

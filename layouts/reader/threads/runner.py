@@ -27,8 +27,8 @@ from lanescope.reader.threads.storage import (
 )
 from lanescope.reader.threads.types import SizedType
 
-MOST_STEPS = 60_000
-OPEN_TURNS = 3  # of a loop whose end is not known
+MOST_STEPS = 20_000
+OPEN_TURNS = 2  # of a loop whose end is not known
 MOST_TURNS = 4096
 MOST_CALLS = 24
 Span = tuple[int, int]

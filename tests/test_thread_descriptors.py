@@ -1,0 +1,62 @@
+"""Tiles that threads fill and wgmma reads through descriptors."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.workbench.thread_tiles import check_thread_tiles
+
+KERNEL = r"""#include <cuda_fp16.h>
+__device__ uint64_t enc(uint64_t x) { return (x & 0x3FFFF) >> 4; }
+__device__ uint64_t make_desc(const half* p) {
+  uint64_t d = enc((uint32_t)__cvta_generic_to_shared(p));
+  d |= enc(16) << 16;
+  d |= enc(1024) << 32;
+  d |= 1ull << 62;
+  return d;
+}
+__global__ void __launch_bounds__(128) gemm(const half* A, const half* B, float* C, int K) {
+  __shared__ __align__(1024) half sA[64 * 64];
+  __shared__ __align__(1024) half sB[64 * 64];
+  float d[32] = {};
+  for (int k0 = 0; k0 < K; k0 += 64) {
+    for (int i = threadIdx.x; i < 64 * 8; i += 128) {
+      int r = i / 8, c = i % 8;
+      *(uint4*)&sA[r * 64 + (c ^ (r % 8)) * 8] = *(const uint4*)&A[(blockIdx.x * 64 + r) * K + k0 + c * 8];
+      *(uint4*)&sB[r * 64 + (c ^ (r % 8)) * 8] = *(const uint4*)&B[(blockIdx.y * 64 + r) * K + k0 + c * 8];
+    }
+    __syncthreads();
+    for (int k = 0; k < 4; ++k)
+      asm volatile("{\nwgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {REGISTERS}, %32, %33, 1, 1, 1, 0, 0;\n}"
+        : OUTPUTS
+        : "l"(make_desc(sA + k * 16)), "l"(make_desc(sB + k * 16)));
+    __syncthreads();
+  }
+}
+"""
+RIGHT = KERNEL.replace("REGISTERS", ", ".join(f"%{n}" for n in range(32))).replace(
+    "OUTPUTS", ", ".join(f'"+f"(d[{n}])' for n in range(32))
+)
+
+
+def test_both_operands_of_a_right_kernel_are_verified() -> None:
+    made = check_thread_tiles(RIGHT, {})
+    assert (made.verified, made.findings) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "operand"),
+    [
+        ("sA[r * 64 + (c ^ (r % 8)) * 8]", "sA[r * 64 + c * 8]", "fragment_mismatch", "sA"),  # no XOR
+        ("sB[r * 64 + (c ^", "sB[r * 72 + (c ^", "fragment_mismatch", "sB"),  # a padded pitch
+        ("enc(1024) << 32", "enc(512) << 32", "rows_repeated", "sA"),  # SBO
+        ("1ull << 62", "2ull << 62", "fragment_mismatch", "sA"),  # the 64B swizzle
+    ],
+)
+def test_a_planted_mistake_is_found_at_the_descriptor_that_reads_it(
+    old: str, new: str, code: str, operand: str
+) -> None:
+    assert old in RIGHT
+    wrong = RIGHT.replace(old, new)
+    found = [(one.code, wrong[slice(*one.span)]) for one in check_thread_tiles(wrong, {}).findings]
+    assert any(one == code and f"make_desc({operand}" in at for one, at in found), found
