@@ -99,6 +99,26 @@ def test_two_barriers_each_with_its_own_bytes() -> None:
     assert [code for code, _ in list_findings(two.replace("BN * BK * 2", "BN * BK"))] == ["expect_tx_bytes"]
 
 
+def test_a_prologue_has_its_own_bytes() -> None:
+    """The same barrier before the loop and in it: neither is compared with the copies of the other."""
+    first = plant(
+        (
+            "  float d[64] = {};",
+            "  if (threadIdx.x == 0) {\n    expect_bytes(&full[0], BM * BK * 2);\n"
+            "    tma_load(sA, &ta, &full[0], 0, row);\n  }\n  wait(&full[0], 0);\n  float d[64] = {};",
+        )
+    )
+    assert not list_findings(first)
+
+
+def test_an_access_on_another_path_is_none() -> None:
+    text = plant(
+        ("for (int k = 0; k < BK / 16; ++k)\n", "if (t != 3) for (int k = 0; k < BK / 16; ++k)\n"),
+        ("    warpgroup_commit();\n", "    else d[0] *= 2;\n    warpgroup_commit();\n"),
+    )
+    assert not list_findings(text)
+
+
 def test_a_multicast_copy_brings_bytes_to_others() -> None:
     text = plant(("* sizeof(bf16));\n      tma", "* sizeof(bf16) * 2);\n      tma"))
     assert [code for code, _ in list_findings(text)] == ["expect_tx_bytes"]

@@ -100,11 +100,11 @@ def find_access(accumulator: Accumulator, blank: str, between: Span, products: S
 
     What only hands them on, as to a function that keeps the compiler from moving them, is none.
     """
-    if re.search(r"\b(?:return|goto|break|continue)\b", blank[slice(*between)]):
-        return None
     for match in re.compile(rf"\b{accumulator.name}\s*\[").finditer(blank, *between):
         inside = any(first <= match.start() < past for first, past in products)
         before = blank[between[0] : match.start()].rstrip()
+        if re.search(r"\b(?:return|goto|break|continue|else|case|default)\b", before):
+            return None  # that may be on another path
         literal = accumulator.indexed and re.match(r"\s*\d", blank[match.end() : match.end() + 20])
         if inside or literal or before.endswith(("&", ".", "->")):
             continue

@@ -18,7 +18,7 @@ from lanescope.workbench.kernel_runs import KernelRun, list_kernel_runs
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Assumption, Bench, Span, VerifiedOperand
 from lanescope.workbench.tiles import UNFILLED
-from lanescope.workbench.transfers import TileCopy, find_map, read_copy
+from lanescope.workbench.transfers import ELSEWHERE, TileCopy, find_map, read_copy
 
 TITLES = {
     "k_slices_unread": "The loop over K leaves slices of the tile unread",
@@ -217,10 +217,9 @@ class _FillFinder:
 
 
 def _is_known(kernel: KernelRun) -> bool:
-    """Return whether nothing is open in what a kernel copies."""
-    copied = [event for event in kernel.events if event.kind == "bulk"]
-    return kernel.complete and all(
-        event.kind != "unknown" and (event.kind != "bulk" or event in copied) for event in kernel.events
+    """Return whether nothing is open in what a kernel copies, and no other CTA copies for it."""
+    return kernel.complete and not any(
+        event.kind == "unknown" or ELSEWHERE.search(getattr(event.run, "text", "")) for event in kernel.events
     )
 
 

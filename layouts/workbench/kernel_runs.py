@@ -87,7 +87,9 @@ def list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> lis
         return []
     kernels = {function.name for function in functions if function.kernel}
     groups: dict[tuple[tuple[str, Span], ...], list[KernelEvent]] = {}
-    for record in sorted((*code.made, *code.assembled, *code.skipped, *code.stored), key=lambda one: one.order):
+    records: list[AsmRun | BodilessCall | SkippedCode | MemoryStore]
+    records = [*code.made, *code.assembled, *code.skipped, *code.stored]
+    for record in sorted(records, key=lambda one: one.order):
         depth = next((n for n, (name, _) in enumerate(record.calls) if name in kernels), None)
         if depth is not None:
             inner = record.calls[depth + 1 :]

@@ -71,13 +71,13 @@ class FragmentOrigin:
     def has_rows_twice(self) -> bool:
         """Whether some rows come twice, but not one row only."""
         rows = np.stack([g[:, 0] for g in self.places])
-        return 1 < len(np.unique(rows, axis=1).T) < rows.shape[1]
+        return bool(1 < len(np.unique(rows, axis=1).T) < rows.shape[1])
 
     @property
     def repeated_k(self) -> bool:
         """Whether a position along K comes twice."""
         columns = np.stack([g[0] for g in self.places])
-        return len(np.unique(columns, axis=1).T) < columns.shape[1]
+        return bool(len(np.unique(columns, axis=1).T) < columns.shape[1])
 
     @property
     def base(self) -> tuple[int, ...]:

@@ -39,7 +39,7 @@ _PLAIN = re.compile(
 _EXPECT = re.compile(
     rf"mbarrier(?:\.arrive)?\.expect_tx[\w.:]*\s+(?:(?:_|%\w+)\s*,\s*)?\[\s*{_FIELD}\s*\]\s*,\s*{_FIELD}"
 )
-_ELSEWHERE = re.compile(r"multicast|cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
+ELSEWHERE = re.compile(r"multicast|cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
 _NAMED_LOAD = re.compile(r"cp_async_bulk_tensor_[1-5]d_global_to_shared")
 _LONGEST = 80  # characters of an argument that names a map
 _TURNS = frozenset((4, 8, 16))  # after so many a loop may have been left (loops.MOST_TURNS)
@@ -89,10 +89,11 @@ def _check_bytes(
     kernel: KernelRun, maps: Sequence[TensorMap], endless: frozenset[str], blank: str
 ) -> Iterator[Pitfall]:
     """Yield the first expect-tx of each barrier that is not the bytes of its copies in any turn of the loops."""
-    if not kernel.complete or any(_ELSEWHERE.search(_get_text(event)) for event in kernel.events):
+    if not kernel.complete or any(ELSEWHERE.search(_get_text(event)) for event in kernel.events):
         return
-    expected = [one for event in kernel.events if (one := read_expected(event)) is not None]
-    copies = [one for event in kernel.events if event.kind == "bulk" and (one := read_copy(event, blank)) is not None]
+    expected = [found for event in kernel.events if (found := read_expected(event)) is not None]
+    loads = [event for event in kernel.events if event.kind == "bulk"]
+    copies = [copy for event in loads if (copy := read_copy(event, blank)) is not None]
     unread = sum(event.kind in ("bulk", "expect") for event in kernel.events) - len(expected) - len(copies)
     if unread or any(event.kind == "unknown" for event in kernel.events):
         return
@@ -102,7 +103,13 @@ def _check_bytes(
     told: set[Span] = set()
     for (barrier, _), own in groups.items():
         around = _get_loops(own[0].event)
-        brought = [c for c in copies if c.barrier == barrier and _is_inside(c, around)]
+        nested = [_get_loops(one.event) for each in groups.values() for one in each if one.barrier == barrier]
+        inner = [loops for loops in nested if len(loops) > len(around)]  # whose copies are their own
+        brought = [
+            c
+            for c in copies
+            if c.barrier == barrier and _is_inside(c, around) and not any(_is_inside(c, loops) for loops in inner)
+        ]
         arms = {one.event.arms for one in own} | {copy.event.arms for copy in brought}
         if not brought or len(arms) > 1 or _may_be_cut(brought, len(around), endless) or own[0].span in told:
             continue

@@ -40,7 +40,8 @@ class _AsmCode:
     """One asm statement: the values of its operands, and of its own registers."""
 
     def __init__(self, run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
-        from lanescope.reader.threads.evaluating import find_place, load_place
+        from lanescope.reader.threads.evaluating import load_place
+        from lanescope.reader.threads.places import find_place
 
         self.run, self.assembly, self.scope = run, assembly, scope
         self.names = {name: n for n, name in enumerate(assembly.names) if name}

@@ -149,7 +149,8 @@ def define_local(run: KernelRunner, statement: Any, scope: Scope) -> None:
 
 def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Scope) -> None:
     """Make a variable: shared memory, an array, a reference or a value."""
-    from lanescope.reader.threads.evaluating import find_place, store_place
+    from lanescope.reader.threads.evaluating import store_place
+    from lanescope.reader.threads.places import find_place
 
     type_ = declaration.type
     kind = find_type(run, type_, scope)
@@ -286,7 +287,7 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
 
 
 def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scope: Scope) -> Any:
-    from lanescope.reader.threads.evaluating import find_place
+    from lanescope.reader.threads.places import find_place
 
     base = run.evaluate(function.value, scope) if function.arrow else find_place(run, function.value, scope)
     if isinstance(base, Pointer) and base.type.scope is not None:
@@ -356,7 +357,8 @@ def call_function(
 
 
 def _bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call, scope: Scope, inner: Scope) -> None:
-    from lanescope.reader.threads.evaluating import convert_value, find_place
+    from lanescope.reader.threads.evaluating import convert_value
+    from lanescope.reader.threads.places import find_place
 
     for n, parameter in enumerate(function.parameters):
         expression = node.arguments[n] if n < len(node.arguments) else parameter.default

@@ -241,7 +241,7 @@ class KernelRunner:
         number = value if isinstance(value, ThreadNumber) else None
         if number is None or number.const is None:
             return None
-        held = np.broadcast_to(np.asarray(as_array(number.const)) != 0, (self.threads,))
+        held: Mask = np.broadcast_to(np.asarray(as_array(number.const)) != 0, (self.threads,))
         return mask & held
 
     def _run_if(self, statement: statements.If, scope: Scope, mask: Mask) -> Mask:
