@@ -100,7 +100,7 @@ def test_what_programs_write(start: int, lbo: int, sbo: int, base: int, code: in
 def test_the_start_may_be_left_open(text: str) -> None:
     read, notices = memory.read_descriptor(text, 0x1230)
     assert (read.word, len(notices)) == (1 << 62 | 0x123, 1) and "0x1230 is kept" in notices[0] and "smem" in notices[0]
-    with pytest.raises(LayoutError, match=r"The start address is 'smem.*', no number"):
+    with pytest.raises(LayoutError, match=r"The start address is 'smem.*', which is not a number"):
         memory.parse_descriptor(text)
 
 

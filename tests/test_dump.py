@@ -368,7 +368,7 @@ WRONG = (
     ("expected", encode_npy(np.array([[PickleTrap()]], object)), "objects"),
     ("expected", encode_npy(F + np.float32(1e6)), "not representable as f16"),
     ("expected", encode_npy(F.astype("c8")), "numbers"),
-    ("expected", encode_npy(F.astype("V4")), "no codes of f16"),
+    ("expected", encode_npy(F.astype("V4")), "not codes of f16"),
     ("expected", bytes(engine.MOST_TILE + 1), "At most"),
 )
 
@@ -385,7 +385,7 @@ def test_a_wrong_file_is_refused_by_name(field: str, raw: bytes, says: str) -> N
 
 def test_codes_need_the_elements_width() -> None:
     seen = View(64, 16, 16, "K")
-    with pytest.raises(LayoutError, match="no codes of f16"):
+    with pytest.raises(LayoutError, match="not codes of f16"):
         tile_of(encode_npy(F.astype(np.int64)), "f16", "a", seen, "bits")
     with pytest.raises(LayoutError, match="raw bytes"):
         tile_of(encode_npy(np.zeros((64, 32), "V1")), "s8", "a", View(64, 32, 8, "K"))

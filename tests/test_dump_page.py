@@ -76,7 +76,7 @@ def test_the_page_works_with_a_form_alone(client: Client) -> None:
         (FORM, {"other": ("x", b"1")}, "There is no file"),
         (FORM | {"slice_k": ""}, {"dump": ("x", b"")}, "The file is empty"),
         (FORM | {"base": "0x401", "slice_k": "0"}, {"dump": ("x", bytes(64))}, "Address of the first byte"),
-        (FORM | {"kept_dump": "!"}, {"other": ("x", b"1")}, "no base64"),
+        (FORM | {"kept_dump": "!"}, {"other": ("x", b"1")}, "which is not base64"),
         (FORM, {"dump": ("x", bytes(64))}, "First k"),
     ],
 )

@@ -138,10 +138,13 @@ def test_the_family_has_a_name() -> None:
 # shared memory --------------------------------------------------------------------------------------------------------
 
 
-def test_arrays_over_48_kilobytes() -> None:
-    text = plant(("sB[128 * 64];", "sB[384 * 64];"), text=STORES)
-    assert list_findings(text) == [("shared_memory_over", "__shared__ __align__(1024) bf16 sB[384 * 64];")]
-    assert not list_findings(plant(("sB[128 * 64];", "sB[320 * 64];"), text=STORES)), "64 * 64 + 320 * 64 are 48 KB"
+def test_arrays_over_227_kilobytes() -> None:
+    """ptxas 13.5 takes up to 232,448 bytes for sm_90a; releases before it took 48 KB, which is left open."""
+    text = plant(("sB[128 * 64];", "sB[1800 * 64];"), text=STORES)
+    assert list_findings(text) == [("shared_memory_over", "__shared__ __align__(1024) bf16 sB[1800 * 64];")]
+    assert not list_findings(plant(("sB[128 * 64];", "sB[1752 * 64];"), text=STORES)), (
+        "1816 rows of 128 bytes are 227 KB"
+    )
 
 
 def test_a_limit_over_227_kilobytes() -> None:

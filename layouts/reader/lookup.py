@@ -51,7 +51,7 @@ def _find_alias(home: TermText, term: SyntaxTerm) -> Value:
 def _find_visible(home: TermText, name: str, place: int) -> Value:
     index = home.scopes
     if macros := [one for one in index.macros.get(name, ()) if one.place != place]:
-        return _agree(home, macros, index.whole)
+        return _agree(home, macros, index.outermost)
     for scope in index.find_scope(place).list_outward():
         found = visible_definitions(scope, name, place)
         if name in scope.parameters:

@@ -12,6 +12,7 @@ from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 
 # the code's own mistake → causes of wrong reads that follow from it
 FOLLOWS = {"not_shifted": ("bytes_not_shifted", "not_shifted", "shifted_twice", "start_wrong", "start_outside")}
+KEPT = frozenset({"generic_pointer"})  # causes that are told once, at the code's own mistake
 _WORD = re.compile(r"0x[\da-f]{16}")
 _BIT_61 = 1 << 61
 
@@ -30,7 +31,7 @@ Finding = TypeVar("Finding", bound=_Finding)
 
 def follows(code: str, known: Collection[str]) -> bool:
     """Return whether a cause of wrong reads is what a mistake of the code itself, which is found, leads to."""
-    return any(code in causes for own, causes in FOLLOWS.items() if own in known)
+    return code in KEPT & set(known) or any(code in causes for own, causes in FOLLOWS.items() if own in known)
 
 
 def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import IdescWord
-from lanescope.blackwell.tmem.placement import COLUMNS, LEAST_ALLOCATION
+from lanescope.blackwell.kind import FORMS
 from lanescope.errors import LayoutError
+from lanescope.ptx.table.tmem import COLUMNS, LEAST_ALLOCATION
 from lanescope.reader.code.findings import AsmRun
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.workbench.asm_operands import find_operand_argument
@@ -264,7 +265,7 @@ def _check_room(allocation: tuple[AsmRun, int, Span], uses: Sequence[_MmaWord]) 
     run, count, span = allocation
     need = 0
     for use in uses:
-        whole = (use.form, use.word.m) in ((idesc.FORMS[0], 128), (idesc.FORMS[1], 256))
+        whole = (use.form, use.word.m) in ((FORMS[0], 128), (FORMS[1], 256))
         same = run.calls[:1] == use.run.calls[:1]
         if whole and same and use.word.types["d"] in ("f32", "s32") and use.d is not None and len(use.d.pieces) <= 1:
             first = use.d.const if 0 <= use.d.const < COLUMNS else 0

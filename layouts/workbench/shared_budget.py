@@ -1,4 +1,4 @@
-"""Shared memory of kernels against what a block may have: 48 KB of arrays, 227 KB that a launch asks for.
+"""Shared memory of kernels against what a block may have: 227 KB, and 48 KB in a launch whose limit is not raised.
 
 Source: CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability" and cudaFuncSetAttribute.
 """
@@ -27,7 +27,7 @@ from lanescope.workbench.function_texts import (
 from lanescope.workbench.results import Span
 
 TITLES = {"shared_memory_over": "More shared memory than a block may have"}
-MOST_STATIC = 48 * 1024  # of arrays, and of a launch whose kernel's limit was not raised
+MOST_NOT_RAISED = 48 * 1024  # of a launch whose kernel's limit was not raised
 _ARRAY = re.compile(
     r"(?<!extern )__shared__\s+(?:(?:alignas|__align__)\s*\([^()]*\)\s*|volatile\s+)*"
     r"([\w:]+)\s+(\w+)\s*((?:\[[^\]]*\]\s*)+);"
@@ -51,7 +51,7 @@ def find_budget_mistakes(code: Evaluation) -> list[Pitfall]:
 
 
 def _check_arrays(blank: str, functions: tuple[FunctionText, ...]) -> Iterator[Pitfall]:
-    """Yield kernels whose arrays, as far as their sizes are known, have more than 48 KB."""
+    """Yield kernels whose arrays, as far as known, are more than ptxas 13.5 takes; older releases take 48 KB."""
     for kernel in functions:
         body = blank[slice(*kernel.body)]
         if not kernel.kernel or re.search(r"^[ \t]*#[ \t]*(?:if|el)", body, re.M):
@@ -63,11 +63,11 @@ def _check_arrays(blank: str, functions: tuple[FunctionText, ...]) -> Iterator[P
                 size = _count_array_bytes(blank, functions, match)
                 sizes.update({match.span(3): size} if size is not None else {})
         total = sum(sizes.values())
-        if total > MOST_STATIC:
+        if total > MOST_SHARED:
             yield Pitfall(
                 "shared_memory_over",
-                f"The __shared__ arrays of {kernel.name} have {total:,} bytes; ptxas takes at most {MOST_STATIC:,}. Use"
-                " extern __shared__ and cudaFuncSetAttribute for more.",
+                f"The __shared__ arrays of {kernel.name} have {total:,} bytes; a block has at most {MOST_SHARED:,}"
+                " (227 KB, on sm_90 and sm_100).",
                 max(sizes, key=lambda span: sizes[span]),
             )
 
@@ -118,11 +118,11 @@ def _check_launches(blank: str, functions: tuple[FunctionText, ...]) -> Iterator
         at = match.start(2) + sum(len(one) + 1 for one in given[:2])
         span = at + len(given[2]) - len(given[2].lstrip()), at + len(given[2].rstrip())
         count = compute_number(blank, functions, span)
-        if count is not None and count > MOST_STATIC:
+        if count is not None and count > MOST_NOT_RAISED:
             yield Pitfall(
                 "shared_memory_over",
                 f"The launch asks for {count:,} bytes of shared memory; without cudaFuncSetAttribute(…,"
-                f" cudaFuncAttributeMaxDynamicSharedMemorySize, …) it gets at most {MOST_STATIC:,}, and fails.",
+                f" cudaFuncAttributeMaxDynamicSharedMemorySize, …) it gets at most {MOST_NOT_RAISED:,}, and fails.",
                 span,
             )
 

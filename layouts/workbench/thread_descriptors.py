@@ -30,8 +30,8 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
         key = use.span, use.calls, use.name
         count[key] = count.get(key, 0) + 1
         origin = locate_descriptor(run, use) if count[key] <= MOST_ALIKE else None
-        if origin is None or run.shared.broken or not complete:
-            continue
+        if origin is None or run.shared.broken or not complete or origin.empty == origin.total:
+            continue  # nothing of it is stored: code that is not here, or a copy, may fill it
         earlier = before.setdefault(key, [])
         same = all(not one.is_same_rows(origin) or one.rows == origin.rows for one in earlier)
         plain = origin.separable and origin.k_order == tuple(range(origin.places[0].shape[1]))

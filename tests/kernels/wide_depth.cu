@@ -55,5 +55,7 @@ void run(bf16* a, bf16* b, int m, int n, int k) {
       CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   cuTensorMapEncodeTiled(&map_b, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, b, dims_b, pitch, box_b, ones,
       CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  cudaFuncSetAttribute(matmul<BM, BN, BK, Stages>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+      1024 + Stages * (BM + BN) * BK * 2);
   matmul<BM, BN, BK, Stages><<<dim3(n / BN, m / BM), 128, 1024 + Stages * (BM + BN) * BK * 2>>>(map_a, map_b, k / BK);
 }

@@ -8,7 +8,7 @@ the places that branches reach; a register that anything else may write is open.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from lanescope.deadline import check_deadline
@@ -159,7 +159,7 @@ class _ListingRun:
         return or_ints(*halves), self.registers.find_place(f"UR{at}")
 
 
-def _has_majors(facts: dict[str, object]) -> bool:
+def _has_majors(facts: Mapping[str, object]) -> bool:
     return ".f16.f16" in str(facts["candidates"]) or ".bf16.bf16" in str(facts["candidates"])
 
 
