@@ -107,7 +107,7 @@ def test_f_finds_an_element_and_back_undoes_the_pin(open_page: Any) -> None:
     expect(page).to_have_url(re.compile(r"\?colour=t&pin=a:5,9$"))
     assert page.evaluate("performance.getEntriesByType('navigation').length") == 1
     page.locator("#find").blur()
-    ask(page, "D 70")
+    ask(page, "D[8][6]")
     expect(page.locator("#answer h2")).to_contain_text("D[8][6]")
     page.go_back()
     expect(page.locator("#answer h2")).to_contain_text("A[5][9]")

@@ -115,7 +115,8 @@ def test_pinning_by_click_and_key_keeps_and_frees(open_page: Any) -> None:
     expect(page).to_have_url(re.compile(r"colour=t&label=row,col&lanes=0-31&pin=a:3,3$"))
     for form in ("svg", "png", "pdf", "tex"):
         assert (
-            page.get_attribute(f"a[data-form={form}]", "href") == f"/i/{M16}.{form}?colour=t&label=row,col&lanes=0-31"
+            page.get_attribute(f"a[data-form={form}]", "href")
+            == f"/i/{M16}.{form}?colour=t&label=row,col&lanes=0-31&pin=a:3,3"
         )
     hover_cell(page, "a", 9, 9)
     expect(page.locator("#panel h2")).to_contain_text("Lane 13 pinned")

@@ -120,17 +120,28 @@ def test_a_phone_shows_the_areas_of_the_phase(open_page: Open, step: int) -> Non
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
+# What stands under the pointer, at points all over the lanes' column.
+POINTED = """async () => {
+  const canvas = document.querySelector("#scene canvas[role=img]");
+  const { x, y, width, height } = canvas.getBoundingClientRect();
+  const frame = () => new Promise((done) => requestAnimationFrame(done)), seen = [];
+  for (let right = width * 0.74; right < width * 0.9; right += 8) {
+    for (let down = 48; down < height; down += 14) {
+      const at = { clientX: x + right, clientY: y + down, bubbles: true };
+      canvas.dispatchEvent(new PointerEvent("pointermove", at));
+      await frame();
+      seen.push(document.querySelector("#step-out").textContent);
+    }
+  }
+  return seen;
+}"""
+
+
 def test_a_from_registers_shows_the_thread_that_holds_each_element(open_page: Open) -> None:
     """What the pointer reads in the lanes' column is what the engine's map of A says, of warp 1 in K step 0."""
     page = opened(open_page, "a=from%3Dregisters&step=4&pin=a:20,17")
     expect(page.locator("#life")).to_contain_text("thread 48, R4 bits 31:16")  # K step 1, row 4 of warp 1, column 1
-    box = page.locator("#scene canvas[role=img]").bounding_box()
-    assert box
-    seen = set()
-    for x in range(int(box["width"] * 0.74), int(box["width"] * 0.9), 8):
-        for y in range(48, int(box["height"]), 14):
-            page.mouse.move(box["x"] + x, box["y"] + y)
-            seen.add(page.locator("#step-out").text_content() or "")
+    seen = set(page.evaluate(POINTED))
     pattern = re.compile(r"A\[(\d+)\]\[(\d+)\] = \S+\nthread (\d+) · R(\d+) bits (\d+):(\d+)")
     found = {tuple(map(int, match.groups())) for text in seen if (match := pattern.fullmatch(text))}
     operand = catalog.find("wgmma.mma_async.m64n32k16.f32.f16.f16").operand("a")
