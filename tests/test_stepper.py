@@ -221,7 +221,7 @@ def test_the_page_keeps_the_storage_of_a_chain(client: Client) -> None:
 
 
 def test_instructions_that_it_does_not_show_keep_their_page(client: Client) -> None:
-    for ptx in ("mma.m8n8k4.row.col.f16.f16.f16.f16", "wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc"):
+    for ptx in ("mma.m8n8k4.row.col.f16.f16.f16.f16",):
         page = client.get(f"/steps/{ptx}")
         assert page.status_code == 200 and 'id="scene"' not in page.text and "term by term" in page.text
 

@@ -13,11 +13,14 @@ from lanescope.ptx.targets import TARGETS
 def target_field() -> Any:
     """Declare the target that ptxas compiles for; any where it is left out."""
     return word_field(
-        TARGETS, "Target", "What ptxas compiles for; any when left out.", "", code="unknown_target", called={"": "any"}
+        TARGETS, "Target", "What ptxas compiles for; any when left out.", "", parse=_parse_target, called={"": "any"}
     )
 
 
 def parse_target(given: Mapping[str, Any]) -> str:
     """Return the target of a request, "" for any; LayoutError lists the targets."""
-    target = str(given.get("target") or "")
-    return parse_choice(target, "target", TARGETS, "unknown_target") if target else ""
+    return _parse_target(given.get("target", ""), "target")
+
+
+def _parse_target(given: Any, field: str) -> str:
+    return "" if given == "" else parse_choice(given, field, TARGETS, "unknown_target")
