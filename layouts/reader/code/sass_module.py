@@ -40,8 +40,8 @@ _WIDE = 4  # registers that an instruction which is not evaluated may write from
 
 
 def is_sass_listing(text: str) -> bool:
-    """Return whether a text is a disassembly with descriptors."""
-    return "gdesc[UR" in text and _LINE.search(text) is not None
+    """Return whether a text is a disassembly with descriptors; code beside such a line has braces."""
+    return "gdesc[UR" in text and "{" not in text and _LINE.search(text) is not None
 
 
 @lru_cache(maxsize=4)
