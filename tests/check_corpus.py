@@ -66,7 +66,8 @@ class RepositoryRow:
 
     def _key(self, finding: CheckFinding) -> tuple[str, str, int, str]:
         place = finding.place
-        return self.name, place.file.partition(f"{self.name}/")[2], place.line, finding.code
+        folder = self.name.replace("/", "+")  # as it is checked out
+        return self.name, place.file.partition(f"{folder}/")[2], place.line, finding.code
 
     def list_unjudged(self, judged: dict[tuple[str, str, int, str], bool]) -> Iterator[str]:
         for finding in self.report.findings:
