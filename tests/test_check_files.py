@@ -103,12 +103,12 @@ def test_the_statuses_of_the_command(
     shown: list[str] = []
     status, said = run(str(folder / "right.cu"))
     assert status == 0 and said == (
-        "1 file: 1 descriptor, 2 tensor maps, 8 reads verified; 0 findings\nthe descriptor is verified\n"
+        "1 file: 1 descriptor, 2 tensor maps, 8 reads verified; 0 findings\nthe descriptor has a verdict\n"
     )
     status, said = run(str(folder))
     assert status == 1 and re.search(r"wrong\.cuh:\d+:\d+: error: B of wgmma.*\[k_step_missing\]\n", said)
     assert "blob.c:1:1: note: The file is not text" in shown[-1]
-    assert said.endswith("all 2 descriptors are verified; 2 files not read: not verified\n")
+    assert said.endswith("all 2 descriptors have a verdict; 2 files not read: not verified\n")
     status, said = run(str(folder), "--json")
     assert (shown[0], shown[2]) == ("", "")
     assert status == 1 and json.loads(said)["findings"][0]["code"] == "k_step_missing"

@@ -87,7 +87,7 @@ def test_a_header_tells_by_itself_only_what_no_file_that_includes_it_tells(tmp_p
     write_files(tmp_path, a_cu='#include "util.cuh"\n' + MAPS + KERNEL)
     report = check(".")
     assert (report.files, report.descriptors, report.verified, report.open) == (2, 2, 8, [])
-    assert list(list_totals(report))[-1] == "all 2 descriptors are verified"
+    assert list(list_totals(report))[-1] == "all 2 descriptors have a verdict"
 
 
 UNUSED = """__device__ uint64_t make_other_desc(void* p) { return make_inner_desc(p) | 1ull << 62; }

@@ -84,8 +84,8 @@ def _describe_verified(report: CheckReport) -> str:
         reasons = ", ".join(describe_gap(gap, number) for gap, number in ordered)
         parts.append(f"{count:,} of {format_count(report.descriptors, 'descriptor')} not verified: {reasons}")
     elif report.descriptors:
-        every = f"all {report.descriptors:,} descriptors are" if report.descriptors > 1 else "the descriptor is"
-        parts.append(f"{every} verified")
+        every = f"all {report.descriptors:,} descriptors have" if report.descriptors > 1 else "the descriptor has"
+        parts.append(f"{every} a verdict")
     if silent:
         names = "/".join(sorted({source.multiplier for source in silent}))
         parts.append(f"{format_count(len(silent), 'file')} with {names} and no descriptor that is recognized")
