@@ -101,9 +101,9 @@ def test_the_tables_bite() -> None:
         for part in row.parts
     )
     with pytest.raises(ValueError, match="overlap"):
-        MmaKind("f16", moved, 16, row.sizes, "", "")
+        MmaKind("f16", moved, 16, row.sizes, "")
     with pytest.raises(ValueError, match="does not fit"):
-        MmaKind("x", (KindField(BitField("a", 0, 0), {"f16": 2}),), 16, {}, "", "")
+        MmaKind("x", (KindField(BitField("a", 0, 0), {"f16": 2}),), 16, {}, "")
 
 
 # CUTLASS's words ------------------------------------------------------------------------------------------------------
@@ -438,7 +438,7 @@ def test_the_page_leads_from_wish_to_word(client: Client) -> None:
     found = client.get("/idesc?kind=i8&m=64&n=32&a=s8&b=u8&d=s32", follow_redirects=False)
     assert found.status_code == 303 and found.headers["location"] == "/idesc/0x040800a0?kind=i8"
     page = client.get(found.headers["location"]).text
-    assert "s32 += s8 × u8, M 64 × N 32 × K 32" in page and "sm_103a does not have it" in page
+    assert "s32 += s8 × u8, M 64 × N 32 × K 32" in page and "sm_103 and sm_107 do not" in page
     refused = client.get("/idesc?kind=i8&m=64&n=40")
     assert refused.status_code == 422 and "N: N is 40." in refused.text and 'value="40"' in refused.text
     word = client.get("/idesc?word=138413200&kind=f8f6f4", follow_redirects=False)

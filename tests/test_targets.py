@@ -13,6 +13,8 @@ from lanescope.blackwell.idesc import IdescWord
 from lanescope.errors import LayoutError
 from lanescope.ptx.architectures import (
     ARCHITECTURES,
+    KB,
+    STATIC_SHARED_MEMORY,
     explain_missing,
     find_substitutes,
     get_architecture,
@@ -25,11 +27,10 @@ from lanescope.ptx.targets import TARGETS
 from lanescope.render.idesc import render_constant
 from tests.client import Client
 from tests.ptxas import assembler
+from tests.ptxas.releases import ENTRY, TargetLimit, measure_limit
 from tests.ptxas.sweep import VERSIONS
 
 PTXAS = pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
-EMPTY = ".version {version}\n.target {target}\n.address_size 64\n.visible .entry k() {{ {body} ret; }}\n"
-LARGE = ".shared .align 16 .b8 s[400000]; .reg .b32 r; mov.u32 r, s; st.shared.u32 [r], r;"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
 
 
@@ -48,29 +49,11 @@ def test_every_target_has_one_architecture() -> None:
 
 @PTXAS
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_target_begins_with_the_release_that_ptxas_accepts_first(target: str) -> None:
-    first = get_architecture(target).get_ptx(target)
-    before = [version for version in (*VERSIONS, "6.0", "9.3") if _number(version) < _number(first)]
-    assert assembler.judge_text(EMPTY.format(version=first, target=target, body=""), target)[0] == 0
-    newest = max(before, key=_number)
-    assert (
-        "does not support .target"
-        in assembler.judge_text(EMPTY.format(version=newest, target=target, body=""), target)[1]
-    )
-
-
-def _number(version: str) -> list[int]:
-    return [int(part) for part in version.split(".")]
-
-
-@PTXAS
-@pytest.mark.parametrize("target", [target for target in TARGETS if target.endswith("a")])
-def test_ptxas_allows_a_target_s_block_as_much_shared_memory(target: str) -> None:
+def test_ptxas_knows_a_target_since_its_release_and_allows_a_block_as_much_shared_memory(target: str) -> None:
+    """Without `a` a block declares 48 KB; with it as much as it may opt in to, and on sm_107a 227 KB."""
     row = get_architecture(target)
-    text = assembler.judge_text(EMPTY.format(version=row.get_ptx(target), target=target, body=LARGE), target)[1]
-    found = re.search(r"0x([0-9a-f]+) max", text)
-    assert found
-    assert int(found[1], 16) == (row.block_shared_memory or 227 * 1024)
+    most = (row.block_shared_memory or 227 * KB) if target.endswith("a") else STATIC_SHARED_MEMORY
+    assert measure_limit(target) == TargetLimit(row.get_ptx(target), most)
 
 
 def test_a_block_leaves_one_kilobyte_of_an_sm_to_the_system() -> None:
@@ -123,7 +106,7 @@ DECLARED = ".reg .b32 r<5>; .reg .b64 d<3>; .reg .pred p; .reg .f32 f<4>; "
 @pytest.mark.parametrize("row", NEWER_FORMS, ids=lambda row: row.name)
 def test_a_newer_form_is_assembled_where_its_row_says(row: NewerForm) -> None:
     def accepts(target: str, version: str) -> bool:
-        text = EMPTY.format(version=version, target=target, body=DECLARED + row.sample)
+        text = ENTRY.format(version=version, target=target, body=DECLARED + row.sample)
         return assembler.judge_text(text, target)[0] == 0
 
     assert row.pattern.search(row.sample)

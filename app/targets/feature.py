@@ -19,11 +19,11 @@ UNKNOWN_BLOCK = (
 
 def build_target_context(question: TargetQuestion, answer: tuple[TargetLimits, ...]) -> dict[str, Any]:
     """Return what the page shows beside the limits: every family, and every target in one table."""
-    target = question.target or DEFAULT
-    support = facts.list_support(target)
+    (limits,) = answer  # the page asks for one target
+    support = facts.list_support(limits.target)
     sections = {row.family: row.called for row in support}
     return {
-        "limits": next(row for row in facts.list_targets(TargetQuestion(target=target))),
+        "limits": limits,
         "present": [row for row in support if row.forms],
         "lacking": [row for row in support if not row.forms],
         "name_families": lambda names: join_words([sections[name] for name in names], "or"),

@@ -64,10 +64,9 @@ class MmaKind:
     illegal.
 
     scaled: factors along K by the text's scale_vec, empty without block scaling, each with the ids a step may take.
-    needs: D type → the only types A and B may then have. turned: the types that may be MN-major. targets: where it
-    assembles; lacking: the target of its generation that has none. selectors: of sparsity metadata, from 0 on; kept:
-    how many of every group of a sparse A's row are stored. alike: whether A and B are known with one type alone, though
-    the codes allow two. ValueError if fields overlap or a code does not fit.
+    needs: D type → the only types A and B may then have. turned: the types that may be MN-major. selectors: of
+    sparsity metadata, from 0 on; kept: how many of every group of a sparse A's row are stored. alike: whether A and B
+    are known with one type alone, though the codes allow two. ValueError if fields overlap or a code does not fit.
     """
 
     name: str
@@ -75,14 +74,12 @@ class MmaKind:
     k: int
     sizes: Mapping[tuple[str, bool], LegalSizes]
     source: str
-    targets: str
     scaled: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
     needs: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     turned: tuple[str, ...] = ()
     selectors: int = 1
     kept: tuple[int, int] = (2, 4)
     alike: bool = False
-    lacking: str = ""
     gaps: tuple[tuple[int, int], ...] = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:

@@ -29,7 +29,7 @@ class Architecture:
 
     name: str
     gpus: tuple[str, ...]
-    ptx: tuple[str, str, str]  # the release that brought sm_NN, sm_NNf and sm_NNa, "" where there is no such target
+    ptx: tuple[str, str, str]  # the first release with sm_NN, sm_NNf and sm_NNa; "" for a target that does not exist
     sm_shared_memory: int  # bytes
     block_shared_memory: int | None  # bytes of one block that opts in
     cluster: int = PORTABLE_CLUSTER  # blocks, the largest that is documented; 1: no clusters
@@ -114,6 +114,13 @@ def _index_kinds() -> dict[str, tuple[str, ...]]:
 def list_targets_of_kind(kind: str) -> tuple[str, ...]:
     """Return the targets for which ptxas assembles a tcgen05.mma of a kind."""
     return _index_kinds()[kind]
+
+
+def list_architectures_without(kind: str) -> list[str]:
+    """Return the architectures that have tcgen05.mma, but not of a kind."""
+    own = {strip_suffix(target) for target in list_targets_of_kind(kind)}
+    every = (strip_suffix(target) for target in TARGETS if has_tensor_memory(target))
+    return [name for name in dict.fromkeys(every) if name not in own]
 
 
 def explain_missing(what: str, targets: Iterable[str], target: str) -> tuple[str, str] | None:

@@ -120,7 +120,6 @@ BLOCKS = {
     (PAIR, True): LegalSizes((256,), *BY_16),
 }
 PLAIN_SOURCE, MX8_SOURCE, MX4_SOURCE = (f"PTX ISA 9.1, 9.7.16.4.2, Table {n}" for n in (42, 43, 44))
-FAMILY = "sm_100a, sm_103a, sm_110a and their families"
 UE8M0, NVF4 = {"ue8m0": 1}, {"ue4m3": 0, "ue8m0": 1}
 ALL_IDS, TWO_IDS = (0, 1, 2, 3), (0, 2)
 IN_PAIRS = (4, 8)  # of a group of 8 elements of 4 bits two pairs are stored
@@ -132,7 +131,6 @@ KINDS = (
         16,
         FLOAT,
         PLAIN_SOURCE,
-        FAMILY,
         needs={"f16": ("f16",)},
         turned=("f16", "bf16"),
         selectors=4,
@@ -144,7 +142,6 @@ KINDS = (
         8,
         FLOAT,
         PLAIN_SOURCE,
-        FAMILY,
         turned=("tf32",),
         selectors=4,
         kept=(1, 2),
@@ -155,7 +152,6 @@ KINDS = (
         32,
         FLOAT,
         PLAIN_SOURCE,
-        FAMILY,
         turned=tuple(F8F6F4),
     ),
     MmaKind(
@@ -164,9 +160,7 @@ KINDS = (
         32,
         WHOLE,
         PLAIN_SOURCE,
-        "sm_100a and sm_110a",
         turned=("u8", "s8"),
-        lacking="sm_103a",
     ),
     MmaKind(
         "mxf8f6f4",
@@ -174,7 +168,6 @@ KINDS = (
         32,
         BLOCKS,
         source=MX8_SOURCE,
-        targets=FAMILY,
         scaled={"1X": ALL_IDS},
         turned=tuple(F8F6F4),
     ),
@@ -184,7 +177,6 @@ KINDS = (
         64,
         BLOCKS,
         source=MX4_SOURCE,
-        targets=FAMILY,
         scaled={"2X": TWO_IDS},
         kept=IN_PAIRS,
     ),
@@ -194,7 +186,6 @@ KINDS = (
         64,
         BLOCKS,
         source=MX4_SOURCE,
-        targets=FAMILY,
         scaled={"2X": TWO_IDS, "4X": (0,)},
         kept=IN_PAIRS,
     ),

@@ -1,147 +1,23 @@
-"""The instruction descriptor of tcgen05.mma: 32 bits that say types, M, N, majors and scale factors. A word is read
-with its kind, as the kind is part of the opcode and not of the word; a wish becomes a word.
-
-Documented (PTX ISA 9.1, 9.7.16.4.2) and equal to 304 of 304 words of CUTLASS; nothing here has run on this hardware.
-ptxas checks none of it: an immediate of 0xffffffff assembles.
-"""
+"""Which instruction descriptors are legal: in every form, in one, on a target; and what to check in a legal one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
-from lanescope.blackwell.kind import FORMS, K_DIM_ARCHITECTURE, KindField, MmaKind
-from lanescope.descriptor import spelling
+from lanescope.blackwell.idesc.word import CALLED, K96, IdescWord, format_word
+from lanescope.blackwell.kind import FORMS, KindField, MmaKind
 from lanescope.descriptor.notices import FieldNotice
-from lanescope.descriptor.spelling import parse_word
-from lanescope.errors import LayoutError
-from lanescope.inputs import check_keys, join_words, parse_choice, parse_integer, quote_value, shorten_value
-from lanescope.ptx.architectures import explain_missing, list_targets_of_kind
+from lanescope.inputs import join_words
+from lanescope.ptx import catalog
+from lanescope.ptx.architectures import explain_missing, list_architectures_without, list_targets_of_kind
 from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.table.descriptors import TCGEN05
-from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR, WS
-from lanescope.ptx.targets import strip_suffix
+from lanescope.ptx.table.kinds import KINDS, PAIR, WS
+from lanescope.ptx.targets import format_targets
 
-NAMES = tuple(kind.name for kind in KINDS)
-MOST = (1 << 32) - 1
 SIZES, TRANSPOSE, NEGATE = "PTX ISA 9.1, Table 39", "PTX ISA 9.1, Tables 51, 52 and 54", "PTX ISA 9.1, Table 51"
 SELECTORS, IDS = "PTX ISA 9.1, 9.7.16.10.8.4", "PTX ISA 9.1, 9.7.16.10.7"
-CALLED = {ALONE: ".cta_group::1", PAIR: ".cta_group::2", WS: ".ws"}
-_K96 = "96"
 _K96_TARGET = "sm_103a"
-K_OPEN = "not documented"
-ASSEMBLED = "ptxas 13.5"
-
-
-def get_kind(name: object) -> MmaKind:
-    """Return a kind by its name, with or without `kind::`; LayoutError lists them."""
-    text = name.strip().lower().removeprefix(".").removeprefix("kind::") if isinstance(name, str) else name
-    choice = parse_choice(text, "kind", NAMES, "unknown_kind")
-    return KINDS[NAMES.index(choice)]
-
-
-def get_form(cta_group: object = "1", ws: object = "0") -> str:
-    """Return the form that two words of a request name: cta_group 1 or 2, ws 0 or 1."""
-    group = parse_integer(cta_group, "cta_group", 1, 2)
-    if parse_integer(ws, "ws", 0, 1):
-        if group == 2:
-            raise LayoutError("bad_form", ".ws is issued by one CTA.", "cta_group: 1, or ws: 0.", "ws")
-        return WS
-    return FORMS[group - 1]
-
-
-HINT = spelling.HINT.replace("16 hex", "8 hex").replace(" hi:lo, {lo, hi},", "")
-
-
-def parse_idesc_word(value: object, field: str = "word") -> int:
-    """Parse a 32-bit word in any spelling; LayoutError for more bits, with a hint for CUTLASS's 64-bit form."""
-    try:
-        word = parse_word(value, field).word
-    except LayoutError as error:
-        hint = HINT if error.hint == spelling.HINT else error.hint
-        raise LayoutError(error.code, error.message, hint, field) from None
-    decimal = str(value).strip()
-    if word > MOST and decimal.isdecimal() and int(decimal) <= MOST:  # nine digits can only be decimal here
-        word = int(decimal)
-    if word <= MOST:
-        return word
-    hint = "An instruction descriptor has 32 bits."
-    if not word & MOST:
-        hint = f"CUTLASS's idescE holds it in the upper half: {word >> 32:#010x}."
-    raise LayoutError("bad_word", f"'{shorten_value(str(value))}' has {word.bit_length()} bits.", hint, field)
-
-
-def format_word(word: int) -> str:
-    """Return a word as eight hex digits."""
-    return f"0x{word:08x}"
-
-
-@dataclass(frozen=True, slots=True)
-class IdescWord:
-    """An instruction descriptor of one kind, read for one target, or for any. Reserved bits are kept."""
-
-    word: int
-    kind: MmaKind
-    target: str = ""
-
-    @property
-    def has_k_dim(self) -> bool:
-        """Whether its target reads k_dim from it, and the bit is set: nobody documents which K that is."""
-        return strip_suffix(self.target) == K_DIM_ARCHITECTURE and bool(self.word >> self.kind.k_dim_bit & 1)
-
-    def format_field(self, name: str) -> str:
-        """Return what a field says: a type, a size, "K" or "MN"; "no" for a field that this kind does not have."""
-        if name == "k" and self.has_k_dim:
-            return K_OPEN
-        return self.kind.get_field(name).format_code(self.word) if self.kind.has_field(name) else "no"
-
-    def get_code(self, name: str) -> int:
-        """Return the code of a field, 0 for one that this kind does not have."""
-        return self.kind.get_field(name).field.get(self.word) if self.kind.has_field(name) else 0
-
-    @property
-    def m(self) -> int:
-        return self.get_code("m") * self.kind.get_field("m").field.unit
-
-    @property
-    def n(self) -> int:
-        return self.get_code("n") * self.kind.get_field("n").field.unit
-
-    @property
-    def sparse(self) -> bool:
-        return bool(self.get_code("sparse"))
-
-    @property
-    def k(self) -> int:
-        """K of one instruction: twice as much with a sparse A; 96 where bit 31 of a 4-bit kind says so."""
-        if self.format_field("k") == _K96:
-            return 96
-        return self.kind.k * (2 if self.sparse else 1)
-
-    @property
-    def types(self) -> dict[str, str]:
-        """The types of D, A and B; a scaled product is f32."""
-        d = self.format_field("d") if self.kind.has_field("d") else "f32"
-        return {"d": d, "a": self.format_field("a"), "b": self.format_field("b")}
-
-    @property
-    def reserved(self) -> int:
-        k_dim = 1 << self.kind.k_dim_bit if self.has_k_dim else 0
-        return self.word & self.kind.reserved_mask & ~k_dim
-
-    def __str__(self) -> str:
-        return format_word(self.word)
-
-
-def get_factor_types(row: MmaKind, vector: str) -> dict[str, object]:
-    """Return the type of scale factors that a vector demands, as a wish; empty for a kind without factors.
-
-    ue8m0, except for 4X, which also takes ue4m3 (PTX ISA 9.1, Table 57).
-    """
-    return {"scale_type": "ue8m0"} if row.has_field("scale_type") and vector != "4X" else {}
-
-
-# legality -------------------------------------------------------------------------------------------------------------
 
 
 def find_problems(word: IdescWord) -> list[FieldNotice]:
@@ -198,7 +74,7 @@ def _check_selector(word: IdescWord) -> Iterator[FieldNotice]:
 
 def _check_scale_ids(word: IdescWord) -> Iterator[FieldNotice]:
     """Yield a scale-factor id where four factors fill the column."""
-    if word.format_field("scale_type") != "ue4m3" or word.format_field("k") == _K96:
+    if word.format_field("scale_type") != "ue4m3" or word.format_field("k") == K96:
         return
     for name in ("sfa_id", "sfb_id"):
         code = word.get_code(name)
@@ -211,7 +87,7 @@ def _check_scale_ids(word: IdescWord) -> Iterator[FieldNotice]:
 
 def _check_k96(word: IdescWord) -> Iterator[FieldNotice]:
     """Yield K = 96 of a sparse product."""
-    if word.sparse and word.format_field("k") == _K96:
+    if word.sparse and word.format_field("k") == K96:
         message = "K = 96 is of a dense product; the word says that A is sparse."
         yield FieldNotice("k96_sparse", "k", message, word.kind.source)
 
@@ -219,8 +95,8 @@ def _check_k96(word: IdescWord) -> Iterator[FieldNotice]:
 def _check_target(word: IdescWord) -> Iterator[FieldNotice]:
     """Yield a kind, or K = 96, that the target does not have."""
     if why := explain_missing(f"kind::{word.kind.name}", list_targets_of_kind(word.kind.name), word.target):
-        yield FieldNotice("not_on_target", "kind", " ".join(why), ASSEMBLED)
-    elif word.target and word.format_field("k") == _K96 and word.target != _K96_TARGET:
+        yield FieldNotice("not_on_target", "kind", " ".join(why), catalog.get_assembler_release())
+    elif word.target and word.format_field("k") == K96 and word.target != _K96_TARGET:
         yield FieldNotice("not_on_target", "k", f"K = 96 takes {_K96_TARGET}, not {word.target}.", SIZES)
 
 
@@ -237,7 +113,7 @@ _RULES: tuple[Callable[[IdescWord], Iterator[FieldNotice]], ...] = (
 
 def _is_disputed(word: IdescWord, part: KindField) -> bool:
     """Return whether the code is one that PTX both allows and forbids: the ids of K = 96."""
-    return part.name in ("sfa_id", "sfb_id") and word.format_field("k") == _K96
+    return part.name in ("sfa_id", "sfb_id") and word.format_field("k") == K96
 
 
 def _describe_illegal_code(word: IdescWord, part: KindField) -> tuple[str, str, str]:
@@ -314,7 +190,7 @@ def find_legal_forms(word: IdescWord) -> tuple[str, ...]:
 def find_warnings(word: IdescWord) -> list[FieldNotice]:
     """Return what is legal but should be checked, each with its reason."""
     warnings, row = [], word.kind
-    if word.format_field("k") == _K96:
+    if word.format_field("k") == K96:
         if word.m != 256:
             message = (
                 "PTX's table lists K = 96 for M = 256 only; CUTLASS also runs it with M = 128, which is not documented."
@@ -346,9 +222,11 @@ def find_warnings(word: IdescWord) -> list[FieldNotice]:
     if turned := _find_narrow_mn_major(word):
         source = "CUTLASS; not run on hardware"
         warnings.append(FieldNotice("narrow_major", f"transpose_{turned[0][0]}", describe_narrow(word), source))
-    if row.lacking and not word.target:
-        message = f"kind::{row.name} exists for {row.targets} only; {row.lacking} does not have it."
-        warnings.append(FieldNotice(f"{row.name}_target", "kind", message, SIZES))
+    if not word.target and (lacking := list_architectures_without(row.name)):
+        targets = format_targets(list_targets_of_kind(row.name))
+        verb = "does" if len(lacking) == 1 else "do"
+        message = f"{targets} have kind::{row.name}; {join_words(lacking)} {verb} not."
+        warnings.append(FieldNotice(f"{row.name}_target", "kind", message, catalog.get_assembler_release()))
     return warnings
 
 
@@ -371,85 +249,3 @@ def describe_narrow(word: IdescWord) -> str:
         f" In kind::"
         f"{word.kind.name} these elements lie in bytes, and CUTLASS builds and tests both majors. Not run on hardware."
     )
-
-
-# a wish becomes a word ------------------------------------------------------------------------------------------------
-
-_TRUE = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0, "k": 0, "mn": 1}
-
-
-def encode(row: MmaKind, wish: Mapping[str, object], form: str = "", target: str = "") -> IdescWord:
-    """Return the word of a wish: field name → type, number or flag.
-
-    m and n must be given. Defaults: the first type of the kind, K-major, dense, ids 0. LayoutError names a field that
-    the word cannot express, or that is illegal: in `form`, or in every form where none is given.
-    """
-    check_keys(wish, (part.name for part in row.parts), "", "unknown_field")
-    word = 0
-    for part in row.parts:
-        word = part.field.put(word, _encode_field(row, part, wish.get(part.name)))
-    encoded = IdescWord(word, row, target)
-    wrong = find_problems(encoded)
-    if wrong:
-        raise LayoutError(wrong[0].code, wrong[0].message, f"See {wrong[0].source}.", wrong[0].field)
-    if form and (why := find_form_problems(encoded, form)):
-        legal = join_words([CALLED[other] for other in find_legal_forms(encoded)], "or")
-        hint = f"It is legal with {legal}." if legal else _format_sizes(encoded)
-        raise LayoutError(why[0].code, why[0].message, hint, why[0].field)
-    if not form and not find_legal_forms(encoded):
-        raise _make_form_error(encoded)
-    return encoded
-
-
-def _make_form_error(word: IdescWord) -> LayoutError:
-    """Return the error for a word that is legal in no form: about the wrong field of the form that comes nearest."""
-    first = min(find_problems_by_form(word).values(), key=len)[0]
-    sizes = {"m": f"M is {word.m}.", "n": f"N is {word.n}."}
-    said = sizes.get(first.field, first.message) if first.code != "shift_without_ws" else first.message
-    return LayoutError(first.code, said, _format_sizes(word), first.field)
-
-
-def _format_sizes(word: IdescWord) -> str:
-    """Return the legal M and N of every form."""
-    known = [(CALLED[name], row) for (name, sparse), row in word.kind.sizes.items() if sparse == word.sparse]
-    return " ".join(f"{name}: M {join_words([str(m) for m in row.m], 'or')}, N {row.n_words}." for name, row in known)
-
-
-def _encode_field(row: MmaKind, part: KindField, value: object) -> int:
-    """Return the code of one field of a wish."""
-    blank = value is None or value == ""
-    if part.chosen:
-        return (
-            part.codes[parse_choice(str(value), part.name, tuple(part.codes), "bad_type")]
-            if not blank
-            else _get_first_code(part)
-        )
-    if part.codes and set(part.codes) <= {"no", "yes", "K", "MN"}:
-        return 0 if blank else _encode_flag(row, part, value)
-    if blank and part.name in ("m", "n"):
-        raise LayoutError("bad_number", f"{part.name} is missing.", f"Give {part.field.title}.", part.name)
-    amount = 0 if blank else parse_integer(value, part.name)
-    if amount // part.field.unit > part.field.most or amount % part.field.unit:
-        raise LayoutError("bad_number", f"{part.name} is {amount}.", _format_range(part), part.name)
-    return amount // part.field.unit
-
-
-def _format_range(part: KindField) -> str:
-    unit, most = part.field.unit, part.field.most * part.field.unit
-    return f"Multiples of {unit} up to {min(most, 256)}." if unit > 1 else f"From 0 to {most}."
-
-
-def _get_first_code(part: KindField) -> int:
-    return next(iter(part.codes.values()))
-
-
-def _encode_flag(row: MmaKind, part: KindField, value: object) -> int:
-    """Return 0 or 1 for a flag: a boolean, a number, or a word; LayoutError if the kind has only 0."""
-    text = str(value).strip().lower()
-    if text not in _TRUE:
-        raise LayoutError("bad_choice", f"{part.name} is {quote_value(value)}.", "Allowed: 0, 1.", part.name)
-    if _TRUE[text] not in part.codes.values():
-        names = {"K": "MN-major operands", "no": part.field.title}
-        what = names[next(iter(part.codes))]
-        raise LayoutError("bad_choice", f"kind::{row.name} has no {what}.", f"{part.name}: 0.", part.name)
-    return _TRUE[text]
