@@ -26,6 +26,7 @@ from lanescope.ptx.table.newer import NEWER_FORMS, NewerForm
 from lanescope.ptx.targets import TARGETS
 from lanescope.render.idesc import render_constant
 from tests.client import Client
+from tests.command import run_lanescope
 from tests.ptxas import assembler
 from tests.ptxas.releases import ENTRY, TargetLimit, measure_limit
 from tests.ptxas.sweep import VERSIONS
@@ -219,3 +220,9 @@ def test_the_constant_of_a_word_with_k_dim_is_that_word(kind: str) -> None:
     terms = re.findall(r"(\d+)u << (\d+)", code)
     assert sum(int(value) << int(shift) for value, shift in terms) == word.word
     assert f"static_assert(idesc == {word}u)" in code
+
+
+def test_the_command_lists_every_target_in_a_line() -> None:
+    lines = run_lanescope("targets").stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == list(TARGETS)
+    assert lines[0].split() == ["target", "PTX", "block", "columns", "cluster", "GPUs"]
