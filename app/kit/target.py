@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
+from lanescope.app.kit.enumerations import Target
 from lanescope.app.kit.question import word_field
 from lanescope.inputs import parse_choice
 from lanescope.ptx.targets import TARGETS
@@ -13,7 +14,13 @@ from lanescope.ptx.targets import TARGETS
 def target_field() -> Any:
     """Declare the target that ptxas compiles for; any where it is left out."""
     return word_field(
-        TARGETS, "Target", "What ptxas compiles for; any when left out.", "", parse=_parse_target, called={"": "any"}
+        TARGETS,
+        "Target",
+        "What ptxas compiles for; any when left out.",
+        "",
+        parse=_parse_target,
+        called={"": "any"},
+        type=Target | Literal[""],
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from lanescope.app.kit.enumerations import Target
 from lanescope.app.kit.fact import Description, fact
 from lanescope.app.kit.question import question, word_field
 from lanescope.app.kit.rows import find_issued_kind
@@ -38,7 +39,7 @@ class TargetQuestion:
 class TargetLimits:
     """A target: since when it exists, what it has, and the limits of a block."""
 
-    target: Annotated[str, Description("As ptxas takes it after -arch.", ("sm_90a",))]
+    target: Target
     gpus: Annotated[tuple[str, ...], Description("Some GPUs of this architecture.")]
     ptx: Annotated[str, Description("The first PTX release with this target.", ("8.0",))]
     families: Annotated[tuple[str, ...], Description("Families with at least one form that ptxas assembles for it.")]
