@@ -56,14 +56,14 @@ def test_the_command_names_what_it_did_not_use(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_headers_that_is_not_there_is_named() -> None:
-    with pytest.raises(LayoutError, match=r"-I: '/nope' is no folder\."):
+    with pytest.raises(LayoutError, match=r"-I: '/nope' is not a folder\."):
         headers.parse_folders(["/tmp", "/nope"])
 
 
 def test_an_unknown_code_is_answered_with_the_nearest_one_alone() -> None:
     with pytest.raises(LayoutError) as refused:
         suppress.parse_codes(["k_step_missin"], "select")
-    assert str(refused.value.message) == "--select: there is no code 'k_step_missin'."
+    assert str(refused.value.message) == "--select: 'k_step_missin' is not a code."
     assert refused.value.hint.startswith("Did you mean 'k_step_missing'? ") and len(refused.value.hint) < 90
     with pytest.raises(LayoutError) as unlike:
         suppress.parse_codes(["XYZ"], "ignore")

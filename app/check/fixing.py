@@ -129,8 +129,8 @@ def _is_better(before: CheckReport, after: CheckReport, fixed: Iterable[CheckFin
 
 
 def write_changes(changes: Iterable[FileChange]) -> None:
-    """Write the changed files, each with its own line ends; raise LayoutError, and write none, for one that cannot be
-    written or is no longer what was checked.
+    """Write the changed files, each with its own line ends; raise LayoutError, and write none, if one cannot be
+    read or was changed while it was checked.
     """
     written: list[tuple[Path, bytes]] = []
     for change in changes:
