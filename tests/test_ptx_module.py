@@ -33,7 +33,7 @@ def write_module(*lines: str) -> str:
     return HEAD + "".join(f"  {line};\n" if not line.endswith(":") else f"{line}\n" for line in lines) + MMA + "}\n"
 
 
-def read_word(*lines: str, **given: int) -> str:
+def read_word(*lines: str, **given: int | str) -> str:
     """Return what %rd20 is at the wgmma, in hexadecimal where it is known."""
     evaluation = evaluate_text(write_module(*lines), 1, (), tuple((n, str(v)) for n, v in given.items()))
     assert evaluation is not None
@@ -118,6 +118,7 @@ def test_a_parameter_takes_the_value_that_is_given() -> None:
     lines = ["ld.param.u32 %r1, [gemm_param_1]", "setp.gt.u32 %p1, %r1, 7", "selp.b64 %rd20, 5, 6, %p1"]
     assert read_word(*lines, gemm_param_1=8) == "0x5"
     assert read_word(*lines, gemm_param_1=7) == "0x6"
+    assert read_word(*lines, gemm_param_1="08") == "0x5"
     assert read_word(*lines) == "rd20"
 
 

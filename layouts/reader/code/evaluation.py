@@ -154,7 +154,9 @@ def evaluate_text(
     text, cut = _cut_text(text, MOST_TEXT * patience)
     assembled = ptx_module.is_ptx_module(text)
     if assembled or sass_module.is_sass_listing(text):
-        module = (ptx_module.evaluate_module if assembled else sass_module.evaluate_listing)(text, macros)
+        module = (ptx_module.evaluate_module if assembled else sass_module.evaluate_listing)(
+            text, select_values(text, macros)
+        )
         made = Evaluation(found=module.found, made=(), warnings=(), unfinished=(), python=False, text=text)
         return replace(made, assembled=module.assembled, unread=cut)
     if not CLUE.search(text):
