@@ -18,7 +18,7 @@ from tests.guilty_kernels import RIGHT
 
 @pytest.mark.parametrize("word", ["=3", "1X=3", "a b=1", "BK+1=2", ""])
 def test_a_value_without_a_name_is_refused(word: str) -> None:
-    with pytest.raises(LayoutError, match="gives no name a value"):
+    with pytest.raises(LayoutError, match="is not NAME=VALUE"):
         parse_defines([word])
 
 
@@ -45,6 +45,20 @@ def test_a_value_is_unused_where_no_file_asks_for_it(text: str, unused: list[str
     """A value that a file gives itself is not changed: the one of -D is unused there."""
     assert list(list_unused(["BK"], [text])) == unused
     assert list(list_unused(["BK"], [text, "void f(int BK) {}"])) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("c_0x210", "/*0000*/ ULDC UR8, c[0x0][0x210] ;"),
+        ("gemm_param_0", "ld.param.u32 %r1, [gemm_param_0];"),
+        ("gemm_param_0_8", "ld.param.u32 %r1, [gemm_param_0+8];"),
+        ("r1_2", "ld.shared.u32 %r1, [%r2];"),
+    ],
+)
+def test_a_value_is_used_where_an_assembled_file_spells_it_otherwise(name: str, text: str) -> None:
+    assert list(list_unused([name], [text])) == []
+    assert list(list_unused([f"x{name}"], [text])) == [f"x{name}"]
 
 
 def test_the_command_names_what_it_did_not_use(tmp_path: Path) -> None:

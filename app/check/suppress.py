@@ -1,4 +1,4 @@
-"""Findings that are accepted: by a comment beside them, by a baseline, or because their code is not asked for. No
+"""Findings that are accepted: by a comment beside them, by a baseline, or because their code is not selected. No
 framework."""
 
 from __future__ import annotations
