@@ -65,8 +65,8 @@ def test_the_command_names_what_it_did_not_use(tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text(RIGHT)
     run = CliRunner().invoke(app, [str(tmp_path), "-D", "NOBODY=3", "--no-cache"])
     assert "note: -D NOBODY changes nothing: no file asks for NOBODY.\n" in run.stderr and run.exit_code == 0
-    told = json.loads(CliRunner().invoke(app, [str(tmp_path), "-D", "NOBODY=3", "--no-cache", "--json"]).stdout)
-    assert told["unused"] == ["NOBODY"]
+    report = json.loads(CliRunner().invoke(app, [str(tmp_path), "-D", "NOBODY=3", "--no-cache", "--json"]).stdout)
+    assert report["unused"] == ["NOBODY"]
 
 
 def test_a_folder_of_headers_that_is_not_there_is_named() -> None:

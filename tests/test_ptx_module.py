@@ -97,7 +97,7 @@ def test_a_mask_that_cuts_bits_of_the_address_is_not_an_address_shifted_by_4(mas
 
 
 def test_where_ways_meet_a_register_of_two_values_is_open() -> None:
-    """Only one of the two is taken: neither may be told."""
+    """Only one of the two is taken: neither may be reported."""
     lines = ["mov.u64 %rd20, 1", "@%p5 bra $L1", f"mov.u64 %rd20, {UPPER | 0x40}", "$L1:"]
     assert read_word(*lines) == "rd20"
     assert read_word(*lines[:2], "mov.u64 %rd21, 2", *lines[3:]) == "0x1"

@@ -50,7 +50,7 @@ class Evaluation:
     assembled: tuple[AsmRun, ...] = ()
     skipped: tuple[SkippedCode, ...] = ()
     stored: tuple[MemoryStore, ...] = ()
-    merged: bool = False  # of several choices of #if: what runs under one is not told from what runs under another
+    merged: bool = False  # of several choices of #if: records do not say under which one they run
     endless: frozenset[str] = frozenset()  # variables of loops whose end the text leaves open
     recast: frozenset[str] = frozenset()  # undeclared names that are cast to pointers to a type
     text: str = ""
