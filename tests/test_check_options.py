@@ -18,7 +18,7 @@ from tests.guilty_kernels import RIGHT
 
 @pytest.mark.parametrize("word", ["=3", "1X=3", "a b=1", "BK+1=2", ""])
 def test_a_value_without_a_name_is_refused(word: str) -> None:
-    with pytest.raises(LayoutError, match="gives no name a value"):
+    with pytest.raises(LayoutError, match="is not NAME=VALUE"):
         parse_defines([word])
 
 
@@ -47,23 +47,37 @@ def test_a_value_is_unused_where_no_file_asks_for_it(text: str, unused: list[str
     assert list(list_unused(["BK"], [text, "void f(int BK) {}"])) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("c_0x210", "/*0000*/ ULDC UR8, c[0x0][0x210] ;"),
+        ("gemm_param_0", "ld.param.u32 %r1, [gemm_param_0];"),
+        ("gemm_param_0_8", "ld.param.u32 %r1, [gemm_param_0+8];"),
+        ("r1_2", "ld.shared.u32 %r1, [%r2];"),
+    ],
+)
+def test_a_value_is_used_where_an_assembled_file_spells_it_otherwise(name: str, text: str) -> None:
+    assert list(list_unused([name], [text])) == []
+    assert list(list_unused([f"x{name}"], [text])) == [f"x{name}"]
+
+
 def test_the_command_names_what_it_did_not_use(tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text(RIGHT)
     run = CliRunner().invoke(app, [str(tmp_path), "-D", "NOBODY=3", "--no-cache"])
     assert "note: -D NOBODY changes nothing: no file asks for NOBODY.\n" in run.stderr and run.exit_code == 0
-    told = json.loads(CliRunner().invoke(app, [str(tmp_path), "-D", "NOBODY=3", "--no-cache", "--json"]).stdout)
-    assert told["unused"] == ["NOBODY"]
+    report = json.loads(CliRunner().invoke(app, [str(tmp_path), "-D", "NOBODY=3", "--no-cache", "--json"]).stdout)
+    assert report["unused"] == ["NOBODY"]
 
 
 def test_a_folder_of_headers_that_is_not_there_is_named() -> None:
-    with pytest.raises(LayoutError, match=r"-I: '/nope' is no folder\."):
+    with pytest.raises(LayoutError, match=r"-I: '/nope' is not a folder\."):
         headers.parse_folders(["/tmp", "/nope"])
 
 
 def test_an_unknown_code_is_answered_with_the_nearest_one_alone() -> None:
     with pytest.raises(LayoutError) as refused:
         suppress.parse_codes(["k_step_missin"], "select")
-    assert str(refused.value.message) == "--select: there is no code 'k_step_missin'."
+    assert str(refused.value.message) == "--select: 'k_step_missin' is not a code."
     assert refused.value.hint.startswith("Did you mean 'k_step_missing'? ") and len(refused.value.hint) < 90
     with pytest.raises(LayoutError) as unlike:
         suppress.parse_codes(["XYZ"], "ignore")

@@ -52,7 +52,7 @@ def test_a_header_beside_a_file_is_followed_though_it_was_not_named(tmp_path: Pa
 
 @pytest.mark.parametrize("line", ['#include "lib/util.cuh"', "#include <lib/util.cuh>"])
 def test_a_header_in_an_include_folder_is_followed(tmp_path: Path, line: str) -> None:
-    """The mistake stands in the header and is told there, once, whoever includes it."""
+    """The mistake stands in the header and is reported there, once, whichever files include it."""
     text = f"{line}\n{MAPS}{KERNEL}"
     write_files(tmp_path, src__a_cu=text, src__b_cu=text, inc__lib__util_cuh="// a helper\n" + WRONG)
     assert check("src").verified == 0
@@ -80,7 +80,7 @@ def test_compile_commands_name_folders_and_macros(tmp_path: Path) -> None:
 
 
 def test_a_header_tells_by_itself_only_what_no_file_that_includes_it_tells(tmp_path: Path) -> None:
-    """Its builder is read by the kernel: that nothing in the header reads it is no news."""
+    """Its builder is read by the kernel: that nothing in the header reads it is not worth a note."""
     write_files(tmp_path, util_cuh=HELPER)
     alone = check(".")
     assert alone.gaps == {"read by no instruction": 1} and alone.open
@@ -104,7 +104,7 @@ struct Other { __device__ uint64_t make_desc(void* p) { return make_inner_desc(p
         ("#define USE(p) Other().make_desc(p)\n", 3),
     ],
 )
-def test_helpers_of_a_header_that_nobody_calls_are_not_run_alone(tmp_path: Path, own: str, count: int) -> None:
+def test_helpers_of_a_header_that_nothing_calls_are_not_run_alone(tmp_path: Path, own: str, count: int) -> None:
     write_files(tmp_path, a_cu=f'#include "util.cuh"\n{own}{MAPS}{KERNEL}', inc__util_cuh=HELPER + UNUSED)
     report = check("a.cu", include=("inc",))
     assert (report.verified, report.descriptors, report.findings) == (8, count, [])
@@ -211,7 +211,7 @@ def test_a_comment_accepts_the_finding_beside_it(tmp_path: Path) -> None:
     write_files(tmp_path, a_cu=CALL.replace(line, f"{line}  // lanescope: ignore[k_step_missing]"))
     report = check("a.cu")
     assert finding.code in {one.code for one in report.findings}
-    assert any("ignores nothing" in one.message for one in report.open)
+    assert any("accepts no finding" in one.message for one in report.open)
 
 
 def test_a_baseline_accepts_what_it_has_and_nothing_new(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_a_kept_report_is_the_report(tmp_path: Path) -> None:
 
 def test_every_code_has_a_row_with_a_wrong_and_a_right_example() -> None:
     rows = sarif.read_rule_rows()
-    of_captures = {  # told of recorded runs and of ldmatrix, not of sources
+    of_captures = {  # reported for recorded runs and ldmatrix, not for sources
         *("address_not_swizzled matrices_exchanged other_rows pitch_wrong reads_past_recorded".split()),
         *("registers_exchanged registers_wrong slice_not_in_memory".split()),
     }
@@ -295,9 +295,9 @@ def test_every_code_has_a_row_with_a_wrong_and_a_right_example() -> None:
     assert all(row.wrong != row.right for row in rows.values())
 
 
-def test_a_header_keeps_the_gap_of_the_descriptor_that_no_other_file_tells() -> None:
-    """Line 1 is verified and told by the file that includes the header; line 9 depends on BN and is told by nobody."""
-    told, untold = (SourceSpan(file="a.cuh", line=line, column=1, end_line=line, end_column=2) for line in (1, 9))
+def test_a_header_keeps_the_gap_of_the_descriptor_that_no_other_file_reads() -> None:
+    """Line 1 is verified in the file that includes the header; line 9 depends on BN and no other file reads it."""
+    read, unread = (SourceSpan(file="a.cuh", line=line, column=1, end_line=line, end_column=2) for line in (1, 9))
     header = CheckedSource(
         file="a.cuh",
         lines=9,
@@ -312,8 +312,8 @@ def test_a_header_keeps_the_gap_of_the_descriptor_that_no_other_file_tells() -> 
     kernel = dataclasses.replace(header, file="k.cu", descriptors=1, gaps={}, included=["a.cuh"])
     merged = merge_reports(
         [
-            SourceReport(header, descriptors=((told, ""), (untold, "depends on BN"))),
-            SourceReport(kernel, descriptors=((told, ""),), touched=(("a.cuh", 1),)),
+            SourceReport(header, descriptors=((read, ""), (unread, "depends on BN"))),
+            SourceReport(kernel, descriptors=((read, ""),), touched=(("a.cuh", 1),)),
         ]
     )
     assert merged.gaps == {"depends on BN": 1} and merged.descriptors == 2

@@ -130,7 +130,7 @@ CHOOSING = CHOOSING.replace("template <int SBO>\n__global__", WRAPPERS + "templa
         ("N == 64 && each([&](auto i) { mma128<1>(sA, sB); })", True),  # which may call what it is given
     ],
 )
-def test_a_wrapper_that_nothing_instantiates_is_no_code(condition: str, made: bool) -> None:
+def test_a_wrapper_that_nothing_instantiates_is_left_out(condition: str, made: bool) -> None:
     """The wrapper of m64n128k16 has SBO 512: a mistake where an instance may be made, and nothing where none is."""
     text = MAPS + CHOOSING.replace("WIDE", condition) + "void run(float* out) { gemm<1024, 64><<<1, 128>>>(out, 4); }"
     report = check_text(text)

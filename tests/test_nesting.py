@@ -15,7 +15,7 @@ from lanescope import reader
 from lanescope.app.kit.settings import Settings
 from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
-from lanescope.reader.code.evaluation import is_python
+from lanescope.reader.code.source_text import is_python
 from lanescope.reader.terms import make_term_text
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text

@@ -33,7 +33,7 @@ def write_module(*lines: str) -> str:
     return HEAD + "".join(f"  {line};\n" if not line.endswith(":") else f"{line}\n" for line in lines) + MMA + "}\n"
 
 
-def read_word(*lines: str, **given: int) -> str:
+def read_word(*lines: str, **given: int | str) -> str:
     """Return what %rd20 is at the wgmma, in hexadecimal where it is known."""
     evaluation = evaluate_text(write_module(*lines), 1, (), tuple((n, str(v)) for n, v in given.items()))
     assert evaluation is not None
@@ -97,7 +97,7 @@ def test_a_mask_that_cuts_bits_of_the_address_is_not_an_address_shifted_by_4(mas
 
 
 def test_where_ways_meet_a_register_of_two_values_is_open() -> None:
-    """Only one of the two is taken: neither may be told."""
+    """Only one of the two is taken: neither may be reported."""
     lines = ["mov.u64 %rd20, 1", "@%p5 bra $L1", f"mov.u64 %rd20, {UPPER | 0x40}", "$L1:"]
     assert read_word(*lines) == "rd20"
     assert read_word(*lines[:2], "mov.u64 %rd21, 2", *lines[3:]) == "0x1"
@@ -118,6 +118,7 @@ def test_a_parameter_takes_the_value_that_is_given() -> None:
     lines = ["ld.param.u32 %r1, [gemm_param_1]", "setp.gt.u32 %p1, %r1, 7", "selp.b64 %rd20, 5, 6, %p1"]
     assert read_word(*lines, gemm_param_1=8) == "0x5"
     assert read_word(*lines, gemm_param_1=7) == "0x6"
+    assert read_word(*lines, gemm_param_1="08") == "0x5"
     assert read_word(*lines) == "rd20"
 
 

@@ -55,6 +55,7 @@ def test_of_a_product_with_registers_the_descriptor_is_in_the_upper_pair() -> No
     assert evaluation is not None
     ((_, value, _),) = evaluation.assembled[0].inputs
     assert value is not None and value.known == 0x4000004000010002
+    assert [one.name for one in evaluation.found] == ["UR10"]
 
 
 @pytest.mark.parametrize(

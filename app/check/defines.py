@@ -23,7 +23,7 @@ def parse_defines(words: Iterable[str]) -> dict[str, str]:
         name, sign, value = word.partition("=")
         if not NAME.fullmatch(name.strip()):
             raise LayoutError(
-                "bad_usage", f"'{shorten_value(word, 60)}' gives no name a value.", "Write -D BK=64.", "define"
+                "bad_usage", f"-D: '{shorten_value(word, 60)}' is not NAME=VALUE.", "Write -D BK=64.", "define"
             )
         values[name.strip()] = value.strip() if sign else "1"
     return values
@@ -47,8 +47,21 @@ def list_unused(names: Iterable[str], texts: Iterable[str]) -> Iterator[str]:
             yield name
 
 
+def _spell_assembled(name: str) -> str:
+    """Return a pattern for what a name stands for in SASS and PTX: c_0x210 for c[0x0][0x210], p_8 for [p+8], and r1_2
+    for the second value of %r1.
+    """
+    if constant := re.fullmatch(r"c_(0x[0-9a-f]+)", name):
+        return rf"(?<!\w)c\[0x0\]\[{constant[1]}\]"
+    if numbered := re.fullmatch(r"(\w+)_(\d+)", name):
+        return rf"\[\s*{numbered[1]}\s*\+\s*{numbered[2]}\s*\]|%{numbered[1]}(?!\w)"
+    return r"(?!)"
+
+
 def _asks_for(name: str, code: str) -> bool:
     """Return whether a text has a name and may leave its value open."""
+    if re.search(_spell_assembled(name), code):
+        return True
     word = rf"(?<!\w){re.escape(name)}(?!\w)"
     if not re.search(word, code):
         return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,11 +36,10 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class FixedReport:
-    """What is found after the repairs, what changed, and how many findings were repaired."""
+    """What is found after the repairs, and what changed."""
 
     report: CheckReport
     changes: tuple[FileChange, ...]
-    count: int
 
 
 def fix_findings(first: CheckedTexts, check: Callable[[Mapping[str, str]], CheckedTexts]) -> FixedReport:
@@ -50,20 +48,19 @@ def fix_findings(first: CheckedTexts, check: Callable[[Mapping[str, str]], Check
     A round of edits is kept if the findings that they repair are gone and no other error has come; else its findings
     are tried one by one.
     """
-    now, changed, count = first, dict[str, str](), 0
+    now, changed = first, dict[str, str]()
     for _ in range(MOST_ROUNDS):
         kept = _fix_round(now, changed, check)
         if kept is None:
             break
-        now, changed, fixed = kept
-        count += fixed
+        now, changed = kept
     changes = tuple(FileChange(name, first.texts[name], text) for name, text in sorted(changed.items()))
-    return FixedReport(now.report, changes, count)
+    return FixedReport(now.report, changes)
 
 
 def _fix_round(
     now: CheckedTexts, changed: dict[str, str], check: Callable[[Mapping[str, str]], CheckedTexts]
-) -> tuple[CheckedTexts, dict[str, str], int] | None:
+) -> tuple[CheckedTexts, dict[str, str]] | None:
     chosen = choose_findings(now.report.findings)
     for group in (chosen, *([one] for one in chosen if len(chosen) > 1)):
         texts = {**changed, **_edit_texts(now.texts, group)}
@@ -71,7 +68,7 @@ def _fix_round(
             continue
         after = check(texts)
         if _is_better(now.report, after.report, group):
-            return after, texts, len(group)
+            return after, texts
     return None
 
 
@@ -121,16 +118,15 @@ def apply_edits(text: str, edits: Iterable[tuple[int, int, int, str]]) -> str:
 
 
 def _is_better(before: CheckReport, after: CheckReport, fixed: Iterable[CheckFinding]) -> bool:
-    """Return whether the repaired findings are gone, and no code has more findings than before."""
-    had, have = (Counter(finding.code for finding in report.findings) for report in (before, after))
+    """Return whether the repaired findings are gone, fewer are left in all, and no verified read is lost."""
     left = {(finding.code, finding.place.file, finding.place.line) for finding in after.findings}
     gone = all((finding.code, finding.place.file, finding.place.line) not in left for finding in fixed)
-    return gone and sum(have.values()) < sum(had.values()) and after.verified >= before.verified
+    return gone and len(after.findings) < len(before.findings) and after.verified >= before.verified
 
 
 def write_changes(changes: Iterable[FileChange]) -> None:
-    """Write the changed files, each with its own line ends; raise LayoutError, and write none, for one that cannot be
-    written or is no longer what was checked.
+    """Write the changed files, each with its own line ends; raise LayoutError, and write none, if one cannot be
+    read or was changed while it was checked.
     """
     written: list[tuple[Path, bytes]] = []
     for change in changes:

@@ -93,7 +93,7 @@ def parse_folders(names: Sequence[str]) -> Sequence[str]:
     for name in names:
         if not Path(name).is_dir():
             raise LayoutError(
-                "bad_usage", f"-I: '{shorten_value(name, 200)}' is no folder.", "Name folders of headers.", "include"
+                "bad_usage", f"-I: '{shorten_value(name, 200)}' is not a folder.", "Name folders of headers.", "include"
             )
     return names
 

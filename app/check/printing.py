@@ -10,7 +10,7 @@ from lanescope.app.check.facts import CheckedSource, CheckReport, SourceSpan
 from lanescope.app.check.running import UNREAD, describe_gap, describe_missing, describe_unused, describe_unverified
 from lanescope.inputs import format_count
 
-_MOST_PLACES = 3  # of one note that are told
+_MOST_PLACES = 3  # of one note
 
 
 def print_report(report: CheckReport, quiet: bool = False, stats: bool = False) -> None:

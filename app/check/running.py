@@ -23,8 +23,6 @@ from lanescope.workbench import check as engine
 from lanescope.workbench.gaps import UNSAID
 
 UNREAD = "unread"  # why nothing of a file was verified: it was not read
-
-
 TOO_LONG = "The file is read without its includes: with them the text is too long."
 
 
@@ -129,19 +127,19 @@ def _build_finding(source: SourceText, finding: engine.CheckFinding) -> CheckFin
 def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
     """Return the reports of several sources as one.
 
-    A finding that several sources lead to stands once. A header that others include tells by itself only what they
-    have not told: a descriptor that one of them reads is not one that nothing reads.
+    A finding that several sources lead to stands once. A header that others include adds only what they do
+    not have: a descriptor that one of them reads is not one that nothing reads.
     """
-    told = list(reports)
-    covering = {name for report in told for name in report.source.included}
-    touched = {line for report in told for line in report.touched}
+    every = list(reports)
+    covering = {name for report in every for name in report.source.included}
+    touched = {line for report in every for line in report.touched}
     findings: dict[object, CheckFinding] = {}
     doubts: dict[object, CheckFinding] = {}
     open_: dict[object, OpenQuestion] = {}
     unverified: Counter[str] = Counter()
     sources: list[CheckedSource] = []
-    for report in told:
-        own = _leave_told(report, touched) if report.source.file in covering else report
+    for report in every:
+        own = _drop_covered(report, touched) if report.source.file in covering else report
         sources.append(own.source)
         unverified.update(dict(own.unverified))
         for finding in own.findings:
@@ -151,7 +149,7 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
         for question in own.open:
             open_.setdefault((question.message, *_key_place(question.place)), question)
     return CheckReport(
-        files=len(told),
+        files=len(every),
         descriptors=sum(source.descriptors for source in sources),
         tensor_maps=sum(source.tensor_maps for source in sources),
         verified=sum(source.verified for source in sources),
@@ -170,7 +168,7 @@ def _key_place(place: SourceSpan) -> tuple[str, int, int]:
     return place.file, place.line, place.column
 
 
-def _leave_told(report: SourceReport, touched: set[tuple[str, int]]) -> SourceReport:
+def _drop_covered(report: SourceReport, touched: set[tuple[str, int]]) -> SourceReport:
     """Return what a header's own report says that the files which include it do not: its descriptors that none of them
     touches.
     """
@@ -210,20 +208,21 @@ def describe_gap(gap: str, count: int) -> str:
 def describe_missing(source: CheckedSource) -> str:
     """Return in one line what a file would need for all of its descriptors to be verified; "" if they are."""
     gaps = {gap: count for gap, count in source.gaps.items() if gap != UNREAD}
+    hint = _suggest_options(source)
     if not gaps:
         if not source.multiplier or source.descriptors or source.verified:
             return ""
-        return f"It has {source.multiplier} and no descriptor that is recognized: nothing was verified." + _ask(source)
+        return f"It has {source.multiplier} and no descriptor that is recognized: nothing was verified.{hint}"
     count = sum(gaps.values())
     reasons = ", ".join(describe_gap(gap, number) for gap, number in gaps.items())
-    return f"{count:,} of {format_count(source.descriptors, 'descriptor')} not verified: {reasons}.{_ask(source)}"
+    return f"{count:,} of {format_count(source.descriptors, 'descriptor')} not verified: {reasons}.{hint}"
 
 
-def _ask(source: CheckedSource) -> str:
-    """Return what to give."""
-    asked = []
+def _suggest_options(source: CheckedSource) -> str:
+    """Return the options that would close gaps: " Give -D BK=VALUE."; "" if none would."""
+    options = []
     if source.unfound:
-        asked.append(f"its include{'s' * (len(source.unfound) > 1)} {', '.join(source.unfound[:4])} (-I)")
+        options.append(f"its include{'s' * (len(source.unfound) > 1)} {', '.join(source.unfound[:4])} (-I)")
     names = [name for gap in source.gaps if gap.startswith("depends on ") for name in gap[11:].split(", ")]
-    asked += [f"-D {name}=VALUE" for name in dict.fromkeys(names) if NAME.fullmatch(name)]
-    return f" Give {', '.join(asked)}." if asked else ""
+    options += [f"-D {name}=VALUE" for name in dict.fromkeys(names) if NAME.fullmatch(name)]
+    return f" Give {', '.join(options)}." if options else ""

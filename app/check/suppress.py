@@ -1,4 +1,4 @@
-"""Findings that are accepted: by a comment beside them, by a baseline, or because their code is not asked for. No
+"""Findings that are accepted: by a comment beside them, by a baseline, or because their code is not selected. No
 framework."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def list_codes() -> tuple[str, ...]:
 
 
 def parse_codes(words: Iterable[str], option: str) -> frozenset[str]:
-    """Parse codes, separated by commas; LayoutError for one that there is not."""
+    """Parse codes, separated by commas; LayoutError for an unknown one."""
     codes = [code.strip() for word in words for code in word.split(",") if code.strip()]
     return expand_families(_parse_code(code, option) for code in codes)
 
@@ -61,7 +61,7 @@ def _parse_code(code: str, option: str) -> str:
     hint = f"Did you mean '{near}'? " if near else ""
     raise LayoutError(
         "bad_choice",
-        f"--{option}: there is no code {quote_value(code)}.",
+        f"--{option}: {quote_value(code)} is not a code.",
         f"{hint}/guide/check-rules lists the codes.",
         option,
     )
@@ -120,7 +120,7 @@ def apply_comments(report: CheckReport, texts: Mapping[str, str]) -> CheckReport
     accepted = [(finding, find_accepting(finding)) for finding in report.findings]
     doubts = [doubt for doubt in report.doubts if find_accepting(doubt) is None]
     unused = [
-        OpenQuestion(message="This comment ignores nothing: there is no finding here.", place=comment.at)
+        OpenQuestion(message="This comment accepts no finding.", place=comment.at)
         for comment in comments
         if comment.at not in used
     ]

@@ -25,13 +25,13 @@ from lanescope.reader.grammar import (
     PYTHON_TOKEN,
     TOKEN,
     SyntaxTerm,
-    TermReader,
     UnreadableError,
     Value,
     compute_integer,
 )
 from lanescope.reader.python_scopes import index_python_scopes
 from lanescope.reader.scopes import ScopeIndex
+from lanescope.reader.term_reader import TermReader
 
 __all__ = ["MOST_STEPS", "SyntaxTerm", "TermText", "Value", "find_terms", "make_term_text"]
 

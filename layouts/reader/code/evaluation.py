@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -25,6 +24,7 @@ from lanescope.reader.code.reached import Entry
 from lanescope.reader.code.run_records import MemoryStore, SkippedCode
 from lanescope.reader.code.scopes import Cell, NameScope, number_places
 from lanescope.reader.code.source import PreparedSource, UnreadPart, make_plain_source
+from lanescope.reader.code.source_text import blank_printed, is_python
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.reader.code.tree_statements import ExpressionStatement
 from lanescope.reader.code.values import NamespaceValue
@@ -34,19 +34,6 @@ BUDGET = 8_000  # steps of one text's evaluation
 MOST_STEPS = 3_000  # of one function, so that a long one leaves some for the others
 MOST_TIMES = 2  # so many times as many steps where a text is several, all of them together
 MOST_TEXT = 1 << 16
-# Lines that are not code and that a parser would read into the code below them: bare PTX and SASS, atoms alone, CuTe's
-# layouts, what a debugger and printf say.
-_PRINTED = re.compile(
-    r"^[ \t]*+(?:(?:wgmma|mma|wmma|ldmatrix|stmatrix)\.[\w.:]++[^;\n\"]*+;?|SM\d{2,3}_\w+(?:<[^;\n]{0,120}>)?"
-    r"|\((?:cuda-)?gdb\)[^\n]*+|\$\d{1,6} = [^;\n]*+|(?:/\*\w{4,6}\*/[ \t]*+)?(?:@!?U?P\w+ )?[A-Z]{1,3}MMA\.[^\n]*+"
-    r"|(?:[\w. \[\]()*]{1,40}[:=]? {0,40})?(?:Sw|Swizzle|S)<\d[^;:\n]*+:[^;\n]*+"
-    r"|(?:[\w. ]{1,40}: {0,40})?\([\d_,() ]{1,200}\):\([\d_,() ]{1,200}\)"
-    r"|(?:[A-Za-z_][\w .\[\]]{0,40}[ :])?(?:0x[0-9a-fA-F]{9,16}[ \t,]{0,8})+)[ \t\r]*+$",
-    re.M,
-)
-_PRINT = re.compile(
-    r"mma\.|matrix\.|^[ \t]*SM\d\d|gdb\)|^[ \t]*\$\d|MMA\.|S(?:w|wizzle)?<\d|\):\(|0x[0-9a-fA-F]{9}", re.M
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +50,7 @@ class Evaluation:
     assembled: tuple[AsmRun, ...] = ()
     skipped: tuple[SkippedCode, ...] = ()
     stored: tuple[MemoryStore, ...] = ()
-    merged: bool = False  # of several choices of #if: what runs under one is not told from what runs under another
+    merged: bool = False  # of several choices of #if: records do not say under which one they run
     endless: frozenset[str] = frozenset()  # variables of loops whose end the text leaves open
     recast: frozenset[str] = frozenset()  # undeclared names that are cast to pointers to a type
     text: str = ""
@@ -98,36 +85,6 @@ def parse_prelude() -> tuple[tree.Statement, ...]:
     return cxx.parse_cxx(make_plain_source(PRELUDE))
 
 
-def is_python(text: str) -> bool:
-    """Return whether a text reads as Python rather than C++."""
-    score = 0
-    # without blanks at the ends of lines: each pattern would go through a run of them from each of its places
-    head = re.sub(r"\n{3,}", "\n\n", "\n".join(map(str.strip, text[:8192].split("\n"))))
-    for pattern, weight in (
-        (r"^\s*(?:def|class)\s+\w+[^;{]*:\s*(?:#.*)?$", 3),
-        (r"^\s*(?:from\s+[\w.]+\s+)?import\s+[\w.]", 3),
-        (r"^\s*(?:if|for|while|elif|else|with)\b[^;{]*:\s*(?:#.*)?$", 2),
-        (r"^\s*#\s?[^\s!#]", 1),
-        (r"\bself\.", 1),
-        (r"^\s*@\w", 2),
-        (r"\bNone\b|\bTrue\b|\bFalse\b|\bnot in\b", 1),
-        (r"\w\s*=\s*\[[^;]*\]\s*$", 2),
-        (r"\b\w+=[\[(]", 2),
-        (r"\b(?:tl|torch|triton|gl|np|ctypes)\.", 2),
-        (r"^\s*[\w.]+\s*(?:\||<<|\+)?=[^=;{]*[^;{},\s]\s*$", 1),
-        (r";\s*(?://.*)?$", -2),
-        (r"^\s*#\s*(?:include|define|if|ifdef|pragma|endif)\b", -4),
-        (r"//|/\*", -1),
-        (r"\b(?:uint\d+_t|__device__|constexpr|template|static_cast|reinterpret_cast|auto|void|unsigned)\b", -2),
-        (r"^\s*[{}]\s*$|\{\s*$", -1),
-        (r"::\w", -1),
-        (r"\d(?:u?ll|ULL)\b", -2),
-        (r"->", -1),
-    ):
-        score += weight * len(re.findall(pattern, head, re.M))
-    return score > 0
-
-
 @lru_cache(maxsize=4)
 @number_places()
 def evaluate_text(
@@ -154,12 +111,14 @@ def evaluate_text(
     text, cut = _cut_text(text, MOST_TEXT * patience)
     assembled = ptx_module.is_ptx_module(text)
     if assembled or sass_module.is_sass_listing(text):
-        module = (ptx_module.evaluate_module if assembled else sass_module.evaluate_listing)(text, macros)
+        module = (ptx_module.evaluate_module if assembled else sass_module.evaluate_listing)(
+            text, select_values(text, macros)
+        )
         made = Evaluation(found=module.found, made=(), warnings=(), unfinished=(), python=False, text=text)
         return replace(made, assembled=module.assembled, unread=cut)
     if not CLUE.search(text):
         return None
-    written = _blank_printed(text)
+    written = blank_printed(text)
     if is_python(text):
         ev, scope = make_evaluator(text, BUDGET * patience, True)
         evaluation = _evaluate_statements(ev, scope, python.parse_python(written), standard)
@@ -414,22 +373,6 @@ def _get_name_span(text: str, function: tree.Function) -> Span:
     """Return the place of a function's name."""
     at = text.find(function.name, *function.span)
     return (at, at + len(function.name)) if function.name and at >= 0 else (function.span[0], function.span[0])
-
-
-def _blank_printed(text: str) -> str:
-    """Blank what a text prints; only lines with a part of such output are examined."""
-    result: list[str] = []
-    done = 0
-    for hint in _PRINT.finditer(text):
-        if hint.start() < done:
-            continue
-        first = text.rfind("\n", done, hint.start()) + 1 or done
-        past = text.find("\n", first)
-        past = len(text) if past < 0 else past + 1
-        line = text[first:past]
-        result += text[done:first], _PRINTED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), line)
-        done = past
-    return "".join((*result, text[done:]))
 
 
 def _find_late_values(body: tuple[tree.Statement, ...]) -> Iterator[tree.Declaration]:

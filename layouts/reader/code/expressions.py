@@ -7,14 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import INT, PYTHON, ULONG
+from lanescope.cxx.integers import PYTHON, ULONG
 from lanescope.deadline import check_deadline
-from lanescope.reader.code import traits, tree
+from lanescope.reader.code import tree
 from lanescope.reader.code.allocating import evaluate_new
 from lanescope.reader.code.assignments import evaluate_assignment
 from lanescope.reader.code.branches import evaluate_choice
 from lanescope.reader.code.findings import BodilessCall, list_named_loops
-from lanescope.reader.code.header_names import CONSTANTS, LIMITS, MEMBERS
 from lanescope.reader.code.lambdas import evaluate_lambda
 from lanescope.reader.code.launches import note_instance
 from lanescope.reader.code.lifetimes import run_delete
@@ -25,6 +24,7 @@ from lanescope.reader.code.records import measure_record
 from lanescope.reader.code.run_records import record_skipped
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_free
+from lanescope.reader.code.undeclared_names import evaluate_undeclared
 from lanescope.reader.code.values import (
     PLACES,
     VOID,
@@ -335,12 +335,7 @@ def evaluate_name(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) 
     if binding is not None:
         note_instance(ev, binding)  # f<64> as a value
         return binding
-    for rule in _UNDECLARED:
-        result = rule(ev, node, scope)
-        if result is not None:
-            return result
-    text = "::".join(name for name, _ in node.path)
-    return SymbolicInt(ev.given[text]) if text in ev.given else OpaqueValue(text, span=node.span)
+    return evaluate_undeclared(ev, node, scope)
 
 
 def _is_type(type_node: tree.Type) -> bool:
@@ -348,65 +343,6 @@ def _is_type(type_node: tree.Type) -> bool:
     shaped = type_node.pointers or type_node.dims or type_node.reference or type_node.const or type_node.body
     return bool(shaped) or type_node.name == "decltype"
 
-
-# names that the text does not declare: rules that are tried in order, each gives None where it says nothing -----------
-
-
-def _constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
-    """Return a constant of CUDA or of C's limits, by its last name."""
-    last = node.path[-1][0] if node.path else ""
-    if last in CONSTANTS:
-        return SymbolicInt(CONSTANTS[last], INT, origin=(node.span,))
-    if last in LIMITS and not ev.python:
-        return SymbolicInt(*LIMITS[last], origin=(node.span,))
-    return None
-
-
-def _member_constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
-    """Return a constant of an enumeration of a library."""
-    for name, _ in node.path[:-1]:
-        if (name, node.path[-1][0]) in MEMBERS:
-            return SymbolicInt(MEMBERS[name, node.path[-1][0]], INT, origin=(node.span,))
-    return None
-
-
-def _integral_constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
-    """Evaluate decltype(x)::value, the value that every object of x's type has."""
-    if ev.python or len(node.path) != 2 or node.path[1][0] != "value":
-        return None
-    named = re.fullmatch(r"decltype\s*\(\s*(\w+)\s*\)", node.path[0][0])
-    place = ev.resolve_name(((named[1], None),), scope, node.span[0]) if named else None
-    value = ev.load_place(place, node) if isinstance(place, PLACES) else None
-    return value if isinstance(value, SymbolicInt) and value.known is not None else None
-
-
-def _trait(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Any:
-    """Evaluate a trait of the standard library: is_same_v<A, B>, is_same<A, B>::value, remove_cv<T>::type."""
-    if ev.python or not node.path:
-        return None
-    last, arguments = node.path[-1]
-    if arguments is not None:
-        known = traits.find_trait_value(last, ev.evaluate_template_arguments(arguments, scope))
-        if known is not None:
-            return known
-    if len(node.path) > 1 and last in ("value", "type"):
-        kind = ev.find_builtin_type(node.path[:-1], scope)
-        return traits.find_trait_member(kind, last) if kind is not None else None
-    return None
-
-
-def _builtin(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
-    """Return a type that needs no declaration."""
-    return ev.find_builtin_type(node.path, scope)
-
-
-_UNDECLARED: tuple[Callable[[Evaluator, tree.Name | tree.Type, NameScope], Any], ...] = (
-    _constant,
-    _member_constant,
-    _integral_constant,
-    _trait,
-    _builtin,
-)
 
 _RULES: dict[type[tree.Expression], Callable[[Evaluator, Any, NameScope], Any]] = {
     tree.NumberLiteral: _evaluate_integer,

@@ -19,7 +19,7 @@ from typing import Any
 
 from lanescope.deadline import check_deadline
 from lanescope.reader.code import inline_ptx as ptx
-from lanescope.reader.code.findings import AsmRun, FoundDescriptor, mark_bits
+from lanescope.reader.code.findings import MOST_FOUND, AsmRun, FoundDescriptor, mark_bits
 from lanescope.reader.code.ptx_arithmetic import get_integer_type
 from lanescope.reader.code.ptx_evaluation import RegisterFile, list_targets
 from lanescope.reader.code.symbolic_integers import (
@@ -34,7 +34,6 @@ from lanescope.reader.code.symbolic_integers import (
 )
 
 MOST_STATEMENTS = 200_000
-MOST_FOUND = 600
 _MODULE = re.compile(r"^[ \t]*(?:\.version[ \t]+\d+\.\d+|(?:\.visible[ \t]+)?\.entry[ \t])", re.M)
 _SKIPPED = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)+", re.S)
 _LINE = re.compile(r"\.(?:version|target|address_size|loc|file)\b[^\n]*")
@@ -240,10 +239,8 @@ class KernelRegisters(RegisterFile):
         return self.places.get(register, self.at) if register is not None else self.at
 
 
-@lru_cache(maxsize=4)
-def evaluate_module(text: str, macros: tuple[tuple[str, str], ...] = ()) -> ModuleRecords:
-    """Evaluate the functions of a file of PTX. macros: values given for parameters and registers, by their names."""
-    values = {n: int(v, 0) for n, v in macros if re.fullmatch(r"0[xX][\da-fA-F]+|\d+", v)}
+def evaluate_module(text: str, values: Mapping[str, int]) -> ModuleRecords:
+    """Evaluate the functions of a file of PTX. values: given for parameters and registers, by their names."""
     statements = list(list_statements(text))
     shared = {placed.shared: placed.align for placed in statements if placed.shared}
     found: list[FoundDescriptor] = []

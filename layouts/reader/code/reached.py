@@ -1,6 +1,6 @@
 """Functions of headers that a file may use: those that its own text names, and what these name.
 
-The others are not run by themselves: a helper that nobody calls says nothing of the file which includes it.
+The others are not run by themselves: a helper that nothing calls does not concern the file that includes it.
 """
 
 from __future__ import annotations

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 
 from lanescope.deadline import check_deadline
 from lanescope.errors import LayoutError
 from lanescope.reader import sass
 from lanescope.reader.code import inline_ptx as ptx
-from lanescope.reader.code.findings import AsmRun, FoundDescriptor, mark_bits
+from lanescope.reader.code.findings import MOST_FOUND, AsmRun, FoundDescriptor, mark_bits
 from lanescope.reader.code.ptx_arithmetic import get_integer_type
 from lanescope.reader.code.ptx_module import KernelRegisters, ModuleRecords, PlacedStatement
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, convert_int, or_ints, shift_int
 
 MOST_REGISTERS = 256
-MOST_FOUND = 600
 _LINE = re.compile(
     r"^[ \t]*/\*(?P<address>[0-9a-f]{4,8})\*/[ \t]+(?P<guard>@!?U?P\w+[ \t]+)?(?P<opcode>[A-Z][\w.]*)(?P<rest>[^;\n]*);"
     r"|^[ \t]*(?P<label>\.L[\w.$]*):|^[ \t]*(?:Function\s*:\s*(?P<name>[\w$]+)|\.text\.(?P<section>[\w$]+):)",
@@ -44,10 +42,8 @@ def is_sass_listing(text: str) -> bool:
     return "gdesc[UR" in text and "{" not in text and _LINE.search(text) is not None
 
 
-@lru_cache(maxsize=4)
-def evaluate_listing(text: str, macros: tuple[tuple[str, str], ...] = ()) -> ModuleRecords:
-    """Evaluate a disassembly. macros: values given for constants (c_0x210 is c[0x0][0x210]), by their names."""
-    values = {n: int(v, 0) for n, v in macros if re.fullmatch(r"0[xX][\da-fA-F]+|\d+", v)}
+def evaluate_listing(text: str, values: Mapping[str, int]) -> ModuleRecords:
+    """Evaluate a disassembly. values: given for constants (c_0x210 is c[0x0][0x210]), by their names."""
     lines = list(_LINE.finditer(text))
     reached = {target for line in lines for target in _find_targets(line)}
     run = _ListingRun(text, values)
@@ -66,7 +62,7 @@ def _find_targets(line: re.Match[str]) -> Iterator[int]:
 class _ListingRun:
     """The functions of a disassembly while they run, one after the other."""
 
-    def __init__(self, text: str, values: dict[str, int]) -> None:
+    def __init__(self, text: str, values: Mapping[str, int]) -> None:
         self.text = text
         self.values = values
         self.found: list[FoundDescriptor] = []
@@ -135,15 +131,14 @@ class _ListingRun:
             return
         in_registers = re.search(r"\w,\s*R\w+,\s*gdesc", spelled) is not None
         n = int(group[1])
-        words = {name: self._read_word(at, span) for name, at in (("a", n), ("b", n + 2))}
-        if in_registers:
-            del words["a"]
+        firsts = {"b": n + 2} if in_registers else {"a": n, "b": n + 2}
+        words = {at: self._read_word(at, span) for at in firsts.values()}
         inputs = tuple(("l", value, place) for value, place in words.values())
         operands = ["{d}", *(["{a}"] if in_registers else []), *(f"%{at}" for at in range(len(inputs)))]
-        turned = ["01"[f"tnsp{name.upper()}" in group[2]] for name in words] if _has_majors(read.facts) else []
+        turned = ["01"[f"tnsp{name.upper()}" in group[2]] for name in firsts] if _has_majors(read.facts) else []
         line = f'"{read.facts["candidates"][0]} {", ".join([*operands, "1", "1", "1", *turned])};"'
         self.ran.append(AsmRun(line, span, ("",) * len(inputs), inputs, (), (self.function,), len(self.ran)))
-        for at, (value, place) in zip((n, n + 2), words.values(), strict=False):
+        for at, (value, place) in words.items():
             self.found.append(FoundDescriptor(f"UR{at}", place, value, (), (), order=len(self.found)))
 
     def _read_word(self, at: int, span: Span) -> tuple[SymbolicInt, Span]:

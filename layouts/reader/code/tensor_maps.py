@@ -11,52 +11,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lanescope.cxx.sizes import ELEMENT_BITS
 from lanescope.reader.code import call_layouts, packed_maps
+from lanescope.reader.code.element_types import find_tensor_element, parse_element_type
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import BodilessCall, Pitfall
-from lanescope.reader.code.header_names import DATA_BITS, DATA_TYPES, SWIZZLES
+from lanescope.reader.code.header_names import SWIZZLES
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.literal_layouts import find_named_element, read_literal_layout
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.tma_rules import MapParts, MapSheet, TensorMap, find_broken_rules, find_stride_rules
-from lanescope.reader.code.values import Address, ArrayValue, OpaqueValue, Pointer, ResolvedType, can_be_element
+from lanescope.reader.code.values import Address, ArrayValue, OpaqueValue, Pointer
 from lanescope.shared.swizzle import MODES
 from lanescope.shared.tma import WIDTHS, make_box_series
 
 MOST_MAPS = 24
 TRITON = ("make_tensor_descriptor", "TensorDescriptor", "_experimental_make_tensor_descriptor", "from_tensor")
-# element types as PyTorch's C++, Triton and others spell them → the name that ELEMENT_BITS has
-_TORCH = {
-    **dict.fromkeys("kBFloat16 BF16".split(), "bfloat16"),
-    **dict.fromkeys("kFloat16 kHalf F16".split(), "float16"),
-    **dict.fromkeys("float8e4nv kFloat8_e4m3fn E4M3".split(), "e4m3"),
-    "kFloat": "float32",
-    **dict.fromkeys("float8e5 kFloat8_e5m2 E5M2".split(), "e5m2"),
-    **dict.fromkeys("int8 uint8 kInt8 kByte kUInt8 kChar".split(), "fp8_t"),
-}
 
 
 def find_tensor_maps(text: str) -> tuple[TensorMap, ...]:
     """Find every tensor map that a text makes, in the order of the text."""
     evaluation = evaluate_text(text)
     return find_evaluation_maps(evaluation) if evaluation is not None else ()
-
-
-_C10_NAMES = {  # of torch::kHalf and the like
-    "Half": "float16",
-    "Float16": "float16",
-    "BFloat16": "bfloat16",
-    "Float": "float32",
-    "Float32": "float32",
-    "Float8_e4m3fn": "float8_e4m3fn",
-    "Float8_e5m2": "float8_e5m2",
-    "Byte": "uint8",
-    "UInt8": "uint8",
-    "Char": "int8",
-    "Int8": "int8",
-}
-_C10 = re.compile(rf"(?:torch|at|c10)(?:::ScalarType)?::k?({'|'.join(_C10_NAMES)})\b")
 
 
 def find_evaluation_maps(evaluation: Evaluation) -> tuple[TensorMap, ...]:
@@ -139,56 +114,13 @@ def _parse_map_call(call: BodilessCall, text: str) -> TensorMap | None:
     return None
 
 
-# amounts --------------------------------------------------------------------------------------------------------------
-
-
-def _parse_element_type(value: Any) -> tuple[int | None, str | None]:
-    """Parse (bits, name) of an element type: a CUtensorMapDataType, a torch or Triton dtype, or a pointer's type."""
-    if isinstance(value, OpaqueValue) and value.head in ("pointer_type", "dtype", "block_type") and value.arguments:
-        inner = value.arguments[0]  # tl.pointer_type(tl.float16); the dtype of a tensor that the text makes
-        return _parse_element_type(inner) if value.head != "dtype" else _find_tensor_element(inner)
-    read = get_integer(value) if not isinstance(value, str) else None
-    if read is not None and read.known is not None:
-        known = read.known
-        return (DATA_BITS.get(known), DATA_TYPES[known]) if 0 <= known < len(DATA_TYPES) else (None, None)
-    name = value.name if isinstance(value, ResolvedType) else str(value)
-    last = re.split(r"[.:]", name)[-1]
-    short = _TORCH.get(last, last)
-    return ELEMENT_BITS.get(short), (last if short in ELEMENT_BITS else None)
-
-
-def _find_tensor_element(value: Any) -> tuple[int | None, str | None]:
-    """Find the element type of a tensor made in the same text: torch.empty(…, dtype=torch.float16)."""
-    for inner in call_layouts.walk_values(value):
-        element_type: tuple[int | None, str | None] = (None, None)
-        if isinstance(inner, OpaqueValue):
-            named = dict(inner.named)
-            if "dtype" in named:
-                element_type = _parse_element_type(named["dtype"])
-            elif kinds := [k[1] for v in inner.arguments if (k := _C10.search(str(v))) is not None]:
-                element_type = _parse_element_type(OpaqueValue(_C10_NAMES[kinds[0]]))
-            elif inner.head in ("half", "bfloat16", "float"):
-                element_type = _parse_element_type(
-                    OpaqueValue({"half": "float16", "float": "float32"}.get(inner.head, inner.head))
-                )
-            elif inner.head == "to" and inner.arguments:
-                element_type = _parse_element_type(inner.arguments[0])
-            elif inner.kind is not None and can_be_element(inner.kind):
-                element_type = inner.kind.bits, inner.kind.name
-        elif isinstance(inner, Pointer) and inner.element is not None and can_be_element(inner.element):
-            element_type = inner.element.bits, inner.element.name
-        if element_type[0]:
-            return element_type
-    return None, None
-
-
 # kinds of code --------------------------------------------------------------------------------------------------------
 
 
 def _read_cuda_encode(term: OpaqueValue, arguments: list[Any]) -> TensorMap:
     """Read cuTensorMapEncodeTiled: type, rank, address, dims, strides, box, element strides, interleave, swizzle."""
     sheet = MapSheet()
-    bits, name = _parse_element_type(arguments[0])
+    bits, name = parse_element_type(arguments[0])
     if bits is None:
         sheet.symbols["data_type"] = str(arguments[0])
     rank = sheet.read_number(arguments[1], "rank")
@@ -211,7 +143,7 @@ def _read_cuda_encode(term: OpaqueValue, arguments: list[Any]) -> TensorMap:
 def _read_im2col(term: OpaqueValue, arguments: list[Any]) -> TensorMap:
     """Read cuTensorMapEncodeIm2col: a column of pixels, each with its channels, lies as the rows of a box do."""
     sheet = MapSheet()
-    bits, name = _parse_element_type(arguments[0])
+    bits, name = parse_element_type(arguments[0])
     rank = sheet.read_number(arguments[1], "rank")
     dims = sheet.read_numbers(arguments[3], "dims", rank)
     strides = sheet.read_numbers(arguments[4], "strides", rank - 1 if rank else None)
@@ -278,8 +210,8 @@ def _triton_arguments(head: str, arguments: list[Any], named: dict[str, Any]) ->
 def _triton_element(named: dict[str, Any], tensor: Any) -> tuple[int | None, str | None]:
     """Return (bits, name) of the elements: of the type that is named, else of the tensor."""
     kind = next((named[word] for word in ("dtype", "element_ty", "elem_type") if word in named), None)
-    bits, name = _parse_element_type(kind) if kind is not None else (None, None)
-    return (bits, name) if bits is not None else _find_tensor_element(tensor)
+    bits, name = parse_element_type(kind) if kind is not None else (None, None)
+    return (bits, name) if bits is not None else find_tensor_element(tensor)
 
 
 def _in_bytes(elements: Sequence[int | None], bits: int | None) -> tuple[int | None, ...]:
@@ -312,7 +244,7 @@ def _find_shared_layout(layout: Any, bits: int | None) -> tuple[str | None, int 
     if bitwidth is not None and bitwidth.known:
         bits = bitwidth.known
     if layout.head == "get_default_for" and len(layout.arguments) > 1:
-        bits = _parse_element_type(layout.arguments[1])[0] or bits
+        bits = parse_element_type(layout.arguments[1])[0] or bits
     if width is not None and width.known is not None:
         return ("none" if not width.known else f"{width.known}B"), bits
     return None, bits
@@ -344,7 +276,7 @@ def _get_element_size(base: Any, size: Any, sheet: MapSheet) -> int | None:
     """Return the bits of `a.element_size()` if the text makes the tensor `a` whose address is given."""
     if not isinstance(size, OpaqueValue) or size.head not in ("element_size", "itemsize"):
         return None
-    bits = _find_tensor_element(base)[0]
+    bits = find_tensor_element(base)[0]
     if bits:
         sheet.symbols.pop("element_bits", None)
     return bits
@@ -381,7 +313,7 @@ def _read_deep_gemm(term: OpaqueValue, arguments: list[Any]) -> TensorMap | None
     if row is None or len(arguments) <= row[-1]:
         return None
     tensor, dims_at, box_at, strides_at, mode_at = row
-    bits, name = _find_tensor_element(arguments[tensor])
+    bits, name = find_tensor_element(arguments[tensor])
     if bits is None:
         sheet.symbols["element_bits"] = f"the type of {arguments[tensor]}"
     dims, box = (
@@ -416,7 +348,7 @@ def _read_cutlass(term: OpaqueValue, arguments: list[Any], named: dict[str, Any]
     layout = call_layouts.find_layout([*arguments[1:], *named.values()])
     if layout is None and term.head.startswith("make_tiled_tma_atom") and len(arguments) > 2:
         kind = named.get("internal_type")
-        bits, name = find_named_element(kind) if kind is not None else _find_tensor_element(arguments[1])
+        bits, name = find_named_element(kind) if kind is not None else find_tensor_element(arguments[1])
         layout = read_literal_layout(arguments[2], bits, name)
     if layout is None:
         return TensorMap(

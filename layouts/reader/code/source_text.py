@@ -1,0 +1,65 @@
+"""What language a text is in, and its lines that are not code."""
+
+from __future__ import annotations
+
+import re
+
+# Lines that are not code and that a parser would read into the code below them: bare PTX and SASS, atoms alone, CuTe's
+# layouts, what a debugger and printf say.
+_PRINTED = re.compile(
+    r"^[ \t]*+(?:(?:wgmma|mma|wmma|ldmatrix|stmatrix)\.[\w.:]++[^;\n\"]*+;?|SM\d{2,3}_\w+(?:<[^;\n]{0,120}>)?"
+    r"|\((?:cuda-)?gdb\)[^\n]*+|\$\d{1,6} = [^;\n]*+|(?:/\*\w{4,6}\*/[ \t]*+)?(?:@!?U?P\w+ )?[A-Z]{1,3}MMA\.[^\n]*+"
+    r"|(?:[\w. \[\]()*]{1,40}[:=]? {0,40})?(?:Sw|Swizzle|S)<\d[^;:\n]*+:[^;\n]*+"
+    r"|(?:[\w. ]{1,40}: {0,40})?\([\d_,() ]{1,200}\):\([\d_,() ]{1,200}\)"
+    r"|(?:[A-Za-z_][\w .\[\]]{0,40}[ :])?(?:0x[0-9a-fA-F]{9,16}[ \t,]{0,8})+)[ \t\r]*+$",
+    re.M,
+)
+_PRINT = re.compile(
+    r"mma\.|matrix\.|^[ \t]*SM\d\d|gdb\)|^[ \t]*\$\d|MMA\.|S(?:w|wizzle)?<\d|\):\(|0x[0-9a-fA-F]{9}", re.M
+)
+
+
+def is_python(text: str) -> bool:
+    """Return whether a text reads as Python rather than C++."""
+    score = 0
+    # without blanks at the ends of lines: each pattern would go through a run of them from each of its places
+    head = re.sub(r"\n{3,}", "\n\n", "\n".join(map(str.strip, text[:8192].split("\n"))))
+    for pattern, weight in (
+        (r"^\s*(?:def|class)\s+\w+[^;{]*:\s*(?:#.*)?$", 3),
+        (r"^\s*(?:from\s+[\w.]+\s+)?import\s+[\w.]", 3),
+        (r"^\s*(?:if|for|while|elif|else|with)\b[^;{]*:\s*(?:#.*)?$", 2),
+        (r"^\s*#\s?[^\s!#]", 1),
+        (r"\bself\.", 1),
+        (r"^\s*@\w", 2),
+        (r"\bNone\b|\bTrue\b|\bFalse\b|\bnot in\b", 1),
+        (r"\w\s*=\s*\[[^;]*\]\s*$", 2),
+        (r"\b\w+=[\[(]", 2),
+        (r"\b(?:tl|torch|triton|gl|np|ctypes)\.", 2),
+        (r"^\s*[\w.]+\s*(?:\||<<|\+)?=[^=;{]*[^;{},\s]\s*$", 1),
+        (r";\s*(?://.*)?$", -2),
+        (r"^\s*#\s*(?:include|define|if|ifdef|pragma|endif)\b", -4),
+        (r"//|/\*", -1),
+        (r"\b(?:uint\d+_t|__device__|constexpr|template|static_cast|reinterpret_cast|auto|void|unsigned)\b", -2),
+        (r"^\s*[{}]\s*$|\{\s*$", -1),
+        (r"::\w", -1),
+        (r"\d(?:u?ll|ULL)\b", -2),
+        (r"->", -1),
+    ):
+        score += weight * len(re.findall(pattern, head, re.M))
+    return score > 0
+
+
+def blank_printed(text: str) -> str:
+    """Blank what a text prints; only lines with a part of such output are examined."""
+    result: list[str] = []
+    done = 0
+    for hint in _PRINT.finditer(text):
+        if hint.start() < done:
+            continue
+        first = text.rfind("\n", done, hint.start()) + 1 or done
+        past = text.find("\n", first)
+        past = len(text) if past < 0 else past + 1
+        line = text[first:past]
+        result += text[done:first], _PRINTED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), line)
+        done = past
+    return "".join((*result, text[done:]))
