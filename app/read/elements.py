@@ -13,9 +13,10 @@ from typing import Any
 from lanescope.app.instruction import answers, lanes, wording
 from lanescope.app.instruction.answers import HeldValue
 from lanescope.app.instruction.find import list_warp, pin_places
-from lanescope.app.instruction.state import PIN, SEPARATE, bind_descriptor
+from lanescope.app.instruction.state import SEPARATE, bind_descriptor
 from lanescope.app.kit import links
 from lanescope.app.kit.find import MOST_TOGETHER, SoughtPlace, check_whole
+from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.names import name_form
 from lanescope.app.read import place_readings, scale_elements
 from lanescope.app.read.element_forms import NamedForms, find_forms
