@@ -123,7 +123,7 @@ def _has_place(op: Operand, place: SoughtPlace) -> bool:
 
 
 def _list_ordered(form: Instruction, places: tuple[SoughtPlace, ...]) -> list[PlaceReading]:
-    """List the readings of places of which some are one number, by the order of counting."""
+    """List one reading for each order of counting, if a place is a single number."""
     if all(place.index is None or place.letter in (*SCALES, "e") for place in places):
         return [PlaceReading(places)]
     readings: dict[tuple[SoughtPlace, ...], PlaceReading] = {}
