@@ -190,7 +190,7 @@ def _answer_element(
     op = place_readings.find_operand(form, sought.letter)
     assert sought.coords is not None
     row, col = sought.coords
-    letter = op.name.upper() if len(op.name) == 1 else op.name
+    letter = lanes.format_panel_title(op.name)
     place_readings.check_coords(form, op, row, col)
     holders = [
         _describe_holder(form, op, held)
@@ -236,7 +236,7 @@ def _answer_line(
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
     """Answer who holds a row or a column of an operand."""
     op = place_readings.find_operand(form, sought.letter)
-    letter = op.name.upper() if len(op.name) == 1 else op.name
+    letter = lanes.format_panel_title(op.name)
     word = "row" if axis == "row" else "column"
     place_readings.check_coords(form, op, *((number, 0) if axis == "row" else (0, number)))
     across = range(op.col_count if axis == "row" else op.row_count)
@@ -275,7 +275,7 @@ def _answer_warp(
     notices = [f"Warp {sought.warp} is {unit}s {threads[0]}–{threads[-1]}."]
     for op in operands:
         held = [one for one in holders if one["operand"] == op.name and "row" in one and "col" in one]
-        letter = op.name.upper() if len(op.name) == 1 else op.name
+        letter = lanes.format_panel_title(op.name)
         rows, cols = (sorted({one[axis] for one in held}) for axis in ("row", "col"))
         if len({(one["row"], one["col"]) for one in held}) == len(rows) * len(cols) > 0:
             notices.append(f"{letter}: rows {lanes.format_runs(rows)}, columns {lanes.format_runs(cols)}.")
@@ -377,7 +377,7 @@ def _answer_lane(
 
 def _format_lane(op: Operand, held: list[dict[str, Any]]) -> str:
     """Format what a lane holds of an operand: the elements of each register."""
-    letter = op.name.upper() if len(op.name) == 1 else op.name
+    letter = lanes.format_panel_title(op.name)
     registers: dict[int, list[str]] = {}
     for one in held:
         registers.setdefault(one["register"], []).append(_name_element(op, letter, one))

@@ -37,7 +37,7 @@ _THREAD = re.compile(
     r"%?\b(?:lane_?(?:id|idx)?|groupID|group_id|threadID_in_group|threadIdx\s*\.\s*x|tid|warp_?id)\b", re.I
 )
 _ROW, _COL = (re.compile(rf"\b(\w*{word}\w*)\s*=(?!=)", re.I) for word in ("row", "col"))
-_HALF_ROW, _HALF_COL = (  # colour is no column
+_HALF_ROW, _HALF_COL = (  # colour is not a column
     re.compile(rf"\b(?:\w*_)?{word}(?:_?(?:id|idx|index))?\d*\s*=(?!=)", re.I) for word in ("row", "col(?:umn)?")
 )
 _TOGETHER = re.compile(r",\s*(?=\w*(?:row|col)\w*\s*=(?!=))", re.I)  # row = lane / 4, col = …
@@ -179,7 +179,7 @@ def _is_whole(match: FormulaMatch, least: int) -> bool:
 
 
 def _rank_match(match: FormulaMatch, letter: str, least: int) -> tuple[bool, bool, bool, int]:
-    """Return the place of a match: those with the values that the formula tells apart, the named operand first."""
+    """Return the place of a match: those with the values that the formula distinguishes, the named operand first."""
     short = match.map.values < least
     return short, match.swapped, not match.map.has_operand(letter), -match.map.values if short else match.map.values
 
