@@ -263,8 +263,7 @@ def _answer_warp(
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
     """Answer which rows and columns of each operand a warp holds."""
     threads = list_warp(form, sought)
-    names = [sought.letter] if sought.letter else [op.name for op in lanes.list_distinct_operands(form)]
-    operands = [place_readings.find_operand(form, name) for name in names if name != "a" or not a_shared]
+    operands = _find_operands(form, sought, a_shared).values()
     holders = [
         _describe_holder(form, op, held)
         for op in operands
@@ -322,14 +321,18 @@ def _is_tensor(op: Operand) -> bool:
     return op.scope.place is OperandPlace.TENSOR
 
 
+def _find_operands(form: Instruction, sought: SoughtPlace, a_shared: bool) -> dict[str, Operand]:
+    """Find the operand that a place names, or all that threads may hold."""
+    names = [sought.letter] if sought.letter else [op.name for op in lanes.list_distinct_operands(form)]
+    found = (place_readings.find_operand(form, name) for name in names if name != "a" or not a_shared)
+    return {op.name: op for op in found}
+
+
 def _answer_lane(
     form: Instruction, sought: SoughtPlace, a_shared: bool
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
     lane = sought.thread or 0
-    names = [sought.letter] if sought.letter else [op.name for op in lanes.list_distinct_operands(form)]
-    operands = {
-        op.name: op for op in (place_readings.find_operand(form, name) for name in names if name != "a" or not a_shared)
-    }
+    operands = _find_operands(form, sought, a_shared)
     if any(map(_is_tensor, operands.values())) and (sought.register is not None or not sought.is_lane):
         raise LayoutError(
             "operand_not_in_registers",
