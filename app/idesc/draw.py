@@ -70,26 +70,19 @@ def _draw_product(given: IdescWord) -> Iterator[str]:
         if part.name in ("transpose_a", "transpose_b")
     }
     types = given.types
-    boxes = (
-        (PRODUCT, y, deep, high, f"A {types['a']}, {m} × {k}"),
-        (x, TOP, wide, deep, f"B {types['b']}, {k} × {n}"),
-        (x, y, wide, high, f"D {types['d']}, {m} × {n}"),
+    sparse = ", sparse" if given.sparse else ""
+    matrices = (
+        (0, PRODUCT, y, deep, high, f"A {types['a']}{majors.get('a', '')}{sparse}, {m} × {k}"),
+        (5, x, TOP, wide, deep, f"B {types['b']}{majors.get('b', '')}, {k} × {n}"),
+        (4, x, y, wide, high, f"D {types['d']}, {m} × {n}"),
     )
-    for fill, (left, top, width, tall, words) in zip((0, 5, 4), boxes, strict=True):
+    for line, (fill, left, top, width, tall, words) in enumerate(matrices):
         yield (
             f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{tall:.1f}" fill="var(--fill-{fill})"'
             f' stroke="var(--cell-line)"><title>{escape(words)}</title></rect>'
         )
         middle = (left + width / 2, top + tall / 2 + 4)
         yield _draw_text(*middle, words[0], 12, "var(--cell-ink)", "middle")
-    sparse = ", sparse" if given.sparse else ""
-    for line, words in enumerate(
-        (
-            f"A {types['a']}{majors.get('a', '')}{sparse}, {m} × {k}",
-            f"B {types['b']}{majors.get('b', '')}, {k} × {n}",
-            f"D {types['d']}, {m} × {n}",
-        )
-    ):
         yield _draw_text(PRODUCT, y + high + 18 + 15 * line, words, 10.5)
 
 

@@ -68,7 +68,7 @@ def list_warp(instruction: Instruction, place: SoughtPlace) -> range:
         raise LayoutError("bad_find", message, "Ask for an element or a lane.", "find")
     if place.odd or warp >= count:
         legal = f"Its warps are 0–{count - 1}." if count > 1 else "One warp executes it, whichever: ask for a lane."
-        raise LayoutError("bad_find", f"There is no warp {place.odd or warp} here.", legal, "find")
+        raise LayoutError("bad_find", f"The instruction has no warp {place.odd or warp}.", legal, "find")
     return range(warp * WARP.threads, min((warp + 1) * WARP.threads, instruction.threads))
 
 

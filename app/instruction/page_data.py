@@ -10,6 +10,7 @@ from lanescope.app.instruction.supplies import TIP, SupplyMatrix, list_facts
 from lanescope.app.kit.answer import AnswerWords, get_per_register, list_value_bits
 from lanescope.app.kit.fact import Numbers, fact, make_optional_field
 from lanescope.app.kit.links import link_instruction
+from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.matrix import MatrixData
 from lanescope.ptx.instruction import WARP, Instruction
 from lanescope.render import palette, window
@@ -156,7 +157,7 @@ def build_page_data(
         state=page_state,
         defaults=state.make_default_state(instruction),
         pictured=PageState(),
-        pin=state.PIN,
+        pin=PIN,
         labels=list_labels(instruction.family.scope),
         unit=instruction.family.scope.thread,
         letter=instruction.family.scope.letter,

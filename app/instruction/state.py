@@ -9,6 +9,7 @@ from typing import TypeVar
 from urllib.parse import urlencode
 
 from lanescope.app.kit.fact import fact
+from lanescope.app.kit.maps import bench
 from lanescope.blackwell.bound import BoundMma, bind
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, parse_digits, parse_integer, parse_pair, parse_ranges, shorten_value
@@ -21,7 +22,6 @@ from lanescope.shared.tiling import DEFAULT_ORDER
 
 MOST_THREADS = max(SCOPES)
 AUTO = "auto"  # colour by the window: four warps, or one warp's lane groups
-PIN = "{panel}:{row},{col}"  # the pinned cell in a URL; scripts get this template, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,10 @@ class PageState:
 
 def split_pin(pin: str) -> tuple[tuple[str, int, int] | None, int | None]:
     """Return the element (matrix, row, column) that a pin names, or the thread."""
-    name, colon, place = pin.partition(":")
-    if not colon:
+    if not pin:
         return None, None
-    return ((name, *parse_pair(place, "pin")), None) if "," in place else (None, int(place))
+    name, first, second = bench.split_pin(pin)
+    return (None, first) if second is None else ((name, first, second), None)
 
 
 def parse_state(
@@ -221,7 +221,7 @@ def _parse_pin(instruction: Instruction, text: str) -> str:
     rows, cols = sizes[matrix]
     hint = f"{matrix.upper()} has {rows} rows and {cols} columns, from 0."
     row, col = _parse_with_hint("pin", hint, lambda: parse_pair(place, "pin", (rows - 1, cols - 1)))
-    return PIN.format(panel=matrix, row=row, col=col)
+    return bench.PIN.format(panel=matrix, row=row, col=col)
 
 
 def list_supply_sizes(instruction: Instruction) -> dict[str, tuple[int, int]]:

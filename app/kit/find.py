@@ -236,8 +236,8 @@ def _check_index(index: int, rows: int, cols: int, title: str) -> tuple[int, int
         raise LayoutError("bad_find", f"{title} has {rows * cols} elements, {legal}.", "", "find")
     orders = list_orders(index, rows, cols)
     if len(orders) > 1:
-        told = ", ".join(f"{title}[{row}][{col}] counted {order}" for order, (row, col) in orders.items())
-        raise LayoutError("bad_find", f"{title}[{index}] may be {told}.", "Write row and column.", "find")
+        meanings = ", ".join(f"{title}[{row}][{col}] counted {order}" for order, (row, col) in orders.items())
+        raise LayoutError("bad_find", f"{title}[{index}] may be {meanings}.", "Write row and column.", "find")
     return orders["row by row"]
 
 

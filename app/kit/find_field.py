@@ -42,7 +42,7 @@ class FindField:
     """What a find field knows.
 
     matrices: by the names that people give them; absent: names of those without cells, and why; holders: their numbers,
-    none where no thread holds an element; unit: a holder in a pin; warps: how many count lanes anew; held: what a
+    empty if no thread holds an element; unit: a holder in a pin; warps: how many count lanes anew; held: what a
     holder has; bare: whether one matrix needs no name.
     """
 

@@ -305,7 +305,7 @@ def _draw_label(stride: TileStride, x: float, y: float, note: str, ink: str) -> 
 
 
 def draw_pins(drawing: TileDrawing, pins: Iterable[str], palette: Palette | None = None) -> str:
-    """Draw the rings of elements in each panel; none where the drawing has another part of the tile."""
+    """Draw the rings of pinned elements in each panel; skip those outside the drawn part of the tile."""
     cells, rings = drawing.map, ""
     for _, mn, k in map(split_pin, pins):
         if k is None or mn >= cells.tile.mn or k >= cells.tile.k:

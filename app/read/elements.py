@@ -13,9 +13,10 @@ from typing import Any
 from lanescope.app.instruction import answers, lanes, wording
 from lanescope.app.instruction.answers import HeldValue
 from lanescope.app.instruction.find import list_warp, pin_places
-from lanescope.app.instruction.state import PIN, SEPARATE, bind_descriptor
+from lanescope.app.instruction.state import SEPARATE, bind_descriptor
 from lanescope.app.kit import links
 from lanescope.app.kit.find import MOST_TOGETHER, SoughtPlace, check_whole
+from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.names import name_form
 from lanescope.app.read import place_readings, scale_elements
 from lanescope.app.read.element_forms import NamedForms, find_forms
@@ -189,7 +190,7 @@ def _answer_element(
     op = place_readings.find_operand(form, sought.letter)
     assert sought.coords is not None
     row, col = sought.coords
-    letter = op.name.upper() if len(op.name) == 1 else op.name
+    letter = lanes.format_panel_title(op.name)
     place_readings.check_coords(form, op, row, col)
     holders = [
         _describe_holder(form, op, held)
@@ -235,7 +236,7 @@ def _answer_line(
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
     """Answer who holds a row or a column of an operand."""
     op = place_readings.find_operand(form, sought.letter)
-    letter = op.name.upper() if len(op.name) == 1 else op.name
+    letter = lanes.format_panel_title(op.name)
     word = "row" if axis == "row" else "column"
     place_readings.check_coords(form, op, *((number, 0) if axis == "row" else (0, number)))
     across = range(op.col_count if axis == "row" else op.row_count)
@@ -262,8 +263,7 @@ def _answer_warp(
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
     """Answer which rows and columns of each operand a warp holds."""
     threads = list_warp(form, sought)
-    names = [sought.letter] if sought.letter else [op.name for op in lanes.list_distinct_operands(form)]
-    operands = [place_readings.find_operand(form, name) for name in names if name != "a" or not a_shared]
+    operands = _find_operands(form, sought, a_shared).values()
     holders = [
         _describe_holder(form, op, held)
         for op in operands
@@ -274,7 +274,7 @@ def _answer_warp(
     notices = [f"Warp {sought.warp} is {unit}s {threads[0]}–{threads[-1]}."]
     for op in operands:
         held = [one for one in holders if one["operand"] == op.name and "row" in one and "col" in one]
-        letter = op.name.upper() if len(op.name) == 1 else op.name
+        letter = lanes.format_panel_title(op.name)
         rows, cols = (sorted({one[axis] for one in held}) for axis in ("row", "col"))
         if len({(one["row"], one["col"]) for one in held}) == len(rows) * len(cols) > 0:
             notices.append(f"{letter}: rows {lanes.format_runs(rows)}, columns {lanes.format_runs(cols)}.")
@@ -321,14 +321,18 @@ def _is_tensor(op: Operand) -> bool:
     return op.scope.place is OperandPlace.TENSOR
 
 
+def _find_operands(form: Instruction, sought: SoughtPlace, a_shared: bool) -> dict[str, Operand]:
+    """Find the operand that a place names, or all that threads may hold."""
+    names = [sought.letter] if sought.letter else [op.name for op in lanes.list_distinct_operands(form)]
+    found = (place_readings.find_operand(form, name) for name in names if name != "a" or not a_shared)
+    return {op.name: op for op in found}
+
+
 def _answer_lane(
     form: Instruction, sought: SoughtPlace, a_shared: bool
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
     lane = sought.thread or 0
-    names = [sought.letter] if sought.letter else [op.name for op in lanes.list_distinct_operands(form)]
-    operands = {
-        op.name: op for op in (place_readings.find_operand(form, name) for name in names if name != "a" or not a_shared)
-    }
+    operands = _find_operands(form, sought, a_shared)
     if any(map(_is_tensor, operands.values())) and (sought.register is not None or not sought.is_lane):
         raise LayoutError(
             "operand_not_in_registers",
@@ -376,7 +380,7 @@ def _answer_lane(
 
 def _format_lane(op: Operand, held: list[dict[str, Any]]) -> str:
     """Format what a lane holds of an operand: the elements of each register."""
-    letter = op.name.upper() if len(op.name) == 1 else op.name
+    letter = lanes.format_panel_title(op.name)
     registers: dict[int, list[str]] = {}
     for one in held:
         registers.setdefault(one["register"], []).append(_name_element(op, letter, one))

@@ -35,8 +35,8 @@ def list_readings(form: Instruction, places: Sequence[SoughtPlace], a_shared: bo
     readings = []
     for name in names:
         named = tuple(replace(place, matrix=name) if _needs_matrix(place) else place for place in places)
-        told = () if len(names) < 2 else (f"The text does not name a matrix: this is {name.upper()}.",)
-        readings += [PlaceReading(one.places, (*told, *one.notices)) for one in _list_ordered(form, named)]
+        assumed = () if len(names) < 2 else (f"The text does not name a matrix: this is {name.upper()}.",)
+        readings += [PlaceReading(one.places, (*assumed, *one.notices)) for one in _list_ordered(form, named)]
     return readings
 
 
@@ -68,7 +68,7 @@ def check_coords(form: Instruction, op: Operand, row: int, col: int) -> None:
     ]
     if not outside:
         return
-    letter, stored = op.name.upper() if len(op.name) == 1 else op.name, " stored" if op.sparsity else ""
+    letter, stored = lanes.format_panel_title(op.name), " stored" if op.sparsity else ""
     why = " and ".join(outside)
     raise LayoutError(
         "bad_coordinate",
@@ -123,14 +123,14 @@ def _has_place(op: Operand, place: SoughtPlace) -> bool:
 
 
 def _list_ordered(form: Instruction, places: tuple[SoughtPlace, ...]) -> list[PlaceReading]:
-    """List the readings of places of which some are one number, by the order of counting."""
-    if all(place.index is None or place.letter in (*SCALES, "e") for place in places):
+    """List one reading for each order of counting, if a place is a single number."""
+    if not any(map(_is_counted, places)):
         return [PlaceReading(places)]
     readings: dict[tuple[SoughtPlace, ...], PlaceReading] = {}
     for order in ("row by row", "column by column"):
         ordered, notices = [], []
         for place in places:
-            if place.index is None or place.letter in (*SCALES, "e"):
+            if place.index is None or not _is_counted(place):
                 ordered.append(place)
                 continue
             op = find_operand(form, place.letter)
@@ -146,3 +146,8 @@ def _list_ordered(form: Instruction, places: tuple[SoughtPlace, ...]) -> list[Pl
                 notices.append(f"Counted {order}, {letter}[{place.index}] is {letter}[{coords[0]}][{coords[1]}].")
         readings.setdefault(tuple(ordered), PlaceReading(tuple(ordered), tuple(notices)))
     return list(readings.values())
+
+
+def _is_counted(place: SoughtPlace) -> bool:
+    """Return whether one number counts the elements of an operand that has rows and columns of its own."""
+    return place.index is not None and place.letter not in (*SCALES, "e")

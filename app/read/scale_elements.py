@@ -9,8 +9,8 @@ from itertools import product
 from typing import Any
 
 from lanescope.app.instruction import wording
-from lanescope.app.instruction.state import PIN
 from lanescope.app.kit.find import SoughtPlace
+from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.names import name_form
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words

@@ -83,8 +83,8 @@ class DescribedProduct:
         return self.operands["b"].steps
 
     @property
-    def held(self) -> Operand | None:
-        """A, where it comes from registers."""
+    def register_operand(self) -> Operand | None:
+        """A, if it comes from registers."""
         return None if "a" in self.operands else self.instruction.operands["a"]
 
     @property
@@ -98,8 +98,8 @@ def build_timeline(
     """Build the phases and steps of a product, in order, and what each step reads of A and of B."""
     moves: dict[str, list[WgmmaMove]] = {name: _list_first_moves(found, name) for name in found.operands}
     parts: list[Phase[WgmmaStep]] = [("Memory", 1.7, _list_memory_steps(found))]
-    if found.held:
-        parts.append(("A in registers", 1.7, _list_hold_steps(found, found.held)))
+    if found.register_operand:
+        parts.append(("A in registers", 1.7, _list_hold_steps(found, found.register_operand)))
     for name in found.operands:
         letter = name.upper()
         parts.append((f"Descriptor {letter}", 2.4, _list_field_steps(found, name)))
@@ -191,9 +191,9 @@ def _list_memory_steps(found: DescribedProduct) -> list[WgmmaStep]:
     return steps
 
 
-def _list_hold_steps(found: DescribedProduct, held: Operand) -> list[WgmmaStep]:
-    warps = range(held.threads // WARP.threads)
-    return [_make_step("hold", f"warp {warp}", say_warp(held, warp), "a", warp, warp=warp) for warp in warps]
+def _list_hold_steps(found: DescribedProduct, operand: Operand) -> list[WgmmaStep]:
+    warps = range(operand.threads // WARP.threads)
+    return [_make_step("hold", f"warp {warp}", say_warp(operand, warp), "a", warp, warp=warp) for warp in warps]
 
 
 def _describe_storage(one: DescribedOperand) -> str:
@@ -352,8 +352,8 @@ def _make_advance_step(found: DescribedProduct, step: int) -> WgmmaStep:
         parts.append(f"{name.upper()}’s {start}" if parts else f"{name.upper()}’s start address advances {start}")
     rest = "; the other fields stay as they are" if same else "; other fields change, too"
     text = f"The next `wgmma` takes K step {step}. {', '.join(parts)}{rest}."
-    if found.held:
-        text += f" {say_next(found.held, step)}."
+    if found.register_operand:
+        text += f" {say_next(found.register_operand, step)}."
     return _make_step(
         "advance", f"K step {step} · descriptor{'s' * (len(found.operands) > 1)}", text, index=step, k_step=step
     )

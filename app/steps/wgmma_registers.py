@@ -63,4 +63,4 @@ def say_warp(operand: Operand, warp: int) -> str:
 def say_next(operand: Operand, step: int) -> str:
     """Say which registers hold A in a later K step."""
     first, count = step * operand.registers, operand.registers
-    return f"A of it is in {count} further registers of each thread, R{format_range(first, first + count - 1)} here"
+    return f"Its A is in {count} further registers of each thread, R{format_range(first, first + count - 1)} here"

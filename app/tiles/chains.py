@@ -75,8 +75,8 @@ def build_context(asked: Mapping[str, str], sent: Mapping[str, str]) -> dict[str
     found = facts.build_chain(questions.TiledChainBody(first=first, second=second))
     held = draw.list_first_holders(first.c), draw.list_first_holders(second.a)
     # pins are of all elements, and the first one says what is drawn
-    pinned = chain_sheets.make_sheet_page(place_panels(first, second, (0, 0)), *held).build_context(sent)
-    corner = choose_corner(first.c, sent, pinned["pins"])
+    pins, _ = chain_sheets.make_sheet_page((), *held).parse_pins(sent)
+    corner = choose_corner(first.c, sent, pins)
     panels = place_panels(first, second, corner)
     sheets = chain_sheets.make_sheet_page(panels, *held)
     pinned = sheets.build_context(sent)
@@ -118,7 +118,7 @@ def choose_corner(c: TileOperand, query: Mapping[str, str], pins: Sequence[str])
 
 
 def list_windows(c: TileOperand, corner: tuple[int, int]) -> list[tuple[str, list[tuple[int, int, bool]]]]:
-    """List what the picture can show, rows and columns: (first, last, shown); none where it shows all."""
+    """List the parts of each axis that the picture can show: (first, last, shown). Omit one shown in full."""
     return [
         (name, [(n, min(n + size, count) - 1, n == at) for n in range(0, count, size)])
         for (name, size), count, at in zip(WINDOW.items(), (c.row_count, c.col_count), corner, strict=True)

@@ -58,7 +58,7 @@ def _is_dense_product_of_a_warp(family: Family) -> bool:
 
 
 def _find_addresses(instruction: Instruction, letter: str, major: str) -> AddressMap | None:
-    """Find the row addresses of an operand's load, None if no load fills it, or none at once."""
+    """Find the row addresses of an operand's load, None unless a single load fills it."""
     try:
         chains = chain.list_best_chains(instruction.operand(letter), major)
     except LayoutError:

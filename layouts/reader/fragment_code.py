@@ -37,7 +37,7 @@ _THREAD = re.compile(
     r"%?\b(?:lane_?(?:id|idx)?|groupID|group_id|threadID_in_group|threadIdx\s*\.\s*x|tid|warp_?id)\b", re.I
 )
 _ROW, _COL = (re.compile(rf"\b(\w*{word}\w*)\s*=(?!=)", re.I) for word in ("row", "col"))
-_HALF_ROW, _HALF_COL = (  # colour is no column
+_HALF_ROW, _HALF_COL = (  # colour is not a column
     re.compile(rf"\b(?:\w*_)?{word}(?:_?(?:id|idx|index))?\d*\s*=(?!=)", re.I) for word in ("row", "col(?:umn)?")
 )
 _TOGETHER = re.compile(r",\s*(?=\w*(?:row|col)\w*\s*=(?!=))", re.I)  # row = lane / 4, col = …
@@ -83,7 +83,7 @@ class NearestMap:
 @dataclass(frozen=True, slots=True)
 class FormulaAnswer:
     """What a formula or a loop agrees with. assumed: names that were taken as the same in all threads; letter: the
-    operand that the text names, "" if none; compared: how many maps; least: how many values a formula tells apart;
+    operand that the text names, "" if none; compared: how many maps; least: how many values a formula distinguishes;
     open_values: the name of the value's index if the text does not say where it ends; clash: where values beyond those
     of the map that agrees meet those of another lane; half: the coordinate that the text has, if it has but one.
     """
@@ -135,7 +135,7 @@ def compare_code(text: str) -> FormulaAnswer:
     for one in maps:
         if (match := _match_formula(*runs[one.values][:2], one)) is not None:
             matches.append(match)
-    least = range_ or _count_values_told(statements, given, names)
+    least = range_ or _count_distinct_values(statements, given, names)
     matches.sort(key=lambda match: _rank_match(match, letter, least))
     fed = [] if given else [one for one in list_address_maps() if gives_addresses(*runs[1][:2], one)]
     addresses = tuple(sorted(fed, key=lambda one: -len(one.rows)))
@@ -179,13 +179,13 @@ def _is_whole(match: FormulaMatch, least: int) -> bool:
 
 
 def _rank_match(match: FormulaMatch, letter: str, least: int) -> tuple[bool, bool, bool, int]:
-    """Return the place of a match: those with the values that the formula tells apart, the named operand first."""
+    """Return the place of a match: those with the values that the formula distinguishes, the named operand first."""
     short = match.map.values < least
     return short, match.swapped, not match.map.has_operand(letter), -match.map.values if short else match.map.values
 
 
-def _count_values_told(statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str]) -> int:
-    """Return how many values a formula tells apart at least, 1 if that cannot be said."""
+def _count_distinct_values(statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str]) -> int:
+    """Return how many values a formula distinguishes at least, 1 if that cannot be said."""
     try:
         return count_distinguished(*_run_formula(statements, given, names, MOST_VALUES)[:2])
     except LayoutError:

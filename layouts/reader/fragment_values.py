@@ -1,4 +1,4 @@
-"""How many values a pasted formula tells apart, and where it goes wrong past those that an operand has."""
+"""How many values a pasted formula distinguishes, and where it goes wrong past those that an operand has."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ValueClash:
 
 
 def count_distinguished(rows: Values, cols: Values) -> int:
-    """Return how many values a formula tells apart at least, from its rows and columns of MOST_VALUES.
+    """Return how many values a formula distinguishes at least, from its rows and columns of MOST_VALUES.
 
     A formula that repeats, `i % 3`, has as many values as it takes to repeat. Of any other, a bit of i whose step is
     twice that of the bit below belongs to the same digit: `8 * (i / 2)` has one from bit 1 on.
@@ -64,7 +64,7 @@ def _find_period(axes: Sequence[NDArray[np.int64]]) -> int:
 
 
 def find_clash(rows: Values, cols: Values, past: int) -> ValueClash | None:
-    """Find the first value, past so many, whose place an earlier value of another lane of the warp has."""
+    """Find the first value, from `past` on, whose place an earlier value of another lane of the warp has."""
     count = max(rows.shape[2], cols.shape[2])
     places = [np.broadcast_to(axis, (axis.shape[0], THREADS, count))[0, :WARP] for axis in (rows, cols)]
     seen: dict[tuple[int, int], tuple[int, int]] = {}

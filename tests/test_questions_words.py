@@ -1,0 +1,239 @@
+"""Words, messages and other names in the box: the page that each opens."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from lanescope.app.catalogue import full_text, topics
+from lanescope.app.guide import index as guide_index
+from lanescope.app.guide.rendering import list_sections
+from lanescope.app.kit.names import name_form
+from lanescope.app.read import text_meanings
+from lanescope.app.read.facts import Reading
+from lanescope.ptx import catalog
+from tests.client import Client
+
+BF16 = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
+
+
+def read(text: str) -> Reading:
+    return text_meanings.read_text(text)
+
+
+# words ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "pages"),
+    [
+        ("2CTA", ("/guide/wgmma-to-tcgen05",)),
+        ("wrong results", ("/guide/debugging",)),
+        ("scale factor layout", ("/guide/scale-factors", "/scale-factors")),
+        ("reorder_meta", ("/metadata/order",)),
+        ("TMA multicast", ("/smem",)),
+        ("how do I build a wgmma descriptor", ("/guide/five-minutes", "/descriptor", "/guide/descriptor")),
+        ("what is SBO", ("/guide/one-tile",)),
+        ("which warp may read tensor memory", ("/guide/tensor-memory", "/tmem")),
+        ("how do I advance the descriptor by a K step", ("/guide/descriptor", "/guide/five-minutes")),
+        ("GMMA::Major::K", ("/guide/one-tile",)),
+        ("two accumulators in flight", ("/guide/wgmma.wait_group",)),
+        ("cuTensorMapEncodeTiled returned CUDA_ERROR_INVALID_VALUE", ("/guide/paste",)),
+        ("Failed to initialize the TMA descriptor 1", ("/guide/paste",)),
+        ("CUDA error: misaligned address", ("/guide/ldmatrix",)),
+        ("cudaErrorMisalignedAddress", ("/guide/ldmatrix",)),
+        ("TiledCopy uses too few vals for selected CopyAtom", ("/tiles/copy",)),
+        ("smem_thr_copy_A.retile_D(tCrA)", ("/tiles/copy",)),
+        ("nvvm.wgmma.mma_async", ("/instructions",)),
+        ("2:4 metadata 0x4 0xE", ("/guide/sparsity",)),
+        (
+            "ptxas info : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized",
+            ("/instructions", "/guide/fence-commit-wait"),
+        ),
+    ],
+)
+def test_words_and_messages_lead_to_their_page(client: Client, text: str, pages: tuple[str, ...]) -> None:
+    reading = client.post("/api/v1/read", json={"text": text}).json()
+    assert reading["kind"] == "topic" and reading["link"].partition("#")[0].partition("?")[0] in pages, reading["link"]
+    assert client.get(reading["link"]).status_code == 200
+
+
+def test_titles_and_headings_lead_to_their_page_and_anchor() -> None:
+    for topic in topics.list_topics():
+        found = full_text.find_pages(topic.title)
+        assert topic.page in [one.page.partition("#")[0] for one in found[:3]], topic.title
+    assert full_text.find_pages("which address is swizzled")[0].page == "/guide/swizzle#which-address-is-swizzled"
+
+
+def test_every_anchor_of_the_search_stands_on_its_page() -> None:
+    for slug in guide_index.ORDER:
+        anchors = {anchor for anchor, _ in list_sections(slug)}
+        sections = [one for one in full_text._build_index().sections if one.page == f"/guide/{slug}" and one.anchor]
+        assert {one.anchor for one in sections} <= anchors, slug
+
+
+def test_a_sentence_that_shares_words_with_a_page_is_recognised() -> None:
+    draw = random.Random(3)
+    words = [word for slug in guide_index.ORDER for word in full_text.split_words(guide_index.read_title(slug))]
+    for _ in range(60):
+        text = f"why does my {draw.choice(words)} and the {draw.choice(words)} look odd"
+        assert read(text).title != "Not recognised", text
+
+
+@pytest.mark.parametrize(
+    ("text", "who"),
+    [
+        ("v_mfma_f32_32x32x8f16", "AMD's Matrix Instruction Calculator"),
+        ("v_wmma_f32_16x16x16_f16", "AMD's Matrix Instruction Calculator"),
+        ("rocwmma::fragment<matrix_a, 16, 16, 16, half, row_major>", "AMD's Matrix Instruction Calculator"),
+        ("dpas.8x8 (8|M0)", "Intel's own documentation"),
+        ("_tile_dpbf16ps(0, 1, 2)", "Intel's own documentation"),
+        ("tdpbf16ps tmm0, tmm1, tmm2", "Intel's own documentation"),
+        ("simdgroup_matrix<float, 8, 8>", "Metal Shading Language"),
+        ("mfma_f32_16x16x16f16", "AMD's Matrix Instruction Calculator"),
+        ("Ascend cube unit", "The documents of its maker"),
+    ],
+)
+def test_other_makers_are_named(text: str, who: str) -> None:
+    reading = read(text)
+    assert reading.kind == "unknown" and who in reading.notices[0] and "NVIDIA" in reading.notices[0]
+
+
+def test_a_comment_about_another_maker_changes_nothing() -> None:
+    kernel = f'// the same as v_mfma on AMD\nasm volatile("{BF16} {{%0,%1,%2,%3}}, …;");'
+    assert read(kernel).facts["ptx"] == BF16
+    assert name_form(catalog.find(BF16)).text in read(f"{name_form(catalog.find(BF16)).text}").title
+
+
+# names with what an opcode does not say ------------------------------------------------------------------------------
+
+
+def test_the_shape_and_types_of_tcgen05_mma_become_its_instruction_descriptor(client: Client) -> None:
+    """By hand, PTX ISA table 51: D f32 1 << 4, A bf16 1 << 7, B bf16 1 << 10, N / 8 << 17, M / 16 << 24."""
+    reading = read("tcgen05.mma 128x256x16 bf16")
+    word = 1 << 4 | 1 << 7 | 1 << 10 | (256 // 8) << 17 | (128 // 16) << 24
+    assert reading.link == f"/i/tcgen05.mma.cta_group::1.kind::f16?idesc=0x{word:08x}"
+    assert "f32 += bf16 × bf16" in reading.title and "f32 += bf16 × bf16" in client.get(reading.link).text
+    pair = read("tcgen05.mma 2cta e4m3 e5m2")
+    assert "kind::f8f6f4 f32 += e4m3 × e5m2 cta_group::2: M 256" in pair.title
+    assert not any("wgmma" in one.link for one in (reading, *reading.also))
+
+
+@pytest.mark.parametrize("text", ["tcgen05.mma f64", "tcgen05.mma m128n300k16 f16", "tcgen05.mma m128n256k64 bf16"])
+def test_no_descriptor_is_made_up_for_what_none_says(text: str) -> None:
+    reading = read(text)
+    assert "idesc=" not in reading.link and not any("idesc=" in one.link for one in reading.also)
+
+
+@pytest.mark.parametrize(
+    ("text", "ptx"),
+    [
+        ("wgmma n=256 bf16 k=16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
+        ("movmatrix", "movmatrix.sync.aligned.m8n8.trans.b16"),
+        ("mma f32 16 8 16 with bf16 for sm_80", None),
+        ("mma.sync.m16n8k16 with f16 accumulator", None),
+        ("bf16 x bf16 -> f32 m16n8k16", None),
+        ("dmma", None),
+    ],
+)
+def test_a_name_may_be_said_in_other_words(text: str, ptx: str | None) -> None:
+    reading = read(text)
+    assert reading.kind == "instruction" and (ptx is None or reading.facts["ptx"] == ptx), reading
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("port wmma to wgmma", "/guide/wmma-mma-wgmma"),
+        ("ldmatrix trans 8 bit", "/guide/bytes-and-trans"),
+        ("ldmatrix trans for fp8", "/guide/bytes-and-trans"),
+        ("which row address does lane 13 give in ldmatrix x4", "/guide/ldmatrix"),
+    ],
+)
+def test_a_question_with_an_opcode_ends_in_pages_too(text: str, page: str) -> None:
+    reading = read(text)
+    assert page in [one.link.partition("#")[0] for one in (reading, *reading.also)], reading
+
+
+# names of libraries, messages of tools -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("GmmaDescriptor", "/descriptor"),
+        ("GMMA::make_gmma_desc<GMMA::Major::K>(tensor)", "/descriptor"),
+        ("cute::UMMA::make_instr_desc", "/idesc"),
+        ("UMMA::InstrDescriptor", "/idesc"),
+        ("cuTensorMapEncodeTiled", "/guide/paste#tensor-maps"),
+        ("cuTensorMapEncodeTiled returned 1", "/guide/paste#tensor-maps"),
+        ("boxDim[0] must be <= 256", "/guide/paste#tensor-maps"),
+        ("ss_smem_selector", "/smem/atoms"),
+        ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", "/tiles/copy"),
+        ("partition_fragment_C", "/tiles/mma"),
+        ("Swizzle<3,4,3>{}", "/guide/swizzle"),
+        ("Sm1xxBlkScaledConfig", "/scale-factors"),
+        ("StructuredSparseCompressor", "/metadata/order"),
+        ("TmemAllocator", "/tmem"),
+        ("Not a name of any known instruction: 'wgmma'", "/guide/shapes"),
+        ("ptxas error : Modifier '.trans' not allowed", "/guide/read-ptx"),
+        ("error: asm operand type size(8) does not match type/size implied by constraint 'r'", "/guide/read-ptx"),
+        ("CUDA error: an illegal instruction was encountered", "/guide/debugging"),
+        ("CUDA error: unspecified launch failure", "/guide/capture#if-the-kernel-faults"),
+        ("Not a canonical GMMA_MN Layout: Expected stride failure.", "/guide/one-tile"),
+    ],
+)
+def test_a_symbol_or_a_message_has_a_page(client: Client, text: str, page: str) -> None:
+    reading = read(text)
+    assert reading.kind == "topic" and page in [one.link for one in (reading, *reading.also)][:2], reading
+    assert client.get(page).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "maker"),
+    [
+        ("WMMA on RDNA3", "AMD"),
+        ("AMD matrix core", "AMD"),
+        ("gfx942", "AMD"),
+        ("XMX", "Intel"),
+        ("Apple AMX", "Apple"),
+        ("matmul2d", "Apple"),
+        ("bfmmla", "Arm"),
+        ("TPU MXU", "Google"),
+    ],
+)
+def test_more_makers_are_named(text: str, maker: str) -> None:
+    reading = read(text)
+    assert reading.title.endswith(f"of {maker}") and reading.notices[0].startswith("Lanescope covers NVIDIA's")
+
+
+@pytest.mark.parametrize("text", ["mbarrier", "setmaxnreg", "mbarrier.try_wait.parity", "CollectiveBuilder"])
+def test_what_is_not_covered_says_what_is(text: str) -> None:
+    reading = read(text)
+    assert reading.title == "Not covered" and "Lanescope covers" in reading.notices[0], reading
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("2:4 sparsity", "/guide/sparsity"),
+        ("use C as A of the second gemm", "/reuse"),
+        ("accumulator as next A", "/reuse"),
+        ("figure for a paper", "/diagram"),
+        ("JSON API", "/docs"),
+        ("help", "/guide/five-minutes"),
+        ("lane", "/guide/lanes-and-fragments"),
+        ("how many threads in a warpgroup", "/guide/lanes-and-fragments"),
+        ("hopper vs ampere", "/guide/wmma-mma-wgmma"),
+        ("padding", "/banks"),
+    ],
+)
+def test_what_people_ask_for_opens_first(client: Client, text: str, page: str) -> None:
+    assert read(text).link.partition("#")[0] == page and client.get(page).status_code == 200
+
+
+def test_a_word_may_name_its_kind_after_it() -> None:
+    reading = read("0x4000004000010100 wgmma")
+    assert reading.kind == "descriptor" and reading.facts["word"] == "0x4000004000010100"
+    assert read("cutlass::gemm::GemmShape<16,8,16>").title == read("m16n8k16").title
