@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, BodilessCall
 from lanescope.reader.code.run_records import MOST_SKIPPED, MOST_STORES, Arms, MemoryStore, SkippedCode
-from lanescope.workbench.asm_operands import find_operand_argument
+from lanescope.workbench.asm_operands import find_operand_number
 from lanescope.workbench.function_texts import FunctionText
 from lanescope.workbench.results import Span
 
@@ -140,8 +140,7 @@ def _list_events(
 
 def _find_wait_count(run: AsmRun, end: int) -> int | None:
     match = re.match(r"[.\w]*\s+(%\w+|%\[\w+\]|\d+)", run.text[end:])
-    value = find_operand_argument(run, match[1], 0)[0] if match else None
-    return value.known if value is not None else None
+    return find_operand_number(run, match[1]) if match else None
 
 
 def _find_template_count(call: BodilessCall) -> int | None:

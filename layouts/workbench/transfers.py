@@ -17,7 +17,7 @@ from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.code.values import Address, Pointer
-from lanescope.workbench.asm_operands import find_operand_argument, join_strings
+from lanescope.workbench.asm_operands import find_operand_argument, find_operand_number, join_strings
 from lanescope.workbench.blamed_numbers import find_argument_span
 from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, list_kernel_runs
@@ -169,8 +169,8 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
             names = _list_names(run, tensor[2]) | _list_words(blank, find_operand_argument(run, tensor[2], 0)[1])
             return TileCopy(event, _plain(to), _name(barrier), names, at)
         if plain is not None:
-            to, size, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 3, 4))
-            count = size.known if size is not None else None
+            to, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 4))
+            count = find_operand_number(run, plain[3])
             return TileCopy(event, _plain(to), _name(barrier), frozenset(), (), -1 if count is None else count)
         return None
     if isinstance(run, BodilessCall) and _NAMED_LOAD.fullmatch(run.term.head) and len(run.term.arguments) >= 4:
