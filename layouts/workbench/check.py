@@ -42,6 +42,7 @@ from lanescope.workbench.gaps import CheckedDescriptor, find_multiplier, list_ch
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import TITLES as TENSOR_TITLES
 from lanescope.workbench.idesc_checks import check_tensor_code
+from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.pitfall_repairs import find_pitfall_edits
 from lanescope.workbench.results import TextEdit, TextPiece
 from lanescope.workbench.tally import count_verified, list_first_wrong_steps
@@ -211,10 +212,11 @@ def _name_source_line(text: str, finding: CheckFinding) -> CheckFinding:
 
 def _find_kernel_mistakes(code: Evaluation, bench: Bench) -> list[CheckFinding]:
     """Find what kernels do in the wrong order, and what their copies fill and announce wrongly."""
-    filled = filled_tiles.find_fill_mistakes(code, bench)
-    budget = shared_budget.find_budget_mistakes(code)
-    bytes_ = [] if filled else transfers.find_transfer_mistakes(code)  # that follow from a box which is too small
-    return [_make_pitfall_finding(mistake) for mistake in (*order.find_order_mistakes(code), *filled, *bytes_, *budget)]
+    text = KernelText(code)
+    filled = filled_tiles.find_fill_mistakes(text, bench)
+    budget = shared_budget.find_budget_mistakes(text)
+    bytes_ = [] if filled else transfers.find_transfer_mistakes(text)  # that follow from a box which is too small
+    return [_make_pitfall_finding(mistake) for mistake in (*order.find_order_mistakes(text), *filled, *bytes_, *budget)]
 
 
 def _check_fragments(text: str, given: Mapping[str, str]) -> tuple[FragmentReport, list[OpenPoint]]:
