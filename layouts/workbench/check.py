@@ -254,11 +254,10 @@ def _repair_pitfalls(text: str, built: Iterable[DescriptorBuilder], given: Mappi
         return Counter(finding.code for finding in _find_pitfalls(edited, found))
 
     for finding in _find_pitfalls(text, built):
-        edits = find_pitfall_edits(text, Pitfall(finding.code, finding.message, finding.span), find_codes)
-        yield replace(finding, edits=edits)
+        yield replace(_make_pitfall_finding(finding), edits=find_pitfall_edits(text, finding, find_codes))
 
 
-def _find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[CheckFinding]:
+def _find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[Pitfall]:
     """Yield C pitfalls in the expressions that make descriptors; pitfalls in other lines are ignored."""
     for builder in built:
         lines = [
@@ -271,9 +270,9 @@ def _find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[Ch
             if pitfall.span in start and not text[slice(*pitfall.span)].isdigit():
                 # of several places that make the start, the one that says most
                 named = [span for span in start if not _NUMBER.search(text[slice(*span)])] or start
-                yield CheckFinding(pitfall.code, pitfall.message, max(named, key=lambda span: span[1] - span[0]))
+                yield replace(pitfall, span=max(named, key=lambda span: span[1] - span[0]))
             elif any(low < past and first < high for low, high in lines):
-                yield _make_pitfall_finding(pitfall)
+                yield pitfall
 
 
 def _extend_to_lines(text: str, span: Span) -> Span:
