@@ -38,6 +38,8 @@ def test_right_code_has_no_finding(text: str) -> None:
     [
         (RIGHT, "(64u >> 3) << 17", "(64u >> 3) << 16", "idesc_shift", "<< 16"),  # N one bit low
         (RIGHT, "(128u >> 4) << 24", "(128u >> 4) << 23", "idesc_shift", "<< 23"),
+        (RIGHT, "(128u >> 4) << 24", "(128u >> 4) << 27", "idesc_shift", "<< 27"),  # where M of a scaled kind begins
+        (SCALED, "(128u >> 7) << 27", "(128u >> 7) << 24", "idesc_shift", "<< 24"),
         (RIGHT, "(128u >> 4) << 24", "(128u >> 3) << 24", "idesc_unit", "128u >> 3"),
         (RIGHT, "(64u >> 3) << 17", "(64u / 16) << 17", "idesc_unit", "64u / 16"),
         (RIGHT, "(64u >> 3)", "(32u >> 3)", "idesc_size", "32u >> 3"),

@@ -33,6 +33,12 @@ def find_operand_argument(run: AsmRun, argument: str, cut: int) -> tuple[Symboli
     return value, span, run.around[at] if run.around else ()
 
 
+def find_operand_number(run: AsmRun, argument: str) -> int | None:
+    """Find the number that an operand of an asm statement is given, None if it is open."""
+    value = find_operand_argument(run, argument, 0)[0]
+    return None if value is None else value.known
+
+
 def count_left_out(run: AsmRun, descriptors: Iterable[str]) -> int:
     """Count the operands that a text omits from an asm statement before the descriptors, as pasted code often does.
 

@@ -19,14 +19,10 @@ def find_argument_span(blank: str, call: Span, number: int) -> Span | None:
         opening = blank.find("(", find_closing(blank, opening) + 1, call[1])
     if opening < 0:
         return None
-    parts = split_arguments(blank[opening + 1 : find_closing(blank, opening)])
-    if not -len(parts) <= number < len(parts):
-        return None
-    at = opening + 1 + sum(len(part) + 1 for part in parts[: number % len(parts)])
-    return _trim(blank, (at, at + len(parts[number])))
+    return _find_part(blank, opening, number)
 
 
-def find_item_span(blank: str, at: Span, item: int) -> Span | None:
+def _find_item_span(blank: str, at: Span, item: int) -> Span | None:
     """Find an item of {…}, behind a cast or not."""
     opening = blank.find("{", *at)
     return _find_part(blank, opening, item) if opening >= 0 else None
@@ -44,7 +40,7 @@ def follow_number(
     """
     around = list(calls)
     for _ in range(_MOST):
-        if item is not None and (inside := find_item_span(blank, at, item)) is not None:
+        if item is not None and (inside := _find_item_span(blank, at, item)) is not None:
             at, item = inside, None
             continue
         match = _NAME.match(blank[slice(*at)])
@@ -78,10 +74,9 @@ def find_given_value(
             while around and around[-1][0] != function.name:
                 around.pop()
             return find_argument_span(blank, around.pop()[1], function.parameters.index(name)) if around else None
-    macro = re.findall(rf"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+", blank, re.M)
-    if macro:
-        match = re.search(rf"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+([^\n]*)", blank, re.M)
-        return _trim(blank, match.span(1)) if match and len(macro) == 1 else None
+    macros = list(re.finditer(rf"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+([^\n]*)", blank, re.M))
+    if macros:
+        return _trim(blank, macros[0].span(1)) if len(macros) == 1 else None
     outside = [
         match
         for match in re.finditer(rf"\b(?:const|constexpr)\b[^;(){{}}]*?\b{name}\s*=\s*([^;,]+)[;,]", blank)
@@ -105,9 +100,9 @@ def _count_blanks(blank: str, at: int) -> int:
 
 def _find_part(blank: str, opening: int, number: int) -> Span | None:
     parts = split_arguments(blank[opening + 1 : find_closing(blank, opening)])
-    if number >= len(parts):
+    if not -len(parts) <= number < len(parts):
         return None
-    at = opening + 1 + sum(len(part) + 1 for part in parts[:number])
+    at = opening + 1 + sum(len(part) + 1 for part in parts[: number % len(parts)])
     return _trim(blank, (at, at + len(parts[number])))
 
 

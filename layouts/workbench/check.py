@@ -42,6 +42,7 @@ from lanescope.workbench.gaps import CheckedDescriptor, find_multiplier, list_ch
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import TITLES as TENSOR_TITLES
 from lanescope.workbench.idesc_checks import check_tensor_code
+from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.pitfall_repairs import find_pitfall_edits
 from lanescope.workbench.results import TextEdit, TextPiece
 from lanescope.workbench.tally import count_verified, list_first_wrong_steps
@@ -174,9 +175,8 @@ def check_text(text: str, given: Mapping[str, str] | None = None, headers: Itera
     guesses = Guesses(text, bench, given)
     blame = BlameFinder(text, bench, built)
     mismatches, open_ = _check_operands(guesses, bench, {finding.code for finding in findings}, blame)
-    tensor = check_tensor_code(text, code.assembled if code else (), bench)
-    findings += [CheckFinding(f.code, f.message, f.span) for f in tensor]
-    findings += [CheckFinding(f.code, f.message, f.span) for f in check_tiled_mmas(text)]
+    tiles = check_tensor_code(text, code.assembled if code else (), bench) + check_tiled_mmas(text)
+    findings += map(_make_pitfall_finding, tiles)
     findings = drop_consequences([*findings, *mismatches, *refused, *_find_wrong_versions(bench, blame)])
     open_ += _find_unread(bench, built)
     open_ += _find_unfinished(code)
@@ -212,10 +212,11 @@ def _name_source_line(text: str, finding: CheckFinding) -> CheckFinding:
 
 def _find_kernel_mistakes(code: Evaluation, bench: Bench) -> list[CheckFinding]:
     """Find what kernels do in the wrong order, and what their copies fill and announce wrongly."""
-    filled = filled_tiles.find_fill_mistakes(code, bench)
-    budget = shared_budget.find_budget_mistakes(code)
-    bytes_ = [] if filled else transfers.find_transfer_mistakes(code)  # that follow from a box which is too small
-    return [_make_pitfall_finding(mistake) for mistake in (*order.find_order_mistakes(code), *filled, *bytes_, *budget)]
+    text = KernelText(code)
+    filled = filled_tiles.find_fill_mistakes(text, bench)
+    budget = shared_budget.find_budget_mistakes(text)
+    bytes_ = [] if filled else transfers.find_transfer_mistakes(text)  # that follow from a box which is too small
+    return [_make_pitfall_finding(mistake) for mistake in (*order.find_order_mistakes(text), *filled, *bytes_, *budget)]
 
 
 def _check_fragments(text: str, given: Mapping[str, str]) -> tuple[FragmentReport, list[OpenPoint]]:
@@ -253,11 +254,10 @@ def _repair_pitfalls(text: str, built: Iterable[DescriptorBuilder], given: Mappi
         return Counter(finding.code for finding in _find_pitfalls(edited, found))
 
     for finding in _find_pitfalls(text, built):
-        edits = find_pitfall_edits(text, Pitfall(finding.code, finding.message, finding.span), find_codes)
-        yield replace(finding, edits=edits)
+        yield replace(_make_pitfall_finding(finding), edits=find_pitfall_edits(text, finding, find_codes))
 
 
-def _find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[CheckFinding]:
+def _find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[Pitfall]:
     """Yield C pitfalls in the expressions that make descriptors; pitfalls in other lines are ignored."""
     for builder in built:
         lines = [
@@ -270,9 +270,9 @@ def _find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[Ch
             if pitfall.span in start and not text[slice(*pitfall.span)].isdigit():
                 # of several places that make the start, the one that says most
                 named = [span for span in start if not _NUMBER.search(text[slice(*span)])] or start
-                yield CheckFinding(pitfall.code, pitfall.message, max(named, key=lambda span: span[1] - span[0]))
+                yield replace(pitfall, span=max(named, key=lambda span: span[1] - span[0]))
             elif any(low < past and first < high for low, high in lines):
-                yield _make_pitfall_finding(pitfall)
+                yield pitfall
 
 
 def _extend_to_lines(text: str, span: Span) -> Span:

@@ -8,17 +8,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from lanescope.reader.code import tensor_maps
-from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.blamed_numbers import find_argument_span, follow_number
-from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
-from lanescope.workbench.kernel_runs import KernelRun, list_kernel_runs
+from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Assumption, Bench, Span, VerifiedOperand
 from lanescope.workbench.tiles import UNFILLED
-from lanescope.workbench.transfers import ELSEWHERE, TileCopy, find_map, read_copy
+from lanescope.workbench.transfers import CUT_TURNS, TileCopy, find_map, is_known, read_copy
 
 TITLES = {
     "k_slices_unread": "The loop over K leaves slices of the tile unread",
@@ -26,36 +23,32 @@ TITLES = {
     "tma_tile_part": "The TMA copies fill a part of the tile",
 }
 _SHAPE = re.compile(r"m64n\d+k\d+")
-_TURNS = frozenset((4, 8, 16))  # after so many a loop may have been left (loops.MOST_TURNS)
 
 
-def find_fill_mistakes(code: Evaluation, bench: Bench) -> list[Pitfall]:
+def find_fill_mistakes(text: KernelText, bench: Bench) -> list[Pitfall]:
     """Find tiles that are filled in part, read in part or filled with the other operand, each place once."""
-    if "__global__" not in code.text or not bench.operands:
+    if "__global__" not in text.code.text or not bench.operands:
         return []
-    finder = _FillFinder(code, bench)
+    finder = _FillFinder(text, bench)
     return list({(one.code, one.span): one for one in finder.find_mistakes()}.values())
 
 
 class _FillFinder:
     """One text on its way to its mistakes."""
 
-    def __init__(self, code: Evaluation, bench: Bench) -> None:
-        self.code, self.bench = code, bench
-        self.blank = blank_text(code.text)
-        self.functions: tuple[FunctionText, ...] = find_functions(self.blank)
-        runs = list_kernel_runs(code, self.functions)
-        self.kernels = [run for run in runs if any(event.kind == "wgmma" for event in run.events)]
+    def __init__(self, text: KernelText, bench: Bench) -> None:
+        self.bench = bench
+        self.blank, self.functions, self.maps = text.blank, text.functions, text.maps
+        self.kernels = [run for run in text.runs if any(event.kind == "wgmma" for event in run.events)]
         self.copies = [
             copy
             for run in self.kernels
             for event in run.events
             if event.kind == "bulk" and (copy := read_copy(event, self.blank)) is not None
         ]
-        self.maps = tensor_maps.find_named_maps(code)
 
     def find_mistakes(self) -> Iterator[Pitfall]:
-        if not self.kernels or not all(map(_is_known, self.kernels)):
+        if not self.kernels or not all(map(is_known, self.kernels)):
             return
         others = list(self._find_others())
         parts = list(self._find_parts()) if not others else []
@@ -216,19 +209,12 @@ class _FillFinder:
         return {name for name, places in starts.items() if at in places}
 
 
-def _is_known(kernel: KernelRun) -> bool:
-    """Return whether nothing is open in what a kernel copies, and no other CTA copies for it."""
-    return kernel.complete and not any(
-        event.kind == "unknown" or ELSEWHERE.search(getattr(event.run, "text", "")) for event in kernel.events
-    )
-
-
 def _find_reached(operand: VerifiedOperand) -> int | None:
     """Return the K that the steps of an operand reach, one after the other from 0; None if that is open."""
     if operand.left or any(step.verdict != "match" for step in operand.steps):
         return None
     slices = sorted({(step.k, step.k + step.depth) for step in operand.steps})
-    if len(slices) in _TURNS or not slices or slices[0][0]:
+    if len(slices) in CUT_TURNS or not slices or slices[0][0]:
         return None
     return slices[-1][1] if _are_joined(slices) else None
 

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.kind import FORMS
+from lanescope.blackwell.tmem.placement import Allocation, find_allocation_faults
 from lanescope.errors import LayoutError
-from lanescope.ptx.table.tmem import COLUMNS, LEAST_ALLOCATION
-from lanescope.reader.code.findings import AsmRun
+from lanescope.ptx.table.kinds import KINDS
+from lanescope.ptx.table.tmem import COLUMNS
+from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.workbench.asm_operands import find_operand_argument
 from lanescope.workbench.mma_runs import fill_opcode, read_asm_code
@@ -33,7 +35,6 @@ TITLES = {
     "scale_factor_id": "The scale-factor id does not exist for the scale vector",
     "tmem_allocation": "tcgen05.alloc does not take this number of columns",
     "tmem_columns": "D does not fit the columns that are allocated",
-    "cta_group_mixed": "Instructions of one kernel have different .cta_group",
 }
 _OPCODE = re.compile(r"\btcgen05\.(mma|alloc)((?:\.[\w%]+(?:::[\w%]+)*)*)")
 _OPCODE_OF_MMA = re.compile(r"tcgen05\.mma\b(?!\s*[`)])")
@@ -41,18 +42,9 @@ _KIND = re.compile(r"\.kind::(\w+)")
 _GROUP = re.compile(r"\.cta_group::(\d)")
 _VECTOR = re.compile(r"\.(?:scale_vec::(\dX)|block(16|32))")
 _TERM = re.compile(r"(?:>>\s*(\d+)[uUlL]*|/\s*(\d+)[uUlL]*)\s*\)*\s*<<\s*(\d+)")
-_UNITS = {17: 3, 24: 4, 27: 7}  # first bit of N, of M, of M with scale factors → log2 of its unit
-_FIELDS = {17: "N", 24: "M", 27: "M"}
+_SIZES = ("m", "n")
+_UNITS = frozenset(row.get_field(name).field.unit for row in KINDS for name in _SIZES)
 _FOLLOWS = frozenset(("no_form",))  # the kind's own error: the opcode, which ptxas refuses
-
-
-@dataclass(frozen=True, slots=True)
-class TensorFinding:
-    """One mistake: a code of TITLES, a sentence, its place."""
-
-    code: str
-    message: str
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +73,7 @@ def _find_bit(text: str, span: Span) -> int | None:
     return int(found[1]) if found else None
 
 
-def check_tensor_code(text: str, ran: Sequence[AsmRun], bench: Bench) -> list[TensorFinding]:
+def check_tensor_code(text: str, ran: Sequence[AsmRun], bench: Bench) -> list[Pitfall]:
     """Check instruction descriptors, allocations and CTA groups of a text's tcgen05 instructions."""
     if "tcgen05." not in text:
         return []
@@ -101,7 +93,7 @@ def _find_words(ran: Iterable[AsmRun]) -> Iterator[_MmaWord]:
         if match is None or match[1] != "mma":
             continue
         operands = split_operands(code[match.end() : match.end() + 4096])
-        words = fill_opcode(match[2], run, find_operand_number)
+        words = fill_opcode(match[2], run)
         if words is None or len(operands) < 4:
             continue
         at = 4 if ".sp" in words else 3
@@ -119,16 +111,10 @@ def _find_words(ran: Iterable[AsmRun]) -> Iterator[_MmaWord]:
         yield _MmaWord(run, IdescWord(value.known & idesc.MOST, row), form, words, value, span, d)
 
 
-def find_operand_number(run: AsmRun, argument: str) -> int | None:
-    """Return the number that an operand of an asm statement is given, None if it is open."""
-    value = find_operand_argument(run, argument, 0)[0]
-    return None if value is None else value.known
-
-
 # the word -------------------------------------------------------------------------------------------------------------
 
 
-def _check_word(text: str, use: _MmaWord) -> list[TensorFinding]:
+def _check_word(text: str, use: _MmaWord) -> list[Pitfall]:
     """Return what the word says wrong for its instruction: shifts first, from which the rest follows."""
     moved = list(_check_terms(text, use))
     if moved:
@@ -139,36 +125,35 @@ def _check_word(text: str, use: _MmaWord) -> list[TensorFinding]:
     for one in problems:
         code = "idesc_reserved_bits" if one.code == "reserved_bits" else "idesc_illegal"
         place = use.find_place(text, one.field)
-        found.append(TensorFinding(code, f"Instruction descriptor {use.word}: {one.message}", place))
+        found.append(Pitfall(code, f"Instruction descriptor {use.word}: {one.message}", place))
     return found or list(_check_ids(text, use))
 
 
-def _check_terms(text: str, use: _MmaWord) -> Iterator[TensorFinding]:
+def _check_terms(text: str, use: _MmaWord) -> Iterator[Pitfall]:
     """Yield terms such as (N >> 3) << 16: a size in steps of 8 that stands one bit low."""
     spans = {m.span for m in use.value.marks} | {use.span}
+    sizes = [use.word.kind.get_field(name).field for name in _SIZES]
     for span in sorted(spans):
         for match in _TERM.finditer(text, *span):
-            unit = int(match[1]) if match[1] else {8: 3, 16: 4, 128: 7}.get(int(match[2]), 0)
+            unit = 1 << int(match[1]) if match[1] else int(match[2])
             bit = int(match[3])
-            at = match.span(3)
-            if _UNITS.get(bit) == unit or unit not in _UNITS.values():
-                continue
-            if bit in _UNITS and unit in _UNITS.values():
-                name, right = _FIELDS[bit], 1 << _UNITS[bit]
+            meant = next((size for size in sizes if size.unit == unit), None)
+            there = next((size for size in sizes if size.low == bit), None)
+            if there is not None and unit in _UNITS - {there.unit}:
                 message = (
-                    f"{name} begins at bit {bit} and counts {right}: it is {name} >> {_UNITS[bit]}, not >> {unit}."
+                    f"{there.title} begins at bit {bit} and counts {there.unit}: it is {there.title} >>"
+                    f" {there.unit.bit_length() - 1}, not >> {unit.bit_length() - 1}."
                 )
-                yield TensorFinding("idesc_unit", message, match.span(1) if match[1] else match.span(2))
-            elif 13 <= bit <= 31:
-                right_bit = {unit_: b for b, unit_ in _UNITS.items()}[unit]
+                yield Pitfall("idesc_unit", message, match.span(1) if match[1] else match.span(2))
+            elif there is None and meant is not None and 13 <= bit <= 31:
                 message = (
-                    f"A size in steps of {1 << unit} is {_FIELDS[right_bit]}, which begins at bit {right_bit}, not"
-                    f" {bit}: the word says M {use.word.m}, N {use.word.n}."
+                    f"A size in steps of {unit} is {meant.title}, which begins at bit {meant.low}, not {bit}: the word"
+                    f" says M {use.word.m}, N {use.word.n}."
                 )
-                yield TensorFinding("idesc_shift", message, at)
+                yield Pitfall("idesc_shift", message, match.span(3))
 
 
-def _check_ids(text: str, use: _MmaWord) -> Iterator[TensorFinding]:
+def _check_ids(text: str, use: _MmaWord) -> Iterator[Pitfall]:
     """Yield ids of scale factors that a scale vector does not have."""
     vector = _VECTOR.search(use.words)
     row = use.word.kind
@@ -180,7 +165,7 @@ def _check_ids(text: str, use: _MmaWord) -> Iterator[TensorFinding]:
         code = use.word.get_code(part)
         if ids is not None and code not in ids and use.word.format_field("k") != "96":
             message = f"{row.get_field(part).field.title} is {code}; scale_vec::{name} of kind::{row.name} has {ids}."
-            yield TensorFinding("scale_factor_id", message, use.find_place(text, part))
+            yield Pitfall("scale_factor_id", message, use.find_place(text, part))
 
 
 # the tiles ------------------------------------------------------------------------------------------------------------
@@ -188,7 +173,7 @@ def _check_ids(text: str, use: _MmaWord) -> Iterator[TensorFinding]:
 _MAP_TYPES = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # others are also taken to copy bytes
 
 
-def _check_operands(text: str, uses: Sequence[_MmaWord], bench: Bench) -> Iterator[TensorFinding]:
+def _check_operands(text: str, uses: Sequence[_MmaWord], bench: Bench) -> Iterator[Pitfall]:
     """Yield types and sizes that differ from those of the tiles that the operands are stored in."""
     for operand in bench.operands:
         own = [use for use in uses if _is_of(use, operand)]
@@ -199,11 +184,11 @@ def _check_operands(text: str, uses: Sequence[_MmaWord], bench: Bench) -> Iterat
         said = use.word.types[operand.name]
         if data and said != data:
             message = f"{operand.name.upper()} is {said} by the instruction descriptor; its tensor map holds {data}."
-            yield TensorFinding("idesc_type", message, use.find_place(text, operand.name))
+            yield Pitfall("idesc_type", message, use.find_place(text, operand.name))
         yield from _check_size(text, use, bench, operand)
 
 
-def _check_size(text: str, use: _MmaWord, bench: Bench, operand: VerifiedOperand) -> Iterator[TensorFinding]:
+def _check_size(text: str, use: _MmaWord, bench: Bench, operand: VerifiedOperand) -> Iterator[Pitfall]:
     """Yield an M or N that is less than the rows of the box that its operand fills, where no other instruction of the
     text could read the rest.
     """
@@ -219,7 +204,7 @@ def _check_size(text: str, use: _MmaWord, bench: Bench, operand: VerifiedOperand
         name = "M" if operand.name == "a" else "N"
         size = use.word.m if operand.name == "a" else use.word.n
         message = f"{name} is {size}: {read} of the {rows} rows of {operand.name.upper()}'s box are read, no other is."
-        yield TensorFinding("idesc_size", message, use.find_place(text, name.lower()))
+        yield Pitfall("idesc_size", message, use.find_place(text, name.lower()))
 
 
 def _is_of(use: _MmaWord, operand: VerifiedOperand) -> bool:
@@ -237,8 +222,8 @@ def _find_map_type(text: str, bench: Bench, operand: VerifiedOperand) -> str:
 # tensor memory --------------------------------------------------------------------------------------------------------
 
 
-def _check_columns(ran: Sequence[AsmRun], uses: Sequence[_MmaWord]) -> Iterator[TensorFinding]:
-    """Yield allocations that are refused, D beyond them, and groups that differ within a kernel."""
+def _check_columns(ran: Sequence[AsmRun], uses: Sequence[_MmaWord]) -> Iterator[Pitfall]:
+    """Yield allocations that are refused, and one that D does not fit."""
     allocations: list[tuple[AsmRun, int, Span]] = []
     opened = False
     for run in ran:
@@ -253,14 +238,13 @@ def _check_columns(ran: Sequence[AsmRun], uses: Sequence[_MmaWord]) -> Iterator[
             continue
         allocations.append((run, value.known, span))
         count = value.known
-        if count < LEAST_ALLOCATION or count > COLUMNS or count & (count - 1):
-            message = f"tcgen05.alloc takes a power of two from {LEAST_ALLOCATION} to {COLUMNS} columns, not {count}."
-            yield TensorFinding("tmem_allocation", message, span)
+        if faults := find_allocation_faults(Allocation(count)):
+            yield Pitfall("tmem_allocation", faults[0].message, span)
     if len({(count, span) for _, count, span in allocations}) == 1 and not opened:
         yield from _check_room(allocations[0], uses)
 
 
-def _check_room(allocation: tuple[AsmRun, int, Span], uses: Sequence[_MmaWord]) -> Iterator[TensorFinding]:
+def _check_room(allocation: tuple[AsmRun, int, Span], uses: Sequence[_MmaWord]) -> Iterator[Pitfall]:
     """Yield an allocation with fewer columns than D takes: N of 32 bits in each, PTX ISA 9.1, 9.7.16.10.5."""
     run, count, span = allocation
     need = 0
@@ -272,4 +256,4 @@ def _check_room(allocation: tuple[AsmRun, int, Span], uses: Sequence[_MmaWord]) 
             need = max(need, first + use.word.n)
     if need > count and not count & (count - 1):
         message = f"D takes columns up to {need}; tcgen05.alloc reserves {count}."
-        yield TensorFinding("tmem_columns", message, span)
+        yield Pitfall("tmem_columns", message, span)

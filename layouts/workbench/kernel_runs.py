@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+from lanescope.reader.code import tensor_maps
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, BodilessCall
 from lanescope.reader.code.run_records import MOST_SKIPPED, MOST_STORES, Arms, MemoryStore, SkippedCode
-from lanescope.workbench.asm_operands import find_operand_argument
-from lanescope.workbench.function_texts import FunctionText
+from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.workbench.asm_operands import find_operand_number
+from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
 from lanescope.workbench.results import Span
 
 _STEPS = re.compile(
@@ -81,7 +84,30 @@ class KernelRun:
     complete: bool
 
 
-def list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> list[KernelRun]:
+@dataclass(frozen=True)
+class KernelText:
+    """A text with kernels, as far as the checks of kernels need it. blank: without comments and literals."""
+
+    code: Evaluation
+
+    @cached_property
+    def blank(self) -> str:
+        return blank_text(self.code.text)
+
+    @cached_property
+    def functions(self) -> tuple[FunctionText, ...]:
+        return find_functions(self.blank)
+
+    @cached_property
+    def maps(self) -> tuple[TensorMap, ...]:
+        return tensor_maps.find_named_maps(self.code)
+
+    @cached_property
+    def runs(self) -> tuple[KernelRun, ...]:
+        return tuple(_list_kernel_runs(self.code, self.functions))
+
+
+def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> list[KernelRun]:
     """List the kernels of a text that are run, each instance that is launched on its own."""
     if code.merged or code.python:
         return []
@@ -140,8 +166,7 @@ def _list_events(
 
 def _find_wait_count(run: AsmRun, end: int) -> int | None:
     match = re.match(r"[.\w]*\s+(%\w+|%\[\w+\]|\d+)", run.text[end:])
-    value = find_operand_argument(run, match[1], 0)[0] if match else None
-    return value.known if value is not None else None
+    return find_operand_number(run, match[1]) if match else None
 
 
 def _find_template_count(call: BodilessCall) -> int | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lanescope.blackwell import idesc
 from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import AsmRun
+from lanescope.workbench.asm_operands import find_operand_number
 from lanescope.workbench.scan import MOST_OPERANDS, split_operands
 from lanescope.workbench.tcgen05 import Tcgen05Mma
 
@@ -33,10 +34,7 @@ class MmaRun:
     a_in_memory: bool
 
 
-FindNumber = Callable[[AsmRun, str], int | None]  # the value of an asm statement's operand, None if it is open
-
-
-def find_mma_runs(ran: Iterable[AsmRun], find_number: FindNumber) -> Iterator[MmaRun]:
+def find_mma_runs(ran: Iterable[AsmRun]) -> Iterator[MmaRun]:
     """Find the runs of tcgen05.mma whose instruction descriptor is known."""
     for run in ran:
         if "tcgen05.mma" not in run.text:
@@ -46,10 +44,10 @@ def find_mma_runs(ran: Iterable[AsmRun], find_number: FindNumber) -> Iterator[Mm
         if match is None or ".sp" in match[1]:
             continue
         operands = split_operands(code[match.end() : match.end() + MOST_OPERANDS])
-        words = fill_opcode(match[1], run, find_number)
+        words = fill_opcode(match[1], run)
         if len(operands) < 4 or words is None:
             continue
-        word = find_number(run, operands[3])
+        word = find_operand_number(run, operands[3])
         instruction = _make_instruction(words, word) if word is not None else None
         if instruction is not None:
             in_memory = operands[1].startswith("[")
@@ -62,10 +60,10 @@ def read_asm_code(run: AsmRun) -> str:
     return _BLANK.sub(" ", "".join(_STRING.findall(run.text)))
 
 
-def fill_opcode(words: str, run: AsmRun, find_number: FindNumber) -> str | None:
+def fill_opcode(words: str, run: AsmRun) -> str | None:
     """Return an opcode's qualifiers with the numbers of its operands: cta_group::%5; None if one is open."""
     for place in _PLACE.findall(words):
-        number = find_number(run, f"%{place}")
+        number = find_operand_number(run, f"%{place}")
         if number is None:
             return None
         words = words.replace(f"%{place}", str(number))

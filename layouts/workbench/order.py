@@ -10,14 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lanescope.reader.code.evaluation import Evaluation
-from lanescope.reader.code.findings import AsmRun, Pitfall
+from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.run_records import MemoryStore
-from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.workbench.accumulators import Accumulator, find_access, find_accumulator, is_untouched
 from lanescope.workbench.asm_operands import count_left_out, find_operand_argument
-from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
-from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, list_kernel_runs
+from lanescope.workbench.function_texts import FunctionText
+from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.results import Span
 from lanescope.workbench.scan import InstructionMention, find_mentions
 
@@ -32,15 +31,13 @@ TITLES = {
 _ZERO = r"setp\.ne\.\w+\s+%s\s*,\s*(%%?\w+|%%\[\w+\])\s*,\s*0\b"
 
 
-def find_order_mistakes(code: Evaluation) -> list[Pitfall]:
+def find_order_mistakes(text: KernelText) -> list[Pitfall]:
     """Find what kernels do in the wrong order, each mistake once."""
-    if "__global__" not in code.text or not re.search(r"mma", code.text):
+    if "__global__" not in text.code.text or "mma" not in text.code.text:
         return []
-    blank = blank_text(code.text)
-    functions = find_functions(blank)
     found: dict[tuple[str, Span], Pitfall] = {}
-    for kernel in list_kernel_runs(code, functions):
-        for mistake in _KernelOrder(kernel, blank, functions).find_mistakes():
+    for kernel in text.runs:
+        for mistake in _KernelOrder(kernel, text.blank, text.functions).find_mistakes():
             found.setdefault((mistake.code, mistake.span), mistake)
     return list(found.values())
 
@@ -239,19 +236,16 @@ def _is_within(span: Span, body: Span) -> bool:
 def _list_names(event: KernelEvent) -> set[str]:
     """Return the buffers that an event's addresses are in."""
     run = event.run
+    places: list[LinearExpression] = []
     if isinstance(run, MemoryStore):
-        return {name for name, factor in run.to.terms if factor == 1 and name.isidentifier()}
-    values = [value for kind, value, _ in run.inputs if value is not None] if isinstance(run, AsmRun) else []
-    if not isinstance(run, AsmRun):
-        arguments = getattr(getattr(run, "term", None), "arguments", ())
-        bases = [getattr(value, "base", None) for value in arguments]
-        values = [value for value in arguments if isinstance(value, SymbolicInt)]
-        named = {name for base in bases if base is not None for name, factor in base.terms if factor == 1}
-    else:
-        named = set()
-    for value in values:
-        named |= {name for piece in value.pieces for name, factor in piece.source.terms if factor == 1}
-    return {name for name in named if name.isidentifier()}
+        places = [run.to]
+    elif isinstance(run, AsmRun):
+        places = [piece.source for _, value, _ in run.inputs if value is not None for piece in value.pieces]
+    elif isinstance(run, BodilessCall):
+        values = run.term.arguments
+        places = [piece.source for value in values if isinstance(value, SymbolicInt) for piece in value.pieces]
+        places += [value.base for value in values if getattr(value, "base", None) is not None]
+    return {name for place in places for name, factor in place.terms if factor == 1 and name.isidentifier()}
 
 
 def _find_scale(run: object) -> int | None:

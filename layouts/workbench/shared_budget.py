@@ -13,21 +13,20 @@ from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.sizes import find_element_bits, find_size
 from lanescope.descriptor.matrix import MOST_SHARED
 from lanescope.errors import LayoutError
+from lanescope.ptx.architectures import STATIC_SHARED_MEMORY
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value, follow_number
 from lanescope.workbench.function_texts import (
     FunctionText,
-    blank_text,
     find_function_at,
-    find_functions,
     split_arguments,
 )
+from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.results import Span
 
 TITLES = {"shared_memory_over": "More shared memory than a block may have"}
-MOST_NOT_RAISED = 48 * 1024  # of a launch whose kernel's limit was not raised
 _ARRAY = re.compile(
     r"(?<!extern )__shared__\s+(?:(?:alignas|__align__)\s*\([^()]*\)\s*|volatile\s+)*"
     r"([\w:]+)\s+(\w+)\s*((?:\[[^\]]*\]\s*)+);"
@@ -37,16 +36,14 @@ _RAISED = re.compile(r"cudaFuncSetAttribute|cuFuncSetAttribute|MaxDynamicSharedM
 _DEEP = 8
 
 
-def find_budget_mistakes(code: Evaluation) -> list[Pitfall]:
+def find_budget_mistakes(text: KernelText) -> list[Pitfall]:
     """Find kernels and launches that take more shared memory than there is."""
-    if code.python or "__global__" not in code.text:
+    if text.code.python or "__global__" not in text.code.text:
         return []
-    blank = blank_text(code.text)
-    functions = find_functions(blank)
     return [
-        *_check_arrays(blank, functions),
-        *_check_limits(code, blank, functions),
-        *_check_launches(blank, functions),
+        *_check_arrays(text.blank, text.functions),
+        *_check_limits(text.code, text.blank, text.functions),
+        *_check_launches(text.blank, text.functions),
     ]
 
 
@@ -118,11 +115,12 @@ def _check_launches(blank: str, functions: tuple[FunctionText, ...]) -> Iterator
         at = match.start(2) + sum(len(one) + 1 for one in given[:2])
         span = at + len(given[2]) - len(given[2].lstrip()), at + len(given[2].rstrip())
         count = compute_number(blank, functions, span)
-        if count is not None and count > MOST_NOT_RAISED:
+        if count is not None and count > STATIC_SHARED_MEMORY:
             yield Pitfall(
                 "shared_memory_over",
                 f"The launch asks for {count:,} bytes of shared memory; without cudaFuncSetAttribute(…,"
-                f" cudaFuncAttributeMaxDynamicSharedMemorySize, …) it gets at most {MOST_NOT_RAISED:,}, and fails.",
+                f" cudaFuncAttributeMaxDynamicSharedMemorySize, …) it gets at most {STATIC_SHARED_MEMORY:,}, and"
+                " fails.",
                 span,
             )
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from lanescope.errors import LayoutError
 from lanescope.reader import terms
+from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.grammar import SyntaxTerm
 from lanescope.reader.tiled_mma import parse_tiled_mma
 from lanescope.tiles.mma import get_closing_size, list_closing_notes
 from lanescope.tiles.tiled_mma import tiled_mma
 
-Span = tuple[int, int]
 TITLES = {
     "tiled_mma_permutation": "The atoms do not divide the permutation of a TiledMMA",
     "tiled_mma_refused": "CuTe refuses the TiledMMA",
@@ -24,21 +23,12 @@ _MADE = re.compile(r"\b(?:make_tiled_mma\s*\(|TiledMMA\s*<)")
 _REFUSED = frozenset(("bad_permutation", "bad_atom_layout"))
 
 
-@dataclass(frozen=True, slots=True)
-class TiledMmaFinding:
-    """One mistake: a code of TITLES, a sentence, its place."""
-
-    code: str
-    message: str
-    span: Span
-
-
-def check_tiled_mmas(text: str) -> list[TiledMmaFinding]:
+def check_tiled_mmas(text: str) -> list[Pitfall]:
     """Check the TiledMMAs that a text makes, as far as it says their atom, atom layout and permutation."""
     if not _MADE.search(text):
         return []
     home = terms.make_term_text(text)
-    found: list[TiledMmaFinding] = []
+    found: list[Pitfall] = []
     for n, term in enumerate(terms.find_terms(home, _MADE)):
         if n >= MOST:
             break
@@ -49,14 +39,14 @@ def check_tiled_mmas(text: str) -> list[TiledMmaFinding]:
     return found
 
 
-def _check_body(body: dict[str, Any], term: SyntaxTerm) -> Iterator[TiledMmaFinding]:
+def _check_body(body: dict[str, Any], term: SyntaxTerm) -> Iterator[Pitfall]:
     third = _find_permutation(term)
     span = third.span if isinstance(third, SyntaxTerm) else term.span
     try:
         made = tiled_mma(body["atom"], body["atom_layout"], body["permutation"])
     except LayoutError as error:
         if error.code in _REFUSED:
-            yield TiledMmaFinding("tiled_mma_refused", f"{error.message} {error.hint}", span)
+            yield Pitfall("tiled_mma_refused", f"{error.message} {error.hint}", span)
         return
     for note in list_closing_notes(made):
         modes = third.angle if isinstance(third, SyntaxTerm) and third.angle else third.args if third else ()
@@ -65,7 +55,7 @@ def _check_body(body: dict[str, Any], term: SyntaxTerm) -> Iterator[TiledMmaFind
         ]
         mode = modes[wrong[0]] if modes and wrong and wrong[0] < len(modes) else None
         place = mode.span if isinstance(mode, SyntaxTerm) and mode.span != (0, 0) else span
-        yield TiledMmaFinding("tiled_mma_permutation", note, place)
+        yield Pitfall("tiled_mma_permutation", note, place)
 
 
 def _find_permutation(term: SyntaxTerm) -> Any:

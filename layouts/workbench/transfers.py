@@ -10,17 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from lanescope.reader.code import tensor_maps
-from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.loops import MOST_TURNS
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.code.values import Address, Pointer
-from lanescope.workbench.asm_operands import find_operand_argument, join_strings
+from lanescope.workbench.asm_operands import find_operand_argument, find_operand_number, join_strings
 from lanescope.workbench.blamed_numbers import find_argument_span
-from lanescope.workbench.function_texts import blank_text, find_functions
-from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, list_kernel_runs
+from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Span
 
@@ -39,10 +37,10 @@ _PLAIN = re.compile(
 _EXPECT = re.compile(
     rf"mbarrier(?:\.arrive)?\.expect_tx[\w.:]*\s+(?:(?:_|%\w+)\s*,\s*)?\[\s*{_FIELD}\s*\]\s*,\s*{_FIELD}"
 )
-ELSEWHERE = re.compile(r"multicast|cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
+_ELSEWHERE = re.compile(r"multicast|cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
 _NAMED_LOAD = re.compile(r"cp_async_bulk_tensor_[1-5]d_global_to_shared")
 _LONGEST = 80  # characters of an argument that names a map
-_TURNS = frozenset((4, 8, 16))  # after so many a loop may have been left (loops.MOST_TURNS)
+CUT_TURNS = frozenset(MOST_TURNS)  # after so many a loop may have been left
 Loops = tuple[tuple[str, SymbolicInt], ...]
 
 
@@ -71,16 +69,13 @@ class ExpectedBytes:
     span: Span
 
 
-def find_transfer_mistakes(code: Evaluation) -> list[Pitfall]:
+def find_transfer_mistakes(text: KernelText) -> list[Pitfall]:
     """Find barriers that expect other bytes than the copies bring, each line once."""
-    if "expect_tx" not in code.text and "arrive_tx" not in code.text:
+    if "expect_tx" not in text.code.text and "arrive_tx" not in text.code.text:
         return []
-    maps = tensor_maps.find_named_maps(code)
-    blank = blank_text(code.text)
-    functions = find_functions(blank)
     found: dict[Span, Pitfall] = {}
-    for kernel in list_kernel_runs(code, functions):
-        for mistake in _check_bytes(kernel, maps, code.endless, blank):
+    for kernel in text.runs:
+        for mistake in _check_bytes(kernel, text.maps, text.code.endless, text.blank):
             found.setdefault(mistake.span, mistake)
     return list(found.values())
 
@@ -89,13 +84,13 @@ def _check_bytes(
     kernel: KernelRun, maps: Sequence[TensorMap], endless: frozenset[str], blank: str
 ) -> Iterator[Pitfall]:
     """Yield the first expect-tx of each barrier that is not the bytes of its copies in any turn of the loops."""
-    if not kernel.complete or any(ELSEWHERE.search(_get_text(event)) for event in kernel.events):
+    if not is_known(kernel):
         return
     expected = [found for event in kernel.events if (found := read_expected(event)) is not None]
     loads = [event for event in kernel.events if event.kind == "bulk"]
     copies = [copy for event in loads if (copy := read_copy(event, blank)) is not None]
     unread = sum(event.kind in ("bulk", "expect") for event in kernel.events) - len(expected) - len(copies)
-    if unread or any(event.kind == "unknown" for event in kernel.events):
+    if unread:
         return
     groups: dict[tuple[str, str], list[ExpectedBytes]] = {}
     for one in expected:
@@ -121,6 +116,13 @@ def _check_bytes(
             continue
         told.add(own[0].span)
         yield Pitfall("expect_tx_bytes", _describe(sum(wanted), known, sum(known)), own[0].span)
+
+
+def is_known(kernel: KernelRun) -> bool:
+    """Return whether nothing is open in what a kernel copies, and no other CTA copies for it."""
+    return kernel.complete and not any(
+        event.kind == "unknown" or _ELSEWHERE.search(getattr(event.run, "text", "")) for event in kernel.events
+    )
 
 
 def _describe(wanted: int, sizes: Sequence[int], brought: int) -> str:
@@ -169,8 +171,8 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
             names = _list_names(run, tensor[2]) | _list_words(blank, find_operand_argument(run, tensor[2], 0)[1])
             return TileCopy(event, _plain(to), _name(barrier), names, at)
         if plain is not None:
-            to, size, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 3, 4))
-            count = size.known if size is not None else None
+            to, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 4))
+            count = find_operand_number(run, plain[3])
             return TileCopy(event, _plain(to), _name(barrier), frozenset(), (), -1 if count is None else count)
         return None
     if isinstance(run, BodilessCall) and _NAMED_LOAD.fullmatch(run.term.head) and len(run.term.arguments) >= 4:
@@ -235,10 +237,6 @@ def _name(value: object) -> str:
     return str(integer.plain) if integer is not None and integer.plain is not None else str(value)
 
 
-def _get_text(event: KernelEvent) -> str:
-    return event.run.text if isinstance(event.run, AsmRun) else ""
-
-
 def _get_loops(event: KernelEvent) -> Loops:
     return event.run.loops if isinstance(event.run, AsmRun | BodilessCall) else ()
 
@@ -257,4 +255,4 @@ def _may_be_cut(copies: Sequence[TileCopy], depth: int, endless: frozenset[str])
     for copy in copies:
         for name, value in _get_loops(copy.event)[depth:]:
             turns.setdefault(name, set()).add(str(value))
-    return any(name in endless or len(values) in _TURNS for name, values in turns.items())
+    return any(name in endless or len(values) in CUT_TURNS for name, values in turns.items())

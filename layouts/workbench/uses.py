@@ -167,7 +167,7 @@ def _of_wgmma(wgmma: _Wgmma, mentions: tuple[InstructionMention, ...]) -> Descri
 def find_tcgen05_uses(ran: Iterable[AsmRun]) -> list[DescriptorUse]:
     """Find the uses of asm statements with a tcgen05.mma whose instruction descriptor is known."""
     uses = []
-    for mma in find_mma_runs(ran, _find_operand_number):
+    for mma in find_mma_runs(ran):
         run = mma.run
         arguments: dict[str, DescriptorArgument] = {}
         cut = count_left_out(run, [argument for _, argument in mma.descriptors])
@@ -192,12 +192,6 @@ def find_tcgen05_uses(ran: Iterable[AsmRun]) -> list[DescriptorUse]:
             )
         )
     return uses
-
-
-def _find_operand_number(run: AsmRun, argument: str) -> int | None:
-    """Find the number that an operand of an asm statement is given, None if it is open."""
-    value = find_operand_argument(run, argument, 0)[0]
-    return None if value is None else value.known
 
 
 # calls of functions without a body ------------------------------------------------------------------------------------
