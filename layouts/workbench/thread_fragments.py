@@ -19,7 +19,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, Instruction, Operand
 from lanescope.reader.threads.assembly import gather_register
-from lanescope.reader.threads.runner import DescriptorUse, KernelRunner, MatrixLoad, MmaUse, RegisterUse
+from lanescope.reader.threads.records import DescriptorUse, MatrixLoad, MmaUse, RegisterUse
+from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, join_data, list_offsets
 
 Ints = NDArray[np.int64]

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from lanescope.errors import LayoutError
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
-from lanescope.reader.threads.runner import KernelRunner, MatrixLoad, MmaUse
+from lanescope.reader.threads.records import MatrixLoad, MmaUse
+from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import ReadBytes
 from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
 from lanescope.workbench.thread_fragments import (

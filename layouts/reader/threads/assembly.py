@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanescope.reader.code import tree
 from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.threads.matrix_reads import read_descriptors
 from lanescope.reader.threads.numbers import (
@@ -21,10 +20,13 @@ from lanescope.reader.threads.numbers import (
     convert_number,
     make_number,
 )
+from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.records import LoadedRegister, MatrixLoad, MmaUse, RegisterUse
 from lanescope.reader.threads.sites import trace_site
 from lanescope.reader.threads.storage import DataBytes, Pointer, join_data, make_open_data
 from lanescope.reader.threads.types import SizedType
+from lanescope.reader.threads.values import fit_data, load_place, store_place
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -40,9 +42,6 @@ class _AsmCode:
     """One asm statement: the values of its operands, and of its own registers."""
 
     def __init__(self, run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
-        from lanescope.reader.threads.evaluating import load_place
-        from lanescope.reader.threads.places import find_place
-
         self.run, self.assembly, self.scope = run, assembly, scope
         self.names = {name: n for n, name in enumerate(assembly.names) if name}
         self.places: list[Any] = []
@@ -114,8 +113,6 @@ class _AsmCode:
 
     def finish(self) -> None:
         """Write the outputs; what nothing computed is unknown."""
-        from lanescope.reader.threads.evaluating import store_place
-
         for n, (kind, expression) in enumerate(self.assembly.operands):
             if kind.startswith(("=", "+")) and isinstance(self.places[n], Pointer):
                 value = self.values[n] if n in self.written else None
@@ -216,8 +213,6 @@ def _as_places(code: _AsmCode, address: Any) -> Any:
 
 
 def _load_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
-    from lanescope.reader.threads.runner import LoadedRegister, MatrixLoad
-
     run = code.run
     outputs = split_operands(operands[0].strip().strip("{}"))
     address = _as_places(code, code.get_address(operands[1])) if len(operands) > 1 else None
@@ -263,8 +258,6 @@ def gather_register(rows: DataBytes, number: int, turned: bool, first: int | Non
 
 
 def _multiply(code: _AsmCode, opcode: str, operands: list[str]) -> None:
-    from lanescope.reader.threads.runner import MmaUse
-
     run = code.run
     if len(run.products) < MOST_PRODUCTS:
         a, b = (tuple(_make_use(code, one) for one in split_operands(text.strip("{} "))) for text in operands[1:3])
@@ -276,8 +269,6 @@ def _multiply(code: _AsmCode, opcode: str, operands: list[str]) -> None:
 
 
 def _make_use(code: _AsmCode, token: str) -> Any:
-    from lanescope.reader.threads.runner import LoadedRegister, RegisterUse
-
     value = code.get(token)
     if isinstance(value, LoadedRegister):
         return RegisterUse(value, value.load, value.number)
@@ -315,8 +306,6 @@ def _store(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     count, size = _read_shape(opcode)
     kind = SizedType("", size)
-    from lanescope.reader.threads.evaluating import fit_data
-
     registers = split_operands(operands[1].strip("{} ")) if len(operands) > 1 else []
     address = code.get_address(operands[0])
     if isinstance(address, Pointer):
@@ -342,6 +331,3 @@ def _load(code: _AsmCode, opcode: str, operands: list[str]) -> None:
             data = run.shared.load(places, count * size, run.mask)
     for n, one in enumerate(registers):
         code.put(one, data.cut(n * size, size) if data is not None and n < count else None)
-
-
-__all__ = ["gather_register", "run_assembly", "tree"]

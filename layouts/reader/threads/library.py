@@ -11,6 +11,7 @@ from lanescope.reader.code import tree
 from lanescope.reader.threads.numbers import ULONG, ThreadNumber, apply_operator, as_array, convert_number, make_number
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, join_data
+from lanescope.reader.threads.values import load_place
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -63,8 +64,6 @@ def _get_address(value: Any) -> Any:
 
 
 def _load(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
-    from lanescope.reader.threads.evaluating import load_place
-
     pointer = run.evaluate(node.arguments[0], scope)
     return load_place(run, pointer, node.span) if isinstance(pointer, Pointer) else None
 

@@ -12,6 +12,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.threads.numbers import ThreadNumber, as_array
+from lanescope.reader.threads.records import DescriptorUse
 from lanescope.reader.threads.storage import OPEN, SHARED_BYTES, DataBytes
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ def read_descriptors(
     get_site: Callable[[str], tuple[int, int]],
 ) -> None:
     """Keep what each warpgroup's descriptors of A and B read. operands: from D on, as PTX writes them."""
-    from lanescope.reader.threads.runner import DescriptorUse
-
     if len(operands) < 4 or len(run.descriptors) >= MOST:
         return
     in_registers = operands[1].startswith("{")

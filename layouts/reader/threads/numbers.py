@@ -73,6 +73,11 @@ def make_name(name: str, kind: tuple[int, bool] = INT) -> ThreadNumber:
     return ThreadNumber({(name,): 1}, kind)
 
 
+def get_number(value: Any) -> ThreadNumber | None:
+    """Return a value that is an integer; None for any other."""
+    return value if isinstance(value, ThreadNumber) else None
+
+
 def wrap_value(value: Coefficient, kind: tuple[int, bool]) -> Coefficient:
     """Return a value as an integer type holds it; an array of 64 unsigned bits stays as its bits are."""
     bits, signed = kind

@@ -10,7 +10,7 @@ from typing import Any
 from lanescope.reader.code import cxx, tree
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.source import make_plain_source
-from lanescope.reader.code.tree_statements import Block, ExpressionStatement
+from lanescope.reader.code.tree_statements import Block
 from lanescope.reader.code.variants import list_leaves, make_variants
 
 MOST_LAUNCHES = 4
@@ -66,7 +66,6 @@ class KernelLaunch:
     templates: tuple[tree.Expression, ...]
     block: str
     around: tree.Function | None
-    arguments: tuple[tree.Expression, ...] = ()
 
 
 def parse_program(text: str, macros: dict[str, str]) -> list[tuple[tree.Statement, ...]]:
@@ -105,7 +104,6 @@ def _flatten(body: Sequence[tree.Statement]) -> Iterator[tree.Statement]:
             yield statement
 
 
-_GLOBAL = re.compile(r"__global__")
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(")
 
 
@@ -218,6 +216,4 @@ def list_local_constants(function: tree.Function | None) -> list[tree.Declaratio
             waiting += part.body
         elif isinstance(part, tree.Declaration | tree.Alias):
             found.append(part)
-        elif isinstance(part, ExpressionStatement):
-            continue
     return found

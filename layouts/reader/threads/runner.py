@@ -4,6 +4,7 @@ conditions that it leaves open are taken as met, as in the inner tiles of a grid
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,23 +15,23 @@ from lanescope.deadline import check_deadline
 from lanescope.reader.code import tree
 from lanescope.reader.code import tree_statements as statements
 from lanescope.reader.threads import calling, evaluating
-from lanescope.reader.threads.numbers import INT, ThreadNumber, as_array, make_number
+from lanescope.reader.threads.assembly import run_assembly
+from lanescope.reader.threads.numbers import ThreadNumber, as_array, make_number
 from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.records import DescriptorUse, MmaUse
 from lanescope.reader.threads.storage import (
     DataBytes,
     LoadRecord,
-    LocalMemory,
     Mask,
     Pointer,
     SharedMemory,
     make_open_data,
+    merge_values,
 )
-from lanescope.reader.threads.types import SizedType
 
 MOST_STEPS = 20_000
 OPEN_TURNS = 2  # of a loop whose end is not known
 MOST_TURNS = 4096
-MOST_CALLS = 24
 Span = tuple[int, int]
 
 
@@ -45,66 +46,6 @@ class FrameState:
     result: Any = None
     has_result: bool = False
     loops: list[list[Mask]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MatrixLoad:
-    """One ldmatrix: its opcode, the address of every lane, what lies in the 16 bytes there; site: the expression that
-    gave the address, in the kernel; calls: of the functions around it, outermost first.
-    """
-
-    opcode: str
-    span: Span
-    address: NDArray[np.int64]
-    rows: DataBytes
-    site: Span
-    calls: tuple[Span, ...]
-    writers: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RegisterUse:
-    """A register of an mma: what its bytes come from, and the ldmatrix and the register of it that filled it."""
-
-    data: DataBytes | None
-    load: MatrixLoad | None = None
-    number: int = 0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MmaUse:
-    """One mma: its opcode and the registers of A and B; active: its threads."""
-
-    opcode: str
-    span: Span
-    a: tuple[RegisterUse, ...]
-    b: tuple[RegisterUse, ...]
-    calls: tuple[Span, ...]
-    active: Mask
-    turns: tuple[int, ...]  # of the loops around, outermost first
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DescriptorUse:
-    """An operand that wgmma reads through a descriptor; data: the bytes that it reads, [rows, K · bytes an element]."""
-
-    opcode: str
-    name: str
-    span: Span
-    site: Span
-    calls: tuple[Span, ...]
-    turns: tuple[int, ...]
-    word: int
-    data: DataBytes
-    element_bytes: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LoadedRegister(DataBytes):
-    """A register that ldmatrix filled."""
-
-    load: MatrixLoad | None = None
-    number: int = 0
 
 
 class KernelRunner:
@@ -125,7 +66,6 @@ class KernelRunner:
         self.frames: list[FrameState] = [FrameState()]
         self.calls: list[Span] = []
         self.steps = 0
-        self.statement: Span = (0, 0)
         self.products: list[MmaUse] = []
         self.descriptors: list[DescriptorUse] = []
         self.stores: list[Span] = [(0, 0)]  # by the numbers of writers: the expression of the address
@@ -203,6 +143,19 @@ class KernelRunner:
             return handler(self, statement, scope, mask)  # type: ignore[no-any-return]
         return mask
 
+    def run_function(self, body: tree.Statement | None, scope: Scope, call: Span) -> Any:
+        """Run the body of a function for the threads that call it; return its result."""
+        frame, mask = FrameState(), self.mask
+        self.frames.append(frame)
+        self.calls.append(call)
+        try:
+            self.run(body, scope, mask)
+        finally:
+            self.frames.pop()
+            self.calls.pop()
+            self.mask = mask
+        return frame.result
+
     def _run_block(self, block: statements.Block, scope: Scope, mask: Mask) -> Mask:
         inner = Scope(scope) if block.scoped else scope
         for part in block.body:
@@ -213,12 +166,10 @@ class KernelRunner:
         return self.run(body.make(), scope, mask)
 
     def _run_expression(self, statement: statements.ExpressionStatement, scope: Scope, mask: Mask) -> Mask:
-        self.statement = statement.span
         self.evaluate(statement.value, scope)
         return mask
 
     def _run_declaration(self, declaration: tree.Declaration, scope: Scope, mask: Mask) -> Mask:
-        self.statement = declaration.span
         calling.declare_variable(self, declaration, scope)
         return mask
 
@@ -227,8 +178,6 @@ class KernelRunner:
         return mask
 
     def _run_assembly(self, statement: statements.Assembly, scope: Scope, mask: Mask) -> Mask:
-        from lanescope.reader.threads.assembly import run_assembly
-
         run_assembly(self, statement, scope)
         return mask
 
@@ -321,8 +270,6 @@ class KernelRunner:
             if not frame.has_result:
                 frame.result = value
             else:
-                from lanescope.reader.threads.storage import merge_values
-
                 frame.result = merge_values(mask, value, frame.result)
         frame.has_result = True
         return self.everyone & False
@@ -352,8 +299,6 @@ def _leaves(statement: tree.Statement | None) -> bool:
 
 def _only_pads(text: str) -> bool:
     """Return whether an arm stores zeros and nothing else."""
-    import re
-
     values = re.findall(r"(?<![=!<>])=\s*([^=;]+);", text)
     zero = r"(?:(?:\w+::)?\w+\s*\(\s*)*\s*\{?\s*(?:0(?:\.0*)?f?u?\s*,?\s*)+\}?\)*"
     return bool(values) and all(re.fullmatch(zero, one.strip()) for one in values)
@@ -374,4 +319,3 @@ _HANDLERS: dict[type, Any] = {
     statements.Return: KernelRunner._run_return,
     statements.Jump: KernelRunner._run_jump,
 }
-__all__ = ["INT", "KernelRunner", "LocalMemory", "SizedType"]
