@@ -247,6 +247,12 @@ def test_both_operands_may_be_stored_in_another_order_along_k() -> None:
     assert (check_thread_tiles(text, {}).findings, check_thread_tiles(text, {}).verified) == ([], 2)
 
 
+def test_a_number_in_an_asm_statement_is_as_ptx_reads_it() -> None:
+    """010 is 8 in PTX."""
+    octal, decimal = (check_thread_tiles(PADDED.replace("[%4]", f"[%4 + {way}]"), {}) for way in ("010", "0x8"))
+    assert octal == decimal
+
+
 def test_types_have_the_sizes_and_alignments_of_cuda() -> None:
     """float3 and dim3 are aligned as their members are (CUDA C++ Programming Guide, "Built-in Vector Types")."""
     for name, size, vector, align in (

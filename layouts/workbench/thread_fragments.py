@@ -164,13 +164,13 @@ def find_mma(opcode: str) -> Instruction | None:
         return None
     family = instruction.family
     plain = family.multiplies and not family.sparsity and not family.scale_blocks and family.scope is WARP
-    if not plain or any(not letter_fits(instruction.operand(name)) for name in "ab"):
+    if not plain or any(not _fills_bytes(instruction.operand(name)) for name in "ab"):
         return None
     return instruction
 
 
-def letter_fits(operand: Operand) -> bool:
-    """Return whether an operand's elements fill whole bytes and are held once."""
+def _fills_bytes(operand: Operand) -> bool:
+    """Return whether an operand's elements fill whole bytes, each in one register."""
     row, col = operand.coords["row"], operand.coords["col"]
     return operand.container_bits in (8, 16, 32) and row.size == (row.max() + 1) * (col.max() + 1)
 

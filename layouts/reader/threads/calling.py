@@ -103,7 +103,7 @@ def _hold_value(value: Any, given: Any = None) -> Any:
             kind = SizedType("auto", value.kind[0] // 8, True, value.kind[1])
         else:
             kind = SizedType("auto", value.size, vector=4 if value.size > 4 else 2 if value.size == 4 else 0)
-        memory.write(0, kind.size, value, None)
+        memory.write_value(0, kind.size, value, None)
         return Pointer("local", memory, make_number(0, LONG), kind)
     return value
 
@@ -135,7 +135,7 @@ def _allocate_shared(
     if not size or size > 100 * 1024:
         run.shared.broken = "shared memory of a size that is not known"
         return None
-    run.dynamic[key] = Pointer("shared", None, make_number(run.shared.allocate(size), LONG), own, dims)
+    run.dynamic[key] = Pointer("shared", None, make_number(run.shared.allocate_array(size), LONG), own, dims)
     return run.dynamic[key]
 
 

@@ -118,15 +118,15 @@ def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
 
 def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, scope: Scope) -> Any:
     condition = get_number(run.evaluate(node.condition, scope))
-    held = condition.const if condition is not None else None
+    chosen = condition.const if condition is not None else None
     if condition is not None and condition.known is not None:
         return run.evaluate(node.yes if condition.known else node.no, scope)
     yes, no = run.evaluate(node.yes, scope), run.evaluate(node.no, scope)
-    if held is None:
+    if chosen is None:
         if isinstance(yes, DataBytes) and not isinstance(no, DataBytes):
             return yes  # in range, or a padding value
         return yes if yes is no or (isinstance(yes, ThreadNumber) and _equal(yes, get_number(no))) else None
-    mask = np.asarray(as_array(held)) != 0
+    mask = np.asarray(as_array(chosen)) != 0
     if isinstance(yes, ThreadNumber) and isinstance(no, ThreadNumber):
         return select_numbers(mask, yes, no)
     if isinstance(yes, Pointer) and isinstance(no, Pointer):
@@ -179,7 +179,7 @@ def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
     if isinstance(value, DataBytes) and node.name in DIMS and not value.size % 4:
         size = 2 if value.size == 4 else 4
         first = DIMS[node.name] * size
-        return value.cut(first, size) if first + size <= value.size else None
+        return value.cut_bytes(first, size) if first + size <= value.size else None
     return None
 
 

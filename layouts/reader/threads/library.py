@@ -69,7 +69,7 @@ def _load(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
 
 
 def _resize(value: Any, size: int) -> Any:
-    return value.resize(size) if isinstance(value, DataBytes) and value.size in (2, 4, 8) else None
+    return value.resize_element(size) if isinstance(value, DataBytes) and value.size in (2, 4, 8) else None
 
 
 def _join(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
@@ -77,14 +77,14 @@ def _join(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     if not parts or not all(isinstance(part, DataBytes) for part in parts):
         return None
     if "floats2" in name:
-        parts = [part.resize(2) for part in parts]
+        parts = [part.resize_element(2) for part in parts]
     return join_data(parts) if len({part.size for part in parts}) == 1 else None
 
 
 def _halve(value: Any) -> Any:
     if not isinstance(value, DataBytes) or value.size != 8:
         return None
-    return join_data([value.cut(0, 4).resize(2), value.cut(4, 4).resize(2)])
+    return join_data([value.cut_bytes(0, 4).resize_element(2), value.cut_bytes(4, 4).resize_element(2)])
 
 
 def _shuffle(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
@@ -131,6 +131,6 @@ def lose_values(run: KernelRunner, values: list[Any], name: str = "") -> None:
     """Make unknown what is behind pointers."""
     for value in values:
         if isinstance(value, Pointer) and value.space == "local" and isinstance(value.array, LocalMemory):
-            value.array.forget()
+            value.array.forget_values()
         elif isinstance(value, Pointer) and value.space == "shared":
             run.shared.broken = run.shared.broken or f"{name or 'a function'} may write it"

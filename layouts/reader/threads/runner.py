@@ -91,7 +91,7 @@ class KernelRunner:
         if site not in self.stores:
             self.stores.append(site)
         self._find_clash(places, data, site)
-        self.shared.store(places, data, self.mask, self.stores.index(site))
+        self.shared.store_bytes(places, data, self.mask, self.stores.index(site))
 
     def _find_clash(self, places: NDArray[np.int64], data: DataBytes, site: Span) -> None:
         """Note two threads that store different elements in the same bytes."""
@@ -106,10 +106,10 @@ class KernelRunner:
         one, two = int(lanes[near[0]]), int(lanes[near[0] + 1])
         away = int(places[two] - places[one])
         known = data.record[one, away] > 1 and data.record[two, 0] > 1
-        if known and self.find_place(data, one, away) != self.find_place(data, two, 0):
+        if known and self.find_origin(data, one, away) != self.find_origin(data, two, 0):
             self.clashes.append((site, one, two))
 
-    def find_place(self, data: DataBytes, thread: int, byte: int) -> tuple[Any, ...]:
+    def find_origin(self, data: DataBytes, thread: int, byte: int) -> tuple[Any, ...]:
         """Return the origin of a byte, as values that can be compared."""
         record = self.records[int(data.record[thread, byte])]
         lane, at = int(data.thread[thread, byte]), int(data.byte[thread, byte])
@@ -181,7 +181,7 @@ class KernelRunner:
         run_assembly(self, statement, scope)
         return mask
 
-    def decide(self, condition: tree.Expression | None, scope: Scope, mask: Mask) -> Mask | None:
+    def decide_condition(self, condition: tree.Expression | None, scope: Scope, mask: Mask) -> Mask | None:
         """Return the threads whose condition holds, None if that is not known."""
         if condition is None:
             return mask
@@ -190,16 +190,16 @@ class KernelRunner:
         number = value if isinstance(value, ThreadNumber) else None
         if number is None or number.const is None:
             return None
-        held: Mask = np.broadcast_to(np.asarray(as_array(number.const)) != 0, (self.threads,))
-        return mask & held
+        met: Mask = np.broadcast_to(np.asarray(as_array(number.const)) != 0, (self.threads,))
+        return mask & met
 
     def _run_if(self, statement: statements.If, scope: Scope, mask: Mask) -> Mask:
         scope = Scope(scope)
         if statement.start is not None:
             self.run(statement.start, scope, mask)
-        held = self.decide(statement.condition, scope, mask)
-        if held is not None:
-            return self._run_arms(statement, scope, held, mask & ~held)
+        met = self.decide_condition(statement.condition, scope, mask)
+        if met is not None:
+            return self._run_arms(statement, scope, met, mask & ~met)
         if statement.no is None and _leaves(statement.yes):
             return mask  # a bound that the inner tiles do not meet
         self.assumed += 1
@@ -237,18 +237,18 @@ class KernelRunner:
         late = loop.late
         self.turns.append(0)
         while True:
-            held = active if late and not turns else self.decide(loop.condition, scope, active)
-            if held is None or loop.condition is None or (turns >= OPEN_TURNS and _is_forever(loop.condition)):
+            inside = active if late and not turns else self.decide_condition(loop.condition, scope, active)
+            if inside is None or loop.condition is None or (turns >= OPEN_TURNS and _is_forever(loop.condition)):
                 opened += 1
                 if opened > OPEN_TURNS:
                     after = after | active
                     break
-                held = active
-            after = after | (active & ~held)
-            if not held.any() or turns > MOST_TURNS:
+                inside = active
+            after = after | (active & ~inside)
+            if not inside.any() or turns > MOST_TURNS:
                 break
             flags[1] = self.everyone & False
-            left = self.run(loop.body, scope, held)
+            left = self.run(loop.body, scope, inside)
             active = left | flags[1]
             self.mask = active
             if loop.step is not None and active.any():

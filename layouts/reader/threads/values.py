@@ -29,12 +29,12 @@ def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
         if at is None:
             return make_open_data(run.threads, kind.size)
         address = np.broadcast_to(np.asarray(as_array(at), np.int64), (run.threads,))
-        data = run.shared.load(address, kind.size, run.mask)
+        data = run.shared.load_bytes(address, kind.size, run.mask)
         return ReadBytes(data.record, data.thread, data.byte, span)
     offset = place.offset.known if place.offset is not None else None
     if offset is None or not isinstance(place.array, LocalMemory):
         return None
-    return place.array.read(offset, kind.size)
+    return place.array.read_value(offset, kind.size)
 
 
 def store_place(run: KernelRunner, place: Any, value: Any, site: tuple[int, int]) -> None:
@@ -53,12 +53,12 @@ def _store_local(run: KernelRunner, place: Pointer, value: Any) -> None:
     offset = place.offset.known if place.offset is not None else None
     memory = place.array
     if offset is None:
-        memory.forget()
+        memory.forget_values()
         return
     if kind.scope is not None:
         _copy_struct(run, place, value, offset)
         return
-    memory.write(offset, kind.size, convert_value(run, value, kind), None if run.mask.all() else run.mask)
+    memory.write_value(offset, kind.size, convert_value(run, value, kind), None if run.mask.all() else run.mask)
 
 
 def _copy_struct(run: KernelRunner, place: Pointer, value: Any, offset: int) -> None:
@@ -67,7 +67,7 @@ def _copy_struct(run: KernelRunner, place: Pointer, value: Any, offset: int) -> 
         if first is not None:
             for start, (one, size) in list(value.array.cells.items()):
                 if first <= start < first + place.type.size:
-                    place.array.write(offset + start - first, size, one, None)
+                    place.array.write_value(offset + start - first, size, one, None)
             return
     for start, (_, size) in list(place.array.cells.items()):
         if offset <= start < offset + place.type.size:
@@ -86,7 +86,7 @@ def convert_data(run: KernelRunner, value: DataBytes, kind: SizedType) -> DataBy
     if value.size == kind.size:
         return value
     if max(value.size, kind.size) <= 8 and not kind.vector:
-        return value.resize(kind.size)
+        return value.resize_element(kind.size)
     return make_open_data(run.threads, kind.size)
 
 
@@ -113,5 +113,5 @@ def cast_value(run: KernelRunner, value: Any, kind: SizedType | None) -> Any:
     if isinstance(value, Pointer) and kind.integer:
         return convert_number(value.offset, kind.kind) if value.space == "shared" else None
     if isinstance(value, DataBytes) and not kind.integer and value.size != kind.size and not kind.vector:
-        return value.resize(kind.size) if max(value.size, kind.size) <= 8 else None
+        return value.resize_element(kind.size) if max(value.size, kind.size) <= 8 else None
     return convert_value(run, value, kind)
