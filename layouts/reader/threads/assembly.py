@@ -17,7 +17,6 @@ from lanescope.reader.threads.numbers import (
     ThreadNumber,
     add_numbers,
     apply_operator,
-    as_array,
     convert_number,
     make_number,
 )
@@ -25,7 +24,7 @@ from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import Scope, split_list
 from lanescope.reader.threads.records import LoadedRegister, MatrixLoad, MmaUse, RegisterUse
 from lanescope.reader.threads.sites import trace_site
-from lanescope.reader.threads.storage import DataBytes, Pointer, join_data, make_open_data
+from lanescope.reader.threads.storage import DataBytes, Pointer, join_data, make_open_data, spread_coefficient
 from lanescope.reader.threads.types import SizedType
 from lanescope.reader.threads.values import fit_data, load_place, store_place
 
@@ -197,7 +196,7 @@ def _as_places(code: _AsmCode, address: Any) -> Any:
     if isinstance(address, Pointer):
         address = address.offset if address.space == "shared" else None
     value = address.const if isinstance(address, ThreadNumber) else None
-    return None if value is None else np.broadcast_to(np.asarray(as_array(value), np.int64), (code.run.threads,))
+    return None if value is None else spread_coefficient(value, code.run.threads)
 
 
 def _load_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
@@ -210,7 +209,7 @@ def _load_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
         return
     rows = run.shared.load_bytes(address, 16, run.mask & _gives_address(run, len(outputs)))
     writers = tuple(int(n) for n in np.unique(run.shared.writer[np.clip(address, 0, len(run.shared.writer) - 1)]))
-    load = MatrixLoad(opcode, code.assembly.span, address, rows, code.get_site(operands[1]), tuple(run.calls), writers)
+    load = MatrixLoad(opcode, code.assembly.span, rows, code.get_site(operands[1]), tuple(run.calls), writers)
     for n, one in enumerate(outputs):
         data = gather_register(rows, n, ".trans" in opcode)
         code.put_value(one, LoadedRegister(data.record, data.thread, data.byte, load, n))
@@ -225,14 +224,14 @@ def _whole_warps(run: KernelRunner) -> bool:
     return all(bool(warp.all()) or not warp.any() for warp in warps)
 
 
-def gather_register(rows: DataBytes, number: int, turned: bool, first: int | None = None) -> DataBytes:
+def gather_register(rows: DataBytes, number: int, turned: bool) -> DataBytes:
     """Return what register `number` of ldmatrix.b16 gets of the 16 bytes at every lane's address.
 
     Matrix `number` has its rows at the addresses of lanes 8·number to 8·number + 7 of the warp; lane l gets elements
     2(l mod 4) and + 1 of row l div 4, with .trans of column l div 4 (PTX ISA 9.1, 9.7.14.5.15).
     """
     lane = np.arange(rows.record.shape[0])
-    base = lane // 32 * 32 + 8 * (number if first is None else first)
+    base = lane // 32 * 32 + 8 * number
     group, quad = lane % 32 // 4, lane % 4
     parts = []
     for half in range(2):
@@ -275,11 +274,7 @@ def _copy_async(code: _AsmCode, opcode: str, operands: list[str]) -> None:
         run.shared.broken = run.shared.broken or "cp.async of a size that is not known"
         return
     known = isinstance(source, Pointer) and source.space == "global"
-    data = (
-        run.load_global(source.array, source.offset, count, code.assembly.span)
-        if known
-        else make_open_data(run.threads, count)
-    )
+    data = run.load_global(source.array, source.offset, count) if known else make_open_data(run.threads, count)
     run.store_shared(target, data, code.get_site(operands[0]))
 
 
@@ -312,7 +307,7 @@ def _load(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     address = code.get_address(operands[1]) if len(operands) > 1 else None
     data: DataBytes | None = None
     if isinstance(address, Pointer) and address.space == "global" and "global" in opcode:
-        data = run.load_global(address.array, address.offset, count * size, code.assembly.span)
+        data = run.load_global(address.array, address.offset, count * size)
     else:
         places = _as_places(code, address)
         if places is not None and "shared" in opcode:

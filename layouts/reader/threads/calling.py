@@ -66,7 +66,7 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
     if kind is None or kind.name in ("auto",):
         scope.names[declaration.name] = _hold_value(value, (initial, scope))
         return
-    memory = LocalMemory(declaration.name, given=(initial, scope))
+    memory = LocalMemory(given=(initial, scope))
     dims, own = kind.dims if not kind.pointer else (), replace(kind, dims=()) if not kind.pointer else kind
     place = Pointer("local", memory, make_number(0, LONG), own, dims)
     scope.names[declaration.name] = place
@@ -94,7 +94,7 @@ def fill_list(run: KernelRunner, place: Pointer, initial: tree.ItemList, scope: 
 def _hold_value(value: Any, given: Any = None) -> Any:
     """Return a place with a value whose type its value says; numbers too are held, since they may be written."""
     if isinstance(value, Pointer | ThreadNumber | DataBytes):
-        memory = LocalMemory("", given=given)
+        memory = LocalMemory(given=given)
         if isinstance(value, Pointer) and value.type.scope is not None and not value.dims and value.space == "local":
             return value
         if isinstance(value, Pointer):

@@ -32,7 +32,7 @@ from lanescope.reader.threads.values import cast_value, load_place, store_place
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-_SPECIAL = {"threadIdx": 0, "blockIdx": 1, "blockDim": 2, "gridDim": 3}
+_SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
 def evaluate_expression(run: KernelRunner, node: tree.Expression | None, scope: Scope) -> Any:
@@ -171,7 +171,7 @@ def _evaluate_index(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
 
 def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
     if isinstance(node.value, tree.Name) and node.value.last in _SPECIAL and node.name in DIMS:
-        return make_special(run, node.value.last, node.name)
+        return _make_special(run, node.value.last, node.name)
     place = find_place(run, node, scope)
     if isinstance(place, Pointer):
         return load_place(run, place, node.span)
@@ -183,7 +183,7 @@ def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
     return None
 
 
-def make_special(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
+def _make_special(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
     """Return threadIdx.x and its kin."""
     x, y, _ = run.block
     at = DIMS[dim]
@@ -215,10 +215,6 @@ def _evaluate_lambda(run: KernelRunner, node: tree.Lambda, scope: Scope) -> Any:
     return calling.Closure(node.function, scope)
 
 
-def _evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
-    return calling.evaluate_call(run, node, scope)
-
-
 def _evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope) -> Any:
     values = [run.evaluate(value, scope) for _, value in node.items]
     return values[0] if len(values) == 1 else None
@@ -236,6 +232,6 @@ _EVALUATE: dict[type, Any] = {
     tree.Member: _evaluate_member,
     tree.SizeOf: _evaluate_size,
     tree.Lambda: _evaluate_lambda,
-    tree.Call: _evaluate_call,
+    tree.Call: calling.evaluate_call,
     tree.ItemList: _evaluate_list,
 }

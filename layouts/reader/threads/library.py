@@ -110,7 +110,7 @@ def _copy(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     if not isinstance(source, Pointer) or source.space != "global" or not bytes_ or bytes_ > 64:
         run.shared.broken = run.shared.broken or "a copy of a size that is not known"
         return None
-    data = run.load_global(source.array, source.offset, bytes_, node.span)
+    data = run.load_global(source.array, source.offset, bytes_)
     run.store_shared(target.offset, data, node.arguments[0].span)
     return None
 

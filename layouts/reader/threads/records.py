@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lanescope.reader.threads.storage import DataBytes, Mask
 
 Span = tuple[int, int]
@@ -14,13 +11,12 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatrixLoad:
-    """One ldmatrix: its opcode, the address of every lane, what lies in the 16 bytes there; site: the expression that
+    """One ldmatrix: its opcode, what lies in the 16 bytes at the address of every lane; site: the expression that
     gave the address, in the kernel; calls: of the functions around it, outermost first.
     """
 
     opcode: str
     span: Span
-    address: NDArray[np.int64]
     rows: DataBytes
     site: Span
     calls: tuple[Span, ...]
@@ -58,7 +54,6 @@ class DescriptorUse:
     span: Span
     site: Span
     calls: tuple[Span, ...]
-    turns: tuple[int, ...]
     word: int
     data: DataBytes
     element_bytes: int

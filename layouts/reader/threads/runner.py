@@ -16,7 +16,7 @@ from lanescope.reader.code import tree
 from lanescope.reader.code import tree_statements as statements
 from lanescope.reader.threads import calling, evaluating
 from lanescope.reader.threads.assembly import run_assembly
-from lanescope.reader.threads.numbers import ThreadNumber, as_array, make_number
+from lanescope.reader.threads.numbers import ThreadNumber, make_number
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.records import DescriptorUse, MmaUse
 from lanescope.reader.threads.storage import (
@@ -27,6 +27,7 @@ from lanescope.reader.threads.storage import (
     SharedMemory,
     make_open_data,
     merge_values,
+    spread_coefficient,
 )
 
 MOST_STEPS = 20_000
@@ -56,7 +57,7 @@ class KernelRunner:
         self.threads = threads
         self.block = block
         self.globals = globals_
-        self.shared = SharedMemory(threads)
+        self.shared = SharedMemory()
         self.records: list[LoadRecord] = [
             LoadRecord("", make_number(0)),
             LoadRecord("", make_number(0)),
@@ -87,7 +88,7 @@ class KernelRunner:
         if address is None or address.const is None:
             self.shared.broken = self.shared.broken or "a store has an address that is not known"
             return
-        places = np.broadcast_to(np.asarray(as_array(address.const), np.int64), (self.threads,))
+        places = spread_coefficient(address.const, self.threads)
         if site not in self.stores:
             self.stores.append(site)
         self._find_clash(places, data, site)
@@ -113,15 +114,15 @@ class KernelRunner:
         """Return the origin of a byte, as values that can be compared."""
         record = self.records[int(data.record[thread, byte])]
         lane, at = int(data.thread[thread, byte]), int(data.byte[thread, byte])
-        terms = {n: int(np.broadcast_to(as_array(c), (self.threads,))[lane]) for n, c in record.offset.terms.items()}
+        terms = {n: int(spread_coefficient(c, self.threads)[lane]) for n, c in record.offset.terms.items()}
         terms[()] = terms.get((), 0) + at
         return record.array, tuple(sorted((n, c) for n, c in terms.items() if c))
 
-    def load_global(self, array: str, offset: Any, size: int, span: Span) -> DataBytes:
+    def load_global(self, array: str, offset: Any, size: int) -> DataBytes:
         """Return bytes of a global array, with the record of this load."""
         if offset is None or len(self.records) > 20_000:
             return make_open_data(self.threads, size)
-        self.records.append(LoadRecord(array, offset, span))
+        self.records.append(LoadRecord(array, offset))
         lanes = np.arange(self.threads)[:, None] * np.ones((1, size), np.int64)
         here = np.arange(size) + np.zeros((self.threads, 1), np.int64)
         return DataBytes(here * 0 + len(self.records) - 1, lanes, here)
@@ -190,7 +191,7 @@ class KernelRunner:
         number = value if isinstance(value, ThreadNumber) else None
         if number is None or number.const is None:
             return None
-        met: Mask = np.broadcast_to(np.asarray(as_array(number.const)) != 0, (self.threads,))
+        met: Mask = spread_coefficient(number.const, self.threads) != 0
         return mask & met
 
     def _run_if(self, statement: statements.If, scope: Scope, mask: Mask) -> Mask:

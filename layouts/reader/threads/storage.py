@@ -25,11 +25,10 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class LoadRecord:
-    """A load of global memory: the array, and the first byte that each thread reads; span: where it stands."""
+    """A load of global memory: the array, and the first byte that each thread reads."""
 
     array: str
     offset: ThreadNumber
-    span: Span = (0, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +80,6 @@ Value = Any  # ThreadNumber, DataBytes, Pointer, a type, a lambda, or None
 class LocalMemory:
     """A variable or an array of every thread: offset in bytes → (value, its size)."""
 
-    name: str = ""
     cells: dict[int, tuple[Value, int]] = field(default_factory=dict)
     given: Any = None  # the expression that it got last, and the scope of that
 
@@ -152,7 +150,6 @@ def merge_values(mask: Mask, new: Value, old: Value) -> Value:
 class SharedMemory:
     """Shared memory of the block: of each byte its origin. broken: why what it holds may be incomplete."""
 
-    threads: int
     record: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
     thread: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
     byte: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
@@ -167,20 +164,19 @@ class SharedMemory:
         self.next = at + size
         return at
 
-    def store_bytes(self, address: Ints, data: DataBytes, mask: Mask, writer: int) -> bool:
-        """Store bytes at an address of every thread; return False if one is outside."""
+    def store_bytes(self, address: Ints, data: DataBytes, mask: Mask, writer: int) -> None:
+        """Store bytes at an address of every thread, none if one is outside."""
         places = address[:, None] + np.arange(data.size)
         places = places[mask]
         if places.size and (places.min() < 0 or places.max() >= SHARED_BYTES):
             self.broken = "a store is out of range"
-            return False
+            return
         self.record[places], self.thread[places], self.byte[places] = (
             data.record[mask],
             data.thread[mask],
             data.byte[mask],
         )
         self.writer[places] = writer
-        return True
 
     def load_bytes(self, address: Ints, size: int, mask: Mask | None = None) -> DataBytes:
         """Return the bytes at an address of every thread."""
@@ -208,7 +204,7 @@ class Pointer:
         return Pointer(self.space, self.array, offset, self.type, self.dims)
 
 
-def spread(value: Any, threads: int) -> Ints:
+def spread_coefficient(value: Any, threads: int) -> Ints:
     """Return a coefficient as an array [threads]."""
     return np.broadcast_to(np.asarray(as_array(value), np.int64), (threads,))
 
@@ -220,7 +216,7 @@ def list_offsets(records: list[LoadRecord], data: DataBytes, threads: int) -> It
     for name in names:
         made = np.zeros(data.record.shape, np.int64)
         for n in used:
-            of_record = spread(records[n].offset.terms.get(name, 0), threads)
+            of_record = spread_coefficient(records[n].offset.terms.get(name, 0), threads)
             made = np.where(data.record == n, of_record[data.thread], made)
         yield "*".join(name), made + (data.byte if not name else 0)
     if () not in names:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from lanescope.reader.threads.numbers import LONG, ThreadNumber, as_array, convert_number, get_number
-from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, ReadBytes, make_open_data
+from lanescope.reader.threads.numbers import LONG, ThreadNumber, convert_number, get_number
+from lanescope.reader.threads.storage import (
+    DataBytes,
+    LocalMemory,
+    Pointer,
+    ReadBytes,
+    make_open_data,
+    spread_coefficient,
+)
 from lanescope.reader.threads.types import VOID, SizedType
 
 if TYPE_CHECKING:
@@ -23,12 +28,12 @@ def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
     if kind.scope is not None:
         return place
     if place.space == "global":
-        return run.load_global(place.array, place.offset, kind.size, span)
+        return run.load_global(place.array, place.offset, kind.size)
     if place.space == "shared":
         at = place.offset.const if place.offset is not None else None
         if at is None:
             return make_open_data(run.threads, kind.size)
-        address = np.broadcast_to(np.asarray(as_array(at), np.int64), (run.threads,))
+        address = spread_coefficient(at, run.threads)
         data = run.shared.load_bytes(address, kind.size, run.mask)
         return ReadBytes(data.record, data.thread, data.byte, span)
     offset = place.offset.known if place.offset is not None else None
