@@ -244,7 +244,8 @@ def _compare(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
             return None
     elif isinstance(a, int) and isinstance(b, int):
         a, b = wrap_value(a, kind), wrap_value(b, kind)
-    result = COMPARED[op](a, b)
+    compare: Callable[[Any, Any], Any] = COMPARED[op]
+    result = compare(a, b)
     return make_number(int(result) if isinstance(result, bool | np.bool_) else np.asarray(result, np.int64))
 
 
