@@ -8,6 +8,7 @@ import pytest
 from lanescope.ptx import catalog
 from lanescope.reader.threads.assembly import gather_register
 from lanescope.reader.threads.storage import DataBytes
+from lanescope.reader.threads.types import find_builtin
 from lanescope.workbench.check import check_text
 from lanescope.workbench.thread_tiles import check_thread_tiles
 
@@ -244,6 +245,25 @@ def test_both_operands_may_be_stored_in_another_order_along_k() -> None:
         "kk + lane / 8 % 2 * 8", "kk + (1 - lane / 8 % 2) * 8"
     )
     assert (check_thread_tiles(text, {}).findings, check_thread_tiles(text, {}).verified) == ([], 2)
+
+
+def test_a_number_in_an_asm_statement_is_as_ptx_reads_it() -> None:
+    """010 is 8 in PTX."""
+    octal, decimal = (check_thread_tiles(PADDED.replace("[%4]", f"[%4 + {way}]"), {}) for way in ("010", "0x8"))
+    assert octal == decimal
+
+
+def test_types_have_the_sizes_and_alignments_of_cuda() -> None:
+    """float3 and dim3 are aligned as their members are (CUDA C++ Programming Guide, "Built-in Vector Types")."""
+    for name, size, vector, align in (
+        ("dim3", 12, 4, 4),
+        ("float3", 12, 4, 4),
+        ("float4", 16, 4, 16),
+        ("half2", 4, 2, 4),
+    ):
+        kind = find_builtin(name)
+        assert kind is not None
+        assert (kind.size, kind.vector, kind.alignment) == (size, vector, align)
 
 
 def test_ldmatrix_gives_registers_as_the_catalogue_says() -> None:

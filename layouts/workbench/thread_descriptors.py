@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lanescope.reader.threads.runner import DescriptorUse, KernelRunner
+from lanescope.reader.threads.records import DescriptorUse
+from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.thread_fragments import FragmentOrigin, locate_descriptor
 
 Span = tuple[int, int]

@@ -19,7 +19,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, Instruction, Operand
 from lanescope.reader.threads.assembly import gather_register
-from lanescope.reader.threads.runner import DescriptorUse, KernelRunner, MatrixLoad, MmaUse, RegisterUse
+from lanescope.reader.threads.records import DescriptorUse, MatrixLoad, MmaUse, RegisterUse
+from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, join_data, list_offsets
 
 Ints = NDArray[np.int64]
@@ -163,13 +164,13 @@ def find_mma(opcode: str) -> Instruction | None:
         return None
     family = instruction.family
     plain = family.multiplies and not family.sparsity and not family.scale_blocks and family.scope is WARP
-    if not plain or any(not letter_fits(instruction.operand(name)) for name in "ab"):
+    if not plain or any(not _fills_bytes(instruction.operand(name)) for name in "ab"):
         return None
     return instruction
 
 
-def letter_fits(operand: Operand) -> bool:
-    """Return whether an operand's elements fill whole bytes and are held once."""
+def _fills_bytes(operand: Operand) -> bool:
+    """Return whether an operand's elements fill whole bytes, each in one register."""
     row, col = operand.coords["row"], operand.coords["col"]
     return operand.container_bits in (8, 16, 32) and row.size == (row.max() + 1) * (col.max() + 1)
 

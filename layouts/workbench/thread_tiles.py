@@ -1,8 +1,8 @@
 """Tiles that threads fill and mma reads: wrong fragments, each with its place, of a source text.
 
 `lanescope.reader.threads` runs every kernel for all threads of its block; `thread_fragments.py` says where the elements
-of each operand come from. Only what cannot be a product is told: a fragment whose elements are no rows and columns, and
-one whose cause is proved by what would be right.
+of each operand come from. Only what cannot be a product is reported: a fragment whose elements are not rows and
+columns, and one whose cause is proved by what would be right.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from lanescope.errors import LayoutError
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
-from lanescope.reader.threads.runner import KernelRunner, MatrixLoad, MmaUse
+from lanescope.reader.threads.records import MatrixLoad, MmaUse
+from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import ReadBytes
 from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
 from lanescope.workbench.thread_fragments import (
@@ -68,8 +69,8 @@ def check_thread_tiles(text: str, macros: Mapping[str, str]) -> FragmentReport:
     if not reports:
         return FragmentReport()
     first = reports[0]
-    told = [{(f.code, f.span) for f in report.findings} for report in reports]
-    kept = [f for f in first.findings if all((f.code, f.span) in one for one in told)]
+    found = [{(f.code, f.span) for f in report.findings} for report in reports]
+    kept = [f for f in first.findings if all((f.code, f.span) in one for one in found)]
     return FragmentReport(kept, min(report.verified for report in reports))
 
 
@@ -205,17 +206,9 @@ def _find_cause(judge: _Judge, one: ArrivedOperand, separable: bool) -> str | No
     if runner.shared.broken or not judge.run.complete or all(warp.empty == warp.total for warp in one.warps):
         return None  # code that is not here may fill what nothing stores
     if separable:
-        return _find_k_cause(judge, one)
+        return "k_repeated" if any(warp.repeated_k for warp in one.warps) else None
     unfilled = any(warp.empty and not warp.find_misplaced().any() for warp in one.warps)
     return "tile_not_filled" if unfilled else "fragment_mismatch"
-
-
-def _find_k_cause(judge: _Judge, one: ArrivedOperand) -> str | None:
-    """Return the code of a wrong order along K: positions come twice, or they jump although the other operand's do
-    not.
-    """
-    assert one.warps is not None
-    return "k_repeated" if any(warp.repeated_k for warp in one.warps) else None
 
 
 def _find_repeats(judge: _Judge, one: ArrivedOperand) -> str | None:

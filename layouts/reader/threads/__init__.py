@@ -2,5 +2,6 @@
 
 `numbers.py` has the integers, a value for each thread; `storage.py` what bytes of registers and of shared memory come
 from; `kernels.py` which kernels a text has, their template arguments and block sizes; `runner.py` statements,
-`evaluating.py` expressions, `calling.py` calls and types, `assembly.py` PTX. What is not known stays None.
+`evaluating.py` expressions, `calling.py` declarations and calls, `names.py` names, types and structs, `values.py`
+loads, stores and conversions, `assembly.py` PTX, `records.py` what is kept of a run. What is not known stays None.
 """

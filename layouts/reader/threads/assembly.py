@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanescope.reader.code import tree
+from lanescope.reader.code.inline_ptx import parse_immediate
 from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.threads.matrix_reads import read_descriptors
 from lanescope.reader.threads.numbers import (
@@ -17,14 +17,16 @@ from lanescope.reader.threads.numbers import (
     ThreadNumber,
     add_numbers,
     apply_operator,
-    as_array,
     convert_number,
     make_number,
 )
-from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.places import find_place
+from lanescope.reader.threads.program import Scope, split_list
+from lanescope.reader.threads.records import LoadedRegister, MatrixLoad, MmaUse, RegisterUse
 from lanescope.reader.threads.sites import trace_site
-from lanescope.reader.threads.storage import DataBytes, Pointer, join_data, make_open_data
+from lanescope.reader.threads.storage import DataBytes, Pointer, join_data, make_open_data, spread_coefficient
 from lanescope.reader.threads.types import SizedType
+from lanescope.reader.threads.values import fit_data, load_place, store_place
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -40,9 +42,6 @@ class _AsmCode:
     """One asm statement: the values of its operands, and of its own registers."""
 
     def __init__(self, run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
-        from lanescope.reader.threads.evaluating import load_place
-        from lanescope.reader.threads.places import find_place
-
         self.run, self.assembly, self.scope = run, assembly, scope
         self.names = {name: n for n, name in enumerate(assembly.names) if name}
         self.places: list[Any] = []
@@ -69,22 +68,21 @@ class _AsmCode:
         found = re.fullmatch(r"%\[(\w+)\]", token)
         return self.names.get(found[1]) if found else None
 
-    def get(self, token: str) -> Any:
+    def get_value(self, token: str) -> Any:
         """Return what an operand holds."""
         token = token.strip()
         n = self.find_number(token)
         if n is not None:
             return self.values[n]
-        if re.fullmatch(r"-?(?:0x[\da-fA-F]+|\d+)U?", token):
-            return make_number(int(token.rstrip("U"), 0), LONG)
-        return self.own.get(token)
+        immediate = parse_immediate(token)
+        return self.own.get(token) if immediate is None else make_number(immediate, LONG)
 
     def get_address(self, token: str) -> Any:
         """Return the address in brackets, with the offset added."""
         inner = token.strip().removeprefix("[").removesuffix("]")
         base, _, offset = inner.partition("+")
-        value = self.get(base)
-        added = self.get(offset) if offset.strip() else None
+        value = self.get_value(base)
+        added = self.get_value(offset) if offset.strip() else None
         if isinstance(value, Pointer):
             moved = add_numbers(value.offset, added) if added is not None else value.offset
             return value.move(moved)
@@ -92,7 +90,7 @@ class _AsmCode:
             return add_numbers(convert_number(value, LONG), added) if offset.strip() else convert_number(value, LONG)
         return None
 
-    def put(self, token: str, value: Any) -> None:
+    def put_value(self, token: str, value: Any) -> None:
         """Write a value to an operand or to a register of the statement."""
         n = self.find_number(token)
         if n is None:
@@ -112,10 +110,8 @@ class _AsmCode:
             self.run.sites[key] = trace_site(self.run, self.assembly.operands[n][1], self.scope)
         return self.run.sites[key]
 
-    def finish(self) -> None:
+    def write_outputs(self) -> None:
         """Write the outputs; what nothing computed is unknown."""
-        from lanescope.reader.threads.evaluating import store_place
-
         for n, (kind, expression) in enumerate(self.assembly.operands):
             if kind.startswith(("=", "+")) and isinstance(self.places[n], Pointer):
                 value = self.values[n] if n in self.written else None
@@ -130,7 +126,7 @@ def run_assembly(run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
     else:
         for line in split_lines(assembly.code):
             _run_line(code, line)
-    code.finish()
+    code.write_outputs()
 
 
 def split_lines(code: str) -> list[str]:
@@ -146,23 +142,11 @@ def split_lines(code: str) -> list[str]:
     return lines
 
 
-def split_operands(text: str) -> list[str]:
-    """Split operands at commas outside braces and brackets."""
-    parts, depth, start = [], 0, 0
-    for at, mark in enumerate(text):
-        depth += (mark in "{[(") - (mark in "}])")
-        if mark == "," and not depth:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    parts.append(text[start:].strip())
-    return [part for part in parts if part]
-
-
 def _run_line(code: _AsmCode, line: str) -> None:
     found = _LINE.fullmatch(line)
     if not found:
         return
-    opcode, operands = found[1], split_operands(found[2])
+    opcode, operands = found[1], split_list(found[2])
     opcode = re.sub(r"%(\d+)", lambda m: _format_known(code, int(m[1])), opcode)
     head = opcode.split(".")[0]
     if opcode.startswith("ldmatrix."):
@@ -170,7 +154,7 @@ def _run_line(code: _AsmCode, line: str) -> None:
     elif opcode.startswith("mma.") and len(operands) >= 4:
         _multiply(code, opcode, operands)
     elif opcode.startswith("wgmma.mma_async."):
-        read_descriptors(code.run, code.assembly, opcode, operands, code.get, code.get_site)
+        read_descriptors(code.run, code.assembly, opcode, operands, code.get_value, code.get_site)
     elif opcode.startswith("cp.async.c") and len(operands) >= 3:
         _copy_async(code, opcode, operands)
     elif head == "st" and "shared" in opcode and "async" not in opcode:
@@ -192,7 +176,7 @@ def _format_known(code: _AsmCode, n: int) -> str:
 def _compute(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     head = opcode.split(".")[0]
     kind = ULONG if "64" in opcode else UINT
-    values = [code.get(one) for one in operands[1:]]
+    values = [code.get_value(one) for one in operands[1:]]
     made: Any = None
     if head in ("mov", "cvt", "cvta") and len(values) == 1:
         made = values[0]
@@ -204,7 +188,7 @@ def _compute(code: _AsmCode, opcode: str, operands: list[str]) -> None:
         op = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>"}.get(head)
         made = apply_operator(op, convert_number(values[0], kind), convert_number(values[1], kind)) if op else None
     for one in operands[:1]:
-        code.put(one, made)
+        code.put_value(one, made)
 
 
 def _as_places(code: _AsmCode, address: Any) -> Any:
@@ -212,25 +196,23 @@ def _as_places(code: _AsmCode, address: Any) -> Any:
     if isinstance(address, Pointer):
         address = address.offset if address.space == "shared" else None
     value = address.const if isinstance(address, ThreadNumber) else None
-    return None if value is None else np.broadcast_to(np.asarray(as_array(value), np.int64), (code.run.threads,))
+    return None if value is None else spread_coefficient(value, code.run.threads)
 
 
 def _load_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
-    from lanescope.reader.threads.runner import LoadedRegister, MatrixLoad
-
     run = code.run
-    outputs = split_operands(operands[0].strip().strip("{}"))
+    outputs = split_list(operands[0].strip().strip("{}"))
     address = _as_places(code, code.get_address(operands[1])) if len(operands) > 1 else None
     if address is None or "m8n8" not in opcode or "b16" not in opcode or (not run.mask.all() and not _whole_warps(run)):
         for one in outputs:
-            code.put(one, make_open_data(run.threads, 4))
+            code.put_value(one, make_open_data(run.threads, 4))
         return
-    rows = run.shared.load(address, 16, run.mask & _gives_address(run, len(outputs)))
+    rows = run.shared.load_bytes(address, 16, run.mask & _gives_address(run, len(outputs)))
     writers = tuple(int(n) for n in np.unique(run.shared.writer[np.clip(address, 0, len(run.shared.writer) - 1)]))
-    load = MatrixLoad(opcode, code.assembly.span, address, rows, code.get_site(operands[1]), tuple(run.calls), writers)
+    load = MatrixLoad(opcode, code.assembly.span, rows, code.get_site(operands[1]), tuple(run.calls), writers)
     for n, one in enumerate(outputs):
         data = gather_register(rows, n, ".trans" in opcode)
-        code.put(one, LoadedRegister(data.record, data.thread, data.byte, load, n))
+        code.put_value(one, LoadedRegister(data.record, data.thread, data.byte, load, n))
 
 
 def _gives_address(run: KernelRunner, count: int) -> Any:
@@ -242,14 +224,14 @@ def _whole_warps(run: KernelRunner) -> bool:
     return all(bool(warp.all()) or not warp.any() for warp in warps)
 
 
-def gather_register(rows: DataBytes, number: int, turned: bool, first: int | None = None) -> DataBytes:
+def gather_register(rows: DataBytes, number: int, turned: bool) -> DataBytes:
     """Return what register `number` of ldmatrix.b16 gets of the 16 bytes at every lane's address.
 
     Matrix `number` has its rows at the addresses of lanes 8·number to 8·number + 7 of the warp; lane l gets elements
     2(l mod 4) and + 1 of row l div 4, with .trans of column l div 4 (PTX ISA 9.1, 9.7.14.5.15).
     """
     lane = np.arange(rows.record.shape[0])
-    base = lane // 32 * 32 + 8 * (number if first is None else first)
+    base = lane // 32 * 32 + 8 * number
     group, quad = lane % 32 // 4, lane % 4
     parts = []
     for half in range(2):
@@ -263,22 +245,18 @@ def gather_register(rows: DataBytes, number: int, turned: bool, first: int | Non
 
 
 def _multiply(code: _AsmCode, opcode: str, operands: list[str]) -> None:
-    from lanescope.reader.threads.runner import MmaUse
-
     run = code.run
     if len(run.products) < MOST_PRODUCTS:
-        a, b = (tuple(_make_use(code, one) for one in split_operands(text.strip("{} "))) for text in operands[1:3])
+        a, b = (tuple(_make_use(code, one) for one in split_list(text.strip("{} "))) for text in operands[1:3])
         run.products.append(
             MmaUse(opcode, code.assembly.span, a, b, tuple(run.calls), run.mask.copy(), tuple(run.turns))
         )
-    for one in split_operands(operands[0].strip("{} ")):
-        code.put(one, make_open_data(run.threads, 4))
+    for one in split_list(operands[0].strip("{} ")):
+        code.put_value(one, make_open_data(run.threads, 4))
 
 
 def _make_use(code: _AsmCode, token: str) -> Any:
-    from lanescope.reader.threads.runner import LoadedRegister, RegisterUse
-
-    value = code.get(token)
+    value = code.get_value(token)
     if isinstance(value, LoadedRegister):
         return RegisterUse(value, value.load, value.number)
     return RegisterUse(value if isinstance(value, DataBytes) and value.size == 4 else None)
@@ -287,7 +265,7 @@ def _make_use(code: _AsmCode, token: str) -> Any:
 def _copy_async(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     source = code.get_address(operands[1])
-    size = code.get(operands[2])
+    size = code.get_value(operands[2])
     count = size.known if isinstance(size, ThreadNumber) else None
     target = code.get_address(operands[0])
     if isinstance(target, Pointer):
@@ -296,11 +274,7 @@ def _copy_async(code: _AsmCode, opcode: str, operands: list[str]) -> None:
         run.shared.broken = run.shared.broken or "cp.async of a size that is not known"
         return
     known = isinstance(source, Pointer) and source.space == "global"
-    data = (
-        run.load_global(source.array, source.offset, count, code.assembly.span)
-        if known
-        else make_open_data(run.threads, count)
-    )
+    data = run.load_global(source.array, source.offset, count) if known else make_open_data(run.threads, count)
     run.store_shared(target, data, code.get_site(operands[0]))
 
 
@@ -315,33 +289,28 @@ def _store(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     count, size = _read_shape(opcode)
     kind = SizedType("", size)
-    from lanescope.reader.threads.evaluating import fit_data
-
-    registers = split_operands(operands[1].strip("{} ")) if len(operands) > 1 else []
+    registers = split_list(operands[1].strip("{} ")) if len(operands) > 1 else []
     address = code.get_address(operands[0])
     if isinstance(address, Pointer):
         address = address.offset if address.space == "shared" else None
     if len(registers) != count:
         run.shared.broken = run.shared.broken or "a store that is not read"
         return
-    data = join_data([fit_data(run, code.get(one), kind) for one in registers])
+    data = join_data([fit_data(run, code.get_value(one), kind) for one in registers])
     run.store_shared(address, data, code.get_site(operands[0]))
 
 
 def _load(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     count, size = _read_shape(opcode)
-    registers = split_operands(operands[0].strip("{} "))
+    registers = split_list(operands[0].strip("{} "))
     address = code.get_address(operands[1]) if len(operands) > 1 else None
     data: DataBytes | None = None
     if isinstance(address, Pointer) and address.space == "global" and "global" in opcode:
-        data = run.load_global(address.array, address.offset, count * size, code.assembly.span)
+        data = run.load_global(address.array, address.offset, count * size)
     else:
         places = _as_places(code, address)
         if places is not None and "shared" in opcode:
-            data = run.shared.load(places, count * size, run.mask)
+            data = run.shared.load_bytes(places, count * size, run.mask)
     for n, one in enumerate(registers):
-        code.put(one, data.cut(n * size, size) if data is not None and n < count else None)
-
-
-__all__ = ["gather_register", "run_assembly", "tree"]
+        code.put_value(one, data.cut_bytes(n * size, size) if data is not None and n < count else None)

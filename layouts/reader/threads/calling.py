@@ -1,4 +1,4 @@
-"""Names, types, declarations and calls of threads' code."""
+"""Declarations and calls of threads' code."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.threads import library
+from lanescope.reader.threads.names import evaluate_template, find_type, resolve_path
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, add_numbers, make_name, make_number
-from lanescope.reader.threads.program import FunctionSet, LaterValue, Scope, StructSet
+from lanescope.reader.threads.places import find_place
+from lanescope.reader.threads.program import FunctionSet, Scope, StructSet
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer
 from lanescope.reader.threads.types import SizedType, find_builtin, make_pointer_type
+from lanescope.reader.threads.values import cast_value, convert_value, store_place
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -29,113 +32,6 @@ class Closure:
     scope: Scope
 
 
-# names and types ------------------------------------------------------------------------------------------------------
-
-
-def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
-    """Return what a name means: a place, a value, functions, a struct or a type; None if nothing declares it."""
-    parts = [part for part in path if part[0] not in ("", "std", "cute", "cutlass", "cuda")]
-    found: Any = None
-    for n, (name, arguments) in enumerate(parts):
-        if n and isinstance(found, SizedType) and found.scope is not None:
-            found = found.scope.names.get(name)
-        else:
-            try:
-                found = scope.find(name)
-            except KeyError:
-                found = None
-        if isinstance(found, LaterValue):
-            found = _evaluate_later(run, found, arguments, scope)
-        if isinstance(found, StructSet):
-            from lanescope.reader.threads.structs import make_struct
-
-            found = make_struct(run, found, arguments or (), scope)
-    return found
-
-
-def _evaluate_later(run: KernelRunner, later: LaterValue, arguments: Any, scope: Scope) -> Any:
-    """Return the value of a constant, a member of an enumeration, or an alias."""
-    statement = later.statement
-    key = id(later)
-    if key in run.values and not arguments:
-        return run.values[key]
-    if key in run.opening:
-        return None
-    run.opening.add(key)
-    home = later.home or run.globals
-    try:
-        if isinstance(statement, tree.Alias):
-            inner = Scope(home)
-            for parameter, argument in zip(statement.templates, arguments or (), strict=False):
-                inner.names[parameter.name] = evaluate_template(run, argument, scope)
-            value: Any = find_type(run, statement.type, inner)
-        elif isinstance(statement, tree.Enum):
-            value = _find_enumerator(run, statement, later.member, home)
-        else:
-            value = run.evaluate(statement.value, home)
-            kind = find_type(run, statement.type, home) if statement.type is not None else None
-            if isinstance(value, ThreadNumber) and kind is not None and kind.integer:
-                from lanescope.reader.threads.evaluating import convert_value
-
-                value = convert_value(run, value, kind)
-    finally:
-        run.opening.discard(key)
-    run.values[key] = value
-    return value
-
-
-def _find_enumerator(run: KernelRunner, enum: tree.Enum, member: str, scope: Scope) -> Any:
-    value: Any = make_number(-1)
-    for name, expression, _ in enum.members:
-        value = run.evaluate(expression, scope) if expression is not None else add_numbers(value, make_number(1))
-        if name == member:
-            return value
-    return None
-
-
-def evaluate_template(run: KernelRunner, argument: tree.Expression, scope: Scope) -> Any:
-    """Return a template argument: a type or a number."""
-    if isinstance(argument, tree.Type):
-        found = find_type(run, argument, scope)
-        if found is None and not argument.pointers and not argument.dims:
-            found = resolve_path(run, argument.path, scope)
-        return found
-    if isinstance(argument, tree.Name):
-        found = resolve_path(run, argument.path, scope)
-        if found is None:
-            found = find_builtin(argument.last)
-        if found is None and argument.last in ("true", "false"):
-            return make_number(int(argument.last == "true"))
-        return found if not isinstance(found, Pointer) else run.evaluate(argument, scope)
-    return run.evaluate(argument, scope)
-
-
-def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> SizedType | None:
-    """Return a type with its size, None if it is not known."""
-    if type_ is None or not type_.path:
-        return None
-    found: Any = resolve_path(run, type_.path, scope) if type_.name != "auto" else None
-    kind = found if isinstance(found, SizedType) else find_builtin(type_.name)
-    if kind is None and not type_.pointers:
-        return None
-    kind = kind or SizedType(type_.name, 1)
-    dims = find_dims(run, type_.dims, scope)
-    if not type_.pointers:
-        return replace(kind, dims=dims) if dims else kind
-    for level in range(type_.pointers):
-        kind = make_pointer_type(kind, dims if level == 0 else ())
-    return kind
-
-
-def find_dims(run: KernelRunner, dims: Sequence[tree.Expression | None], scope: Scope) -> tuple[int, ...]:
-    """Return the sizes of an array; 0 for one that is not known."""
-    made = []
-    for one in dims:
-        value = run.evaluate(one, scope) if one is not None else None
-        made.append((value.known or 0) if isinstance(value, ThreadNumber) else 0)
-    return tuple(made)
-
-
 # declarations ---------------------------------------------------------------------------------------------------------
 
 
@@ -149,9 +45,6 @@ def define_local(run: KernelRunner, statement: Any, scope: Scope) -> None:
 
 def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Scope) -> None:
     """Make a variable: shared memory, an array, a reference or a value."""
-    from lanescope.reader.threads.evaluating import store_place
-    from lanescope.reader.threads.places import find_place
-
     type_ = declaration.type
     kind = find_type(run, type_, scope)
     head = _read_line_head(run.text, declaration.span[0])
@@ -173,7 +66,7 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
     if kind is None or kind.name in ("auto",):
         scope.names[declaration.name] = _hold_value(value, (initial, scope))
         return
-    memory = LocalMemory(declaration.name, given=(initial, scope))
+    memory = LocalMemory(given=(initial, scope))
     dims, own = kind.dims if not kind.pointer else (), replace(kind, dims=()) if not kind.pointer else kind
     place = Pointer("local", memory, make_number(0, LONG), own, dims)
     scope.names[declaration.name] = place
@@ -188,8 +81,6 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
 
 def fill_list(run: KernelRunner, place: Pointer, initial: tree.ItemList, scope: Scope) -> None:
     """Write the items of a braced list into an array of one dimension."""
-    from lanescope.reader.threads.evaluating import store_place
-
     item = replace(place, dims=place.dims[1:])
     step = item.type.size * prod(item.dims)
     for n, (_, expression) in enumerate(initial.items):
@@ -203,7 +94,7 @@ def fill_list(run: KernelRunner, place: Pointer, initial: tree.ItemList, scope: 
 def _hold_value(value: Any, given: Any = None) -> Any:
     """Return a place with a value whose type its value says; numbers too are held, since they may be written."""
     if isinstance(value, Pointer | ThreadNumber | DataBytes):
-        memory = LocalMemory("", given=given)
+        memory = LocalMemory(given=given)
         if isinstance(value, Pointer) and value.type.scope is not None and not value.dims and value.space == "local":
             return value
         if isinstance(value, Pointer):
@@ -212,7 +103,7 @@ def _hold_value(value: Any, given: Any = None) -> Any:
             kind = SizedType("auto", value.kind[0] // 8, True, value.kind[1])
         else:
             kind = SizedType("auto", value.size, vector=4 if value.size > 4 else 2 if value.size == 4 else 0)
-        memory.write(0, kind.size, value, None)
+        memory.write_value(0, kind.size, value, None)
         return Pointer("local", memory, make_number(0, LONG), kind)
     return value
 
@@ -244,7 +135,7 @@ def _allocate_shared(
     if not size or size > 100 * 1024:
         run.shared.broken = "shared memory of a size that is not known"
         return None
-    run.dynamic[key] = Pointer("shared", None, make_number(run.shared.allocate(size), LONG), own, dims)
+    run.dynamic[key] = Pointer("shared", None, make_number(run.shared.allocate_array(size), LONG), own, dims)
     return run.dynamic[key]
 
 
@@ -253,8 +144,6 @@ def _allocate_shared(
 
 def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     """Call a function, a lambda, a constructor of a known type, or a function of CUDA."""
-    from lanescope.reader.threads.evaluating import cast_value
-
     function = node.function
     name = function.last if isinstance(function, tree.Name) else ""
     found: Any = None
@@ -287,8 +176,6 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
 
 
 def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scope: Scope) -> Any:
-    from lanescope.reader.threads.places import find_place
-
     base = run.evaluate(function.value, scope) if function.arrow else find_place(run, function.value, scope)
     if isinstance(base, Pointer) and base.type.scope is not None:
         found = base.type.scope.names.get(function.name)
@@ -327,8 +214,6 @@ def call_function(
     home: Scope,
 ) -> Any:
     """Run a function for the threads that call it."""
-    from lanescope.reader.threads.runner import FrameState
-
     inner = Scope(home)
     for n, parameter in enumerate(function.templates):
         if n < len(templates):
@@ -338,28 +223,14 @@ def call_function(
         else:
             inner.names[parameter.name] = None
     _bind_parameters(run, function, node, scope, inner)
-    frame, mask, statement = FrameState(), run.mask, run.statement
-    run.frames.append(frame)
-    run.calls.append(node.span)
-    try:
-        run.run(function.body, inner, mask)
-    finally:
-        run.frames.pop()
-        run.calls.pop()
-        run.mask, run.statement = mask, statement
-    result = frame.result
+    result = run.run_function(function.body, inner, node.span)
     kind = find_type(run, function.returns, inner) if isinstance(result, ThreadNumber) else None
     if kind is not None and kind.integer:
-        from lanescope.reader.threads.evaluating import convert_value
-
         return convert_value(run, result, kind)
     return result
 
 
 def _bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call, scope: Scope, inner: Scope) -> None:
-    from lanescope.reader.threads.evaluating import convert_value
-    from lanescope.reader.threads.places import find_place
-
     for n, parameter in enumerate(function.parameters):
         expression = node.arguments[n] if n < len(node.arguments) else parameter.default
         around = scope if n < len(node.arguments) else inner

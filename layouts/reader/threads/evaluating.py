@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from lanescope.reader.code import tree
 from lanescope.reader.threads import calling
+from lanescope.reader.threads.names import find_type, resolve_path
 from lanescope.reader.threads.numbers import (
     LONG,
     ULONG,
@@ -17,21 +17,22 @@ from lanescope.reader.threads.numbers import (
     add_numbers,
     apply_operator,
     as_array,
-    convert_number,
+    get_number,
     make_name,
     make_number,
     multiply_numbers,
     select_numbers,
 )
-from lanescope.reader.threads.places import DIMS, find_place, get_item_size, get_number, widen_number
+from lanescope.reader.threads.places import DIMS, find_place, get_item_size, widen_number
 from lanescope.reader.threads.program import FunctionSet, Scope
-from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, ReadBytes, make_open_data, merge_values
-from lanescope.reader.threads.types import VOID, SizedType, find_builtin
+from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, merge_values
+from lanescope.reader.threads.types import SizedType, find_builtin
+from lanescope.reader.threads.values import cast_value, load_place, store_place
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-_SPECIAL = {"threadIdx": 0, "blockIdx": 1, "blockDim": 2, "gridDim": 3}
+_SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
 def evaluate_expression(run: KernelRunner, node: tree.Expression | None, scope: Scope) -> Any:
@@ -41,98 +42,8 @@ def evaluate_expression(run: KernelRunner, node: tree.Expression | None, scope: 
 
 
 def _evaluate_name(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
-    found = calling.resolve_path(run, node.path, scope)
+    found = resolve_path(run, node.path, scope)
     return load_place(run, found, node.span) if isinstance(found, Pointer) else found
-
-
-def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
-    """Return what a place holds; an array is a pointer to its first item, a struct stays a place."""
-    if place.dims:
-        return replace(place, dims=place.dims[1:])
-    kind: SizedType = place.type
-    if kind.scope is not None:
-        return place
-    if place.space == "global":
-        return run.load_global(place.array, place.offset, kind.size, span)
-    if place.space == "shared":
-        at = place.offset.const if place.offset is not None else None
-        if at is None:
-            return make_open_data(run.threads, kind.size)
-        address = np.broadcast_to(np.asarray(as_array(at), np.int64), (run.threads,))
-        data = run.shared.load(address, kind.size, run.mask)
-        return ReadBytes(data.record, data.thread, data.byte, span)
-    offset = place.offset.known if place.offset is not None else None
-    if offset is None or not isinstance(place.array, LocalMemory):
-        return None
-    return place.array.read(offset, kind.size)
-
-
-def store_place(run: KernelRunner, place: Any, value: Any, site: tuple[int, int]) -> None:
-    """Write a value to a place. site: of the place's expression."""
-    if not isinstance(place, Pointer):
-        return
-    kind: SizedType = place.type
-    if place.space == "shared":
-        run.store_shared(place.offset, fit_data(run, value, kind), site)
-    elif place.space == "local" and isinstance(place.array, LocalMemory):
-        _store_local(run, place, value)
-
-
-def _store_local(run: KernelRunner, place: Pointer, value: Any) -> None:
-    kind: SizedType = place.type
-    offset = place.offset.known if place.offset is not None else None
-    memory = place.array
-    if offset is None:
-        memory.forget()
-        return
-    if kind.scope is not None:
-        _copy_struct(run, place, value, offset)
-        return
-    memory.write(offset, kind.size, convert_value(run, value, kind), None if run.mask.all() else run.mask)
-
-
-def _copy_struct(run: KernelRunner, place: Pointer, value: Any, offset: int) -> None:
-    if isinstance(value, Pointer) and value.space == "local" and value.offset is not None:
-        first = value.offset.known
-        if first is not None:
-            for start, (one, size) in list(value.array.cells.items()):
-                if first <= start < first + place.type.size:
-                    place.array.write(offset + start - first, size, one, None)
-            return
-    for start, (_, size) in list(place.array.cells.items()):
-        if offset <= start < offset + place.type.size:
-            place.array.cells[start] = None, size
-
-
-def fit_data(run: KernelRunner, value: Any, kind: SizedType) -> DataBytes:
-    """Return a value as the bytes of a type."""
-    if isinstance(value, DataBytes):
-        return value if value.size == kind.size else convert_data(run, value, kind)
-    return make_open_data(run.threads, kind.size)
-
-
-def convert_data(run: KernelRunner, value: DataBytes, kind: SizedType) -> DataBytes:
-    """Return data converted to another type: each element keeps its origin."""
-    if value.size == kind.size:
-        return value
-    if kind.vector and not value.size % (kind.size // kind.vector):
-        return make_open_data(run.threads, kind.size)
-    if max(value.size, kind.size) <= 8 and not kind.vector:
-        return value.resize(kind.size)
-    return make_open_data(run.threads, kind.size)
-
-
-def convert_value(run: KernelRunner, value: Any, kind: SizedType) -> Any:
-    """Return a value as a type holds it."""
-    if isinstance(value, ThreadNumber):
-        if kind.integer:
-            return convert_number(value, (1, False) if kind.name == "bool" and value.known in (0, 1) else kind.kind)
-        return None
-    if isinstance(value, DataBytes):
-        return value if value.size == kind.size else fit_data(run, value, kind)
-    if isinstance(value, Pointer) and kind.pointer and kind.target is not None:
-        return value
-    return value
 
 
 # operators ------------------------------------------------------------------------------------------------------------
@@ -207,15 +118,15 @@ def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
 
 def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, scope: Scope) -> Any:
     condition = get_number(run.evaluate(node.condition, scope))
-    held = condition.const if condition is not None else None
+    chosen = condition.const if condition is not None else None
     if condition is not None and condition.known is not None:
         return run.evaluate(node.yes if condition.known else node.no, scope)
     yes, no = run.evaluate(node.yes, scope), run.evaluate(node.no, scope)
-    if held is None:
+    if chosen is None:
         if isinstance(yes, DataBytes) and not isinstance(no, DataBytes):
             return yes  # in range, or a padding value
         return yes if yes is no or (isinstance(yes, ThreadNumber) and _equal(yes, get_number(no))) else None
-    mask = np.asarray(as_array(held)) != 0
+    mask = np.asarray(as_array(chosen)) != 0
     if isinstance(yes, ThreadNumber) and isinstance(no, ThreadNumber):
         return select_numbers(mask, yes, no)
     if isinstance(yes, Pointer) and isinstance(no, Pointer):
@@ -231,25 +142,9 @@ def _equal(one: ThreadNumber, two: ThreadNumber | None) -> bool:
 
 
 def _evaluate_cast(run: KernelRunner, node: tree.Cast, scope: Scope) -> Any:
-    kind = calling.find_type(run, node.type, scope)
+    kind = find_type(run, node.type, scope)
     value = run.evaluate(node.value, scope)
     return cast_value(run, value, kind)
-
-
-def cast_value(run: KernelRunner, value: Any, kind: SizedType | None) -> Any:
-    """Return what a cast makes of a value."""
-    if kind is None:
-        return None
-    if kind.pointer:
-        if isinstance(value, Pointer):
-            return replace(value, type=kind.target or VOID, dims=kind.dims)
-        number = get_number(value)
-        return Pointer("shared", None, convert_number(number, LONG), kind.target or VOID, kind.dims) if number else None
-    if isinstance(value, Pointer) and kind.integer:
-        return convert_number(value.offset, kind.kind) if value.space == "shared" else None
-    if isinstance(value, DataBytes) and not kind.integer and value.size != kind.size and not kind.vector:
-        return value.resize(kind.size) if max(value.size, kind.size) <= 8 else None
-    return convert_value(run, value, kind)
 
 
 def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope) -> Any:
@@ -276,7 +171,7 @@ def _evaluate_index(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
 
 def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
     if isinstance(node.value, tree.Name) and node.value.last in _SPECIAL and node.name in DIMS:
-        return make_special(run, node.value.last, node.name)
+        return _make_special(run, node.value.last, node.name)
     place = find_place(run, node, scope)
     if isinstance(place, Pointer):
         return load_place(run, place, node.span)
@@ -284,11 +179,11 @@ def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
     if isinstance(value, DataBytes) and node.name in DIMS and not value.size % 4:
         size = 2 if value.size == 4 else 4
         first = DIMS[node.name] * size
-        return value.cut(first, size) if first + size <= value.size else None
+        return value.cut_bytes(first, size) if first + size <= value.size else None
     return None
 
 
-def make_special(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
+def _make_special(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
     """Return threadIdx.x and its kin."""
     x, y, _ = run.block
     at = DIMS[dim]
@@ -304,7 +199,7 @@ def make_special(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
 
 def _evaluate_size(run: KernelRunner, node: tree.SizeOf, scope: Scope) -> Any:
     if isinstance(node.value, tree.Type):
-        kind = calling.find_type(run, node.value, scope)
+        kind = find_type(run, node.value, scope)
         size = kind.size * prod(kind.dims if not kind.pointer else ()) if kind is not None else None
     else:
         place = find_place(run, node.value, scope) if not isinstance(node.value, tree.NumberLiteral) else None
@@ -318,10 +213,6 @@ def _evaluate_size(run: KernelRunner, node: tree.SizeOf, scope: Scope) -> Any:
 
 def _evaluate_lambda(run: KernelRunner, node: tree.Lambda, scope: Scope) -> Any:
     return calling.Closure(node.function, scope)
-
-
-def _evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
-    return calling.evaluate_call(run, node, scope)
 
 
 def _evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope) -> Any:
@@ -341,6 +232,6 @@ _EVALUATE: dict[type, Any] = {
     tree.Member: _evaluate_member,
     tree.SizeOf: _evaluate_size,
     tree.Lambda: _evaluate_lambda,
-    tree.Call: _evaluate_call,
+    tree.Call: calling.evaluate_call,
     tree.ItemList: _evaluate_list,
 }

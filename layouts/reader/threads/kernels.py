@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanescope.reader.code import tree
-from lanescope.reader.threads import calling
+from lanescope.reader.threads.calling import make_argument
+from lanescope.reader.threads.names import evaluate_template, resolve_path
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.program import (
     FunctionSet,
@@ -74,11 +75,11 @@ def _run_launch(
     for n, parameter in enumerate(function.templates):
         value: Any = None
         if n < len(launch.templates):
-            value = calling.evaluate_template(host, launch.templates[n], around)
+            value = evaluate_template(host, launch.templates[n], around)
         elif parameter.default is not None:
-            value = calling.evaluate_template(host, parameter.default, inner)
+            value = evaluate_template(host, parameter.default, inner)
         elif parameter.name in globals_.names:
-            value = calling.resolve_path(host, ((parameter.name, None),), globals_)
+            value = resolve_path(host, ((parameter.name, None),), globals_)
         inner.names[parameter.name] = value
     block = _find_block(host, function, launch, around, inner)
     key = (block, *(_make_key(inner.names.get(p.name)) for p in function.templates))
@@ -87,7 +88,7 @@ def _run_launch(
     seen.add(key)
     runner = KernelRunner(text, block[0] * block[1] * block[2], block, globals_)
     for parameter in function.parameters:
-        inner.names[parameter.name] = calling.make_argument(runner, parameter, inner)
+        inner.names[parameter.name] = make_argument(runner, parameter, inner)
     try:
         runner.run(function.body, inner, runner.everyone)
     except (StepsOverError, RecursionError):

@@ -11,6 +11,7 @@ from lanescope.reader.code import tree
 from lanescope.reader.threads.numbers import ULONG, ThreadNumber, apply_operator, as_array, convert_number, make_number
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, join_data
+from lanescope.reader.threads.values import load_place
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -63,14 +64,12 @@ def _get_address(value: Any) -> Any:
 
 
 def _load(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
-    from lanescope.reader.threads.evaluating import load_place
-
     pointer = run.evaluate(node.arguments[0], scope)
     return load_place(run, pointer, node.span) if isinstance(pointer, Pointer) else None
 
 
 def _resize(value: Any, size: int) -> Any:
-    return value.resize(size) if isinstance(value, DataBytes) and value.size in (2, 4, 8) else None
+    return value.resize_element(size) if isinstance(value, DataBytes) and value.size in (2, 4, 8) else None
 
 
 def _join(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
@@ -78,14 +77,14 @@ def _join(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     if not parts or not all(isinstance(part, DataBytes) for part in parts):
         return None
     if "floats2" in name:
-        parts = [part.resize(2) for part in parts]
+        parts = [part.resize_element(2) for part in parts]
     return join_data(parts) if len({part.size for part in parts}) == 1 else None
 
 
 def _halve(value: Any) -> Any:
     if not isinstance(value, DataBytes) or value.size != 8:
         return None
-    return join_data([value.cut(0, 4).resize(2), value.cut(4, 4).resize(2)])
+    return join_data([value.cut_bytes(0, 4).resize_element(2), value.cut_bytes(4, 4).resize_element(2)])
 
 
 def _shuffle(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
@@ -111,7 +110,7 @@ def _copy(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     if not isinstance(source, Pointer) or source.space != "global" or not bytes_ or bytes_ > 64:
         run.shared.broken = run.shared.broken or "a copy of a size that is not known"
         return None
-    data = run.load_global(source.array, source.offset, bytes_, node.span)
+    data = run.load_global(source.array, source.offset, bytes_)
     run.store_shared(target.offset, data, node.arguments[0].span)
     return None
 
@@ -132,6 +131,6 @@ def lose_values(run: KernelRunner, values: list[Any], name: str = "") -> None:
     """Make unknown what is behind pointers."""
     for value in values:
         if isinstance(value, Pointer) and value.space == "local" and isinstance(value.array, LocalMemory):
-            value.array.forget()
+            value.array.forget_values()
         elif isinstance(value, Pointer) and value.space == "shared":
             run.shared.broken = run.shared.broken or f"{name or 'a function'} may write it"

@@ -11,8 +11,9 @@ from lanescope.descriptor.matrix import Descriptor, View, reads, view
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.reader.code.tree_statements import Assembly
-from lanescope.reader.threads.numbers import ThreadNumber, as_array
-from lanescope.reader.threads.storage import OPEN, SHARED_BYTES, DataBytes
+from lanescope.reader.threads.numbers import ThreadNumber
+from lanescope.reader.threads.records import DescriptorUse
+from lanescope.reader.threads.storage import OPEN, SHARED_BYTES, DataBytes, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -30,8 +31,6 @@ def read_descriptors(
     get_site: Callable[[str], tuple[int, int]],
 ) -> None:
     """Keep what each warpgroup's descriptors of A and B read. operands: from D on, as PTX writes them."""
-    from lanescope.reader.threads.runner import DescriptorUse
-
     if len(operands) < 4 or len(run.descriptors) >= MOST:
         return
     in_registers = operands[1].startswith("{")
@@ -51,16 +50,15 @@ def read_descriptors(
             seen = view(instruction, name, "MN" if turn else "K")
         except LayoutError:
             continue
-        words = np.broadcast_to(np.asarray(as_array(value.const), np.int64), (run.threads,))
+        words = spread_coefficient(value.const, run.threads)
         for group in range(run.threads // 128):
             lanes = slice(128 * group, 128 * group + 128)
             if run.mask[lanes].all() and (words[lanes] == words[lanes][0]).all():
                 word = int(words[lanes][0]) & _ALL
                 data = _read_bytes(run, word, seen)
-                calls, turns = tuple(run.calls), tuple(run.turns)
                 run.descriptors.append(
                     DescriptorUse(
-                        opcode, name, assembly.span, get_site(token), calls, turns, word, data, seen.bits // 8
+                        opcode, name, assembly.span, get_site(token), tuple(run.calls), word, data, seen.bits // 8
                     )
                 )
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.cxx.integers import COMPARED, divide_truncated, get_truncated_remainder
+
 Coefficient = int | NDArray[np.int64]
 Monomial = tuple[str, ...]
 MOST_TERMS = 24
@@ -69,6 +71,11 @@ def make_number(value: Coefficient, kind: tuple[int, bool] = INT) -> ThreadNumbe
 def make_name(name: str, kind: tuple[int, bool] = INT) -> ThreadNumber:
     """Return the value of a name that the text leaves open."""
     return ThreadNumber({(name,): 1}, kind)
+
+
+def get_number(value: Any) -> ThreadNumber | None:
+    """Return a value that is an integer; None for any other."""
+    return value if isinstance(value, ThreadNumber) else None
 
 
 def wrap_value(value: Coefficient, kind: tuple[int, bool]) -> Coefficient:
@@ -160,31 +167,14 @@ def multiply_numbers(one: Number, two: Number) -> Number:
     return convert_number(made, kind) if made.const is not None else made
 
 
-def _divide(a: Any, b: Any) -> Any:
-    quotient = abs(a) // abs(b)
-    return (
-        np.where((a < 0) != (b < 0), -quotient, quotient)
-        if isinstance(quotient, np.ndarray)
-        else (-quotient if (a < 0) != (b < 0) else quotient)
-    )
-
-
 _WHOLE: dict[str, Callable[[Any, Any], Any]] = {
-    "/": _divide,
-    "%": lambda a, b: a - b * _divide(a, b),
+    "/": divide_truncated,
+    "%": get_truncated_remainder,
     "&": lambda a, b: a & b,
     "|": lambda a, b: a | b,
     "^": lambda a, b: a ^ b,
     "min": lambda a, b: np.minimum(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else min(a, b),
     "max": lambda a, b: np.maximum(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else max(a, b),
-}
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
 }
 
 
@@ -198,7 +188,7 @@ def apply_operator(op: str, one: Number, two: Number) -> Number:
         return multiply_numbers(one, two)
     if op in ("<<", ">>"):
         return _shift(op, one, two)
-    if op in _COMPARE:
+    if op in COMPARED:
         return _compare(op, one, two)
     a, b = one.const, two.const
     kind = find_common_kind(one.kind, two.kind)
@@ -254,7 +244,8 @@ def _compare(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
             return None
     elif isinstance(a, int) and isinstance(b, int):
         a, b = wrap_value(a, kind), wrap_value(b, kind)
-    result = _COMPARE[op](a, b)
+    compare: Callable[[Any, Any], Any] = COMPARED[op]
+    result = compare(a, b)
     return make_number(int(result) if isinstance(result, bool | np.bool_) else np.asarray(result, np.int64))
 
 

@@ -7,12 +7,13 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
-from lanescope.reader.threads import calling
+from lanescope.reader.threads.names import find_type, resolve_path
 from lanescope.reader.threads.numbers import (
     LONG,
     ThreadNumber,
     add_numbers,
     convert_number,
+    get_number,
     make_number,
     multiply_numbers,
 )
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 DIMS = {"x": 0, "y": 1, "z": 2, "w": 3}
-
-
-def get_number(value: Any) -> ThreadNumber | None:
-    """Return a value that is an integer; None for any other."""
-    return value if isinstance(value, ThreadNumber) else None
 
 
 def get_item_size(pointer: Pointer) -> int:
@@ -45,7 +41,7 @@ def find_place(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
     """Return the place that an expression means, None if it means none."""
     match node:
         case tree.Name():
-            return calling.resolve_path(run, node.path, scope)
+            return resolve_path(run, node.path, scope)
         case tree.Index():
             return _find_item(run, node, scope)
         case tree.Unary(op="*"):
@@ -58,7 +54,7 @@ def find_place(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
             return find_place(run, node.target, scope)
         case tree.Cast() if node.type.reference:
             place = find_place(run, node.value, scope)
-            kind = calling.find_type(run, node.type, scope)
+            kind = find_type(run, node.type, scope)
             return replace(place, type=kind, dims=()) if isinstance(place, Pointer) and kind is not None else None
         case tree.Call():
             value = run.evaluate(node, scope)
@@ -91,5 +87,5 @@ def _find_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
         part = SizedType(f"{kind.name}.{node.name}", kind.vector)
         return Pointer(base.space, base.array, moved, part)
     if kind.scope is not None and node.name in kind.scope.names:
-        return calling.resolve_path(run, ((node.name, None),), kind.scope)
+        return resolve_path(run, ((node.name, None),), kind.scope)
     return None

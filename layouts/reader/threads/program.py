@@ -10,7 +10,7 @@ from typing import Any
 from lanescope.reader.code import cxx, tree
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.source import make_plain_source
-from lanescope.reader.code.tree_statements import Block, ExpressionStatement
+from lanescope.reader.code.tree_statements import Block
 from lanescope.reader.code.variants import list_leaves, make_variants
 
 MOST_LAUNCHES = 4
@@ -52,7 +52,7 @@ class StructSet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LaterValue:
-    """A constant or alias that is evaluated where it is asked for."""
+    """A constant or alias that is evaluated when its name is used."""
 
     statement: tree.Declaration | tree.Alias | tree.Enum
     member: str = ""
@@ -66,7 +66,6 @@ class KernelLaunch:
     templates: tuple[tree.Expression, ...]
     block: str
     around: tree.Function | None
-    arguments: tuple[tree.Expression, ...] = ()
 
 
 def parse_program(text: str, macros: dict[str, str]) -> list[tuple[tree.Statement, ...]]:
@@ -105,7 +104,6 @@ def _flatten(body: Sequence[tree.Statement]) -> Iterator[tree.Statement]:
             yield statement
 
 
-_GLOBAL = re.compile(r"__global__")
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(")
 
 
@@ -153,23 +151,22 @@ def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> lis
             continue
         block = ""
         if opened:
-            parts = _split_arguments(text[past + opened.end() :].split(">>>", 1)[0])
+            parts = split_list(text[past + opened.end() :].split(">>>", 1)[0])
             block = parts[1] if len(parts) > 1 else ""
         found.append(KernelLaunch(_parse_arguments(templates), block, around))
     return found[:MOST_LAUNCHES]
 
 
-def _split_arguments(text: str) -> list[str]:
-    """Split a list of arguments at its outer commas."""
-    parts = [""]
-    depth = 0
-    for mark in text:
-        depth += (mark in "([{") - (mark in ")]}")
+def split_list(text: str) -> list[str]:
+    """Split arguments or operands at the commas outside braces and brackets."""
+    parts, depth, start = [], 0, 0
+    for at, mark in enumerate(text):
+        depth += (mark in "{[(") - (mark in "}])")
         if mark == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += mark
-    return [part.strip() for part in parts]
+            parts.append(text[start:at].strip())
+            start = at + 1
+    parts.append(text[start:].strip())
+    return [part for part in parts if part]
 
 
 def _read_templates(text: str, at: int) -> tuple[str, int]:
@@ -218,6 +215,4 @@ def list_local_constants(function: tree.Function | None) -> list[tree.Declaratio
             waiting += part.body
         elif isinstance(part, tree.Declaration | tree.Alias):
             found.append(part)
-        elif isinstance(part, ExpressionStatement):
-            continue
     return found

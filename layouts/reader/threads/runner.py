@@ -4,6 +4,7 @@ conditions that it leaves open are taken as met, as in the inner tiles of a grid
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,23 +15,24 @@ from lanescope.deadline import check_deadline
 from lanescope.reader.code import tree
 from lanescope.reader.code import tree_statements as statements
 from lanescope.reader.threads import calling, evaluating
-from lanescope.reader.threads.numbers import INT, ThreadNumber, as_array, make_number
+from lanescope.reader.threads.assembly import run_assembly
+from lanescope.reader.threads.numbers import ThreadNumber, make_number
 from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.records import DescriptorUse, MmaUse
 from lanescope.reader.threads.storage import (
     DataBytes,
     LoadRecord,
-    LocalMemory,
     Mask,
     Pointer,
     SharedMemory,
     make_open_data,
+    merge_values,
+    spread_coefficient,
 )
-from lanescope.reader.threads.types import SizedType
 
 MOST_STEPS = 20_000
 OPEN_TURNS = 2  # of a loop whose end is not known
 MOST_TURNS = 4096
-MOST_CALLS = 24
 Span = tuple[int, int]
 
 
@@ -47,66 +49,6 @@ class FrameState:
     loops: list[list[Mask]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MatrixLoad:
-    """One ldmatrix: its opcode, the address of every lane, what lies in the 16 bytes there; site: the expression that
-    gave the address, in the kernel; calls: of the functions around it, outermost first.
-    """
-
-    opcode: str
-    span: Span
-    address: NDArray[np.int64]
-    rows: DataBytes
-    site: Span
-    calls: tuple[Span, ...]
-    writers: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RegisterUse:
-    """A register of an mma: what its bytes come from, and the ldmatrix and the register of it that filled it."""
-
-    data: DataBytes | None
-    load: MatrixLoad | None = None
-    number: int = 0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MmaUse:
-    """One mma: its opcode and the registers of A and B; active: its threads."""
-
-    opcode: str
-    span: Span
-    a: tuple[RegisterUse, ...]
-    b: tuple[RegisterUse, ...]
-    calls: tuple[Span, ...]
-    active: Mask
-    turns: tuple[int, ...]  # of the loops around, outermost first
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DescriptorUse:
-    """An operand that wgmma reads through a descriptor; data: the bytes that it reads, [rows, K · bytes an element]."""
-
-    opcode: str
-    name: str
-    span: Span
-    site: Span
-    calls: tuple[Span, ...]
-    turns: tuple[int, ...]
-    word: int
-    data: DataBytes
-    element_bytes: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LoadedRegister(DataBytes):
-    """A register that ldmatrix filled."""
-
-    load: MatrixLoad | None = None
-    number: int = 0
-
-
 class KernelRunner:
     """The state of a kernel that is run."""
 
@@ -115,7 +57,7 @@ class KernelRunner:
         self.threads = threads
         self.block = block
         self.globals = globals_
-        self.shared = SharedMemory(threads)
+        self.shared = SharedMemory()
         self.records: list[LoadRecord] = [
             LoadRecord("", make_number(0)),
             LoadRecord("", make_number(0)),
@@ -125,7 +67,6 @@ class KernelRunner:
         self.frames: list[FrameState] = [FrameState()]
         self.calls: list[Span] = []
         self.steps = 0
-        self.statement: Span = (0, 0)
         self.products: list[MmaUse] = []
         self.descriptors: list[DescriptorUse] = []
         self.stores: list[Span] = [(0, 0)]  # by the numbers of writers: the expression of the address
@@ -147,11 +88,11 @@ class KernelRunner:
         if address is None or address.const is None:
             self.shared.broken = self.shared.broken or "a store has an address that is not known"
             return
-        places = np.broadcast_to(np.asarray(as_array(address.const), np.int64), (self.threads,))
+        places = spread_coefficient(address.const, self.threads)
         if site not in self.stores:
             self.stores.append(site)
         self._find_clash(places, data, site)
-        self.shared.store(places, data, self.mask, self.stores.index(site))
+        self.shared.store_bytes(places, data, self.mask, self.stores.index(site))
 
     def _find_clash(self, places: NDArray[np.int64], data: DataBytes, site: Span) -> None:
         """Note two threads that store different elements in the same bytes."""
@@ -166,22 +107,22 @@ class KernelRunner:
         one, two = int(lanes[near[0]]), int(lanes[near[0] + 1])
         away = int(places[two] - places[one])
         known = data.record[one, away] > 1 and data.record[two, 0] > 1
-        if known and self.find_place(data, one, away) != self.find_place(data, two, 0):
+        if known and self.find_origin(data, one, away) != self.find_origin(data, two, 0):
             self.clashes.append((site, one, two))
 
-    def find_place(self, data: DataBytes, thread: int, byte: int) -> tuple[Any, ...]:
+    def find_origin(self, data: DataBytes, thread: int, byte: int) -> tuple[Any, ...]:
         """Return the origin of a byte, as values that can be compared."""
         record = self.records[int(data.record[thread, byte])]
         lane, at = int(data.thread[thread, byte]), int(data.byte[thread, byte])
-        terms = {n: int(np.broadcast_to(as_array(c), (self.threads,))[lane]) for n, c in record.offset.terms.items()}
+        terms = {n: int(spread_coefficient(c, self.threads)[lane]) for n, c in record.offset.terms.items()}
         terms[()] = terms.get((), 0) + at
         return record.array, tuple(sorted((n, c) for n, c in terms.items() if c))
 
-    def load_global(self, array: str, offset: Any, size: int, span: Span) -> DataBytes:
+    def load_global(self, array: str, offset: Any, size: int) -> DataBytes:
         """Return bytes of a global array, with the record of this load."""
         if offset is None or len(self.records) > 20_000:
             return make_open_data(self.threads, size)
-        self.records.append(LoadRecord(array, offset, span))
+        self.records.append(LoadRecord(array, offset))
         lanes = np.arange(self.threads)[:, None] * np.ones((1, size), np.int64)
         here = np.arange(size) + np.zeros((self.threads, 1), np.int64)
         return DataBytes(here * 0 + len(self.records) - 1, lanes, here)
@@ -203,6 +144,19 @@ class KernelRunner:
             return handler(self, statement, scope, mask)  # type: ignore[no-any-return]
         return mask
 
+    def run_function(self, body: tree.Statement | None, scope: Scope, call: Span) -> Any:
+        """Run the body of a function for the threads that call it; return its result."""
+        frame, mask = FrameState(), self.mask
+        self.frames.append(frame)
+        self.calls.append(call)
+        try:
+            self.run(body, scope, mask)
+        finally:
+            self.frames.pop()
+            self.calls.pop()
+            self.mask = mask
+        return frame.result
+
     def _run_block(self, block: statements.Block, scope: Scope, mask: Mask) -> Mask:
         inner = Scope(scope) if block.scoped else scope
         for part in block.body:
@@ -213,12 +167,10 @@ class KernelRunner:
         return self.run(body.make(), scope, mask)
 
     def _run_expression(self, statement: statements.ExpressionStatement, scope: Scope, mask: Mask) -> Mask:
-        self.statement = statement.span
         self.evaluate(statement.value, scope)
         return mask
 
     def _run_declaration(self, declaration: tree.Declaration, scope: Scope, mask: Mask) -> Mask:
-        self.statement = declaration.span
         calling.declare_variable(self, declaration, scope)
         return mask
 
@@ -227,12 +179,10 @@ class KernelRunner:
         return mask
 
     def _run_assembly(self, statement: statements.Assembly, scope: Scope, mask: Mask) -> Mask:
-        from lanescope.reader.threads.assembly import run_assembly
-
         run_assembly(self, statement, scope)
         return mask
 
-    def decide(self, condition: tree.Expression | None, scope: Scope, mask: Mask) -> Mask | None:
+    def decide_condition(self, condition: tree.Expression | None, scope: Scope, mask: Mask) -> Mask | None:
         """Return the threads whose condition holds, None if that is not known."""
         if condition is None:
             return mask
@@ -241,16 +191,16 @@ class KernelRunner:
         number = value if isinstance(value, ThreadNumber) else None
         if number is None or number.const is None:
             return None
-        held: Mask = np.broadcast_to(np.asarray(as_array(number.const)) != 0, (self.threads,))
-        return mask & held
+        met: Mask = spread_coefficient(number.const, self.threads) != 0
+        return mask & met
 
     def _run_if(self, statement: statements.If, scope: Scope, mask: Mask) -> Mask:
         scope = Scope(scope)
         if statement.start is not None:
             self.run(statement.start, scope, mask)
-        held = self.decide(statement.condition, scope, mask)
-        if held is not None:
-            return self._run_arms(statement, scope, held, mask & ~held)
+        met = self.decide_condition(statement.condition, scope, mask)
+        if met is not None:
+            return self._run_arms(statement, scope, met, mask & ~met)
         if statement.no is None and _leaves(statement.yes):
             return mask  # a bound that the inner tiles do not meet
         self.assumed += 1
@@ -288,18 +238,18 @@ class KernelRunner:
         late = loop.late
         self.turns.append(0)
         while True:
-            held = active if late and not turns else self.decide(loop.condition, scope, active)
-            if held is None or loop.condition is None or (turns >= OPEN_TURNS and _is_forever(loop.condition)):
+            inside = active if late and not turns else self.decide_condition(loop.condition, scope, active)
+            if inside is None or loop.condition is None or (turns >= OPEN_TURNS and _is_forever(loop.condition)):
                 opened += 1
                 if opened > OPEN_TURNS:
                     after = after | active
                     break
-                held = active
-            after = after | (active & ~held)
-            if not held.any() or turns > MOST_TURNS:
+                inside = active
+            after = after | (active & ~inside)
+            if not inside.any() or turns > MOST_TURNS:
                 break
             flags[1] = self.everyone & False
-            left = self.run(loop.body, scope, held)
+            left = self.run(loop.body, scope, inside)
             active = left | flags[1]
             self.mask = active
             if loop.step is not None and active.any():
@@ -321,8 +271,6 @@ class KernelRunner:
             if not frame.has_result:
                 frame.result = value
             else:
-                from lanescope.reader.threads.storage import merge_values
-
                 frame.result = merge_values(mask, value, frame.result)
         frame.has_result = True
         return self.everyone & False
@@ -352,8 +300,6 @@ def _leaves(statement: tree.Statement | None) -> bool:
 
 def _only_pads(text: str) -> bool:
     """Return whether an arm stores zeros and nothing else."""
-    import re
-
     values = re.findall(r"(?<![=!<>])=\s*([^=;]+);", text)
     zero = r"(?:(?:\w+::)?\w+\s*\(\s*)*\s*\{?\s*(?:0(?:\.0*)?f?u?\s*,?\s*)+\}?\)*"
     return bool(values) and all(re.fullmatch(zero, one.strip()) for one in values)
@@ -374,4 +320,3 @@ _HANDLERS: dict[type, Any] = {
     statements.Return: KernelRunner._run_return,
     statements.Jump: KernelRunner._run_jump,
 }
-__all__ = ["INT", "KernelRunner", "LocalMemory", "SizedType"]

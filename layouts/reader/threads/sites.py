@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanescope.reader.code import tree
+from lanescope.reader.threads.names import resolve_path
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.storage import LocalMemory, Pointer
 
@@ -42,8 +43,6 @@ def _hands_on(node: tree.Call) -> bool:
 
 
 def _find_given(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
-    from lanescope.reader.threads.calling import resolve_path
-
     place = resolve_path(run, node.path, scope)
     if isinstance(place, Pointer) and place.space == "local" and isinstance(place.array, LocalMemory):
         return place.array.given if not place.dims else None

@@ -25,11 +25,10 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class LoadRecord:
-    """A load of global memory: the array, and the first byte that each thread reads; span: where it stands."""
+    """A load of global memory: the array, and the first byte that each thread reads."""
 
     array: str
     offset: ThreadNumber
-    span: Span = (0, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,12 +43,12 @@ class DataBytes:
     def size(self) -> int:
         return int(self.record.shape[1])
 
-    def cut(self, first: int, size: int) -> DataBytes:
+    def cut_bytes(self, first: int, size: int) -> DataBytes:
         """Return some of the bytes."""
         part = slice(first, first + size)
         return DataBytes(self.record[:, part], self.thread[:, part], self.byte[:, part])
 
-    def resize(self, size: int) -> DataBytes:
+    def resize_element(self, size: int) -> DataBytes:
         """Return one element converted to another size: its bytes count from the same first one."""
         first = self.byte[:, :1] + np.arange(size)
         wide = np.ones((1, size), np.int64)
@@ -81,11 +80,10 @@ Value = Any  # ThreadNumber, DataBytes, Pointer, a type, a lambda, or None
 class LocalMemory:
     """A variable or an array of every thread: offset in bytes → (value, its size)."""
 
-    name: str = ""
     cells: dict[int, tuple[Value, int]] = field(default_factory=dict)
     given: Any = None  # the expression that it got last, and the scope of that
 
-    def read(self, offset: int, size: int) -> Value:
+    def read_value(self, offset: int, size: int) -> Value:
         """Return the value at an offset, None if it is not known."""
         found = self.cells.get(offset)
         if found is not None and (found[1] == size or not isinstance(found[0], DataBytes)):
@@ -97,7 +95,7 @@ class LocalMemory:
             if piece is None:
                 return None
             data, first = piece
-            parts.append(data.cut(first, min(data.size - first, offset + size - at)))
+            parts.append(data.cut_bytes(first, min(data.size - first, offset + size - at)))
             at += parts[-1].size
         return join_data(parts)
 
@@ -109,7 +107,7 @@ class LocalMemory:
                 return (found[0], at - start) if inside else None
         return None
 
-    def write(self, offset: int, size: int, value: Value, mask: Mask | None) -> None:
+    def write_value(self, offset: int, size: int, value: Value, mask: Mask | None) -> None:
         """Write a value; mask: the threads that do, None for all."""
         old = self.cells.get(offset)
         if mask is not None and old is not None and old[1] == size:
@@ -125,13 +123,13 @@ class LocalMemory:
             value, width = self.cells[start]
             if isinstance(value, DataBytes):
                 if start < offset:
-                    self.cells[start] = (value.cut(0, offset - start), offset - start)
+                    self.cells[start] = (value.cut_bytes(0, offset - start), offset - start)
                 if offset + size < start + width:
                     rest = start + width - offset - size
-                    self.cells[offset + size] = (value.cut(width - rest, rest), rest)
+                    self.cells[offset + size] = (value.cut_bytes(width - rest, rest), rest)
         return [s for s in hit if s >= offset]
 
-    def forget(self) -> None:
+    def forget_values(self) -> None:
         """Make all of it unknown."""
         self.cells = {offset: (None, size) for offset, (_, size) in self.cells.items()}
 
@@ -152,7 +150,6 @@ def merge_values(mask: Mask, new: Value, old: Value) -> Value:
 class SharedMemory:
     """Shared memory of the block: of each byte its origin. broken: why what it holds may be incomplete."""
 
-    threads: int
     record: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
     thread: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
     byte: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
@@ -161,28 +158,27 @@ class SharedMemory:
     next: int = BASE
     broken: str = ""
 
-    def allocate(self, size: int, align: int = 1024) -> int:
+    def allocate_array(self, size: int, align: int = 1024) -> int:
         """Return the address of a new array."""
         at = -(-self.next // align) * align
         self.next = at + size
         return at
 
-    def store(self, address: Ints, data: DataBytes, mask: Mask, writer: int) -> bool:
-        """Store bytes at an address of every thread; return False if one is outside."""
+    def store_bytes(self, address: Ints, data: DataBytes, mask: Mask, writer: int) -> None:
+        """Store bytes at an address of every thread, none if one is outside."""
         places = address[:, None] + np.arange(data.size)
         places = places[mask]
         if places.size and (places.min() < 0 or places.max() >= SHARED_BYTES):
             self.broken = "a store is out of range"
-            return False
+            return
         self.record[places], self.thread[places], self.byte[places] = (
             data.record[mask],
             data.thread[mask],
             data.byte[mask],
         )
         self.writer[places] = writer
-        return True
 
-    def load(self, address: Ints, size: int, mask: Mask | None = None) -> DataBytes:
+    def load_bytes(self, address: Ints, size: int, mask: Mask | None = None) -> DataBytes:
         """Return the bytes at an address of every thread."""
         places = address[:, None] + np.arange(size)
         legal = (places >= 0) & (places < SHARED_BYTES)
@@ -208,7 +204,7 @@ class Pointer:
         return Pointer(self.space, self.array, offset, self.type, self.dims)
 
 
-def spread(value: Any, threads: int) -> Ints:
+def spread_coefficient(value: Any, threads: int) -> Ints:
     """Return a coefficient as an array [threads]."""
     return np.broadcast_to(np.asarray(as_array(value), np.int64), (threads,))
 
@@ -220,7 +216,7 @@ def list_offsets(records: list[LoadRecord], data: DataBytes, threads: int) -> It
     for name in names:
         made = np.zeros(data.record.shape, np.int64)
         for n in used:
-            of_record = spread(records[n].offset.terms.get(name, 0), threads)
+            of_record = spread_coefficient(records[n].offset.terms.get(name, 0), threads)
             made = np.where(data.record == n, of_record[data.thread], made)
         yield "*".join(name), made + (data.byte if not name else 0)
     if () not in names:

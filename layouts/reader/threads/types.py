@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from lanescope.cxx.integers import find_integer_type
+from lanescope.cxx.sizes import find_size
+
 
 @dataclass(frozen=True, slots=True)
 class StructMember:
@@ -46,50 +49,22 @@ class SizedType:
         return self.align or (max((m.type.alignment for m in self.members), default=1) if self.scope else self.size)
 
 
-def _integers(size: int, signed: bool, names: str) -> dict[str, SizedType]:
-    return {name: SizedType(name, size, True, signed) for name in names.split()}
-
-
-def _data(size: int, names: str, vector: int = 0) -> dict[str, SizedType]:
-    return {name: SizedType(name, size, vector=vector) for name in names.split()}
-
-
-BUILTIN: dict[str, SizedType] = {
-    **_integers(1, True, "char int8_t"),
-    **_integers(1, False, "uint8_t bool byte uchar"),
-    **_integers(2, True, "short int16_t"),
-    **_integers(2, False, "uint16_t ushort"),
-    **_integers(4, True, "int int32_t"),
-    **_integers(4, False, "unsigned uint32_t uint"),
-    **_integers(8, True, "long int64_t ptrdiff_t intptr_t ssize_t"),
-    **_integers(8, False, "uint64_t size_t uintptr_t"),
-    **_data(1, "__nv_fp8_e4m3 __nv_fp8_e5m2 __nv_fp8_storage_t float_e4m3_t float_e5m2_t"),
-    **_data(2, "half __half nv_bfloat16 __nv_bfloat16 half_t bfloat16_t bf16 fp16 nv_half __nv_half float16_t"),
-    **_data(4, "float"),
-    **_data(8, "double"),
-    **_data(4, "half2 __half2 nv_bfloat162 __nv_bfloat162 bfloat162 short2 ushort2", 2),
-    **_data(8, "float2 int2 uint2", 4),
-    **_data(16, "float4 int4 uint4", 4),
-    **_data(12, "dim3 uint3 int3", 4),
-    **_data(16, "double2 longlong2 ulonglong2 long2 ulong2", 8),
-    **_data(4, "char4 uchar4", 1),
-    **_data(8, "short4 ushort4", 2),
-}
 VOID = SizedType("void", 1)
-_WORDS = re.compile(r"\b(?:const|volatile|signed|static|constexpr|typename|struct|register)\b")
-_LONG = {"long long": "long", "unsigned int": "unsigned", "unsigned char": "uint8_t", "unsigned short": "uint16_t"}
+_TYPEDEFS = {"__nv_fp8_storage_t": "unsigned char"}  # cuda_fp8.h
+_VECTOR = re.compile(r"(?:u?(?:char|short|int|long|longlong)|float|double|dim|(?:__)?half|(?:__)?nv_bfloat16)([1-4])")
 
 
 def find_builtin(name: str) -> SizedType | None:
     """Return a type of C++ or CUDA by its name."""
-    words = " ".join(_WORDS.sub(" ", name).split())
-    if words in BUILTIN:
-        return BUILTIN[words]
-    if words.startswith("unsigned long"):
-        return BUILTIN["uint64_t"]
-    if words.startswith("long"):
-        return BUILTIN["long"]
-    return BUILTIN.get(_LONG.get(words, words.removesuffix(" int")))
+    integer = find_integer_type(_TYPEDEFS.get(name, name))
+    if integer is not None and integer.size <= 8:
+        return SizedType(integer.name, integer.size, True, integer.signed)
+    size = find_size(name)
+    if size is None:
+        return None
+    last = name.rpartition("::")[2]
+    count = _VECTOR.fullmatch(last)
+    return SizedType(last, size.bytes, vector=size.bytes // int(count[1]) if count else 0, align=size.align)
 
 
 def make_pointer_type(target: SizedType, dims: tuple[int, ...] = ()) -> SizedType:

@@ -1,0 +1,167 @@
+"""What names of threads' code mean: values, types, structs with the places of their members."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code import tree
+from lanescope.reader.threads.numbers import ThreadNumber, add_numbers, make_number
+from lanescope.reader.threads.program import FunctionSet, LaterValue, Scope, StructSet
+from lanescope.reader.threads.storage import Pointer
+from lanescope.reader.threads.types import SizedType, StructMember, find_builtin, make_pointer_type
+from lanescope.reader.threads.values import convert_value
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+_ALIGN = re.compile(r"(?:alignas|__align__|aligned)\s*\(\s*\(?\s*(\w+)")
+
+
+def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
+    """Return what a name means: a place, a value, functions, a struct or a type; None if nothing declares it."""
+    parts = [part for part in path if part[0] not in ("", "std", "cute", "cutlass", "cuda")]
+    found: Any = None
+    for n, (name, arguments) in enumerate(parts):
+        if n and isinstance(found, SizedType) and found.scope is not None:
+            found = found.scope.names.get(name)
+        else:
+            try:
+                found = scope.find(name)
+            except KeyError:
+                found = None
+        if isinstance(found, LaterValue):
+            found = _evaluate_later(run, found, arguments, scope)
+        if isinstance(found, StructSet):
+            found = _make_struct(run, found, arguments or (), scope)
+    return found
+
+
+def _evaluate_later(run: KernelRunner, later: LaterValue, arguments: Any, scope: Scope) -> Any:
+    """Return the value of a constant, a member of an enumeration, or an alias."""
+    statement = later.statement
+    key = id(later)
+    if key in run.values and not arguments:
+        return run.values[key]
+    if key in run.opening:
+        return None
+    run.opening.add(key)
+    home = later.home or run.globals
+    try:
+        if isinstance(statement, tree.Alias):
+            inner = Scope(home)
+            for parameter, argument in zip(statement.templates, arguments or (), strict=False):
+                inner.names[parameter.name] = evaluate_template(run, argument, scope)
+            value: Any = find_type(run, statement.type, inner)
+        elif isinstance(statement, tree.Enum):
+            value = _find_enumerator(run, statement, later.member, home)
+        else:
+            value = run.evaluate(statement.value, home)
+            kind = find_type(run, statement.type, home) if statement.type is not None else None
+            if isinstance(value, ThreadNumber) and kind is not None and kind.integer:
+                value = convert_value(run, value, kind)
+    finally:
+        run.opening.discard(key)
+    run.values[key] = value
+    return value
+
+
+def _find_enumerator(run: KernelRunner, enum: tree.Enum, member: str, scope: Scope) -> Any:
+    value: Any = make_number(-1)
+    for name, expression, _ in enum.members:
+        value = run.evaluate(expression, scope) if expression is not None else add_numbers(value, make_number(1))
+        if name == member:
+            return value
+    return None
+
+
+def evaluate_template(run: KernelRunner, argument: tree.Expression, scope: Scope) -> Any:
+    """Return a template argument: a type or a number."""
+    if isinstance(argument, tree.Type):
+        found = find_type(run, argument, scope)
+        if found is None and not argument.pointers and not argument.dims:
+            found = resolve_path(run, argument.path, scope)
+        return found
+    if isinstance(argument, tree.Name):
+        found = resolve_path(run, argument.path, scope)
+        if found is None:
+            found = find_builtin(argument.last)
+        if found is None and argument.last in ("true", "false"):
+            return make_number(int(argument.last == "true"))
+        return found if not isinstance(found, Pointer) else run.evaluate(argument, scope)
+    return run.evaluate(argument, scope)
+
+
+def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> SizedType | None:
+    """Return a type with its size, None if it is not known."""
+    if type_ is None or not type_.path:
+        return None
+    found: Any = resolve_path(run, type_.path, scope) if type_.name != "auto" else None
+    kind = found if isinstance(found, SizedType) else find_builtin(type_.name)
+    if kind is None and not type_.pointers:
+        return None
+    kind = kind or SizedType(type_.name, 1)
+    dims = find_dims(run, type_.dims, scope)
+    if not type_.pointers:
+        return replace(kind, dims=dims) if dims else kind
+    for level in range(type_.pointers):
+        kind = make_pointer_type(kind, dims if level == 0 else ())
+    return kind
+
+
+def find_dims(run: KernelRunner, dims: Sequence[tree.Expression | None], scope: Scope) -> tuple[int, ...]:
+    """Return the sizes of an array; 0 for one that is not known."""
+    made = []
+    for one in dims:
+        value = run.evaluate(one, scope) if one is not None else None
+        made.append((value.known or 0) if isinstance(value, ThreadNumber) else 0)
+    return tuple(made)
+
+
+def _make_struct(run: KernelRunner, found: StructSet, arguments: Sequence[tree.Expression], scope: Scope) -> Any:
+    """Return a struct as a type: its members and static names under its template arguments."""
+    definition = next((d for d in found.definitions if d.specialized is None), None)
+    if definition is None or (len(found.definitions) > 1 and arguments):
+        return None
+    inner = Scope(run.globals)
+    for n, parameter in enumerate(definition.templates):
+        if n < len(arguments):
+            inner.names[parameter.name] = evaluate_template(run, arguments[n], scope)
+        elif parameter.default is not None:
+            inner.names[parameter.name] = evaluate_template(run, parameter.default, inner)
+    members: list[StructMember] = []
+    offset, most, last = 0, 1, definition.span[0]
+    for member in definition.members:
+        if isinstance(member, tree.Function):
+            known = inner.names.get(member.name)
+            before = known.functions if isinstance(known, FunctionSet) else ()
+            inner.names[member.name] = FunctionSet(member.name, (*before, member))
+        elif isinstance(member, tree.Alias) or (isinstance(member, tree.Declaration) and member.static):
+            inner.names[member.name] = LaterValue(member, home=inner)
+        elif isinstance(member, tree.Declaration):
+            kind = find_type(run, member.type, inner)
+            if kind is None:
+                return SizedType(found.name, 0, scope=inner)
+            written = _ALIGN.findall(run.text[last : member.span[0]])
+            least = _read_align(run, written[-1], inner) if written else 1
+            align = max(kind.alignment, least)
+            own_dims = kind.dims
+            offset = -(-offset // align) * align if not definition.union else 0
+            members.append(StructMember(member.name, offset, replace(kind, dims=()) if own_dims else kind, own_dims))
+            size = kind.size * prod(own_dims)
+            offset = offset + size if not definition.union else max(offset, size)
+            most = max(most, align)
+        last = member.span[1]
+    size = max((m.offset + m.type.size * prod(m.dims) for m in members), default=1)
+    size = -(-size // most) * most
+    return SizedType(found.name, size, members=tuple(members), scope=inner, align=most)
+
+
+def _read_align(run: KernelRunner, word: str, scope: Scope) -> int:
+    if word.isdigit():
+        return int(word)
+    found = resolve_path(run, ((word, None),), scope)
+    return (found.known or 1) if isinstance(found, ThreadNumber) else 1

@@ -1,0 +1,67 @@
+"""What a run of a kernel keeps of its matrix loads and of its products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lanescope.reader.threads.storage import DataBytes, Mask
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatrixLoad:
+    """One ldmatrix: its opcode, what lies in the 16 bytes at the address of every lane; site: the expression that
+    gave the address, in the kernel; calls: of the functions around it, outermost first.
+    """
+
+    opcode: str
+    span: Span
+    rows: DataBytes
+    site: Span
+    calls: tuple[Span, ...]
+    writers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegisterUse:
+    """A register of an mma: what its bytes come from, and the ldmatrix and the register of it that filled it."""
+
+    data: DataBytes | None
+    load: MatrixLoad | None = None
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MmaUse:
+    """One mma: its opcode and the registers of A and B; active: its threads."""
+
+    opcode: str
+    span: Span
+    a: tuple[RegisterUse, ...]
+    b: tuple[RegisterUse, ...]
+    calls: tuple[Span, ...]
+    active: Mask
+    turns: tuple[int, ...]  # of the loops around, outermost first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DescriptorUse:
+    """An operand that wgmma reads through a descriptor; data: the bytes that it reads, [rows, K · bytes an element]."""
+
+    opcode: str
+    name: str
+    span: Span
+    site: Span
+    calls: tuple[Span, ...]
+    word: int
+    data: DataBytes
+    element_bytes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedRegister(DataBytes):
+    """A register that ldmatrix filled."""
+
+    load: MatrixLoad | None = None
+    number: int = 0

@@ -1,0 +1,122 @@
+"""Values of threads' code: what places hold, what is stored in them, and conversions between types."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.threads.numbers import LONG, ThreadNumber, convert_number, get_number
+from lanescope.reader.threads.storage import (
+    DataBytes,
+    LocalMemory,
+    Pointer,
+    ReadBytes,
+    make_open_data,
+    spread_coefficient,
+)
+from lanescope.reader.threads.types import VOID, SizedType
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+
+def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
+    """Return what a place holds; an array is a pointer to its first item, a struct stays a place."""
+    if place.dims:
+        return replace(place, dims=place.dims[1:])
+    kind: SizedType = place.type
+    if kind.scope is not None:
+        return place
+    if place.space == "global":
+        return run.load_global(place.array, place.offset, kind.size)
+    if place.space == "shared":
+        at = place.offset.const if place.offset is not None else None
+        if at is None:
+            return make_open_data(run.threads, kind.size)
+        address = spread_coefficient(at, run.threads)
+        data = run.shared.load_bytes(address, kind.size, run.mask)
+        return ReadBytes(data.record, data.thread, data.byte, span)
+    offset = place.offset.known if place.offset is not None else None
+    if offset is None or not isinstance(place.array, LocalMemory):
+        return None
+    return place.array.read_value(offset, kind.size)
+
+
+def store_place(run: KernelRunner, place: Any, value: Any, site: tuple[int, int]) -> None:
+    """Write a value to a place. site: of the place's expression."""
+    if not isinstance(place, Pointer):
+        return
+    kind: SizedType = place.type
+    if place.space == "shared":
+        run.store_shared(place.offset, fit_data(run, value, kind), site)
+    elif place.space == "local" and isinstance(place.array, LocalMemory):
+        _store_local(run, place, value)
+
+
+def _store_local(run: KernelRunner, place: Pointer, value: Any) -> None:
+    kind: SizedType = place.type
+    offset = place.offset.known if place.offset is not None else None
+    memory = place.array
+    if offset is None:
+        memory.forget_values()
+        return
+    if kind.scope is not None:
+        _copy_struct(run, place, value, offset)
+        return
+    memory.write_value(offset, kind.size, convert_value(run, value, kind), None if run.mask.all() else run.mask)
+
+
+def _copy_struct(run: KernelRunner, place: Pointer, value: Any, offset: int) -> None:
+    if isinstance(value, Pointer) and value.space == "local" and value.offset is not None:
+        first = value.offset.known
+        if first is not None:
+            for start, (one, size) in list(value.array.cells.items()):
+                if first <= start < first + place.type.size:
+                    place.array.write_value(offset + start - first, size, one, None)
+            return
+    for start, (_, size) in list(place.array.cells.items()):
+        if offset <= start < offset + place.type.size:
+            place.array.cells[start] = None, size
+
+
+def fit_data(run: KernelRunner, value: Any, kind: SizedType) -> DataBytes:
+    """Return a value as the bytes of a type."""
+    if isinstance(value, DataBytes):
+        return convert_data(run, value, kind)
+    return make_open_data(run.threads, kind.size)
+
+
+def convert_data(run: KernelRunner, value: DataBytes, kind: SizedType) -> DataBytes:
+    """Return data converted to another type: each element keeps its origin."""
+    if value.size == kind.size:
+        return value
+    if max(value.size, kind.size) <= 8 and not kind.vector:
+        return value.resize_element(kind.size)
+    return make_open_data(run.threads, kind.size)
+
+
+def convert_value(run: KernelRunner, value: Any, kind: SizedType) -> Any:
+    """Return a value as a type holds it."""
+    if isinstance(value, ThreadNumber):
+        if kind.integer:
+            return convert_number(value, (1, False) if kind.name == "bool" and value.known in (0, 1) else kind.kind)
+        return None
+    if isinstance(value, DataBytes):
+        return fit_data(run, value, kind)
+    return value
+
+
+def cast_value(run: KernelRunner, value: Any, kind: SizedType | None) -> Any:
+    """Return what a cast makes of a value."""
+    if kind is None:
+        return None
+    if kind.pointer:
+        if isinstance(value, Pointer):
+            return replace(value, type=kind.target or VOID, dims=kind.dims)
+        number = get_number(value)
+        return Pointer("shared", None, convert_number(number, LONG), kind.target or VOID, kind.dims) if number else None
+    if isinstance(value, Pointer) and kind.integer:
+        return convert_number(value.offset, kind.kind) if value.space == "shared" else None
+    if isinstance(value, DataBytes) and not kind.integer and value.size != kind.size and not kind.vector:
+        return value.resize_element(kind.size) if max(value.size, kind.size) <= 8 else None
+    return convert_value(run, value, kind)
