@@ -162,7 +162,7 @@ MISTAKES = [
     (PADDED, "ldm_x2(b, smem", "ldm_x2_trans(b, smem", "trans_extra", "ldm_x2_trans(b"),
     (SWIZZLED, "ldm_x2_trans(b, smem", "ldm_x2(b, smem", "trans_missing", "ldm_x2(b"),
     (SWIZZLED, ".x2.trans.shared", ".x2.shared", "trans_missing", '"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}'),
-    (SWIZZLED, "m8n8.x4.shared", "m8n8.x4.trans.shared", "trans_extra", "m8n8.x4.trans"),
+    (SWIZZLED, "m8n8.x4.shared", "m8n8.x4.trans.shared", "trans_or_exchanged", "swz<BK>(row, chunk)"),
     # a pitch
     (PADDED, "lane % 16) * PITCH", "lane % 16) * BK", "fragment_mismatch", "lane % 16) * BK"),
     (PADDED, "lane % 8) * PITCH", "lane % 8) * (BK + 4)", "fragment_mismatch", "lane % 8) * (BK + 4)"),
@@ -282,3 +282,25 @@ def test_ldmatrix_gives_registers_as_the_catalogue_says() -> None:
                     assert int(operand.coords["matrix"][lane, at]) == matrix
                     assert int(got.thread[lane, 2 * half]) == 8 * matrix + row
                     assert int(got.byte[lane, 2 * half]) == 2 * col
+
+
+def test_a_store_under_a_predicate_leaves_the_tile_open() -> None:
+    """Which threads execute it is not known: nothing is verified, and nothing is wrong."""
+    copy = "cp.async.cg.shared.global [%0], [%1], 16;"
+    report = check_thread_tiles(SWIZZLED.replace(copy, "{ .reg .pred p; setp.ne.u32 p, 1, 0; @p " + copy + " }"), {})
+    assert copy in SWIZZLED and (report.findings, report.verified) == ([], 0)
+
+
+def test_rows_that_are_not_aligned_to_16_bytes_are_wrong() -> None:
+    """ldmatrix traps on them: 36 elements of 16 bits are 72 bytes. PTX ISA 9.1, 9.7.14.5.15."""
+    assert "PITCH = BK + 8" in PADDED
+    report = check_thread_tiles(PADDED.replace("PITCH = BK + 8", "PITCH = BK + 4"), {})
+    assert {finding.code for finding in report.findings} == {"rows_misaligned"} and report.verified == 0
+
+
+def test_exchanged_registers_of_mma_are_not_called_a_missing_trans() -> None:
+    """Matrices 1 and 2 exchanged look as every matrix transposed: both are said."""
+    taken = '"r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3])'
+    assert taken in PADDED
+    (finding,) = check_thread_tiles(PADDED.replace(taken, '"r"(a[0]), "r"(a[2]), "r"(a[1]), "r"(a[3])'), {}).findings
+    assert finding.code in ("trans_or_exchanged", "matrices_exchanged")

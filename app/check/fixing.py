@@ -157,4 +157,4 @@ def list_diff(changes: Iterable[FileChange]) -> Iterator[str]:
     for change in changes:
         before, after = (text.splitlines(keepends=False) for text in (change.before, change.after))
         name = change.name.removeprefix("./")
-        yield from difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm="")
+        yield from difflib.unified_diff(before, after, f"a/{name.lstrip('/')}", f"b/{name.lstrip('/')}", lineterm="")

@@ -91,6 +91,8 @@ def _describe_verified(report: CheckReport) -> str:
         parts.append(f"{format_count(len(silent), 'file')} with {names} and no descriptor that is recognized")
     if unread:
         parts.append(f"{format_count(unread, 'file')} not read: not verified")
+    if not parts and (report.verified or report.findings):
+        return "no descriptor in these files"
     return "; ".join(parts) or "nothing to verify: no descriptor, wgmma or tcgen05.mma in these files"
 
 

@@ -17,7 +17,6 @@ from lanescope.blackwell.kind import KindField, MmaKind
 from lanescope.blackwell.zeromask import ZeroMask
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
-from lanescope.ptx.architectures import has_tensor_memory
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.ptx.targets import TARGETS
 
@@ -25,7 +24,6 @@ DEFAULT = IdescWord(0x08400490, idesc.get_kind("f16"))
 DEFAULT_MASK = zeromask.encode_mask({"non_zero_mask": 1, "skip_span": 2, "use_span": 3})
 LABELS = labels_of(IdescBody) | {"word": "Word", "form": "Form"}
 FILLS = 8
-TENSOR_MEMORY = tuple(target for target in TARGETS if has_tensor_memory(target))
 
 
 def link_idesc(given: IdescWord) -> str:
@@ -48,7 +46,7 @@ def build_context(given: IdescWord, wish: Json | None = None) -> dict[str, Any]:
             {"name": row.name, "href": link_idesc(convert_kind(given, row)), "on": row is given.kind} for row in KINDS
         ],
         "kind_names": idesc.NAMES,
-        "targets": TENSOR_MEMORY,
+        "targets": TARGETS,
         "target": given.target,
         "asked": build_form_fields(given, wish),
         "labels": LABELS,

@@ -31,8 +31,10 @@ _USES = re.compile(r"\bmma\s*\.\s*sync|wgmma\.mma_async")
 MOST_JUDGED, MOST_ALIKE = 600, 24  # places with products; different fragments of each
 TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "trans_missing": "ldmatrix lacks .trans",
+    "trans_or_exchanged": "ldmatrix's .trans is wrong, or its matrices are exchanged",
     "trans_extra": "ldmatrix has .trans and must not",
     "rows_repeated": "Lanes of ldmatrix give rows twice",
+    "rows_misaligned": "Rows of ldmatrix are not multiples of 16 bytes apart",
     "k_repeated": "Positions along K are loaded twice",
     "fragment_mismatch": "A fragment takes elements from the wrong places",
     "tile_not_filled": "A fragment takes bytes that no thread stores",
@@ -199,10 +201,15 @@ def _find_cause(judge: _Judge, one: ArrivedOperand, separable: bool) -> str | No
     assert one.warps is not None
     runner, use = judge.run.runner, judge.use
     wide = one.instruction.operand(one.name).container_bits == 16
-    if one.loads and wide and _is_right(judge, one.name, reload_operand(runner, use, one, True, False)):
-        return "trans_extra" if ".trans" in one.loads[0].opcode else "trans_missing"
-    if one.loads and _is_right(judge, one.name, reload_operand(runner, use, one, False, True)):
-        return "matrices_exchanged"
+    if one.loads:
+        turned = wide and _is_right(judge, one.name, reload_operand(runner, use, one, True, False))
+        exchanged = _is_right(judge, one.name, reload_operand(runner, use, one, False, True))
+        if turned and exchanged:
+            return "trans_or_exchanged"
+        if turned:
+            return "trans_extra" if ".trans" in one.loads[0].opcode else "trans_missing"
+        if exchanged:
+            return "matrices_exchanged"
     if runner.shared.broken or not judge.run.complete or all(warp.empty == warp.total for warp in one.warps):
         return None  # code that is not here may fill what nothing stores
     if separable:
@@ -232,6 +239,8 @@ def _find_repeats(judge: _Judge, one: ArrivedOperand) -> str | None:
 
 def _note(made: _Verdicts, use: MmaUse, one: ArrivedOperand, code: str) -> None:
     loads: tuple[MatrixLoad | None, ...] = one.loads or (None,)
+    if not code and not all(load.aligned for load in one.loads):
+        code = "rows_misaligned"
     for load in loads:
         site, calls = (load.span, load.calls) if load is not None else (use.span, use.calls)
         if not code:
@@ -257,10 +266,13 @@ _SAYS = {
     "trans_missing": "each 8×8 matrix arrives transposed. ldmatrix needs .trans here: the tile's rows run along the"
     " other dimension.",
     "trans_extra": "each 8×8 matrix arrives transposed. ldmatrix must not have .trans here.",
+    "trans_or_exchanged": "the tile arrives transposed. Either .trans of this ldmatrix is wrong, or its matrices 1 and"
+    " 2 are exchanged: in the addresses of the lanes, or in the registers that mma takes.",
     "matrices_exchanged": "matrices 1 and 2 of ldmatrix are exchanged: lanes 8–15 give the rows that lanes 16–23"
     " should.",
     "rows_repeated": "rows 8–15 are rows 0–7 again, and part of the tile is never read: lanes 8–15 of a fragment give"
     " the addresses of lanes 0–7.",
+    "rows_misaligned": "rows of ldmatrix are not multiples of 16 bytes apart, and it traps: change the pitch.",
     "k_repeated": "positions along K come twice: lanes 16–31 give the addresses of lanes 0–15, or lanes 8–15 of .x2"
     " those of lanes 0–7.",
 }

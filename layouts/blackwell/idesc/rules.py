@@ -101,13 +101,13 @@ def _check_target(word: IdescWord) -> Iterator[FieldNotice]:
 
 
 _RULES: tuple[Callable[[IdescWord], Iterator[FieldNotice]], ...] = (
+    _check_target,
     _check_codes,
     _check_types,
     _check_majors,
     _check_selector,
     _check_scale_ids,
     _check_k96,
-    _check_target,
 )
 
 

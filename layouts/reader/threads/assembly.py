@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 MOST_PRODUCTS = 2000
-_LINE = re.compile(r"(?:@!?%?\w+\s+)?([a-z][\w.:%]*)\s*(.*)", re.S)
+_LINE = re.compile(r"(@!?%?\w+\s+)?([a-z][\w.:%]*)\s*(.*)", re.S)
 _PLAIN = "mov cvta cvt add sub mul mad and or xor shl shr setp".split()
 _WRITERS = re.compile(r"bulk|st\.async|stmatrix|red\.|atom\.|st\.bulk|multimem|ld_matrix|tcgen05\.(?:cp|st)")
 _WIDTH = re.compile(r"\.[bufs](\d+)\b")
@@ -146,10 +146,12 @@ def _run_line(code: _AsmCode, line: str) -> None:
     found = _LINE.fullmatch(line)
     if not found:
         return
-    opcode, operands = found[1], split_list(found[2])
+    opcode, operands = found[2], split_list(found[3])
     opcode = re.sub(r"%(\d+)", lambda m: _format_known(code, int(m[1])), opcode)
     head = opcode.split(".")[0]
-    if opcode.startswith("ldmatrix."):
+    if found[1]:
+        _leave_open(code, head, operands)
+    elif opcode.startswith("ldmatrix."):
         _load_matrices(code, opcode, operands)
     elif opcode.startswith("mma.") and len(operands) >= 4:
         _multiply(code, opcode, operands)
@@ -165,6 +167,15 @@ def _run_line(code: _AsmCode, line: str) -> None:
         _compute(code, opcode, operands)
     elif _WRITERS.search(opcode):
         code.run.shared.broken = code.run.shared.broken or f"{opcode.split('.shared')[0]} writes it"
+
+
+def _leave_open(code: _AsmCode, head: str, operands: list[str]) -> None:
+    """Leave open what an instruction under a predicate writes: which threads execute it is not known."""
+    if head in ("st", "cp", "red", "stmatrix"):
+        code.run.shared.broken = code.run.shared.broken or "a store under a predicate"
+    else:
+        for one in split_list(operands[0].strip().strip("{}")) if operands else ():
+            code.put_value(one, None)
 
 
 def _format_known(code: _AsmCode, n: int) -> str:
@@ -207,9 +218,12 @@ def _load_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
         for one in outputs:
             code.put_value(one, make_open_data(run.threads, 4))
         return
-    rows = run.shared.load_bytes(address, 16, run.mask & _gives_address(run, len(outputs)))
+    given = run.mask & _gives_address(run, len(outputs))
+    rows = run.shared.load_bytes(address, 16, given)
     writers = tuple(int(n) for n in np.unique(run.shared.writer[np.clip(address, 0, len(run.shared.writer) - 1)]))
-    load = MatrixLoad(opcode, code.assembly.span, rows, code.get_site(operands[1]), tuple(run.calls), writers)
+    places = np.asarray(address)[given]
+    aligned = not ((places - places[:1]) % 16).any()  # wherever the array begins
+    load = MatrixLoad(opcode, code.assembly.span, rows, code.get_site(operands[1]), tuple(run.calls), writers, aligned)
     for n, one in enumerate(outputs):
         data = gather_register(rows, n, ".trans" in opcode)
         code.put_value(one, LoadedRegister(data.record, data.thread, data.byte, load, n))

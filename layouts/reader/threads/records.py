@@ -12,7 +12,8 @@ Span = tuple[int, int]
 @dataclass(frozen=True, slots=True, eq=False)
 class MatrixLoad:
     """One ldmatrix: its opcode, what lies in the 16 bytes at the address of every lane; site: the expression that
-    gave the address, in the kernel; calls: of the functions around it, outermost first.
+    gave the address, in the kernel; calls: of the functions around it, outermost first. aligned: whether its rows are
+    multiples of 16 bytes apart, without which it traps.
     """
 
     opcode: str
@@ -21,6 +22,7 @@ class MatrixLoad:
     site: Span
     calls: tuple[Span, ...]
     writers: tuple[int, ...]
+    aligned: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
