@@ -1,0 +1,310 @@
+"""A function made ready to run: every statement becomes a Python function once it is reached.
+
+A row (`instruction`) turns a statement into an action on a group of threads. Operands become readers and writers of
+NumPy arrays, so that an action is a few NumPy calls for all threads.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.block import Group
+from lanescope.emulate.program import (
+    AddressOperand,
+    Discarded,
+    Function,
+    Immediate,
+    Module,
+    NegatedOperand,
+    Operand,
+    Register,
+    SpecialRegister,
+    Statement,
+    Symbol,
+    Variable,
+    VectorOperand,
+)
+from lanescope.emulate.types import TYPES, RegisterType
+
+if TYPE_CHECKING:
+    from lanescope.emulate.machine import Program
+
+Array = NDArray[Any]
+Action = Callable[[Group], None]
+Reader = Callable[[Group], Array]
+Writer = Callable[[Group, Array], None]
+Builder = Callable[["Compiler", Statement], Action]
+
+ROWS: dict[str, Builder] = {}
+CONTROL: dict[str, Builder] = {}  # rows that move the program counter themselves
+
+
+class UnknownInstruction(Exception):
+    """A statement that no row executes."""
+
+    def __init__(self, statement: Statement, reason: str = "") -> None:
+        super().__init__(reason or statement.opcode)
+        self.statement, self.reason = statement, reason
+
+
+def instruction(*names: str) -> Callable[[Builder], Builder]:
+    """Register a builder for opcodes by their first words: "add", "mbarrier.try_wait", "cp.async.bulk.tensor"."""
+
+    def register(builder: Builder) -> Builder:
+        for name in names:
+            if name in ROWS:
+                raise ValueError(f"two rows for {name}")
+            ROWS[name] = builder
+        return builder
+
+    return register
+
+
+def control(*names: str) -> Callable[[Builder], Builder]:
+    """Register a builder whose action sets the program counter itself, as a branch does."""
+
+    def register(builder: Builder) -> Builder:
+        for name in names:
+            CONTROL[name] = ROWS[name] = builder
+        return builder
+
+    return register
+
+
+def find_row(words: tuple[str, ...]) -> str:
+    """Return the longest beginning of an opcode that has a row, "" if none has."""
+    for length in range(min(len(words), 6), 0, -1):
+        name = ".".join(words[:length])
+        if name in ROWS:
+            return name
+    return ""
+
+
+class Code:
+    """A function's statements as actions, made when they are first reached."""
+
+    def __init__(self, program: Program, function: Function) -> None:
+        self.program, self.function = program, function
+        self.steps: list[Action] = [self._make_first_step(n) for n in range(len(function.statements))]
+        self.parameter_bytes, self.offsets = _place(function, "param")
+        self.local_bytes, self.local_offsets = _place(function, "local")
+
+    def _make_first_step(self, number: int) -> Action:
+        def compile_first(group: Group) -> None:
+            self.steps[number] = step = self._compile(number)
+            step(group)
+
+        return compile_first
+
+    def _compile(self, number: int) -> Action:
+        statement = self.function.statements[number]
+        name = find_row(statement.words)
+        if not name:
+            raise UnknownInstruction(statement)
+        action = ROWS[name](Compiler(self), statement)
+        if name in CONTROL:
+            return action
+        guard = statement.guard
+        if guard is None:
+
+            def run(group: Group) -> None:
+                action(group)
+                group.pc += 1
+
+            return run
+        slot, negated = guard.register.slot, guard.negated
+
+        def run_guarded(group: Group) -> None:
+            active = group.frame.registers[slot][group.threads] ^ negated
+            if active.all():
+                action(group)
+            elif active.any():
+                action(group.select(active))
+            group.pc += 1
+
+        return run_guarded
+
+
+def _place(function: Function, space: str) -> tuple[int, dict[str, int]]:
+    """Return the bytes that a function's variables of a space take, and the offset of each."""
+    offset, offsets = 0, {}
+    for name, variable in function.variables.items():
+        if variable.space == space:
+            offset = -(-offset // max(1, variable.align)) * max(1, variable.align)
+            offsets[name] = offset
+            offset += variable.size
+    return offset, offsets
+
+
+class Compiler:
+    """What a row needs to build its action: operands as readers and writers."""
+
+    def __init__(self, code: Code) -> None:
+        self.code, self.function = code, code.function
+        self.program, self.module = code.program, code.program.module
+
+    def find_variable(self, name: str) -> Variable | None:
+        """Return a variable of the function or the module."""
+        return self.function.variables.get(name) or self.module.variables.get(name)
+
+    def get_type(self, statement: Statement, which: int = -1) -> RegisterType:
+        """Return a type of the opcode, the last one by default; UnknownInstruction if it names none."""
+        named = [word for word in statement.words[1:] if word in TYPES]
+        if not named:
+            raise UnknownInstruction(statement, f"{statement.opcode} names no type")
+        return TYPES[named[which]]
+
+    def read(self, operand: Operand, row: RegisterType) -> Reader:
+        """Return how the values of an operand are read as a type: [threads], or a scalar where all are equal."""
+        dtype = row.dtype
+        match operand:
+            case Register():
+                return _read_register(operand, dtype, row)
+            case Immediate():
+                value = encode_immediate(operand, row)
+                return lambda group: value
+            case SpecialRegister():
+                return self._read_special(operand.name, dtype)
+            case Symbol():
+                return self._read_symbol(operand, dtype)
+            case NegatedOperand():
+                slot = operand.register.slot
+                return lambda group: ~group.frame.registers[slot][group.threads]
+            case _:
+                raise ValueError(f"{operand} is no value")
+
+    def read_all(self, operand: Operand, row: RegisterType) -> Callable[[Group], Array]:
+        """Return how an operand or a vector of them is read: [threads, count]."""
+        items = operand.items if isinstance(operand, VectorOperand) else (operand,)
+        readers = [self.read(item, row) for item in items]
+        dtype = row.dtype
+
+        def read(group: Group) -> Array:
+            values = np.empty((group.count, len(readers)), dtype)
+            for number, reader in enumerate(readers):
+                values[:, number] = reader(group)
+            return values
+
+        return read
+
+    def write(self, operand: Operand, row: RegisterType) -> Writer:
+        """Return how values of a type are written to a register; a wider register takes them extended."""
+        if isinstance(operand, Discarded):
+            return lambda group, values: None
+        if not isinstance(operand, Register):
+            raise ValueError(f"{operand} is no register")
+        slot, storage = operand.slot, operand.type.storage
+        dtype = row.dtype
+        if storage.itemsize == dtype.itemsize:
+
+            def write(group: Group, values: Array) -> None:
+                group.frame.registers[slot][group.threads] = np.asarray(values, dtype).view(storage)
+
+            return write
+        signed = np.dtype(f"int{operand.type.bits}") if row.kind == "s" else storage
+
+        def write_extended(group: Group, values: Array) -> None:
+            bits = np.asarray(values, dtype)
+            if dtype.kind == "f":
+                bits = bits.view(row.storage)
+            group.frame.registers[slot][group.threads] = bits.astype(signed).view(storage)
+
+        return write_extended
+
+    def write_all(self, operand: Operand, row: RegisterType) -> Writer:
+        """Return how [threads, count] values are written to an operand or a vector of them."""
+        items = operand.items if isinstance(operand, VectorOperand) else (operand,)
+        writers = [self.write(item, row) for item in items]
+
+        def write(group: Group, values: Array) -> None:
+            for number, writer in enumerate(writers):
+                writer(group, values[:, number])
+
+        return write
+
+    def read_address(self, operand: Operand) -> Callable[[Group], NDArray[np.int64]]:
+        """Return how an address in brackets is read: int64 [threads]."""
+        if not isinstance(operand, AddressOperand):
+            raise ValueError(f"{operand} is no address")
+        base, offset = operand.base, operand.offset
+        row = TYPES["u64"]
+        if isinstance(base, Register) and base.type.bits == 32:
+            row = TYPES["u32"]
+        reader = self.read(base, row)
+
+        def read(group: Group) -> NDArray[np.int64]:
+            value = np.asarray(reader(group)).astype(np.int64) + offset
+            return np.broadcast_to(value, (group.count,))
+
+        return read
+
+    def _read_special(self, name: str, dtype: np.dtype[Any]) -> Reader:
+        from lanescope.emulate.special import compute_special  # rows and machine meet here
+
+        def read(group: Group) -> Array:
+            values = group.block.special.get(name)
+            if values is None:
+                values = compute_special(group, name)
+            chosen = values if values.ndim == 0 else values[group.threads]
+            return chosen.astype(dtype)
+
+        return read
+
+    def _read_symbol(self, operand: Symbol, dtype: np.dtype[Any]) -> Reader:
+        name, offset = operand.name, operand.offset
+        function = self.function
+        if name in self.code.local_offsets:
+            local = self.code.local_offsets[name] + offset
+            return lambda group: np.array(group.frame.local_base + local).astype(dtype)
+        if name in self.code.offsets:
+            if not function.entry:
+                raise ValueError(f"the address of {name}")  # a parameter of a function has no generic address
+            within = self.code.offsets[name] + offset
+            return lambda group: np.array(group.run.parameter_base + within).astype(dtype)
+        if name in self.program.shared_offsets:
+            shared = self.program.shared_offsets[name] + offset
+            return lambda group: np.array(group.block.shared_rank_bits | shared).astype(dtype)
+        address = self.program.find_address(name)
+        if address is None:
+            raise ValueError(f"{name} is not declared")
+        return lambda group: np.array(address + offset).astype(dtype)
+
+
+def _read_register(operand: Register, dtype: np.dtype[Any], row: RegisterType) -> Reader:
+    slot, storage = operand.slot, operand.type.storage
+    if storage == dtype:
+        return lambda group: group.frame.registers[slot][group.threads]
+    if storage.itemsize == dtype.itemsize:
+        return lambda group: group.frame.registers[slot][group.threads].view(dtype)
+    narrow = row.storage
+    if storage.itemsize > dtype.itemsize:
+        return lambda group: group.frame.registers[slot][group.threads].astype(narrow).view(dtype)
+    return lambda group: group.frame.registers[slot][group.threads].astype(dtype)
+
+
+def encode_immediate(operand: Immediate, row: RegisterType) -> Array:
+    """Return a number as a scalar of a type: an integer's low bits, a float rounded to the type."""
+    value = operand.value
+    if operand.bits:
+        number = struct.unpack("<f" if operand.bits == 32 else "<d", int(value).to_bytes(operand.bits // 8, "little"))[
+            0
+        ]
+        if row.kind == "f":
+            if operand.bits == row.bits:
+                return np.array(int(value), row.storage).view(row.dtype)
+            return np.array(number).astype(row.dtype)
+        if operand.bits == row.bits:
+            return np.array(int(value), row.storage)
+        raise ValueError(f"the number {number} as .{row.name}")
+    if row.kind == "pred":
+        return np.array(bool(value))
+    if row.kind == "f":
+        return np.array(int(value)).astype(row.dtype)
+    if row.bits == 128:
+        raise ValueError("a number of 128 bits")
+    return np.array(int(value) & ((1 << row.bits) - 1), row.storage).view(row.dtype)

@@ -1,0 +1,298 @@
+"""Move data: mov, ld, st, addresses of state spaces. PTX ISA 9.1, 9.7.9."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.block import Group
+from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.memory import GLOBAL_WINDOW, LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
+from lanescope.emulate.program import AddressOperand, Operand, PairOperand, Register, Statement, Symbol, VectorOperand
+from lanescope.emulate.types import TYPES, U128, RegisterType
+
+Array = NDArray[Any]
+SPACES = (
+    "global",
+    "shared",
+    "shared::cta",
+    "shared::cluster",
+    "local",
+    "const",
+    "param",
+    "param::entry",
+    "param::func",
+)
+_BITS = {size: TYPES[f"b{size}"] for size in (8, 16, 32, 64)}
+_WATCHED = ("volatile", "acquire", "relaxed", "mmio")
+
+
+def as_bits(row: RegisterType) -> RegisterType:
+    """Return the untyped type of the same width: moves keep every bit, of NaNs too."""
+    return row if row.bits in (1, 128) else _BITS[row.bits]
+
+
+@instruction("mov")
+def build_move(compiler: Compiler, statement: Statement) -> Action:
+    target, source = statement.operands
+    row = as_bits(compiler.get_type(statement))
+    if isinstance(target, VectorOperand) and isinstance(source, VectorOperand):
+        pairs = [
+            (compiler.write(a, row), compiler.read(b, row)) for a, b in zip(target.items, source.items, strict=True)
+        ]
+
+        def move_each(group: Group) -> None:
+            values = [np.array(read(group)) for _, read in pairs]
+            for (write, _), value in zip(pairs, values, strict=True):
+                write(group, value)
+
+        return move_each
+    if isinstance(source, VectorOperand):
+        return _pack(compiler, target, source, row)
+    if isinstance(target, VectorOperand):
+        return _unpack(compiler, target, source, row)
+    if row.bits == 128:
+        return _move_wide(target, source, statement)
+    read, write = compiler.read(source, row), compiler.write(target, row)
+    return lambda group: write(group, read(group))
+
+
+def _move_wide(target: Operand, source: Operand, statement: Statement) -> Action:
+    if not isinstance(target, Register) or not isinstance(source, Register):
+        raise UnknownInstruction(statement, "mov.b128 of these operands")
+    to, origin = target.slot, source.slot
+
+    def move(group: Group) -> None:
+        group.frame.registers[to][group.threads] = group.frame.registers[origin][group.threads]
+
+    return move
+
+
+def _pack(compiler: Compiler, target: Operand, source: VectorOperand, row: RegisterType) -> Action:
+    """Join the parts of a register, the lowest first."""
+    part = _BITS[row.bits // len(source.items)]
+    readers = [compiler.read(item, part) for item in source.items]
+    if row.bits == 128:
+        assert isinstance(target, Register)
+        slot = target.slot
+
+        def join(group: Group) -> None:
+            values = np.empty(group.count, U128)
+            words = [np.broadcast_to(read(group), (group.count,)).astype(np.uint64) for read in readers]
+            half = len(words) // 2
+            for name, parts in (("low", words[:half]), ("high", words[half:])):
+                values[name] = sum((p << np.uint64(part.bits * n) for n, p in enumerate(parts)), np.uint64(0))
+            group.frame.registers[slot][group.threads] = values
+
+        return join
+    write, storage = compiler.write(target, row), row.storage
+
+    def pack(group: Group) -> None:
+        whole = np.zeros(group.count, storage)
+        for number, read in enumerate(readers):
+            whole |= read(group).astype(storage) << storage.type(part.bits * number)
+        write(group, whole)
+
+    return pack
+
+
+def _unpack(compiler: Compiler, target: VectorOperand, source: Operand, row: RegisterType) -> Action:
+    part = _BITS[row.bits // len(target.items)]
+    writers = [compiler.write(item, part) for item in target.items]
+    if row.bits == 128:
+        assert isinstance(source, Register)
+        slot = source.slot
+
+        def split(group: Group) -> None:
+            values = group.frame.registers[slot][group.threads]
+            half = len(writers) // 2
+            for number, write in enumerate(writers):
+                word = values["low" if number < half else "high"]
+                write(group, (word >> np.uint64(part.bits * (number % half))).astype(part.storage))
+
+        return split
+    read, storage = compiler.read(source, row), row.storage
+
+    def unpack(group: Group) -> None:
+        whole = np.array(read(group), storage)
+        for number, write in enumerate(writers):
+            write(group, (whole >> storage.type(part.bits * number)).astype(part.storage))
+
+    return unpack
+
+
+def find_space(compiler: Compiler, statement: Statement, address: AddressOperand) -> tuple[str, bool]:
+    """Return the state space of an access, "" if generic, and whether it is a function's own parameter."""
+    space = statement.find_word(SPACES)
+    space = {"shared::cta": "shared", "param::entry": "param", "param::func": "param"}.get(space, space)
+    if space == "param":
+        name = address.base.name if isinstance(address.base, Symbol) else ""
+        own = name in compiler.code.offsets and not (compiler.function.entry and _is_kernel_parameter(compiler, name))
+        return space, own
+    return space, False
+
+
+def _is_kernel_parameter(compiler: Compiler, name: str) -> bool:
+    return any(parameter.name == name for parameter in compiler.function.parameters)
+
+
+def _get_access_type(compiler: Compiler, statement: Statement) -> tuple[RegisterType, int]:
+    row = as_bits_signed(compiler.get_type(statement))
+    lanes = statement.find_word(("v2", "v4", "v8"))
+    return row, int(lanes[1:]) if lanes else 1
+
+
+def as_bits_signed(row: RegisterType) -> RegisterType:
+    """Return the type in which a value is loaded: signed ones keep their sign for wider registers."""
+    return row if row.kind == "s" else as_bits(row)
+
+
+@instruction("ld", "ldu")
+def build_load(compiler: Compiler, statement: Statement) -> Action:
+    target, address = statement.operands[0], statement.operands[1]
+    assert isinstance(address, AddressOperand)
+    row, lanes = _get_access_type(compiler, statement)
+    space, own = find_space(compiler, statement, address)
+    if row.bits == 128:
+        return _load_wide(compiler, target, address, space)
+    write = compiler.write_all(target, row)
+    if own:
+        assert isinstance(address.base, Symbol)
+        first = compiler.code.offsets[address.base.name] + address.base.offset + address.offset
+        size, dtype = row.bytes * lanes, row.dtype
+
+        def load_parameter(group: Group) -> None:
+            raw = np.ascontiguousarray(group.frame.parameters[group.threads, first : first + size])
+            write(group, raw.view(dtype))
+
+        return load_parameter
+    read = compiler.read_address(address)
+    dtype, watched = row.dtype, any(statement.has(word) for word in _WATCHED)
+    where = "global" if space in ("param", "const") else space
+
+    def load(group: Group) -> None:
+        addresses = read(group)
+        values = group.memory.load(group, where, addresses, dtype, lanes)
+        write(group, values)
+        if watched:
+            group.run.machine.note_poll(group, (addresses.tobytes(), values.tobytes()))
+
+    return load
+
+
+def _load_wide(compiler: Compiler, target: Operand, address: AddressOperand, space: str) -> Action:
+    assert isinstance(target, Register)
+    slot, read = target.slot, compiler.read_address(address)
+
+    def load(group: Group) -> None:
+        values = group.memory.load(group, space, read(group), np.dtype(np.uint64), 2)
+        group.frame.registers[slot][group.threads] = np.ascontiguousarray(values).view(U128)[:, 0]
+
+    return load
+
+
+@instruction("st")
+def build_store(compiler: Compiler, statement: Statement) -> Action:
+    if statement.has("async") or statement.has("bulk"):
+        raise UnknownInstruction(statement)
+    address, source = statement.operands[0], statement.operands[1]
+    assert isinstance(address, AddressOperand)
+    row, _ = _get_access_type(compiler, statement)
+    space, own = find_space(compiler, statement, address)
+    if row.bits == 128:
+        return _store_wide(compiler, source, address, space)
+    values_of = compiler.read_all(source, row)
+    if own:
+        assert isinstance(address.base, Symbol)
+        first = compiler.code.offsets[address.base.name] + address.base.offset + address.offset
+
+        def store_parameter(group: Group) -> None:
+            raw = np.ascontiguousarray(values_of(group)).view(np.uint8)
+            group.frame.parameters[group.threads, first : first + raw.shape[1]] = raw
+
+        return store_parameter
+    read = compiler.read_address(address)
+
+    def store(group: Group) -> None:
+        group.memory.store(group, space, read(group), values_of(group))
+        group.run.machine.version += 1
+
+    return store
+
+
+def _store_wide(compiler: Compiler, source: Operand, address: AddressOperand, space: str) -> Action:
+    assert isinstance(source, Register)
+    slot, read = source.slot, compiler.read_address(address)
+
+    def store(group: Group) -> None:
+        values = np.ascontiguousarray(group.frame.registers[slot][group.threads]).view(np.uint64).reshape(-1, 2)
+        group.memory.store(group, space, read(group), values)
+        group.run.machine.version += 1
+
+    return store
+
+
+_WINDOWS = {"global": 0, "const": 0, "param": 0, "shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
+
+
+@instruction("cvta")
+def build_address_conversion(compiler: Compiler, statement: Statement) -> Action:
+    """cvta: between addresses of a space and generic ones."""
+    target, source = statement.operands
+    row = compiler.get_type(statement)
+    space = statement.find_word((*_WINDOWS, "shared::cta", "shared::cluster", "param::entry")).partition("::")[0]
+    window = np.uint64(_WINDOWS[space])
+    read, write = compiler.read(source, row), compiler.write(target, row)
+    if statement.has("to"):
+        return lambda group: write(group, (read(group).astype(np.uint64) - window).astype(row.storage))
+    return lambda group: write(group, (read(group).astype(np.uint64) + window).astype(row.storage))
+
+
+@instruction("isspacep")
+def build_space_test(compiler: Compiler, statement: Statement) -> Action:
+    target, source = statement.operands
+    space = statement.find_word((*_WINDOWS, "shared::cta", "shared::cluster", "param::entry"))
+    read, write = compiler.read(source, TYPES["u64"]), compiler.write(target, TYPES["pred"])
+    first = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space.partition("::")[0], GLOBAL_WINDOW)
+
+    def test(group: Group) -> None:
+        address = read(group).astype(np.int64)
+        inside = (address >= first) & (address < first + WINDOW_SIZE)
+        if space in ("shared", "shared::cta"):
+            inside &= (address - first) >> RANK_SHIFT == group.block.rank
+        write(group, inside)
+
+    return test
+
+
+@instruction("mapa")
+def build_cluster_address(compiler: Compiler, statement: Statement) -> Action:
+    """mapa: the address of the same place in another CTA of the cluster."""
+    target, source, rank = statement.operands
+    row = compiler.get_type(statement)
+    read, read_rank, write = compiler.read(source, row), compiler.read(rank, TYPES["u32"]), compiler.write(target, row)
+    window = 0 if statement.has("shared::cluster") else SHARED_WINDOW
+
+    def convert(group: Group) -> None:
+        inside = (read(group).astype(np.int64) - window) & ((1 << RANK_SHIFT) - 1)
+        write(group, (window + inside + (read_rank(group).astype(np.int64) << RANK_SHIFT)).astype(row.storage))
+
+    return convert
+
+
+@instruction("getctarank")
+def build_rank_of_address(compiler: Compiler, statement: Statement) -> Action:
+    target, source = statement.operands
+    row = TYPES["u32"] if statement.has("shared::cluster") else TYPES["u64"]
+    if isinstance(source, Register) and source.type.bits == 32:
+        row = TYPES["u32"]
+    read, write = compiler.read(source, row), compiler.write(target, TYPES["u32"])
+    window = 0 if statement.has("shared::cluster") else SHARED_WINDOW
+    return lambda group: write(group, ((read(group).astype(np.int64) - window) >> RANK_SHIFT).astype(np.uint32))
+
+
+def discard_pair(operand: Operand) -> tuple[Operand, Operand | None]:
+    """Return the two results of d|p; the second is None where it is not asked for."""
+    return (operand.first, operand.second) if isinstance(operand, PairOperand) else (operand, None)

@@ -1,0 +1,355 @@
+"""Control flow and barriers of threads: branches, calls, exit, bar, barrier. PTX ISA 9.1, 9.7.12 and 9.7.13.1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.block import WARP, Call, Group, NamedBarrier, Wait
+from lanescope.emulate.code import Action, Compiler, UnknownInstruction, control, instruction
+from lanescope.emulate.memory import Fault
+from lanescope.emulate.program import ListOperand, Operand, Register, Statement, Symbol
+from lanescope.emulate.types import TYPES
+
+Array = NDArray[Any]
+_U32, _U64 = TYPES["u32"], TYPES["u64"]
+
+
+def _go(group: Group, taken: Array | None, target: int) -> None:
+    """Let the threads that take a branch go on at its target."""
+    if taken is None or taken.all():
+        group.pc = target
+    elif not taken.any():
+        group.pc += 1
+    else:
+        group.pc += 1
+        group.run.machine.split(group, taken, target)
+
+
+def _read_guard(group: Group, statement: Statement) -> Array | None:
+    guard = statement.guard
+    if guard is None:
+        return None
+    taken: Array = group.frame.registers[guard.register.slot][group.threads] ^ guard.negated
+    return taken
+
+
+@control("bra")
+def build_branch(compiler: Compiler, statement: Statement) -> Action:
+    label = statement.operands[0]
+    if not isinstance(label, Symbol) or label.name not in compiler.function.labels:
+        raise UnknownInstruction(statement, f"{statement.opcode} leads to no label of the function")
+    target = compiler.function.labels[label.name]
+    guard = statement.guard
+    if guard is None:
+
+        def jump(group: Group) -> None:
+            group.pc = target
+
+        return jump
+    return lambda group: _go(group, _read_guard(group, statement), target)
+
+
+@control("brx.idx")
+def build_indexed_branch(compiler: Compiler, statement: Statement) -> Action:
+    index, table = statement.operands
+    if not isinstance(table, Symbol) or table.name not in compiler.function.tables:
+        raise UnknownInstruction(statement, f"{statement.opcode} has no .branchtargets")
+    targets = [compiler.function.labels[name] for name in compiler.function.tables[table.name]]
+    read = compiler.read(index, _U32)
+
+    def branch(group: Group) -> None:
+        taken = _read_guard(group, statement)
+        if taken is not None and not taken.all():
+            target = group.pc
+            group.pc += 1
+            if taken.any():
+                group.run.machine.split(group, taken, target)
+            return
+        values = np.broadcast_to(read(group), (group.count,))
+        if int(values.max()) >= len(targets):
+            raise Fault("bad_branch", f"brx.idx takes target {int(values.max())} of {len(targets)}.")
+        distinct = np.unique(values)
+        for value in distinct[1:]:
+            group.run.machine.split(group, np.broadcast_to(read(group), (group.count,)) == value, targets[int(value)])
+        group.pc = targets[int(distinct[0])]
+
+    return branch
+
+
+@control("exit")
+def build_exit(compiler: Compiler, statement: Statement) -> Action:
+    return lambda group: _leave(group, statement, whole=True)
+
+
+@control("ret")
+def build_return(compiler: Compiler, statement: Statement) -> Action:
+    return lambda group: _leave(group, statement, whole=False)
+
+
+def _leave(group: Group, statement: Statement, whole: bool) -> None:
+    taken = _read_guard(group, statement)
+    machine = group.run.machine
+    if taken is not None and not taken.all():
+        target = group.pc
+        group.pc += 1
+        if taken.any():
+            machine.split(group, taken, target)
+        return
+    if whole or not group.stack:
+        machine.end(group)
+        return
+    call = group.stack[-1]
+    _copy_results(group, call)
+    group.frame, group.pc, group.stack = call.frame, call.pc, group.stack[:-1]
+    machine.switch = True
+
+
+@control("trap", "brkpt")
+def build_trap(compiler: Compiler, statement: Statement) -> Action:
+    def trap(group: Group) -> None:
+        taken = _read_guard(group, statement)
+        if taken is None or taken.any():
+            raise Fault("trap", f"{statement.words[0]} is executed: the program ends itself.")
+        group.pc += 1
+
+    return trap
+
+
+@control("call")
+def build_call(compiler: Compiler, statement: Statement) -> Action:
+    operands = list(statement.operands)
+    results: tuple[Operand, ...] = ()
+    if isinstance(operands[0], ListOperand):
+        results, operands = operands[0].items, operands[1:]
+    target, operands = operands[0], operands[1:]
+    arguments = operands[0].items if operands and isinstance(operands[0], ListOperand) else ()
+    names = [one.name if isinstance(one, Symbol) else "" for one in arguments]
+    result_names = [one.name if isinstance(one, Symbol) else "" for one in results]
+    program = compiler.program
+    read = compiler.read(target, _U64) if isinstance(target, Register) else None
+
+    def call(group: Group) -> None:
+        taken = _read_guard(group, statement)
+        if taken is not None and not taken.all():
+            here = group.pc
+            group.pc += 1
+            if taken.any():
+                group.run.machine.split(group, taken, here)
+            return
+        if read is None:
+            assert isinstance(target, Symbol)
+            name = target.name
+        else:
+            addresses = read(group)
+            chosen = addresses == addresses[0]
+            if not chosen.all():
+                group.run.machine.split(group, ~chosen, group.pc)
+                addresses = addresses[chosen]
+            name = program.find_function(int(addresses[0]))
+        if name in BUILT_IN:
+            BUILT_IN[name](group, names, result_names)
+            group.pc += 1
+            return
+        function = program.module.functions.get(name)
+        if function is None or not function.statements:
+            raise UnknownInstruction(
+                statement, f"call of {name or 'an address that is no function'}, whose body is not in the text"
+            )
+        code = program.get_code(name)
+        caller = group.frame
+        frame = group.block.get_frame(code, len(group.stack) + 1, caller.local_base + caller.code.local_bytes)
+        for argument, parameter in zip(names, function.parameters, strict=False):
+            at, own = caller.code.offsets[argument], code.offsets[parameter.name]
+            frame.parameters[group.threads, own : own + parameter.size] = caller.parameters[
+                group.threads, at : at + parameter.size
+            ]
+        group.stack = (*group.stack, Call(caller, group.pc + 1, statement))
+        group.frame, group.pc = frame, 0
+        group.run.machine.switch = True
+
+    return call
+
+
+def _copy_results(group: Group, call: Call) -> None:
+    first = call.statement.operands[0]
+    if not isinstance(first, ListOperand):
+        return
+    code = group.frame.code
+    for operand, result in zip(first.items, code.function.results, strict=False):
+        if isinstance(operand, Symbol):
+            at, own = call.frame.code.offsets[operand.name], code.offsets[result.name]
+            call.frame.parameters[group.threads, at : at + result.size] = group.frame.parameters[
+                group.threads, own : own + result.size
+            ]
+
+
+def _ignore_print(group: Group, arguments: list[str], results: list[str]) -> None:
+    """vprintf prints nothing here; its result is the number of arguments, which nobody reads."""
+
+
+def _fail_assertion(group: Group, arguments: list[str], results: list[str]) -> None:
+    raise Fault("assertion", "An assert of the kernel failed.")
+
+
+BUILT_IN = {"vprintf": _ignore_print, "__assertfail": _fail_assertion, "__assert_fail": _fail_assertion}
+
+
+@instruction("bar.warp.sync")
+def build_warp_barrier(compiler: Compiler, statement: Statement) -> Action:
+    """bar.warp.sync: threads of the mask wait for each other, wherever each stands."""
+    read = compiler.read(statement.operands[0], _U32)
+    return lambda group: wait_for_members(group, read(group), same_statement=False)
+
+
+def wait_for_members(group: Group, mask: Array, same_statement: bool = True) -> None:
+    """Have a group go on once all live threads that a membermask names are in it.
+
+    Where some are not, NotConverged: the machine lets those warps wait at their statement and runs it again once the
+    others came, so call this before anything else. same_statement: whether the others have to come to this statement.
+    """
+    ids = group.ids
+    here = np.zeros(group.block.padded, bool)
+    here[ids] = True
+    absent = group.block.live & ~here
+    if not absent.any():
+        return
+    bits = (absent.reshape(-1, WARP) * (np.uint64(1) << np.arange(WARP, dtype=np.uint64))).sum(axis=1, dtype=np.uint64)
+    named = np.broadcast_to(mask, (len(ids),)).astype(np.uint64) & bits[ids // WARP]
+    if not named.any():
+        return
+    missing = np.flatnonzero(absent & np.isin(np.arange(len(here)) // WARP, ids[named != 0] // WARP))
+    missing = np.array([one for one in missing if _is_named(one, ids, named)], np.int64)
+    if not same_statement and _meet_elsewhere(group, missing):
+        return
+    raise NotConverged(ids[named != 0], missing)
+
+
+def _is_named(thread: int, ids: NDArray[np.int64], named: Array) -> bool:
+    own = named[ids // WARP == thread // WARP]
+    return bool((own >> np.uint64(thread % WARP) & np.uint64(1)).any())
+
+
+class NotConverged(Exception):
+    """Some threads of a group have to wait for others of their warp. ids: who waits; missing: for whom."""
+
+    def __init__(self, ids: NDArray[np.int64], missing: NDArray[np.int64]) -> None:
+        super().__init__()
+        self.ids, self.missing = ids, missing
+
+
+def _meet_elsewhere(group: Group, missing: NDArray[np.int64]) -> bool:
+    """Whether the missing threads wait at another bar.warp.sync: they are let go, and this group goes on."""
+    wanted = set(missing.tolist())
+    others = [
+        other
+        for other in group.run.machine.groups
+        if other.block is group.block
+        and other.wait is not None
+        and other.wait.kind == "convergence"
+        and other.statement.opcode == "bar.warp.sync"
+        and wanted & set(other.ids.tolist())
+    ]
+    if not wanted <= {thread for other in others for thread in other.ids.tolist()}:
+        return False
+    for other in others:
+        other.wait = None
+        other.pc += 1
+    return True
+
+
+@instruction(
+    "bar.sync",
+    "bar.cta.sync",
+    "barrier.sync",
+    "barrier.cta.sync",
+    "bar.arrive",
+    "bar.cta.arrive",
+    "barrier.arrive",
+    "barrier.cta.arrive",
+)
+def build_barrier(compiler: Compiler, statement: Statement) -> Action:
+    """bar.sync and bar.arrive: a phase ends once as many threads arrived as it expects."""
+    number = compiler.read(statement.operands[0], _U32)
+    count = compiler.read(statement.operands[1], _U32) if len(statement.operands) > 1 else None
+    waits = statement.has("sync")
+
+    def arrive(group: Group) -> None:
+        identity = int(np.asarray(number(group)).flat[0])
+        expected = int(np.asarray(count(group)).flat[0]) if count else 0
+        arrive_at_barrier(group, identity, expected, waits)
+
+    return arrive
+
+
+def arrive_at_barrier(group: Group, identity: int, expected: int, waits: bool) -> NamedBarrier:
+    """Arrive at a named barrier with all threads of a group; it waits for the others if it is to."""
+    block, machine = group.block, group.run.machine
+    barrier = block.barriers.setdefault(identity, NamedBarrier())
+    if expected % WARP:
+        raise Fault(
+            "bad_barrier", f"Barrier {identity} is to wait for {expected} threads, which is no multiple of {WARP}."
+        )
+    if barrier.arrived and barrier.expected and expected and barrier.expected != expected:
+        machine.report(
+            "barrier_count",
+            f"Barrier {identity} is given {expected} threads here and {barrier.expected} elsewhere in the same phase",
+            group.statement,
+        )
+    barrier.expected = expected
+    barrier.arrived += group.count
+    barrier.groups.append((group.statement, group.warps))
+    phase = barrier.phase
+    machine.log("barrier", group, barrier=identity, waits=waits)
+
+    def ready() -> bool:
+        if barrier.phase != phase:
+            return True
+        if barrier.arrived >= (barrier.expected or int(block.live.sum())):
+            barrier.phase += 1
+            barrier.arrived, barrier.groups = 0, []
+            machine.version += 1
+            return True
+        return False
+
+    done = ready()
+    if waits and not done:
+        group.wait = Wait("barrier", f"barrier {identity}", ready, {"barrier": identity, "phase": phase})
+    machine.version += 1
+    return barrier
+
+
+@instruction("nanosleep")
+def build_sleep(compiler: Compiler, statement: Statement) -> Action:
+    def sleep(group: Group) -> None:
+        group.run.machine.note_poll(group, None)
+
+    return sleep
+
+
+@instruction(
+    "setmaxnreg",
+    "griddepcontrol",
+    "prefetch",
+    "prefetchu",
+    "discard",
+    "applypriority",
+    "pmevent",
+    "createpolicy",
+    "membar",
+    "fence.sc",
+    "fence.acq_rel",
+    "fence.acquire",
+    "fence.release",
+)
+def build_nothing(compiler: Compiler, statement: Statement) -> Action:
+    """What changes no value that a program can see."""
+    targets = [compiler.write(one, _U64) for one in statement.operands[:1] if statement.words[0] == "createpolicy"]
+
+    def act(group: Group) -> None:
+        for write in targets:
+            write(group, np.zeros((), np.uint64))
+
+    return act

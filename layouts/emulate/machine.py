@@ -1,0 +1,426 @@
+"""Run a grid: which group of threads goes next, what is left for later, and when nothing can go on.
+
+Threads of a block that stand at the same statement run together; a branch splits them, and they join where they meet
+again. A schedule says whether warps run together or one by one, and whether asynchronous work ends at once or as late
+as the synchronization allows. Everything is deterministic.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lanescope.deadline import check_deadline
+from lanescope.emulate.block import Block, Group, Wait, simplify
+from lanescope.emulate.code import Code, UnknownInstruction
+from lanescope.emulate.flow import NotConverged
+from lanescope.emulate.memory import GLOBAL_WINDOW, Allocation, Fault, Memory
+from lanescope.emulate.program import Function, Module, SourcePlace, Statement
+from lanescope.descriptor.matrix import SHARED_BEGIN
+
+FUNCTION_BASE = GLOBAL_WINDOW + (1 << 39)  # addresses of functions; nothing is stored there
+_QUANTUM = 4096  # statements of one group before another may go on
+_MOST_POLLS = 4  # looks at something that nobody changes, before a group counts as waiting for it
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong in what ran. line: of the PTX; place: of the program it was compiled from, or ""."""
+
+    code: str
+    message: str
+    line: int = 0
+    place: str = ""
+    severity: str = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """An order of execution. by_warp: warps one by one; late: asynchronous work ends as late as it may; seed: of the
+    order in which warps go on, 0 for that of their numbers.
+    """
+
+    by_warp: bool = False
+    late: bool = False
+    seed: int = 0
+
+
+@dataclass(slots=True)
+class PendingWork:
+    """Asynchronous work that was issued and has not ended. keys: what a wait names it by."""
+
+    kind: str
+    run: Callable[[], None]
+    block: Block
+    statement: Statement
+    keys: dict[str, Any] = field(default_factory=dict)
+
+
+class Program:
+    """A module whose variables have places."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.codes: dict[str, Code] = {}
+        self.addresses: dict[str, int] = {}
+        self.shared_offsets, self.static_bytes, self._dynamic_align = self._place_shared()
+        self.functions = {name: FUNCTION_BASE + 16 * n for n, name in enumerate(module.functions)}
+
+    def _place_shared(self) -> tuple[dict[str, int], int, int]:
+        """Return shared variables' window addresses; open ones (extern … []) begin behind the others."""
+        offsets, at, align = {}, SHARED_BEGIN, 16
+        shared = [v for v in self.module.variables.values() if v.space == "shared"]
+        for variable in (v for v in shared if v.size):
+            at = -(-at // max(1, variable.align)) * max(1, variable.align)
+            offsets[variable.name] = at
+            at += variable.size
+        align = max([align, *(v.align for v in shared if not v.size)])
+        dynamic = -(-at // align) * align
+        offsets |= {v.name: dynamic for v in shared if not v.size}
+        return offsets, dynamic - SHARED_BEGIN, align
+
+    def get_code(self, name: str) -> Code:
+        if name not in self.codes:
+            self.codes[name] = Code(self, self.module.functions[name])
+        return self.codes[name]
+
+    def find_address(self, name: str) -> int | None:
+        """Return the generic address of a variable in global or constant memory, or of a function."""
+        return self.addresses.get(name, self.functions.get(name))
+
+    def find_function(self, address: int) -> str:
+        """Return the function at an address, "" if there is none."""
+        return next((name for name, own in self.functions.items() if own == address), "")
+
+    def place_variables(self, memory: Memory) -> None:
+        """Put the variables of global and constant memory into a grid's memory, with what they begin with."""
+        variables = [v for v in self.module.variables.values() if v.space in ("global", "const")]
+        placed: list[tuple[Allocation, Any]] = []
+        for variable in variables:
+            data = np.zeros(max(variable.size, len(variable.initial)), np.uint8)
+            data[: len(variable.initial)] = np.frombuffer(variable.initial, np.uint8)
+            allocation = memory.allocate(variable.name, data, read_only=variable.space == "const")
+            self.addresses[variable.name] = allocation.base
+            placed.append((allocation, variable))
+        for allocation, variable in placed:
+            for offset, symbol in variable.links:
+                address = (self.find_address(symbol.name) or 0) + symbol.offset
+                allocation.data[offset : offset + 8] = np.frombuffer(address.to_bytes(8, "little"), np.uint8)
+
+
+@dataclass(slots=True)
+class ClusterRun:
+    """The blocks of one cluster. size: of the cluster, in blocks."""
+
+    machine: Machine
+    memory: Memory
+    grid: tuple[int, int, int]
+    shape: tuple[int, int, int]
+    parameter_base: int
+    index: tuple[int, int, int]
+    blocks: list[Block] = field(default_factory=list)
+
+    @property
+    def is_cluster(self) -> bool:
+        return self.shape != (1, 1, 1)
+
+    def get_block(self, rank: int, what: str = "shared::cluster") -> Block:
+        """Return a block of the cluster by its rank; Fault if there is none or its threads have all exited."""
+        if rank >= len(self.blocks):
+            raise Fault(
+                "out_of_bounds", f"An address of {what} names rank {rank}; the cluster has {len(self.blocks)} CTAs."
+            )
+        block = self.blocks[rank]
+        if not block.live.any():
+            raise Fault(
+                "exited_cta", f"An access to shared memory of CTA {rank} of the cluster, whose threads have exited."
+            )
+        return block
+
+
+class Machine:
+    """One launch. `run` ends with `status`: finished, deadlock, fault, unknown_instruction or budget."""
+
+    def __init__(
+        self,
+        program: Program,
+        entry: Function,
+        memory: Memory,
+        parameter_base: int,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        cluster: tuple[int, int, int] = (1, 1, 1),
+        dynamic_shared: int = 0,
+        schedule: Schedule = Schedule(),
+        most_steps: int = 50_000_000,
+    ) -> None:
+        self.program, self.entry, self.memory, self.parameter_base = program, entry, memory, parameter_base
+        self.grid, self.block_shape, self.cluster_shape, self.dynamic_shared = grid, block, cluster, dynamic_shared
+        self.schedule, self.most_steps = schedule, most_steps
+        self.random = random.Random(schedule.seed)
+        self.findings: list[Finding] = []
+        self.status = ""
+        self.stop_statement: Statement | None = None
+        self.steps = 0
+        self.version = 0  # counts changes that another thread can see
+        self.switch = False  # let another group go on after this statement
+        self.groups: list[Group] = []
+        self.clusters: list[ClusterRun] = []
+        self.pending: deque[PendingWork] = deque()
+        self.events: list[dict[str, Any]] | None = None  # the timeline, where one is wanted
+        self.recorders: list[Callable[..., None]] = []  # told of every matrix instruction: capture
+        self._polls: dict[int, dict[int, tuple[int, Any]]] = {}
+        memory.unwritten = self._report_unwritten
+
+    # running
+
+    def run(self, blocks: Iterable[tuple[int, int, int]] | None = None) -> None:
+        """Run the clusters that hold the given blocks, all by default, in the order of the grid."""
+        waiting = deque(self._list_clusters(blocks))
+        try:
+            while waiting or self.groups:
+                if not self.groups:
+                    self._start(waiting.popleft())
+                group = self._choose()
+                if group is not None:
+                    self._advance(group)
+                elif self.pending:
+                    self.settle(self.pending[0])
+                elif waiting and any(group.wait is None for group in self.groups):  # waits for another cluster's store
+                    self._start(waiting.popleft())
+                else:
+                    self.status = "deadlock"
+                    return
+            while self.pending:
+                self.settle(self.pending[0])
+            self.status = "finished"
+        except UnknownInstruction as error:
+            self.status, self.stop_statement = "unknown_instruction", error.statement
+            self.report(
+                "unknown_instruction", error.reason or f"{error.statement.opcode} is not emulated", error.statement
+            )
+        except _Stopped:
+            return
+        except OverBudget:
+            self.status = "budget"
+            self.report("budget", f"The run was ended after {self.steps:,} statements", self.stop_statement)
+
+    def _list_clusters(self, blocks: Iterable[tuple[int, int, int]] | None) -> list[tuple[int, int, int]]:
+        shape = self.cluster_shape
+        if blocks is not None:
+            chosen = [tuple(i // s for i, s in zip(block, shape, strict=True)) for block in blocks]
+            return list(dict.fromkeys((x, y, z) for x, y, z in chosen))
+        counts = [g // s for g, s in zip(self.grid, shape, strict=True)]
+        return [(x, y, z) for z in range(counts[2]) for y in range(counts[1]) for x in range(counts[0])]
+
+    def _start(self, index: tuple[int, int, int]) -> None:
+        shape = self.cluster_shape
+        cluster = ClusterRun(self, self.memory, self.grid, shape, self.parameter_base, index)
+        code = self.program.get_code(self.entry.name)
+        size = self.program.static_bytes + self.dynamic_shared
+        for z in range(shape[2]):
+            for y in range(shape[1]):
+                for x in range(shape[0]):
+                    place = (index[0] * shape[0] + x, index[1] * shape[1] + y, index[2] * shape[2] + z)
+                    block = Block(cluster, place, len(cluster.blocks), code, self.block_shape, size)
+                    cluster.blocks.append(block)
+        self.clusters.append(cluster)
+        for block in cluster.blocks:
+            groups = block.make_groups(self.schedule.by_warp)
+            if self.schedule.seed:
+                self.random.shuffle(groups)
+            self.groups += groups
+
+    def _choose(self) -> Group | None:
+        """Return the group that goes on: one that let the others go first least often, then the furthest behind."""
+        best, key = None, (0, 0, 0)
+        for group in self.groups:
+            wait = group.wait
+            if wait is not None:
+                if not wait.ready():
+                    continue
+                group.wait = None
+            elif group.polls >= _MOST_POLLS and self._is_stale(group):
+                continue
+            own = (group.yields, -len(group.stack), group.pc)
+            if best is None or own < key:
+                best, key = group, own
+        return best
+
+    def _is_stale(self, group: Group) -> bool:
+        seen = self._polls.get(id(group), {})
+        if any(version == self.version for version, _ in seen.values()):
+            return True
+        group.polls = 0
+        return False
+
+    def _advance(self, group: Group) -> None:
+        """Run one group until it waits, splits, meets another or has had its turn."""
+        group = self._merge(group)
+        stops = self._list_stops(group)
+        limit = self.steps + _QUANTUM
+        self.switch = False
+        try:
+            while self.steps < limit:
+                self.steps += 1
+                group.frame.code.steps[group.pc](group)
+                if self.switch or group.wait is not None or (group.pc in stops):
+                    break
+            else:
+                group.yields += 1
+        except Fault as fault:
+            self.status = "fault"
+            self.report(fault.code, fault.message, group.statement)
+            raise _Stopped from fault
+        except NotConverged as error:
+            self._wait_for_convergence(group, error)
+        except IndexError:
+            if group.pc >= len(group.frame.code.steps):  # the end of the text is `ret`
+                raise UnknownInstruction(
+                    group.frame.code.function.statements[-1], "the body ends without ret or exit"
+                ) from None
+            raise
+        check_deadline()
+        if self.steps > self.most_steps:
+            self.stop_statement = group.statement
+            raise OverBudget
+
+    def _wait_for_convergence(self, group: Group, error: NotConverged) -> None:
+        """Let the threads that others of their warp have to join wait where they stand; the rest goes on."""
+        stays = np.isin(group.ids, error.ids)
+        waiting = group
+        if not stays.all():
+            waiting = group.select(stays)
+            group.threads = simplify(group.ids[~stays])
+            self.groups.append(waiting)
+        block, missing = group.block, error.missing
+        lanes = ", ".join(str(int(one) % 32) for one in missing[:8])
+        waiting.wait = Wait(
+            "convergence",
+            f"lanes {lanes} of warp {int(missing[0]) // 32}",
+            lambda: not block.live[missing].any(),
+            {"missing": missing.tolist()},
+        )
+
+    def _list_stops(self, group: Group) -> frozenset[int]:
+        """Return where other groups of the block stand that this one could join."""
+        return frozenset(
+            other.pc
+            for other in self.groups
+            if other is not group and other.frame is group.frame and self._may_join(other, group)
+        )
+
+    def _may_join(self, one: Group, other: Group) -> bool:
+        if one.block is not other.block or one.stack != other.stack:
+            return False
+        return not self.schedule.by_warp or one.first // 32 == other.first // 32
+
+    def _merge(self, group: Group) -> Group:
+        """Join all groups that stand where this one does."""
+        same = [
+            other
+            for other in self.groups
+            if other.pc == group.pc
+            and other.frame is group.frame
+            and (
+                other is group
+                or ((other.wait is None or other.wait.kind == "convergence") and self._may_join(other, group))
+            )
+        ]
+        if len(same) == 1:
+            return group
+        group.threads = simplify(np.sort(np.concatenate([one.ids for one in same])))
+        group.wait = None
+        group.yields = max(one.yields for one in same)
+        for other in same:
+            if other is not group:
+                self.groups.remove(other)
+        return group
+
+    # what rows call
+
+    def split(self, group: Group, taken: Any, target: int) -> None:
+        """Let some threads of a group, given as a mask, go on at another statement."""
+        other = group.select(taken)
+        other.pc, other.yields = target, group.yields
+        group.threads = simplify(group.ids[~taken])
+        self.groups.append(other)
+        self.switch = True
+
+    def end(self, group: Group) -> None:
+        """Let the threads of a group exit."""
+        group.block.live[group.ids] = False
+        if group in self.groups:
+            self.groups.remove(group)
+        self.version += 1
+        self.switch = True
+
+    def submit(self, work: PendingWork) -> None:
+        """Take asynchronous work: it ends at once, or where a wait or the end needs it."""
+        if self.schedule.late:
+            self.pending.append(work)
+        else:
+            work.run()
+            self.version += 1
+
+    def settle(self, work: PendingWork) -> None:
+        """End a piece of work that was left for later."""
+        self.pending.remove(work)
+        work.run()
+        self.version += 1
+
+    def settle_all(self, matches: Callable[[PendingWork], bool]) -> None:
+        """End the work that matches, in the order in which it was issued."""
+        for work in [one for one in self.pending if matches(one)]:
+            self.settle(work)
+
+    def note_poll(self, group: Group, seen: Any) -> None:
+        """Note that a group looked at something that another thread has to change: it lets the others go first."""
+        looks = self._polls.setdefault(id(group), {})
+        if looks.get(group.pc) == (self.version, seen):
+            group.polls += 1
+            group.yields += 1
+            self.switch = True
+        looks[group.pc] = (self.version, seen)
+
+    def report(self, code: str, message: str, statement: Statement | None, severity: str = "error") -> None:
+        """Report a finding, each once for its line."""
+        line = statement.line if statement else 0
+        if any(one.code == code and one.line == line for one in self.findings):
+            return
+        place: SourcePlace | None = statement.place if statement else None
+        self.findings.append(Finding(code, message, line, str(place or ""), severity))
+
+    def log(self, kind: str, group: Group, **facts: Any) -> None:
+        """Note an event for the timeline, where one is wanted."""
+        if self.events is not None:
+            self.events.append(
+                {
+                    "step": self.steps,
+                    "kind": kind,
+                    "block": group.block.index,
+                    "warps": group.warps,
+                    "line": group.statement.line,
+                    **facts,
+                }
+            )
+
+    def _report_unwritten(self, group: Group, allocation: Allocation, offset: int) -> None:
+        self.report(
+            "unwritten_shared",
+            f"Shared memory at {allocation.base + offset:#x} is read before anything was written there",
+            group.statement,
+        )
+
+
+class OverBudget(Exception):
+    """The run took as many statements as it may."""
+
+
+class _Stopped(Exception):
+    """A fault ended the run; it is reported."""

@@ -1,0 +1,185 @@
+"""What a PTX text says: modules, functions, statements and their operands. PTX ISA 9.1, chapters 4 to 6."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lanescope.emulate.types import RegisterType
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A register: its place among those of its function."""
+
+    name: str
+    slot: int
+    type: RegisterType
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A number. bits: the width in which a float was written (0f… 32, 0d… 64), 0 for an integer."""
+
+    value: int | float
+    bits: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialRegister:
+    """A register that the hardware fills, e.g. %tid.x."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """The address of a variable or function, or a label, with an offset in bytes."""
+
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class VectorOperand:
+    """Operands in braces."""
+
+    items: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddressOperand:
+    """An address in brackets. rest: what follows the base inside the brackets, as the coordinates of a tensor."""
+
+    base: Operand
+    offset: int = 0
+    rest: tuple[Operand, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PairOperand:
+    """Two results of one instruction, d|p. Either may be None: `_`."""
+
+    first: Operand
+    second: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class NegatedOperand:
+    """A predicate that is inverted, !p."""
+
+    register: Register
+
+
+@dataclass(frozen=True, slots=True)
+class ListOperand:
+    """Operands in parentheses: the results or arguments of a call."""
+
+    items: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Discarded:
+    """A result that is not kept, `_`."""
+
+
+Operand = (
+    Register
+    | Immediate
+    | SpecialRegister
+    | Symbol
+    | VectorOperand
+    | AddressOperand
+    | PairOperand
+    | NegatedOperand
+    | ListOperand
+    | Discarded
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The predicate in front of an instruction."""
+
+    register: Register
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlace:
+    """A line of the program from which the PTX was compiled (.loc)."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One instruction. words: its opcode at the dots; line: in the PTX text, from 1."""
+
+    words: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    guard: Guard | None
+    line: int
+    place: SourcePlace | None
+
+    @property
+    def opcode(self) -> str:
+        return ".".join(self.words)
+
+    def has(self, word: str) -> bool:
+        return word in self.words
+
+    def find_word(self, choices: Mapping[str, object] | Sequence[str]) -> str:
+        """Return the first word of the opcode that is among the choices, "" if none is."""
+        return next((word for word in self.words[1:] if word in choices), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable. space: global, const, shared, local or param. size: bytes, 0 if open (extern … []).
+
+    initial: bytes it begins with; links: offset → symbol whose address stands there.
+    """
+
+    name: str
+    space: str
+    align: int
+    size: int
+    initial: bytes = b""
+    links: tuple[tuple[int, Symbol], ...] = ()
+    type: str = "b8"
+
+
+@dataclass(slots=True)
+class Function:
+    """A kernel or a function: `labels` lead to statements by their index."""
+
+    name: str
+    entry: bool
+    parameters: list[Variable] = field(default_factory=list)
+    results: list[Variable] = field(default_factory=list)
+    statements: list[Statement] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    registers: list[RegisterType] = field(default_factory=list)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    tables: dict[str, tuple[str, ...]] = field(default_factory=dict)  # .branchtargets and .calltargets
+    limits: dict[str, tuple[int, ...]] = field(default_factory=dict)  # maxntid, reqntid, reqnctapercluster, …
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Module:
+    """A PTX text."""
+
+    version: tuple[int, int]
+    target: str
+    functions: dict[str, Function] = field(default_factory=dict)
+    variables: dict[str, Variable] = field(default_factory=dict)
+
+    @property
+    def entries(self) -> list[Function]:
+        return [function for function in self.functions.values() if function.entry]
