@@ -4,9 +4,22 @@ program     what a PTX text says        parser      text → Module
 types       registers' types            memory      allocations, spaces, checks
 block       a CTA: groups of threads    machine     the scheduler
 code        statements made ready: `instruction` registers a row (a builder of an action)
-flow, data, arithmetic, …               the rows
+arithmetic, integers, bits, floats, …    the rows (rounding: what float rows compute with)
 """
 
 from __future__ import annotations
 
-from lanescope.emulate import arithmetic, data, flow  # noqa: F401
+from lanescope.emulate import (  # noqa: F401
+    arithmetic,
+    atomics,
+    bits,
+    comparisons,
+    conversions,
+    data,
+    floats,
+    flow,
+    integers,
+    narrow,
+    transcendental,
+    warp,
+)
