@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from lanescope.deadline import check_deadline
+from lanescope.descriptor.matrix import SHARED_BEGIN
 from lanescope.emulate.block import Block, Group, Wait, simplify
 from lanescope.emulate.code import Code, UnknownInstruction
 from lanescope.emulate.flow import NotConverged
 from lanescope.emulate.memory import GLOBAL_WINDOW, Allocation, Fault, Memory
 from lanescope.emulate.program import Function, Module, SourcePlace, Statement
-from lanescope.descriptor.matrix import SHARED_BEGIN
 
 FUNCTION_BASE = GLOBAL_WINDOW + (1 << 39)  # addresses of functions; nothing is stored there
 _QUANTUM = 4096  # statements of one group before another may go on
