@@ -56,4 +56,4 @@ class SimulatedTensorDevice:
         if access.verb == "shift":
             transfers.shift_lanes(access, memory, operation.column)
             return
-        transfers.copy_from_shared(access, memory, operation.lane, operation.column, shared, operation.word, 0)
+        transfers.copy_from_shared(access, memory, (operation.lane, operation.column), shared, operation.word)

@@ -1,5 +1,5 @@
-"""A tcgen05.mma in NumPy: what it leaves in tensor memory, by the maps of lanescope.blackwell.tmem, the descriptor model
-and the fields of the instruction descriptor. Nothing here has run on hardware.
+"""A tcgen05.mma in NumPy: what it leaves in tensor memory, by the maps of lanescope.blackwell.tmem, the model of
+descriptors and the fields of the instruction descriptor. Nothing here has run on hardware.
 """
 
 from __future__ import annotations
@@ -81,13 +81,15 @@ def multiply(
     memory: Array,
     shared: Sequence[Array],
     numbers_read: dict[tuple[str, int], Array],
+    *,
     base: int = 0,
     accumulate: bool = False,
     scale_d: int = 0,
     keep: Array | None = None,
 ) -> None:
-    """Compute D of a tcgen05.mma over its columns of every CTA: memory uint32 [ctas, 128, columns], shared: a byte image
-    of each CTA's shared memory, whose first byte has the address `base`.
+    """Compute D of a tcgen05.mma over its columns of every CTA: memory uint32 [ctas, 128, columns].
+
+    shared: a byte image of each CTA's shared memory, whose first byte has the address `base`.
 
     numbers_read: what was read of the same bytes before; empty it where they change. scale_d: D is multiplied by
     2 ** -scale_d before the product is added. keep: bool [ctas, 128], lanes that are not written. PTX ISA 9.1,

@@ -50,8 +50,8 @@ def copy_from_shared(
     view = View(int(row.max()) + 1, int(unit.max()) + 1, 32, "K", TCGEN05)
     address = desc.reads(Descriptor(word, TCGEN05), view)[row, unit] - base
     values = np.ascontiguousarray(image.view(np.uint8)[address[..., None] + np.arange(4)]).view(np.uint32)[..., 0]
-    lanes = np.arange(LANES) if len(row) == LANES else np.arange(len(row)) * QUARTER + lane
-    memory[lanes[:, None], column + np.arange(row.shape[1])[None]] = values
+    lanes = np.arange(LANES) if len(row) == LANES else np.arange(len(row)) * QUARTER + at[0]
+    memory[lanes[:, None], at[1] + np.arange(row.shape[1])[None]] = values
 
 
 def shift_lanes(access: TensorAccess, memory: Array, column: int) -> None:
