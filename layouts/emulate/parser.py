@@ -223,16 +223,18 @@ class _Parser:
         return variables
 
     def _parse_variable(self, space: str) -> Variable:
-        align, lanes, name_type = 0, 1, ""
+        align, lanes, name_type, points = 0, 1, "", False
         while self.token.text.startswith(".") and len(self.token.text) > 1:
             word = self.take().text
             if word == ".align":
-                align = int(self.take().text)
+                number = int(self.take().text)
+                align = align if points else number  # behind .ptr: of what the pointer leads to
             elif word in (".v2", ".v4", ".v8"):
                 lanes = int(word[2:])
             elif word[1:] in TYPES:
                 name_type = word[1:]
             elif word == ".ptr" or word in _SPACES or word == ".attribute":
+                points |= word == ".ptr"
                 if word == ".attribute":
                     self._parse_parenthesis()
             elif word in (".texref", ".samplerref", ".surfref"):
