@@ -129,7 +129,11 @@ class _Parser:
         self.tokens = list(_split(text))
         self.at = 0
         self.module = Module((0, 0), "")
-        self.files: dict[int, str] = {}
+        self.files = {  # Triton's stand at the end
+            int(number.text): name.text.strip('"')
+            for directive, number, name in zip(self.tokens, self.tokens[1:], self.tokens[2:], strict=False)
+            if directive.text == ".file" and number.text.isdigit() and name.kind == "string"
+        }
         self.place: SourcePlace | None = None
         self.blocks = 0
 
@@ -182,8 +186,7 @@ class _Parser:
         elif token.text == ".address_size":
             self.take()
         elif token.text == ".file":
-            number = int(self.take().text)
-            self.files[number] = self.take().text.strip('"')
+            self.take()
             self.skip_line()
         elif token.text == ".section":
             self._skip_section()
@@ -379,8 +382,7 @@ class _Parser:
             while not self.accept(";"):
                 self.take()
         elif token.text == ".file":
-            number = int(self.take().text)
-            self.files[number] = self.take().text.strip('"')
+            self.take()
             self.skip_line()
         else:
             raise _make_error(token.line, f"{quote_value(token.text)} is not expected inside a function")
