@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lanescope.app.kit.terminal import AsJson, print_json, write_output
+from lanescope.app.kit.terminal import AsJson, print_json
 
 if TYPE_CHECKING:
-    from lanescope.emulate.result import EmulationResult
+    pass
 
 app = typer.Typer(rich_markup_mode=None)
 MOST_SHOWN = 20
