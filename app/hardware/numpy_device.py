@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware import fragment_words, product_inputs, whole_product
+from lanescope.app.hardware import product_inputs, whole_product
 from lanescope.app.hardware.device import WINDOW, ProductJob, RunDevice
 from lanescope.app.hardware.kernel_source import MOVE_WORDS
 from lanescope.app.hardware.whole_product import StagedProduct
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.product.plan import DescribedSide, ProductPlan, ProductSide, RowsSide, WmmaSide
+from lanescope.ptx import fragment_words
 from lanescope.ptx.instruction import Instruction, Operand, OperandFeed
 from lanescope.render import kernel_device
 from lanescope.shared.banks import BANKS, BankAccess, check_addresses

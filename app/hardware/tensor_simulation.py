@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware import fragment_words
 from lanescope.app.hardware.tensor_memory import CopyOperation, MmaOperation, MoveOperation, TensorJob
 from lanescope.blackwell import tmem, umma
 from lanescope.blackwell.tmem import LANES, QUARTER, TmemOperandLayout
 from lanescope.blackwell.umma import MmaOpcode
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.ptx import fragment_words
 from lanescope.ptx.table.descriptors import TCGEN05
 
 Array = NDArray[Any]
