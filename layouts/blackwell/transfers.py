@@ -40,11 +40,11 @@ def store_registers(access: TensorAccess, memory: Array, lane: int, column: int,
 
 
 def copy_from_shared(
-    access: TensorAccess, memory: Array, lane: int, column: int, image: Array, word: int, base: int
+    access: TensorAccess, memory: Array, at: tuple[int, int], image: Array, word: int, base: int = 0
 ) -> None:
     """Copy what a matrix descriptor reads into tensor memory, as tcgen05.cp does.
 
-    image: the bytes of shared memory from the address `base` on.
+    at: the lane and column of the target; image: the bytes of shared memory from the address `base` on.
     """
     row, unit = access.pattern.evaluate()
     view = View(int(row.max()) + 1, int(unit.max()) + 1, 32, "K", TCGEN05)

@@ -16,7 +16,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from lanescope.emulate import arithmetic, copies, data, fences, flow, mbarriers  # noqa: F401
+from lanescope.emulate import arithmetic, copies, data, fences, flow, mbarriers, tensor_memory, tensor_products  # noqa: F401
 
 if TYPE_CHECKING:
     from lanescope.emulate.result import EmulationResult
