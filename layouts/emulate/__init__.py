@@ -16,7 +16,18 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from lanescope.emulate import arithmetic, copies, data, fences, flow, mbarriers, tensor_memory, tensor_products  # noqa: F401
+from lanescope.emulate import (  # noqa: F401
+    arithmetic,
+    bulk,
+    bulk_tensor,
+    copies,
+    data,
+    fences,
+    flow,
+    mbarriers,
+    tensor_memory,
+    tensor_products,
+)
 
 if TYPE_CHECKING:
     from lanescope.emulate.result import EmulationResult
