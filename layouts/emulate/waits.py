@@ -142,6 +142,7 @@ def name_shared(block: Block, address: int) -> str:
     if not before:
         return ""
     at, name = max(before)
+    name = name.rpartition("::")[2]
     return name if at == offset else f"{name} + {offset - at}"
 
 
