@@ -9,4 +9,4 @@ flow, data, arithmetic, …               the rows
 
 from __future__ import annotations
 
-from lanescope.emulate import arithmetic, data, flow  # noqa: F401
+from lanescope.emulate import arithmetic, data, flow, matrices, matrix_moves, wgmma  # noqa: F401
