@@ -16,7 +16,17 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from lanescope.emulate import arithmetic, copies, data, fences, flow, mbarriers  # noqa: F401
+from lanescope.emulate import (  # noqa: F401
+    arithmetic,
+    copies,
+    data,
+    fences,
+    flow,
+    matrices,
+    matrix_moves,
+    mbarriers,
+    wgmma,
+)
 
 if TYPE_CHECKING:
     from lanescope.emulate.result import EmulationResult
