@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lanescope.emulate.run import emulate
-from tests.emulated_kernels import KernelRun, list_runs, read_archive
+from tests.device_runs import KernelRun, list_runs, read_archive
 
 RUNS = {run.name: run for run in list_runs()}
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from lanescope.app.hardware import product_inputs, user_matrices, whole_product
-from lanescope.app.hardware.numpy_device import read_elements
+from lanescope.ptx.product_values import read_elements
 from lanescope.app.hardware.product_inputs import ProductInputs
 from lanescope.app.kit.enumerations import Major, SwizzleMode, Word64
 from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact, make_optional_field

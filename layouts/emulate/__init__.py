@@ -24,9 +24,12 @@ from lanescope.emulate import (  # noqa: F401
     data,
     fences,
     flow,
+    matrices,
+    matrix_moves,
     mbarriers,
     tensor_memory,
     tensor_products,
+    wgmma,
 )
 
 if TYPE_CHECKING:

@@ -92,6 +92,7 @@ class Code:
         self.steps: list[Action] = [self._make_first_step(n) for n in range(len(function.statements))]
         self.parameter_bytes, self.offsets = _place(function, "param")
         self.local_bytes, self.local_offsets = _place(function, "local")
+        self.watched = False  # whether statements tell what they do to registers of asynchronous instructions
 
     def _make_first_step(self, number: int) -> Action:
         def compile_first(group: Group) -> None:

@@ -219,6 +219,7 @@ class Machine:
         return [(x, y, z) for z in range(counts[2]) for y in range(counts[1]) for x in range(counts[0])]
 
     def _start(self, index: tuple[int, int, int]) -> None:
+        self._free_ended()
         shape = self.cluster_shape
         cluster = ClusterRun(self, self.memory, self.grid, shape, self.parameter_base, index)
         code = self.program.get_code(self.entry.name)
@@ -235,6 +236,13 @@ class Machine:
             if self.schedule.seed:
                 self.random.shuffle(groups)
             self.groups += groups
+
+    def _free_ended(self) -> None:
+        """Free registers and local memory of the clusters whose threads have exited."""
+        for cluster in self.clusters:
+            if not any(block.live.any() for block in cluster.blocks):
+                for block in cluster.blocks:
+                    block.free()
 
     def _choose(self) -> Group | None:
         """Return the group that goes on: one that let the others go first least often, then the furthest behind."""
