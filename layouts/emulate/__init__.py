@@ -18,17 +18,26 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.emulate import (  # noqa: F401
     arithmetic,
+    atomics,
+    bits,
     bulk,
     bulk_tensor,
+    comparisons,
+    conversions,
     copies,
     data,
     fences,
+    floats,
     flow,
+    integers,
     matrices,
     matrix_moves,
     mbarriers,
+    narrow,
     tensor_memory,
     tensor_products,
+    transcendental,
+    warp,
     wgmma,
 )
 
