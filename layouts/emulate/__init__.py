@@ -9,4 +9,16 @@ flow, data, arithmetic, …               the rows
 
 from __future__ import annotations
 
-from lanescope.emulate import arithmetic, data, flow, matrices, matrix_moves, wgmma  # noqa: F401
+from lanescope.emulate import (  # noqa: F401
+    arithmetic,
+    bulk,
+    bulk_tensor,
+    copies,
+    data,
+    fences,
+    flow,
+    matrices,
+    matrix_moves,
+    mbarriers,
+    wgmma,
+)

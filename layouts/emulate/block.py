@@ -163,6 +163,8 @@ class Block:
         self.frames: dict[tuple[str, int], Frame] = {}
         self.barriers: dict[int, NamedBarrier] = {}
         self.special: dict[str, Array] = {}
+        self.synced = np.full(self.padded, -1, np.int64)  # step of a thread's last barrier or fence
+        self.fenced = np.full(self.padded, -1, np.int64)  # step of its last fence.proxy
         self.state: dict[str, Any] = {}  # of instruction rows: mbarriers, tensor memory, groups of copies
         self.entry = entry
 

@@ -125,7 +125,11 @@ class Code:
             if active.all():
                 action(group)
             elif active.any():
-                action(group.select(active))
+                part = group.select(active)
+                count = part.count
+                action(part)
+                if part.wait is not None or part.count != count:
+                    group.run.machine.separate(group, active, part)
             group.pc += 1
 
         return run_guarded

@@ -201,7 +201,12 @@ BUILT_IN = {"vprintf": _ignore_print, "__assertfail": _fail_assertion, "__assert
 def build_warp_barrier(compiler: Compiler, statement: Statement) -> Action:
     """bar.warp.sync: threads of the mask wait for each other, wherever each stands."""
     read = compiler.read(statement.operands[0], _U32)
-    return lambda group: wait_for_members(group, read(group), same_statement=False)
+
+    def meet(group: Group) -> None:
+        wait_for_members(group, read(group), same_statement=False)
+        group.block.synced[group.ids] = group.run.machine.steps
+
+    return meet
 
 
 def wait_for_members(group: Group, mask: Array, same_statement: bool = True) -> None:
@@ -302,6 +307,7 @@ def arrive_at_barrier(group: Group, identity: int, expected: int, waits: bool) -
     barrier.arrived += group.count
     barrier.groups.append((group.statement, group.warps))
     phase = barrier.phase
+    block.synced[group.ids] = machine.steps
     machine.log("barrier", group, barrier=identity, waits=waits)
 
     def ready() -> bool:
@@ -338,11 +344,6 @@ def build_sleep(compiler: Compiler, statement: Statement) -> Action:
     "applypriority",
     "pmevent",
     "createpolicy",
-    "membar",
-    "fence.sc",
-    "fence.acq_rel",
-    "fence.acquire",
-    "fence.release",
 )
 def build_nothing(compiler: Compiler, statement: Statement) -> Action:
     """What changes no value that a program can see."""

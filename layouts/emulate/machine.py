@@ -352,6 +352,25 @@ class Machine:
         self.groups.append(other)
         self.switch = True
 
+    def park(self, group: Group, ids: Any, wait: Wait) -> None:
+        """Let some threads of a group, after this statement, wait as a group of their own."""
+        waiting = Group(group.block, group.frame, simplify(ids), group.pc + 1, group.stack)
+        waiting.wait, waiting.yields = wait, group.yields
+        group.threads = simplify(np.setdiff1d(group.ids, ids))
+        self.groups.append(waiting)
+        self.switch = True
+
+    def separate(self, group: Group, active: Any, part: Group) -> None:
+        """Take over what a statement did to the threads of a group whose guard was true: some or all wait."""
+        stay = group.ids[~active]
+        if part.wait is None:
+            stay = np.sort(np.concatenate([stay, part.ids]))
+        else:
+            part.pc, part.yields = group.pc + 1, group.yields
+            self.groups.append(part)
+        group.threads = simplify(stay)
+        self.switch = True
+
     def end(self, group: Group) -> None:
         """Let the threads of a group exit."""
         group.block.live[group.ids] = False
@@ -365,14 +384,21 @@ class Machine:
         if self.schedule.late:
             self.pending.append(work)
         else:
-            work.run()
-            self.version += 1
+            self._end_work(work)
 
     def settle(self, work: PendingWork) -> None:
         """End a piece of work that was left for later."""
         self.pending.remove(work)
-        work.run()
+        self._end_work(work)
+
+    def _end_work(self, work: PendingWork) -> None:
         self.version += 1
+        try:
+            work.run()
+        except Fault as fault:
+            self.status = "fault"
+            self.report(fault.code, fault.message, work.statement)
+            raise _Stopped from fault
 
     def settle_all(self, matches: Callable[[PendingWork], bool]) -> None:
         """End the work that matches, in the order in which it was issued."""
