@@ -31,7 +31,7 @@ def apply(compiler: Compiler, statement: Statement, row: RegisterType, compute: 
 @instruction("add", "sub")
 def build_sum(compiler: Compiler, statement: Statement) -> Action:
     row = compiler.get_type(statement)
-    if row.kind not in "usbf" or len(statement.words) > 2 and row.kind != "f":
+    if row.kind not in "usbf" or (len(statement.words) > 2 and row.kind != "f"):
         raise UnknownInstruction(statement)
     return apply(compiler, statement, row, np.add if statement.words[0] == "add" else np.subtract)
 

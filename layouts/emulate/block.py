@@ -201,6 +201,11 @@ class Block:
             return self.shared
         return self.run.get_block(rank, space).shared
 
+    def free(self) -> None:
+        """Forget registers and local memory, once every thread has exited."""
+        self.frames, self.special, self.local_bytes = {}, {}, 0
+        self.local = Allocation("local memory", 0, np.zeros(0, np.uint8))
+
     def make_groups(self, by_warp: bool) -> list[Group]:
         """Return the threads at the entry's first statement: one group, or one per warp."""
         frame = self.get_frame(self.entry, 0, 0)

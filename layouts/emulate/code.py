@@ -19,7 +19,6 @@ from lanescope.emulate.program import (
     Discarded,
     Function,
     Immediate,
-    Module,
     NegatedOperand,
     Operand,
     Register,
