@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.emulate import (  # noqa: F401
     arithmetic,
+    bulk,
+    bulk_tensor,
     copies,
     data,
     fences,
