@@ -128,3 +128,129 @@ def test_every_dense_product_by_the_pages_of_ptx() -> None:
     rng = np.random.default_rng(1)
     for instruction in list_products("mma"):
         run_product(instruction, rng)
+
+
+def draw_sparse(rng: np.random.Generator, name: str, m: int, k: int, nibbles: Array) -> tuple[Array, Array]:
+    """A dense matrix whose groups keep what the metadata nibbles [m, groups] say, and the stored one."""
+    bits = BITS[name]
+    kept, group = {32: (1, 2), 16: (2, 4), 8: (2, 4), 6: (2, 4), 4: (4, 8)}[bits]
+    if name == "e2m1" and nibbles.shape[1] * 4 == k:
+        kept, group = 2, 4  # in containers of a byte
+    stored = draw(rng, name, (m, k * kept // group))
+    dense = np.zeros((m, k), stored.dtype)
+    for row in range(m):
+        for g in range(k // group):
+            nibble = int(nibbles[row, g])
+            places = [nibble >> 2 >> 1] if kept == 1 else [nibble & 3, nibble >> 2]
+            width = 2 if kept == 4 else 1
+            columns = [place * width + inside for place in places for inside in range(width)]
+            dense[row, [g * group + column for column in columns]] = stored[row, g * kept : (g + 1) * kept]
+    return dense, stored
+
+
+def run_sparse(instruction: Instruction, rng: np.random.Generator, selector: int, scaled: bool = False) -> None:
+    m, n, k = (instruction.sizes[axis] for axis in "mnk")
+    types = instruction.types
+    kind = next((word for word in instruction.modifiers if word.startswith("kind::")), "")
+    bits = 8 if kind in ("kind::f8f6f4", "kind::mxf8f6f4") else BITS[types["a"]]
+    group = {32: 2, 16: 4, 8: 4, 4: 8}[bits]
+    legal = [0x4, 0xE] if bits == 32 else [0x4, 0x8, 0x9, 0xC, 0xD, 0xE]
+    nibbles = rng.choice(legal, (m, k // group))
+    dense, stored = draw_sparse(rng, types["a"], m, k, nibbles)
+    b, c = draw(rng, types["b"], (k, n)), rng.integers(-9, 10, (m, n))
+    words = np.full((1, 32), 0x44444444, np.uint32)
+    for row in range(m):
+        for one in range(k // group):
+            lane, first = sparse.metadata(k, bits, selector, row, one)
+            words[0, lane] &= ~np.uint32(0xF << first)
+            words[0, lane] |= np.uint32(int(nibbles[row, one]) << first)
+    width = BITS[types["d"]]
+    packed = [
+        pack(stored, types["a"], bits, sparse.stored_a(k, bits), m * k // 2 * bits // 1024),
+        pack(b, types["b"], bits, sparse.b(bits), k * n * bits // 1024),
+        pack(c, types["d"], width, pages.c_16, m * n * width // 1024),
+    ]
+    factors = np.zeros((0, 32), np.uint32)
+    a_values, b_values, text = dense.astype(float), b.astype(float), ""
+    at = sum(map(len, packed)) + 1
+    if scaled:
+        factors, row_factors, column_factors = draw_scales(instruction, rng)
+        a_values, b_values = a_values * row_factors, b_values * column_factors
+        text = f", %i{at}, {{0, 0}}, %i{at + 1}, {{0, 0}}"
+    expected = a_values @ b_values + c
+    d = pack_floats(expected) if scaled else pack(expected.astype(int), types["d"], width, pages.c_16, len(packed[2]))
+    counts = np.cumsum([0, *map(len, packed)]).tolist()
+    texts = [spell("i", first, last - first) for first, last in zip(counts, counts[1:], strict=False)]
+    out, machine = execute(
+        f"{instruction.ptx} {spell('o', 0, len(d))}, {', '.join(texts)}, %i{counts[-1]}, {selector}{text};",
+        np.concatenate([*packed, words, factors]),
+        len(d),
+    )
+    assert (machine.status, machine.findings) == ("finished", []), instruction.ptx
+    assert np.array_equal(out, d), (instruction.ptx, selector)
+
+
+def pack_floats(matrix: Array) -> Array:
+    """Registers of a 16×8 accumulator of f32 whose elements are no whole numbers."""
+    words = np.zeros((4, 32), np.uint32)
+    for lane in range(32):
+        for value in range(4):
+            words[value, lane] = np.float32(matrix[pages.c_16(lane, value)]).view(np.uint32)
+    return words
+
+
+def draw_scales(instruction: Instruction, rng: np.random.Generator, ids: tuple[int, ...] = (0, 0, 0, 0)) -> Any:
+    """Words of A's and B's factors, and the factors of every element: 1/2, 1 or 2."""
+    m, n, k = (instruction.sizes[axis] for axis in "mnk")
+    blocks = instruction.family.scale_blocks
+    codes = {"ue8m0": (126, 127, 128), "ue4m3": (0x30, 0x38, 0x40)}[instruction.types["s"]]
+    words = rng.integers(0, 1 << 32, (2, 32), dtype=np.uint32)
+    factors = []
+    for n_operand, (count, lane_of) in enumerate(((m, movement.scale_a), (n, movement.scale_b))):
+        byte, thread = ids[2 * n_operand : 2 * n_operand + 2]
+        chosen = rng.integers(0, 3, (count, blocks))
+        for one in range(count):
+            for block in range(blocks):
+                lane, shift = lane_of(thread, one), 8 * (byte + block)
+                words[n_operand, lane] &= ~np.uint32(0xFF << shift)
+                words[n_operand, lane] |= np.uint32(codes[int(chosen[one, block])] << shift)
+        factors.append(np.repeat(np.array([0.5, 1.0, 2.0])[chosen], k // blocks, axis=1))
+    return words, factors[0], factors[1].T
+
+
+def test_sparse_products_by_every_selector() -> None:
+    rng = np.random.default_rng(2)
+    for instruction in list_products("mma_sp"):
+        sparsity = instruction.operands["a"].sparsity
+        assert sparsity is not None
+        for selector in range(sparsity.selectors):
+            run_sparse(instruction, rng, selector)
+
+
+def test_block_scaled_products() -> None:
+    rng = np.random.default_rng(3)
+    for instruction in list_products("mma_scaled"):
+        if instruction.operands["a"].sparsity:
+            run_sparse(instruction, rng, 0, scaled=True)
+            continue
+        m, n, k = (instruction.sizes[axis] for axis in "mnk")
+        types, bits = instruction.types, 8 if "kind::mxf8f6f4" in instruction.modifiers else 4
+        blocks = instruction.family.scale_blocks
+        byte = int(rng.integers(0, 4 // blocks)) * blocks
+        ids = (byte, int(rng.integers(0, 2)), byte, int(rng.integers(0, 4)))
+        words, row_factors, column_factors = draw_scales(instruction, rng, ids)
+        a, b, c = draw(rng, types["a"], (m, k)), draw(rng, types["b"], (k, n)), rng.integers(-9, 10, (m, n))
+        place_a, place_b = pages.MMA["m16n8k32" if bits == 8 else "m16n8k64", bits]
+        registers = [
+            pack(a, types["a"], bits, place_a, 4),
+            pack(b, types["b"], bits, place_b, 2),
+            pack(c, "f32", 32, pages.c_16, 4),
+        ]
+        out, machine = execute(
+            f"{instruction.ptx} {spell('o', 0, 4)}, {spell('i', 0, 4)}, {spell('i', 4, 2)}, {spell('i', 6, 4)},"
+            f" %i10, {{{ids[0]}, {ids[1]}}}, %i11, {{{ids[2]}, {ids[3]}}};",
+            np.concatenate([*registers, words]),
+            4,
+        )
+        assert (machine.status, machine.findings) == ("finished", []), instruction.ptx
+        assert np.array_equal(out, pack_floats((a * row_factors) @ (b * column_factors) + c)), instruction.ptx

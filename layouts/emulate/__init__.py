@@ -4,7 +4,7 @@ program     what a PTX text says        parser      text → Module
 types       registers' types            memory      allocations, spaces, checks
 block       a CTA: groups of threads    machine     the scheduler
 code        statements made ready: `instruction` registers a row (a builder of an action)
-flow, data, arithmetic, …               the rows
+arithmetic, integers, bits, floats, …    the rows (rounding: what float rows compute with)
 launch      a launch, from TOML         kernel      an entry with its launch, ready to run
 elements    types of buffers            result      what a run comes to
 files       reads and writes files      run         `lanescope.emulate(ptx, launch)`
@@ -18,15 +18,26 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.emulate import (  # noqa: F401
     arithmetic,
+    atomics,
+    bits,
     bulk,
     bulk_tensor,
+    comparisons,
+    conversions,
     copies,
     data,
     fences,
+    floats,
     flow,
+    integers,
     matrices,
     matrix_moves,
     mbarriers,
+    narrow,
+    tensor_memory,
+    tensor_products,
+    transcendental,
+    warp,
     wgmma,
 )
 

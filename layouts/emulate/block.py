@@ -25,7 +25,7 @@ WARP = 32
 class Frame:
     """Registers and parameters of one function for all threads of a block; register values are [threads]."""
 
-    __slots__ = ("code", "depth", "local_base", "parameters", "registers")
+    __slots__ = ("carry", "code", "depth", "local_base", "parameters", "registers")
 
     def __init__(self, code: Code, depth: int, threads: int, local_base: int) -> None:
         self.code, self.depth, self.local_base = code, depth, local_base
@@ -38,6 +38,7 @@ class Frame:
             for number, slot in enumerate(numbers):
                 self.registers[slot] = values[number]
         self.parameters = np.zeros((threads, code.parameter_bytes), np.uint8)
+        self.carry = np.zeros(threads, bool)  # CC.CF
 
 
 @dataclass(slots=True)

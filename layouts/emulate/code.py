@@ -19,7 +19,6 @@ from lanescope.emulate.program import (
     Discarded,
     Function,
     Immediate,
-    Module,
     NegatedOperand,
     Operand,
     Register,
@@ -107,7 +106,10 @@ class Code:
         name = find_row(statement.words)
         if not name:
             raise UnknownInstruction(statement)
-        action = ROWS[name](Compiler(self), statement)
+        try:
+            action = ROWS[name](Compiler(self), statement)
+        except (ValueError, AssertionError, KeyError, IndexError) as error:  # operands that the row is not written for
+            raise UnknownInstruction(statement, f"{statement.opcode} with these operands is not emulated") from error
         if name in CONTROL:
             return action
         guard = statement.guard

@@ -218,6 +218,8 @@ def build_wgmma(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("wgmma.fence")
 def build_fence(compiler: Compiler, statement: Statement) -> Action:
+    watch_registers(compiler.code)
+
     def fence(group: Group) -> None:
         take_full_warps(group, statement)
         get_queues(group.block).fence(group)

@@ -36,6 +36,7 @@ class Issued:
     a_slots: Slots
     work: PendingWork | None = None
     snapshot: Callable[[], MatrixEvent] | None = None
+    reported: bool = False
 
 
 @dataclass(slots=True)
@@ -128,7 +129,9 @@ class Queues:
             if not flying:
                 continue
             self.settle(group, queue.list_flying())
-            if judged:
+            if judged and not all(one.reported for one in flying):
+                for one in queue.list_flying():
+                    one.reported = True
                 first = flying[0].statement
                 what = "an accumulator" if flying[0].d_slots & slots else "a register of A"
                 where = first.place or f"line {first.line}"
