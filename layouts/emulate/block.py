@@ -164,6 +164,8 @@ class Block:
         self.frames: dict[tuple[str, int], Frame] = {}
         self.barriers: dict[int, NamedBarrier] = {}
         self.special: dict[str, Array] = {}
+        self.synced = np.full(self.padded, -1, np.int64)  # step of a thread's last barrier or fence
+        self.fenced = np.full(self.padded, -1, np.int64)  # step of its last fence.proxy
         self.state: dict[str, Any] = {}  # of instruction rows: mbarriers, tensor memory, groups of copies
         self.entry = entry
 
@@ -199,6 +201,11 @@ class Block:
         if rank == self.rank or (rank == 0 and space != "shared::cluster" and not self.run.is_cluster):
             return self.shared
         return self.run.get_block(rank, space).shared
+
+    def free(self) -> None:
+        """Forget registers and local memory, once every thread has exited."""
+        self.frames, self.special, self.local_bytes = {}, {}, 0
+        self.local = Allocation("local memory", 0, np.zeros(0, np.uint8))
 
     def make_groups(self, by_warp: bool) -> list[Group]:
         """Return the threads at the entry's first statement: one group, or one per warp."""

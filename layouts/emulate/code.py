@@ -19,7 +19,6 @@ from lanescope.emulate.program import (
     Discarded,
     Function,
     Immediate,
-    Module,
     NegatedOperand,
     Operand,
     Register,
@@ -93,6 +92,7 @@ class Code:
         self.steps: list[Action] = [self._make_first_step(n) for n in range(len(function.statements))]
         self.parameter_bytes, self.offsets = _place(function, "param")
         self.local_bytes, self.local_offsets = _place(function, "local")
+        self.watched = False  # whether statements tell what they do to registers of asynchronous instructions
 
     def _make_first_step(self, number: int) -> Action:
         def compile_first(group: Group) -> None:
@@ -127,7 +127,11 @@ class Code:
             if active.all():
                 action(group)
             elif active.any():
-                action(group.select(active))
+                part = group.select(active)
+                count = part.count
+                action(part)
+                if part.wait is not None or part.count != count:
+                    group.run.machine.separate(group, active, part)
             group.pc += 1
 
         return run_guarded
@@ -268,7 +272,7 @@ class Compiler:
             if not function.entry:
                 raise ValueError(f"the address of {name}")  # a parameter of a function has no generic address
             within = self.code.offsets[name] + offset
-            return lambda group: np.array(group.run.parameter_base + within).astype(dtype)
+            return lambda group: np.array(within).astype(dtype)  # in the space of parameters
         if name in self.program.shared_offsets:
             shared = self.program.shared_offsets[name] + offset
             return lambda group: np.array(group.block.shared_rank_bits | shared).astype(dtype)

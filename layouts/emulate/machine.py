@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from lanescope.deadline import check_deadline
+from lanescope.descriptor.matrix import SHARED_BEGIN
 from lanescope.emulate.block import Block, Group, Wait, simplify
 from lanescope.emulate.code import Code, UnknownInstruction
 from lanescope.emulate.flow import NotConverged
 from lanescope.emulate.memory import GLOBAL_WINDOW, Allocation, Fault, Memory
 from lanescope.emulate.program import Function, Module, SourcePlace, Statement
-from lanescope.descriptor.matrix import SHARED_BEGIN
 
 FUNCTION_BASE = GLOBAL_WINDOW + (1 << 39)  # addresses of functions; nothing is stored there
 _QUANTUM = 4096  # statements of one group before another may go on
@@ -224,6 +224,7 @@ class Machine:
         return [(x, y, z) for z in range(counts[2]) for y in range(counts[1]) for x in range(counts[0])]
 
     def _start(self, index: tuple[int, int, int]) -> None:
+        self._free_ended()
         shape = self.cluster_shape
         cluster = ClusterRun(self, self.memory, self.grid, shape, self.parameter_base, index)
         code = self.program.get_code(self.entry.name)
@@ -241,6 +242,13 @@ class Machine:
                 self.random.shuffle(groups)
             self.groups += groups
 
+    def _free_ended(self) -> None:
+        """Free registers and local memory of the clusters whose threads have exited."""
+        for cluster in self.clusters:
+            if not any(block.live.any() for block in cluster.blocks):
+                for block in cluster.blocks:
+                    block.free()
+
     def _choose(self) -> Group | None:
         """Return the group that goes on: one that let the others go first least often, then the furthest behind."""
         best, key = None, (0, 0, 0)
@@ -249,6 +257,9 @@ class Machine:
             if wait is not None:
                 if not wait.ready():
                     continue
+                if self.events is not None:
+                    statement = group.frame.code.function.statements[max(0, group.pc - 1)]
+                    self.log_of("resume", group.block, statement, group.warps, wait=wait.kind, **wait.facts)
                 group.wait = None
             elif group.polls >= _MOST_POLLS and self._is_stale(group):
                 continue
@@ -357,6 +368,25 @@ class Machine:
         self.groups.append(other)
         self.switch = True
 
+    def park(self, group: Group, ids: Any, wait: Wait) -> None:
+        """Let some threads of a group, after this statement, wait as a group of their own."""
+        waiting = Group(group.block, group.frame, simplify(ids), group.pc + 1, group.stack)
+        waiting.wait, waiting.yields = wait, group.yields
+        group.threads = simplify(np.setdiff1d(group.ids, ids))
+        self.groups.append(waiting)
+        self.switch = True
+
+    def separate(self, group: Group, active: Any, part: Group) -> None:
+        """Take over what a statement did to the threads of a group whose guard was true: some or all wait."""
+        stay = group.ids[~active]
+        if part.wait is None:
+            stay = np.sort(np.concatenate([stay, part.ids]))
+        else:
+            part.pc, part.yields = group.pc + 1, group.yields
+            self.groups.append(part)
+        group.threads = simplify(stay)
+        self.switch = True
+
     def end(self, group: Group) -> None:
         """Let the threads of a group exit."""
         group.block.live[group.ids] = False
@@ -370,14 +400,21 @@ class Machine:
         if self.schedule.late:
             self.pending.append(work)
         else:
-            work.run()
-            self.version += 1
+            self._end_work(work)
 
     def settle(self, work: PendingWork) -> None:
         """End a piece of work that was left for later."""
         self.pending.remove(work)
-        work.run()
+        self._end_work(work)
+
+    def _end_work(self, work: PendingWork) -> None:
         self.version += 1
+        try:
+            work.run()
+        except Fault as fault:
+            self.status = "fault"
+            self.report(fault.code, fault.message, work.statement)
+            raise _Stopped from fault
 
     def settle_all(self, matches: Callable[[PendingWork], bool]) -> None:
         """End the work that matches, in the order in which it was issued."""
@@ -404,16 +441,13 @@ class Machine:
     def log(self, kind: str, group: Group, **facts: Any) -> None:
         """Note an event for the timeline, where one is wanted."""
         if self.events is not None:
-            self.events.append(
-                {
-                    "step": self.steps,
-                    "kind": kind,
-                    "block": group.block.index,
-                    "warps": group.warps,
-                    "line": group.statement.line,
-                    **facts,
-                }
-            )
+            self.log_of(kind, group.block, group.statement, group.warps, **facts)
+
+    def log_of(self, kind: str, block: Block, statement: Statement, warps: tuple[int, ...] = (), **facts: Any) -> None:
+        """Note an event that no group of threads brings about, as the end of a copy."""
+        if self.events is not None:
+            event = {"step": self.steps, "kind": kind, "block": block.index, "warps": warps, "line": statement.line}
+            self.events.append(event | facts)
 
     def _report_unwritten(self, group: Group, allocation: Allocation, offset: int) -> None:
         self.report(

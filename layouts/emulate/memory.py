@@ -141,14 +141,16 @@ class Memory:
     def _find(
         self, group: Group, space: str, addresses: Addresses, size: int, writes: bool
     ) -> Iterator[tuple[Array | None, Allocation, Addresses]]:
+        if space == "param":
+            space, addresses = "global", addresses + group.run.parameter_base
         low, high = int(addresses.min()), int(addresses.max())
         if space == "":  # generic
             if low >= GLOBAL_WINDOW:
                 space = "global"
-            elif SHARED_WINDOW <= low and high < SHARED_WINDOW + WINDOW_SIZE:
+            elif low >= SHARED_WINDOW and high < SHARED_WINDOW + WINDOW_SIZE:
                 space, addresses = "shared::cluster", addresses - SHARED_WINDOW
                 low, high = low - SHARED_WINDOW, high - SHARED_WINDOW
-            elif LOCAL_WINDOW <= low and high < LOCAL_WINDOW + WINDOW_SIZE:
+            elif low >= LOCAL_WINDOW and high < LOCAL_WINDOW + WINDOW_SIZE:
                 space, addresses = "local", addresses - LOCAL_WINDOW
                 low, high = low - LOCAL_WINDOW, high - LOCAL_WINDOW
             else:

@@ -129,7 +129,11 @@ class _Parser:
         self.tokens = list(_split(text))
         self.at = 0
         self.module = Module((0, 0), "")
-        self.files: dict[int, str] = {}
+        self.files = {  # Triton's stand at the end
+            int(number.text): name.text.strip('"')
+            for directive, number, name in zip(self.tokens, self.tokens[1:], self.tokens[2:], strict=False)
+            if directive.text == ".file" and number.text.isdigit() and name.kind == "string"
+        }
         self.place: SourcePlace | None = None
         self.blocks = 0
 
@@ -182,8 +186,7 @@ class _Parser:
         elif token.text == ".address_size":
             self.take()
         elif token.text == ".file":
-            number = int(self.take().text)
-            self.files[number] = self.take().text.strip('"')
+            self.take()
             self.skip_line()
         elif token.text == ".section":
             self._skip_section()
@@ -223,16 +226,18 @@ class _Parser:
         return variables
 
     def _parse_variable(self, space: str) -> Variable:
-        align, lanes, name_type = 0, 1, ""
+        align, lanes, name_type, points = 0, 1, "", False
         while self.token.text.startswith(".") and len(self.token.text) > 1:
             word = self.take().text
             if word == ".align":
-                align = int(self.take().text)
+                number = int(self.take().text)
+                align = align if points else number  # behind .ptr: of what the pointer leads to
             elif word in (".v2", ".v4", ".v8"):
                 lanes = int(word[2:])
             elif word[1:] in TYPES:
                 name_type = word[1:]
             elif word == ".ptr" or word in _SPACES or word == ".attribute":
+                points |= word == ".ptr"
                 if word == ".attribute":
                     self._parse_parenthesis()
             elif word in (".texref", ".samplerref", ".surfref"):
@@ -341,7 +346,9 @@ class _Parser:
         while not self.accept("}"):
             token = self.token
             if self.accept("{"):
-                self._parse_block(function, _Scope(scope))
+                inner = _Scope(scope)
+                self._rename_labels(inner)
+                self._parse_block(function, inner)
             elif token.text.startswith(".") and token.kind == "name":
                 self._parse_local_directive(function, scope)
             elif self.tokens[self.at + 1].text == ":" and token.kind == "name":
@@ -377,8 +384,7 @@ class _Parser:
             while not self.accept(";"):
                 self.take()
         elif token.text == ".file":
-            number = int(self.take().text)
-            self.files[number] = self.take().text.strip('"')
+            self.take()
             self.skip_line()
         else:
             raise _make_error(token.line, f"{quote_value(token.text)} is not expected inside a function")
@@ -426,10 +432,19 @@ class _Parser:
             while not self.accept(";"):
                 self.take()
         else:
-            if name in function.labels:
+            function.labels[scope.rename(name)] = len(function.statements)
+
+    def _rename_labels(self, scope: _Scope) -> None:
+        """Give the labels of a block names of their own: the block hides those outside, also before they stand."""
+        depth, at = 0, self.at
+        while depth >= 0 and at + 1 < len(self.tokens):
+            token = self.tokens[at]
+            depth += (token.text == "{") - (token.text == "}")
+            begins = self.tokens[at - 1].text in ("{", "}", ";", ":")
+            if depth == 0 and begins and token.kind == "name" and self.tokens[at + 1].text == ":":
                 self.blocks += 1
-                scope.renamed[name] = f"{name}#{self.blocks}"
-            function.labels[scope.rename(name) if name in scope.renamed else name] = len(function.statements)
+                scope.renamed[token.text] = f"{token.text}#{self.blocks}"
+            at += 1
 
     # statements
 

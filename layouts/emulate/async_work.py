@@ -1,0 +1,120 @@
+"""What asynchronous copies share: who issued them, access to memory for them, groups that a thread waits for.
+
+PTX ISA 9.1, 9.7.9.25.1: a copy ends at any time between its issue and the wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.block import Block, Group, simplify
+from lanescope.emulate.machine import Machine, PendingWork
+from lanescope.emulate.memory import Allocation, Fault
+
+Bytes = NDArray[np.uint8]
+Ids = NDArray[np.int64]
+
+
+class Issuer(Group):
+    """The threads that issued asynchronous work, at its statement. proxy: through which it accesses memory."""
+
+    __slots__ = ("proxy",)
+
+    def __init__(self, group: Group, chosen: Any = None, proxy: str = "async") -> None:
+        ids = group.ids if chosen is None else group.ids[chosen]
+        super().__init__(group.block, group.frame, simplify(ids), group.pc, group.stack)
+        self.proxy = proxy
+
+
+def load_bytes(issuer: Group, space: str, address: int, size: int) -> Bytes:
+    """Read a run of bytes, checked and observed; the address is in the given space."""
+    unit = _find_unit(address, size)
+    addresses = np.arange(address, address + size, unit, dtype=np.int64)
+    parts = list(issuer.memory.resolve(issuer, space, addresses, unit, False, 1))
+    if len(parts) != 1:
+        raise Fault("out_of_bounds", f"A copy of {size:,} bytes from {address:#x} crosses allocations.")
+    _, allocation, offsets = parts[0]
+    first = int(offsets[0])
+    return allocation.data[first : first + size].copy()
+
+
+def store_bytes(issuer: Group, space: str, address: int, data: Bytes, mask: NDArray[np.bool_] | None = None) -> None:
+    """Write a run of bytes, checked and observed. mask: which of them."""
+    allocation, first = resolve_run(issuer, space, address, data.size)
+    target = allocation.data[first : first + data.size]
+    if mask is None:
+        target[:] = data
+    else:
+        target[mask] = data[mask]
+
+
+def resolve_run(issuer: Group, space: str, address: int, size: int) -> tuple[Allocation, int]:
+    """Return the allocation and offset of a run of bytes that is written."""
+    unit = _find_unit(address, size)
+    addresses = np.arange(address, address + size, unit, dtype=np.int64)
+    parts = list(issuer.memory.resolve(issuer, space, addresses, unit, True, 1))
+    if len(parts) != 1:
+        raise Fault("out_of_bounds", f"A copy of {size:,} bytes to {address:#x} crosses allocations.")
+    _, allocation, offsets = parts[0]
+    return allocation, int(offsets[0])
+
+
+def _find_unit(address: int, size: int) -> int:
+    both = address | size | 16
+    return both & -both
+
+
+@dataclass(slots=True)
+class CopyGroups:
+    """The groups of copies of a block's threads. committed: how many each thread has committed."""
+
+    committed: NDArray[np.int64]
+    open: list[PendingWork] = field(default_factory=list)
+
+
+def get_groups(block: Block, kind: str) -> CopyGroups:
+    """Return a block's groups of one kind: cp.async or bulk."""
+    if kind not in block.state:
+        block.state[kind] = CopyGroups(np.zeros(block.padded, np.int64))
+    found: CopyGroups = block.state[kind]
+    return found
+
+
+def submit_to_group(group: Group, kind: str, ids: Ids, run: Callable[[], None], read: Callable[[], None]) -> None:
+    """Issue work that a commit puts into a group. run: ends it; read: takes its source, before or in `run`."""
+    groups = get_groups(group.block, kind)
+    keys = {"group": kind, "ids": ids, "numbers": groups.committed[ids].copy(), "read": read}
+    group.run.machine.submit(PendingWork(kind, run, group.block, group.statement, keys))
+
+
+def commit_group(group: Group, kind: str) -> None:
+    """End a group of copies of each thread; what follows belongs to the next one."""
+    get_groups(group.block, kind).committed[group.ids] += 1
+
+
+def wait_for_groups(group: Group, kind: str, count: int, read_only: bool = False) -> None:
+    """End the copies of all but the last `count` groups of each thread; read_only: only take their sources."""
+    machine, block = group.run.machine, group.block
+    limits = np.full(block.padded, -1, np.int64)
+    limits[group.ids] = get_groups(block, kind).committed[group.ids] - count
+
+    def is_due(work: PendingWork) -> bool:
+        if work.block is not block or work.keys.get("group") != kind:
+            return False
+        return bool((work.keys["numbers"] < limits[work.keys["ids"]]).any())
+
+    _end(machine, is_due, read_only)
+
+
+def _end(machine: Machine, is_due: Callable[[PendingWork], bool], read_only: bool) -> None:
+    if not read_only:
+        machine.settle_all(is_due)
+        return
+    for work in machine.pending:
+        if is_due(work):
+            work.keys["read"]()

@@ -1,0 +1,175 @@
+"""cp.async.bulk.tensor and cp.reduce.async.bulk.tensor in tile mode. PTX ISA 9.1, 9.7.9.27.1."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lanescope.emulate.async_work import Bytes, Issuer
+from lanescope.emulate.block import Group
+from lanescope.emulate.bulk import (
+    COMPLETION,
+    HINT,
+    MULTICAST,
+    list_ranks,
+    make_reduction,
+    read_scalars,
+    split_spaces,
+    submit_load,
+    submit_store,
+)
+from lanescope.emulate.code import Action, Compiler, Reader, UnknownInstruction, instruction
+from lanescope.emulate.mbarriers import check_words
+from lanescope.emulate.memory import Fault
+from lanescope.emulate.program import AddressOperand, Operand, Statement, VectorOperand
+from lanescope.emulate.reductions import MAP_TYPES, OPERATIONS
+from lanescope.emulate.tensor_boxes import (
+    Box,
+    find_tensor_map,
+    gather_box,
+    gather_from_shared,
+    locate_box,
+    scatter_to_shared,
+)
+from lanescope.emulate.types import TYPES
+from lanescope.shared import tma
+
+DIMENSIONS = ("1d", "2d", "3d", "4d", "5d")
+_GROUPS = ("cta_group::1", "cta_group::2")
+_SPACES = ("shared::cta", "shared::cluster", "global")
+_S32, _U16 = TYPES["s32"], TYPES["u16"]
+
+
+def _check(statement: Statement, first: int, modes: tuple[str, ...]) -> None:
+    words = tuple(word for word in statement.words[first:] if word not in _SPACES)
+    named = Statement((*statement.words[:first], *words), statement.operands, None, statement.line, statement.place)
+    operations = OPERATIONS if statement.words[1] == "reduce" else ()
+    check_words(named, first, DIMENSIONS, modes, COMPLETION, (MULTICAST,), _GROUPS, (HINT,), operations)
+
+
+class _Place:
+    """The operand [tensorMap, coordinates]."""
+
+    def __init__(self, compiler: Compiler, statement: Statement, operand: Operand) -> None:
+        if not isinstance(operand, AddressOperand) or len(operand.rest) != 1:
+            raise UnknownInstruction(statement, f"{statement.opcode} has no [tensorMap, coordinates]")
+        coordinates = operand.rest[0]
+        items = coordinates.items if isinstance(coordinates, VectorOperand) else (coordinates,)
+        if len(items) != int(statement.find_word(DIMENSIONS)[0]):
+            raise UnknownInstruction(statement, f"{statement.opcode} has {len(items)} coordinates")
+        self.map = compiler.read_address(operand)
+        self.coordinates: list[Reader] = [compiler.read(item, _S32) for item in items]
+
+    def locate(self, group: Group) -> list[Box]:
+        """Return the box of each thread."""
+        maps = self.map(group)
+        places = [read_scalars(read, group) for read in self.coordinates]
+        return [
+            locate_box(group, find_tensor_map(group, int(maps[n])), [int(place[n]) for place in places])
+            for n in range(group.count)
+        ]
+
+
+def _check_shared(statement: Statement, address: int) -> None:
+    if address % tma.ALIGNED:
+        raise Fault(
+            "misaligned",
+            f"{statement.opcode}: the box begins at {address:#x} of shared memory, which is not aligned to"
+            f" {tma.ALIGNED} bytes.",
+        )
+
+
+@instruction("cp.async.bulk.tensor")
+def build_tensor_copy(compiler: Compiler, statement: Statement) -> Action:
+    """cp.async.bulk.tensor: a box of a tensor map, to or from shared memory."""
+    _check(statement, 4, ("tile",))
+    target, source = split_spaces(statement)
+    operands = list(statement.operands)
+    if statement.has(HINT):
+        operands.pop()
+    if source == "global" and statement.has(COMPLETION[0]):
+        return _build_load(compiler, statement, operands)
+    if (target, source) == ("global", "shared::cta") and statement.has("bulk_group") and len(operands) == 2:
+        return _build_store(compiler, statement, operands, "")
+    raise UnknownInstruction(statement)
+
+
+def _build_load(compiler: Compiler, statement: Statement, operands: list[Operand]) -> Action:
+    multicast, pair = statement.has(MULTICAST), statement.has("cta_group::2")
+    if len(operands) != 3 + multicast:
+        raise UnknownInstruction(statement)
+    place = _Place(compiler, statement, operands[1])
+    targets, barriers = compiler.read_address(operands[0]), compiler.read_address(operands[2])
+    masks = compiler.read(operands[3], _U16) if multicast else None
+
+    def load(group: Group) -> None:
+        addresses, signals = targets(group), barriers(group)
+        masked = read_scalars(masks, group) if masks is not None else None
+        for n, box in enumerate(place.locate(group)):
+            _check_shared(statement, int(addresses[n]))
+            issuer = Issuer(group, np.array([n]))
+            ranks = list_ranks(issuer, int(masked[n])) if masked is not None else None
+            submit_load(
+                issuer,
+                (int(addresses[n]), int(signals[n]), ranks),
+                box.map.box_bytes,
+                lambda issuer=issuer, box=box: gather_box(issuer, box),
+                lambda issuer, base, data, box=box: scatter_to_shared(issuer, box.list_chunks(base), data),
+                pair,
+            )
+
+    return load
+
+
+@instruction("cp.reduce.async.bulk.tensor")
+def build_tensor_reduction(compiler: Compiler, statement: Statement) -> Action:
+    """cp.reduce.async.bulk.tensor: a box of shared memory onto a tensor."""
+    _check(statement, 5, ("tile",))
+    operands = list(statement.operands)
+    if statement.has(HINT):
+        operands.pop()
+    operation = statement.find_word(OPERATIONS)
+    legal = split_spaces(statement) == ("global", "shared::cta") and statement.has("bulk_group")
+    if not legal or len(operands) != 2 or not operation:
+        raise UnknownInstruction(statement)
+    return _build_store(compiler, statement, operands, operation)
+
+
+def _build_store(compiler: Compiler, statement: Statement, operands: list[Operand], operation: str) -> Action:
+    place, sources = _Place(compiler, statement, operands[0]), compiler.read_address(operands[1])
+
+    def store(group: Group) -> None:
+        addresses = sources(group)
+        for n, box in enumerate(place.locate(group)):
+            _check_shared(statement, int(addresses[n]))
+            issuer = Issuer(group, np.array([n]))
+            chunks = box.list_chunks(int(addresses[n]))
+            submit_store(
+                issuer,
+                box.map.box_bytes,
+                lambda issuer=issuer, chunks=chunks: gather_from_shared(issuer, chunks),
+                lambda data, issuer=issuer, box=box: _write_box(issuer, box, data, operation),
+            )
+
+    return store
+
+
+def _write_box(issuer: Group, box: Box, data: Bytes, operation: str) -> None:
+    """Write the elements of a box that lie inside the tensor."""
+    rows, width = np.flatnonzero(box.valid), box.last - box.first
+    if not width or not len(rows):
+        return
+    change = None
+    if operation:
+        name = MAP_TYPES.get(box.map.type.name, "")
+        change = make_reduction(issuer.statement, operation, name)
+    inside = data[rows, box.first : box.last]
+    for chosen, allocation, offsets in issuer.memory.resolve(
+        issuer, "global", box.rows[rows] + box.first, width, True, 1
+    ):
+        part = inside if chosen is None else inside[chosen]
+        index = offsets[:, None] + np.arange(width)
+        if change is None:
+            allocation.data[index] = part
+        else:
+            old = allocation.data[index]
+            allocation.data[index] = change(old.reshape(-1), part.reshape(-1)).reshape(old.shape)

@@ -1,0 +1,163 @@
+"""cp.async and its groups. PTX ISA 9.1, 9.7.9.25.3 and 9.7.13.15.15."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.async_work import Issuer, commit_group, submit_to_group, wait_for_groups
+from lanescope.emulate.block import Block, Group
+from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.machine import PendingWork
+from lanescope.emulate.mbarrier_state import (
+    MOST_COUNT,
+    get_mbarrier,
+    split_addresses,
+    write_word,
+)
+from lanescope.emulate.mbarriers import arrive_on, check_words, find_shared_space
+from lanescope.emulate.memory import Fault
+from lanescope.emulate.program import Immediate, NegatedOperand, Operand, Register, Statement
+from lanescope.emulate.types import TYPES
+
+KIND = "cp.async"
+PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
+_U32, _U64, _PRED = TYPES["u32"], TYPES["u64"], TYPES["pred"]
+_DTYPES = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64), 16: np.dtype(np.uint64)}
+
+
+def _is_predicate(operand: Operand) -> bool:
+    return isinstance(operand, NegatedOperand) or (isinstance(operand, Register) and operand.type.kind == "pred")
+
+
+@instruction("cp.async.ca", "cp.async.cg")
+def build_copy(compiler: Compiler, statement: Statement) -> Action:
+    """cp.async: 4, 8 or 16 bytes a thread; bytes beyond src-size are zero, all are if the source is ignored."""
+    check_words(statement, 3, ("shared", "shared::cta"), ("global",), ("L2::cache_hint",), PREFETCH)
+    operands = list(statement.operands)
+    if statement.has("L2::cache_hint"):
+        operands.pop()
+    target, source, size, *rest = operands
+    if not isinstance(size, Immediate) or size.value not in (4, 8, 16) or len(rest) > 1:
+        raise UnknownInstruction(statement, f"{statement.opcode} of these operands")
+    if statement.words[2] == "cg" and size.value != 16:
+        raise UnknownInstruction(statement, f"cp.async.cg copies 16 bytes, not {size.value}")
+    if not statement.has("global"):
+        raise UnknownInstruction(statement)
+    count = int(size.value)
+    to, origin = compiler.read_address(target), compiler.read_address(source)
+    ignored = compiler.read(rest[0], _PRED) if rest and _is_predicate(rest[0]) else None
+    lengths = compiler.read(rest[0], _U32) if rest and ignored is None else None
+
+    def copy(group: Group) -> None:
+        kept = np.full(group.count, count, np.int64)
+        if ignored is not None:
+            kept[np.broadcast_to(ignored(group), (group.count,))] = 0
+        elif lengths is not None:
+            kept[:] = lengths(group)
+            if (kept > count).any():
+                raise Fault("copy_size", f"cp.async of {count} bytes is given a src-size of {int(kept.max())}.")
+        issue(group, to(group).copy(), origin(group).copy(), count, kept)
+
+    return copy
+
+
+def issue(
+    group: Group, targets: NDArray[np.int64], sources: NDArray[np.int64], count: int, kept: NDArray[np.int64]
+) -> None:
+    """Issue one copy per thread. kept: the bytes that are read, the others are zero."""
+    issuer, memory = Issuer(group, proxy="generic"), group.memory
+    dtype = _DTYPES[count]
+    lanes = count // dtype.itemsize
+    for addresses, what in ((targets, "shared"), (sources, "global")):
+        wrong = addresses & (count - 1)
+        if wrong.any():
+            address = int(addresses[np.flatnonzero(wrong)[0]])
+            raise Fault("misaligned", f"cp.async: {what} address {address:#x} is not aligned to {count} bytes.")
+
+    def run() -> None:
+        values = np.zeros((len(kept), lanes), dtype)
+        raw = values.view(np.uint8)
+        for size in [int(one) for one in np.unique(kept[kept > 0])]:
+            chosen = np.flatnonzero(kept == size)
+            part = Issuer(issuer, chosen, "generic")
+            for inner, allocation, offsets in memory.resolve(part, "global", sources[chosen], size, False, 1):
+                rows = chosen if inner is None else chosen[inner]
+                raw[rows, :size] = allocation.data[offsets[:, None] + np.arange(size)]
+        memory.store(issuer, "shared", targets, values)
+
+    submit_to_group(group, KIND, issuer.ids, run, lambda: None)
+    group.run.machine.log("cp_async", group, bytes=int(kept.sum()))
+
+
+@instruction("cp.async.commit_group")
+def build_commit(compiler: Compiler, statement: Statement) -> Action:
+    check_words(statement, 3)
+    return lambda group: commit_group(group, KIND)
+
+
+@instruction("cp.async.wait_group")
+def build_wait(compiler: Compiler, statement: Statement) -> Action:
+    check_words(statement, 3)
+    count = statement.operands[0]
+    if not isinstance(count, Immediate):
+        raise UnknownInstruction(statement, "cp.async.wait_group of no constant")
+    number = int(count.value)
+    return lambda group: wait_for_groups(group, KIND, number)
+
+
+@instruction("cp.async.wait_all")
+def build_wait_all(compiler: Compiler, statement: Statement) -> Action:
+    check_words(statement, 3)
+
+    def wait(group: Group) -> None:
+        commit_group(group, KIND)
+        wait_for_groups(group, KIND, 0)
+
+    return wait
+
+
+@instruction("cp.async.mbarrier.arrive")
+def build_arrival(compiler: Compiler, statement: Statement) -> Action:
+    """cp.async.mbarrier.arrive: an arrival once the thread's copies so far have ended."""
+    check_words(statement, 4, ("noinc",), ("shared", "shared::cta"), ("b64",))
+    space, read = find_shared_space(statement), compiler.read_address(statement.operands[0])
+    adds = not statement.has("noinc")
+
+    def arrive(group: Group) -> None:
+        for block, offset, chosen in split_addresses(group, space, read(group)):
+            if block is not group.block:
+                raise Fault("remote_mbarrier", f"{statement.opcode} of an mbarrier in another CTA's shared memory.")
+            if adds:
+                _raise_pending(group, block, offset, len(chosen))
+            issuer = Issuer(group, chosen, "generic")
+            _submit_arrival(issuer, block, offset)
+
+    return arrive
+
+
+def _raise_pending(group: Group, block: Block, offset: int, count: int) -> None:
+    barrier = get_mbarrier(block, offset)
+    if barrier.pending + count > MOST_COUNT:
+        raise Fault(
+            "mbarrier_count", f"The pending count of the mbarrier at {barrier.address:#x} exceeds {MOST_COUNT:,}."
+        )
+    barrier.pending += count
+    write_word(block.shared, offset, barrier.word)
+
+
+def _submit_arrival(issuer: Issuer, block: Block, offset: int) -> None:
+    machine, ids = block.run.machine, issuer.ids
+    own = np.zeros(block.padded, bool)
+    own[ids] = True
+    before = [
+        work for work in machine.pending if work.block is block and work.kind == KIND and own[work.keys["ids"]].any()
+    ]
+
+    def run() -> None:
+        for work in before:
+            if work in machine.pending:
+                machine.settle(work)
+        arrive_on(issuer, block, offset, ids, np.ones(len(ids), np.int64))
+
+    machine.submit(PendingWork("cp.async.mbarrier.arrive", run, block, issuer.statement, {"mbarrier": offset}))

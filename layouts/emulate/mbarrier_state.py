@@ -1,0 +1,192 @@
+"""The state of mbarriers: pending arrivals, transaction bytes, phases, and who did what in the phase that runs.
+
+PTX ISA 9.1, 9.7.13.15. What it leaves undefined was asked of an H100: an arrival beyond the count, a count of 0 in
+mbarrier.init or after a drop, and an mbarrier that was never initialized end the launch with an error; expect-tx may end
+a phase; mbarrier.inval changes nothing. The 8 bytes in shared memory hold the state, so that an overwritten mbarrier is
+noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.block import Block, Group
+from lanescope.emulate.memory import RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE, Allocation, Fault
+from lanescope.emulate.program import Statement
+
+MOST_COUNT = (1 << 20) - 1
+STATE = "mbarriers"  # the key in Block.state: byte offset → Mbarrier
+
+
+@dataclass(slots=True)
+class Arrival:
+    """What one statement did to the phase that runs. threads: of the block, or () where a copy did it."""
+
+    statement: Statement
+    rank: int
+    threads: tuple[int, ...]
+    count: int = 0
+    expected_bytes: int = 0
+    completed_bytes: int = 0
+
+
+@dataclass(slots=True)
+class Mbarrier:
+    """One mbarrier. address: in shared memory, with the window's begin; expected: arrivals of a phase."""
+
+    address: int
+    expected: int
+    pending: int
+    statement: Statement
+    initializer: int
+    step: int
+    tx: int = 0
+    phase: int = 0
+    arrivals: list[Arrival] = field(default_factory=list)
+    previous: list[Arrival] = field(default_factory=list)
+    invalidated: Statement | None = None
+
+    @property
+    def parity(self) -> int:
+        return self.phase & 1
+
+    @property
+    def word(self) -> int:
+        """The 8 bytes in shared memory: phase, pending, transaction and expected counts, as an H100 keeps them."""
+        counts = (-self.tx & 0x1FFFFF) << 21 | (-self.expected & MOST_COUNT) << 1
+        return (self.phase & 1) << 63 | (-self.pending & MOST_COUNT) << 43 | counts
+
+    def end_phase(self) -> bool:
+        """Begin the next phase if nothing is outstanding; return whether it did."""
+        if self.pending or self.tx:
+            return False
+        self.phase += 1
+        self.pending = self.expected
+        self.previous, self.arrivals = self.arrivals, []
+        return True
+
+
+def encode_states(barrier: Mbarrier, pending: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return the states that mbarrier.arrive gives: the upper half of the word before it, and the count."""
+    rest = (barrier.word >> 32 & 0x7FF) << 32 | (barrier.phase & 1) << 63
+    upper = (-pending & MOST_COUNT).astype(np.uint64) << np.uint64(43)
+    return upper | np.uint64(rest) | counts.astype(np.uint64)
+
+
+def decode_pending(states: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """Return the pending count that states hold."""
+    return (-(states >> np.uint64(43)).astype(np.int64) & MOST_COUNT).astype(np.uint32)
+
+
+def decode_parity(states: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """Return the parity of the phase that states hold."""
+    return (states >> np.uint64(63)).astype(np.uint32)
+
+
+def list_mbarriers(block: Block) -> dict[int, Mbarrier]:
+    """Return a block's mbarriers by their byte offset in shared memory."""
+    found: dict[int, Mbarrier] = block.state.setdefault(STATE, {})
+    return found
+
+
+def split_addresses(
+    group: Group, space: str, addresses: NDArray[np.int64]
+) -> Iterator[tuple[Block, int, NDArray[np.int64]]]:
+    """Yield (block, byte offset in its shared memory, which threads) for every mbarrier that addresses name.
+
+    space: "shared", "shared::cluster" or "" (generic). Fault for an address that is no place of an mbarrier.
+    """
+    if space == "":
+        inside = (addresses >= SHARED_WINDOW) & (addresses < SHARED_WINDOW + WINDOW_SIZE)
+        if not inside.all():
+            wrong = int(addresses[np.flatnonzero(~inside)[0]])
+            raise Fault("out_of_bounds", f"An mbarrier at {wrong:#x}, which is not in shared memory.")
+        addresses = addresses - SHARED_WINDOW
+    if (addresses & 7).any():
+        raise Fault("misaligned", f"An mbarrier at {int(addresses[0]):#x} is not aligned to 8 bytes.")
+    distinct = [int(addresses[0])] if (addresses == addresses[0]).all() else [int(one) for one in np.unique(addresses)]
+    for address in distinct:
+        rank = address >> RANK_SHIFT
+        if rank == group.block.rank or (rank == 0 and not group.run.is_cluster):
+            block = group.block
+        else:
+            block = group.run.get_block(rank)
+        offset = (address & ((1 << RANK_SHIFT) - 1)) - block.shared.base
+        if not 0 <= offset <= block.shared.size - 8:
+            raise Fault("out_of_bounds", f"An mbarrier at {address:#x}: shared memory has {block.shared.size:,} bytes.")
+        yield block, offset, np.flatnonzero(addresses == address)
+
+
+def get_mbarrier(block: Block, offset: int) -> Mbarrier:
+    """Return the mbarrier at a place; Fault if none was initialized there or its bytes were overwritten."""
+    found = list_mbarriers(block).get(offset)
+    address = block.shared.base + offset
+    if found is None:
+        raise Fault("mbarrier_not_initialized", f"No mbarrier.init was executed for the mbarrier at {address:#x}.")
+    if read_word(block.shared, offset) != found.word:
+        raise Fault(
+            "mbarrier_overwritten",
+            f"The mbarrier at {address:#x} (initialized in line {found.statement.line}) was overwritten: other"
+            " instructions wrote to its 8 bytes.",
+        )
+    return found
+
+
+def read_word(shared: Allocation, offset: int) -> int:
+    """Return the 8 bytes at an offset."""
+    return int.from_bytes(shared.data[offset : offset + 8].tobytes(), "little")
+
+
+def write_word(shared: Allocation, offset: int, word: int) -> None:
+    """Write 8 bytes at an offset; they count as written."""
+    shared.data[offset : offset + 8] = np.frombuffer(word.to_bytes(8, "little"), np.uint8)
+    if shared.written is not None:
+        shared.written[offset : offset + 8] = True
+
+
+def update(block: Block, offset: int, barrier: Mbarrier) -> bool:
+    """Begin the next phase where this one is complete, and note the change; return whether it began."""
+    machine, phase, last = block.run.machine, barrier.phase, barrier.arrivals[-1].statement
+    ended = barrier.end_phase()
+    if ended:
+        machine.log_of("mbarrier_phase", block, last, mbarrier=barrier.address, rank=block.rank, phase=phase)
+    write_word(block.shared, offset, barrier.word)
+    machine.version += 1
+    return ended
+
+
+def complete_bytes(block: Block, offset: int, count: int, origin: Block, statement: Statement) -> None:
+    """Complete transaction bytes on an mbarrier, as an asynchronous copy does at its end."""
+    barrier = get_mbarrier(block, offset)
+    barrier.tx -= count
+    note(barrier, Arrival(statement, origin.rank, (), completed_bytes=count))
+    check_tx(barrier)
+    facts = {"mbarrier": barrier.address, "rank": block.rank, "phase": barrier.phase, "bytes": count}
+    block.run.machine.log_of("mbarrier_complete", block, statement, **facts)
+    update(block, offset, barrier)
+
+
+def note(barrier: Mbarrier, arrival: Arrival) -> None:
+    """Keep what was done in a phase, joined by statement and block."""
+    for known in barrier.arrivals:
+        if known.statement is arrival.statement and known.rank == arrival.rank:
+            known.threads = tuple(sorted({*known.threads, *arrival.threads}))
+            known.count += arrival.count
+            known.expected_bytes += arrival.expected_bytes
+            known.completed_bytes += arrival.completed_bytes
+            return
+    barrier.arrivals.append(arrival)
+
+
+def check_tx(barrier: Mbarrier) -> None:
+    """Fault where the transaction count leaves its range."""
+    if not -MOST_COUNT <= barrier.tx <= MOST_COUNT:
+        raise Fault(
+            "mbarrier_tx_range",
+            f"The transaction count of the mbarrier at {barrier.address:#x} becomes {barrier.tx:,}; it may be at most"
+            f" {MOST_COUNT:,} from 0.",
+        )

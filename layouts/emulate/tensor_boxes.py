@@ -1,0 +1,149 @@
+"""Boxes of tensor maps in tiled mode: the bytes of global memory that one names, and where they lie in shared memory.
+
+The storage is that of lanescope.shared.tma, which the evidence files compare with loads on hardware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.async_work import Bytes
+from lanescope.emulate.block import Group
+from lanescope.emulate.code import UnknownInstruction
+from lanescope.emulate.memory import Fault
+from lanescope.emulate.tensor_maps import MAP_ALIGN, MAP_BYTES, SWIZZLES, TensorMap, decode_tensor_map
+from lanescope.shared import tma
+
+CHUNK = 16  # bytes that a swizzle keeps together
+OUTSIDE_NAN = 0x7FF7  # in every 16 bits of what lies outside the tensor, for all types (read from an H100)
+
+read_tensor_map = lru_cache(maxsize=64)(decode_tensor_map)
+
+
+def find_tensor_map(group: Group, address: int) -> TensorMap:
+    """Return the tensor map at a generic address; Fault if none is there."""
+    allocation = group.memory.find_global(address)
+    if allocation is None or address + MAP_BYTES > allocation.base + allocation.size:
+        raise Fault(
+            "not_a_tensor_map",
+            f"No tensor map can be at {address:#x}: it lies in global, constant or parameter memory.",
+        )
+    if address % MAP_ALIGN:
+        raise Fault("misaligned", f"The tensor map at {address:#x} is not aligned to {MAP_ALIGN} bytes.")
+    first = address - allocation.base
+    return read_tensor_map(allocation.data[first : first + MAP_BYTES].tobytes())
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One box. rows: generic address of the first element of each row that exists, whether in bounds or not; valid:
+    which rows are inside the tensor; first, last: bytes of a row that are inside it.
+    """
+
+    map: TensorMap
+    rows: NDArray[np.int64]
+    valid: NDArray[np.bool_]
+    first: int
+    last: int
+    width: int
+
+    @property
+    def pitch(self) -> int:
+        return tma.get_pitch_bytes(self.width, self.map.swizzle.partition("_")[0])
+
+    def list_chunks(self, base: int) -> NDArray[np.int64]:
+        """Return the address in shared memory of each 16 bytes: [rows, chunks], for a box that begins at base."""
+        rows = np.arange(len(self.rows), dtype=np.int64)[:, None] * self.pitch
+        chunks = base + rows + np.arange(0, self.width, CHUNK, dtype=np.int64)
+        swizzled: NDArray[np.int64] = SWIZZLES[self.map.swizzle][1](chunks)
+        return swizzled
+
+
+def locate_box(group: Group, made: TensorMap, coordinates: Sequence[int]) -> Box:
+    """Return the box of a map at coordinates, innermost first."""
+    _refuse_unknown(group, made)
+    if len(coordinates) != made.rank:
+        raise Fault(
+            "tensor_rank",
+            f"{group.statement.opcode} names {len(coordinates)} coordinates; the tensor map has {made.rank}"
+            " dimensions.",
+        )
+    bits, x = made.type.bits, coordinates[0]
+    if x * bits % 8:
+        raise UnknownInstruction(group.statement, f"A box that begins at element {x} of {bits} bits")
+    addresses = np.full((1,), made.address, np.int64)
+    valid = np.ones((1,), bool)
+    for n in range(1, made.rank):
+        index = coordinates[n] + np.arange(made.counts[n], dtype=np.int64) * made.steps[n]
+        addresses = (addresses[None, :] + (index * made.strides[n - 1])[:, None]).reshape(-1)
+        valid = (valid[None, :] & ((index >= 0) & (index < made.dims[n]))[:, None]).reshape(-1)
+    inner = made.counts[0]
+    first, last = max(0, -x), max(0, min(inner, made.dims[0] - x))
+    return Box(
+        made, addresses + x * bits // 8, valid, first * bits // 8, max(first, last) * bits // 8, inner * bits // 8
+    )
+
+
+def _refuse_unknown(group: Group, made: TensorMap) -> None:
+    if made.interleave != "none":
+        raise UnknownInstruction(group.statement, f"A tensor map with interleave {made.interleave} is not emulated")
+    if made.type.code >= 13:
+        raise UnknownInstruction(group.statement, f"A tensor map of {made.type.name} is not emulated")
+    if made.swizzle == "128B_ATOM_32B_FLIP_8B":
+        raise UnknownInstruction(group.statement, f"A tensor map with swizzle {made.swizzle} is not emulated")
+
+
+def gather_box(issuer: Group, box: Box) -> Bytes:
+    """Read a box from global memory: [rows, bytes]; what lies outside the tensor is filled."""
+    data = np.zeros((len(box.rows), box.width), np.uint8)
+    width = box.last - box.first
+    outside = width < box.width or not box.valid.all()
+    if outside and box.map.fill == "nan":
+        data.view(np.uint16)[:] = OUTSIDE_NAN
+    rows = np.flatnonzero(box.valid)
+    if width and len(rows):
+        for chosen, allocation, offsets in issuer.memory.resolve(
+            issuer, "global", box.rows[rows] + box.first, width, False, 1
+        ):
+            target = rows if chosen is None else rows[chosen]
+            values = allocation.data[offsets[:, None] + np.arange(width)]
+            if box.map.type.name.startswith("TFLOAT32"):
+                values = _round_to_tf32(values.view(np.uint32)).view(np.uint8)
+            data[target, box.first : box.last] = values
+    return data
+
+
+def _round_to_tf32(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return f32 bits as TMA stores elements of TFLOAT32: rounded to nearest even, one NaN (an H100 did so)."""
+    nan = (words & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
+    odd = words >> np.uint32(13) & np.uint32(1)
+    rounded = words + np.uint32(0xFFF) + odd & np.uint32(0xFFFFE000)
+    return np.where(nan, np.uint32(0x7FFFE000), rounded)
+
+
+def scatter_to_shared(issuer: Group, chunks: NDArray[np.int64], data: Bytes) -> None:
+    """Write [rows, bytes] to shared memory, 16 bytes at each address of shared::cluster."""
+    parts = data.reshape(-1, CHUNK)
+    for chosen, allocation, offsets in issuer.memory.resolve(
+        issuer, "shared::cluster", chunks.reshape(-1), CHUNK, True, CHUNK
+    ):
+        allocation.data.reshape(-1, CHUNK)[offsets // CHUNK] = parts if chosen is None else parts[chosen]
+
+
+def gather_from_shared(issuer: Group, chunks: NDArray[np.int64]) -> Bytes:
+    """Read [rows, bytes] from shared memory."""
+    parts = np.zeros((chunks.size, CHUNK), np.uint8)
+    for chosen, allocation, offsets in issuer.memory.resolve(
+        issuer, "shared::cluster", chunks.reshape(-1), CHUNK, False, CHUNK
+    ):
+        read = allocation.data.reshape(-1, CHUNK)[offsets // CHUNK]
+        if chosen is None:
+            parts = read
+        else:
+            parts[chosen] = read
+    return parts.reshape(len(chunks), -1)

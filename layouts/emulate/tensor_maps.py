@@ -1,0 +1,296 @@
+"""Tensor maps: what cuTensorMapEncodeTiled takes and refuses, and the 128 bytes that stand for one in memory.
+
+The driver's 128 bytes are opaque. Ours hold the arguments behind a mark and a checksum, so that a map may be passed by
+value, lie anywhere and be copied by the program; other bytes are no tensor map. Source of the rules: CUDA driver API
+13.0, cuTensorMapEncodeTiled; lanescope.shared.tma has those that the driver was asked about.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from lanescope.emulate.memory import Fault
+from lanescope.errors import LayoutError
+from lanescope.shared import tma
+from lanescope.shared.swizzle import Swizzle
+
+MAP_BYTES = 128
+MAP_ALIGN = 64
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """An element type of tensor maps. name: of CUtensorMapDataType; kind: u, s or f; bits: in global memory."""
+
+    name: str
+    code: int
+    bits: int
+    kind: str
+
+
+MAP_TYPES = (
+    MapType("UINT8", 0, 8, "u"),
+    MapType("UINT16", 1, 16, "u"),
+    MapType("UINT32", 2, 32, "u"),
+    MapType("INT32", 3, 32, "s"),
+    MapType("UINT64", 4, 64, "u"),
+    MapType("INT64", 5, 64, "s"),
+    MapType("FLOAT16", 6, 16, "f"),
+    MapType("FLOAT32", 7, 32, "f"),
+    MapType("FLOAT64", 8, 64, "f"),
+    MapType("BFLOAT16", 9, 16, "f"),
+    MapType("FLOAT32_FTZ", 10, 32, "f"),
+    MapType("TFLOAT32", 11, 32, "f"),
+    MapType("TFLOAT32_FTZ", 12, 32, "f"),
+    MapType("16U4_ALIGN8B", 13, 4, "u"),
+    MapType("16U4_ALIGN16B", 14, 4, "u"),
+    MapType("16U6_ALIGN16B", 15, 6, "u"),
+)
+_BY_CODE = {row.code: row for row in MAP_TYPES}
+# the names of buffers' types, and those of CUDA
+_NAMES = {
+    **{row.name.lower(): row for row in MAP_TYPES},
+    **{
+        alias: _BY_CODE[code]
+        for aliases, code in (
+            ("u8 s8 int8 b8 e4m3 e5m2 ue8m0 e8m0 bool", 0),
+            ("u16 s16 int16 b16", 1),
+            ("u32 b32", 2),
+            ("s32", 3),
+            ("u64 b64", 4),
+            ("s64", 5),
+            ("f16", 6),
+            ("f32", 7),
+            ("f64", 8),
+            ("bf16", 9),
+            ("tf32", 11),
+            ("e2m1 u4 b4x16", 13),
+            ("b4x16_p64", 14),
+            ("b6x16_p32", 15),
+        )
+        for alias in aliases.split()
+    },
+}
+# name → (code, the XOR on byte addresses, bytes of the span that an inner box may fill)
+SWIZZLES: dict[str, tuple[int, Swizzle, int]] = {
+    "none": (0, Swizzle(0, 4, 3), 0),
+    "32B": (1, Swizzle(1, 4, 3), 32),
+    "64B": (2, Swizzle(2, 4, 3), 64),
+    "128B": (3, Swizzle(3, 4, 3), 128),
+    "128B_ATOM_32B": (4, Swizzle(2, 5, 2), 128),
+    "128B_ATOM_32B_FLIP_8B": (5, Swizzle(2, 5, 2), 128),
+    "128B_ATOM_64B": (6, Swizzle(1, 6, 1), 128),
+}
+INTERLEAVES = ("none", "16B", "32B")
+FILLS = ("zero", "nan")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A tensor map in tiled mode. dims, box, element_strides: elements, innermost first; strides: bytes, without the
+    innermost. Make it with `make_tensor_map`, which checks.
+    """
+
+    address: int
+    type: MapType
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    element_strides: tuple[int, ...]
+    interleave: str = "none"
+    swizzle: str = "none"
+    fill: str = "zero"
+
+    @property
+    def rank(self) -> int:
+        return len(self.dims)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The elements that a box takes along each dimension: every n-th of boxDim where the element stride is n."""
+        return tuple(-(-size // step) for size, step in zip(self.box, self.steps, strict=True))
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The element strides that count: the innermost only in an interleaved layout."""
+        return self.element_strides if self.interleave != "none" else (1, *self.element_strides[1:])
+
+    @property
+    def box_bytes(self) -> int:
+        """The bytes of a box, out-of-bounds elements included: what a load completes on its mbarrier."""
+        return prod(self.counts) * self.type.bits // 8
+
+
+def make_tensor_map(
+    *,
+    address: int,
+    type: str,
+    dims: Sequence[int],
+    strides: Sequence[int],
+    box: Sequence[int],
+    element_strides: Sequence[int] = (),
+    interleave: str = "none",
+    swizzle: str = "none",
+    fill: str = "zero",
+) -> TensorMap:
+    """Return a tensor map as cuTensorMapEncodeTiled makes it; LayoutError with the rule that the driver refuses by.
+
+    address: generic, of the tensor's first byte. type: as a buffer's ("bf16", "e4m3") or CUDA's ("BFLOAT16").
+    dims, box and element_strides in elements, strides in bytes and without the innermost; all innermost first.
+    swizzle: none, 32B, 64B, 128B, 128B_ATOM_32B, 128B_ATOM_32B_FLIP_8B, 128B_ATOM_64B. fill: zero or nan.
+    """
+    row = _NAMES.get(_strip(str(type), "CU_TENSOR_MAP_DATA_TYPE_").lower())
+    if row is None:
+        raise _refuse("tma_type", f"No tensor map has elements of type '{type}'.", "type", tuple(_NAMES))
+    layout = _choose("swizzle", _strip(swizzle, "CU_TENSOR_MAP_SWIZZLE_"), tuple(SWIZZLES))
+    slices = _choose("interleave", _strip(interleave, "CU_TENSOR_MAP_INTERLEAVE_"), INTERLEAVES)
+    filled = _choose("fill", _strip(fill, "CU_TENSOR_MAP_FLOAT_OOB_FILL_"), FILLS)
+    steps = tuple(element_strides) or (1,) * len(dims)
+    for name, values in (("dims", dims), ("strides", strides), ("box", box), ("element_strides", steps)):
+        wanted = len(dims) - (name == "strides")
+        if len(values) != wanted:
+            raise LayoutError(
+                "tma_rank",
+                f"{name} has {len(values)} numbers; a tensor of {len(dims)} dimensions has {wanted}.",
+                "Give one number a dimension, innermost first; strides are without the innermost.",
+                name,
+            )
+    made = TensorMap(address, row, tuple(dims), tuple(strides), tuple(box), steps, slices, layout, filled)
+    for code, message, field in _find_refusals(made):
+        raise LayoutError(code, message, "cuTensorMapEncodeTiled refuses it.", field)
+    return made
+
+
+def _strip(text: str, prefix: str) -> str:
+    return text.removeprefix(prefix)
+
+
+def _choose(field: str, value: str, names: tuple[str, ...]) -> str:
+    for name in names:
+        if name.lower() == value.lower():
+            return name
+    if field == "fill" and value.upper() in ("NONE", "NAN_REQUEST_ZERO_FMA"):
+        return FILLS[value.upper() != "NONE"]
+    raise _refuse(f"tma_{field}", f"No {field} '{value}'.", field, names)
+
+
+def _refuse(code: str, message: str, field: str, names: tuple[str, ...]) -> LayoutError:
+    return LayoutError(code, message, f"Allowed: {', '.join(names)}.", field)
+
+
+def _find_refusals(made: TensorMap) -> Iterator[tuple[str, str, str]]:
+    """Yield (code, sentence, field) for every rule that a map breaks."""
+    row, packed = made.type, made.type.code >= 14
+    if not 1 <= made.rank <= tma.MOST_RANK or (made.interleave != "none" and made.rank < 3):
+        least = 3 if made.interleave != "none" else 1
+        yield "tma_rank", f"The tensor has {made.rank} dimensions; it must be {least} to {tma.MOST_RANK}.", "dims"
+    grain = 32 if made.interleave == "32B" or packed else 16
+    if made.address % grain:
+        yield (
+            "tma_address",
+            f"globalAddress is {made.address:#x}; it must be a multiple of {grain}.",
+            "buffer",
+        )
+    span = SWIZZLES[made.swizzle][2]
+    swizzle = made.swizzle.partition("_")[0] if made.interleave == "none" else "none"
+    for code, message in tma.find_refusals(
+        row.bits,
+        made.dims,
+        made.strides,
+        box=made.box,
+        steps=made.element_strides,
+        swizzle=swizzle,
+        interleave=INTERLEAVES.index(made.interleave),
+    ):
+        yield code, message, _FIELDS.get(code, "box")
+    for n, stride in enumerate(made.strides):
+        if stride % grain:
+            yield "tma_stride", f"globalStrides[{n}] is {stride} bytes; it must be a multiple of {grain}.", "strides"
+    if made.interleave == "32B" and made.swizzle != "32B":
+        yield "tma_swizzle", f"Interleave 32B needs swizzle 32B, not {made.swizzle} ({span} bytes).", "swizzle"
+    if made.fill == "nan" and row.kind != "f":
+        yield "tma_fill", f"NaN fills only floating-point tensors, not {row.name}.", "fill"
+    yield from _find_packed_refusals(made)
+
+
+_FIELDS = {
+    "tma_rank": "dims",
+    "tma_dim": "dims",
+    "tma_stride": "strides",
+    "tma_element_stride": "element_strides",
+    "tma_inner_over_swizzle": "swizzle",
+}
+
+
+def _find_packed_refusals(made: TensorMap) -> Iterator[tuple[str, str, str]]:
+    """Yield what is refused of elements of 4 and 6 bits."""
+    name, inner = made.type.name, made.dims[0] if made.dims else 0
+    if made.type.code == 13 and inner % 2:
+        yield "tma_dim", f"globalDim[0] is {inner}; of {name} it must be a multiple of 2.", "dims"
+    if made.type.code < 14:
+        return
+    if inner % 128:
+        yield "tma_dim", f"globalDim[0] is {inner}; of {name} it must be a multiple of 128.", "dims"
+    if made.box[0] != 128:
+        yield "tma_box", f"boxDim[0] is {made.box[0]}; of {name} it must be 128.", "box"
+    allowed = ("none", "128B", "128B_ATOM_32B", "128B_ATOM_64B")[: 4 if made.type.code == 15 else 3]
+    if made.swizzle not in allowed:
+        yield "tma_swizzle", f"{name} has no swizzle {made.swizzle}, only {', '.join(allowed)}.", "swizzle"
+    if made.type.code == 15 and made.interleave != "none":
+        yield "tma_interleave", f"{name} has no interleave.", "interleave"
+
+
+# the bytes in memory
+
+_MARK = b"LStensor"
+_FORM = struct.Struct("<8sQBBBBB5I4Q5H5B")  # mark, address, type, rank, interleave, swizzle, fill, dims − 1, …
+
+
+def encode_tensor_map(made: TensorMap) -> bytes:
+    """Return the 128 bytes that stand for a map in memory."""
+    body = _FORM.pack(
+        _MARK,
+        made.address,
+        made.type.code,
+        made.rank,
+        INTERLEAVES.index(made.interleave),
+        SWIZZLES[made.swizzle][0],
+        FILLS.index(made.fill),
+        *(size - 1 for size in _pad(made.dims, 5)),
+        *_pad(made.strides, 4),
+        *_pad(made.box, 5),
+        *_pad(made.element_strides, 5),
+    )
+    return (body + struct.pack("<I", zlib.crc32(body))).ljust(MAP_BYTES, b"\0")
+
+
+def _pad(values: tuple[int, ...], count: int) -> tuple[int, ...]:
+    return values + (1,) * (count - len(values))
+
+
+def decode_tensor_map(raw: bytes) -> TensorMap:
+    """Return the map that 128 bytes of memory hold; Fault if they hold none."""
+    body, rest = raw[: _FORM.size], raw[_FORM.size :]
+    if rest != struct.pack("<I", zlib.crc32(body)).ljust(len(rest), b"\0") or not raw.startswith(_MARK):
+        raise Fault(
+            "not_a_tensor_map",
+            "The 128 bytes at the tensor map's address are no tensor map: the address is wrong, or the map was"
+            " overwritten or copied in part.",
+        )
+    _, address, code, rank, interleave, swizzle, fill, *numbers = _FORM.unpack(body)
+    names = {number: name for name, (number, _, _) in SWIZZLES.items()}
+    return TensorMap(
+        address,
+        _BY_CODE[code],
+        tuple(size + 1 for size in numbers[:rank]),
+        tuple(numbers[5 : 4 + rank]),
+        tuple(numbers[9 : 9 + rank]),
+        tuple(numbers[14 : 14 + rank]),
+        INTERLEAVES[interleave],
+        names[swizzle],
+        FILLS[fill],
+    )
