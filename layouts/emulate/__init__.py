@@ -33,6 +33,7 @@ from lanescope.emulate import (  # noqa: F401
     matrices,
     matrix_moves,
     mbarriers,
+    named_barriers,
     narrow,
     tensor_memory,
     tensor_products,

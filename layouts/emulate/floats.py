@@ -207,7 +207,7 @@ def build_rounded(compiler: Compiler, statement: Statement) -> Action:
 
 @shared("abs", "neg", floats=True)
 def build_sign(compiler: Compiler, statement: Statement) -> Action:
-    """abs and neg: the sign bit alone; NaNs become canonical, those of f64 quiet with their sign (measured on sm_90)."""
+    """abs and neg: the sign bit alone; NaNs become canonical, those of f64 quiet with their sign (measured)."""
     (row,) = check_words(statement, ("ftz",))
     element, _ = get_element(row, statement)
     flushes = statement.has("ftz")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.emulate.block import WARP, Call, Group, NamedBarrier, Wait
+from lanescope.emulate.block import WARP, Call, Group
 from lanescope.emulate.code import Action, Compiler, UnknownInstruction, control, instruction
 from lanescope.emulate.memory import Fault
 from lanescope.emulate.program import ListOperand, Operand, Register, Statement, Symbol
@@ -263,98 +263,6 @@ def _meet_elsewhere(group: Group, missing: NDArray[np.int64]) -> bool:
         other.wait = None
         other.pc += 1
     return True
-
-
-@instruction(
-    "bar.sync",
-    "bar.cta.sync",
-    "barrier.sync",
-    "barrier.cta.sync",
-    "bar.arrive",
-    "bar.cta.arrive",
-    "barrier.arrive",
-    "barrier.cta.arrive",
-)
-def build_barrier(compiler: Compiler, statement: Statement) -> Action:
-    """bar.sync and bar.arrive: a phase ends once as many threads arrived as it expects."""
-    number = compiler.read(statement.operands[0], _U32)
-    count = compiler.read(statement.operands[1], _U32) if len(statement.operands) > 1 else None
-    waits = statement.has("sync")
-
-    def arrive(group: Group) -> None:
-        identities = np.broadcast_to(number(group), (group.count,)).astype(np.int64)
-        counts = np.broadcast_to(count(group) if count else np.zeros((), np.int64), (group.count,)).astype(np.int64)
-        arrive_at_barriers(group, identities, counts, waits)
-
-    return arrive
-
-
-def arrive_at_barriers(group: Group, identities: NDArray[np.int64], counts: NDArray[np.int64], waits: bool) -> None:
-    """Arrive at named barriers, [threads]; threads wait for the end of the phase of their barrier if they are to.
-
-    counts: threads that a phase expects, 0 for all of the block.
-    """
-    ids, machine, block = group.ids, group.run.machine, group.block
-    open_phases: list[tuple[NamedBarrier, int, int, NDArray[np.int64]]] = []
-    keys = identities << 32 | counts
-    for key in np.unique(keys):
-        identity, expected = int(key) >> 32, int(key) & 0xFFFFFFFF
-        barrier = block.barriers.setdefault(identity, NamedBarrier())
-        left = ids[keys == key]
-        while len(left):
-            left, phase, those = _arrive(group, barrier, identity, expected, left)
-            if waits and barrier.phase == phase:
-                open_phases.append((barrier, identity, phase, those))
-        machine.log("barrier", group, barrier=identity, waits=waits)
-    block.synced[ids] = machine.steps
-    machine.version += 1
-    parked = sum(len(those) for *_, those in open_phases)
-    for number, (barrier, identity, phase, those) in enumerate(open_phases):
-        wait = _make_barrier_wait(group, barrier, identity, phase)
-        if parked == len(ids) and number == len(open_phases) - 1:
-            group.wait = wait
-        else:
-            machine.park(group, those, wait)
-
-
-def _arrive(
-    group: Group, barrier: NamedBarrier, identity: int, expected: int, ids: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
-    """Let threads arrive until a phase ends; return those that are left, and the phase and threads that arrived."""
-    if expected % WARP:
-        raise Fault(
-            "bad_barrier", f"Barrier {identity} is to wait for {expected} threads, which is no multiple of {WARP}."
-        )
-    if barrier.arrived and barrier.expected and expected and barrier.expected != expected:
-        group.run.machine.report(
-            "barrier_count",
-            f"Barrier {identity} is given {expected} threads here and {barrier.expected} elsewhere in the same phase",
-            group.statement,
-        )
-    barrier.expected = expected
-    room = (expected or int(group.block.live.sum())) - barrier.arrived
-    those, phase = ids[:room], barrier.phase
-    barrier.arrived += len(those)
-    barrier.groups.append((group.statement, tuple(int(warp) for warp in np.unique(those // WARP))))
-    _end_phase(group, barrier)
-    return ids[room:], phase, those
-
-
-def _end_phase(group: Group, barrier: NamedBarrier) -> bool:
-    """Begin the next phase of a barrier if all have arrived; return whether it began."""
-    if barrier.arrived < (barrier.expected or int(group.block.live.sum())):
-        return False
-    barrier.phase += 1
-    barrier.arrived, barrier.groups = 0, []
-    group.run.machine.version += 1
-    return True
-
-
-def _make_barrier_wait(group: Group, barrier: NamedBarrier, identity: int, phase: int) -> Wait:
-    def ready() -> bool:
-        return barrier.phase != phase or _end_phase(group, barrier)
-
-    return Wait("barrier", f"barrier {identity}", ready, {"barrier": identity, "phase": phase})
 
 
 @instruction("nanosleep")
