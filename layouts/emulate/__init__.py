@@ -9,4 +9,4 @@ flow, data, arithmetic, …               the rows
 
 from __future__ import annotations
 
-from lanescope.emulate import arithmetic, bulk, bulk_tensor, copies, data, fences, flow, mbarriers  # noqa: F401
+from lanescope.emulate import arithmetic, bulk, bulk_tensor, clusters, copies, data, fences, flow, mbarriers  # noqa: F401
