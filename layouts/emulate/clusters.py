@@ -16,7 +16,6 @@ from lanescope.emulate.mbarriers import check_words, find_shared_space
 from lanescope.emulate.memory import RANK_SHIFT, SHARED_WINDOW, Fault
 from lanescope.emulate.program import AddressOperand, Statement
 from lanescope.emulate.reductions import OPERATIONS, check_reduction, reduce_bytes
-from lanescope.emulate.types import TYPES
 
 BARRIER = "cluster_barrier"  # the key in the state of the cluster's first block
 
