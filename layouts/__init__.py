@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lanescope.blackwell.bound import bind
+    from lanescope.emulate.run import emulate
     from lanescope.errors import LayoutError
     from lanescope.ptx.catalog import families, find, instructions
     from lanescope.ptx.pattern import Pattern
@@ -30,6 +31,7 @@ _HOMES = {
     "LayoutError": "errors",
     "Pattern": "ptx.pattern",
     "bind": "blackwell.bound",
+    "emulate": "",
     "families": "ptx.catalog",
     "feed": "tiles.loop",
     "find": "ptx.catalog",
@@ -44,6 +46,7 @@ __all__ = [
     "LayoutError",
     "Pattern",
     "bind",
+    "emulate",
     "families",
     "feed",
     "find",
@@ -59,7 +62,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    home = _HOMES[name]
+    if not home:  # a package that is called
+        return import_module(f"{__name__}.{name}")
+    return getattr(import_module(f"{__name__}.{home}"), name)
 
 
 def __dir__() -> list[str]:

@@ -16,7 +16,6 @@ from lanescope.app.hardware import (
     code_runs,
     device,
     evidence,
-    fragment_words,
     kernel_source,
     pieces,
     script_runs,
@@ -25,7 +24,7 @@ from lanescope.app.hardware import (
 )
 from lanescope.app.hardware.samples import take_first_of_each
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, fragment_words
 from lanescope.shared.banks import ACCESSES
 from tests.ptxas import nvrtc
 

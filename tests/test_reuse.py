@@ -13,9 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 from lanescope import find
-from lanescope.app.hardware.fragment_words import pack_values
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, codec
+from lanescope.ptx.fragment_words import pack_values
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.render.reuse import find_conversion, render_code
 from lanescope.tiles.reuse import AccumulatorReuse, match_accumulator

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from lanescope.app.hardware import fragment_words, kernel_source
+from lanescope.app.hardware import kernel_source
 from lanescope.app.hardware.device import WINDOW, Array, CudaDevice
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, fragment_words
 from lanescope.ptx.instruction import Operand
 from lanescope.ptx.table.descriptors import START
 from lanescope.render import cuda, descriptor, reuse, smem

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware import fragment_words, kernel_source
+from lanescope.app.hardware import kernel_source
 from lanescope.app.hardware.device import WINDOW, ProductJob, RunDevice
 from lanescope.app.hardware.product_inputs import build_shared_image
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.errors import LayoutError
+from lanescope.ptx import fragment_words
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.metadata import FIRST, LAST
 from lanescope.shared.swizzle import get_mode

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware import fragment_words
+from lanescope.ptx import fragment_words
 from lanescope.ptx.instruction import Operand
 
 Array = NDArray[Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from lanescope.app.hardware import fragment_words
 from lanescope.app.hardware.device import ProductJob, RunDevice
 from lanescope.app.hardware.measurement import (
     Array,
@@ -17,6 +16,7 @@ from lanescope.app.hardware.measurement import (
 )
 from lanescope.app.hardware.mma_maps import make_fixed_operands
 from lanescope.app.hardware.product_inputs import build_shared_image
+from lanescope.ptx import fragment_words
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.metadata import FIRST
 

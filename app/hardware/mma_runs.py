@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware import fragment_words, whole_product
+from lanescope.app.hardware import whole_product
 from lanescope.app.hardware.device import ProductJob, RunDevice
 from lanescope.app.hardware.product_inputs import (
     SEED,
@@ -21,6 +21,7 @@ from lanescope.app.hardware.product_inputs import (
     pack_values,
 )
 from lanescope.product.plan import DescribedSide, ProductPlan
+from lanescope.ptx import fragment_words
 from lanescope.ptx.instruction import Instruction
 
 Array = NDArray[Any]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lanescope.app.hardware import fragment_words
 from lanescope.app.hardware.device import RunDevice
 from lanescope.app.hardware.kernel_source import MOVE_WORDS
 from lanescope.app.hardware.measurement import MeasuredMap, bits_to_codes, codes_to_bits, merge_sightings
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, fragment_words
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.wmma import get_default_stride
 

@@ -13,14 +13,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware import fragment_words, product_inputs, whole_product
+from lanescope.app.hardware import product_inputs, whole_product
 from lanescope.app.hardware.device import WINDOW, ProductJob, RunDevice
 from lanescope.app.hardware.kernel_source import MOVE_WORDS
 from lanescope.app.hardware.whole_product import StagedProduct
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.product.plan import DescribedSide, ProductPlan, ProductSide, RowsSide, WmmaSide
+from lanescope.ptx import fragment_words
 from lanescope.ptx.instruction import Instruction, Operand, OperandFeed
+from lanescope.ptx.product_values import (
+    compute_product,
+    locate_row_elements,
+    read_elements,
+    spread_scales,
+    spread_sparse,
+)
 from lanescope.render import kernel_device
 from lanescope.shared.banks import BANKS, BankAccess, check_addresses
 
@@ -54,12 +62,12 @@ class NumpyDevice:
         if job.kept_registers < d.registers:  # only the columns that the first registers hold
             values = job.kept_registers * (d.values // d.registers)
             cols, index = np.unique(d.cols[:, :values], return_inverse=True)
-            part = c[None][..., cols] + _compute_product(i, a, b[..., cols, :])
+            part = c[None][..., cols] + compute_product(i, a, b[..., cols, :])
             fragments = fragment_words.encode_values(part, d.element.name)[
                 ..., d.rows[:, :values], index.reshape(d.threads, values)
             ]
             return fragment_words.pack_values(d, np.broadcast_to(fragments, (x, y, *fragments.shape[2:]))), SOURCE
-        d_values = c[None] + _compute_product(i, a, b)
+        d_values = c[None] + compute_product(i, a, b)
         bits = fragment_words.encode_values(np.broadcast_to(d_values, (x, y, *d_values.shape[2:])), d.element.name)
         return fragment_words.pack(d, bits)[..., : job.kept_registers], SOURCE
 
@@ -80,14 +88,7 @@ class NumpyDevice:
             stored = stored if len(op.axes) == 3 else stored[..., None]
         if op.sparsity:
             words = job.registers["e"].reshape(-1, i.threads)
-            lead = stored.shape[:-3]
-            dense = np.zeros((max(len(words), lead[0]), *lead[1:], op.row_count, op.dense_col_count, 1))
-            for n in range(len(dense)):
-                e = words[n % len(words)].tolist()
-                selector = int(job.immediates.get("f", "0"))
-                columns = op.sparsity.list_dense_columns(op.coords["col"], e, selector)
-                dense[n][..., op.rows, columns, 0] = stored[n % len(stored)][..., op.rows, op.coords["col"], 0]
-            stored = dense
+            stored = spread_sparse(op, stored, words, int(job.immediates.get("f", "0")))
         return self._apply_scales(job, "a", stored, 1) * _get_sign(job, "a")
 
     def _decode_b(self, job: ProductJob) -> Array:
@@ -105,12 +106,7 @@ class NumpyDevice:
         scale = job.instruction.scales.get(f"scale_{letter}")
         if scale is None:
             return matrix
-        thread, byte = scale.find_owners()
-        word = job.registers[f"scale_{letter}_data"].reshape(-1, 32)
-        factor = fragment_words.decode_bits(
-            word[:, thread].astype(np.uint64) >> (8 * byte).astype(np.uint64) & np.uint64(255), scale.element.name
-        )
-        spread = np.repeat(factor, job.instruction.sizes["k"] // scale.blocks, axis=2)  # [run, row or col, k]
+        spread = spread_scales(job.instruction, scale, job.registers[f"scale_{letter}_data"].reshape(-1, 32))
         scaled: Array = matrix * (spread if axis == 1 else spread.transpose(0, 2, 1))[..., None]
         return scaled
 
@@ -120,15 +116,8 @@ class NumpyDevice:
             return fragment_words.pack(target, fragment_words.unpack(source, words[:, None].astype(np.uint32))[0])[
                 :, 0
             ], SOURCE
-        op, address = instruction.operands["data"], instruction.address
-        assert address is not None
-        matrices, rows, cols = (op.extents[axis] for axis in ("matrix", "row", "col"))
-        lane = address.pattern.inverse()[0].reshape(matrices, -1)
-        row_bytes = rows * cols * op.container_bits // 8 // lane.shape[1]  # bytes a lane's row has
-        start = np.asarray(offsets, dtype=np.int64)[lane]  # [matrix, memory row]
-        offsets_of_elements = (start[:, :, None] + np.arange(0, row_bytes, op.container_bits // 8)).reshape(
-            matrices, rows, cols
-        )
+        op = instruction.operands["data"]
+        offsets_of_elements = locate_row_elements(instruction, offsets)
         memory_type = np.uint16 if op.container_bits == 16 else np.uint8
         if instruction.family.loads:
             memory = np.ascontiguousarray(words, dtype=np.uint32).view(memory_type)
@@ -170,22 +159,6 @@ class NumpyDevice:
         return float(turns), SOURCE
 
 
-def read_elements(image: Array, index: Array, bits: int) -> Array:
-    """Read element bits [runs, …] of byte images [runs, size] at element indices; 4-bit and 1-bit elements are packed
-    low bits first.
-    """
-    if bits < 8:
-        per = 8 // bits
-        return image[:, index // per].astype(np.uint64) >> (index % per * bits).astype(np.uint64) & np.uint64(
-            (1 << bits) - 1
-        )
-    size = bits // 8
-    elements = np.zeros((len(image), *index.shape), np.uint64)
-    for byte in range(size):
-        elements |= image[:, index * size + byte].astype(np.uint64) << np.uint64(8 * byte)
-    return elements
-
-
 def _get_sign(job: ProductJob, letter: str) -> int:
     """Return the imm-scale of a multiplicand: 1, or -1."""
     return int(job.immediates.get(f"imm_scale_{letter}", "1"))
@@ -215,27 +188,6 @@ def _read_shared(job: ProductJob, name: str, view: View, element: str) -> Array:
             bits = read_elements(shared, addresses // (view.bits // 8), view.bits)
         values[n] = fragment_words.decode_bits(bits, element)
     return values
-
-
-def _compute_product(i: Instruction, a: Array, b: Array) -> Array:
-    """Compute A [x, (y,) m, k, product] · B [(x,) y, k, n, product] → [x, y, m, n] or [x, y, m, n, product]."""
-    xor = i.types["a"] == "b1" and "xor" in i.modifiers
-    parts = []
-    for p in range(a.shape[-1]):
-        left, right = a[..., p], b[..., p]
-        if left.ndim == 3 and right.ndim == 3:
-            x, m, k = left.shape
-            y, _, n = right.shape
-            flat = left.reshape(x * m, k) @ right.transpose(1, 0, 2).reshape(k, y * n)
-            product = flat.reshape(x, m, y, n).transpose(0, 2, 1, 3)
-        else:
-            product = (left if left.ndim == 4 else left[:, None]) @ (right if right.ndim == 4 else right[None])
-        if xor:
-            ones_a = (left if left.ndim == 4 else left[:, None]).sum(-1)[..., None]
-            ones_b = (right if right.ndim == 4 else right[None]).sum(-2)[..., None, :]
-            product = ones_a + ones_b - 2 * product
-        parts.append(product)
-    return np.stack(parts, -1) if a.shape[-1] > 1 else parts[0]
 
 
 # whole products -------------------------------------------------------------------------------------------------------

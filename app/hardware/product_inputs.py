@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware import fragment_words, user_matrices
+from lanescope.app.hardware import user_matrices
 from lanescope.errors import LayoutError
+from lanescope.ptx import fragment_words
 from lanescope.ptx.codec import get_bounds, list_scale_codes
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.metadata import Sparsity

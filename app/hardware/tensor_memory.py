@@ -8,8 +8,7 @@ the thread's and whose column is the address's; nothing but the meaning of an ad
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,10 +16,8 @@ from numpy.typing import NDArray
 
 from lanescope.app.hardware.device import CudaDevice
 from lanescope.blackwell import tmem
-from lanescope.blackwell.idesc import IdescWord
-from lanescope.blackwell.kind import MmaKind
+from lanescope.blackwell.product import TensorProduct
 from lanescope.blackwell.tmem import LANES, TensorAccess
-from lanescope.ptx.table.kinds import PAIR
 from lanescope.render import idesc as render
 from lanescope.render.kernel_host import DEFAULT_SHARED
 from lanescope.render.template import Templates
@@ -70,27 +67,9 @@ class CopyOperation:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class MmaOperation:
-    """One tcgen05.mma that overwrites D.
-
-    a: the descriptor of A in shared memory, or None if A is in tensor memory; at: address of each operand in tensor
-    memory, lane << 16 | column.
-    """
-
-    idesc: IdescWord
-    form: str
-    a: int | None
-    b: int
-    at: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def kind(self) -> MmaKind:
-        return self.idesc.kind
-
-    @property
-    def ctas(self) -> int:
-        return 2 if self.form == PAIR else 1
+@dataclass(frozen=True)
+class MmaOperation(TensorProduct):
+    """One tcgen05.mma that overwrites D."""
 
     @property
     def mma(self) -> tmem.TmemMma:

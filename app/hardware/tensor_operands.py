@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware import fragment_words
 from lanescope.blackwell import idesc, umma
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.tmem import TmemMma
 from lanescope.blackwell.umma import MmaOpcode
 from lanescope.descriptor import matrix as desc
+from lanescope.ptx import fragment_words
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.tmem import PLACES
 from lanescope.shared.swizzle import get_mode

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware import fragment_words, tensor_moves
+from lanescope.app.hardware import tensor_moves
 from lanescope.app.hardware.tensor_memory import MmaOperation, TensorDevice, TensorJob
 from lanescope.app.hardware.tensor_moves import ProbeResult, count_agreements
 from lanescope.app.hardware.tensor_operands import (
@@ -35,6 +35,7 @@ from lanescope.blackwell.umma import MmaOpcode
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.matrix import encode_descriptor
 from lanescope.errors import LayoutError
+from lanescope.ptx import fragment_words
 from lanescope.ptx.metadata import WHOLE
 from lanescope.ptx.table.descriptors import BASE32B, TCGEN05
 from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR, WS

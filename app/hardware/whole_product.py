@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware import fragment_words, product_inputs
+from lanescope.app.hardware import product_inputs
 from lanescope.app.hardware.product_inputs import ProductInputs
 from lanescope.product.plan import DescribedSide, ProductPlan, ProductSide, RowsSide, WmmaSide
+from lanescope.ptx import fragment_words
 from lanescope.ptx.instruction import Operand
 from lanescope.render import kernel_device
 

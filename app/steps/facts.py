@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from lanescope.app.hardware import fragment_words, product_inputs, user_matrices
+from lanescope.app.hardware import product_inputs, user_matrices
 from lanescope.app.hardware.runs import is_multiply
 from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, fact
 from lanescope.app.kit.run_results import MmaRan, Value
@@ -19,6 +19,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value as brief
 from lanescope.product.move_plan import moves_rows
 from lanescope.product.planning import SIDES
+from lanescope.ptx import fragment_words
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.shared import chain
 

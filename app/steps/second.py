@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from lanescope.app.hardware import fragment_words, product_inputs
+from lanescope.app.hardware import product_inputs
 from lanescope.app.hardware.product_inputs import ProductInputs
 from lanescope.app.instruction import wording
 from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact, make_optional_field
 from lanescope.app.steps.fragments import StepperFragment, StepperResult, build_result, describe_fragment
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, fragment_words
 from lanescope.ptx.instruction import WARP, Instruction, Operand
 from lanescope.render.reuse import find_conversion
 from lanescope.tiles.reuse import AccumulatorReuse, match_accumulator

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from lanescope.app.hardware import fragment_words, product_inputs, user_matrices, whole_product
-from lanescope.app.hardware.numpy_device import read_elements
+from lanescope.app.hardware import product_inputs, user_matrices, whole_product
+from lanescope.ptx.product_values import read_elements
 from lanescope.app.hardware.product_inputs import ProductInputs
 from lanescope.app.kit.enumerations import Major, SwizzleMode, Word64
 from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact, make_optional_field
@@ -21,6 +21,7 @@ from lanescope.descriptor import matrix as desc
 from lanescope.errors import LayoutError
 from lanescope.product.plan import DescribedSide, PlacedSide, ProductPlan, TiledSide
 from lanescope.product.planning import SIDES, make_plan
+from lanescope.ptx import fragment_words
 from lanescope.ptx.instruction import Instruction
 
 

@@ -231,14 +231,31 @@ def compute_many_addresses(words: NDArray[np.uint64], seen: View, form: Descript
     """Return what `reads` does for many descriptors of one format, none with a reserved code: int64 [descriptors, rows,
     k].
     """
+    return _compute_places(words, seen, np.arange(seen.rows, dtype=np.int64), np.arange(seen.k, dtype=np.int64), form)
+
+
+def compute_chunk_addresses(word: int, seen: View, form: DescriptorFormat = WGMMA) -> Addresses:
+    """Return the first byte of every 16-byte chunk that a descriptor reads: int64 [rows, chunks of k], or [chunks of
+    rows, k] where M or N is contiguous. None of its codes is reserved.
+    """
+    by_k = seen.major == "K"
+    r = np.arange(0, seen.rows, 1 if by_k else seen.per, dtype=np.int64)
+    k = np.arange(0, seen.k, seen.per if by_k else 1, dtype=np.int64)
+    found: Addresses = _compute_places(np.array([word], dtype=np.uint64), seen, r, k, form)[0]
+    return found
+
+
+def _compute_places(
+    words: NDArray[np.uint64], seen: View, rows: NDArray[np.int64], columns: NDArray[np.int64], form: DescriptorFormat
+) -> Addresses:
+    """Return the addresses of elements at some rows and values of k: int64 [descriptors, rows, columns]."""
     get = {
         f.amount: ((words >> np.uint64(f.low)) & np.uint64(f.most)).astype(np.int64)[:, None, None] * f.unit
         for f in form.fields
     }
     terms = _make_mode_terms(form)
     chunks, mask, base, shift, deep = (terms[:, n][get[form.coded]] for n in range(5))
-    r = np.arange(seen.rows, dtype=np.int64)[None, :, None]
-    k = np.arange(seen.k, dtype=np.int64)[None, None, :]
+    r, k = rows[None, :, None], columns[None, None, :]
     before = get["start_address"] + compute_offset_before_swizzle(
         r, k, chunks=chunks, lbo_bytes=get["lbo_bytes"], sbo_bytes=get["sbo_bytes"], seen=seen, deep=deep
     )

@@ -4,9 +4,65 @@ program     what a PTX text says        parser      text → Module
 types       registers' types            memory      allocations, spaces, checks
 block       a CTA: groups of threads    machine     the scheduler
 code        statements made ready: `instruction` registers a row (a builder of an action)
-flow, data, arithmetic, …               the rows
+arithmetic, integers, bits, floats, …    the rows (rounding: what float rows compute with)
+launch      a launch, from TOML         kernel      an entry with its launch, ready to run
+elements    types of buffers            result      what a run comes to
+files       reads and writes files      run         `lanescope.emulate(ptx, launch)`
 """
 
 from __future__ import annotations
 
-from lanescope.emulate import arithmetic, bulk, bulk_tensor, clusters, copies, data, fences, flow, mbarriers  # noqa: F401
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from lanescope.emulate import (  # noqa: F401
+    arithmetic,
+    atomics,
+    bits,
+    bulk,
+    bulk_tensor,
+    clusters,
+    comparisons,
+    conversions,
+    copies,
+    data,
+    fences,
+    floats,
+    flow,
+    integers,
+    matrices,
+    matrix_moves,
+    mbarriers,
+    narrow,
+    tensor_memory,
+    tensor_products,
+    transcendental,
+    warp,
+    wgmma,
+)
+
+if TYPE_CHECKING:
+    from lanescope.emulate.result import EmulationResult
+
+__all__ = ["emulate"]
+
+
+def emulate(ptx: Any, launch: Any, **options: Any) -> EmulationResult:
+    """Execute a kernel of a PTX text on the CPU: lanescope.emulate.run.emulate, which says what it takes."""
+    from lanescope.emulate.run import emulate as run
+
+    return run(ptx, launch, **options)
+
+
+class _CallableModule(ModuleType):
+    """The package as a function: an import of any of its modules sets the attribute `emulate` of lanescope to the
+    package, so that the package has to be what `lanescope.emulate(ptx, launch)` calls. Type checkers see the function
+    (lanescope/__init__.py), as they know no module that is called.
+    """
+
+    def __call__(self, ptx: Any, launch: Any, **options: Any) -> EmulationResult:
+        return emulate(ptx, launch, **options)
+
+
+sys.modules[__name__].__class__ = _CallableModule

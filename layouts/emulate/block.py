@@ -25,7 +25,7 @@ WARP = 32
 class Frame:
     """Registers and parameters of one function for all threads of a block; register values are [threads]."""
 
-    __slots__ = ("code", "depth", "local_base", "parameters", "registers")
+    __slots__ = ("carry", "code", "depth", "local_base", "parameters", "registers")
 
     def __init__(self, code: Code, depth: int, threads: int, local_base: int) -> None:
         self.code, self.depth, self.local_base = code, depth, local_base
@@ -38,6 +38,7 @@ class Frame:
             for number, slot in enumerate(numbers):
                 self.registers[slot] = values[number]
         self.parameters = np.zeros((threads, code.parameter_bytes), np.uint8)
+        self.carry = np.zeros(threads, bool)  # CC.CF
 
 
 @dataclass(slots=True)
@@ -200,6 +201,11 @@ class Block:
         if rank == self.rank or (rank == 0 and space != "shared::cluster" and not self.run.is_cluster):
             return self.shared
         return self.run.get_block(rank, space).shared
+
+    def free(self) -> None:
+        """Forget registers and local memory, once every thread has exited."""
+        self.frames, self.special, self.local_bytes = {}, {}, 0
+        self.local = Allocation("local memory", 0, np.zeros(0, np.uint8))
 
     def make_groups(self, by_warp: bool) -> list[Group]:
         """Return the threads at the entry's first statement: one group, or one per warp."""

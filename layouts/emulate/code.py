@@ -19,7 +19,6 @@ from lanescope.emulate.program import (
     Discarded,
     Function,
     Immediate,
-    Module,
     NegatedOperand,
     Operand,
     Register,
@@ -93,6 +92,7 @@ class Code:
         self.steps: list[Action] = [self._make_first_step(n) for n in range(len(function.statements))]
         self.parameter_bytes, self.offsets = _place(function, "param")
         self.local_bytes, self.local_offsets = _place(function, "local")
+        self.watched = False  # whether statements tell what they do to registers of asynchronous instructions
 
     def _make_first_step(self, number: int) -> Action:
         def compile_first(group: Group) -> None:
@@ -106,7 +106,10 @@ class Code:
         name = find_row(statement.words)
         if not name:
             raise UnknownInstruction(statement)
-        action = ROWS[name](Compiler(self), statement)
+        try:
+            action = ROWS[name](Compiler(self), statement)
+        except (ValueError, AssertionError, KeyError, IndexError) as error:  # operands that the row is not written for
+            raise UnknownInstruction(statement, f"{statement.opcode} with these operands is not emulated") from error
         if name in CONTROL:
             return action
         guard = statement.guard

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from lanescope.deadline import check_deadline
+from lanescope.descriptor.matrix import SHARED_BEGIN
 from lanescope.emulate.block import Block, Group, Wait, simplify
 from lanescope.emulate.code import Code, UnknownInstruction
 from lanescope.emulate.flow import NotConverged
 from lanescope.emulate.memory import GLOBAL_WINDOW, Allocation, Fault, Memory
 from lanescope.emulate.program import Function, Module, SourcePlace, Statement
-from lanescope.descriptor.matrix import SHARED_BEGIN
 
 FUNCTION_BASE = GLOBAL_WINDOW + (1 << 39)  # addresses of functions; nothing is stored there
 _QUANTUM = 4096  # statements of one group before another may go on
@@ -164,6 +164,7 @@ class Machine:
         self.schedule, self.most_steps = schedule, most_steps
         self.random = random.Random(schedule.seed)
         self.findings: list[Finding] = []
+        self.notes: set[str] = set()  # what a reader of the results has to know
         self.status = ""
         self.stop_statement: Statement | None = None
         self.steps = 0
@@ -181,6 +182,10 @@ class Machine:
 
     def run(self, blocks: Iterable[tuple[int, int, int]] | None = None) -> None:
         """Run the clusters that hold the given blocks, all by default, in the order of the grid."""
+        with np.errstate(all="ignore"):
+            self._run(blocks)
+
+    def _run(self, blocks: Iterable[tuple[int, int, int]] | None) -> None:
         waiting = deque(self._list_clusters(blocks))
         try:
             while waiting or self.groups:
@@ -219,6 +224,7 @@ class Machine:
         return [(x, y, z) for z in range(counts[2]) for y in range(counts[1]) for x in range(counts[0])]
 
     def _start(self, index: tuple[int, int, int]) -> None:
+        self._free_ended()
         shape = self.cluster_shape
         cluster = ClusterRun(self, self.memory, self.grid, shape, self.parameter_base, index)
         code = self.program.get_code(self.entry.name)
@@ -235,6 +241,13 @@ class Machine:
             if self.schedule.seed:
                 self.random.shuffle(groups)
             self.groups += groups
+
+    def _free_ended(self) -> None:
+        """Free registers and local memory of the clusters whose threads have exited."""
+        for cluster in self.clusters:
+            if not any(block.live.any() for block in cluster.blocks):
+                for block in cluster.blocks:
+                    block.free()
 
     def _choose(self) -> Group | None:
         """Return the group that goes on: one that let the others go first least often, then the furthest behind."""

@@ -145,10 +145,10 @@ class Memory:
         if space == "":  # generic
             if low >= GLOBAL_WINDOW:
                 space = "global"
-            elif SHARED_WINDOW <= low and high < SHARED_WINDOW + WINDOW_SIZE:
+            elif low >= SHARED_WINDOW and high < SHARED_WINDOW + WINDOW_SIZE:
                 space, addresses = "shared::cluster", addresses - SHARED_WINDOW
                 low, high = low - SHARED_WINDOW, high - SHARED_WINDOW
-            elif LOCAL_WINDOW <= low and high < LOCAL_WINDOW + WINDOW_SIZE:
+            elif low >= LOCAL_WINDOW and high < LOCAL_WINDOW + WINDOW_SIZE:
                 space, addresses = "local", addresses - LOCAL_WINDOW
                 low, high = low - LOCAL_WINDOW, high - LOCAL_WINDOW
             else:

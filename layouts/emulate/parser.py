@@ -129,7 +129,11 @@ class _Parser:
         self.tokens = list(_split(text))
         self.at = 0
         self.module = Module((0, 0), "")
-        self.files: dict[int, str] = {}
+        self.files = {  # Triton's stand at the end
+            int(number.text): name.text.strip('"')
+            for directive, number, name in zip(self.tokens, self.tokens[1:], self.tokens[2:], strict=False)
+            if directive.text == ".file" and number.text.isdigit() and name.kind == "string"
+        }
         self.place: SourcePlace | None = None
         self.blocks = 0
 
@@ -182,8 +186,7 @@ class _Parser:
         elif token.text == ".address_size":
             self.take()
         elif token.text == ".file":
-            number = int(self.take().text)
-            self.files[number] = self.take().text.strip('"')
+            self.take()
             self.skip_line()
         elif token.text == ".section":
             self._skip_section()
@@ -223,16 +226,18 @@ class _Parser:
         return variables
 
     def _parse_variable(self, space: str) -> Variable:
-        align, lanes, name_type = 0, 1, ""
+        align, lanes, name_type, points = 0, 1, "", False
         while self.token.text.startswith(".") and len(self.token.text) > 1:
             word = self.take().text
             if word == ".align":
-                align = int(self.take().text)
+                number = int(self.take().text)
+                align = align if points else number  # behind .ptr: of what the pointer leads to
             elif word in (".v2", ".v4", ".v8"):
                 lanes = int(word[2:])
             elif word[1:] in TYPES:
                 name_type = word[1:]
             elif word == ".ptr" or word in _SPACES or word == ".attribute":
+                points |= word == ".ptr"
                 if word == ".attribute":
                     self._parse_parenthesis()
             elif word in (".texref", ".samplerref", ".surfref"):
@@ -377,8 +382,7 @@ class _Parser:
             while not self.accept(";"):
                 self.take()
         elif token.text == ".file":
-            number = int(self.take().text)
-            self.files[number] = self.take().text.strip('"')
+            self.take()
             self.skip_line()
         else:
             raise _make_error(token.line, f"{quote_value(token.text)} is not expected inside a function")

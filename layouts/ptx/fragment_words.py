@@ -1,4 +1,4 @@
-"""Fragments packed by their maps for hardware runs; the values themselves are lanescope.ptx.codec's."""
+"""Fragments packed into registers and unpacked, by their maps; the values themselves are lanescope.ptx.codec's."""
 
 from __future__ import annotations
 

@@ -1,0 +1,87 @@
+"""What the command emulate reads and prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from lanescope.app.emulate.facts import format_status
+from lanescope.emulate.files import read_array
+from lanescope.emulate.kernel import Place
+from lanescope.emulate.machine import Finding
+from lanescope.emulate.result import EmulationResult, Output
+from lanescope.errors import LayoutError
+from lanescope.inputs import parse_integer, shorten_value
+
+MOST_FINDINGS = 20
+
+
+def read_expected(items: list[str]) -> dict[str, NDArray[Any]]:
+    """Read what buffers should hold, NAME=FILE.npy each."""
+    expected = {}
+    for item in items:
+        name, equals, file = item.partition("=")
+        if not equals or not name or not file:
+            raise LayoutError(
+                "bad_usage", f"--compare is '{shorten_value(item)}'.", "Write NAME=FILE.npy, as in C=C.npy.", "compare"
+            )
+        expected[name] = read_array(Path(file), f"compare.{name}")
+    return expected
+
+
+def parse_blocks(items: list[str] | None) -> list[Place] | None:
+    """Parse blocks, X,Y,Z each; several stand one after another, or with semicolons between."""
+    if not items:
+        return None
+    blocks: list[Place] = []
+    for item in items:
+        for part in item.replace(";", " ").split() or [item]:
+            numbers = [parse_integer(one, "blocks", 0, (1 << 31) - 1) for one in part.split(",")]
+            numbers += [0] * (3 - len(numbers)) if len(numbers) < 3 else []
+            if len(numbers) % 3:
+                raise LayoutError(
+                    "bad_usage", f"--blocks is '{shorten_value(item)}'.", "Write X,Y,Z, as in --blocks 0,0,0.", "blocks"
+                )
+            blocks += [(numbers[n], numbers[n + 1], numbers[n + 2]) for n in range(0, len(numbers), 3)]
+    return blocks
+
+
+def format_result(result: EmulationResult, file: str) -> Iterator[str]:
+    """Yield the lines of a result: the status, what is wrong, what stands in memory."""
+    yield f"{format_status(result.status)}: {result.steps:,} steps"
+    for finding in result.findings[:MOST_FINDINGS]:
+        yield from _format_finding(finding, file)
+    if len(result.findings) > MOST_FINDINGS:
+        yield f"  … {len(result.findings) - MOST_FINDINGS} more findings; --json has all"
+    for output in result.outputs.values():
+        yield f"  {format_output(output)}"
+    for note in result.notes:
+        yield f"  ! {note}"
+
+
+def _format_finding(finding: Finding, file: str) -> Iterator[str]:
+    where = f"{file}:{finding.line}" if finding.line else file
+    yield f"  {where}: {finding.code}" + (f" ({finding.place})" if finding.place else "")
+    yield f"    {finding.message}{'' if finding.message.endswith('.') else '.'}"
+
+
+def format_output(output: Output) -> str:
+    """Return a buffer in one line: its shape, and how it compares."""
+    what = f"{output.name}: {' × '.join(map(str, output.shape))} {output.type}"
+    if output.compared is None:
+        return f"{what}, {'changed' if output.changed else 'unchanged'}" + _format_file(output)
+    if output.compared.equal:
+        return f"{what}, equal" + _format_file(output)
+    first = output.compared.first_mismatch
+    assert first is not None
+    return (
+        f"{what}, {output.compared.mismatches:,} of {output.compared.total:,} differ; first"
+        f" [{','.join(map(str, first.index))}]: {first.got:g}, expected {first.expected:g}" + _format_file(output)
+    )
+
+
+def _format_file(output: Output) -> str:
+    return f", written to {output.file}" if output.file else ""

@@ -1,0 +1,167 @@
+"""A grid spread over processes: each runs some of its clusters in a memory of its own; what they stored is joined.
+
+That is what one process comes to only where clusters are independent: no byte that one stores is loaded or stored by
+another. Each process notes the bytes of global memory that it loads and stores; where they overlap, and where clusters
+wait for one another, the grid runs again in one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from itertools import combinations
+from multiprocessing import get_all_start_methods, get_context
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.block import Group
+from lanescope.emulate.kernel import MOST_STEPS, Kernel, Place, Placement
+from lanescope.emulate.machine import Finding
+from lanescope.emulate.memory import Addresses, Allocation
+from lanescope.emulate.result import EmulationResult, check_expected, collect_outputs, take_arrays
+from lanescope.emulate.run import check_blocks, collect_result, run_kernel
+from lanescope.errors import LayoutError
+
+Array = NDArray[Any]
+Bits = NDArray[np.uint8]
+_kernels: dict[str, tuple[Kernel, int]] = {}  # what a forked process runs
+
+
+class AccessRecorder:
+    """Which bytes of global memory a run loads and stores."""
+
+    def __init__(self, placement: Placement) -> None:
+        self.allocations = list(placement.machine.memory.allocations)
+        known = [one for one in self.allocations if not one.read_only]
+        self.loaded = {id(one): np.zeros(one.size, bool) for one in known}
+        self.stored = {id(one): np.zeros(one.size, bool) for one in known}
+
+    def __call__(
+        self, group: Group, space: str, allocation: Allocation, offsets: Addresses, size: int, writes: bool
+    ) -> None:
+        marks = (self.stored if writes else self.loaded).get(id(allocation))
+        if marks is not None:
+            if size == 1:
+                marks[offsets] = True
+            else:
+                marks[offsets[:, None] + np.arange(size)] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What the clusters of one process come to. loaded, stored: by allocation, a bit for each byte of it; values: what
+    was stored.
+    """
+
+    status: str
+    findings: tuple[Finding, ...]
+    steps: int
+    barriers: list[Mapping[str, Any]]
+    loaded: dict[int, Bits] = field(default_factory=dict)
+    stored: dict[int, Bits] = field(default_factory=dict)
+    values: dict[int, Bits] = field(default_factory=dict)
+
+
+def run_spread(
+    kernel: Kernel,
+    processes: int,
+    *,
+    compare: Mapping[str, Array] | None = None,
+    blocks: list[Place] | None = None,
+    most_steps: int = MOST_STEPS,
+) -> EmulationResult:
+    """Run a kernel on several processes where that comes to the same, else on this one."""
+    clusters = _list_clusters(kernel, check_blocks(kernel, blocks))
+    count = min(processes, len(clusters))
+    if count < 2 or "fork" not in get_all_start_methods():
+        return run_kernel(kernel, compare=compare, blocks=blocks, most_steps=most_steps)
+    expected = compare or {}
+    check_expected(kernel, expected)
+    try:
+        placement = kernel.place()
+    except LayoutError:
+        return run_kernel(kernel, compare=compare, blocks=blocks, most_steps=most_steps)
+    parts = _run_parts(
+        kernel,
+        [clusters[n * len(clusters) // count : (n + 1) * len(clusters) // count] for n in range(count)],
+        most_steps,
+    )
+    ended = next((n for n, part in enumerate(parts) if part.status != "finished"), len(parts) - 1)
+    parts = parts[: ended + 1]  # one process would have run no further
+    if parts[-1].status == "deadlock" or not _are_independent(parts):
+        return run_kernel(kernel, compare=compare, blocks=blocks, most_steps=most_steps)
+    for part in parts:
+        for number, values in part.values.items():
+            allocation = placement.machine.memory.allocations[number]
+            allocation.data[_unpack(part.stored[number], allocation.size)] = values
+    machine = placement.machine
+    machine.status, machine.steps = parts[-1].status, sum(part.steps for part in parts)
+    for finding in (one for part in parts for one in part.findings):
+        if not any(known.code == finding.code and known.line == finding.line for known in machine.findings):
+            machine.findings.append(finding)
+    result = collect_result(placement, expected, blocks)
+    return EmulationResult(
+        result.status,
+        result.findings,
+        collect_outputs(kernel, take_arrays(placement), expected),
+        parts[-1 if machine.status != "finished" else 0].barriers,
+        result.steps,
+        result.notes,
+    )
+
+
+def _list_clusters(kernel: Kernel, blocks: list[Place] | None) -> list[Place]:
+    """Return the first block of each cluster that runs, in the order of the grid."""
+    grid, cluster = kernel.launch.grid, kernel.cluster
+    if blocks is None:
+        x, y, z = (range(0, extent, size) for extent, size in zip(grid, cluster, strict=True))
+        return [(i, j, k) for k in z for j in y for i in x]
+    firsts = [tuple(i // c * c for i, c in zip(block, cluster, strict=True)) for block in blocks]
+    return list(dict.fromkeys((i, j, k) for i, j, k in firsts))
+
+
+def _run_parts(kernel: Kernel, chunks: list[list[Place]], most_steps: int) -> list[Part]:
+    _kernels["kernel"] = kernel, most_steps
+    try:
+        with ProcessPoolExecutor(len(chunks), get_context("fork")) as pool:
+            return list(pool.map(_run_part, chunks))
+    finally:
+        _kernels.clear()
+
+
+def _run_part(clusters: list[Place]) -> Part:
+    """Run clusters in a memory of their own, in a process of their own."""
+    kernel, most_steps = _kernels["kernel"]
+    placement = kernel.place(most_steps=most_steps)
+    recorder = AccessRecorder(placement)
+    machine = placement.machine
+    machine.memory.observers.append(recorder)
+    machine.run(clusters)
+    result = collect_result(placement, {}, clusters)
+    part = Part(machine.status, tuple(machine.findings), machine.steps, list(result.barriers))
+    for number, allocation in enumerate(recorder.allocations):
+        loaded, stored = (marks.get(id(allocation)) for marks in (recorder.loaded, recorder.stored))
+        if loaded is not None and loaded.any():
+            part.loaded[number] = np.packbits(loaded)
+        if stored is not None and stored.any():
+            part.stored[number] = np.packbits(stored)
+            part.values[number] = allocation.data[stored]
+    return part
+
+
+def _are_independent(parts: list[Part]) -> bool:
+    """Return whether no byte that one part stores is loaded or stored by another."""
+    for one, other in combinations(parts, 2):
+        for first, second in ((one, other), (other, one)):
+            for number, stored in first.stored.items():
+                for marks in (second.loaded, second.stored):
+                    if number in marks and (marks[number] & stored).any():
+                        return False
+    return True
+
+
+def _unpack(bits: Bits, count: int) -> NDArray[np.bool_]:
+    return np.unpackbits(bits, count=count).astype(bool)

@@ -1,0 +1,63 @@
+"""The verb emulate."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lanescope.app.kit.terminal import AsJson, print_json
+
+if TYPE_CHECKING:
+    pass
+
+app = typer.Typer(rich_markup_mode=None)
+MOST_SHOWN = 20
+
+
+@app.command("emulate")
+def emulate(
+    *,
+    file: Annotated[str, typer.Argument(metavar="KERNEL.ptx", help="The PTX of nvcc -ptx, NVRTC or Triton.")],
+    launch: Annotated[str, typer.Option(help="The launch, a TOML file: grid, block, args, buffers, tensor maps.")],
+    compare: Annotated[
+        list[str] | None, typer.Option(help="NAME=FILE.npy: what a buffer should hold in the end, bit for bit.")
+    ] = None,
+    blocks: Annotated[
+        list[str] | None, typer.Option(help="X,Y,Z: run only the clusters that hold these blocks.")
+    ] = None,
+    processes: Annotated[
+        int, typer.Option(help="Processes that independent clusters are spread over; 0: one for each core.", min=0)
+    ] = 0,
+    steps: Annotated[int, typer.Option(help="Statements after which the run is ended.", min=1)] = 50_000_000,
+    as_json: AsJson = False,
+) -> None:
+    """Run a kernel from its PTX on the CPU. Exit status 1 where something is wrong, 2 where it could not be run."""
+    from lanescope.app.emulate import facts, printing
+    from lanescope.app.emulate.spread import run_spread
+    from lanescope.emulate.files import load_buffers, read_launch, read_text, write_outputs
+    from lanescope.emulate.kernel import prepare_kernel
+    from lanescope.emulate.launch import parse_launch
+    from lanescope.emulate.parser import parse_module
+
+    folder, given = read_launch(Path(launch))
+    made = parse_launch(given)
+    module = parse_module(read_text(Path(file), "file"))
+    kernel = prepare_kernel(module, made, load_buffers(made, folder, {}))
+    expected = printing.read_expected(compare or [])
+    result = run_spread(
+        kernel,
+        processes or os.cpu_count() or 1,
+        compare=expected,
+        blocks=printing.parse_blocks(blocks),
+        most_steps=steps,
+    )
+    write_outputs(result, folder)
+    if as_json:
+        print_json(facts.build_answer(result))
+    else:
+        print("\n".join(printing.format_result(result, file)))
+    if not result.passed:
+        raise typer.Exit(2 if result.status in ("unknown_instruction", "budget") else 1)

@@ -1,0 +1,123 @@
+"""Part "emulated": kernels executed for the emulator to repeat.
+
+`python -m lanescope.app.hardware.emulated FOLDER OUT` reads what FOLDER holds for each run, NAME.json (the launch of
+docs/emulation.md as an object), NAME.ptx, NAME.cubin and NAME.npz (what its buffers begin with), launches it, and writes
+OUT/device.npz (NAME/BUFFER: the bytes that stood in memory afterwards) and OUT/device.json (where it ran).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.app.hardware.device import read_device_info
+from lanescope.app.hardware.tma_boxes import TYPES, TensorMap
+from lanescope.emulate.parser import parse_module
+from lanescope.emulate.program import Function
+
+Array = NDArray[Any]
+_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_NAMES = {"f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "f64": "FLOAT64", "s32": "INT32", "u32": "UINT32"}
+
+
+def launch_kernel(
+    entry: Function, cubin: bytes, launch: Mapping[str, Any], buffers: Mapping[str, Array]
+) -> dict[str, Array]:
+    """Launch a kernel once and return its buffers as they stand afterwards."""
+    import cupy
+
+    memory = {name: cupy.asarray(array.reshape(-1).view(np.uint8)) for name, array in buffers.items()}
+    maps = {name: _encode_map(one, launch, memory) for name, one in launch.get("tensor_map", {}).items()}
+    placed = {name: cupy.asarray(np.frombuffer(data, np.uint8)) for name, data in maps.items()}
+    values = [
+        _encode_argument(argument, parameter.type, memory, maps, placed)
+        for argument, parameter in zip(launch["args"], entry.parameters, strict=True)
+    ]
+    driver = ctypes.CDLL("libcuda.so.1")
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    _check(driver.cuModuleLoadData(ctypes.byref(module), cubin))
+    _check(driver.cuModuleGetFunction(ctypes.byref(function), module, entry.name.encode()))
+    shared = int(launch.get("shared", 0))
+    _check(driver.cuFuncSetAttribute(function, _DYNAMIC_SHARED, shared))
+    rooms = [ctypes.create_string_buffer(value, len(value)) for value in values]
+    pointers = (ctypes.c_void_p * len(rooms))(*(ctypes.addressof(room) for room in rooms))
+    grid, block = launch["grid"], launch["block"]
+    _check(driver.cuLaunchKernel(function, *grid, *block, shared, None, pointers, None))
+    cupy.cuda.Device().synchronize()
+    return {name: array.get().view(buffers[name].dtype).reshape(buffers[name].shape) for name, array in memory.items()}
+
+
+def _check(status: int) -> None:
+    if status:
+        raise RuntimeError(f"the driver answers {status}")
+
+
+def _encode_map(one: Mapping[str, Any], launch: Mapping[str, Any], memory: Mapping[str, Any]) -> bytes:
+    element = one.get("type", launch["buffer"][one["buffer"]]["type"])
+    tensor = TensorMap(
+        _NAMES.get(element, "UINT8"),
+        tuple(one["dims"]),
+        tuple(one.get("strides", ())),
+        tuple(one["box"]),
+        one.get("swizzle", "none"),
+        tuple(one.get("element_strides", ())),
+    )
+    assert tensor.type in TYPES
+    encoded = tensor.encode(memory[one["buffer"]].data.ptr)
+    if encoded is None:
+        raise ValueError(f"the driver refuses {one}")
+    return encoded
+
+
+def _encode_argument(
+    argument: Any, kind: str, memory: Mapping[str, Any], maps: Mapping[str, bytes], placed: Mapping[str, Any]
+) -> bytes:
+    if isinstance(argument, dict):
+        return bytes.fromhex(argument["hex"])
+    if isinstance(argument, str) and argument.startswith("&"):
+        return int(placed[argument[1:]].data.ptr).to_bytes(8, "little")
+    if isinstance(argument, str):
+        return maps[argument] if argument in maps else int(memory[argument].data.ptr).to_bytes(8, "little")
+    if kind in ("f32", "f64"):
+        return np.array(argument, f"float{kind[1:]}").tobytes()
+    size = int(kind[1:]) // 8
+    return (int(argument) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+
+
+def main(folder: Path, out: Path) -> None:
+    """Launch every run of a folder and write what was left in memory."""
+    results: dict[str, Array] = {}
+    failures: dict[str, str] = {}
+    for path in sorted(folder.glob("*.json")):
+        name, launch = path.stem, json.loads(path.read_text())
+        module = parse_module((folder / f"{name}.ptx").read_text())
+        (entry,) = [one for one in module.entries if launch.get("kernel", "") in one.name]
+        with np.load(folder / f"{name}.npz") as stored:
+            buffers = {key: stored[key] for key in stored.files}
+        try:
+            ended = launch_kernel(entry, (folder / f"{name}.cubin").read_bytes(), launch, buffers)
+        except Exception as error:
+            failures[name] = str(error)
+            break  # the context may be lost
+        results |= {f"{name}/{key}": ended[key] for key, row in launch["buffer"].items() if row.get("output")}
+    np.savez_compressed(out / "device.npz", **results)
+    facts = {
+        "device": read_device_info(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "program": "app/hardware/emulated.py",
+        "runs": sorted({key.partition("/")[0] for key in results}),
+        "failures": failures,
+    }
+    (out / "device.json").write_text(json.dumps(facts, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,228 @@
+"""atom and red: threads one after the other, in the order of their indexes. PTX ISA 9.1, 9.7.13.5 and 9.7.13.6."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.arithmetic import check_words, join_lanes, take_lanes
+from lanescope.emulate.block import Group
+from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.data import find_space
+from lanescope.emulate.floats import choose_extreme, flush_element, mark_nan32
+from lanescope.emulate.memory import Allocation, Fault
+from lanescope.emulate.program import AddressOperand, Discarded, Operand, Register, Statement
+from lanescope.emulate.rounding import ELEMENTS, Element, add_to_odd, decode, encode
+from lanescope.emulate.types import TYPES, U128, RegisterType
+
+Array = NDArray[Any]
+Update = Callable[..., Array]
+_ORDERS = ("relaxed", "acquire", "release", "acq_rel")
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+_SPACES = ("global", "shared", "shared::cta", "shared::cluster")
+_OPERATIONS: dict[str, tuple[Update, str]] = {
+    "and": (lambda old, b: old & b, "b"),
+    "or": (lambda old, b: old | b, "b"),
+    "xor": (lambda old, b: old ^ b, "b"),
+    "exch": (lambda old, b: np.broadcast_to(b, old.shape), "b"),
+    "cas": (lambda old, b, c: np.where(old == b, c, old), "busf"),
+    "add": (np.add, "us"),
+    "inc": (lambda old, b: np.where(old >= b, old.dtype.type(0), old + old.dtype.type(1)), "u"),
+    "dec": (lambda old, b: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)), "u"),
+    "min": (np.minimum, "us"),
+    "max": (np.maximum, "us"),
+}
+_AT: dict[str, np.ufunc] = {
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+
+
+@instruction("atom", "red")
+def build_atomic(compiler: Compiler, statement: Statement) -> Action:
+    """atom: read, compute, write, and return what stood there; red returns nothing."""
+    lanes_word = statement.find_word(("v2", "v4", "v8"))
+    allowed = (*_ORDERS, *_SCOPES, *_SPACES, *_OPERATIONS, "noftz", "L2::cache_hint", "v2", "v4", "v8")
+    (row,) = check_words(statement, allowed)
+    operands = list(statement.operands)
+    target: Operand = operands.pop(0) if statement.words[0] == "atom" else Discarded()
+    address, *sources = operands
+    if statement.has("L2::cache_hint"):
+        sources.pop()  # the policy
+    assert isinstance(address, AddressOperand)
+    name = statement.find_word(_OPERATIONS)
+    if not name or len(sources) != (2 if name == "cas" else 1):
+        raise UnknownInstruction(statement)
+    space, _ = find_space(compiler, statement, address)
+    if row.bits == 128:
+        return _build_wide(compiler, target, address, sources, name, space)
+    update, row = _find_update(statement, name, row, space)
+    lanes = int(lanes_word[1:]) if lanes_word else 1
+    readers = [compiler.read_all(source, row) for source in sources]
+    read_address = compiler.read_address(address)
+    write = None if isinstance(target, Discarded) else compiler.write_all(target, row)
+    at = _AT.get(name) if write is None and row.kind in "usb" and lanes == 1 else None
+    dtype = row.dtype
+
+    def act(group: Group) -> None:
+        addresses = read_address(group)
+        values = [np.broadcast_to(read(group), (group.count, lanes)) for read in readers]
+        result = np.empty((group.count, lanes), dtype)
+        for chosen, view, first in _find_places(group, space, addresses, dtype, lanes):
+            part = values if chosen is None else [value[chosen] for value in values]
+            if at is not None:
+                at.at(view, first, part[0][:, 0])
+                continue
+            old = _run_in_order(view, first, part, lanes, update)
+            result[slice(None) if chosen is None else chosen] = old
+        group.run.machine.version += 1
+        if write is not None:
+            write(group, result)
+            group.run.machine.note_poll(group, (addresses.tobytes(), result.tobytes()))
+
+    return act
+
+
+def _find_places(
+    group: Group, space: str, addresses: NDArray[np.int64], dtype: np.dtype[Any], lanes: int
+) -> list[tuple[Array | None, Array, Array]]:
+    """Return (threads, the allocation's elements, the first element of each thread), checked as a load and a store."""
+    size = dtype.itemsize * lanes
+    for _ in group.memory.resolve(group, space, addresses, size, False, size):
+        pass
+    places = []
+    for chosen, allocation, offsets in group.memory.resolve(group, space, addresses, size, True, size):
+        _check_size(allocation, dtype)
+        places.append(
+            (
+                chosen,
+                allocation.data[: allocation.size // dtype.itemsize * dtype.itemsize].view(dtype),
+                offsets // dtype.itemsize,
+            )
+        )
+    return places
+
+
+def _check_size(allocation: Allocation, dtype: np.dtype[Any]) -> None:
+    if allocation.data.ctypes.data % dtype.itemsize:
+        raise Fault("misaligned", f"{allocation.name} is not aligned to {dtype.itemsize} bytes in the emulator.")
+
+
+def _run_in_order(view: Array, first: Array, values: list[Array], lanes: int, update: Update) -> Array:
+    """Update elements, threads with the same element one after the other; return what each found: [threads, lanes]."""
+    places = first[:, None] + np.arange(lanes)
+    old = np.empty(places.shape, view.dtype)
+    ranks = _rank(first)
+    most = int(ranks.max())
+    if most == 0:
+        old[:] = view[places]
+        view[places] = update(old, *values)
+        return old
+    order = np.argsort(ranks, kind="stable")
+    bounds = np.searchsorted(ranks[order], np.arange(most + 2))
+    for rank in range(most + 1):
+        now = order[bounds[rank] : bounds[rank + 1]]
+        there = places[now]
+        found = view[there]
+        old[now] = found
+        view[there] = update(found, *(value[now] for value in values))
+    return old
+
+
+def _rank(first: Array) -> Array:
+    """Return how many threads before each one have the same element."""
+    order = np.argsort(first, kind="stable")
+    ordered = first[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    within = np.arange(len(first)) - np.repeat(starts, np.diff(np.append(starts, len(first))))
+    ranks = np.empty(len(first), np.int64)
+    ranks[order] = within
+    return ranks
+
+
+def _find_update(statement: Statement, name: str, row: RegisterType, space: str) -> tuple[Update, RegisterType]:
+    """Return how an element is updated, and the type in which it is read."""
+    if row.name.lstrip("b").startswith("f") and name in ("add", "min", "max"):
+        return _find_float_update(statement, name, row, space)
+    update, kinds = _OPERATIONS[name]
+    if statement.has("noftz") or row.kind not in kinds or row.bits < 16 or statement.find_word(("v2", "v4", "v8")):
+        raise UnknownInstruction(statement)
+    if row.bits == 16 and name not in ("cas", "exch"):
+        raise UnknownInstruction(statement)
+    if name in ("inc", "dec") and row.bits != 32:
+        raise UnknownInstruction(statement)
+    return update, TYPES[f"b{row.bits}"] if name == "cas" else row
+
+
+def _find_float_update(statement: Statement, name: str, row: RegisterType, space: str) -> tuple[Update, RegisterType]:
+    element = ELEMENTS[row.name.partition("x")[0]]
+    if row.name == "f32x2" or statement.has("noftz") != (element.bits.itemsize == 2):
+        raise UnknownInstruction(statement)
+    if name != "add" and (element.bits.itemsize > 2 or not statement.find_word(("v2", "v4", "v8"))):
+        raise UnknownInstruction(statement)
+    if row.name == "f64":
+        return np.add, row
+    if row.name == "f32":
+        return _make_single_sum(space), row
+    bits = TYPES[f"b{row.bits}"]
+    if name == "add":
+        return (lambda old, b: _by_lanes(_add_lanes, old, b, element)), bits
+    smallest = name == "min"
+    return (
+        lambda old, b: _by_lanes(
+            lambda x, y, kind: choose_extreme([x, y], kind, frozenset(), smallest), old, b, element
+        )
+    ), bits
+
+
+def _make_single_sum(space: str) -> Update:
+    """f32: sums in global memory flush numbers below the least normal one, sums in shared memory do not."""
+    if space.startswith("shared"):
+        return lambda old, b: mark_nan32(old + b)
+    single = ELEMENTS["f32"]
+    return lambda old, b: mark_nan32(
+        flush_element(flush_element(old, single) + flush_element(b, single), single).astype(np.float32)
+    )
+
+
+def _add_lanes(a: Array, b: Array, element: Element) -> Array:
+    return encode(add_to_odd(decode(a, element), decode(b, element)), element)
+
+
+def _by_lanes(compute: Callable[[Array, Array, Element], Array], old: Array, b: Array, element: Element) -> Array:
+    """Apply an operation to the elements that every register holds."""
+    x, y = (take_lanes(one.reshape(-1), element.bits) for one in (old, np.ascontiguousarray(b)))
+    return join_lanes(compute(x, y, element), old.dtype).reshape(old.shape)
+
+
+def _build_wide(
+    compiler: Compiler, target: Operand, address: AddressOperand, sources: list[Operand], name: str, space: str
+) -> Action:
+    """Exchange 128 bits, or compare and exchange them."""
+    if name not in ("exch", "cas") or not all(isinstance(source, Register) for source in sources):
+        raise ValueError("operands of 128 bits")
+    slots = [source.slot for source in sources if isinstance(source, Register)]
+    read_address = compiler.read_address(address)
+    to = target.slot if isinstance(target, Register) else None
+
+    def act(group: Group) -> None:
+        addresses = read_address(group)
+        values = [group.frame.registers[slot][group.threads] for slot in slots]
+        for chosen, view, first in _find_places(group, space, addresses, U128, 1):
+            places = np.arange(group.count) if chosen is None else chosen
+            for number, place in zip(places, first, strict=True):
+                old = view[place].copy()
+                if name == "exch" or old == values[0][number]:
+                    view[place] = values[-1][number]
+                if to is not None:
+                    group.frame.registers[to][group.ids[number]] = old
+        group.run.machine.version += 1
+
+    return act

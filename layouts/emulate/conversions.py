@@ -1,0 +1,196 @@
+"""cvt between integers and floats, and cvt.pack. PTX ISA 9.1, 9.7.9.21 and 9.7.9.22; formats of 8 bits: narrow.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.arithmetic import apply_types, check_words
+from lanescope.emulate.code import Action, Builder, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.floats import finish
+from lanescope.emulate.program import Statement
+from lanescope.emulate.rounding import DIRECTIONS, ELEMENTS, add_to_odd, decode, encode, flush
+from lanescope.emulate.types import TYPES, RegisterType
+
+Array = NDArray[Any]
+_TO_WHOLE: dict[str, Callable[[Array], Array]] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+SPECIAL: dict[str, Builder] = {}  # builders for formats that one register holds several of, and tf32
+
+
+@instruction("cvt")
+def build_conversion(compiler: Compiler, statement: Statement) -> Action:
+    types = [word for word in statement.words[1:] if word in TYPES]
+    special = next((SPECIAL[word] for word in types if word in SPECIAL), None)
+    if special:
+        return special(compiler, statement)
+    to, origin = check_words(statement, (*DIRECTIONS, *_TO_WHOLE, "sat", "ftz", "relu", "satfinite"), types=2)
+    if to.kind in "us" and origin.kind in "us":
+        return _convert_integers(compiler, statement, to, origin)
+    if to.kind in "us" and origin.name in ELEMENTS:
+        return _convert_to_integers(compiler, statement, to, origin)
+    if origin.kind in "us" and to.name in ELEMENTS:
+        return _convert_from_integers(compiler, statement, to, origin)
+    if to.name in ELEMENTS and origin.name in ELEMENTS:
+        return _convert_floats(compiler, statement, to, origin)
+    raise UnknownInstruction(statement)
+
+
+def _get_bounds(row: RegisterType) -> tuple[int, int]:
+    return (-(1 << row.bits - 1), (1 << row.bits - 1) - 1) if row.kind == "s" else (0, (1 << row.bits) - 1)
+
+
+def _check_only(statement: Statement, *allowed: str) -> None:
+    for word in statement.words[1:]:
+        if word not in TYPES and word not in allowed:
+            raise UnknownInstruction(statement)
+
+
+def _convert_integers(compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType) -> Action:
+    _check_only(statement, "sat")
+    if not statement.has("sat"):
+        return apply_types(compiler, statement, to, [origin], lambda a: a.astype(to.dtype))
+    low, high = (
+        max(a, b) if n == 0 else min(a, b)
+        for n, (a, b) in enumerate(zip(_get_bounds(to), _get_bounds(origin), strict=True))
+    )
+    first, last = origin.dtype.type(low), origin.dtype.type(high)
+    return apply_types(
+        compiler, statement, to, [origin], lambda a: np.minimum(np.maximum(a, first), last).astype(to.dtype)
+    )
+
+
+def _convert_to_integers(compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType) -> Action:
+    """Round to a whole number and clamp it. NaN: 0, or the top bit alone where either type has 64 bits."""
+    _check_only(statement, *_TO_WHOLE, "ftz", "sat")
+    name = statement.find_word(_TO_WHOLE)
+    if not name or (statement.has("ftz") and origin.name != "f32"):
+        raise UnknownInstruction(statement)
+    round_whole, flushes, element = _TO_WHOLE[name], statement.has("ftz"), ELEMENTS[origin.name]
+    low, high = _get_bounds(to)
+    wide = to.bits == 64 or origin.name == "f64"
+    unordered = (1 << to.bits - 1) if wide else 0
+    none = np.array(unordered & (1 << to.bits) - 1, to.storage).view(to.dtype)
+
+    def convert(bits: Array) -> Array:
+        values = decode(bits, element)
+        whole = round_whole(flush(values) if flushes else values)
+        inside = (whole >= low) & (whole < float(high + 1))
+        result = np.where(inside, whole, 0.0).astype(to.dtype)
+        if not inside.all():
+            result = np.where(whole < low, to.dtype.type(low), result)
+            result = np.where(whole >= float(high + 1), to.dtype.type(high), result)
+            result = np.where(np.isnan(values), none, result)
+        return result
+
+    return apply_types(compiler, statement, to, [TYPES[f"b{origin.bits}"]], convert)
+
+
+def _convert_from_integers(compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType) -> Action:
+    _check_only(statement, *DIRECTIONS, "sat", "ftz")
+    direction, element = statement.find_word(DIRECTIONS), ELEMENTS[to.name]
+    if not direction:
+        raise UnknownInstruction(statement)
+    words = frozenset(("sat",)) if statement.has("sat") else frozenset()
+    upper = np.dtype(np.int64 if origin.kind == "s" else np.uint64)
+
+    def convert(values: Array) -> Array:
+        if origin.bits == 64:
+            if element.name == "f64":
+                return _round_long(values, direction)
+            high = (values >> upper.type(32)).astype(np.float64) * 2.0**32
+            exact = add_to_odd(high, (values & upper.type(0xFFFFFFFF)).astype(np.float64))
+        else:
+            exact = values.astype(np.float64)
+        return finish(encode(exact, element, direction), element, words)
+
+    return apply_types(compiler, statement, TYPES[f"b{to.bits}"], [origin], convert)
+
+
+def _round_long(values: Array, direction: str) -> Array:
+    """Return the binary64 bits of 64-bit integers."""
+    near = np.asarray(values.astype(np.float64))
+    if direction != "rn":
+        exact = [int(value) for value in np.atleast_1d(values)]
+        near = np.array(
+            [
+                _step(float(one), int(one), value, direction)
+                for one, value in zip(np.atleast_1d(near), exact, strict=True)
+            ]
+        )
+    return near.view(np.uint64)
+
+
+def _step(near: float, rounded: int, exact: int, direction: str) -> float:
+    down = direction == "rm" or (direction == "rz" and exact > 0)
+    if rounded > exact and down:
+        return float(np.nextafter(near, -np.inf))
+    if rounded < exact and not down:
+        return float(np.nextafter(near, np.inf))
+    return near
+
+
+def _convert_floats(compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType) -> Action:
+    whole = statement.find_word(_TO_WHOLE)
+    direction = statement.find_word(DIRECTIONS)
+    source, element = ELEMENTS[origin.name], ELEMENTS[to.name]
+    flushes, words = statement.has("ftz"), frozenset(statement.words[1:]) & {"sat", "relu"}
+    narrows = to.bits < origin.bits or (to.name != origin.name and to.bits == origin.bits)
+    wrong = (
+        (whole and (to.name != origin.name or direction))
+        or (narrows and not direction)
+        or (flushes and "f32" not in (to.name, origin.name))
+        or (statement.has("satfinite") and not (to.bits == 16 and origin.name == "f32"))
+        or ("relu" in words and to.bits != 16)
+        or ("sat" in words and to.name == "bf16")
+    )
+    if wrong:
+        raise UnknownInstruction(statement)
+    finite = statement.has("satfinite")
+    if to.name == origin.name == "f64" and not whole:
+        return apply_types(compiler, statement, TYPES["b64"], [TYPES["b64"]], lambda a: finish(a, element, words))
+
+    def convert(bits: Array) -> Array:
+        values = decode(bits, source)
+        if flushes and source.name == "f32":
+            values = flush(values)
+        if whole:
+            values = _TO_WHOLE[whole](values)
+        if flushes and element.name == "f32":
+            result = encode(values, element, direction or "rn")
+            return finish(result, element, words | {"ftz"})
+        result = encode(values, element, direction or "rn")
+        if finite:
+            result = limit_finite(result, element.name)
+        return finish(result, element, words)
+
+    return apply_types(compiler, statement, TYPES[f"b{to.bits}"], [TYPES[f"b{origin.bits}"]], convert)
+
+
+def limit_finite(bits: Array, name: str) -> Array:
+    """Return f16 or bf16 results with infinities as the largest number of their sign."""
+    infinity = np.uint16(0x7C00 if name == "f16" else 0x7F80)
+    return np.where(bits & np.uint16(0x7FFF) == infinity, bits - np.uint16(1), bits)
+
+
+@instruction("cvt.pack")
+def build_packed_integers(compiler: Compiler, statement: Statement) -> Action:
+    """Clamp two 32-bit integers to a narrower type and put them below the low bits of a third operand."""
+    words = statement.words
+    if len(words) not in (5, 6) or words[2] != "sat" or words[4] != "s32" or words[3][1:] not in ("2", "4", "8", "16"):
+        raise UnknownInstruction(statement)
+    signed, bits = words[3][0] == "s", int(words[3][1:])
+    if (bits == 16) != (len(words) == 5) or (len(words) == 6 and words[5] != "b32") or words[3][0] not in "us":
+        raise UnknownInstruction(statement)
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    mask, size = np.uint32((1 << bits) - 1), np.uint32(bits)
+
+    def pack(a: Array, b: Array, c: Any = None) -> Array:
+        first, second = (np.clip(one, low, high).astype(np.int32).view(np.uint32) & mask for one in (a, b))
+        joined = first << size | second
+        return joined if c is None else joined | c << size * np.uint32(2)
+
+    origins = [TYPES["s32"], TYPES["s32"], *([TYPES["b32"]] if len(words) == 6 else [])]
+    return apply_types(compiler, statement, TYPES["b32"], origins, pack)

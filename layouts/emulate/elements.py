@@ -1,0 +1,201 @@
+"""Types of a buffer's elements, the arrays that hold them, and what a buffer is filled with.
+
+An array holds the elements as memory does: types that NumPy has as themselves, bf16, fp8 and fp6 as unsigned integers,
+types of 4 bits and 1 bit packed into uint8, the first element in the lowest bits.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.capture.fills import matrix
+from lanescope.errors import LayoutError
+from lanescope.inputs import find_nearest_word, shorten_value
+from lanescope.ptx.codec import decode_bits, encode_values
+from lanescope.ptx.dtypes import DTYPES
+
+Array = NDArray[Any]
+FILLS = ("0", "random", "identify")
+RANDOM = 3  # "random" draws integers from -3 to 3, from 0 to 3 where a type has no sign
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """A type of elements. coding: its name among PTX's element types where an array holds codes, "" where NumPy
+    has the type.
+    """
+
+    name: str
+    bits: int
+    dtype: np.dtype[Any]
+    coding: str = ""
+
+    @property
+    def packed(self) -> int:
+        """Elements in one item of the array."""
+        return max(1, 8 // self.bits) if self.bits in (1, 4) else 1
+
+    @property
+    def signed(self) -> bool:
+        return DTYPES[self.coding].signed if self.coding else self.dtype.kind in "if"
+
+
+_NUMPY = {"f64": "float64", "f32": "float32", "tf32": "float32", "f16": "float16"}
+_NUMPY |= {f"{kind}{bits}": f"{'uint' if kind == 'u' else 'int'}{bits}" for kind in "us" for bits in (8, 16, 32, 64)}
+_NUMPY |= {f"b{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)}
+_CODED = {"bf16": 16, "e4m3": 8, "e5m2": 8, "e3m2": 8, "e2m3": 8, "e2m1": 4, "ue8m0": 8, "ue4m3": 8}
+_CODED |= {"s4": 4, "u4": 4, "b1": 1}
+TYPES: dict[str, ElementType] = {
+    name: ElementType(name, np.dtype(own).itemsize * 8, np.dtype(own)) for name, own in _NUMPY.items()
+}
+TYPES |= {name: ElementType(name, bits, np.dtype(f"uint{max(8, bits)}"), name) for name, bits in _CODED.items()}
+# What NumPy, PyTorch, ml_dtypes, Triton and the driver call them.
+_SPELLED = {own: name for name, own in reversed(_NUMPY.items()) if name not in ("tf32", "b8", "b16", "b32", "b64")}
+_SPELLED |= {
+    "bool": "u8",
+    "bfloat16": "bf16",
+    "half": "f16",
+    "float": "f32",
+    "double": "f64",
+    "fp16": "f16",
+    "fp32": "f32",
+    "fp64": "f64",
+    "float8_e4m3fn": "e4m3",
+    "float8_e4m3": "e4m3",
+    "fp8e4nv": "e4m3",
+    "fp8_e4m3": "e4m3",
+    "float8_e5m2": "e5m2",
+    "fp8e5": "e5m2",
+    "fp8_e5m2": "e5m2",
+    "float6_e2m3fn": "e2m3",
+    "float6_e3m2fn": "e3m2",
+    "float4_e2m1fn": "e2m1",
+    "float4_e2m1fn_x2": "e2m1",
+    "fp4": "e2m1",
+    "float8_e8m0fnu": "ue8m0",
+    "int4": "s4",
+    "uint4": "u4",
+    **{f"i{bits}": f"s{bits}" for bits in (8, 16, 32, 64)},
+}
+
+
+def get_element_type(name: object, field: str) -> ElementType:
+    """Return a type by PTX's name, NumPy's or PyTorch's; LayoutError `unknown_type` lists PTX's."""
+    text = str(name).strip().removeprefix("torch.").removeprefix("np.").removeprefix(".").lower()
+    found = TYPES.get(_SPELLED.get(text, text))
+    if found is None or not isinstance(name, str):
+        near = find_nearest_word(text, (*TYPES, *_SPELLED))
+        hint = (f"Did you mean '{near}'? " if near else "") + f"Allowed: {', '.join(TYPES)}, and NumPy's names."
+        raise LayoutError("unknown_type", f"{field} is '{shorten_value(name)}'.", hint, field)
+    return found
+
+
+def find_type_of(dtype: np.dtype[Any]) -> ElementType | None:
+    """Return the type of a NumPy array that says no other; None where it has none."""
+    return TYPES.get(_SPELLED.get(dtype.name, ""))
+
+
+def compute_array_shape(shape: tuple[int, ...], row: ElementType, field: str) -> tuple[int, ...]:
+    """Return the shape of the array that holds so many elements: packed along the last axis."""
+    if shape[-1] % row.packed:
+        raise LayoutError(
+            "bad_shape",
+            f"{field} is {list(shape)}.",
+            f"{row.name} is packed, {row.packed} elements a byte: the last extent is a multiple of {row.packed}.",
+            field,
+        )
+    return (*shape[:-1], shape[-1] // row.packed)
+
+
+def hold_elements(array: Array, row: ElementType, field: str) -> Array:
+    """Return an array's elements in the type that holds them, without changing a bit; LayoutError where it cannot."""
+    own = array.dtype
+    same_size = own.itemsize == row.dtype.itemsize
+    bits_given = own.kind in "iuV" or own.kind == "b"
+    if own.byteorder == ">":
+        raise LayoutError("bad_buffer", f"The array of {field} is big-endian.", "Save little-endian numbers.", field)
+    if own == row.dtype or (same_size and bits_given and (row.coding or row.dtype.kind in "fiu")):
+        return np.ascontiguousarray(array).view(row.dtype).reshape(array.shape)
+    how = f"the codes of {row.name} as {row.dtype.name}" if row.coding else row.dtype.name
+    if row.packed > 1:
+        how += f", {row.packed} elements a byte"
+    raise LayoutError(
+        "bad_buffer", f"The array of {field} holds {own.name}; its type is {row.name}.", f"Save {how}.", field
+    )
+
+
+def fill_elements(
+    name: str, fill: str, shape: tuple[int, ...], row: ElementType, field: str, number: float = 0
+) -> Array:
+    """Return a buffer's first contents: a number, "random", or "identify" for A (see fill_codes)."""
+    array_shape = compute_array_shape(shape, row, f"{field}.shape")
+    if fill == "random":
+        low = -RANDOM if row.signed else 0
+        if row.bits == 1:
+            low, high = 0, 1
+        else:
+            low, high = (1, 2) if row.name == "ue8m0" else (low, RANDOM)  # ue8m0 has powers of two alone
+        drawn = np.random.default_rng(zlib.crc32(name.encode())).integers(low, high, shape, endpoint=True)
+        return encode_elements(drawn, row)
+    if number == 0 and row.name != "ue8m0":
+        return np.zeros(array_shape, row.dtype)
+    array = encode_elements(np.full(shape, number), row)
+    back = decode_elements(array, row)
+    if not (back == number).all():
+        raise LayoutError(
+            "bad_fill",
+            f"{field}.fill is {number:g}, which {row.name} does not hold.",
+            "Give a value of the type.",
+            f"{field}.fill",
+        )
+    return array
+
+
+def fill_codes(shape: tuple[int, ...], row: ElementType, operand: str, k_inner: bool, part: int, field: str) -> Array:
+    """Return a matrix whose elements name their places: the codes of docs/capture.md, as the type holds them.
+
+    operand: a or b; k_inner: whether the last axis is K, the other M or N; part: the pass of an 8-bit type.
+    """
+    if len(shape) < 2:
+        raise LayoutError("bad_fill", f"{field} has one axis.", "'identify' fills matrices: two axes or more.", field)
+    flat = (prod(shape[:-1]), shape[-1])
+    kind = "tf32" if row.name == "f32" else row.name
+    try:
+        if operand == "a":
+            codes = matrix(flat if k_inner else flat[::-1], kind, "a", part)
+            codes = codes if k_inner else codes.T
+        else:
+            codes = matrix(flat, kind, "b", part, nk=k_inner)
+    except LayoutError as error:
+        raise error.move_to_field(field) from None
+    return np.ascontiguousarray(codes).view(row.dtype).reshape(shape)
+
+
+def encode_elements(values: Array, row: ElementType) -> Array:
+    """Return numbers as the array that holds them; the nearest where the type lacks one."""
+    if not row.coding:
+        return values.astype(row.dtype)
+    if row.coding == "b1":
+        return np.packbits(values.astype(bool), axis=-1, bitorder="little")
+    codes = encode_values(values, row.coding)
+    if row.packed == 2:
+        return (codes[..., 0::2] | codes[..., 1::2] << np.uint64(4)).astype(np.uint8)
+    return codes.astype(row.dtype)
+
+
+def decode_elements(array: Array, row: ElementType) -> Array:
+    """Return the numbers that an array holds: as NumPy has them, float64 of codes; packed ones apart."""
+    if not row.coding:
+        return array
+    if row.coding == "b1":
+        return np.unpackbits(array, axis=-1, bitorder="little")
+    codes = array.astype(np.uint64)
+    if row.packed == 2:
+        codes = np.stack([codes & np.uint64(15), codes >> np.uint64(4)], axis=-1).reshape(*array.shape[:-1], -1)
+    return np.asarray(decode_bits(codes, row.coding))

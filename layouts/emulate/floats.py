@@ -1,0 +1,271 @@
+"""Floating-point arithmetic, rounded as PTX says: f16, bf16, f32, f64, packed types. PTX ISA 9.1, 9.7.3 to 9.7.5."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.arithmetic import apply, apply_types, check_words, join_lanes, shared, take_lanes
+from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.program import Statement
+from lanescope.emulate.rounding import (
+    DIRECTIONS,
+    ELEMENTS,
+    Element,
+    add_to_odd,
+    compute_doubles,
+    decode,
+    encode,
+    fix_zero_sign,
+    flush,
+)
+from lanescope.emulate.types import TYPES, RegisterType
+
+Array = NDArray[Any]
+Compute = Callable[..., Array]
+_NAN32 = np.uint32(0x7FFFFFFF).view(np.float32)
+_QUALIFIERS = {
+    "add": ("sat", "ftz"),
+    "sub": ("sat", "ftz"),
+    "mul": ("sat", "ftz"),
+    "fma": ("sat", "ftz", "relu"),
+    "mad": ("sat", "ftz"),
+    "div": ("ftz",),
+    "rcp": ("ftz",),
+    "sqrt": ("ftz",),
+}
+
+
+def get_element(row: RegisterType, statement: Statement) -> tuple[Element, int]:
+    """Return the format of a type and how many of them a register holds."""
+    name, _, count = row.name.partition("x")
+    if name not in ELEMENTS:
+        raise UnknownInstruction(statement)
+    return ELEMENTS[name], int(count or 1)
+
+
+def _compute_wide(name: str, direction: str, values: list[Array]) -> Array:
+    """Return a result in binary64, exact or rounded to odd, of operands of at most 24 significant bits."""
+    a = values[0]
+    if name in ("add", "sub"):
+        b = values[1] if name == "add" else -values[1]
+        return fix_zero_sign(add_to_odd(a, b), a, b, direction)
+    if name in ("fma", "mad"):
+        product = a * values[1]
+        return fix_zero_sign(add_to_odd(product, values[2]), product, values[2], direction)
+    # quotients and roots of 24-bit numbers are further from every boundary than binary64's rounding
+    return np.asarray(
+        {
+            "mul": lambda: a * values[1],
+            "div": lambda: a / values[1],
+            "rcp": lambda: np.float64(1) / a,
+            "sqrt": lambda: np.sqrt(a),
+        }[name]()
+    )
+
+
+def finish(bits: Array, element: Element, words: frozenset[str]) -> Array:
+    """Apply .ftz, .sat and .relu to results."""
+    if "ftz" in words:
+        size = bits & element.bits.type((1 << element.bits.itemsize * 8 - 1) - 1)
+        least = {"f32": 1 << 23, "f16": 1 << 10}[element.name]
+        sign = element.bits.type(1 << element.bits.itemsize * 8 - 1)
+        bits = np.where(size < least, bits & sign, bits)
+    if "sat" in words:
+        values = decode(bits, element)
+        bits = np.where(values > 0, bits, element.bits.type(0))  # NaN and negative numbers are 0
+        bits = np.where(values > 1, encode(np.ones(()), element), bits)
+    if "relu" in words:
+        bits = np.where(np.signbit(decode(bits, element)), element.bits.type(0), bits)
+    return bits
+
+
+def _build(compiler: Compiler, statement: Statement, name: str) -> Action:
+    types = [word for word in statement.words[1:] if word in TYPES]
+    check_words(statement, (*DIRECTIONS, *_QUALIFIERS[name]), types=len(types))
+    direction = statement.find_word(DIRECTIONS) or "rn"
+    words = frozenset(statement.words[1:]) & {"ftz", "sat", "relu"}
+    if len(types) == 2:
+        return _build_mixed(compiler, statement, name, types, direction)
+    row = TYPES[types[-1]]
+    element, lanes = get_element(row, statement)
+    _check_combination(statement, element, lanes, words)
+    if element.name == "f64":
+        return apply(
+            compiler,
+            statement,
+            row,
+            lambda *values: mark_nan64(compute_doubles("fma" if name == "mad" else name, direction, *values)),
+        )
+    if element.name == "f32" and lanes == 1 and direction == "rn" and not words - {"ftz"}:
+        return _build_single(compiler, statement, row, name, "ftz" in words)
+
+    def compute(*values: Array) -> Array:
+        parts = [take_lanes(value, element.bits) for value in values]
+        wide = [decode(part, element) for part in parts]
+        if "ftz" in words:
+            wide = [flush_element(one, element) for one in wide]
+        bits = finish(encode(_compute_wide(name, direction, wide), element, direction), element, words)
+        return join_lanes(np.broadcast_to(bits, np.broadcast_shapes(*(p.shape for p in parts))), row.storage)
+
+    return apply(compiler, statement, TYPES[f"b{row.bits}"], compute)
+
+
+def flush_element(values: Array, element: Element) -> Array:
+    """Return binary64 values with the format's subnormal ones as zeros."""
+    if element.name == "f16":
+        return np.where(np.abs(values) < 2.0**-14, np.copysign(0.0, values), values)
+    return flush(values)
+
+
+def _check_combination(statement: Statement, element: Element, lanes: int, words: frozenset[str]) -> None:
+    half = element.name in ("f16", "bf16")
+    wrong = (
+        (element.name == "f64" and words)
+        or (element.name == "bf16" and words - {"relu"})
+        or ("relu" in words and not half)
+        or (half and statement.find_word(("rz", "rm", "rp")))
+        or (element.name == "f32" and lanes == 2 and words - {"ftz"})
+    )
+    if wrong:
+        raise UnknownInstruction(statement)
+
+
+def mark_nan64(values: Array) -> Array:
+    """Return binary64 results with the NaN that sm_90 makes (measured): negative and quiet."""
+    return np.asarray(values)
+
+
+def mark_nan32(values: Array) -> Array:
+    """Return float32 results with every NaN canonical."""
+    unordered = np.isnan(values)
+    return np.where(unordered, _NAN32, values) if unordered.any() else values
+
+
+def _build_single(compiler: Compiler, statement: Statement, row: RegisterType, name: str, flushes: bool) -> Action:
+    """Build an f32 row that rounds to nearest: most of them."""
+
+    def fuse(a: Array, b: Array, c: Array) -> Array:
+        return add_to_odd(np.multiply(a, b, dtype=np.float64), np.asarray(c, np.float64)).astype(np.float32)
+
+    compute: Compute = {
+        "add": np.add,
+        "sub": np.subtract,
+        "mul": np.multiply,
+        "div": np.divide,
+        "sqrt": np.sqrt,
+        "rcp": lambda a: np.float32(1) / a,
+        "fma": fuse,
+        "mad": fuse,
+    }[name]
+    if flushes:
+        return apply(
+            compiler, statement, row, lambda *values: flush(mark_nan32(compute(*(flush(value) for value in values))))
+        )
+    return apply(compiler, statement, row, lambda *values: mark_nan32(compute(*values)))
+
+
+def _build_mixed(compiler: Compiler, statement: Statement, name: str, types: list[str], direction: str) -> Action:
+    """Build add, sub and fma of .f32 whose first operands are f16 or bf16."""
+    if types[0] != "f32" or types[1] not in ("f16", "bf16") or name not in ("add", "sub", "fma"):
+        raise UnknownInstruction(statement)
+    words = frozenset(statement.words[1:]) & {"sat", "ftz", "relu"}
+    if words - {"sat"}:
+        raise UnknownInstruction(statement)
+    narrow, single = ELEMENTS[types[1]], ELEMENTS["f32"]
+    count = 2 if name == "fma" else 1
+
+    def compute(*values: Array) -> Array:
+        wide = [decode(value, narrow if number < count else single) for number, value in enumerate(values)]
+        return finish(encode(_compute_wide(name, direction, wide), single, direction), single, words)
+
+    return apply_types(compiler, statement, TYPES["b32"], [TYPES["b16"]] * count + [TYPES["b32"]], compute)
+
+
+@shared("add", "sub", "mul", "mad", floats=True)
+def build_arithmetic(compiler: Compiler, statement: Statement) -> Action:
+    return _build(compiler, statement, statement.words[0])
+
+
+@instruction("fma", "rcp.rn", "rcp.rz", "rcp.rm", "rcp.rp", "sqrt.rn", "sqrt.rz", "sqrt.rm", "sqrt.rp")
+def build_rounded(compiler: Compiler, statement: Statement) -> Action:
+    return _build(compiler, statement, statement.words[0])
+
+
+@shared("abs", "neg", floats=True)
+def build_sign(compiler: Compiler, statement: Statement) -> Action:
+    """abs and neg: the sign bit alone; sm_90 makes a NaN of f32 canonical where it flushes."""
+    (row,) = check_words(statement, ("ftz",))
+    element, _ = get_element(row, statement)
+    flushes = statement.has("ftz")
+    if flushes and element.name not in ("f32", "f16"):
+        raise UnknownInstruction(statement)
+    sign = element.bits.type(1 << element.bits.itemsize * 8 - 1)
+    negates = statement.words[0] == "neg"
+
+    def compute(value: Array) -> Array:
+        bits = take_lanes(value, element.bits)
+        bits = bits ^ sign if negates else bits & ~sign
+        if flushes:
+            bits = finish(bits, element, frozenset(("ftz",)))
+        return join_lanes(bits, row.storage)
+
+    return apply(compiler, statement, TYPES[f"b{row.bits}"], compute)
+
+
+@shared("min", "max", floats=True)
+def build_extreme(compiler: Compiler, statement: Statement) -> Action:
+    """min and max of numbers: -0 is below +0; a NaN loses, or wins with .NaN."""
+    (row,) = check_words(statement, ("ftz", "NaN", "xorsign", "abs"))
+    element, _ = get_element(row, statement)
+    words = frozenset(statement.words[1:])
+    if ("ftz" in words and element.name not in ("f32", "f16")) or (element.name == "f64" and len(words) > 1):
+        raise UnknownInstruction(statement)
+    if "xorsign" in words and ("abs" not in words or len(statement.operands) != 3):
+        raise UnknownInstruction(statement)
+    if "abs" in words and "xorsign" not in words and len(statement.operands) != 4:
+        raise UnknownInstruction(statement)
+    smallest = statement.words[0] == "min"
+
+    def compute(*values: Array) -> Array:
+        lanes = [take_lanes(value, element.bits) for value in values]
+        result = choose_extreme(lanes, element, words, smallest)
+        return join_lanes(result, row.storage)
+
+    return apply(compiler, statement, TYPES[f"b{row.bits}"], compute)
+
+
+def choose_extreme(lanes: list[Array], element: Element, words: frozenset[str], smallest: bool) -> Array:
+    """Return the bits of the least or greatest of numbers given as bits."""
+    top = element.bits.itemsize * 8 - 1
+    sign = element.bits.type(1 << top)
+    if "ftz" in words:
+        lanes = [finish(one, element, frozenset(("ftz",))) for one in lanes]
+    signs = lanes[0] & sign
+    for one in lanes[1:]:
+        signs = signs ^ (one & sign)
+    if "abs" in words:
+        lanes = [one & ~sign for one in lanes]
+    result = lanes[0]
+    unordered = np.isnan(decode(result, element))
+    for one in lanes[1:]:
+        key, other = _order(result, top), _order(one, top)
+        nan = np.isnan(decode(one, element))
+        better = (other < key) if smallest else (other > key)
+        if "NaN" in words:
+            result, unordered = np.where(better, one, result), unordered | nan
+        else:
+            result = np.where(unordered | (better & ~nan), one, result)
+            unordered = unordered & nan
+    if "xorsign" in words:
+        result = (result & ~sign) | signs
+    return np.where(unordered, element.bits.type(element.nan), result)
+
+
+def _order(bits: Array, top: int) -> Array:
+    """Return integers that are ordered as the floats are, -0 below +0."""
+    signed = bits.view(f"int{top + 1}")
+    return np.where(signed < 0, signed ^ signed.dtype.type((1 << top) - 1), signed)

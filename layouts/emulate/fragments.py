@@ -1,0 +1,121 @@
+"""Fragments of matrix instructions in the emulator: the catalogue's instruction of a statement, registers as matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.block import WARP, Group
+from lanescope.emulate.code import Compiler, UnknownInstruction
+from lanescope.emulate.program import Immediate, Operand, Statement
+from lanescope.emulate.types import TYPES
+from lanescope.ptx import catalog, codec, fragment_words
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.instruction import Operand as Fragment
+
+Array = NDArray[Any]
+Registers = Callable[[Group], Array]
+NAN = {"f16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0xFFF8_0000_0000_0000}  # that tensor cores write
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixEvent:
+    """What machine.recorders are told of a matrix instruction: kind is that of a capture's record.
+
+    threads: the first thread of each warp (wgmma: of each warpgroup). words: operand → descriptor of each warpgroup;
+    immediates: scale_a, scale_b, trans_a, trans_b where given; addresses: [warps, 32] of ldmatrix; registers: operand →
+    [warps, 32, count]; sum_ends: of a "fragment" whether it is D after a wait.
+    """
+
+    kind: str
+    group: Group
+    statement: Statement
+    instruction: Instruction
+    threads: tuple[int, ...]
+    words: dict[str, list[int]] = field(default_factory=dict)
+    immediates: dict[str, int] = field(default_factory=dict)
+    addresses: Array | None = None
+    registers: dict[str, Array] = field(default_factory=dict)
+
+
+def tell(event: MatrixEvent) -> None:
+    """Tell the machine's recorders of a matrix instruction."""
+    for recorder in event.group.run.machine.recorders:
+        recorder(event)
+
+
+def bind_instruction(statement: Statement) -> Instruction:
+    """Return the catalogue's instruction of a statement; UnknownInstruction unless every word is the catalogue's."""
+    found = catalog.find_instruction(statement.opcode)
+    if found is None or sorted(found.ptx.split(".")) != sorted(statement.words):
+        raise UnknownInstruction(statement)
+    return found
+
+
+def take_full_warps(group: Group, statement: Statement) -> NDArray[np.int64]:
+    """Return the warps of a group; UnknownInstruction where a warp has fewer than 32 threads, which PTX leaves open."""
+    warps = group.take_whole_warps()
+    if group.count != WARP * len(warps):
+        raise UnknownInstruction(statement, f"{statement.words[0]} by a warp of which threads have exited is undefined")
+    return warps
+
+
+def read_registers(compiler: Compiler, operand: Operand, op: Fragment, threads: int = WARP) -> Registers:
+    """Return how the registers of a fragment are read: [warps (or warpgroups), threads, registers]."""
+    read = compiler.read_all(operand, TYPES[f"b{op.register_bits}"])
+    return lambda group: read(group).reshape(-1, threads, op.registers)
+
+
+def write_registers(compiler: Compiler, operand: Operand, op: Fragment) -> Callable[[Group, Array], None]:
+    """Return how the registers [warps, threads, registers] of a fragment are written."""
+    write = compiler.write_all(operand, TYPES[f"b{op.register_bits}"])
+    dtype = TYPES[f"b{op.register_bits}"].dtype
+    return lambda group, values: write(group, values.astype(dtype, copy=False).reshape(-1, op.registers))
+
+
+def unpack_matrix(op: Fragment, registers: Array, statement: Statement) -> Array:
+    """Return element bits [warps, coordinates]; UnknownInstruction where copies of an element differ."""
+    bits, differ = fragment_words.unpack(op, registers)
+    if differ:
+        raise UnknownInstruction(statement, f"copies of an element of {op.name} differ: the result is undefined")
+    return bits
+
+
+def decode(bits: Array, name: str) -> Array:
+    """Return the float64 values that an instruction reads from element bits."""
+    match name:
+        case "f32" | "tf32":
+            words = bits.astype(np.uint32)
+            return (words & np.uint32(0xFFFFE000) if name == "tf32" else words).view(np.float32).astype(np.float64)
+        case "bf16":
+            return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+        case "f64":
+            return bits.astype(np.uint64).view(np.float64)
+        case "s32":
+            return bits.astype(np.uint32).view(np.int32).astype(np.float64)
+        case _:
+            return codec.decode_bits(bits, name)
+
+
+def encode(values: Array, name: str, saturates: bool = False) -> Array:
+    """Return the bits of results, rounded once to D's type: uint64. Integers wrap unless they saturate."""
+    if name == "s32":
+        if saturates:
+            values = np.clip(values, -(2.0**31), 2.0**31 - 1)
+        return values.astype(np.int64).view(np.uint64) & np.uint64(0xFFFFFFFF)
+    with np.errstate(over="ignore"):
+        numbers = values.astype({"f16": np.float16, "f32": np.float32, "f64": np.float64}[name])
+    bits = numbers.view(f"u{numbers.itemsize}").astype(np.uint64)
+    bits[np.isnan(numbers)] = NAN[name]
+    return bits
+
+
+def require_number(operand: Operand, statement: Statement, what: str) -> int:
+    """Return an operand that PTX wants as a constant."""
+    if not isinstance(operand, Immediate) or operand.bits:
+        raise UnknownInstruction(statement, f"{what} of {statement.words[0]} is no constant")
+    return int(operand.value)

@@ -1,0 +1,404 @@
+"""A kernel with its launch: the entry, its limits, the buffers in memory and the bytes of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.elements import (
+    ElementType,
+    compute_array_shape,
+    fill_codes,
+    fill_elements,
+    find_type_of,
+    hold_elements,
+)
+from lanescope.emulate.launch import BufferSpec, Launch
+from lanescope.emulate.machine import Machine, Program, Schedule
+from lanescope.emulate.memory import Allocation, Memory
+from lanescope.emulate.program import Function, Module, Variable
+from lanescope.emulate.tensor_maps import MAP_BYTES, encode_tensor_map, make_tensor_map
+from lanescope.emulate.types import TYPES
+from lanescope.errors import LayoutError
+from lanescope.inputs import find_nearest_word, format_count, join_words, parse_digits, quote_value
+from lanescope.ptx.architectures import get_architecture
+from lanescope.ptx.targets import TARGETS
+
+Array = NDArray[Any]
+MOST_STEPS = 50_000_000
+MOST_MEMORY = 4 << 30  # bytes of all buffers
+MOST_SHOWN = 8
+Place = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A buffer's elements as an array that memory is copied from, and their type."""
+
+    spec: BufferSpec
+    row: ElementType
+    array: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """An entry with its launch, checked against each other: ready to be placed in a fresh memory and run."""
+
+    module: Module
+    entry: Function
+    launch: Launch
+    cluster: Place
+    buffers: Mapping[str, Buffer]
+
+    @property
+    def cluster_count(self) -> int:
+        return prod(g // c for g, c in zip(self.launch.grid, self.cluster, strict=True))
+
+    def place(self, schedule: Schedule = Schedule(), most_steps: int = MOST_STEPS) -> Placement:
+        """Put buffers, maps and parameters into a new memory; LayoutError for an argument that does not fit."""
+        program, memory = Program(self.module), Memory()
+        buffers = {
+            name: memory.allocate(name, np.frombuffer(bytearray(buffer.array.tobytes()), np.uint8))
+            for name, buffer in self.buffers.items()
+        }
+        maps = {name: self._encode_map(name, buffers) for name in self.launch.maps}
+        placed = {name: memory.allocate(name, np.frombuffer(raw, np.uint8)) for name, raw in maps.items()}
+        program.place_variables(memory)
+        values = _Values(buffers, maps, placed)
+        offsets, size = _place_parameters(self.entry)
+        raw = np.zeros(max(size, 16), np.uint8)
+        for number, (parameter, value) in enumerate(zip(self.entry.parameters, self.launch.args, strict=True)):
+            encoded = values.encode(value, parameter, f"args[{number}]")
+            raw[offsets[number] : offsets[number] + parameter.size] = np.frombuffer(encoded, np.uint8)
+        parameters = memory.allocate("the parameters", raw, read_only=True)
+        launch = self.launch
+        machine = Machine(
+            program,
+            self.entry,
+            memory,
+            parameters.base,
+            launch.grid,
+            launch.block,
+            self.cluster,
+            launch.shared,
+            schedule,
+            most_steps,
+        )
+        return Placement(self, machine, buffers)
+
+    def _encode_map(self, name: str, buffers: Mapping[str, Allocation]) -> bytes:
+        spec = self.launch.maps[name]
+        try:
+            return encode_tensor_map(
+                make_tensor_map(
+                    address=buffers[spec.buffer].base,
+                    type=spec.type.strip() or self.buffers[spec.buffer].row.name,
+                    dims=spec.dims,
+                    strides=spec.strides,
+                    box=spec.box,
+                    element_strides=spec.element_strides,
+                    interleave=spec.interleave,
+                    swizzle=spec.swizzle,
+                    fill=spec.fill,
+                )
+            )
+        except LayoutError as error:
+            raise error.move_to_field(f"tensor_map.{name}.{error.field or 'type'}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A kernel in a memory, with the machine that runs it. buffers: where each lies."""
+
+    kernel: Kernel
+    machine: Machine
+    buffers: Mapping[str, Allocation]
+
+    def take_array(self, name: str) -> Array:
+        """Return what stands in a buffer now, as an array of its own."""
+        before = self.kernel.buffers[name].array
+        return self.buffers[name].data.view(before.dtype).reshape(before.shape).copy()
+
+
+def prepare_kernel(module: Module, launch: Launch, arrays: Mapping[str, Array] | None = None) -> Kernel:
+    """Return the kernel of a launch; LayoutError says what does not fit.
+
+    arrays: of buffers by name, as NumPy holds them: those that a launch takes from files.
+    """
+    given = dict(arrays or {})
+    unknown = next((name for name in given if name not in launch.buffers), "")
+    if unknown:
+        raise LayoutError(
+            "bad_launch", f"No buffer '{unknown}' is in the launch.", f"It has {_list(launch.buffers)}.", "buffers"
+        )
+    entry = find_entry(module, launch.kernel)
+    cluster = _check_limits(entry, launch)
+    _check_target(module, entry, launch, cluster)
+    count = len(entry.parameters)
+    if len(launch.args) != count:
+        names = ", ".join(f".{one.type} {one.name}" for one in entry.parameters[:MOST_SHOWN])
+        raise LayoutError(
+            "bad_launch",
+            f"args has {format_count(len(launch.args), 'value')}; {entry.name} has {format_count(count, 'parameter')}.",
+            f"It takes {names}{', …' if count > MOST_SHOWN else ''}." if count else "Give args = [].",
+            "args",
+        )
+    buffers = {name: _make_buffer(spec, given.get(name)) for name, spec in launch.buffers.items()}
+    total = sum(buffer.array.nbytes for buffer in buffers.values())
+    if total > MOST_MEMORY:
+        raise LayoutError(
+            "too_large", f"The buffers have {total:,} bytes.", f"At most {MOST_MEMORY:,} together.", "buffer"
+        )
+    return Kernel(module, entry, launch, cluster, buffers)
+
+
+def find_entry(module: Module, part: str) -> Function:
+    """Return the entry whose name is given or has the given part in it; LayoutError lists the entries."""
+    entries = module.entries
+    found = [one for one in entries if one.name == part] or [one for one in entries if part in one.name]
+    if len(found) == 1:
+        return found[0]
+    if not entries:
+        raise LayoutError("no_kernel", "The PTX has no .entry.", "Give the PTX of a __global__ function.", "ptx")
+    names = _list(one.name for one in (found or entries))
+    what = f"kernel is {quote_value(part)}, which" if part else "The PTX"
+    if found:
+        message = f"{what} {'names' if part else 'has'} {len(found)} entries."
+    else:
+        message = f"{what} is in no entry's name."
+    raise LayoutError("no_kernel", message, f"Give kernel as a part of one of: {names}.", "kernel")
+
+
+def _list(names: Iterable[str]) -> str:
+    every = list(names)
+    return ", ".join(every[:MOST_SHOWN]) + (", …" if len(every) > MOST_SHOWN else "") if every else "none"
+
+
+def _pad(extents: tuple[int, ...]) -> Place:
+    x, y, z = (*extents, 1, 1)[:3]
+    return x, y, z
+
+
+def _check_limits(entry: Function, launch: Launch) -> Place:
+    """Check a launch against the kernel's directives; return the cluster."""
+    limits, block = entry.limits, launch.block
+    if "reqntid" in limits and _pad(limits["reqntid"]) != block:
+        need = list(_pad(limits["reqntid"]))
+        raise LayoutError(
+            "bad_launch", f"block is {list(block)}.", f"{entry.name} has .reqntid: block = {need}.", "block"
+        )
+    if "maxntid" in limits and prod(block) > prod(limits["maxntid"]):
+        raise LayoutError(
+            "bad_launch",
+            f"block is {list(block)}, {prod(block)} threads.",
+            f"{entry.name} has .maxntid: at most {prod(limits['maxntid'])} threads.",
+            "block",
+        )
+    if "blocksareclusters" in limits:
+        raise LayoutError("unknown_directive", f"{entry.name} has .blocksareclusters.", "It is not emulated.", "kernel")
+    need_cluster = _pad(limits["reqnctapercluster"]) if limits.get("reqnctapercluster") else None
+    cluster = launch.cluster or need_cluster or (1, 1, 1)
+    if need_cluster and cluster != need_cluster:
+        raise LayoutError(
+            "bad_launch",
+            f"cluster is {list(cluster)}.",
+            f"{entry.name} has .reqnctapercluster: cluster = {list(need_cluster)}.",
+            "cluster",
+        )
+    if "maxclusterrank" in limits and prod(cluster) > limits["maxclusterrank"][0]:
+        raise LayoutError(
+            "bad_launch",
+            f"cluster is {list(cluster)}, {prod(cluster)} blocks.",
+            f"{entry.name} has .maxclusterrank: at most {limits['maxclusterrank'][0]}.",
+            "cluster",
+        )
+    if any(g % c for g, c in zip(launch.grid, cluster, strict=True)):
+        raise LayoutError(
+            "bad_launch",
+            f"grid is {list(launch.grid)} and cluster {list(cluster)}.",
+            "The grid is a multiple of the cluster along every axis.",
+            "grid",
+        )
+    return cluster
+
+
+def _check_target(module: Module, entry: Function, launch: Launch, cluster: Place) -> None:
+    """Check shared memory and cluster against the target's limits; one that is not known has none."""
+    if module.target not in TARGETS:
+        return
+    architecture = get_architecture(module.target)
+    most = architecture.block_shared_memory or architecture.sm_shared_memory
+    static = Program(module).static_bytes
+    if static + launch.shared > most:
+        raise LayoutError(
+            "bad_launch",
+            f"shared is {launch.shared:,} bytes" + (f", with {static:,} that the kernel declares." if static else "."),
+            f"A block on {module.target} has at most {most:,} bytes of shared memory.",
+            "shared",
+        )
+    if prod(cluster) > architecture.cluster:
+        raise LayoutError(
+            "bad_launch",
+            f"cluster is {list(cluster)}, {prod(cluster)} blocks.",
+            f"{module.target} has "
+            + ("no clusters." if architecture.cluster == 1 else f"clusters of at most {architecture.cluster} blocks."),
+            "cluster",
+        )
+
+
+def _make_buffer(spec: BufferSpec, array: Array | None) -> Buffer:
+    where = f"buffer.{spec.name}"
+    if array is None:
+        if not spec.shape or spec.type is None:
+            raise LayoutError(
+                "bad_launch",
+                f"{where} has neither an array nor a shape.",
+                f"Give its file '{spec.file}'." if spec.file else "Give file, or shape and type.",
+                where,
+            )
+        if spec.file:
+            raise LayoutError("bad_launch", f"{where} lacks the array of '{spec.file}'.", "Give the file.", where)
+        if spec.fill == "identify":
+            filled = fill_codes(spec.shape, spec.type, spec.operand, spec.major == "k", spec.part, f"{where}.fill")
+        else:
+            filled = fill_elements(spec.name, spec.fill, spec.shape, spec.type, where, spec.number)
+        return Buffer(spec, spec.type, filled)
+    row = spec.type or find_type_of(array.dtype)
+    if row is None:
+        raise LayoutError(
+            "bad_buffer",
+            f"The array of {where} holds {array.dtype}.",
+            'Give type, as in type = "f32".',
+            f"{where}.type",
+        )
+    held = hold_elements(array, row, where)
+    if spec.shape and compute_array_shape(spec.shape, row, f"{where}.shape") != held.shape:
+        raise LayoutError(
+            "bad_buffer",
+            f"{where}.shape is {list(spec.shape)}; its array has {list(held.shape)}.",
+            "Leave shape out, or give the array's.",
+            f"{where}.shape",
+        )
+    return Buffer(spec, row, held)
+
+
+def _place_parameters(entry: Function) -> tuple[list[int], int]:
+    """Return the offset of each parameter and the bytes of all, as lanescope.emulate.code places them."""
+    offsets, at = [], 0
+    for parameter in entry.parameters:
+        align = max(1, parameter.align)
+        at = -(-at // align) * align
+        offsets.append(at)
+        at += parameter.size
+    return offsets, at
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """What an argument may name. maps: the bytes of tensor maps; placed: where they lie in global memory."""
+
+    buffers: Mapping[str, Allocation]
+    maps: Mapping[str, bytes]
+    placed: Mapping[str, Allocation]
+
+    def encode(self, value: object, parameter: Variable, field: str) -> bytes:
+        """Return the bytes of an argument; LayoutError says what the parameter takes."""
+        if isinstance(value, dict):
+            return _encode_hex(value, parameter, field)
+        if isinstance(value, str) and parse_digits(value.strip().lstrip("-")) is None:
+            return self._encode_name(value.strip(), parameter, field)
+        return _encode_number(value, parameter, field)
+
+    def _encode_name(self, name: str, parameter: Variable, field: str) -> bytes:
+        if name in self.maps:
+            if parameter.size != MAP_BYTES:
+                raise _refuse(
+                    field, f"'{name}', a tensor map of {MAP_BYTES} bytes", parameter, f"For its address give '&{name}'."
+                )
+            if parameter.align % 64:
+                raise _refuse(field, f"'{name}', a tensor map", parameter, "A map by value is aligned to 64 bytes.")
+            return self.maps[name]
+        address = name.startswith("&")
+        known = self.placed if address else self.buffers
+        found = known.get(name.removeprefix("&"))
+        if found is None:
+            names = [*self.buffers, *self.maps, *(f"&{one}" for one in self.maps)]
+            near = find_nearest_word(name, names)
+            hint = (f"Did you mean '{near}'? " if near else "") + (
+                f"The launch has {join_words(names)}." if names else "The launch has no buffer and no tensor map."
+            )
+            raise LayoutError("bad_argument", f"{field} is {quote_value(name)}.", hint, field)
+        if parameter.size != 8 or TYPES[parameter.type].kind == "f":
+            raise _refuse(field, f"'{name}', an address of 8 bytes", parameter, "An address takes a 64-bit parameter.")
+        return found.base.to_bytes(8, "little")
+
+
+def _describe(parameter: Variable) -> str:
+    row = TYPES[parameter.type]
+    return f".{row.name}" if parameter.size == row.bytes else f"a struct of {parameter.size} bytes"
+
+
+def _refuse(field: str, what: str, parameter: Variable, hint: str) -> LayoutError:
+    return LayoutError("bad_argument", f"{field} is {what}; {parameter.name} is {_describe(parameter)}.", hint, field)
+
+
+def _encode_hex(value: dict[Any, Any], parameter: Variable, field: str) -> bytes:
+    text = value.get("hex") if len(value) == 1 else None
+    digits = "".join(text.split()).removeprefix("0x") if isinstance(text, str) else "?"
+    try:
+        raw = bytes.fromhex(digits)
+    except ValueError:
+        raise LayoutError(
+            "bad_argument",
+            f"{field} is {quote_value(text) if text else 'an object'}.",
+            'Give the bytes in the order of memory, two digits each, as in {hex = "01000000"}.',
+            field,
+        ) from None
+    if len(raw) != parameter.size:
+        raise _refuse(field, f"{len(raw)} bytes", parameter, f"Give {parameter.size} bytes.")
+    return raw
+
+
+def _encode_number(value: object, parameter: Variable, field: str) -> bytes:
+    row = TYPES[parameter.type]
+    if parameter.size != row.bytes:
+        raise _refuse(
+            field,
+            quote_value(value),
+            parameter,
+            'Give its bytes, as in {hex = "…"}' + (", or a tensor map's name." if parameter.size == MAP_BYTES else "."),
+        )
+    number: float | int
+    if isinstance(value, str):
+        text = value.strip()
+        digits = parse_digits(text.lstrip("-"))
+        assert digits is not None
+        number = -digits[0] if text.startswith("-") else digits[0]
+    elif isinstance(value, int | float | np.integer | np.floating):
+        number = value.item() if isinstance(value, np.generic) else value
+    else:
+        raise _refuse(field, quote_value(value), parameter, 'Give a number, a buffer, "&map", "map" or {hex = "…"}.')
+    if row.kind == "f":
+        return _encode_float(number, parameter, field)
+    if isinstance(number, float):
+        if not number.is_integer():
+            raise _refuse(field, f"{number:g}", parameter, "Give an integer.")
+        number = int(number)
+    low, high = -(1 << row.bits - 1), (1 << row.bits) - 1
+    if not low <= number <= high:
+        raise _refuse(field, f"{number}", parameter, f"An integer from {low} to {high}.")
+    return (int(number) & high).to_bytes(row.bytes, "little")
+
+
+def _encode_float(number: float | int, parameter: Variable, field: str) -> bytes:
+    row = TYPES[parameter.type]
+    with np.errstate(over="ignore"):
+        encoded = np.array(number, np.float64).astype(row.dtype)
+    if np.isinf(encoded) and not np.isinf(float(number)):
+        raise _refuse(field, f"{number:g}", parameter, f"It is past the largest number of .{row.name}.")
+    return encoded.tobytes()

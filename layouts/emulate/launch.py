@@ -1,0 +1,269 @@
+"""How a kernel is launched: grid, arguments, buffers and tensor maps, from the object that a TOML file or JSON holds.
+
+    kernel = "matmul"                # part of the entry's name; not needed where there is one
+    grid = [16, 1, 1]
+    block = [256, 1, 1]
+    shared = 65536                   # dynamic shared memory in bytes
+    args = [512, "C", "&mapA", "mapB", {hex = "0100000000000000"}]
+    [buffer.C]
+    shape = [512, 512]
+    type = "bf16"
+
+Nothing is read from files here: a buffer says which file it wants.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from lanescope.emulate.elements import FILLS, ElementType, get_element_type
+from lanescope.errors import LayoutError
+from lanescope.inputs import check_keys, parse_choice, parse_integer, quote_value, require_object
+
+MOST_THREADS = 1024  # of a block. CUDA Programming Guide, compute capabilities
+MOST_BLOCK = (1024, 1024, 64)
+MOST_GRID = ((1 << 31) - 1, 65535, 65535)
+MOST_BUFFER = 1 << 31  # bytes of one buffer
+KEYS = ("kernel", "grid", "block", "cluster", "shared", "args", "buffer", "tensor_map")
+BUFFER_KEYS = ("file", "shape", "type", "fill", "output", "operand", "major", "pass")
+MAP_KEYS = ("buffer", "type", "dims", "strides", "box", "element_strides", "swizzle", "interleave", "fill")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class BufferSpec:
+    """A buffer in global memory. file: whose array it holds at first; else shape, type and fill say what stands
+    there.
+
+    number: the fill where it is a number; operand, major, part: which codes "identify" fills in; output: a file for
+    what stands there in the end.
+    """
+
+    name: str
+    file: str = ""
+    shape: tuple[int, ...] = ()
+    type: ElementType | None = None
+    fill: str = "0"
+    number: float = 0
+    output: str = ""
+    operand: str = "a"
+    major: str = "k"
+    part: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMapSpec:
+    """A tensor map, as cuTensorMapEncodeTiled takes it: dims, strides and box innermost first, strides in bytes.
+
+    type: of a buffer or of CUtensorMapDataType, "" for that of its buffer.
+    """
+
+    name: str
+    buffer: str
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    element_strides: tuple[int, ...]
+    type: str = ""
+    swizzle: str = "none"
+    interleave: str = "none"
+    fill: str = "zero"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A launch whose values are well formed; whether the kernel and its target take it, is checked with its PTX.
+
+    cluster: None where the launch says none.
+    """
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int] | None = None
+    shared: int = 0
+    args: tuple[Any, ...] = ()
+    buffers: Mapping[str, BufferSpec] = field(default_factory=dict)
+    maps: Mapping[str, TensorMapSpec] = field(default_factory=dict)
+    kernel: str = ""
+
+
+def parse_toml(text: str) -> Launch:
+    """Parse a launch from TOML; LayoutError `bad_launch` says where it is no TOML."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise LayoutError(
+            "bad_launch",
+            f"The launch is not TOML: {error}.",
+            'Write it as grid = [1, 1, 1] and args = [1, "A"].',
+            "launch",
+        ) from None
+    return parse_launch(data)
+
+
+def parse_launch(data: object) -> Launch:
+    """Parse a launch from an object; LayoutError names the wrong field, what it is and what is allowed."""
+    launch = require_object(data, "launch", "Give an object with grid, block and args.", "bad_launch")
+    check_keys(launch, KEYS)
+    for name in ("grid", "block"):
+        if name not in launch:
+            raise LayoutError("bad_launch", f"{name} is missing.", f"Give {name} = [x, y, z].", name)
+    block = _parse_extents(launch["block"], "block", MOST_BLOCK)
+    if prod(block) > MOST_THREADS:
+        raise LayoutError(
+            "bad_launch",
+            f"block is {list(block)}, {prod(block):,} threads.",
+            f"At most {MOST_THREADS} threads a block.",
+            "block",
+        )
+    buffers = {
+        name: _parse_buffer(name, value) for name, value in _parse_table(launch.get("buffer", {}), "buffer").items()
+    }
+    maps = {
+        name: _parse_map(name, value, buffers)
+        for name, value in _parse_table(launch.get("tensor_map", {}), "tensor_map").items()
+    }
+    both = sorted(set(buffers) & set(maps))
+    if both:
+        raise LayoutError(
+            "bad_launch",
+            f"'{both[0]}' names a buffer and a tensor map.",
+            "Give them different names: an argument names either.",
+            f"tensor_map.{both[0]}",
+        )
+    args = launch.get("args", [])
+    if not isinstance(args, list | tuple):
+        raise LayoutError(
+            "bad_launch", f"args is {quote_value(args)}.", 'Give a list, as in args = [512, "A"].', "args"
+        )
+    kernel = launch.get("kernel", "")
+    if not isinstance(kernel, str):
+        raise LayoutError(
+            "bad_launch", f"kernel is {quote_value(kernel)}.", "Give a part of the entry's name.", "kernel"
+        )
+    cluster = _parse_extents(launch["cluster"], "cluster", (16, 16, 16)) if "cluster" in launch else None
+    return Launch(
+        _parse_extents(launch["grid"], "grid", MOST_GRID),
+        block,
+        cluster,
+        parse_integer(launch.get("shared", 0), "shared", 0, 1 << 20),
+        tuple(args),
+        buffers,
+        maps,
+        kernel,
+    )
+
+
+def _parse_extents(value: object, name: str, most: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Parse up to three extents; those that are missing are 1, as dim3 has them."""
+    parts = list(value) if isinstance(value, list | tuple) else [value]
+    if not 1 <= len(parts) <= 3:
+        raise LayoutError("bad_launch", f"{name} has {len(parts)} extents.", f"Give {name} = [x, y, z].", name)
+    x, y, z = (
+        parse_integer(part, name, 1, limit, "bad_launch") for part, limit in zip([*parts, 1, 1][:3], most, strict=True)
+    )
+    return x, y, z
+
+
+def _parse_table(value: object, name: str) -> dict[str, Any]:
+    table = require_object(value, name, f"Give tables, as in [{name}.A].", "bad_launch")
+    for key, inner in table.items():
+        if not _NAME.fullmatch(str(key)):
+            raise LayoutError(
+                "bad_launch", f"{name} has the name {quote_value(key)}.", "Letters, digits and _, no digit first.", name
+            )
+        require_object(inner, f"{name}.{key}", f"Give a table, as in [{name}.{key}].", "bad_launch")
+    return table
+
+
+def _parse_integers(value: object, name: str, least: int, most: int, counts: range) -> tuple[int, ...]:
+    if not isinstance(value, list | tuple) or len(value) not in counts:
+        allowed = f"{counts.start}" + (f" to {counts.stop - 1}" if len(counts) > 1 else "")
+        what = f"has {len(value)} numbers" if isinstance(value, list | tuple) else f"is {quote_value(value)}"
+        raise LayoutError("bad_launch", f"{name} {what}.", f"A list of {allowed} integers.", name)
+    return tuple(parse_integer(part, name, least, most, "bad_launch") for part in value)
+
+
+def _parse_word(value: object, name: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise LayoutError("bad_launch", f"{name} is {quote_value(value)}.", "Give text.", name)
+    return value
+
+
+def _parse_buffer(name: str, value: Mapping[str, Any]) -> BufferSpec:
+    where = f"buffer.{name}"
+    check_keys(value, BUFFER_KEYS, where)
+    row = get_element_type(value["type"], f"{where}.type") if "type" in value else None
+    file = _parse_word(value["file"], f"{where}.file") if "file" in value else ""
+    output = _parse_word(value["output"], f"{where}.output") if "output" in value else ""
+    if "shape" not in value:
+        if "fill" in value:
+            raise LayoutError("bad_launch", f"{where} has fill and no shape.", "Give shape and type.", f"{where}.shape")
+        return BufferSpec(name, file, (), row, output=output)  # a file, or an array that comes with the launch
+    if file and "fill" in value:
+        raise LayoutError("bad_launch", f"{where} has file and fill.", "Give one of them.", f"{where}.fill")
+    shape = _parse_integers(value["shape"], f"{where}.shape", 1, 1 << 40, range(1, 9))
+    if row is None and not file:
+        raise LayoutError("bad_launch", f"{where} has no type.", 'Give type, as in type = "bf16".', f"{where}.type")
+    if row and prod(shape) * row.bits > MOST_BUFFER * 8:
+        raise LayoutError(
+            "too_large",
+            f"{where} has {prod(shape) * row.bits // 8:,} bytes.",
+            f"At most {MOST_BUFFER:,}.",
+            f"{where}.shape",
+        )
+    fill, number = _parse_fill(value.get("fill", 0), f"{where}.fill")
+    operand = value.get("operand", "b" if name.lower() == "b" else "a")
+    return BufferSpec(
+        name,
+        file,
+        shape,
+        row,
+        fill,
+        number,
+        output,
+        parse_choice(operand, f"{where}.operand", ("a", "b")),
+        parse_choice(value.get("major", "K"), f"{where}.major", ("K", "MN")).lower(),
+        parse_integer(value.get("pass", 1), f"{where}.pass", 1, 2),
+    )
+
+
+def _parse_fill(value: object, name: str) -> tuple[str, float]:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "0", float(value)
+    return parse_choice(value, name, FILLS), 0
+
+
+def _parse_map(name: str, value: Mapping[str, Any], buffers: Mapping[str, BufferSpec]) -> TensorMapSpec:
+    where = f"tensor_map.{name}"
+    check_keys(value, MAP_KEYS, where)
+    for key in ("buffer", "dims", "box"):
+        if key not in value:
+            raise LayoutError("bad_launch", f"{where} has no {key}.", f"Give {key}.", f"{where}.{key}")
+    buffer = value["buffer"]
+    if buffer not in buffers:
+        raise LayoutError(
+            "bad_launch",
+            f"{where}.buffer is {quote_value(buffer)}.",
+            f"The launch has the buffers {', '.join(buffers) or 'none'}.",
+            f"{where}.buffer",
+        )
+    dims = _parse_integers(value["dims"], f"{where}.dims", 1, 1 << 32, range(1, 6))
+    rank = range(len(dims), len(dims) + 1)
+    return TensorMapSpec(
+        name,
+        buffer,
+        dims,
+        _parse_integers(value.get("strides", []), f"{where}.strides", 0, 1 << 40, range(len(dims) - 1, len(dims))),
+        _parse_integers(value["box"], f"{where}.box", 1, 1 << 16, rank),
+        _parse_integers(value.get("element_strides", [1] * len(dims)), f"{where}.element_strides", 1, 1 << 16, rank),
+        *(
+            _parse_word(value.get(key, default), f"{where}.{key}")
+            for key, default in (("type", " "), ("swizzle", "none"), ("interleave", "none"), ("fill", "zero"))
+        ),
+    )

@@ -1,0 +1,127 @@
+"""mma.sync, dense, sparse and block-scaled, and wmma.mma. PTX ISA 9.1, 9.7.14."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.block import WARP, Group
+from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.fragments import (
+    MatrixEvent,
+    bind_instruction,
+    decode,
+    encode,
+    read_registers,
+    require_number,
+    take_full_warps,
+    tell,
+    unpack_matrix,
+    write_registers,
+)
+from lanescope.emulate.program import Operand, Statement, VectorOperand
+from lanescope.emulate.sums import count_digits, is_exact, note_inexact
+from lanescope.emulate.types import TYPES
+from lanescope.errors import LayoutError
+from lanescope.ptx import fragment_words
+from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.product_values import compute_product, is_xor, spread_scales, spread_sparse
+from lanescope.ptx.slots import list_slots
+
+Array = NDArray[Any]
+
+
+def name_operands(bound: Instruction, statement: Statement, a_from: str = "registers") -> dict[str, Operand]:
+    """Return a statement's operands by their names in PTX's syntax."""
+    slots = list_slots(bound, a_from)
+    if len(slots) != len(statement.operands):
+        raise UnknownInstruction(statement, f"{statement.opcode} has {len(statement.operands)} operands here")
+    return {slot.name: operand for slot, operand in zip(slots, statement.operands, strict=True)}
+
+
+def spread_metadata(bound: Instruction, stored: Array, words: Array, selector: int, statement: Statement) -> Array:
+    """Return the dense A of a stored one; UnknownInstruction where the metadata are not legal."""
+    try:
+        return spread_sparse(bound.operands["a"], stored, words, selector)
+    except LayoutError as error:
+        raise UnknownInstruction(statement, f"{error.message} What is computed then is undefined") from None
+
+
+def accumulate(bound: Instruction, product: Array, c: Array | None) -> Array:
+    """Return the sums A·B + C; a zero is positive unless every part of it is negative."""
+    return product if c is None else product + c
+
+
+class _Scales:
+    """The factors of a block-scaled product."""
+
+    def __init__(self, compiler: Compiler, bound: Instruction, named: dict[str, Operand], statement: Statement) -> None:
+        self.bound, self.statement = bound, statement
+        word, half = TYPES["b32"], TYPES["u16"]
+        self.readers: dict[str, tuple[Callable[[Group], Array], list[Callable[[Group], Array]]]] = {}
+        for name in bound.scales:
+            ids = named[f"ids_{name[-1]}"]
+            if not isinstance(ids, VectorOperand) or len(ids.items) != 2:
+                raise UnknownInstruction(statement, "no {byte-id, thread-id}")
+            readers = [compiler.read(one, half) for one in ids.items]
+            self.readers[name[-1]] = compiler.read_all(named[f"{name}_data"], word), readers
+
+    def read(self, group: Group, letter: str) -> Array:
+        """Return the factors of A's rows or B's columns: [warps, rows or columns, k]."""
+        words, ids = self.readers[letter]
+        byte, thread = (np.unique(read(group)) for read in ids)
+        if len(byte) != 1 or len(thread) != 1:
+            raise UnknownInstruction(self.statement, "byte-id and thread-id differ between the threads")
+        data = words(group).reshape(-1, WARP)
+        try:
+            return spread_scales(self.bound, self.bound.scales[f"scale_{letter}"], data, int(byte[0]), int(thread[0]))
+        except LayoutError as error:
+            raise UnknownInstruction(self.statement, error.message) from None
+
+
+@instruction("mma", "wmma.mma")
+def build_product(compiler: Compiler, statement: Statement) -> Action:
+    """mma: D = A·B + C by each warp, by the fragments' maps."""
+    bound = bind_instruction(statement)
+    named, ops = name_operands(bound, statement), bound.operands
+    readers = {letter: read_registers(compiler, named[letter], ops[letter]) for letter in "abc"}
+    write = write_registers(compiler, named["d"], ops["d"])
+    sparse = ops["a"].sparsity is not None
+    metadata = compiler.read_all(named["e"], TYPES["b32"]) if sparse else None
+    selector = require_number(named["f"], statement, "the sparsity selector") if sparse else 0
+    scales = _Scales(compiler, bound, named, statement) if bound.scales else None
+    types, saturates, digits = bound.types, "satfinite" in bound.modifiers, count_digits(bound)
+
+    def read_matrix(registers: Array, letter: str) -> Array:
+        bits = unpack_matrix(ops[letter], registers, statement)
+        values = decode(bits, ops[letter].element.name)
+        return values if len(ops[letter].axes) == 3 else values[..., None]
+
+    def multiply(group: Group) -> None:
+        warps = take_full_warps(group, statement)
+        registers = {letter: read(group) for letter, read in readers.items()}
+        a, b, c = (read_matrix(registers[letter], letter) for letter in "abc")
+        if metadata is not None:
+            a = spread_metadata(bound, a, metadata(group).reshape(-1, WARP), selector, statement)
+        if scales is not None:
+            a = a * scales.read(group, "a")[..., None]
+            b = b * scales.read(group, "b").transpose(0, 2, 1)[..., None]
+        with np.errstate(invalid="ignore", over="ignore"):
+            product = compute_product(bound, a[:, None], b[:, None])[:, 0]  # each warp's A by its own B
+            product = product if product.ndim == c.ndim else product[..., None]
+            total = accumulate(bound, product, c)
+        if types["d"] != "s32" and not is_xor(bound):
+            planes = (np.moveaxis(one, -1, 0) for one in (a, b, c))
+            if not is_exact(*planes, digits):
+                note_inexact(group, statement)
+        bits = encode(total if len(ops["d"].axes) == 3 else total[..., 0], types["d"], saturates)
+        packed = fragment_words.pack(ops["d"], bits)
+        write(group, packed)
+        if group.run.machine.recorders and bound.family.specified:
+            firsts = tuple(int(warp) * WARP for warp in warps)
+            tell(MatrixEvent("mma", group, statement, bound, firsts, registers={**registers, "d": packed}))
+
+    return multiply

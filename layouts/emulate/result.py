@@ -1,0 +1,136 @@
+"""What a run comes to: status, findings, and the buffers as they stand, compared with what they should be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.elements import decode_elements, hold_elements
+from lanescope.emulate.kernel import Kernel, Placement
+from lanescope.emulate.machine import Finding
+from lanescope.errors import LayoutError
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """The first element that differs, by its index in the buffer. got, expected: numbers; bits: their codes."""
+
+    index: tuple[int, ...]
+    got: float | int
+    expected: float | int
+    got_bits: int
+    expected_bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A buffer against what it should hold, bit for bit. mismatches: how many elements differ."""
+
+    equal: bool
+    mismatches: int
+    total: int
+    first_mismatch: Mismatch | None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A buffer after the run. shape: of the array; type: of the elements; changed: whether the run stored into it."""
+
+    name: str
+    array: Array
+    shape: tuple[int, ...]
+    type: str
+    changed: bool
+    compared: Comparison | None = None
+    file: str = ""
+
+
+@dataclass(frozen=True)
+class EmulationResult:
+    """What a run comes to. status: finished, deadlock, fault, unknown_instruction or budget.
+
+    outputs: the buffers that the launch keeps, that are compared or that changed. barriers: mbarriers and named
+    barriers with their phase, arrivals and bytes. steps: statements that groups of threads executed; notes: what else
+    to know.
+    """
+
+    status: str
+    findings: tuple[Finding, ...]
+    outputs: Mapping[str, Output]
+    barriers: Sequence[Mapping[str, Any]]
+    steps: int
+    notes: tuple[str, ...] = ()
+    capture: bytes | None = field(default=None, repr=False)
+    events: Sequence[Mapping[str, Any]] | None = field(default=None, repr=False)
+
+    @property
+    def passed(self) -> bool:
+        """Whether it ran to its end without an error, and every comparison agrees."""
+        return (
+            self.status == "finished"
+            and not any(one.severity == "error" for one in self.findings)
+            and all(one.compared is None or one.compared.equal for one in self.outputs.values())
+        )
+
+
+def collect_outputs(kernel: Kernel, arrays: Mapping[str, Array], expected: Mapping[str, Array]) -> dict[str, Output]:
+    """Return the buffers that a launch keeps, that are compared or that changed. arrays: of every buffer, after."""
+    outputs = {}
+    for name, buffer in kernel.buffers.items():
+        after = arrays[name]
+        changed = after.tobytes() != buffer.array.tobytes()
+        if not (changed or buffer.spec.output or name in expected):
+            continue
+        compared = compare_arrays(kernel, name, after, expected[name]) if name in expected else None
+        outputs[name] = Output(name, after, after.shape, buffer.row.name, changed, compared, buffer.spec.output)
+    return outputs
+
+
+def check_expected(kernel: Kernel, expected: Mapping[str, Array]) -> None:
+    """Check that arrays to compare with have the buffers' names, shapes and types."""
+    for name, array in expected.items():
+        if name not in kernel.buffers:
+            names = ", ".join(kernel.buffers)
+            raise LayoutError("bad_launch", f"No buffer '{name}' to compare.", f"The launch has {names}.", "compare")
+        buffer = kernel.buffers[name]
+        if hold_elements(array, buffer.row, f"compare.{name}").shape != buffer.array.shape:
+            raise LayoutError(
+                "bad_buffer",
+                f"compare.{name} has the shape {list(array.shape)}; the buffer has {list(buffer.array.shape)}.",
+                "Compare with an array of the buffer's shape.",
+                "compare",
+            )
+
+
+def compare_arrays(kernel: Kernel, name: str, after: Array, expected: Array) -> Comparison:
+    """Compare a buffer's array with what it should be, bit for bit."""
+    row = kernel.buffers[name].row
+    held = hold_elements(expected, row, f"compare.{name}")
+    unsigned = np.dtype(f"uint{row.dtype.itemsize * 8}")
+    bits = [np.ascontiguousarray(one).view(unsigned).reshape(one.shape) for one in (after, held)]
+    different = np.flatnonzero(bits[0].reshape(-1) != bits[1].reshape(-1))
+    if not len(different):
+        return Comparison(True, 0, after.size, None)
+    index = tuple(int(n) for n in np.unravel_index(int(different[0]), after.shape))
+    got, wanted = (decode_elements(one[index[:-1]], row) for one in (after, held))
+    last = index[-1] * row.packed if index else 0
+    if row.packed > 1:
+        last += int(np.flatnonzero(got[last : last + row.packed] != wanted[last : last + row.packed])[0])
+    place = (*index[:-1], last) if index else ()
+    first = Mismatch(
+        place,
+        *(one[last].item() if one.ndim else one.item() for one in (got, wanted)),
+        *(int(one[index]) for one in bits),
+    )
+    return Comparison(False, len(different), after.size, first)
+
+
+def take_arrays(placement: Placement) -> dict[str, Array]:
+    """Return what stands in every buffer."""
+    return {name: placement.take_array(name) for name in placement.buffers}

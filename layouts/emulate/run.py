@@ -1,0 +1,114 @@
+"""Run a kernel from its PTX: what `lanescope.emulate(ptx, launch)` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from lanescope.emulate.files import load_buffers, read_launch, read_text, write_outputs
+from lanescope.emulate.kernel import MOST_STEPS, Kernel, Place, Placement, prepare_kernel
+from lanescope.emulate.launch import Launch, parse_launch
+from lanescope.emulate.machine import Finding, Schedule
+from lanescope.emulate.parser import parse_module
+from lanescope.emulate.result import EmulationResult, check_expected, collect_outputs, take_arrays
+from lanescope.emulate.waits import describe_barriers, find_deadlock
+from lanescope.errors import LayoutError
+from lanescope.inputs import quote_value
+
+Array = NDArray[Any]
+
+
+def emulate(
+    ptx: str | PathLike[str],
+    launch: Mapping[str, Any] | str | PathLike[str] | Launch,
+    *,
+    buffers: Mapping[str, Array] | None = None,
+    compare: Mapping[str, Array] | None = None,
+    blocks: Iterable[Place] | None = None,
+    most_steps: int = MOST_STEPS,
+) -> EmulationResult:
+    """Execute a kernel of a PTX text on the CPU and return what became of its buffers.
+
+    ptx: the text, or the path of a file. launch: the object that docs/usage.md describes, its TOML, or the path of a
+    file of it; the files that it names are relative to it. buffers: arrays in place of these files. compare: what
+    buffers should hold in the end, bit for bit. blocks: run only the clusters that hold these.
+    LayoutError if the kernel cannot be launched so; an instruction that is not emulated is a finding.
+    """
+    text = ptx if isinstance(ptx, str) and "\n" in ptx else read_text(Path(ptx), "ptx")
+    folder, made = Path(), launch
+    if isinstance(made, str | PathLike):
+        folder, made = read_launch(made)
+    if not isinstance(made, Launch):
+        made = parse_launch(made)
+    arrays = load_buffers(made, folder, buffers or {})
+    kernel = prepare_kernel(parse_module(text), made, arrays)
+    result = run_kernel(kernel, compare=compare or {}, blocks=blocks, most_steps=most_steps)
+    write_outputs(result, folder)
+    return result
+
+
+def run_kernel(
+    kernel: Kernel,
+    *,
+    compare: Mapping[str, Array] | None = None,
+    blocks: Iterable[Place] | None = None,
+    schedule: Schedule = Schedule(),
+    most_steps: int = MOST_STEPS,
+) -> EmulationResult:
+    """Run a kernel once, in this thread."""
+    expected = compare or {}
+    check_expected(kernel, expected)
+    try:
+        placement = kernel.place(schedule, most_steps)
+    except LayoutError as error:
+        if not error.field.startswith("tensor_map."):
+            raise
+        return refuse_map(kernel, error, expected)
+    chosen = check_blocks(kernel, blocks)
+    placement.machine.run(chosen)
+    return collect_result(placement, expected, chosen)
+
+
+def check_blocks(kernel: Kernel, blocks: Iterable[Place] | None) -> list[Place] | None:
+    """Return the blocks to run, None for all; LayoutError for one that is outside the grid."""
+    if blocks is None:
+        return None
+    chosen = list(blocks)
+    grid = kernel.launch.grid
+    for block in chosen:
+        if not all(0 <= index < extent for index, extent in zip(block, grid, strict=True)):
+            raise LayoutError("bad_block", f"No block {quote_value(block)}.", f"The grid is {list(grid)}.", "blocks")
+    return chosen
+
+
+def collect_result(placement: Placement, expected: Mapping[str, Array], blocks: list[Place] | None) -> EmulationResult:
+    """Return what a machine that ran comes to."""
+    kernel, machine = placement.kernel, placement.machine
+    if machine.status == "deadlock":
+        find_deadlock(machine)
+    notes = []
+    if blocks is not None:
+        notes.append(f"Only the clusters of {len(blocks)} blocks ran; what the others store is not in the outputs.")
+    outputs = collect_outputs(kernel, take_arrays(placement), expected)
+    barriers = describe_barriers(machine)
+    return EmulationResult(
+        machine.status, tuple(machine.findings), outputs, barriers, machine.steps, tuple(notes), events=machine.events
+    )
+
+
+def refuse_map(kernel: Kernel, error: LayoutError, expected: Mapping[str, Array]) -> EmulationResult:
+    """Return what a run comes to whose tensor map the driver refuses: the kernel is never launched."""
+    finding = Finding(error.code, f"{error.field}: {error.message} {error.hint}")
+    arrays = {name: buffer.array for name, buffer in kernel.buffers.items()}
+    return EmulationResult(
+        "fault",
+        (finding,),
+        collect_outputs(kernel, arrays, expected),
+        (),
+        0,
+        ("Nothing ran: the launch fails on the host.",),
+    )

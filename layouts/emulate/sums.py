@@ -1,0 +1,78 @@
+"""Whether a sum of products is exact: then every order of summation gives the same bits, a tensor core's, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.block import Group
+from lanescope.emulate.program import Statement
+from lanescope.ptx.instruction import Instruction
+
+Array = NDArray[Any]
+NOTE = "inexact_sum"
+
+# Significant bits that sums certainly keep. Products of 8-bit floats are added with fewer than 24 bits on Hopper:
+# DeepSeek-V3 Technical Report (arXiv 2412.19437), 3.3.2, says about 14.
+_DIGITS = {"f16": 11, "f32": 24, "f64": 53, "s32": 53}
+_SMALL_FLOATS = {"e4m3", "e5m2", "e3m2", "e2m3", "e2m1"}
+_SMALL_DIGITS = 13
+
+
+def count_digits(instruction: Instruction) -> int:
+    """Return how many significant bits a product's sums certainly keep."""
+    digits = _DIGITS[instruction.types["d"]]
+    return min(digits, _SMALL_DIGITS) if instruction.types["a"] in _SMALL_FLOATS else digits
+
+
+def find_unit(values: Array) -> int:
+    """Return an exponent such that every finite value is a multiple of that power of two.
+
+    >>> find_unit(np.array([3.0, 0.75, 0.0])), find_unit(np.array([8.0]))
+    (-2, 0)
+    """
+    if np.array_equal(values, np.rint(values)):
+        return 0
+    kept = values[np.isfinite(values) & (values != 0)]
+    if not len(kept):
+        return 0
+    mantissa, exponent = np.frexp(kept)
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    lowest = np.log2((whole & -whole).astype(np.float64)).astype(np.int64)
+    return int((exponent - 53 + lowest).min())
+
+
+def is_exact(a: Array, b: Array, c: Array | None, digits: int) -> bool:
+    """Whether every partial sum of A [..., m, k] · B [..., k, n] + C fits in so many significant bits."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        unit = find_unit(a) + find_unit(b)
+        largest = _find_largest(a) * _find_largest(b) * a.shape[-1]
+        if c is not None and c.size:
+            scaled = np.ldexp(c, -unit)
+            if not np.array_equal(scaled, np.rint(scaled)):
+                unit = min(unit, find_unit(c))
+            largest += _find_largest(c)
+        if largest <= np.ldexp(1.0, digits + unit):
+            return True
+        sums = np.abs(np.nan_to_num(a, posinf=0, neginf=0)) @ np.abs(np.nan_to_num(b, posinf=0, neginf=0))
+        largest = _find_largest(sums if c is None else sums + np.abs(c))
+        return bool(largest <= np.ldexp(1.0, digits + unit))
+
+
+def _find_largest(values: Array) -> float:
+    sizes = np.abs(values)
+    most = float(sizes.max(initial=0.0))
+    return most if np.isfinite(most) else float(sizes[np.isfinite(sizes)].max(initial=0.0))
+
+
+def note_inexact(group: Group, statement: Statement) -> None:
+    """Note once a line that the result is a sum in float64, rounded once: a tensor core's may differ in its last bits."""
+    group.run.machine.report(
+        NOTE,
+        f"{statement.words[0]} adds products whose sum is not exact: this is the sum in float64, rounded once; a tensor"
+        " core's result may differ in the last bits",
+        statement,
+        "note",
+    )

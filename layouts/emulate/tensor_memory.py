@@ -1,0 +1,269 @@
+"""tcgen05: tensor memory, its allocation, loads, stores and copies. PTX ISA 9.1, 9.7.16.
+
+Documented maps; nothing of tcgen05 has run on hardware here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.blackwell import transfers
+from lanescope.blackwell.tmem import COLUMNS, LANES, QUARTER, TensorAccess, parse_access
+from lanescope.emulate.block import WARP, Block, Group, Wait
+from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.machine import PendingWork
+from lanescope.emulate.memory import Fault
+from lanescope.emulate.program import AddressOperand, Immediate, Statement, VectorOperand
+from lanescope.emulate.types import TYPES
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.tmem import LEAST_ALLOCATION
+
+Array = NDArray[Any]
+_U32, _U64 = TYPES["u32"], TYPES["u64"]
+_MOVE_WORDS = {"sync", "aligned", "b32", "pack::16b", "unpack::16b"}
+KIND = "tcgen05"  # of pending work
+
+
+class TensorMemory:
+    """The tensor memory of a CTA. cells: uint32 [lanes, columns]; owner: the allocation of each column, 0 if free."""
+
+    def __init__(self, cells: Array) -> None:
+        self.cells = cells
+        self.owner = np.zeros(COLUMNS, np.int64)
+        self.allocations = 0
+        self.may_allocate = True
+
+    def find_room(self, columns: int) -> int:
+        """Return the first free column of a run that begins at a multiple of its length, -1 if there is none."""
+        starts = range(0, COLUMNS - columns + 1, columns)
+        return next((start for start in starts if not self.owner[start : start + columns].any()), -1)
+
+
+def get_tensor_memory(block: Block) -> TensorMemory:
+    """Return a CTA's tensor memory; the two CTAs of a pair share one array, so that a product sees both."""
+    if KIND not in block.state:
+        pair = [one for one in block.run.blocks if one.rank | 1 == block.rank | 1]
+        cells = np.zeros((2, LANES, COLUMNS), np.uint32)
+        for one in pair:
+            one.state[KIND] = TensorMemory(cells[one.rank & 1])
+    found: TensorMemory = block.state[KIND]
+    return found
+
+
+def get_pair(block: Block) -> list[Block]:
+    """Return the CTAs of a block's pair, the even one first."""
+    return [one for one in block.run.blocks if one.rank | 1 == block.rank | 1]
+
+
+def _check_words(statement: Statement, allowed: set[str]) -> None:
+    unknown = [word for word in statement.words[2:] if word not in allowed]
+    if unknown:
+        raise UnknownInstruction(statement, f"{statement.opcode} is not emulated: .{unknown[0]}")
+
+
+_ALLOCATION_WORDS = {"cta_group::1", "cta_group::2", "sync", "aligned", "shared::cta", "b32"}
+
+
+@instruction("tcgen05.alloc")
+def build_allocation(compiler: Compiler, statement: Statement) -> Action:
+    """tcgen05.alloc: the address of free columns is written to shared memory; a warp waits until there are some."""
+    _check_words(statement, _ALLOCATION_WORDS)
+    target, count = statement.operands
+    to, columns_of = compiler.read_address(target), compiler.read(count, _U32)
+    space = "shared" if statement.has("shared::cta") else ""
+
+    def allocate(group: Group) -> None:
+        for warp in group.take_whole_warps():
+            _allocate(group.select(group.ids // WARP == warp), to, columns_of, space)
+
+    return allocate
+
+
+def _allocate(group: Group, to: Any, columns_of: Any, space: str) -> None:
+    memory = get_tensor_memory(group.block)
+    columns = int(np.asarray(columns_of(group)).flat[0])
+    if columns < LEAST_ALLOCATION or columns > COLUMNS or columns & (columns - 1):
+        raise Fault(
+            "bad_allocation",
+            f"tcgen05.alloc of {columns} columns; a power of two from {LEAST_ALLOCATION} to {COLUMNS}.",
+        )
+    if not memory.may_allocate:
+        raise Fault("bad_allocation", "tcgen05.alloc after tcgen05.relinquish_alloc_permit of the same CTA.")
+    start = memory.find_room(columns)
+    if start < 0:
+        raise Fault(
+            "tensor_memory_full",
+            f"tcgen05.alloc of {columns} columns waits for ever: this CTA holds"
+            f" {int((memory.owner != 0).sum())} of {COLUMNS} columns.",
+        )
+    memory.allocations += 1
+    memory.owner[start : start + columns] = memory.allocations
+    group.memory.store(group, space, to(group), np.full((group.count, 1), start, np.uint32))
+    machine = group.run.machine
+    machine.version += 1
+    machine.log("tensor_alloc", group, column=start, columns=columns)
+
+
+@instruction("tcgen05.dealloc")
+def build_release(compiler: Compiler, statement: Statement) -> Action:
+    _check_words(statement, _ALLOCATION_WORDS)
+    address, count = (compiler.read(one, _U32) for one in statement.operands)
+
+    def release(group: Group) -> None:
+        for warp in group.take_whole_warps():
+            part = group.select(group.ids // WARP == warp)
+            first = int(np.asarray(address(part)).flat[0])
+            columns = int(np.asarray(count(part)).flat[0])
+            memory = get_tensor_memory(part.block)
+            start = first & 0xFFFF
+            held = memory.owner[start : start + columns]
+            whole = len(held) == columns and held.all() and (memory.owner == held[0]).sum() == columns
+            if not whole or (held != held[0]).any() or first >> 16:
+                raise Fault(
+                    "bad_allocation", f"tcgen05.dealloc of {columns} columns from {first:#x}, which is no allocation."
+                )
+            memory.owner[start : start + columns] = 0
+
+    return release
+
+
+@instruction("tcgen05.relinquish_alloc_permit")
+def build_relinquish(compiler: Compiler, statement: Statement) -> Action:
+    _check_words(statement, _ALLOCATION_WORDS)
+
+    def relinquish(group: Group) -> None:
+        get_tensor_memory(group.block).may_allocate = False
+
+    return relinquish
+
+
+@instruction("tcgen05.fence", "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync")
+def build_fence(compiler: Compiler, statement: Statement) -> Action:
+    return lambda group: None
+
+
+@instruction("tcgen05.wait::ld", "tcgen05.wait::st")
+def build_wait(compiler: Compiler, statement: Statement) -> Action:
+    """Loads and stores of tensor memory end where they are issued, so there is nothing to wait for."""
+    return lambda group: None
+
+
+def check_cells(group: Group, memory: TensorMemory, address: int, columns: int, what: str) -> None:
+    """Report columns that are not allocated; Fault for those that do not exist."""
+    first, last = address & 0xFFFF, (address & 0xFFFF) + columns
+    if last > COLUMNS or address >> 16 >= LANES:
+        raise Fault("out_of_bounds", f"{what} at {address:#x} takes columns {first} to {last - 1} of {COLUMNS}.")
+    if not memory.owner[first:last].all():
+        group.run.machine.report(
+            "tensor_memory_unallocated",
+            f"{what} at {address:#x} takes columns {first} to {last - 1}, and not all of them are allocated",
+            group.statement,
+        )
+
+
+@instruction("tcgen05.ld", "tcgen05.st")
+def build_transfer(compiler: Compiler, statement: Statement) -> Action:
+    """tcgen05.ld and .st: each warp reaches its own quarter of the lanes."""
+    loads = statement.words[1] == "ld"
+    address, registers = (statement.operands[n] for n in ((1, 0) if loads else (0, -1)))
+    split = 0
+    middle = statement.operands[2 if loads else 1 : None if loads else -1]
+    if middle:
+        if len(middle) != 1 or not isinstance(middle[0], Immediate):
+            raise UnknownInstruction(statement, f"{statement.opcode} with these operands")
+        split = int(middle[0].value)
+    try:
+        access = parse_access(statement.opcode, split)
+    except LayoutError as error:
+        raise UnknownInstruction(statement, error.message) from None
+    _check_words(
+        statement, {*_MOVE_WORDS, access.shape, next(w for w in statement.words if w[:1] == "x" and w[1:].isdigit())}
+    )
+    if not isinstance(registers, VectorOperand):
+        registers = VectorOperand((registers,))
+    if len(registers.items) != access.registers:
+        raise UnknownInstruction(statement, f"{statement.opcode} with {len(registers.items)} registers")
+    place = compiler.read_address(address)
+    move = compiler.write_all(registers, _U32) if loads else compiler.read_all(registers, _U32)
+    return lambda group: _transfer(group, access, place(group), move, loads)
+
+
+def _transfer(group: Group, access: TensorAccess, addresses: Array, move: Any, loads: bool) -> None:
+    memory = get_tensor_memory(group.block)
+    group.run.machine.settle_all(lambda work: work.kind == KIND and work.keys.get("private", False))
+    warps = group.take_whole_warps()
+    values = np.empty((group.count, access.registers), np.uint32) if loads else move(group)
+    for number, warp in enumerate(warps):
+        threads = slice(number * WARP, (number + 1) * WARP)
+        address = int(addresses[threads][0])
+        quarter, lane = int(warp) % (LANES // QUARTER), address >> 16
+        if not QUARTER * quarter <= lane <= QUARTER * (quarter + 1) - access.tall:
+            raise Fault(
+                "tensor_memory_lanes",
+                f"{group.statement.opcode} of warp {warp} at lane {lane}: it reaches lanes {QUARTER * quarter} to"
+                f" {QUARTER * quarter + QUARTER - 1} alone.",
+            )
+        half = access.columns // 2
+        span = max(half, access.split) + half if access.halves and access.split else access.columns
+        check_cells(group, memory, address, span, group.statement.opcode)
+        if loads:
+            values[threads] = transfers.load_registers(access, memory.cells, lane, address & 0xFFFF)
+        else:
+            transfers.store_registers(access, memory.cells, lane, address & 0xFFFF, values[threads])
+    if loads:
+        move(group, values)
+    else:
+        group.run.machine.version += 1
+
+
+@instruction("tcgen05.cp")
+def build_copy(compiler: Compiler, statement: Statement) -> Action:
+    """tcgen05.cp: what a matrix descriptor reads of shared memory goes to tensor memory, asynchronously."""
+    target, source = statement.operands
+    assert isinstance(target, AddressOperand)
+    try:
+        access = parse_access(statement.opcode)
+    except LayoutError as error:
+        raise UnknownInstruction(statement, error.message) from None
+    if access.widened or statement.has("cta_group::2"):
+        raise UnknownInstruction(statement)
+    place, word_of = compiler.read_address(target), compiler.read(source, _U64)
+
+    def copy(group: Group) -> None:
+        memory, shared = get_tensor_memory(group.block), group.block.shared
+        for number in range(group.count):
+            address, word = int(place(group)[number]), int(np.broadcast_to(word_of(group), (group.count,))[number])
+            check_cells(group, memory, address, access.columns, statement.opcode)
+
+            def run(address: int = address, word: int = word) -> None:
+                transfers.copy_from_shared(
+                    access, memory.cells, (address >> 16, address & 0xFFFF), shared.data, word, shared.base
+                )
+
+            submit(group, run)
+
+    return copy
+
+
+@instruction("tcgen05.shift")
+def build_shift(compiler: Compiler, statement: Statement) -> Action:
+    _check_words(statement, {"cta_group::1", "down"})
+    place = compiler.read_address(statement.operands[0])
+    access = parse_access(statement.opcode)
+
+    def shift(group: Group) -> None:
+        memory = get_tensor_memory(group.block)
+        for address in place(group):
+            column = int(address) & 0xFFFF
+            check_cells(group, memory, int(address), access.columns, statement.opcode)
+            submit(group, lambda column=column: transfers.shift_lanes(access, memory.cells, column))  # type: ignore[misc]
+
+    return shift
+
+
+def submit(group: Group, run: Any) -> None:
+    """Issue work of the tensor cores: it ends in the order of issue, at the latest at its commit's arrival."""
+    group.run.machine.submit(PendingWork(KIND, run, group.block, group.statement))

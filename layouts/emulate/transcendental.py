@@ -1,0 +1,118 @@
+"""Approximate functions: the correctly rounded result, which lies within the bounds that PTX gives.
+
+A device's last bits may differ, so a run that executes one says so in `machine.notes`. PTX ISA 9.1, 9.7.3 and 9.7.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.arithmetic import apply, check_words, join_lanes, shared, take_lanes
+from lanescope.emulate.block import Group
+from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.floats import build_arithmetic, flush_element, get_element
+from lanescope.emulate.program import Statement
+from lanescope.emulate.rounding import DIRECTIONS, decode, encode, flush
+from lanescope.emulate.types import TYPES
+
+Array = NDArray[Any]
+Doubles = NDArray[np.float64]
+
+
+def _note(action: Action, statement: Statement) -> Action:
+    """Have the run say that an approximate instruction was executed."""
+    note = f"{statement.opcode} is approximate: a device's last bits may differ"
+
+    def act(group: Group) -> None:
+        group.run.machine.notes.add(note)
+        action(group)
+
+    return act
+
+
+def _reciprocal(values: Doubles) -> Doubles:
+    return np.float64(1) / values
+
+
+def _reciprocal_root(values: Doubles) -> Doubles:
+    return np.float64(1) / np.sqrt(values)
+
+
+_FUNCTIONS: dict[str, tuple[Callable[[Doubles], Doubles], tuple[str, ...]]] = {
+    "rcp": (_reciprocal, ("f32", "f64")),
+    "sqrt": (np.sqrt, ("f32",)),
+    "rsqrt": (_reciprocal_root, ("f32", "f64")),
+    "sin": (np.sin, ("f32",)),
+    "cos": (np.cos, ("f32",)),
+    "lg2": (np.log2, ("f32",)),
+    "ex2": (np.exp2, ("f32", "f16", "f16x2", "bf16", "bf16x2")),
+    "tanh": (np.tanh, ("f32", "f16", "f16x2", "bf16", "bf16x2")),
+}
+
+
+@instruction(*(f"{name}.approx" for name in _FUNCTIONS))
+def build_function(compiler: Compiler, statement: Statement) -> Action:
+    name = statement.words[0]
+    function, types = _FUNCTIONS[name]
+    (row,) = check_words(statement, ("approx", "ftz"))
+    if row.name not in types:
+        raise UnknownInstruction(statement)
+    element, _ = get_element(row, statement)
+    if element.name == "f64":
+        return _note(_build_double(compiler, statement, function), statement)
+    flushes = statement.has("ftz")
+
+    def compute(value: Array) -> Array:
+        wide = decode(take_lanes(value, element.bits), element)
+        if flushes:
+            wide = flush_element(wide, element)
+        result = function(wide)
+        if flushes:
+            result = flush_element(result, element)
+        return join_lanes(encode(result, element), row.storage)
+
+    return _note(apply(compiler, statement, TYPES[f"b{row.bits}"], compute), statement)
+
+
+def _build_double(compiler: Compiler, statement: Statement, function: Callable[[Doubles], Doubles]) -> Action:
+    """rcp and rsqrt of f64 with .ftz read and write the upper 32 bits."""
+    if not statement.has("ftz"):
+        raise UnknownInstruction(statement)
+    upper = np.uint64(0xFFFFFFFF00000000)
+
+    def compute(value: Array) -> Array:
+        wide = (value & upper).view(np.float64)
+        wide = np.where(np.abs(wide) < 2.0**-1022, np.copysign(0.0, wide), wide)
+        result = function(wide)
+        result = np.where(np.abs(result) < 2.0**-1022, np.copysign(0.0, result), result)
+        return np.ascontiguousarray(result).view(np.uint64) & upper
+
+    return apply(compiler, statement, TYPES["b64"], compute)
+
+
+@shared("div", floats=True)
+def build_quotient(compiler: Compiler, statement: Statement) -> Action:
+    """div with a direction of rounding, .approx (a times 1/b) or .full."""
+    if statement.find_word(DIRECTIONS):
+        return build_arithmetic(compiler, statement)
+    (row,) = check_words(statement, ("approx", "full", "ftz"))
+    if row.name != "f32" or statement.has("approx") == statement.has("full"):
+        raise UnknownInstruction(statement)
+    flushes, full = statement.has("ftz"), statement.has("full")
+
+    def divide(a: Array, b: Array) -> Array:
+        if flushes:
+            a, b = flush(a), flush(b)
+        if full:
+            result = a / b
+        else:
+            inverse = np.where(np.abs(b) > np.float32(2.0**126), np.copysign(np.float32(0), b), np.float32(1) / b)
+            result = a * inverse
+        result = encode(np.asarray(result, np.float64), get_element(row, statement)[0]).view(np.float32)
+        return flush(result) if flushes else result
+
+    return _note(apply(compiler, statement, row, divide), statement)

@@ -1,0 +1,231 @@
+"""What threads wait for when a run stands still, and how every barrier stands at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from lanescope.emulate.block import WARP, Block, Group, NamedBarrier
+from lanescope.emulate.machine import Machine
+from lanescope.emulate.mbarrier_state import Arrival, Mbarrier, list_mbarriers
+from lanescope.emulate.program import Statement
+from lanescope.inputs import format_count, join_words
+
+MOST_NAMED = 6
+MOST_BARRIERS = 256
+
+
+def find_deadlock(machine: Machine) -> None:
+    """Report what each group of threads waits for that nobody brings: a finding for each line that waits."""
+    for group in sorted(machine.groups, key=lambda one: (one.block.linear_index, one.first)):
+        statement = find_waiting_statement(group)
+        sentences = [f"{_capitalize(name_threads(group))} of CTA {format_block(group.block)} {_describe_wait(group)}"]
+        sentences += _describe_others(machine, group)
+        machine.report("deadlock", ". ".join(sentences), statement)
+
+
+def find_waiting_statement(group: Group) -> Statement:
+    """Return the statement at which a group waits; the program counter stands behind one that counts as done."""
+    statements = group.frame.code.function.statements
+    behind = group.wait is not None and group.wait.kind != "convergence"
+    return statements[max(0, group.pc - behind)]
+
+
+def format_block(block: Block) -> str:
+    """Return a block's index as text."""
+    return f"({','.join(map(str, block.index))})"
+
+
+def name_threads(group: Group) -> str:
+    """Name the threads of a group: whole warps, or lanes of them."""
+    return name_ids(group.block, group.ids.tolist())
+
+
+def name_ids(block: Block, ids: list[int]) -> str:
+    """Name threads by their linear indexes: warps that are whole, and lanes of the others."""
+    warps: dict[int, list[int]] = {}
+    for thread in ids:
+        warps.setdefault(thread // WARP, []).append(thread % WARP)
+    size = {warp: min(WARP, block.thread_count - warp * WARP) for warp in warps}
+    whole = [warp for warp, lanes in warps.items() if len(lanes) == size[warp]]
+    words = [_name_warps(whole)] if whole else []
+    rest = [(warp, lanes) for warp, lanes in warps.items() if len(lanes) < size[warp]]
+    for warp, lanes in rest[:MOST_NAMED]:
+        words.append(f"{'lane' if len(lanes) == 1 else 'lanes'} {_format_ranges(lanes)} of warp {warp}")
+    if len(rest) > MOST_NAMED:
+        words.append(f"lanes of {len(rest) - MOST_NAMED} more warps")
+    return join_words(words)
+
+
+def _format_ranges(numbers: list[int]) -> str:
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and parts[-1][1] == number - 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in parts)
+
+
+def _capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _describe_wait(group: Group) -> str:
+    wait = group.wait
+    if wait is None:
+        return "look again and again at a value that no thread changes any more"
+    verb = "waits" if group.count == 1 or (len(group.warps) == 1 and group.count == WARP) else "wait"
+    if wait.kind == "mbarrier":
+        block = group.run.blocks[wait.facts["rank"]]
+        barrier = list_mbarriers(block).get(wait.facts["mbarrier"])
+        if barrier is not None:
+            return f"{verb} for the end of {describe_mbarrier(block, barrier)}"
+    if wait.kind == "barrier":
+        number = wait.facts["barrier"]
+        return f"{verb} at {_describe_named(group.block, number, group.block.barriers[number])}"
+    if wait.kind == "convergence":
+        return f"{verb} for {wait.what} to execute the same instruction"
+    return f"{verb} for {wait.what}"
+
+
+def describe_mbarrier(block: Block, barrier: Mbarrier) -> str:
+    """Describe the phase that an mbarrier is in: what is outstanding, who arrived."""
+    name = name_shared(block, barrier.address)
+    text = f"phase {barrier.phase} (parity {barrier.parity}) of the mbarrier at {barrier.address:#x}"
+    text += f", {name}" if name else ""
+    text += f", initialized in line {barrier.statement.line} for {format_count(barrier.expected, 'arrival')}"
+    missing = [f"{barrier.pending} of {format_count(barrier.expected, 'arrival')}"] if barrier.pending else []
+    if barrier.tx > 0:
+        expected = sum(one.expected_bytes for one in barrier.arrivals)
+        missing.append(f"{barrier.tx:,} of {expected:,} bytes" if expected >= barrier.tx else f"{barrier.tx:,} bytes")
+    verb = "is" if len(missing) == 1 and missing[0].startswith("1 of") else "are"
+    text += f". {_capitalize(join_words(missing))} {verb} outstanding" if missing else ""
+    if barrier.tx < 0:
+        text += f". {-barrier.tx:,} bytes more arrived than expect_tx named"
+    arrived = [_describe_arrival(block, one) for one in barrier.arrivals]
+    if arrived:
+        text += f". In this phase: {'; '.join(arrived[:MOST_NAMED])}"
+    elif barrier.phase:
+        text += ". Nobody arrived in this phase"
+    else:
+        text += ". Nobody ever arrived"
+    return text
+
+
+def _describe_arrival(block: Block, arrival: Arrival) -> str:
+    origin = block.run.blocks[arrival.rank]
+    who = name_ids(origin, list(arrival.threads)) if arrival.threads else "a copy"
+    if origin is not block:
+        who += f" of CTA {format_block(origin)}"
+    did = []
+    if arrival.count:
+        did.append(format_count(arrival.count, "arrival"))
+    if arrival.expected_bytes:
+        did.append(f"{arrival.expected_bytes:,} bytes expected")
+    if arrival.completed_bytes:
+        did.append(f"{arrival.completed_bytes:,} bytes completed")
+    return f"{join_words(did)} by {who} in {format_place(arrival.statement)}"
+
+
+def format_place(statement: Statement) -> str:
+    """Return a statement's line of the PTX, and of the program where it is known."""
+    return f"line {statement.line}" + (f" ({statement.place})" if statement.place else "")
+
+
+def name_shared(block: Block, address: int) -> str:
+    """Return the variable of shared memory at an address, with an offset; "" if none begins before it."""
+    offset = address & ((1 << 24) - 1)
+    variables = block.run.machine.program.shared_offsets
+    before = [(at, name) for name, at in variables.items() if at <= offset]
+    if not before:
+        return ""
+    at, name = max(before)
+    name = name.rpartition("::")[2]
+    return name if at == offset else f"{name} + {offset - at}"
+
+
+def _describe_named(block: Block, number: int, barrier: NamedBarrier) -> str:
+    expected = barrier.expected or int(block.live.sum())
+    text = f"barrier {number}, phase {barrier.phase}: {barrier.arrived} of {expected} threads arrived"
+    arrived = {warp for _, warps in barrier.groups for warp in warps}
+    where = [f"{_name_warps(warps)} in {format_place(one)}" for one, warps in barrier.groups]
+    if where:
+        text += f": {'; '.join(where[:MOST_NAMED])}"
+    absent = [warp for warp in range(block.padded // WARP) if warp not in arrived]
+    if absent:
+        text += f". {_capitalize(_name_warps(absent))} did not arrive"
+    return text
+
+
+def _name_warps(warps: Iterable[int]) -> str:
+    numbers = list(warps)
+    return f"{'warp' if len(numbers) == 1 else 'warps'} {_format_ranges(numbers)}"
+
+
+def _describe_others(machine: Machine, group: Group) -> Iterator[str]:
+    """Describe where the other threads of the block are."""
+    block = group.block
+    others = [one for one in machine.groups if one.block is block and one is not group]
+    for other in others[:MOST_NAMED]:
+        verb = "stands" if other.count == 1 or (len(other.warps) == 1 and other.count == WARP) else "stand"
+        yield f"{_capitalize(name_threads(other))} {verb} at {format_place(find_waiting_statement(other))}"
+    gone = [thread for thread in range(block.thread_count) if not block.live[thread]]
+    if gone:
+        yield f"{_capitalize(name_ids(block, gone))} exited"
+
+
+def describe_barriers(machine: Machine) -> list[dict[str, Any]]:
+    """Return mbarriers and named barriers as they stand: phase, arrivals, bytes, and who arrived in this phase.
+
+    Of blocks that run still; where none does, of the first cluster that ran.
+    """
+    blocks = [block for cluster in machine.clusters for block in cluster.blocks]
+    shown = [block for block in blocks if block.live.any()] or [
+        block for cluster in machine.clusters[:1] for block in cluster.blocks
+    ]
+    rows = (row for block in shown for row in (*_list_mbarriers(block), *_list_named(block)))
+    return list(islice(rows, MOST_BARRIERS))
+
+
+def _list_mbarriers(block: Block) -> Iterator[dict[str, Any]]:
+    for barrier in list_mbarriers(block).values():
+        yield {
+            "kind": "mbarrier",
+            "block": list(block.index),
+            "address": barrier.address,
+            "name": name_shared(block, barrier.address),
+            "line": barrier.statement.line,
+            "phase": barrier.phase,
+            "expected": barrier.expected,
+            "pending": barrier.pending,
+            "bytes": barrier.tx,
+            "arrivals": [
+                {
+                    "line": one.statement.line,
+                    "place": str(one.statement.place or ""),
+                    "rank": one.rank,
+                    "threads": name_ids(block.run.blocks[one.rank], list(one.threads)) if one.threads else "",
+                    "count": one.count,
+                    "expected_bytes": one.expected_bytes,
+                    "completed_bytes": one.completed_bytes,
+                }
+                for one in barrier.arrivals
+            ],
+        }
+
+
+def _list_named(block: Block) -> Iterator[dict[str, Any]]:
+    for number, barrier in block.barriers.items():
+        yield {
+            "kind": "barrier",
+            "block": list(block.index),
+            "number": number,
+            "phase": barrier.phase,
+            "arrived": barrier.arrived,
+            "expected": barrier.expected,
+            "arrivals": [
+                {"line": one.line, "place": str(one.place or ""), "warps": list(warps)} for one, warps in barrier.groups
+            ],
+        }

@@ -1,0 +1,213 @@
+"""What is in flight of wgmma: each warp's groups, and registers that are touched before they may be.
+
+PTX ISA 9.1, 9.7.15.7: registers of a wgmma.mma_async may not be accessed until wgmma.wait_group; accesses before it are
+ordered by wgmma.fence. Moves between registers are not judged: compilers write them where ptxas emits nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lanescope.emulate.block import Block, Group
+from lanescope.emulate.code import Action, Code
+from lanescope.emulate.fragments import MatrixEvent, tell
+from lanescope.emulate.machine import PendingWork
+from lanescope.emulate.program import (
+    AddressOperand,
+    ListOperand,
+    Operand,
+    PairOperand,
+    Register,
+    Statement,
+    VectorOperand,
+)
+
+Slots = frozenset[int]
+_NO_RESULT = {"st", "red", "stmatrix", "bar", "barrier", "mbarrier", "cp", "bra", "call", "wgmma"}
+
+
+@dataclass(slots=True)
+class Issued:
+    """One wgmma of some warps. snapshot: what recorders are told of D once it is read."""
+
+    statement: Statement
+    d_slots: Slots
+    a_slots: Slots
+    work: PendingWork | None = None
+    snapshot: Callable[[], MatrixEvent] | None = None
+    reported: bool = False
+
+
+@dataclass(slots=True)
+class _Queue:
+    """One warp's: wgmmas since the last commit, committed groups, oldest first, and registers written since a fence."""
+
+    open: list[Issued] = field(default_factory=list)
+    groups: list[list[Issued]] = field(default_factory=list)
+    fenced: bool = False
+    written: set[int] = field(default_factory=set)
+
+    def list_flying(self) -> list[Issued]:
+        return [one for group in (*self.groups, self.open) for one in group]
+
+
+class Queues:
+    """The warps' queues of one block."""
+
+    def __init__(self) -> None:
+        self.warps: dict[int, _Queue] = {}
+        self.ended: dict[tuple[int, Slots], MatrixEvent] = {}  # D that nobody read yet, of the warps from this one on
+
+    def get(self, warp: int) -> _Queue:
+        return self.warps.setdefault(warp, _Queue())
+
+    def note_issue(self, group: Group, issued: Issued) -> None:
+        """Add a wgmma; a finding where no fence orders it after writes to its registers."""
+        machine = group.run.machine
+        for warp in group.warps:
+            queue = self.get(warp)
+            used = queue.written & (issued.d_slots | issued.a_slots)
+            if used or not queue.fenced:
+                why = (
+                    "registers of it were written since the last wgmma.fence"
+                    if used
+                    else "the warp has executed no wgmma.fence"
+                )
+                machine.report(
+                    "missing_wgmma_fence",
+                    f"wgmma.mma_async begins though {why}: ptxas may order it wrongly",
+                    issued.statement,
+                )
+            queue.open.append(issued)
+            self.ended.pop((group.first, issued.d_slots), None)
+
+    def fence(self, group: Group) -> None:
+        for warp in group.warps:
+            queue = self.get(warp)
+            queue.fenced = True
+            queue.written.clear()
+
+    def commit(self, group: Group) -> None:
+        for warp in group.warps:
+            queue = self.get(warp)
+            queue.groups.append(queue.open)
+            queue.open = []
+
+    def wait(self, group: Group, most: int) -> None:
+        """End all but the newest groups of every warp."""
+        done: list[Issued] = []
+        for warp in group.warps:
+            queue = self.get(warp)
+            count = max(0, len(queue.groups) - most)
+            done += [one for ended in queue.groups[:count] for one in ended]
+            queue.groups = queue.groups[count:]
+        self.settle(group, done)
+        flying = {one.d_slots for warp in group.warps for one in self.get(warp).list_flying()}
+        for one in done:
+            if one.snapshot is not None and one.d_slots not in flying:
+                event, one.snapshot = one.snapshot(), None
+                self.ended[event.threads[0], one.d_slots] = event
+
+    def settle(self, group: Group, issued: list[Issued]) -> None:
+        machine = group.run.machine
+        for one in issued:
+            if one.work is not None and one.work in machine.pending:
+                machine.settle(one.work)
+            one.work = None
+
+    def touch(self, group: Group, statement: Statement, slots: Slots, written: Slots) -> None:
+        """Note that a statement reads or writes registers which some wgmma of the function has."""
+        judged = statement.words[0] != "mov"
+        for warp in group.warps:
+            queue = self.warps.get(warp)
+            if queue is None:
+                continue
+            if judged:
+                queue.written |= written
+            flying = [one for one in queue.list_flying() if one.d_slots & slots or one.a_slots & written]
+            if not flying:
+                continue
+            self.settle(group, queue.list_flying())
+            if judged and not all(one.reported for one in flying):
+                for one in queue.list_flying():
+                    one.reported = True
+                first = flying[0].statement
+                what = "an accumulator" if flying[0].d_slots & slots else "a register of A"
+                where = first.place or f"line {first.line}"
+                group.run.machine.report(
+                    "wgmma_in_flight",
+                    f"{statement.words[0]} accesses {what} of the wgmma.mma_async at {where}, which no wgmma.wait_group"
+                    " has waited for",
+                    statement,
+                )
+        if judged and self.ended:
+            self.tell_ended(lambda key: bool(key[1] & slots) and key[0] // 32 in group.warps)
+
+    def tell_ended(self, chosen: Callable[[tuple[int, Slots]], bool] = lambda key: True) -> None:
+        """Tell recorders of D as the wait left it, before the program reads it."""
+        for key in [key for key in self.ended if chosen(key)]:
+            tell(self.ended.pop(key))
+
+
+def get_queues(block: Block) -> Queues:
+    """Return the queues of a block's warps."""
+    queues: Queues = block.state.setdefault("wgmma", Queues())
+    return queues
+
+
+def collect_slots(operand: Operand) -> Slots:
+    """Return the places of the registers in an operand."""
+    match operand:
+        case Register():
+            return frozenset((operand.slot,))
+        case VectorOperand() | ListOperand():
+            return frozenset(slot for item in operand.items for slot in collect_slots(item))
+        case PairOperand():
+            return collect_slots(operand.first) | collect_slots(operand.second)
+        case AddressOperand():
+            return frozenset(slot for item in (operand.base, *operand.rest) for slot in collect_slots(item))
+        case _:
+            return frozenset()
+
+
+def watch_registers(code: Code) -> None:
+    """Have the statements of a function that access registers of a wgmma tell its queues; once a function."""
+    if code.watched:
+        return
+    code.watched = True
+    statements = code.function.statements
+    watched: set[int] = set()
+    for statement in statements:
+        if statement.words[:2] == ("wgmma", "mma_async"):
+            watched |= collect_slots(statement.operands[0])
+            if isinstance(statement.operands[1], VectorOperand):
+                watched |= collect_slots(statement.operands[1])
+    for number, statement in enumerate(statements):
+        if statement.words[0] == "wgmma":
+            continue
+        slots = frozenset(slot for operand in statement.operands for slot in collect_slots(operand)) & watched
+        if slots:
+            has_result = statement.words[0] not in _NO_RESULT and bool(statement.operands)
+            written = collect_slots(statement.operands[0]) & slots if has_result else frozenset()
+            code.steps[number] = _watch(code, number, frozenset(slots), frozenset(written))
+
+
+def _watch(code: Code, number: int, slots: Slots, written: Slots) -> Action:
+    statement, inner = code.function.statements[number], code.steps[number]
+    guard = statement.guard
+
+    def step(group: Group) -> None:
+        nonlocal inner
+        active = True
+        if guard is not None:
+            active = bool((group.frame.registers[guard.register.slot][group.threads] ^ guard.negated).any())
+        if active and "wgmma" in group.block.state:
+            get_queues(group.block).touch(group, statement, slots, written)
+        try:
+            inner(group)
+        finally:
+            if code.steps[number] is not step:  # the first run of a statement puts its action there
+                inner, code.steps[number] = code.steps[number], step
+
+    return step

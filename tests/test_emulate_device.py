@@ -1,0 +1,43 @@
+"""The emulator repeats what a device left in memory, bit for bit: right kernels, and ones with a planted mistake."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+from lanescope.emulate.run import emulate
+from tests.device_runs import KernelRun, list_runs, read_archive
+
+RUNS = {run.name: run for run in list_runs()}
+
+
+def read_device_output(run: KernelRun, buffer: str) -> np.ndarray:
+    return np.load(io.BytesIO(read_archive()[f"{run.name}/{buffer}.npy"]))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_outputs_equal_the_devices(name: str) -> None:
+    run = RUNS[name]
+    expected = {key: read_device_output(run, key) for key, one in run.buffers.items() if one.output}
+    launch = run.launch
+    for buffer in launch["buffer"].values():
+        buffer.pop("output", None)
+    result = emulate(
+        read_archive()[f"{name}.ptx"].decode(), launch, buffers=run.make_buffers(), compare=expected
+    )
+    assert result.status == "finished", result.findings
+    assert all(output.compared is None or output.compared.equal for output in result.outputs), [
+        (output.name, output.compared) for output in result.outputs
+    ]
+
+
+@pytest.mark.parametrize("source", sorted({run.source for run in RUNS.values() if run.mistake}))
+def test_every_planted_mistake_changes_the_devices_result(source: str) -> None:
+    right, *wrong = [run for run in RUNS.values() if run.source == source]
+    outputs = [name for name, one in right.buffers.items() if one.output]
+    for run in wrong:
+        assert any(
+            not np.array_equal(read_device_output(right, name), read_device_output(run, name)) for name in outputs
+        )
