@@ -257,6 +257,9 @@ class Machine:
             if wait is not None:
                 if not wait.ready():
                     continue
+                if self.events is not None:
+                    statement = group.frame.code.function.statements[max(0, group.pc - 1)]
+                    self.log_of("resume", group.block, statement, group.warps, wait=wait.kind, **wait.facts)
                 group.wait = None
             elif group.polls >= _MOST_POLLS and self._is_stale(group):
                 continue
@@ -438,16 +441,13 @@ class Machine:
     def log(self, kind: str, group: Group, **facts: Any) -> None:
         """Note an event for the timeline, where one is wanted."""
         if self.events is not None:
-            self.events.append(
-                {
-                    "step": self.steps,
-                    "kind": kind,
-                    "block": group.block.index,
-                    "warps": group.warps,
-                    "line": group.statement.line,
-                    **facts,
-                }
-            )
+            self.log_of(kind, group.block, group.statement, group.warps, **facts)
+
+    def log_of(self, kind: str, block: Block, statement: Statement, warps: tuple[int, ...] = (), **facts: Any) -> None:
+        """Note an event that no group of threads brings about, as the end of a copy."""
+        if self.events is not None:
+            event = {"step": self.steps, "kind": kind, "block": block.index, "warps": warps, "line": statement.line}
+            self.events.append(event | facts)
 
     def _report_unwritten(self, group: Group, allocation: Allocation, offset: int) -> None:
         self.report(

@@ -150,9 +150,12 @@ def write_word(shared: Allocation, offset: int, word: int) -> None:
 
 def update(block: Block, offset: int, barrier: Mbarrier) -> bool:
     """Begin the next phase where this one is complete, and note the change; return whether it began."""
+    machine, phase, last = block.run.machine, barrier.phase, barrier.arrivals[-1].statement
     ended = barrier.end_phase()
+    if ended:
+        machine.log_of("mbarrier_phase", block, last, mbarrier=barrier.address, rank=block.rank, phase=phase)
     write_word(block.shared, offset, barrier.word)
-    block.run.machine.version += 1
+    machine.version += 1
     return ended
 
 
@@ -162,6 +165,8 @@ def complete_bytes(block: Block, offset: int, count: int, origin: Block, stateme
     barrier.tx -= count
     note(barrier, Arrival(statement, origin.rank, (), completed_bytes=count))
     check_tx(barrier)
+    facts = {"mbarrier": barrier.address, "rank": block.rank, "phase": barrier.phase, "bytes": count}
+    block.run.machine.log_of("mbarrier_complete", block, statement, **facts)
     update(block, offset, barrier)
 
 

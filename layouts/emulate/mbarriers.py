@@ -230,10 +230,9 @@ def arrive_on(
                 )
         barrier.pending -= count
         note(barrier, Arrival(statement, group.block.rank, tuple(those.tolist()), count, size))
-        phase = barrier.phase
-        machine.log("mbarrier_arrive", group, mbarrier=barrier.address, rank=block.rank, count=count, bytes=size)
-        if update(block, offset, barrier):
-            machine.log("mbarrier_phase", group, mbarrier=barrier.address, rank=block.rank, phase=phase)
+        facts = {"mbarrier": barrier.address, "rank": block.rank, "phase": barrier.phase}
+        machine.log("mbarrier_arrive", group, **facts, count=count, bytes=size)
+        update(block, offset, barrier)
     group.block.synced[group.ids] = machine.steps
     return states
 
