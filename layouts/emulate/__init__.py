@@ -22,6 +22,7 @@ from lanescope.emulate import (  # noqa: F401
     bits,
     bulk,
     bulk_tensor,
+    clusters,
     comparisons,
     conversions,
     copies,

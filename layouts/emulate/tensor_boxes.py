@@ -46,6 +46,7 @@ class Box:
     """
 
     map: TensorMap
+    coordinates: tuple[int, ...]
     rows: NDArray[np.int64]
     valid: NDArray[np.bool_]
     first: int
@@ -85,7 +86,13 @@ def locate_box(group: Group, made: TensorMap, coordinates: Sequence[int]) -> Box
     inner = made.counts[0]
     first, last = max(0, -x), max(0, min(inner, made.dims[0] - x))
     return Box(
-        made, addresses + x * bits // 8, valid, first * bits // 8, max(first, last) * bits // 8, inner * bits // 8
+        made,
+        tuple(coordinates),
+        addresses + x * bits // 8,
+        valid,
+        first * bits // 8,
+        max(first, last) * bits // 8,
+        inner * bits // 8,
     )
 
 
