@@ -17,9 +17,8 @@ import numpy as np
 
 from lanescope.deadline import check_deadline
 from lanescope.descriptor.matrix import SHARED_BEGIN
-from lanescope.emulate.block import Block, Group, Wait, simplify
+from lanescope.emulate.block import Block, Group, NotConverged, Wait, simplify
 from lanescope.emulate.code import Code, UnknownInstruction
-from lanescope.emulate.flow import NotConverged
 from lanescope.emulate.memory import GLOBAL_WINDOW, Allocation, Fault, Memory
 from lanescope.emulate.program import Function, Module, SourcePlace, Statement
 
@@ -199,7 +198,7 @@ class Machine:
                 elif waiting and any(group.wait is None for group in self.groups):  # waits for another cluster's store
                     self._start(waiting.popleft())
                 else:
-                    self.status = "deadlock"
+                    self._end_stuck()
                     return
             while self.pending:
                 self.settle(self.pending[0])
@@ -214,6 +213,19 @@ class Machine:
         except OverBudget:
             self.status = "budget"
             self.report("budget", f"The run was ended after {self.steps:,} statements", self.stop_statement)
+
+    def _end_stuck(self) -> None:
+        """End a run in which nothing can go on: a fault where a part of a warp is at an `.aligned` statement."""
+        self.status = "deadlock"
+        for group in self.groups:
+            if group.wait is not None and group.wait.facts.get("aligned"):
+                self.status = "fault"
+                self.report(
+                    "diverged",
+                    f"{group.statement.words[0]} has .aligned: all threads of a warp execute it together, and"
+                    f" {group.wait.what} never come to it",
+                    group.statement,
+                )
 
     def _list_clusters(self, blocks: Iterable[tuple[int, int, int]] | None) -> list[tuple[int, int, int]]:
         shape = self.cluster_shape
@@ -320,7 +332,7 @@ class Machine:
             "convergence",
             f"lanes {lanes} of warp {int(missing[0]) // 32}",
             lambda: not block.live[missing].any(),
-            {"missing": missing.tolist()},
+            {"missing": missing.tolist(), "aligned": error.aligned},
         )
 
     def _list_stops(self, group: Group) -> frozenset[int]:

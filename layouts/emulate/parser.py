@@ -440,8 +440,7 @@ class _Parser:
         while depth >= 0 and at + 1 < len(self.tokens):
             token = self.tokens[at]
             depth += (token.text == "{") - (token.text == "}")
-            begins = self.tokens[at - 1].text in ("{", "}", ";", ":")
-            if depth == 0 and begins and token.kind == "name" and self.tokens[at + 1].text == ":":
+            if depth == 0 and token.kind == "name" and self.tokens[at + 1].text == ":":
                 self.blocks += 1
                 scope.renamed[token.text] = f"{token.text}#{self.blocks}"
             at += 1
