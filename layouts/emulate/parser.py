@@ -60,6 +60,7 @@ _SPECIAL = re.compile(
     r"|globaltimer(?:_lo|_hi)?|lanemask_\w+|cluster_n?ctarank|is_explicit_cluster|(?:dynamic|total|aggr)_smem_size"
     r"|reserved_smem_offset_\w+|envreg\d+|pm\d+(?:_64)?|current_graph_exec|can_cluster_launch_control)$"
 )
+_TABLES = (".branchtargets", ".calltargets", ".callprototype")
 _COMPONENTS = {".x", ".y", ".z", ".w"}
 _MOST_TEXT = 64 << 20
 
@@ -136,6 +137,7 @@ class _Parser:
         }
         self.place: SourcePlace | None = None
         self.blocks = 0
+        self.labels: set[str] = set()
 
     # tokens
 
@@ -311,6 +313,7 @@ class _Parser:
                 return
             self._parse_limit(function)
         self.place = None
+        self.labels = set()
         self._parse_block(function, _Scope(None))
         self.module.functions[function.name] = function
 
@@ -342,7 +345,23 @@ class _Parser:
         else:
             raise _make_error(self.token.line, f"{quote_value(word)} is not expected before a function's body")
 
+    def _declare_labels(self, scope: _Scope) -> None:
+        """Note the labels of a block before its statements, which may branch to them from above; one whose name another
+        block of the function has gets a name of its own.
+        """
+        depth, at = 0, self.at
+        while depth >= 0 and self.tokens[at].kind != "end":
+            token, after = self.tokens[at], self.tokens[at + 1]
+            depth += (token.text == "{") - (token.text == "}")
+            if depth == 0 and token.kind == "name" and after.text == ":" and self.tokens[at + 2].text not in _TABLES:
+                if token.text in self.labels:
+                    self.blocks += 1
+                    scope.renamed[token.text] = f"{token.text}#{self.blocks}"
+                self.labels.add(token.text)
+            at += 1
+
     def _parse_block(self, function: Function, scope: _Scope) -> None:
+        self._declare_labels(scope)
         while not self.accept("}"):
             token = self.token
             if self.accept("{"):
@@ -419,7 +438,7 @@ class _Parser:
     def _parse_label(self, function: Function, scope: _Scope) -> None:
         name = self.take().text
         self.expect(":")
-        if self.token.text in (".branchtargets", ".calltargets"):
+        if self.token.text in _TABLES[:2]:
             self.take()
             names = [self.take().text]
             while self.accept(","):
@@ -430,9 +449,6 @@ class _Parser:
             while not self.accept(";"):
                 self.take()
         else:
-            if name in function.labels:
-                self.blocks += 1
-                scope.renamed[name] = f"{name}#{self.blocks}"
             function.labels[scope.rename(name) if name in scope.renamed else name] = len(function.statements)
 
     # statements
