@@ -308,7 +308,6 @@ def arrive_at_barrier(group: Group, identity: int, expected: int, waits: bool) -
     barrier.groups.append((group.statement, group.warps))
     phase = barrier.phase
     block.synced[group.ids] = machine.steps
-    machine.log("barrier", group, barrier=identity, waits=waits)
 
     def ready() -> bool:
         if barrier.phase != phase:
@@ -321,6 +320,7 @@ def arrive_at_barrier(group: Group, identity: int, expected: int, waits: bool) -
         return False
 
     done = ready()
+    machine.log("barrier", group, barrier=identity, waits=waits and not done)
     if waits and not done:
         group.wait = Wait("barrier", f"barrier {identity}", ready, {"barrier": identity, "phase": phase})
     machine.version += 1

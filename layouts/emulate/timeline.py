@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lanescope.descriptor.matrix import SHARED_BEGIN
+
 Event = Mapping[str, Any]
 Place = tuple[int, int, int]
 
@@ -86,10 +88,8 @@ class _Builder:
         self.releases: dict[tuple[Place, int, int], tuple[Lane, int]] = {}  # (block, barrier, phase) → its last arrival
         self.arrived: dict[tuple[Place, int], tuple[Lane, int]] = {}
         self.raw_links: list[tuple[Lane, int, Lane, int]] = []
-        self.blocks: dict[int, Place] = {}  # of the cluster, by rank
 
     def take(self, event: Event) -> None:
-        self.blocks.setdefault(int(event.get("rank", -1)), event["block"])
         handler = getattr(self, f"_take_{event['kind']}", None)
         if handler is not None:
             handler(event)
@@ -122,13 +122,9 @@ class _Builder:
                 self._link(event, lane)
 
     def _link(self, event: Event, lane: Lane) -> None:
-        rank, phase = event["rank"], event["phase"]
-        for (block, address, ended), (source, step) in self.releases.items():
-            if ended == phase and self.blocks.get(rank, block) == block and self._is_place(address, event["mbarrier"]):
-                self.raw_links.append((source, step, lane, event["step"]))
-
-    def _is_place(self, address: int, offset: int) -> bool:
-        return address & 0xFFFFFF in (offset, offset + 1024)
+        released = self.releases.get((event["block"], event["mbarrier"] + SHARED_BEGIN, event["phase"]))
+        if released is not None:
+            self.raw_links.append((*released, lane, event["step"]))
 
     def _take_barrier(self, event: Event) -> None:
         self._mark(event, "barrier", f"arrive at barrier {event['barrier']}")
@@ -142,7 +138,7 @@ class _Builder:
         return f"{known} ({address:#x})" if known else f"mbarrier {address:#x}"
 
     def _barrier_of(self, event: Event) -> tuple[tuple[Place, int], Lane]:
-        block = self.blocks.get(event.get("rank", -2), event["block"])
+        block = event.get("owner", event["block"])
         key = (block, event["mbarrier"])
         return key, self.barriers.setdefault(key, Lane("mbarrier", block, self.name(event["mbarrier"])))
 
