@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from math import cos, pi, sin
@@ -10,7 +10,8 @@ from typing import Any
 
 from lanescope.emulate.timeline import Lane, Link, Span, Timeline
 
-ROW, HEAD, STEP, PAD = 30, 26, 13, 8  # heights of a row and of the axis; the width of one place on it; the margin
+ROW, HEAD, PAD = 30, 26, 8  # heights of a row and of the axis; the margin
+LEAST_STEP, MOST_STEP, WIDE = 13.0, 26.0, 1040  # the width of one column, and of a picture that has room for more
 OPEN = 7  # columns that follow the last step, for what had not ended
 BAR = 18  # height of a span
 MOST_PLACES = 1500  # on the axis
@@ -42,15 +43,15 @@ def draw_timeline(timeline: Timeline) -> TimelinePicture:
     steps = sorted({step for lane in lanes for step in _list_steps(lane)})
     cut = max(0, len(steps) - MOST_PLACES)
     steps = steps[:MOST_PLACES]
-    columns = {step: number for number, step in enumerate(steps)}
-    width, height = 2 * PAD + STEP * (len(steps) + OPEN), HEAD + ROW * len(lanes) + PAD
+    scale = max(LEAST_STEP, min(MOST_STEP, WIDE / (len(steps) + OPEN)))
+    columns = {step: PAD + scale * number for number, step in enumerate(steps)}
+    end = PAD + scale * (len(steps) + OPEN - 1)  # of what had not ended
+    width, height = end + PAD, HEAD + ROW * len(lanes) + PAD
     rows = [_open_svg(width, height, "Timeline: a row for warps, copies and barriers; a column for each step")]
-    rows += _draw_axis(steps, height)
+    rows += _draw_axis(columns, height)
     for number, lane in enumerate(lanes):
-        rows += _draw_lane(lane, number, columns, width)
-    rows += [
-        _draw_link(link, number, columns) for number, link in enumerate(timeline.links) if _is_shown(link, columns)
-    ]
+        rows += _draw_lane(lane, number, columns, end)
+    rows += [_draw_link(link, columns) for link in timeline.links if _is_shown(link, columns)]
     rows.append("</svg>")
     names = [_open_svg(190, height, "The rows' names")]
     several = len({lane.block for lane in lanes}) > 1
@@ -83,15 +84,11 @@ def _shorten(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _x(column: int) -> float:
-    return PAD + STEP * column
-
-
-def _draw_axis(steps: Sequence[int], height: float) -> Iterable[str]:
+def _draw_axis(columns: Mapping[int, float], height: float) -> Iterable[str]:
     last = -1000.0
-    for number, step in enumerate(steps):
-        if _x(number) - last >= 46:
-            last = _x(number)
+    for step, x in columns.items():
+        if x - last >= 46:
+            last = x
             yield f'<path class="tick" d="M{last:g} {HEAD - 4} V{height - PAD:g}"/>'
             yield f'<text class="axis" x="{last + 3:g}" y="14">{step}</text>'
 
@@ -100,39 +97,37 @@ def _classify(span: Span) -> str:
     return "stuck" if span.kind == "wait" and span.open else span.kind
 
 
-def _draw_lane(lane: Lane, number: int, columns: Mapping[int, int], width: float) -> Iterable[str]:
+def _draw_lane(lane: Lane, number: int, columns: Mapping[int, float], end: float) -> Iterable[str]:
     top = HEAD + ROW * number
-    yield f'<path class="rule" d="M0 {top + ROW} H{width:g}"/>'
-    last_column = max(columns.values(), default=0)
-    ends: list[int] = []
+    yield f'<path class="rule" d="M0 {top + ROW} H{end + PAD:g}"/>'
+    ends: list[float] = []
     for span in lane.spans:
-        first, last = columns.get(span.first), columns.get(span.last, last_column)
-        last = last_column + OPEN - 1 if span.open else last
+        first, last = columns.get(span.first), end if span.open else columns.get(span.last, end)
         if first is None:
             continue
         depth = _choose_depth(ends, first, last) if span.kind == "copy" else 0
         size = BAR / 2 if span.kind == "copy" else BAR
         y = top + (ROW - BAR) / 2 + depth * size
-        wide = max(STEP * (last - first), 5)
+        wide = max(last - first, 5)
         title = f"{span.text}, steps {span.first} to {span.last}" + (" and on" if span.open else "")
         title += f", line {span.line}" if span.line else ""
         yield f'<g class="span {_classify(span)}" data-lane="{number}" data-step="{span.last}">'
         yield f"<title>{escape(title)}</title>"
-        yield f'<rect x="{_x(first):g}" y="{y:g}" width="{wide:g}" height="{size - 1:g}" rx="2"/>'
+        yield f'<rect x="{first:g}" y="{y:g}" width="{wide:g}" height="{size - 1:g}" rx="2"/>'
         label = f"✗ {span.text}" if _classify(span) == "stuck" else span.text
         fitting = int((wide - 6) / CHARACTER)
         if fitting >= 5 and span.kind != "copy":
-            yield f'<text x="{_x(first) + 4:g}" y="{y + 13:g}">{escape(_shorten(label, fitting))}</text>'
+            yield f'<text x="{first + 4:g}" y="{y + 13:g}">{escape(_shorten(label, fitting))}</text>'
         yield "</g>"
     for mark in lane.marks:
         if mark.step in columns:
             title = f"{mark.text}, step {mark.step}, line {mark.line}"
-            x = _x(columns[mark.step])
+            x = columns[mark.step]
             shape = f"M{x:g} {top + 3} l3 4 l-3 4 l-3 -4 z"
             yield f'<path class="mark {mark.kind}" d="{shape}"><title>{escape(title)}</title></path>'
 
 
-def _choose_depth(ends: list[int], first: int, last: int) -> int:
+def _choose_depth(ends: list[float], first: float, last: float) -> int:
     """Return the upper or lower half of a row: where no copy is in flight."""
     for depth, end in enumerate(ends):
         if end <= first:
@@ -144,14 +139,14 @@ def _choose_depth(ends: list[int], first: int, last: int) -> int:
     return 1
 
 
-def _is_shown(link: Link, columns: Mapping[int, int]) -> bool:
+def _is_shown(link: Link, columns: Mapping[int, float]) -> bool:
     return all(lane < MOST_LANES and step in columns for lane, step in (link.source, link.target))
 
 
-def _draw_link(link: Link, number: int, columns: Mapping[int, int]) -> str:
+def _draw_link(link: Link, columns: Mapping[int, float]) -> str:
     (lane, step), (other, end) = link.source, link.target
-    x, y = _x(columns[step]), HEAD + ROW * lane + ROW / 2
-    to_x, to_y = _x(columns[end]), HEAD + ROW * other + ROW / 2
+    x, y = columns[step], HEAD + ROW * lane + ROW / 2
+    to_x, to_y = columns[end], HEAD + ROW * other + ROW / 2
     bend = max(12.0, abs(to_x - x) / 2)
     return (
         f'<path class="link" data-lane="{other}" data-step="{end}" d="M{x:g} {y:g} C{x + bend:g} {y:g}'
