@@ -347,7 +347,9 @@ class _Parser:
         while not self.accept("}"):
             token = self.token
             if self.accept("{"):
-                self._parse_block(function, _Scope(scope))
+                inner = _Scope(scope)
+                self._rename_labels(inner)
+                self._parse_block(function, inner)
             elif token.text.startswith(".") and token.kind == "name":
                 self._parse_local_directive(function, scope)
             elif self.tokens[self.at + 1].text == ":" and token.kind == "name":
@@ -440,10 +442,19 @@ class _Parser:
             while not self.accept(";"):
                 self.take()
         else:
-            if name in function.labels:
+            function.labels[scope.rename(name)] = len(function.statements)
+
+    def _rename_labels(self, scope: _Scope) -> None:
+        """Give the labels of a block names of their own: the block hides those outside, also before they stand."""
+        depth, at = 0, self.at
+        while depth >= 0 and at + 1 < len(self.tokens):
+            token = self.tokens[at]
+            depth += (token.text == "{") - (token.text == "}")
+            begins = self.tokens[at - 1].text in ("{", "}", ";", ":")
+            if depth == 0 and begins and token.kind == "name" and self.tokens[at + 1].text == ":":
                 self.blocks += 1
-                scope.renamed[name] = f"{name}#{self.blocks}"
-            function.labels[scope.rename(name) if name in scope.renamed else name] = len(function.statements)
+                scope.renamed[token.text] = f"{token.text}#{self.blocks}"
+            at += 1
 
     # statements
 
