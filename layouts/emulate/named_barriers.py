@@ -105,8 +105,7 @@ def arrive_at_barriers(
                 break
             if waits and barrier.phase == phase:
                 open_phases.append((barrier, identity, phase, those))
-        held = waits and any(one is barrier for one, *_ in open_phases)
-        machine.log("barrier", group, barrier=identity, waits=held)
+        machine.log("barrier", group, barrier=identity, waits=waits)
     block.synced[ids] = machine.steps
     machine.version += 1
     parked = sum(len(those) for *_, those in open_phases)

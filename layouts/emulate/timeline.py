@@ -106,7 +106,11 @@ class _Builder:
             lane.marks.append(Mark(kind, event["step"], text, event["line"]))
         return lanes[0] if lanes else None
 
-    def _begin_wait(self, event: Event, text: str) -> None:
+    def _take_wait(self, event: Event) -> None:
+        if event["wait"] == "mbarrier":
+            text = f"wait for phase {event['phase']} of {self.name(event['mbarrier'] + SHARED_BEGIN)}"
+        else:
+            text = f"wait for {event['what']}"
         self._lanes_of(event)
         for warp in event["warps"]:
             self.waiting.setdefault((event["block"], warp), (event["step"], text, event["line"]))
@@ -128,8 +132,9 @@ class _Builder:
 
     def _take_barrier(self, event: Event) -> None:
         self._mark(event, "barrier", f"arrive at barrier {event['barrier']}")
-        if event["waits"]:
-            self._begin_wait(event, f"wait at barrier {event['barrier']}")
+
+    def _take_cluster_arrive(self, event: Event) -> None:
+        self._mark(event, "barrier", "arrive at the cluster's barrier")
 
     # mbarriers
 
@@ -148,9 +153,6 @@ class _Builder:
         lane.marks.append(Mark("init", event["step"], f"init for {event['count']} arrivals", event["line"]))
         self.phases[key] = (0, event["step"])
         self._mark(event, "init", f"mbarrier.init of {lane.name}")
-
-    def _take_mbarrier_wait(self, event: Event) -> None:
-        self._begin_wait(event, f"wait for phase {event['phase']} of {self.name(event['mbarrier'])}")
 
     def _take_mbarrier_arrive(self, event: Event) -> None:
         key, lane = self._barrier_of(event)
@@ -204,7 +206,16 @@ class _Builder:
     def _take_cp_async(self, event: Event) -> None:
         self._mark(event, "copy", f"cp.async of {event['bytes']:,} bytes")
 
-    # wgmma
+    def _take_st_async(self, event: Event) -> None:
+        self._mark(event, "store", f"st.async of {event['bytes']:,} bytes")
+
+    # products
+
+    def _take_tensor_product(self, event: Event) -> None:
+        self._mark(event, "wgmma", f"tcgen05.mma into column {event['d'] & 0xFFFF}")
+
+    def _take_tensor_alloc(self, event: Event) -> None:
+        self._mark(event, "init", f"tcgen05.alloc of {event['columns']} columns")
 
     def _take_wgmma(self, event: Event) -> None:
         self._mark(event, "wgmma", str(event.get("instruction", "wgmma")))
