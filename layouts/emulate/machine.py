@@ -250,8 +250,10 @@ class Machine:
                     block.free()
 
     def _choose(self) -> Group | None:
-        """Return the group that goes on: one that let the others go first least often, then the furthest behind."""
-        best, key = None, (0, 0, 0)
+        """Return the group that goes on: one that let the others go first least often, then the furthest behind; with a
+        seed, that of any warp.
+        """
+        ready = []
         for group in self.groups:
             wait = group.wait
             if wait is not None:
@@ -263,10 +265,12 @@ class Machine:
                 group.wait = None
             elif group.polls >= _MOST_POLLS and self._is_stale(group):
                 continue
-            own = (group.yields, -len(group.stack), group.pc)
-            if best is None or own < key:
-                best, key = group, own
-        return best
+            ready.append(group)
+        if self.schedule.seed and ready:
+            warps = sorted({(group.block.linear_index, group.first // 32) for group in ready})
+            warp = self.random.choice(warps)
+            ready = [group for group in ready if (group.block.linear_index, group.first // 32) == warp]
+        return min(ready, key=lambda group: (group.yields, -len(group.stack), group.pc), default=None)
 
     def _is_stale(self, group: Group) -> bool:
         seen = self._polls.get(id(group), {})
