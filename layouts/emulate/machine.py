@@ -302,6 +302,7 @@ class Machine:
                 self.steps += 1
                 group.frame.code.steps[group.pc](group)
                 if self.switch or group.wait is not None or (group.pc in stops):
+                    self._log_wait(group)
                     break
             else:
                 group.yields += 1
@@ -388,6 +389,7 @@ class Machine:
         """Let some threads of a group, after this statement, wait as a group of their own."""
         waiting = Group(group.block, group.frame, simplify(ids), group.pc + 1, group.stack)
         waiting.wait, waiting.yields = wait, group.yields
+        self._log_wait(waiting)
         group.threads = simplify(np.setdiff1d(group.ids, ids))
         self.groups.append(waiting)
         self.switch = True
@@ -399,6 +401,7 @@ class Machine:
             stay = np.sort(np.concatenate([stay, part.ids]))
         else:
             part.pc, part.yields = group.pc + 1, group.yields
+            self._log_wait(part)
             self.groups.append(part)
         group.threads = simplify(stay)
         self.switch = True
@@ -458,6 +461,13 @@ class Machine:
         """Note an event for the timeline, where one is wanted."""
         if self.events is not None:
             self.log_of(kind, group.block, group.statement, group.warps, **facts)
+
+    def _log_wait(self, group: Group) -> None:
+        """Note that a group begins to wait; its statement counts as done."""
+        wait = group.wait
+        if self.events is not None and wait is not None:
+            statement = group.frame.code.function.statements[max(0, group.pc - 1)]
+            self.log_of("wait", group.block, statement, group.warps, wait=wait.kind, what=wait.what, **wait.facts)
 
     def log_of(self, kind: str, block: Block, statement: Statement, warps: tuple[int, ...] = (), **facts: Any) -> None:
         """Note an event that no group of threads brings about, as the end of a copy."""

@@ -58,8 +58,9 @@ def run_kernel(
     blocks: Iterable[Place] | None = None,
     schedule: Schedule = Schedule(),
     most_steps: int = MOST_STEPS,
+    events: bool = False,
 ) -> EmulationResult:
-    """Run a kernel once, in this thread."""
+    """Run a kernel once, in this thread. events: whether to note what the timeline shows."""
     expected = compare or {}
     check_expected(kernel, expected)
     try:
@@ -69,6 +70,7 @@ def run_kernel(
             raise
         return refuse_map(kernel, error, expected)
     chosen = check_blocks(kernel, blocks)
+    placement.machine.events = [] if events else None
     placement.machine.run(chosen)
     return collect_result(placement, expected, chosen)
 
