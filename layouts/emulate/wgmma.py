@@ -44,7 +44,7 @@ WARPGROUP = 4  # warps
 
 @dataclass(frozen=True, slots=True)
 class _Issue:
-    """What one warpgroup, or the warps of it that stand together, gave one wgmma. group: those threads at the statement."""
+    """What one warpgroup, or the warps of it that stand together, gave one wgmma. group: those threads."""
 
     group: Group
     word_a: int
