@@ -28,7 +28,7 @@ class MatrixEvent:
 
     threads: the first thread of each warp (wgmma: of each warpgroup). words: operand → descriptor of each warpgroup;
     immediates: scale_a, scale_b, trans_a, trans_b where given; addresses: [warps, 32] of ldmatrix; registers: operand →
-    [warps, 32, count]; sum_ends: of a "fragment" whether it is D after a wait.
+    [warps, 32, count]; label: of a "fragment" the operand, A, C or D.
     """
 
     kind: str
@@ -40,6 +40,7 @@ class MatrixEvent:
     immediates: dict[str, int] = field(default_factory=dict)
     addresses: Array | None = None
     registers: dict[str, Array] = field(default_factory=dict)
+    label: str = ""
 
 
 def tell(event: MatrixEvent) -> None:

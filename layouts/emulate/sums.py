@@ -69,8 +69,11 @@ def _find_largest(values: Array) -> float:
 
 
 def note_inexact(group: Group, statement: Statement) -> None:
-    """Note once a line that the result is a sum in float64, rounded once, and that a tensor core's may differ."""
-    group.run.machine.report(
+    """Note once a run that the result is a sum in float64, rounded once, and that a tensor core's may differ."""
+    machine = group.run.machine
+    if any(finding.code == NOTE for finding in machine.findings):
+        return
+    machine.report(
         NOTE,
         f"{statement.words[0]} adds products whose sum is not exact: this is the sum in float64, rounded once; a tensor"
         " core's result may differ in the last bits",
