@@ -67,7 +67,7 @@ def _render_answer(request: Request, fields: dict[str, str], files: dict[str, by
     context: dict[str, Any] = {
         "examples": EXAMPLES,
         "example": BY_NAME.get(example),
-        "source": read_program("pipeline.cu"),
+        "source": read_program("pipeline.cu") if example and BY_NAME[example].program == "pipeline" else "",
         "ptx": fields.get("ptx", ""),
         "launch": fields.get("launch", ""),
         "block": fields.get("block", ""),

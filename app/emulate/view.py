@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from lanescope.app.emulate import draw, facts, forms
+from lanescope.app.emulate.printing import build_result_timeline
 from lanescope.emulate.elements import decode_elements
 from lanescope.emulate.kernel import Kernel, Place
 from lanescope.emulate.machine import Schedule
 from lanescope.emulate.result import EmulationResult, Output
-from lanescope.emulate.timeline import build_timeline
 from lanescope.inputs import format_count
 
 SIDE = 8  # rows and columns of an output that the page shows
@@ -18,8 +18,7 @@ SIDE = 8  # rows and columns of an output that the page shows
 def build_view(ptx: str, kernel: Kernel, block: Place, late: bool) -> dict[str, Any]:
     """Run a cluster and return what the page shows. late: asynchronous work ends as late as it may."""
     result = forms.run_cluster(kernel, block, schedule=Schedule(late=late), events=True)
-    names = {row["address"]: row["name"] for row in result.barriers if row["kind"] == "mbarrier" and row["name"]}
-    timeline = build_timeline(result.events or (), result.steps, names)
+    timeline = build_result_timeline(result)
     stuck = frozenset(
         row["address"]
         for row in result.barriers

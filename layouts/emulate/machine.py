@@ -172,6 +172,7 @@ class Machine:
         self.groups: list[Group] = []
         self.clusters: list[ClusterRun] = []
         self.pending: deque[PendingWork] = deque()
+        self.blocks: list[tuple[int, int, int]] | None = None  # of which only the clusters run
         self.events: list[dict[str, Any]] | None = None  # the timeline, where one is wanted
         self.recorders: list[Callable[..., None]] = []  # told of every matrix instruction: capture
         self._polls: dict[int, dict[int, tuple[int, Any]]] = {}
@@ -180,9 +181,11 @@ class Machine:
     # running
 
     def run(self, blocks: Iterable[tuple[int, int, int]] | None = None) -> None:
-        """Run the clusters that hold the given blocks, all by default, in the order of the grid."""
+        """Run the clusters that hold the given blocks, by default those of `blocks`, all where that is None, in the order
+        of the grid.
+        """
         with np.errstate(all="ignore"):
-            self._run(blocks)
+            self._run(self.blocks if blocks is None else blocks)
 
     def _run(self, blocks: Iterable[tuple[int, int, int]] | None) -> None:
         waiting = deque(self._list_clusters(blocks))

@@ -20,11 +20,20 @@ MOST_ARRAY = 512  # bytes of a variable that is taken for an array of mbarriers
 
 def find_deadlock(machine: Machine) -> None:
     """Report what each group of threads waits for that nobody brings: a finding for each line that waits."""
-    for group in sorted(machine.groups, key=lambda one: (one.block.linear_index, one.first)):
+    for group in sorted(machine.groups, key=_rank_wait):
         statement = find_waiting_statement(group)
         sentences = [f"{_capitalize(name_threads(group))} of CTA {format_block(group.block)} {_describe_wait(group)}"]
         sentences += _describe_others(machine, group)
         machine.report("deadlock", ". ".join(sentences), statement)
+
+
+def _rank_wait(group: Group) -> tuple[bool, int, int]:
+    """Return what findings are ordered by: first those at an mbarrier whose phase somebody has begun."""
+    begun, wait = False, group.wait
+    if wait is not None and wait.kind == "mbarrier":
+        barrier = list_mbarriers(group.run.blocks[wait.facts["rank"]]).get(wait.facts["mbarrier"])
+        begun = barrier is not None and bool(barrier.arrivals)
+    return not begun, group.block.linear_index, group.first
 
 
 def find_waiting_statement(group: Group) -> Statement:
