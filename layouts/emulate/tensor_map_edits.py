@@ -1,4 +1,4 @@
-"""tensormap.replace and tensormap.cp_fenceproxy: tensor maps that a kernel makes. PTX ISA 9.1, 9.7.9.27 and 9.7.13.18."""
+"""tensormap.replace and tensormap.cp_fenceproxy: tensor maps that a kernel makes. PTX ISA 9.1, 9.7.9.28 and 9.7.13.16."""
 
 from __future__ import annotations
 
@@ -67,6 +67,8 @@ def build_replacement(compiler: Compiler, statement: Statement) -> Action:
     ordinal = int(ordinals[0].value) if ordinals and isinstance(ordinals[0], Immediate) else 0
     if field.count and not 0 <= ordinal < field.count:
         raise UnknownInstruction(statement, f"{statement.opcode} has no field {ordinal}")
+    if name == "swizzle_mode" and not (isinstance(value, Immediate) and int(value.value) <= _SWIZZLE_128B):
+        raise UnknownInstruction(statement, f"{statement.opcode} with this mode")
     place = compiler.read_address(address)
     number = compiler.read(value, TYPES["u64" if statement.words[-1] == "b64" else "u32"])
     space = _SPACES[next(iter(set(statement.words) & set(_SPACES)))] if set(statement.words) & set(_SPACES) else ""
