@@ -9,10 +9,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 from lanescope.app.emulate.facts import format_status
+from lanescope.app.kit.terminal import write_output
 from lanescope.emulate.files import read_array
 from lanescope.emulate.kernel import Place
 from lanescope.emulate.machine import Finding
 from lanescope.emulate.result import EmulationResult, Output
+from lanescope.emulate.timeline import Timeline, build_timeline
+from lanescope.emulate.trace import render_trace
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer, shorten_value
 
@@ -47,6 +50,17 @@ def parse_blocks(items: list[str] | None) -> list[Place] | None:
                 )
             blocks += [(numbers[n], numbers[n + 1], numbers[n + 2]) for n in range(0, len(numbers), 3)]
     return blocks
+
+
+def build_result_timeline(result: EmulationResult) -> Timeline:
+    """Return the timeline of a run whose events were noted."""
+    names = {row["address"]: row["name"] for row in result.barriers if row["kind"] == "mbarrier" and row["name"]}
+    return build_timeline(result.events or (), result.steps, names)
+
+
+def write_trace(result: EmulationResult, output: str) -> None:
+    """Write the timeline of a run as Chrome trace events."""
+    write_output(render_trace(build_result_timeline(result)).encode(), output)
 
 
 def format_result(result: EmulationResult, file: str) -> Iterator[str]:

@@ -28,6 +28,12 @@ def emulate(
     blocks: Annotated[
         list[str] | None, typer.Option(help="X,Y,Z: run only the clusters that hold these blocks.")
     ] = None,
+    trace: Annotated[
+        str, typer.Option(help="Write a timeline in steps to this file: Chrome trace events, which Perfetto opens.")
+    ] = "",
+    schedules: Annotated[
+        int, typer.Option(help="Run in so many orders, and name the accesses that a difference comes from.", min=1)
+    ] = 1,
     processes: Annotated[
         int, typer.Option(help="Processes that independent clusters are spread over; 0: one for each core.", min=0)
     ] = 0,
@@ -41,19 +47,23 @@ def emulate(
     from lanescope.emulate.kernel import prepare_kernel
     from lanescope.emulate.launch import parse_launch
     from lanescope.emulate.parser import parse_module
+    from lanescope.emulate.run import run_kernel, run_schedules
 
     folder, given = read_launch(Path(launch))
     made = parse_launch(given)
     module = parse_module(read_text(Path(file), "file"))
     kernel = prepare_kernel(module, made, load_buffers(made, folder, {}))
     expected = printing.read_expected(compare or [])
-    result = run_spread(
-        kernel,
-        processes or os.cpu_count() or 1,
-        compare=expected,
-        blocks=printing.parse_blocks(blocks),
-        most_steps=steps,
-    )
+    options = {"compare": expected, "blocks": printing.parse_blocks(blocks), "most_steps": steps}
+    if schedules > 1:
+        result = run_schedules(kernel, schedules, **options)
+        if trace:
+            printing.write_trace(run_kernel(kernel, events=True, **options), trace)
+    elif trace:
+        result = run_kernel(kernel, events=True, **options)
+        printing.write_trace(result, trace)
+    else:
+        result = run_spread(kernel, processes or os.cpu_count() or 1, **options)
     write_outputs(result, folder)
     if as_json:
         print_json(facts.build_answer(result))

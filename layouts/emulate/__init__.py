@@ -4,7 +4,7 @@ program     what a PTX text says        parser      text → Module
 types       registers' types            memory      allocations, spaces, checks
 block       a CTA: groups of threads    machine     the scheduler
 code        statements made ready: `instruction` registers a row (a builder of an action)
-arithmetic, integers, bits, floats, …    the rows (rounding: what float rows compute with)
+flow, data, arithmetic, …               the rows
 launch      a launch, from TOML         kernel      an entry with its launch, ready to run
 elements    types of buffers            result      what a run comes to
 files       reads and writes files      run         `lanescope.emulate(ptx, launch)`
@@ -34,6 +34,7 @@ from lanescope.emulate import (  # noqa: F401
     matrices,
     matrix_moves,
     mbarriers,
+    named_barriers,
     narrow,
     tensor_memory,
     tensor_products,

@@ -272,7 +272,7 @@ class Compiler:
             if not function.entry:
                 raise ValueError(f"the address of {name}")  # a parameter of a function has no generic address
             within = self.code.offsets[name] + offset
-            return lambda group: np.array(group.run.parameter_base + within).astype(dtype)
+            return lambda group: np.array(within).astype(dtype)  # in the space of parameters
         if name in self.program.shared_offsets:
             shared = self.program.shared_offsets[name] + offset
             return lambda group: np.array(group.block.shared_rank_bits | shared).astype(dtype)

@@ -170,7 +170,7 @@ def build_load(compiler: Compiler, statement: Statement) -> Action:
         return load_parameter
     read = compiler.read_address(address)
     dtype, watched = row.dtype, any(statement.has(word) for word in _WATCHED)
-    where = "global" if space in ("param", "const") else space
+    where = "global" if space == "const" else space
 
     def load(group: Group) -> None:
         addresses = read(group)
@@ -243,11 +243,15 @@ def build_address_conversion(compiler: Compiler, statement: Statement) -> Action
     target, source = statement.operands
     row = compiler.get_type(statement)
     space = statement.find_word((*_WINDOWS, "shared::cta", "shared::cluster", "param::entry")).partition("::")[0]
-    window = np.uint64(_WINDOWS[space])
     read, write = compiler.read(source, row), compiler.write(target, row)
-    if statement.has("to"):
-        return lambda group: write(group, (read(group).astype(np.uint64) - window).astype(row.storage))
-    return lambda group: write(group, (read(group).astype(np.uint64) + window).astype(row.storage))
+    back = statement.has("to")
+
+    def convert(group: Group) -> None:
+        window = np.uint64(group.run.parameter_base if space == "param" else _WINDOWS[space])
+        value = read(group).astype(np.uint64)
+        write(group, (value - window if back else value + window).astype(row.storage))
+
+    return convert
 
 
 @instruction("isspacep")

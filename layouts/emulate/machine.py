@@ -17,9 +17,8 @@ import numpy as np
 
 from lanescope.deadline import check_deadline
 from lanescope.descriptor.matrix import SHARED_BEGIN
-from lanescope.emulate.block import Block, Group, Wait, simplify
+from lanescope.emulate.block import Block, Group, NotConverged, Wait, simplify
 from lanescope.emulate.code import Code, UnknownInstruction
-from lanescope.emulate.flow import NotConverged
 from lanescope.emulate.memory import GLOBAL_WINDOW, Allocation, Fault, Memory
 from lanescope.emulate.program import Function, Module, SourcePlace, Statement
 
@@ -173,6 +172,7 @@ class Machine:
         self.groups: list[Group] = []
         self.clusters: list[ClusterRun] = []
         self.pending: deque[PendingWork] = deque()
+        self.blocks: list[tuple[int, int, int]] | None = None  # of which only the clusters run
         self.events: list[dict[str, Any]] | None = None  # the timeline, where one is wanted
         self.recorders: list[Callable[..., None]] = []  # told of every matrix instruction: capture
         self._polls: dict[int, dict[int, tuple[int, Any]]] = {}
@@ -181,9 +181,11 @@ class Machine:
     # running
 
     def run(self, blocks: Iterable[tuple[int, int, int]] | None = None) -> None:
-        """Run the clusters that hold the given blocks, all by default, in the order of the grid."""
+        """Run the clusters that hold the given blocks, by default those of `blocks`, all where that is None, in the order
+        of the grid.
+        """
         with np.errstate(all="ignore"):
-            self._run(blocks)
+            self._run(self.blocks if blocks is None else blocks)
 
     def _run(self, blocks: Iterable[tuple[int, int, int]] | None) -> None:
         waiting = deque(self._list_clusters(blocks))
@@ -199,7 +201,7 @@ class Machine:
                 elif waiting and any(group.wait is None for group in self.groups):  # waits for another cluster's store
                     self._start(waiting.popleft())
                 else:
-                    self.status = "deadlock"
+                    self._end_stuck()
                     return
             while self.pending:
                 self.settle(self.pending[0])
@@ -214,6 +216,19 @@ class Machine:
         except OverBudget:
             self.status = "budget"
             self.report("budget", f"The run was ended after {self.steps:,} statements", self.stop_statement)
+
+    def _end_stuck(self) -> None:
+        """End a run in which nothing can go on: a fault where a part of a warp is at an `.aligned` statement."""
+        self.status = "deadlock"
+        for group in self.groups:
+            if group.wait is not None and group.wait.facts.get("aligned"):
+                self.status = "fault"
+                self.report(
+                    "diverged",
+                    f"{group.statement.words[0]} has .aligned: all threads of a warp execute it together, and"
+                    f" {group.wait.what} never come to it",
+                    group.statement,
+                )
 
     def _list_clusters(self, blocks: Iterable[tuple[int, int, int]] | None) -> list[tuple[int, int, int]]:
         shape = self.cluster_shape
@@ -290,6 +305,7 @@ class Machine:
                 self.steps += 1
                 group.frame.code.steps[group.pc](group)
                 if self.switch or group.wait is not None or (group.pc in stops):
+                    self._log_wait(group)
                     break
             else:
                 group.yields += 1
@@ -324,7 +340,7 @@ class Machine:
             "convergence",
             f"lanes {lanes} of warp {int(missing[0]) // 32}",
             lambda: not block.live[missing].any(),
-            {"missing": missing.tolist()},
+            {"missing": missing.tolist(), "aligned": error.aligned},
         )
 
     def _list_stops(self, group: Group) -> frozenset[int]:
@@ -376,6 +392,7 @@ class Machine:
         """Let some threads of a group, after this statement, wait as a group of their own."""
         waiting = Group(group.block, group.frame, simplify(ids), group.pc + 1, group.stack)
         waiting.wait, waiting.yields = wait, group.yields
+        self._log_wait(waiting)
         group.threads = simplify(np.setdiff1d(group.ids, ids))
         self.groups.append(waiting)
         self.switch = True
@@ -387,6 +404,7 @@ class Machine:
             stay = np.sort(np.concatenate([stay, part.ids]))
         else:
             part.pc, part.yields = group.pc + 1, group.yields
+            self._log_wait(part)
             self.groups.append(part)
         group.threads = simplify(stay)
         self.switch = True
@@ -446,6 +464,13 @@ class Machine:
         """Note an event for the timeline, where one is wanted."""
         if self.events is not None:
             self.log_of(kind, group.block, group.statement, group.warps, **facts)
+
+    def _log_wait(self, group: Group) -> None:
+        """Note that a group begins to wait; its statement counts as done."""
+        wait = group.wait
+        if self.events is not None and wait is not None:
+            statement = group.frame.code.function.statements[max(0, group.pc - 1)]
+            self.log_of("wait", group.block, statement, group.warps, wait=wait.kind, what=wait.what, **wait.facts)
 
     def log_of(self, kind: str, block: Block, statement: Statement, warps: tuple[int, ...] = (), **facts: Any) -> None:
         """Note an event that no group of threads brings about, as the end of a copy."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from lanescope.emulate.files import load_buffers, read_launch, read_text, write_outputs
 from lanescope.emulate.kernel import MOST_STEPS, Kernel, Place, Placement, prepare_kernel
 from lanescope.emulate.launch import Launch, parse_launch
-from lanescope.emulate.machine import Finding, Schedule
+from lanescope.emulate.machine import Finding, Machine, Schedule
 from lanescope.emulate.parser import parse_module
+from lanescope.emulate.races import compare_schedules
 from lanescope.emulate.result import EmulationResult, check_expected, collect_outputs, take_arrays
 from lanescope.emulate.waits import describe_barriers, find_deadlock
 from lanescope.errors import LayoutError
@@ -29,13 +31,16 @@ def emulate(
     buffers: Mapping[str, Array] | None = None,
     compare: Mapping[str, Array] | None = None,
     blocks: Iterable[Place] | None = None,
+    schedules: int = 1,
+    events: bool = False,
     most_steps: int = MOST_STEPS,
 ) -> EmulationResult:
     """Execute a kernel of a PTX text on the CPU and return what became of its buffers.
 
     ptx: the text, or the path of a file. launch: the object that docs/usage.md describes, its TOML, or the path of a
     file of it; the files that it names are relative to it. buffers: arrays in place of these files. compare: what
-    buffers should hold in the end, bit for bit. blocks: run only the clusters that hold these.
+    buffers should hold in the end, bit for bit. blocks: run only the clusters that hold these. schedules: in how many
+    orders to run; events: whether to note what the timeline shows.
     LayoutError if the kernel cannot be launched so; an instruction that is not emulated is a finding.
     """
     text = ptx if isinstance(ptx, str) and "\n" in ptx else read_text(Path(ptx), "ptx")
@@ -46,7 +51,10 @@ def emulate(
         made = parse_launch(made)
     arrays = load_buffers(made, folder, buffers or {})
     kernel = prepare_kernel(parse_module(text), made, arrays)
-    result = run_kernel(kernel, compare=compare or {}, blocks=blocks, most_steps=most_steps)
+    if schedules > 1:
+        result = run_schedules(kernel, schedules, compare=compare, blocks=blocks, most_steps=most_steps)
+    else:
+        result = run_kernel(kernel, compare=compare, blocks=blocks, most_steps=most_steps, events=events)
     write_outputs(result, folder)
     return result
 
@@ -58,8 +66,9 @@ def run_kernel(
     blocks: Iterable[Place] | None = None,
     schedule: Schedule = Schedule(),
     most_steps: int = MOST_STEPS,
+    events: bool = False,
 ) -> EmulationResult:
-    """Run a kernel once, in this thread."""
+    """Run a kernel once, in this thread. events: whether to note what the timeline shows."""
     expected = compare or {}
     check_expected(kernel, expected)
     try:
@@ -69,8 +78,45 @@ def run_kernel(
             raise
         return refuse_map(kernel, error, expected)
     chosen = check_blocks(kernel, blocks)
+    placement.machine.events = [] if events else None
     placement.machine.run(chosen)
     return collect_result(placement, expected, chosen)
+
+
+def run_schedules(
+    kernel: Kernel,
+    count: int,
+    *,
+    compare: Mapping[str, Array] | None = None,
+    blocks: Iterable[Place] | None = None,
+    most_steps: int = MOST_STEPS,
+) -> EmulationResult:
+    """Run a kernel in several orders; where results differ, findings name the accesses. Outputs are of the first."""
+    expected, chosen = compare or {}, check_blocks(kernel, blocks)
+    check_expected(kernel, expected)
+    placements: list[Placement] = []
+
+    def make_machine(schedule: Schedule) -> Machine:
+        placement = kernel.place(schedule, most_steps)
+        placement.machine.blocks = chosen
+        if not placements:
+            placements.append(placement)
+        return placement.machine
+
+    try:
+        compared = compare_schedules(make_machine, count)
+    except LayoutError as error:
+        if not error.field.startswith("tensor_map."):
+            raise
+        return refuse_map(kernel, error, expected)
+    result = collect_result(placements[0], expected, chosen)
+    ran = len(compared.schedules)
+    note = (
+        f"{ran} schedules came to the same result; other orders exist."
+        if compared.equal
+        else f"{ran} schedules do not come to the same result."
+    )
+    return replace(result, findings=(*result.findings, *compared.findings), notes=(*result.notes, note))
 
 
 def check_blocks(kernel: Kernel, blocks: Iterable[Place] | None) -> list[Place] | None:
