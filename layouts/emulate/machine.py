@@ -41,7 +41,7 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """An order of execution. by_warp: warps one by one; late: asynchronous work ends as late as it may; seed: of the
-    order in which warps go on, 0 for that of their numbers.
+    order in which warps go on, 0 for the furthest behind first, 1 for the last warp first.
     """
 
     by_warp: bool = False
@@ -283,7 +283,7 @@ class Machine:
             ready.append(group)
         if self.schedule.seed and ready:
             warps = sorted({(group.block.linear_index, group.first // 32) for group in ready})
-            warp = self.random.choice(warps)
+            warp = warps[-1] if self.schedule.seed == 1 else self.random.choice(warps)
             ready = [group for group in ready if (group.block.linear_index, group.first // 32) == warp]
         return min(ready, key=lambda group: (group.yields, -len(group.stack), group.pc), default=None)
 
