@@ -1,6 +1,6 @@
 """Observers of memory to compare schedules by: who wrote what each thread read, and reads without a proxy fence.
 
-A write is named by one number: block, line of the PTX, thread, and how often the thread had executed that line.
+A write is named by one number: block, statement, thread, and how often the thread had executed it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from lanescope.emulate.memory import Addresses, Allocation
 from lanescope.emulate.program import Statement
 
 MOST_TRACED = 16 << 20  # bytes of an allocation whose writers are kept
-_THREAD, _LINE, _BLOCK = 17, 28, 48  # first bits; below them the count
+_THREAD, _STATEMENT, _BLOCK = 17, 28, 48  # first bits; below them the count
 _ASYNC = ("wgmma", "tcgen05")  # read shared memory through the async proxy
 Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One access. thread: of the block, by its linear index; count: how often the thread executed the line so far."""
+    """One access. statement: its number in the module; thread: by its linear index in the block; count: how often the
+    thread executed the statement so far.
+    """
 
     block: int
-    line: int
+    statement: int
     thread: int
     count: int
 
@@ -39,7 +41,7 @@ def decode_access(number: int) -> Access | None:
         return None
     return Access(
         number >> _BLOCK,
-        number >> _LINE & 0xFFFFF,
+        number >> _STATEMENT & 0xFFFFF,
         number >> _THREAD & 0x7FF,
         number & (1 << _THREAD) - 1,
     )
@@ -47,7 +49,7 @@ def decode_access(number: int) -> Access | None:
 
 @dataclass(slots=True)
 class Reads:
-    """What one line of a block read: [accesses] arrays, in the order of execution."""
+    """What one statement of a block read: [accesses] arrays, in the order of execution."""
 
     threads: list[Ids] = field(default_factory=list)
     writers: list[Ids] = field(default_factory=list)
@@ -61,7 +63,9 @@ class AccessTrace:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.reads: dict[tuple[int, int], Reads] = {}
-        self.statements: dict[int, Statement] = {}
+        functions = machine.program.module.functions.values()
+        self.statements = [one for function in functions for one in function.statements]
+        self._numbers = {id(one): number for number, one in enumerate(self.statements)}
         self._writers: dict[int, tuple[Allocation, Ids]] = {}
         self._counts: dict[tuple[int, int, bool], Ids] = {}
         machine.memory.observers.append(self)
@@ -71,20 +75,20 @@ class AccessTrace:
     ) -> None:
         if allocation.read_only or space == "local" or allocation.size > MOST_TRACED:
             return
-        statement, block = group.statement, group.block
-        self.statements[statement.line] = statement
+        block = group.block
+        statement = self._numbers[id(group.statement)]
         ids = group.ids
         threads = ids if len(ids) == len(offsets) else ids[:1]
         number = block.linear_index
-        counts = self._counts.setdefault((number, statement.line, writes), np.zeros(block.padded, np.int64))
+        counts = self._counts.setdefault((number, statement, writes), np.zeros(block.padded, np.int64))
         counts[threads] += 1
         bytes_of = offsets[:, None] + np.arange(size)
         writers = self.get_writers(allocation)
         if writes:
-            names = (number << _BLOCK) | (statement.line << _LINE) | (threads << _THREAD) | counts[threads]
+            names = (number << _BLOCK) | (statement << _STATEMENT) | (threads << _THREAD) | counts[threads]
             writers[bytes_of] = names[:, None]
             return
-        reads = self.reads.setdefault((number, statement.line), Reads())
+        reads = self.reads.setdefault((number, statement), Reads())
         reads.threads.append(np.broadcast_to(threads, offsets.shape))
         reads.writers.append(writers[bytes_of].max(axis=1))
         reads.steps.append(np.full(len(offsets), self.machine.steps))
@@ -155,7 +159,7 @@ def _format_place(statement: Statement) -> str:
 
 
 def sort_by_thread(reads: Reads) -> tuple[Any, ...]:
-    """Return threads, writers, steps and places of a line's reads, in order of the threads and then of execution."""
+    """Return threads, writers, steps and places of a statement's reads, by thread, then in order of execution."""
     columns = [np.concatenate(part) for part in (reads.threads, reads.writers, reads.steps, reads.places)]
     order = np.argsort(columns[0], kind="stable")
     return tuple(column[order] for column in columns)

@@ -17,9 +17,8 @@ import numpy as np
 
 from lanescope.deadline import check_deadline
 from lanescope.descriptor.matrix import SHARED_BEGIN
-from lanescope.emulate.block import Block, Group, Wait, simplify
+from lanescope.emulate.block import Block, Group, NotConverged, Wait, simplify
 from lanescope.emulate.code import Code, UnknownInstruction
-from lanescope.emulate.flow import NotConverged
 from lanescope.emulate.memory import GLOBAL_WINDOW, Allocation, Fault, Memory
 from lanescope.emulate.program import Function, Module, SourcePlace, Statement
 
@@ -42,7 +41,7 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """An order of execution. by_warp: warps one by one; late: asynchronous work ends as late as it may; seed: of the
-    order in which warps go on, 0 for that of their numbers.
+    order in which warps go on, 0 for the furthest behind first, 1 for the last warp first.
     """
 
     by_warp: bool = False
@@ -202,7 +201,7 @@ class Machine:
                 elif waiting and any(group.wait is None for group in self.groups):  # waits for another cluster's store
                     self._start(waiting.popleft())
                 else:
-                    self.status = "deadlock"
+                    self._end_stuck()
                     return
             while self.pending:
                 self.settle(self.pending[0])
@@ -217,6 +216,19 @@ class Machine:
         except OverBudget:
             self.status = "budget"
             self.report("budget", f"The run was ended after {self.steps:,} statements", self.stop_statement)
+
+    def _end_stuck(self) -> None:
+        """End a run in which nothing can go on: a fault where a part of a warp is at an `.aligned` statement."""
+        self.status = "deadlock"
+        for group in self.groups:
+            if group.wait is not None and group.wait.facts.get("aligned"):
+                self.status = "fault"
+                self.report(
+                    "diverged",
+                    f"{group.statement.words[0]} has .aligned: all threads of a warp execute it together, and"
+                    f" {group.wait.what} never come to it",
+                    group.statement,
+                )
 
     def _list_clusters(self, blocks: Iterable[tuple[int, int, int]] | None) -> list[tuple[int, int, int]]:
         shape = self.cluster_shape
@@ -271,7 +283,7 @@ class Machine:
             ready.append(group)
         if self.schedule.seed and ready:
             warps = sorted({(group.block.linear_index, group.first // 32) for group in ready})
-            warp = self.random.choice(warps)
+            warp = warps[-1] if self.schedule.seed == 1 else self.random.choice(warps)
             ready = [group for group in ready if (group.block.linear_index, group.first // 32) == warp]
         return min(ready, key=lambda group: (group.yields, -len(group.stack), group.pc), default=None)
 
@@ -328,7 +340,7 @@ class Machine:
             "convergence",
             f"lanes {lanes} of warp {int(missing[0]) // 32}",
             lambda: not block.live[missing].any(),
-            {"missing": missing.tolist()},
+            {"missing": missing.tolist(), "aligned": error.aligned},
         )
 
     def _list_stops(self, group: Group) -> frozenset[int]:

@@ -49,7 +49,10 @@ def list_schedules(count: int) -> list[Schedule]:
 
 def describe_schedule(schedule: Schedule) -> str:
     """Return a schedule in words."""
-    warps = f"warps one by one in order {schedule.seed}" if schedule.by_warp else "warps in step"
+    order = "the last first" if schedule.seed == 1 else f"in random order {schedule.seed}"
+    warps = (
+        f"warps one by one, {order if schedule.seed else 'the first first'}" if schedule.by_warp else "warps in step"
+    )
     return f"{warps}, asynchronous work {'as late as possible' if schedule.late else 'at once'}"
 
 
@@ -128,7 +131,7 @@ class _Difference:
 
 def _find_pairs(first: AccessTrace, second: AccessTrace) -> Iterator[Finding]:
     """Yield findings for reads whose value came from different writes, in the order of the first run."""
-    statements = first.statements | second.statements
+    statements = first.statements
     found = []
     for key in first.reads.keys() & second.reads.keys():
         difference = _compare_reads(first, second, key)
@@ -137,7 +140,7 @@ def _find_pairs(first: AccessTrace, second: AccessTrace) -> Iterator[Finding]:
     found.sort(key=lambda one: (_is_loose(one, statements), one.step))
     seen: set[tuple[int, ...]] = set()
     for one in found:
-        lines = tuple(sorted({one.read.line, *(writer.line for writer in one.writers if writer)}))
+        lines = tuple(sorted({one.read.statement, *(writer.statement for writer in one.writers if writer)}))
         if lines not in seen and (not seen or not _is_loose(one, statements)):
             seen.add(lines)
             yield _describe(one, statements)
@@ -145,10 +148,10 @@ def _find_pairs(first: AccessTrace, second: AccessTrace) -> Iterator[Finding]:
         yield from _find_stores(first, second, statements)
 
 
-def _is_loose(one: _Difference, statements: dict[int, Statement]) -> bool:
-    lines = [one.read.line, *(writer.line for writer in one.writers if writer)]
-    return any(statements[line].words[0] in _LOOSE for line in lines if line in statements) or any(
-        statements[one.read.line].has(word) for word in _WATCHED
+def _is_loose(one: _Difference, statements: list[Statement]) -> bool:
+    numbers = [one.read.statement, *(writer.statement for writer in one.writers if writer)]
+    return any(statements[number].words[0] in _LOOSE for number in numbers) or any(
+        statements[one.read.statement].has(word) for word in _WATCHED
     )
 
 
@@ -176,7 +179,7 @@ def _align(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return keep_a, keep_b
 
 
-def _find_stores(first: AccessTrace, second: AccessTrace, statements: dict[int, Statement]) -> Iterator[Finding]:
+def _find_stores(first: AccessTrace, second: AccessTrace, statements: list[Statement]) -> Iterator[Finding]:
     """Yield a finding where two stores to the same place come in either order."""
     pairs = zip(first.machine.memory.allocations, second.machine.memory.allocations, strict=True)
     for one, other in pairs:
@@ -193,12 +196,12 @@ def _find_stores(first: AccessTrace, second: AccessTrace, statements: dict[int, 
         yield _make(
             f"Two writes to byte {at:,} of {one.name} come in either order, and the last one stays: {names}."
             f" {_suggest(writers[0], writers[1], statements)}",
-            statements[writers[0].line],
+            statements[writers[0].statement],
         )
         return
 
 
-def _describe(one: _Difference, statements: dict[int, Statement]) -> Finding:
+def _describe(one: _Difference, statements: list[Statement]) -> Finding:
     reader = _name(one.read, statements)
     texts = []
     for writer in one.writers:
@@ -210,7 +213,7 @@ def _describe(one: _Difference, statements: dict[int, Statement]) -> Finding:
         f"Two accesses to {one.place:#x} are not ordered: {reader} gets {texts[0]} in one schedule, {texts[1]} in"
         f" another. {_suggest(one.read, later, statements)}"
     )
-    return _make(message, statements[one.read.line])
+    return _make(message, statements[one.read.statement])
 
 
 def _make(message: str, statement: Statement) -> Finding:
@@ -218,19 +221,19 @@ def _make(message: str, statement: Statement) -> Finding:
     return Finding("race", text, statement.line, str(statement.place or ""))
 
 
-def _name(access: Access | None, statements: dict[int, Statement]) -> str:
+def _name(access: Access | None, statements: list[Statement]) -> str:
     if access is None:
         return "nothing"
-    statement = statements[access.line]
+    statement = statements[access.statement]
     place = f" ({statement.place})" if statement.place else ""
-    return f"{'.'.join(statement.words[:3])} in line {access.line}{place} by thread {access.thread}"
+    return f"{'.'.join(statement.words[:3])} in line {statement.line}{place} by thread {access.thread}"
 
 
-def _suggest(one: Access, other: Access | None, statements: dict[int, Statement]) -> str:
+def _suggest(one: Access, other: Access | None, statements: list[Statement]) -> str:
     """Return what would order two accesses."""
     if other is None:
         return ""
-    opcodes = [statements[access.line].opcode for access in (one, other)]
+    opcodes = [statements[access.statement].opcode for access in (one, other)]
     for opcode, text in _MISSING:
         if any(name.startswith(opcode) for name in opcodes):
             return f"Missing: {text}."

@@ -27,14 +27,14 @@ read_tensor_map = lru_cache(maxsize=64)(decode_tensor_map)
 
 def find_tensor_map(group: Group, address: int) -> TensorMap:
     """Return the tensor map at a generic address; Fault if none is there."""
+    if address % MAP_ALIGN:
+        raise Fault("misaligned", f"The tensor map at {address:#x} is not aligned to {MAP_ALIGN} bytes.")
     allocation = group.memory.find_global(address)
     if allocation is None or address + MAP_BYTES > allocation.base + allocation.size:
         raise Fault(
             "not_a_tensor_map",
             f"No tensor map can be at {address:#x}: it lies in global, constant or parameter memory.",
         )
-    if address % MAP_ALIGN:
-        raise Fault("misaligned", f"The tensor map at {address:#x} is not aligned to {MAP_ALIGN} bytes.")
     first = address - allocation.base
     return read_tensor_map(allocation.data[first : first + MAP_BYTES].tobytes())
 
