@@ -303,7 +303,12 @@ class Machine:
         try:
             while self.steps < limit:
                 self.steps += 1
-                group.frame.code.steps[group.pc](group)
+                try:
+                    group.frame.code.steps[group.pc](group)
+                except NotConverged as error:
+                    if self._wait_for_convergence(group, error):
+                        break
+                    continue  # with the warps that are whole, before any other threads join them again
                 if self.switch or group.wait is not None or (group.pc in stops):
                     self._log_wait(group)
                     break
@@ -313,8 +318,6 @@ class Machine:
             self.status = "fault"
             self.report(fault.code, fault.message, group.statement)
             raise _Stopped from fault
-        except NotConverged as error:
-            self._wait_for_convergence(group, error)
         except IndexError:
             if group.pc >= len(group.frame.code.steps):  # the end of the text is `ret`
                 raise UnknownInstruction(
@@ -326,8 +329,8 @@ class Machine:
             self.stop_statement = group.statement
             raise OverBudget
 
-    def _wait_for_convergence(self, group: Group, error: NotConverged) -> None:
-        """Let the threads that others of their warp have to join wait where they stand; the rest goes on."""
+    def _wait_for_convergence(self, group: Group, error: NotConverged) -> bool:
+        """Let the threads that others of their warp have to join wait where they stand; return whether these are all."""
         stays = np.isin(group.ids, error.ids)
         waiting = group
         if not stays.all():
@@ -342,6 +345,7 @@ class Machine:
             lambda: not block.live[missing].any(),
             {"missing": missing.tolist(), "aligned": error.aligned},
         )
+        return waiting is group
 
     def _list_stops(self, group: Group) -> frozenset[int]:
         """Return where other groups of the block stand that this one could join."""
