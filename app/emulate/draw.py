@@ -11,7 +11,7 @@ from typing import Any
 from lanescope.emulate.timeline import Lane, Link, Span, Timeline
 
 ROW, HEAD, PAD = 30, 26, 8  # heights of a row and of the axis; the margin
-LEAST_STEP, MOST_STEP, WIDE = 13.0, 26.0, 1040  # the width of one column, and of a picture that has room for more
+LEAST_STEP, MOST_STEP, WIDE = 13.0, 26.0, 690  # the width of one column, and of a picture that has room for more
 OPEN = 7  # columns that follow the last step, for what had not ended
 BAR = 18  # height of a span
 MOST_PLACES = 1500  # on the axis
