@@ -75,6 +75,8 @@ def format_result(result: EmulationResult, file: str) -> Iterator[str]:
         yield f"  … {len(result.findings) - MOST_FINDINGS} more findings; --json has all"
     for output in result.outputs.values():
         yield f"  {format_output(output)}"
+    if result.status == "budget":
+        yield "  ! --steps allows more."
     for note in result.notes:
         yield f"  ! {note}"
 

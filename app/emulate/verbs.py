@@ -19,7 +19,7 @@ app = typer.Typer(rich_markup_mode=None)
 @app.command("emulate")
 def emulate(
     *,
-    file: Annotated[str, typer.Argument(metavar="KERNEL.ptx", help="The PTX of nvcc -ptx, NVRTC or Triton.")],
+    file: Annotated[str, typer.Argument(metavar="KERNEL", help="The PTX of nvcc -ptx, NVRTC or Triton.")],
     launch: Annotated[str, typer.Option(help="The launch, a TOML file: grid, block, args, buffers, tensor maps.")],
     compare: Annotated[
         list[str] | None, typer.Option(help="NAME=FILE.npy: what a buffer should hold in the end, bit for bit.")

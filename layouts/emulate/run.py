@@ -20,7 +20,7 @@ from lanescope.emulate.races import compare_schedules
 from lanescope.emulate.result import EmulationResult, check_expected, collect_outputs, take_arrays
 from lanescope.emulate.waits import describe_barriers, find_deadlock
 from lanescope.errors import LayoutError
-from lanescope.inputs import quote_value
+from lanescope.inputs import format_count
 
 Array = NDArray[Any]
 
@@ -96,7 +96,7 @@ def run_kernel(
     placement.machine.events = [] if events else None
     recorder = _record(placement, chosen, capture) if capture else None
     placement.machine.run(chosen)
-    result = collect_result(placement, expected, chosen)
+    result = collect_result(placement, expected)
     return replace(result, capture=recorder.render()) if recorder else result
 
 
@@ -132,7 +132,7 @@ def run_schedules(
         if not error.field.startswith("tensor_map."):
             raise
         return refuse_map(kernel, error, expected)
-    result = collect_result(placements[0], expected, chosen)
+    result = collect_result(placements[0], expected)
     ran = len(compared.schedules)
     note = (
         f"{ran} schedules came to the same result; other orders exist."
@@ -150,18 +150,20 @@ def check_blocks(kernel: Kernel, blocks: Iterable[Place] | None) -> list[Place] 
     grid = kernel.launch.grid
     for block in chosen:
         if not all(0 <= index < extent for index, extent in zip(block, grid, strict=True)):
-            raise LayoutError("bad_block", f"No block {quote_value(block)}.", f"The grid is {list(grid)}.", "blocks")
+            raise LayoutError("bad_block", f"No block {list(block)}.", f"The grid is {list(grid)}.", "blocks")
     return chosen
 
 
-def collect_result(placement: Placement, expected: Mapping[str, Array], blocks: list[Place] | None) -> EmulationResult:
-    """Return what a machine that ran comes to."""
+def collect_result(placement: Placement, expected: Mapping[str, Array], ran: int | None = None) -> EmulationResult:
+    """Return what a machine that ran comes to. ran: clusters, where other machines ran some."""
     kernel, machine = placement.kernel, placement.machine
     if machine.status == "deadlock":
         find_deadlock(machine)
     notes = []
-    if blocks is not None:
-        notes.append(f"Only the clusters of {len(blocks)} blocks ran; what the others store is not in the outputs.")
+    ran = len(machine.clusters) if ran is None else ran
+    if ran < kernel.cluster_count and machine.status == "finished":
+        what = f"{ran} of {format_count(kernel.cluster_count, 'cluster')}"
+        notes.append(f"Only {what} ran; what the others store is not in the outputs.")
     outputs = collect_outputs(kernel, take_arrays(placement), expected)
     barriers = describe_barriers(machine)
     return EmulationResult(
