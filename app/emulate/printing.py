@@ -58,9 +58,12 @@ def build_result_timeline(result: EmulationResult) -> Timeline:
     return build_timeline(result.events or (), result.steps, names)
 
 
-def write_trace(result: EmulationResult, output: str) -> None:
-    """Write the timeline of a run as Chrome trace events."""
-    write_output(render_trace(build_result_timeline(result)).encode(), output)
+def write_notes(result: EmulationResult, capture: str, trace: str) -> None:
+    """Write the capture and the timeline of a run, each where a file is named for it."""
+    if capture and result.capture is not None:
+        write_output(result.capture, capture)
+    if trace:
+        write_output(render_trace(build_result_timeline(result)).encode(), trace)
 
 
 def format_result(result: EmulationResult, file: str) -> Iterator[str]:
@@ -72,13 +75,16 @@ def format_result(result: EmulationResult, file: str) -> Iterator[str]:
         yield f"  … {len(result.findings) - MOST_FINDINGS} more findings; --json has all"
     for output in result.outputs.values():
         yield f"  {format_output(output)}"
+    if result.status == "budget":
+        yield "  ! --steps allows more."
     for note in result.notes:
         yield f"  ! {note}"
 
 
 def _format_finding(finding: Finding, file: str) -> Iterator[str]:
     where = f"{file}:{finding.line}" if finding.line else file
-    yield f"  {where}: {finding.code}" + (f" ({finding.place})" if finding.place else "")
+    what = finding.code if finding.severity == "error" else f"{finding.severity}: {finding.code}"
+    yield f"  {where}: {what}" + (f" ({finding.place})" if finding.place else "")
     yield f"    {finding.message}{'' if finding.message.endswith('.') else '.'}"
 
 

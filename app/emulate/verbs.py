@@ -14,13 +14,12 @@ if TYPE_CHECKING:
     pass
 
 app = typer.Typer(rich_markup_mode=None)
-MOST_SHOWN = 20
 
 
 @app.command("emulate")
 def emulate(
     *,
-    file: Annotated[str, typer.Argument(metavar="KERNEL.ptx", help="The PTX of nvcc -ptx, NVRTC or Triton.")],
+    file: Annotated[str, typer.Argument(metavar="KERNEL", help="The PTX of nvcc -ptx, NVRTC or Triton.")],
     launch: Annotated[str, typer.Option(help="The launch, a TOML file: grid, block, args, buffers, tensor maps.")],
     compare: Annotated[
         list[str] | None, typer.Option(help="NAME=FILE.npy: what a buffer should hold in the end, bit for bit.")
@@ -28,6 +27,9 @@ def emulate(
     blocks: Annotated[
         list[str] | None, typer.Option(help="X,Y,Z: run only the clusters that hold these blocks.")
     ] = None,
+    capture: Annotated[
+        str, typer.Option(help="Write what every matrix instruction of block 0, or of --blocks, read: a capture.")
+    ] = "",
     trace: Annotated[
         str, typer.Option(help="Write a timeline in steps to this file: Chrome trace events, which Perfetto opens.")
     ] = "",
@@ -55,15 +57,15 @@ def emulate(
     kernel = prepare_kernel(module, made, load_buffers(made, folder, {}))
     expected = printing.read_expected(compare or [])
     options = {"compare": expected, "blocks": printing.parse_blocks(blocks), "most_steps": steps}
+    noted = {"events": bool(trace), "capture": Path(file).name if capture else ""}
     if schedules > 1:
         result = run_schedules(kernel, schedules, **options)
-        if trace:
-            printing.write_trace(run_kernel(kernel, events=True, **options), trace)
-    elif trace:
-        result = run_kernel(kernel, events=True, **options)
-        printing.write_trace(result, trace)
-    else:
+    elif not trace and not capture:
         result = run_spread(kernel, processes or os.cpu_count() or 1, **options)
+    if trace or capture:
+        noting = run_kernel(kernel, **options, **noted)
+        result = result if schedules > 1 else noting
+        printing.write_notes(noting, capture, trace)
     write_outputs(result, folder)
     if as_json:
         print_json(facts.build_answer(result))
