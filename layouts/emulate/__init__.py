@@ -36,6 +36,7 @@ from lanescope.emulate import (  # noqa: F401
     mbarriers,
     named_barriers,
     narrow,
+    tensor_map_edits,
     tensor_memory,
     tensor_products,
     transcendental,
