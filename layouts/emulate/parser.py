@@ -290,8 +290,12 @@ class _Parser:
         if self.token.text in ("generic",) or self.token.text.startswith("mask"):
             self.take()
             self.expect("(")
-            yield from self._parse_initial()
+            inner = list(self._parse_initial())
             self.expect(")")
+            offset = 0
+            while self.token.text in ("+", "-"):
+                offset += (-1 if self.take().text == "-" else 1) * int(self.take().text.rstrip("U"), 0)
+            yield from (Symbol(one.name, one.offset + offset) if isinstance(one, Symbol) else one for one in inner)
             return
         value = self._parse_plain(_Scope(None))
         if not isinstance(value, Immediate | Symbol):
