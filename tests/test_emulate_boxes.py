@@ -236,6 +236,47 @@ def test_what_hardware_refuses_is_a_fault(body: str, code: str) -> None:
     assert machine.status == "fault" and list_codes(machine) == [code]
 
 
+CHANGES = {
+    "global_address": ("b64 [{at}], %d5", lambda map: map | {"skip": 16}),
+    "box_dim": ("b32 [{at}], 1, 4", lambda map: map | {"box": (16, 4)}),
+    "global_dim": ("b32 [{at}], 1, 5", lambda map: map | {"dims": (16, 5)}),
+    "global_stride": ("b64 [{at}], 0, 64", lambda map: map | {"strides": (64,)}),
+    "element_stride": ("b32 [{at}], 1, 2", lambda map: map | {"element_strides": (1, 2)}),
+    "swizzle_mode": ("b32 [{at}], 1", lambda map: map | {"swizzle": "32B"}),
+}
+
+
+@pytest.mark.parametrize("field", CHANGES)
+@pytest.mark.parametrize("place", ["global", "shared::cta"])
+def test_a_map_that_the_kernel_changes_loads_what_a_map_made_so_loads(field: str, place: str) -> None:
+    """As grouped products do: copy the map, replace a field, and load through the copy in global memory."""
+    tensor = np.arange(16 * 16, dtype=np.uint16).reshape(16, 16)
+    made = {"type": "u16", "dims": (16, 16), "strides": (32,), "box": (16, 8)}
+    text, change = CHANGES[field]
+    size = {"box_dim": 128, "element_stride": 128}.get(field, 256)
+    at = "%d6" if place == "global" else "%a24"
+    body = "add.u64 %d5, %in, 32; add.u64 %d6, %out, 8192; mov.u32 %a24, %s;\n"
+    for n in range(0, 128, 8):
+        body += f"ld.param.u64 %d7, [map+{n}]; st.global.u64 [%d6+{n}], %d7; st.shared.u64 [%s+{n}], %d7;\n"
+    body += f"bar.sync 0; @%p tensormap.replace.tile.{field}.{place}.b1024.{text.format(at=at)};\nbar.sync 0;\n"
+    if place == "shared::cta":
+        body += (
+            "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d6], [%s], 128;\n"
+        )
+    body += "fence.proxy.tensormap::generic.acquire.gpu [%d6], 128; bar.sync 0;\n"
+    body += load_box((0, 0), size).replace("[%map, ", "[%d6, ")
+    machine = run(body, tensor, np.zeros(8320, np.uint8), 128, make_map=made)
+    assert machine.status == "finished", machine.findings
+    expected = change(dict(made))
+    source = tensor.reshape(-1)[expected.pop("skip", 0) :]
+    if len(source) < 256:
+        source = np.concatenate([source, np.zeros(16, np.uint16)])
+    wanted = run(load_box((0, 0), size), source, np.zeros(8192, np.uint8), 128, make_map=expected)
+    assert wanted.status == "finished"
+    found = take(machine, np.zeros(8320, np.uint8))[:8192]
+    assert np.array_equal(found, take(wanted, np.zeros(8192, np.uint8)))
+
+
 @pytest.mark.parametrize("size", [1024, 4096])
 def test_bytes_that_do_not_come_are_a_deadlock(size: int) -> None:
     made = {"type": "u16", "dims": (64, 16), "strides": (128,), "box": (64, 16), "swizzle": "128B"}

@@ -16,13 +16,26 @@ from lanescope.emulate.async_work import Bytes
 from lanescope.emulate.block import Group
 from lanescope.emulate.code import UnknownInstruction
 from lanescope.emulate.memory import Fault
-from lanescope.emulate.tensor_maps import MAP_ALIGN, MAP_BYTES, SWIZZLES, TensorMap, decode_tensor_map
+from lanescope.emulate.tensor_maps import (
+    MAP_ALIGN,
+    MAP_BYTES,
+    SWIZZLES,
+    TensorMap,
+    check_tensor_map,
+    decode_tensor_map,
+)
 from lanescope.shared import tma
 
 CHUNK = 16  # bytes that a swizzle keeps together
 OUTSIDE_NAN = 0x7FF7  # in every 16 bits of what lies outside the tensor, for all types (read from an H100)
 
-read_tensor_map = lru_cache(maxsize=64)(decode_tensor_map)
+
+@lru_cache(maxsize=64)
+def read_tensor_map(raw: bytes) -> TensorMap:
+    """Return the map that 128 bytes hold; Fault if they hold none, or one that no driver makes."""
+    made = decode_tensor_map(raw)
+    check_tensor_map(made)
+    return made
 
 
 def find_tensor_map(group: Group, address: int) -> TensorMap:

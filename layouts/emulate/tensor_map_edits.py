@@ -1,4 +1,7 @@
-"""tensormap.replace and tensormap.cp_fenceproxy: tensor maps that a kernel makes. PTX ISA 9.1, 9.7.9.28 and 9.7.13.16."""
+"""tensormap.replace and tensormap.cp_fenceproxy: tensor maps that a kernel makes. PTX ISA 9.1, 9.7.9.28 and 9.7.13.16.
+
+Addresses, dims, strides (in bytes), boxes and element strides are as an H100 takes them.
+"""
 
 from __future__ import annotations
 

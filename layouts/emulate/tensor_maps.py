@@ -165,6 +165,12 @@ def make_tensor_map(
     return made
 
 
+def check_tensor_map(made: TensorMap) -> None:
+    """Fault for a map that breaks a rule, as one may that a kernel changed."""
+    for _, message, _ in _find_refusals(made):
+        raise Fault("bad_tensor_map", f"The tensor map is not one that the driver would make: {message}")
+
+
 def _strip(text: str, prefix: str) -> str:
     return text.removeprefix(prefix)
 
