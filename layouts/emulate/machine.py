@@ -218,15 +218,22 @@ class Machine:
             self.report("budget", f"The run was ended after {self.steps:,} statements", self.stop_statement)
 
     def _end_stuck(self) -> None:
-        """End a run in which nothing can go on: a fault where a part of a warp is at an `.aligned` statement."""
+        """End a run in which nothing can go on: a fault where parts of a warp wait for each other, one of them at an
+        `.aligned` statement.
+        """
         self.status = "deadlock"
         for group in self.groups:
-            if group.wait is not None and group.wait.facts.get("aligned"):
+            wait = group.wait
+            if wait is None or not wait.facts.get("aligned"):
+                continue
+            missing = set(wait.facts["missing"])
+            others = [one for one in self.groups if one.block is group.block and missing & set(one.ids.tolist())]
+            if all(one.wait is not None and one.wait.kind in ("barrier", "convergence") for one in others):
                 self.status = "fault"
                 self.report(
                     "diverged",
                     f"{group.statement.words[0]} has .aligned: all threads of a warp execute it together, and"
-                    f" {group.wait.what} never come to it",
+                    f" {wait.what} never come to it",
                     group.statement,
                 )
 
@@ -338,10 +345,10 @@ class Machine:
             group.threads = simplify(group.ids[~stays])
             self.groups.append(waiting)
         block, missing = group.block, error.missing
-        lanes = ", ".join(str(int(one) % 32) for one in missing[:8])
+        lanes = ", ".join(str(int(one) % 32) for one in missing[:8]) + ", …" * (len(missing) > 8)
         waiting.wait = Wait(
             "convergence",
-            f"lanes {lanes} of warp {int(missing[0]) // 32}",
+            f"{'lane' if len(missing) == 1 else 'lanes'} {lanes} of warp {int(missing[0]) // 32}",
             lambda: not block.live[missing].any(),
             {"missing": missing.tolist(), "aligned": error.aligned},
         )
