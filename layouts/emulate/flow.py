@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.emulate.block import WARP, Call, Group
+from lanescope.emulate.block import WARP, Call, Group, NotConverged
 from lanescope.emulate.code import Action, Compiler, UnknownInstruction, control, instruction
 from lanescope.emulate.memory import Fault
 from lanescope.emulate.program import ListOperand, Operand, Register, Statement, Symbol
@@ -239,14 +239,6 @@ def wait_for_members(group: Group, mask: Array, same_statement: bool = True) -> 
 def _is_named(thread: int, ids: NDArray[np.int64], named: Array) -> bool:
     own = named[ids // WARP == thread // WARP]
     return bool((own >> np.uint64(thread % WARP) & np.uint64(1)).any())
-
-
-class NotConverged(Exception):
-    """Some threads of a group have to wait for others of their warp. ids: who waits; missing: for whom."""
-
-    def __init__(self, ids: NDArray[np.int64], missing: NDArray[np.int64]) -> None:
-        super().__init__()
-        self.ids, self.missing = ids, missing
 
 
 def _meet_elsewhere(group: Group, missing: NDArray[np.int64]) -> bool:

@@ -1,4 +1,4 @@
-"""Fragments of matrix instructions in the emulator: the catalogue's instruction of a statement, registers as matrices."""
+"""Fragments of matrix instructions in the emulator: a statement's instruction, and its registers as matrices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lanescope.ptx.instruction import Operand as Fragment
 
 Array = NDArray[Any]
 Registers = Callable[[Group], Array]
-NAN = {"f16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0xFFF8_0000_0000_0000}  # that tensor cores write
+NAN = {"f16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0xFFF8_0000_0000_0000}  # what tensor cores write (f16, f32: an H100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class MatrixEvent:
 
     threads: the first thread of each warp (wgmma: of each warpgroup). words: operand → descriptor of each warpgroup;
     immediates: scale_a, scale_b, trans_a, trans_b where given; addresses: [warps, 32] of ldmatrix; registers: operand →
-    [warps, 32, count]; sum_ends: of a "fragment" whether it is D after a wait.
+    [warps, 32, count]; label: of a "fragment" the operand, A, C or D.
     """
 
     kind: str
@@ -40,6 +40,7 @@ class MatrixEvent:
     immediates: dict[str, int] = field(default_factory=dict)
     addresses: Array | None = None
     registers: dict[str, Array] = field(default_factory=dict)
+    label: str = ""
 
 
 def tell(event: MatrixEvent) -> None:
@@ -102,13 +103,18 @@ def decode(bits: Array, name: str) -> Array:
 
 
 def encode(values: Array, name: str, saturates: bool = False) -> Array:
-    """Return the bits of results, rounded once to D's type: uint64. Integers wrap unless they saturate."""
+    """Return the bits of results, rounded once to D's type: uint64. Integers wrap unless they saturate.
+
+    A zero is positive, also where every product and C are negative zeros (mma and wgmma with f16 or f32, on an H100).
+    """
     if name == "s32":
         if saturates:
             values = np.clip(values, -(2.0**31), 2.0**31 - 1)
         return values.astype(np.int64).view(np.uint64) & np.uint64(0xFFFFFFFF)
     with np.errstate(over="ignore"):
         numbers = values.astype({"f16": np.float16, "f32": np.float32, "f64": np.float64}[name])
+    if name != "f64":
+        numbers[numbers == 0] = 0
     bits = numbers.view(f"u{numbers.itemsize}").astype(np.uint64)
     bits[np.isnan(numbers)] = NAN[name]
     return bits

@@ -50,11 +50,6 @@ def spread_metadata(bound: Instruction, stored: Array, words: Array, selector: i
         raise UnknownInstruction(statement, f"{error.message} What is computed then is undefined") from None
 
 
-def accumulate(bound: Instruction, product: Array, c: Array | None) -> Array:
-    """Return the sums A·B + C; a zero is positive unless every part of it is negative."""
-    return product if c is None else product + c
-
-
 class _Scales:
     """The factors of a block-scaled product."""
 
@@ -112,7 +107,7 @@ def build_product(compiler: Compiler, statement: Statement) -> Action:
         with np.errstate(invalid="ignore", over="ignore"):
             product = compute_product(bound, a[:, None], b[:, None])[:, 0]  # each warp's A by its own B
             product = product if product.ndim == c.ndim else product[..., None]
-            total = accumulate(bound, product, c)
+            total = product + c
         if types["d"] != "s32" and not is_xor(bound):
             planes = (np.moveaxis(one, -1, 0) for one in (a, b, c))
             if not is_exact(*planes, digits):

@@ -1,7 +1,7 @@
 """The state of mbarriers: pending arrivals, transaction bytes, phases, and who did what in the phase that runs.
 
 PTX ISA 9.1, 9.7.13.15. What it leaves undefined was asked of an H100: an arrival beyond the count, a count of 0 in
-mbarrier.init or after a drop, and an mbarrier that was never initialized end the launch with an error; expect-tx may end
+mbarrier.init or after a drop, and an mbarrier never initialized end the launch with an error; expect-tx may end
 a phase; mbarrier.inval changes nothing. The 8 bytes in shared memory hold the state, so that an overwritten mbarrier is
 noticed.
 """

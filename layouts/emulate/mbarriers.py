@@ -230,7 +230,7 @@ def arrive_on(
                 )
         barrier.pending -= count
         note(barrier, Arrival(statement, group.block.rank, tuple(those.tolist()), count, size))
-        facts = {"mbarrier": barrier.address, "rank": block.rank, "phase": barrier.phase}
+        facts = {"mbarrier": barrier.address, "owner": block.index, "phase": barrier.phase}
         machine.log("mbarrier_arrive", group, **facts, count=count, bytes=size)
         update(block, offset, barrier)
     group.block.synced[group.ids] = machine.steps

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.descriptor.matrix import SHARED_BEGIN
 from lanescope.emulate.block import WARP, Block, Group
 
 Array = NDArray[Any]
@@ -72,5 +73,9 @@ _SCALARS: dict[str, Callable[[Block, int], int]] = {
     "%gridid": lambda block, axis: 1,
     "%dynamic_smem_size": lambda block, axis: block.run.machine.dynamic_shared,
     "%total_smem_size": lambda block, axis: block.shared.size,
-    "%aggr_smem_size": lambda block, axis: block.shared.size,
+    # what an H200 says of sm_90: the first 1024 bytes are the system's, of which it uses 288
+    "%aggr_smem_size": lambda block, axis: block.shared.size + SHARED_BEGIN,
+    "%reserved_smem_offset_begin": lambda block, axis: 0,
+    "%reserved_smem_offset_end": lambda block, axis: 288,
+    "%reserved_smem_offset_cap": lambda block, axis: SHARED_BEGIN,
 }

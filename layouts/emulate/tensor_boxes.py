@@ -16,25 +16,38 @@ from lanescope.emulate.async_work import Bytes
 from lanescope.emulate.block import Group
 from lanescope.emulate.code import UnknownInstruction
 from lanescope.emulate.memory import Fault
-from lanescope.emulate.tensor_maps import MAP_ALIGN, MAP_BYTES, SWIZZLES, TensorMap, decode_tensor_map
+from lanescope.emulate.tensor_maps import (
+    MAP_ALIGN,
+    MAP_BYTES,
+    SWIZZLES,
+    TensorMap,
+    check_tensor_map,
+    decode_tensor_map,
+)
 from lanescope.shared import tma
 
 CHUNK = 16  # bytes that a swizzle keeps together
 OUTSIDE_NAN = 0x7FF7  # in every 16 bits of what lies outside the tensor, for all types (read from an H100)
 
-read_tensor_map = lru_cache(maxsize=64)(decode_tensor_map)
+
+@lru_cache(maxsize=64)
+def read_tensor_map(raw: bytes) -> TensorMap:
+    """Return the map that 128 bytes hold; Fault if they hold none, or one that no driver makes."""
+    made = decode_tensor_map(raw)
+    check_tensor_map(made)
+    return made
 
 
 def find_tensor_map(group: Group, address: int) -> TensorMap:
     """Return the tensor map at a generic address; Fault if none is there."""
+    if address % MAP_ALIGN:
+        raise Fault("misaligned", f"The tensor map at {address:#x} is not aligned to {MAP_ALIGN} bytes.")
     allocation = group.memory.find_global(address)
     if allocation is None or address + MAP_BYTES > allocation.base + allocation.size:
         raise Fault(
             "not_a_tensor_map",
             f"No tensor map can be at {address:#x}: it lies in global, constant or parameter memory.",
         )
-    if address % MAP_ALIGN:
-        raise Fault("misaligned", f"The tensor map at {address:#x} is not aligned to {MAP_ALIGN} bytes.")
     first = address - allocation.base
     return read_tensor_map(allocation.data[first : first + MAP_BYTES].tobytes())
 
@@ -46,6 +59,7 @@ class Box:
     """
 
     map: TensorMap
+    coordinates: tuple[int, ...]
     rows: NDArray[np.int64]
     valid: NDArray[np.bool_]
     first: int
@@ -85,7 +99,13 @@ def locate_box(group: Group, made: TensorMap, coordinates: Sequence[int]) -> Box
     inner = made.counts[0]
     first, last = max(0, -x), max(0, min(inner, made.dims[0] - x))
     return Box(
-        made, addresses + x * bits // 8, valid, first * bits // 8, max(first, last) * bits // 8, inner * bits // 8
+        made,
+        tuple(coordinates),
+        addresses + x * bits // 8,
+        valid,
+        first * bits // 8,
+        max(first, last) * bits // 8,
+        inner * bits // 8,
     )
 
 

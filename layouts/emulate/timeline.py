@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lanescope.descriptor.matrix import SHARED_BEGIN
+
 Event = Mapping[str, Any]
 Place = tuple[int, int, int]
 
@@ -86,10 +88,8 @@ class _Builder:
         self.releases: dict[tuple[Place, int, int], tuple[Lane, int]] = {}  # (block, barrier, phase) → its last arrival
         self.arrived: dict[tuple[Place, int], tuple[Lane, int]] = {}
         self.raw_links: list[tuple[Lane, int, Lane, int]] = []
-        self.blocks: dict[int, Place] = {}  # of the cluster, by rank
 
     def take(self, event: Event) -> None:
-        self.blocks.setdefault(int(event.get("rank", -1)), event["block"])
         handler = getattr(self, f"_take_{event['kind']}", None)
         if handler is not None:
             handler(event)
@@ -106,7 +106,11 @@ class _Builder:
             lane.marks.append(Mark(kind, event["step"], text, event["line"]))
         return lanes[0] if lanes else None
 
-    def _begin_wait(self, event: Event, text: str) -> None:
+    def _take_wait(self, event: Event) -> None:
+        if event["wait"] == "mbarrier":
+            text = f"wait for phase {event['phase']} of {self.name(event['mbarrier'] + SHARED_BEGIN)}"
+        else:
+            text = f"wait for {event['what']}"
         self._lanes_of(event)
         for warp in event["warps"]:
             self.waiting.setdefault((event["block"], warp), (event["step"], text, event["line"]))
@@ -122,18 +126,15 @@ class _Builder:
                 self._link(event, lane)
 
     def _link(self, event: Event, lane: Lane) -> None:
-        rank, phase = event["rank"], event["phase"]
-        for (block, address, ended), (source, step) in self.releases.items():
-            if ended == phase and self.blocks.get(rank, block) == block and self._is_place(address, event["mbarrier"]):
-                self.raw_links.append((source, step, lane, event["step"]))
-
-    def _is_place(self, address: int, offset: int) -> bool:
-        return address & 0xFFFFFF in (offset, offset + 1024)
+        released = self.releases.get((event["block"], event["mbarrier"] + SHARED_BEGIN, event["phase"]))
+        if released is not None:
+            self.raw_links.append((*released, lane, event["step"]))
 
     def _take_barrier(self, event: Event) -> None:
         self._mark(event, "barrier", f"arrive at barrier {event['barrier']}")
-        if event["waits"]:
-            self._begin_wait(event, f"wait at barrier {event['barrier']}")
+
+    def _take_cluster_arrive(self, event: Event) -> None:
+        self._mark(event, "barrier", "arrive at the cluster's barrier")
 
     # mbarriers
 
@@ -142,7 +143,7 @@ class _Builder:
         return f"{known} ({address:#x})" if known else f"mbarrier {address:#x}"
 
     def _barrier_of(self, event: Event) -> tuple[tuple[Place, int], Lane]:
-        block = self.blocks.get(event.get("rank", -2), event["block"])
+        block = event.get("owner", event["block"])
         key = (block, event["mbarrier"])
         return key, self.barriers.setdefault(key, Lane("mbarrier", block, self.name(event["mbarrier"])))
 
@@ -152,9 +153,6 @@ class _Builder:
         lane.marks.append(Mark("init", event["step"], f"init for {event['count']} arrivals", event["line"]))
         self.phases[key] = (0, event["step"])
         self._mark(event, "init", f"mbarrier.init of {lane.name}")
-
-    def _take_mbarrier_wait(self, event: Event) -> None:
-        self._begin_wait(event, f"wait for phase {event['phase']} of {self.name(event['mbarrier'])}")
 
     def _take_mbarrier_arrive(self, event: Event) -> None:
         key, lane = self._barrier_of(event)
@@ -208,7 +206,16 @@ class _Builder:
     def _take_cp_async(self, event: Event) -> None:
         self._mark(event, "copy", f"cp.async of {event['bytes']:,} bytes")
 
-    # wgmma
+    def _take_st_async(self, event: Event) -> None:
+        self._mark(event, "store", f"st.async of {event['bytes']:,} bytes")
+
+    # products
+
+    def _take_tensor_product(self, event: Event) -> None:
+        self._mark(event, "wgmma", f"tcgen05.mma into column {event['d'] & 0xFFFF}")
+
+    def _take_tensor_alloc(self, event: Event) -> None:
+        self._mark(event, "init", f"tcgen05.alloc of {event['columns']} columns")
 
     def _take_wgmma(self, event: Event) -> None:
         self._mark(event, "wgmma", str(event.get("instruction", "wgmma")))

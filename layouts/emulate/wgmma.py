@@ -44,7 +44,7 @@ WARPGROUP = 4  # warps
 
 @dataclass(frozen=True, slots=True)
 class _Issue:
-    """What one warpgroup, or the warps of it that stand together, gave one wgmma. group: those threads at the statement."""
+    """What one warpgroup, or the warps of it that stand together, gave one wgmma. group: those threads."""
 
     group: Group
     word_a: int
@@ -102,9 +102,9 @@ class _Wgmma:
             self._check(part)
             issued = Issued(self.statement, self.d_slots, self.a_slots)
             queues = get_queues(part.group.block)
-            queues.note_issue(part.group, issued)
+            chained = queues.note_issue(part.group, issued)
             if machine.recorders:
-                self._tell(part, issued)
+                self._tell(part, issued, chained)
             work = PendingWork("wgmma", partial(self._multiply, part), group.block, self.statement)
             issued.work = work
             machine.submit(work)
@@ -191,24 +191,25 @@ class _Wgmma:
         packed = fragment_words.pack(op, encode(total, bound.types["d"], self.saturates)[None])[0]
         self.write_d(group, packed if part.whole else packed[group.ids % (WARP * WARPGROUP)])
 
-    def _tell(self, part: _Issue, issued: Issued) -> None:
+    def _tell(self, part: _Issue, issued: Issued, chained: bool) -> None:
+        """Tell recorders of it: A and C in registers, then the instruction; D once the program reads it."""
         group = part.group
-        first = (group.first // (WARP * WARPGROUP)) * WARP * WARPGROUP
-        firsts = tuple(int(warp) * WARP for warp in group.warps)
         if self.read_a is not None:
-            values = self.read_a(group).reshape(-1, WARP, self.bound.operands["a"].registers)
-            tell(MatrixEvent("fragment", group, self.statement, self.bound, firsts, registers={"a": values}))
+            tell(self._make_fragment(group, "A", self.read_a(group)))
+        if part.adds and not chained:
+            c = self.read_part(group)
+            if c.any():
+                tell(self._make_fragment(group, "C", c))
+        first = group.first // (WARP * WARPGROUP) * WARP * WARPGROUP
         if group.first == first:  # once a warpgroup
             words = {"a": [part.word_a], "b": [part.word_b]}
             tell(MatrixEvent("wgmma", group, self.statement, self.bound, (first,), words, self.immediates))
-        issued.snapshot = lambda: MatrixEvent(
-            "fragment",
-            group,
-            self.statement,
-            self.bound,
-            firsts,
-            registers={"d": self.read_part(group).reshape(-1, WARP, self.bound.operands["d"].registers)},
-        )
+        issued.snapshot = lambda: self._make_fragment(group, "D", self.read_part(group))
+
+    def _make_fragment(self, group: Group, label: str, values: Array) -> MatrixEvent:
+        firsts = tuple(int(warp) * WARP for warp in group.warps)
+        registers = {"a" if label == "A" else "d": values.reshape(len(firsts), WARP, -1)}
+        return MatrixEvent("fragment", group, self.statement, self.bound, firsts, registers=registers, label=label)
 
 
 @instruction("wgmma.mma_async")

@@ -47,6 +47,7 @@ class _Queue:
     groups: list[list[Issued]] = field(default_factory=list)
     fenced: bool = False
     written: set[int] = field(default_factory=set)
+    sums: set[Slots] = field(default_factory=set)  # accumulators that only wgmmas wrote, and moves
 
     def list_flying(self) -> list[Issued]:
         return [one for group in (*self.groups, self.open) for one in group]
@@ -62,9 +63,12 @@ class Queues:
     def get(self, warp: int) -> _Queue:
         return self.warps.setdefault(warp, _Queue())
 
-    def note_issue(self, group: Group, issued: Issued) -> None:
-        """Add a wgmma; a finding where no fence orders it after writes to its registers."""
+    def note_issue(self, group: Group, issued: Issued) -> bool:
+        """Add a wgmma, and return whether its D is that of another one; a finding where no fence orders it after writes
+        to its registers.
+        """
         machine = group.run.machine
+        chained = True
         for warp in group.warps:
             queue = self.get(warp)
             used = queue.written & (issued.d_slots | issued.a_slots)
@@ -80,7 +84,10 @@ class Queues:
                     issued.statement,
                 )
             queue.open.append(issued)
-            self.ended.pop((group.first, issued.d_slots), None)
+            chained &= issued.d_slots in queue.sums
+            queue.sums.add(issued.d_slots)
+        self.ended.pop((group.first, issued.d_slots), None)
+        return chained
 
     def fence(self, group: Group) -> None:
         for warp in group.warps:
@@ -125,6 +132,7 @@ class Queues:
                 continue
             if judged:
                 queue.written |= written
+                queue.sums = {sums for sums in queue.sums if not sums & written}
             flying = [one for one in queue.list_flying() if one.d_slots & slots or one.a_slots & written]
             if not flying:
                 continue
