@@ -37,8 +37,10 @@ def compute_engine_stamp() -> str:
     return stamp.hexdigest()
 
 
-def make_key(source: SourceText, given: Mapping[str, str]) -> str:
-    """Return the key of a source's report: its text, the files that it is made of, what was given, and the engine."""
+def make_key(source: SourceText, given: Mapping[str, str], target: str = "") -> str:
+    """Return the key of a source's report: its text, the files that it is made of, what was given, the target, and the
+    engine.
+    """
     pieces = [(piece.start, piece.end, piece.name, piece.first) for piece in source.pieces]
     parts = [
         compute_engine_stamp(),
@@ -48,6 +50,7 @@ def make_key(source: SourceText, given: Mapping[str, str]) -> str:
         source.unfound,
         source.too_long,
         sorted(given.items()),
+        target,
     ]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
 

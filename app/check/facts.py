@@ -76,6 +76,7 @@ class CheckedSource:
     verified: Annotated[int, Description("Reads that take every element from where the text stores it.")]
     gaps: Annotated[dict[str, int], Description("Why descriptors have no verdict, and how many for each reason.")]
     multiplier: Annotated[str, Description("tcgen05 or wgmma, which it multiplies with; empty for neither.")]
+    target: Annotated[str, Description("What it is checked for; empty for any target.")]
 
 
 @fact

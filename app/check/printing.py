@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from lanescope.app.check.facts import CheckedSource, CheckReport, SourceSpan
 from lanescope.app.check.running import UNREAD, describe_gap, describe_missing, describe_unused, describe_unverified
-from lanescope.inputs import format_count
+from lanescope.inputs import format_count, join_words
 
 _MOST_PLACES = 3  # of one note
 
@@ -67,8 +67,10 @@ def list_totals(report: CheckReport) -> Iterator[str]:
     counts = f"{format_count(report.descriptors, 'descriptor')}, {format_count(report.tensor_maps, 'tensor map')}"
     verified = f"{format_count(report.verified, 'read')} verified"
     accepted = f", {len(report.suppressed)} accepted" if report.suppressed else ""
+    targets = sorted({source.target for source in report.sources if source.target})
+    made_for = f" for {join_words(targets)}" if targets else ""
     yield (
-        f"{format_count(report.files, 'file')}: {counts}, {verified};"
+        f"{format_count(report.files, 'file')}{made_for}: {counts}, {verified};"
         f" {format_count(len(report.findings), 'finding')}{accepted}"
     )
     yield _describe_verified(report)

@@ -51,15 +51,17 @@ class SourceReport:
     touched: tuple[tuple[str, int], ...] = ()
 
 
-def check_source(source: SourceText, seconds: float, given: Mapping[str, str] | None = None) -> SourceReport:
+def check_source(
+    source: SourceText, seconds: float, given: Mapping[str, str] | None = None, target: str = ""
+) -> SourceReport:
     """Check one text. seconds: that it may take; given: values for what it leaves open, by the keys of
-    `Bench.assumed`.
+    `Bench.assumed`; target: what ptxas compiles for, "" for any.
     """
     if source.unread:
         return _make_unread(source, source.unread, 0)
     try:
         headers = [(piece.start, piece.end) for piece in source.pieces if piece.name != source.name]
-        result = run_within(seconds, lambda: engine.check_text(source.text, given, headers), TooSlowError)
+        result = run_within(seconds, lambda: engine.check_text(source.text, given, headers, target), TooSlowError)
     except TooSlowError as error:
         at = error.place or 0
         progress = f"reading had come to line {source.text.count(chr(10), 0, at) + 1}"
@@ -81,6 +83,7 @@ def check_source(source: SourceText, seconds: float, given: Mapping[str, str] | 
             verified=result.steps,
             gaps=dict(gaps),
             multiplier=result.multiplier,
+            target=target,
         ),
         tuple(_build_finding(source, finding) for finding in result.findings),
         (
@@ -106,6 +109,7 @@ def _make_unread(source: SourceText, why: str, at: int | None) -> SourceReport:
         verified=0,
         gaps={UNREAD: 1},
         multiplier="",
+        target="",
     )
     return SourceReport(checked, (), (OpenQuestion(message=why, place=place),))
 

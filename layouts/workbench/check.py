@@ -32,6 +32,7 @@ from lanescope.workbench import (
     filled_tiles,
     order,
     shared_budget,
+    target_checks,
     transfers,
 )
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
@@ -46,6 +47,7 @@ from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.pitfall_repairs import find_pitfall_edits
 from lanescope.workbench.results import TextEdit, TextPiece
 from lanescope.workbench.tally import count_verified, list_first_wrong_steps
+from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
 from lanescope.workbench.tcgen05 import TCGEN05_KEY
 from lanescope.workbench.thread_tiles import TITLES as FRAGMENT_TITLES
 from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
@@ -65,6 +67,7 @@ WARNINGS = frozenset(
 TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     **FRAGMENT_TITLES,
     **TENSOR_TITLES,
+    **target_checks.TITLES,
     **TILED_MMA_TITLES,
     "comment_contradicts": "A comment or a name says another thing than the code",
     "core_matrices_overlap": "The strides make core matrices overlap",
@@ -152,16 +155,24 @@ def get_finding_title(code: str) -> str:
 
 
 @refuse_deep_recursion()
-def check_text(text: str, given: Mapping[str, str] | None = None, headers: Iterable[Span] = ()) -> CheckReport:
+def check_text(
+    text: str, given: Mapping[str, str] | None = None, headers: Iterable[Span] = (), target: str = ""
+) -> CheckReport:
     """Check a source text for mistakes. given: values for what it leaves open, by the keys of `Bench.assumed`; headers:
-    parts of it that are what its own part includes: their functions are run where that reaches them.
+    parts of it that are what its own part includes: their functions are run where that reaches them; target: what
+    ptxas compiles for, "" for any.
 
     LayoutError `bad_text` if it is longer than LONGEST characters, `too_deep` if it is nested too deeply.
 
     >>> check_text("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    given = {**(given or {}), TCGEN05_KEY: "verified", HEADERS_KEY: format_headers(headers)}
+    given = {
+        **make_target_macros(target),
+        **(given or {}),
+        TCGEN05_KEY: "verified",
+        HEADERS_KEY: format_headers(headers),
+    }
     bench = build_bench(text, given, PATIENCE, copied=False, repair=True)
     code = evaluate_with_choices(extract_code(text, text), PATIENCE, given)
     built = builders.find_evaluation_builders(code) if code else ()
@@ -171,13 +182,16 @@ def check_text(text: str, given: Mapping[str, str] | None = None, headers: Itera
     refused = [
         CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in statements.find_refused_lines(text)
     ]
-    findings += _find_kernel_mistakes(code, bench) if code else []
+    findings += _find_kernel_mistakes(code, bench, target) if code else []
     guesses = Guesses(text, bench, given)
     blame = BlameFinder(text, bench, built)
     mismatches, open_ = _check_operands(guesses, bench, {finding.code for finding in findings}, blame)
-    tiles = check_tensor_code(text, code.assembled if code else (), bench) + check_tiled_mmas(text)
+    tiles = check_tensor_code(text, code.assembled if code else (), bench, target) + check_tiled_mmas(text)
     findings += map(_make_pitfall_finding, tiles)
     findings = drop_consequences([*findings, *mismatches, *refused, *_find_wrong_versions(bench, blame)])
+    lacking, unsure = find_missing_instructions(text, code, target, given)
+    findings += map(_make_pitfall_finding, lacking)
+    open_ += (OpenPoint(message, span) for message, span in unsure)
     open_ += _find_unread(bench, built)
     open_ += _find_unfinished(code)
     doubted = {message for piece in bench.pieces for message in piece.doubts}
@@ -210,11 +224,11 @@ def _name_source_line(text: str, finding: CheckFinding) -> CheckFinding:
     return replace(finding, message=f"{finding.message} It comes from {line}.") if line else finding
 
 
-def _find_kernel_mistakes(code: Evaluation, bench: Bench) -> list[CheckFinding]:
+def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[CheckFinding]:
     """Find what kernels do in the wrong order, and what their copies fill and announce wrongly."""
     text = KernelText(code)
     filled = filled_tiles.find_fill_mistakes(text, bench)
-    budget = shared_budget.find_budget_mistakes(text)
+    budget = shared_budget.find_budget_mistakes(text, target)
     bytes_ = [] if filled else transfers.find_transfer_mistakes(text)  # that follow from a box which is too small
     return [_make_pitfall_finding(mistake) for mistake in (*order.find_order_mistakes(text), *filled, *bytes_, *budget)]
 
