@@ -309,6 +309,8 @@ def test_a_header_keeps_the_gap_of_the_descriptor_that_no_other_file_reads() -> 
         gaps={"depends on BN": 1},
         multiplier="",
         target="",
+        kernels=0,
+        kernel_gaps={},
     )
     kernel = dataclasses.replace(header, file="k.cu", descriptors=1, gaps={}, included=["a.cuh"])
     merged = merge_reports(

@@ -79,11 +79,15 @@ def _decode(value: Mapping[str, Any]) -> SourceReport:
     return SourceReport(
         CheckedSource(**value["source"]),
         tuple(map(_decode_finding, value["findings"])),
-        tuple(OpenQuestion(message=one["message"], place=SourceSpan(**one["place"])) for one in value["open"]),
+        tuple(
+            OpenQuestion(message=one["message"], place=SourceSpan(**one["place"]), needs=one["needs"])
+            for one in value["open"]
+        ),
         tuple(map(_decode_finding, value["doubts"])),
         tuple((str(reason), int(count)) for reason, count in value["unverified"]),
         tuple((SourceSpan(**place), str(gap)) for place, gap in value["descriptors"]),
         tuple((str(name), int(line)) for name, line in value["touched"]),
+        tuple((SourceSpan(**place), str(gap)) for place, gap in value["kernels"]),
     )
 
 

@@ -11,6 +11,7 @@ from lanescope.ptx.targets import TARGETS, get_widest
 from lanescope.reader.code.predefined import ARCHITECTURE
 
 NAME = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # as the notes print them: BK, Config::BK, p.pitch
+BLOCK = frozenset(("blockDim.x", "blockDim.y", "blockDim.z"))  # threads of kernels that nothing launches
 _INTEGER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
 _NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _TYPE = r"(?:constexpr|const|static|inline|auto|int|unsigned|bool|long|u?int\d+_t|size_t)\b"
@@ -73,7 +74,7 @@ def _spell_assembled(name: str) -> str:
 
 def _asks_for(name: str, code: str) -> bool:
     """Return whether a text has a name and may leave its value open."""
-    if re.search(_spell_assembled(name), code):
+    if re.search(_spell_assembled(name), code) or (name in BLOCK and "__global__" in code):
         return True
     word = rf"(?<!\w){re.escape(name)}(?!\w)"
     if not re.search(word, code):

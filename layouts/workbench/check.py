@@ -49,6 +49,7 @@ from lanescope.workbench.results import TextEdit, TextPiece
 from lanescope.workbench.tally import count_verified, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
 from lanescope.workbench.tcgen05 import TCGEN05_KEY
+from lanescope.workbench.thread_gaps import CheckedKernel, list_kernels_by_text
 from lanescope.workbench.thread_tiles import TITLES as FRAGMENT_TITLES
 from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
 from lanescope.workbench.tiled_mma_checks import TITLES as TILED_MMA_TITLES
@@ -125,17 +126,18 @@ class CheckFinding:
 
 @dataclass(frozen=True, slots=True)
 class OpenPoint:
-    """Something that the text leaves undecided: a sentence, and its place."""
+    """Something that the text leaves undecided: a sentence, its place, and the names that -D takes for it."""
 
     message: str
     span: Span
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """What came of one text. doubts: what is unusual and may be right; descriptors, maps: how many it holds; steps: how
     many reads take every element from where the text stores it; unverified: reason → how many could not be compared;
-    checked: each descriptor; multiplier: tcgen05 or wgmma, which it multiplies with.
+    checked: each descriptor; multiplier: tcgen05 or wgmma, which it multiplies with; kernels: those with mma.
     """
 
     findings: tuple[CheckFinding, ...]
@@ -147,6 +149,7 @@ class CheckReport:
     unverified: tuple[tuple[str, int], ...] = ()
     checked: tuple[CheckedDescriptor, ...] = ()
     multiplier: str = ""
+    kernels: tuple[CheckedKernel, ...] = ()
 
 
 def get_finding_title(code: str) -> str:
@@ -204,6 +207,7 @@ def check_text(
     fragments, late = _check_fragments(text, given)  # last: where the time is over in it, the rest is told
     findings += [CheckFinding(f.code, f.message, f.span, "", f.reads) for f in fragments.findings]
     open_ += late
+    open_ += (OpenPoint(one.message, one.span, one.needs) for one in fragments.kernels if one.gap)
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
@@ -215,6 +219,7 @@ def check_text(
         unverified,
         checked,
         find_multiplier(text),
+        tuple(fragments.kernels),
     )
 
 
@@ -240,7 +245,10 @@ def _check_fragments(text: str, given: Mapping[str, str]) -> tuple[FragmentRepor
         return check_thread_tiles(text, values), []
     except OverdueError as error:
         at = error.place or 0
-        return FragmentReport(), [OpenPoint("Tiles that threads fill are not checked: the time was over.", (at, at))]
+        late = [replace(one, gap=one.gap or "not reached in time") for one in list_kernels_by_text(text)]
+        return FragmentReport(kernels=late), [
+            OpenPoint("Tiles that threads fill are not checked: the time was over.", (at, at))
+        ]
 
 
 def _find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
