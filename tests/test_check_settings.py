@@ -309,6 +309,7 @@ def test_a_header_keeps_the_gap_of_the_descriptor_that_no_other_file_reads() -> 
         gaps={"depends on BN": 1},
         multiplier="",
         target="",
+        placed=0,
         kernels=0,
         kernel_gaps={},
     )

@@ -78,6 +78,10 @@ class CheckedSource:
     gaps: Annotated[dict[str, int], Description("Why descriptors have no verdict, and how many for each reason.")]
     multiplier: Annotated[str, Description("tcgen05 or wgmma, which it multiplies with; empty for neither.")]
     target: Annotated[str, Description("What it is checked for; empty for any target.")]
+    placed: Annotated[
+        int,
+        Description("Of these, reads that are right only if their tiles start at multiples of the swizzle's pattern."),
+    ]
     kernels: Annotated[int, Description("Kernels that multiply fragments by mma.")]
     kernel_gaps: Annotated[
         dict[str, int], Description("Why fragments of kernels have no verdict, and how many kernels for each reason.")
@@ -107,6 +111,10 @@ class CheckReport:
     doubts: Annotated[list[CheckFinding], Description("What is unusual and may be right: no finding, and no failure.")]
     unverified: Annotated[dict[str, int], Description("Why reads were not verified, and how many for each reason.")]
     gaps: Annotated[dict[str, int], Description("Why descriptors have no verdict, and how many for each reason.")]
+    placed: Annotated[
+        int,
+        Description("Of these, reads that are right only if their tiles start at multiples of the swizzle's pattern."),
+    ]
     kernels: Annotated[int, Description("Kernels that multiply fragments by mma.")]
     kernel_gaps: Annotated[
         dict[str, int], Description("Why fragments of kernels have no verdict, and how many kernels for each reason.")

@@ -75,6 +75,8 @@ def list_totals(report: CheckReport) -> Iterator[str]:
     """List what was found, and last what was and was not verified."""
     counts = f"{format_count(report.descriptors, 'descriptor')}, {format_count(report.tensor_maps, 'tensor map')}"
     verified = f"{format_count(report.verified, 'read')} verified"
+    if report.placed:
+        verified += f" ({report.placed:,} if the tiles start at multiples of the swizzle's pattern)"
     accepted = f", {len(report.suppressed)} accepted" if report.suppressed else ""
     targets = sorted({source.target for source in report.sources if source.target})
     made_for = f" for {join_words(targets)}" if targets else ""

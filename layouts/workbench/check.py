@@ -33,6 +33,7 @@ from lanescope.workbench import (
     order,
     shared_budget,
     target_checks,
+    tile_starts,
     transfers,
 )
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
@@ -63,12 +64,13 @@ DOUBTS = frozenset(
     " strides_unusual".split()
 )  # never a failure
 WARNINGS = frozenset(
-    ("reserved_bits", "version_wrong", "idesc_reserved_bits", "idesc_type", "tiled_mma_permutation")
+    ("reserved_bits", "version_wrong", "idesc_reserved_bits", "idesc_type", "tiled_mma_permutation", "tile_alignment")
 )  # no other bytes are read for it
 TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     **FRAGMENT_TITLES,
     **TENSOR_TITLES,
     **target_checks.TITLES,
+    **tile_starts.TITLES,
     **TILED_MMA_TITLES,
     "comment_contradicts": "A comment or a name says another thing than the code",
     "core_matrices_overlap": "The strides make core matrices overlap",
@@ -137,7 +139,8 @@ class OpenPoint:
 class CheckReport:
     """What came of one text. doubts: what is unusual and may be right; descriptors, maps: how many it holds; steps: how
     many reads take every element from where the text stores it; unverified: reason → how many could not be compared;
-    checked: each descriptor; multiplier: tcgen05 or wgmma, which it multiplies with; kernels: those with mma.
+    checked: each descriptor; multiplier: tcgen05 or wgmma, which it multiplies with; kernels: those with mma;
+    placed: how many of `steps` are right only if their tiles start at multiples of the swizzle's pattern.
     """
 
     findings: tuple[CheckFinding, ...]
@@ -150,6 +153,7 @@ class CheckReport:
     checked: tuple[CheckedDescriptor, ...] = ()
     multiplier: str = ""
     kernels: tuple[CheckedKernel, ...] = ()
+    placed: int = 0
 
 
 def get_finding_title(code: str) -> str:
@@ -192,6 +196,9 @@ def check_text(
     tiles = check_tensor_code(text, code.assembled if code else (), bench, target) + check_tiled_mmas(text)
     findings += map(_make_pitfall_finding, tiles)
     findings = drop_consequences([*findings, *mismatches, *refused, *_find_wrong_versions(bench, blame)])
+    findings += map(_make_pitfall_finding, tile_starts.find_small_alignments(text, bench))
+    placed, rests = _find_assumed_starts(bench, guesses)
+    open_ += rests
     lacking, unsure = find_missing_instructions(text, code, target, given)
     findings += map(_make_pitfall_finding, lacking)
     open_ += (OpenPoint(message, span) for message, span in unsure)
@@ -220,6 +227,7 @@ def check_text(
         checked,
         find_multiplier(text),
         tuple(fragments.kernels),
+        placed,
     )
 
 
@@ -396,6 +404,19 @@ def _find_wrong_versions(bench: Bench, blame: BlameFinder) -> Iterator[CheckFind
                     )
                     at = find_constant_place(blame, operand, step, name)
                     yield CheckFinding("version_wrong", message, at, "", len(operand.steps))
+
+
+def _find_assumed_starts(bench: Bench, guesses: Guesses) -> tuple[int, list[OpenPoint]]:
+    """Return how many verified reads rest on where their tiles start, and on which starts."""
+    count, open_ = 0, []
+    for operand in bench.operands:
+        starts = tile_starts.list_assumed_starts(bench, operand) if operand.verdict == "match" else []
+        alone = replace(bench, operands=(operand,)) if starts else bench
+        if starts and (reads := count_verified(alone, guesses, partial(_why_open, guesses))[0]):
+            count += reads
+            at = bench.pieces[operand.descriptor].spans[0]
+            open_ += [OpenPoint(tile_starts.describe_assumed_start(operand, start), at) for start in starts]
+    return count, open_
 
 
 def _find_unread(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[OpenPoint]:

@@ -9,7 +9,7 @@ from lanescope.cxx.integers import LONG
 from lanescope.reader.code import tree
 from lanescope.reader.code.run_records import record_store
 from lanescope.reader.code.scopes import Cell
-from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_free, make_symbol
+from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_free, make_symbol
 from lanescope.reader.code.templates import is_same_type
 from lanescope.reader.code.values import (
     VOID,
