@@ -15,6 +15,7 @@ from lanescope.app.check.verbs import app
 from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.workbench.check import CheckReport, check_text
+from tests.guilty_kernels import RIGHT as GUILTY
 from tests.test_check_tcgen05 import RIGHT as BLACKWELL
 
 WGMMA = r"""__global__ void gemm(float* C, uint64_t a, uint64_t b) {
@@ -56,6 +57,13 @@ def test_a_kernel_with_an_instruction_that_the_target_lacks_is_a_finding(
 ) -> None:
     """wgmma is of sm_90a alone, tcgen05.mma of sm_100 and sm_110 (PTX ISA 9.1); an #if leaves the line out."""
     assert list_codes(check_text(text, target=target)) == codes
+
+
+def test_a_mismatch_does_not_rest_on_the_target() -> None:
+    wrong = GUILTY.replace("(1024 >> 4) << 32", "(512 >> 4) << 32")
+    codes = list_codes(check_text(wrong))
+    assert codes
+    assert list_codes(check_text(wrong, target="sm_90a")) == codes
 
 
 def test_a_function_that_no_kernel_calls_is_an_open_point() -> None:
