@@ -24,9 +24,7 @@ def test_outputs_equal_the_devices(name: str) -> None:
     launch = run.launch
     for buffer in launch["buffer"].values():
         buffer.pop("output", None)
-    result = emulate(
-        read_archive()[f"{name}.ptx"].decode(), launch, buffers=run.make_buffers(), compare=expected
-    )
+    result = emulate(read_archive()[f"{name}.ptx"].decode(), launch, buffers=run.make_buffers(), compare=expected)
     assert result.status == "finished", result.findings
     assert all(output.compared is None or output.compared.equal for output in result.outputs), [
         (output.name, output.compared) for output in result.outputs
