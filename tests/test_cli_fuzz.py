@@ -30,6 +30,7 @@ WORKS: dict[tuple[str, ...], list[str]] = {
     ("dump", "verify"): ["CHANGELOG.md", "--descriptor", "0x4000004000010040", "--instruction", WGMMA],
     ("capture", "header"): [],
     ("capture", "verify"): ["tests/golden/captures/mma.lscap"],
+    ("emulate",): ["app/emulate/programs/ring.ptx", "--launch", "app/emulate/programs/ring.toml", "--processes", "1"],
     ("tiles", "mma"): [MMA],
     ("tiles", "chain"): [
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",

@@ -120,7 +120,7 @@ def test_rows_that_no_gpu_loads() -> None:
 def test_a_part_of_a_warp_may_not_load_rows() -> None:
     body = (
         f"{fill_shared(1)}setp.lt.u32 %p, %lane, 16; @!%p bra OUT;"
-        " ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%o0}, [%s]; OUT:"
+        " ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%o0}, [%s]; OUT: bar.sync 0;"
     )
     _, machine = execute(body, np.zeros((1, 32), np.uint32), 1, shared=MEMORY)
     assert [finding.code for finding in machine.findings] == ["diverged"]

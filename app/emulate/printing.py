@@ -9,10 +9,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 from lanescope.app.emulate.facts import format_status
+from lanescope.app.kit.terminal import write_output
 from lanescope.emulate.files import read_array
 from lanescope.emulate.kernel import Place
 from lanescope.emulate.machine import Finding
 from lanescope.emulate.result import EmulationResult, Output
+from lanescope.emulate.timeline import Timeline, build_timeline
+from lanescope.emulate.trace import render_trace
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer, shorten_value
 
@@ -49,6 +52,20 @@ def parse_blocks(items: list[str] | None) -> list[Place] | None:
     return blocks
 
 
+def build_result_timeline(result: EmulationResult) -> Timeline:
+    """Return the timeline of a run whose events were noted."""
+    names = {row["address"]: row["name"] for row in result.barriers if row["kind"] == "mbarrier" and row["name"]}
+    return build_timeline(result.events or (), result.steps, names)
+
+
+def write_notes(result: EmulationResult, capture: str, trace: str) -> None:
+    """Write the capture and the timeline of a run, each where a file is named for it."""
+    if capture and result.capture is not None:
+        write_output(result.capture, capture)
+    if trace:
+        write_output(render_trace(build_result_timeline(result)).encode(), trace)
+
+
 def format_result(result: EmulationResult, file: str) -> Iterator[str]:
     """Yield the lines of a result: the status, what is wrong, what stands in memory."""
     yield f"{format_status(result.status)}: {result.steps:,} steps"
@@ -58,13 +75,16 @@ def format_result(result: EmulationResult, file: str) -> Iterator[str]:
         yield f"  … {len(result.findings) - MOST_FINDINGS} more findings; --json has all"
     for output in result.outputs.values():
         yield f"  {format_output(output)}"
+    if result.status == "budget":
+        yield "  ! --steps allows more."
     for note in result.notes:
         yield f"  ! {note}"
 
 
 def _format_finding(finding: Finding, file: str) -> Iterator[str]:
     where = f"{file}:{finding.line}" if finding.line else file
-    yield f"  {where}: {finding.code}" + (f" ({finding.place})" if finding.place else "")
+    what = finding.code if finding.severity == "error" else f"{finding.severity}: {finding.code}"
+    yield f"  {where}: {what}" + (f" ({finding.place})" if finding.place else "")
     yield f"    {finding.message}{'' if finding.message.endswith('.') else '.'}"
 
 

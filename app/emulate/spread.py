@@ -102,7 +102,7 @@ def run_spread(
     for finding in (one for part in parts for one in part.findings):
         if not any(known.code == finding.code and known.line == finding.line for known in machine.findings):
             machine.findings.append(finding)
-    result = collect_result(placement, expected, blocks)
+    result = collect_result(placement, expected, len(clusters))
     return EmulationResult(
         result.status,
         result.findings,
@@ -140,7 +140,7 @@ def _run_part(clusters: list[Place]) -> Part:
     machine = placement.machine
     machine.memory.observers.append(recorder)
     machine.run(clusters)
-    result = collect_result(placement, {}, clusters)
+    result = collect_result(placement, {})
     part = Part(machine.status, tuple(machine.findings), machine.steps, list(result.barriers))
     for number, allocation in enumerate(recorder.allocations):
         loaded, stored = (marks.get(id(allocation)) for marks in (recorder.loaded, recorder.stored))

@@ -14,13 +14,12 @@ if TYPE_CHECKING:
     pass
 
 app = typer.Typer(rich_markup_mode=None)
-MOST_SHOWN = 20
 
 
 @app.command("emulate")
 def emulate(
     *,
-    file: Annotated[str, typer.Argument(metavar="KERNEL.ptx", help="The PTX of nvcc -ptx, NVRTC or Triton.")],
+    file: Annotated[str, typer.Argument(metavar="KERNEL", help="The PTX of nvcc -ptx, NVRTC or Triton.")],
     launch: Annotated[str, typer.Option(help="The launch, a TOML file: grid, block, args, buffers, tensor maps.")],
     compare: Annotated[
         list[str] | None, typer.Option(help="NAME=FILE.npy: what a buffer should hold in the end, bit for bit.")
@@ -28,6 +27,15 @@ def emulate(
     blocks: Annotated[
         list[str] | None, typer.Option(help="X,Y,Z: run only the clusters that hold these blocks.")
     ] = None,
+    capture: Annotated[
+        str, typer.Option(help="Write what every matrix instruction of block 0, or of --blocks, read: a capture.")
+    ] = "",
+    trace: Annotated[
+        str, typer.Option(help="Write a timeline in steps to this file: Chrome trace events, which Perfetto opens.")
+    ] = "",
+    schedules: Annotated[
+        int, typer.Option(help="Run in so many orders, and name the accesses that a difference comes from.", min=1)
+    ] = 1,
     processes: Annotated[
         int, typer.Option(help="Processes that independent clusters are spread over; 0: one for each core.", min=0)
     ] = 0,
@@ -41,19 +49,23 @@ def emulate(
     from lanescope.emulate.kernel import prepare_kernel
     from lanescope.emulate.launch import parse_launch
     from lanescope.emulate.parser import parse_module
+    from lanescope.emulate.run import run_kernel, run_schedules
 
     folder, given = read_launch(Path(launch))
     made = parse_launch(given)
     module = parse_module(read_text(Path(file), "file"))
     kernel = prepare_kernel(module, made, load_buffers(made, folder, {}))
     expected = printing.read_expected(compare or [])
-    result = run_spread(
-        kernel,
-        processes or os.cpu_count() or 1,
-        compare=expected,
-        blocks=printing.parse_blocks(blocks),
-        most_steps=steps,
-    )
+    options = {"compare": expected, "blocks": printing.parse_blocks(blocks), "most_steps": steps}
+    noted = {"events": bool(trace), "capture": Path(file).name if capture else ""}
+    if schedules > 1:
+        result = run_schedules(kernel, schedules, **options)
+    elif not trace and not capture:
+        result = run_spread(kernel, processes or os.cpu_count() or 1, **options)
+    if trace or capture:
+        noting = run_kernel(kernel, **options, **noted)
+        result = result if schedules > 1 else noting
+        printing.write_notes(noting, capture, trace)
     write_outputs(result, folder)
     if as_json:
         print_json(facts.build_answer(result))

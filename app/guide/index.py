@@ -128,6 +128,12 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
     (
         "wgmma in order",
         (
+            GuidePage(
+                "barriers-and-pipelines",
+                "mbarrier phase parity expect_tx arrive try_wait hang deadlock stage ring producer consumer elect_one"
+                " multicast warp specialization specialized pipeline empty full barrier",
+                ("consumer_release", "producer_acquire", "make_producer_start_state"),
+            ),
             GuidePage("fence-commit-wait", "asynchronous order pipeline group proxy wgmma sync"),
             GuidePage(
                 "wgmma.fence", "warpgroup arrive register order warpgroup_arrive", ("wgmma.fence", "warpgroup_arrive")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -10,9 +10,10 @@ from starlette.responses import RedirectResponse, Response
 
 from lanescope import find
 from lanescope.app.catalogue import topics
-from lanescope.app.guide import benchmarks, examples, row_figure
+from lanescope.app.guide import benchmarks, examples, pipeline_figure, row_figure
 from lanescope.app.guide.examples import EXAMPLES, INSTRUCTION, WorkedExample, build_side, format_storage
 from lanescope.app.guide.index import GROUPS, MOVED, ORDER, read_title
+from lanescope.app.guide.pipeline_figure import insert_pipeline
 from lanescope.app.guide.rendering import (
     find_stepper,
     insert_ptx_form,
@@ -119,6 +120,11 @@ def _describe_chart(chart: dict[str, Any]) -> dict[str, Any]:
     return summary | {"data": encode_json(chart).decode()}
 
 
+def _fill_live_parts(body: str, query: Mapping[str, str]) -> str:
+    """Put what depends on the query in the places that a page marks for it."""
+    return insert_pipeline(insert_row_figure(insert_ptx_form(body, query.get("ptx", "")), query), query)
+
+
 @router.get("/guide/{slug}")
 def guide_page(request: Request, slug: str) -> Response:
     """Show a page of the guide; redirect from one that another page has taken in."""
@@ -131,10 +137,9 @@ def guide_page(request: Request, slug: str) -> Response:
         context = {
             "slug": slug,
             "title": read_title(slug),
-            "body": insert_row_figure(
-                insert_ptx_form(render_guide_page(slug), request.query_params.get("ptx", "")), request.query_params
-            ),
+            "body": _fill_live_parts(render_guide_page(slug), request.query_params),
             "live": slug == row_figure.SLUG,
+            "timeline": slug == pipeline_figure.SLUG,
             "near": neighbours,
             "title_of": read_title,
             "lead": topics.BY_PAGE[f"/guide/{slug}"].summary,

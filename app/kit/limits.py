@@ -23,7 +23,8 @@ BODIES = ("POST", "PUT", "PATCH", "DELETE")
 PROBES = ("/healthz", "/readyz")  # requested by IP address inside a container, without a host name
 # Addresses whose bodies hold files, or a text that the page keeps even if it is too long.
 UPLOADS = ("/dump", "/api/v1/dumps/verify", "/read", "/read/files")
-CAPTURES = ("/capture", "/api/v1/captures/verify")  # those with captures
+# Those with captures, and with the arrays of a kernel's buffers.
+CAPTURES = ("/capture", "/api/v1/captures/verify", "/emulate", "/api/v1/emulate")
 LONGEST_DRAIN, MOST_DRAINED = 2.0, 64 << 20
 _ID = re.compile(rb"[\w.:+/=-]{1,64}\Z")
 

@@ -4,7 +4,7 @@ program     what a PTX text says        parser      text → Module
 types       registers' types            memory      allocations, spaces, checks
 block       a CTA: groups of threads    machine     the scheduler
 code        statements made ready: `instruction` registers a row (a builder of an action)
-arithmetic, integers, bits, floats, …    the rows (rounding: what float rows compute with)
+flow, data, arithmetic, …               the rows
 launch      a launch, from TOML         kernel      an entry with its launch, ready to run
 elements    types of buffers            result      what a run comes to
 files       reads and writes files      run         `lanescope.emulate(ptx, launch)`
@@ -22,6 +22,7 @@ from lanescope.emulate import (  # noqa: F401
     bits,
     bulk,
     bulk_tensor,
+    clusters,
     comparisons,
     conversions,
     copies,
@@ -33,7 +34,9 @@ from lanescope.emulate import (  # noqa: F401
     matrices,
     matrix_moves,
     mbarriers,
+    named_barriers,
     narrow,
+    tensor_map_edits,
     tensor_memory,
     tensor_products,
     transcendental,

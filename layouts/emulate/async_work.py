@@ -30,6 +30,10 @@ class Issuer(Group):
         super().__init__(group.block, group.frame, simplify(ids), group.pc, group.stack)
         self.proxy = proxy
 
+    def select(self, chosen: Any) -> Group:
+        """Return some of the threads; one thread stands for all places that it accesses."""
+        return self if self.count == 1 else Issuer(self, chosen, self.proxy)
+
 
 def load_bytes(issuer: Group, space: str, address: int, size: int) -> Bytes:
     """Read a run of bytes, checked and observed; the address is in the given space."""

@@ -126,6 +126,13 @@ _SIMPLE: dict[int, Any] = {
 }
 
 
+def _cut_places(position: Array, length: Array, bits: int) -> tuple[Array, Array]:
+    """Return a field's position and length: their low byte for 32 bits; for 64, sm_90 takes them whole (measured)."""
+    if bits == 32:
+        return position & _BYTE, length & _BYTE
+    return np.minimum(position, _BYTE), np.minimum(length, _BYTE)
+
+
 @instruction("bfe")
 def build_field_extract(compiler: Compiler, statement: Statement) -> Action:
     (row,) = check_words(statement, ())
@@ -134,7 +141,7 @@ def build_field_extract(compiler: Compiler, statement: Statement) -> Action:
     dtype = row.storage
 
     def extract(a: Array, position: Array, length: Array) -> Array:
-        position, length = position & _BYTE, length & _BYTE
+        position, length = _cut_places(position, length, row.bits)
         field = shift_right(a, position).view(dtype)
         mask = _make_mask(length, dtype)
         result = field & mask
@@ -154,7 +161,7 @@ def build_field_insert(compiler: Compiler, statement: Statement) -> Action:
         raise UnknownInstruction(statement)
 
     def insert(a: Array, b: Array, position: Array, length: Array) -> Array:
-        position, length = position & _BYTE, length & _BYTE
+        position, length = _cut_places(position, length, row.bits)
         mask = shift_left(_make_mask(length, row.dtype), position)
         return (b & ~mask) | (shift_left(a, position) & mask)
 

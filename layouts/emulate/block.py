@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.emulate.memory import RANK_SHIFT, Allocation, Fault, Memory, make_shared
+from lanescope.emulate.memory import RANK_SHIFT, Allocation, Memory, make_shared
 from lanescope.emulate.program import Statement
 from lanescope.emulate.types import STORAGE
 
@@ -110,17 +110,26 @@ class Group:
         return group
 
     def take_whole_warps(self) -> NDArray[np.int64]:
-        """Return the warps of the group; Fault where one is here in part, which `.aligned` forbids."""
+        """Return the warps of the group; NotConverged where other threads of a warp have yet to come to the statement,
+        as `.aligned` demands.
+        """
         ids = self.ids
         warps = np.unique(ids // WARP)
-        live = self.block.live[warps[:, None] * WARP + np.arange(WARP)].sum() if len(warps) else 0
-        if live != len(ids):
-            raise Fault(
-                "diverged",
-                f"{self.statement.words[0]} has .aligned: all threads of a warp execute it together, and here"
-                f" {len(ids)} of {int(live)} do.",
-            )
+        lanes = warps[:, None] * WARP + np.arange(WARP)
+        if self.block.live[lanes].sum() != len(ids):
+            missing = np.setdiff1d(lanes[self.block.live[lanes]], ids)
+            raise NotConverged(ids[np.isin(ids // WARP, missing // WARP)], missing, aligned=True)
         return warps
+
+
+class NotConverged(Exception):
+    """Some threads of a group have to wait for others of their warp. ids: who waits; missing: for whom; aligned:
+    whether the statement demands that all threads of the warp execute it together.
+    """
+
+    def __init__(self, ids: NDArray[np.int64], missing: NDArray[np.int64], aligned: bool = False) -> None:
+        super().__init__()
+        self.ids, self.missing, self.aligned = ids, missing, aligned
 
 
 def simplify(ids: NDArray[np.int64]) -> Threads:
@@ -161,7 +170,7 @@ class Block:
         self.shared = make_shared("shared memory", shared)
         self.local_bytes = 0
         self.local = Allocation("local memory", 0, np.zeros(0, np.uint8))
-        self.frames: dict[tuple[str, int], Frame] = {}
+        self.frames: dict[tuple[str, int, int], Frame] = {}
         self.barriers: dict[int, NamedBarrier] = {}
         self.special: dict[str, Array] = {}
         self.synced = np.full(self.padded, -1, np.int64)  # step of a thread's last barrier or fence
@@ -181,7 +190,7 @@ class Block:
 
     def get_frame(self, code: Code, depth: int, local_base: int) -> Frame:
         """Return the registers of a function at a depth of calls; threads in it at the same time share the arrays."""
-        key = (code.function.name, depth)
+        key = (code.function.name, depth, local_base)
         if key not in self.frames:
             self.frames[key] = Frame(code, depth, self.padded, local_base)
         frame = self.frames[key]

@@ -141,6 +141,11 @@ def _build_store(compiler: Compiler, statement: Statement, operands: list[Operan
         addresses = sources(group)
         for n, box in enumerate(place.locate(group)):
             _check_shared(statement, int(addresses[n]))
+            if min(box.coordinates) < 0:  # an H100 ends the launch: illegal instruction
+                raise Fault(
+                    "negative_coordinate",
+                    f"{statement.opcode} begins at {box.coordinates}; a store has no negative coordinates.",
+                )
             issuer = Issuer(group, np.array([n]))
             chunks = box.list_chunks(int(addresses[n]))
             submit_store(

@@ -12,7 +12,7 @@ from lanescope.emulate.arithmetic import apply_types, check_words
 from lanescope.emulate.code import Action, Builder, Compiler, UnknownInstruction, instruction
 from lanescope.emulate.floats import finish
 from lanescope.emulate.program import Statement
-from lanescope.emulate.rounding import DIRECTIONS, ELEMENTS, add_to_odd, decode, encode, flush
+from lanescope.emulate.rounding import DIRECTIONS, ELEMENTS, Element, add_to_odd, decode, encode, flush
 from lanescope.emulate.types import TYPES, RegisterType
 
 Array = NDArray[Any]
@@ -99,7 +99,7 @@ def _convert_from_integers(compiler: Compiler, statement: Statement, to: Registe
     def convert(values: Array) -> Array:
         if origin.bits == 64:
             if element.name == "f64":
-                return _round_long(values, direction)
+                return finish(_round_long(values, direction), element, words)
             high = (values >> upper.type(32)).astype(np.float64) * 2.0**32
             exact = add_to_odd(high, (values & upper.type(0xFFFFFFFF)).astype(np.float64))
         else:
@@ -137,7 +137,7 @@ def _convert_floats(compiler: Compiler, statement: Statement, to: RegisterType, 
     direction = statement.find_word(DIRECTIONS)
     source, element = ELEMENTS[origin.name], ELEMENTS[to.name]
     flushes, words = statement.has("ftz"), frozenset(statement.words[1:]) & {"sat", "relu"}
-    narrows = to.bits < origin.bits or (to.name != origin.name and to.bits == origin.bits)
+    narrows = to.bits < origin.bits  # between f16 and bf16, ptxas takes rounding to nearest where none is named
     wrong = (
         (whole and (to.name != origin.name or direction))
         or (narrows and not direction)
@@ -149,24 +149,48 @@ def _convert_floats(compiler: Compiler, statement: Statement, to: RegisterType, 
     if wrong:
         raise UnknownInstruction(statement)
     finite = statement.has("satfinite")
-    if to.name == origin.name == "f64" and not whole:
-        return apply_types(compiler, statement, TYPES["b64"], [TYPES["b64"]], lambda a: finish(a, element, words))
+    if to.name == origin.name and to.bits > 16 and not (whole or flushes or words):
+        return apply_types(compiler, statement, TYPES[f"b{to.bits}"], [TYPES[f"b{origin.bits}"]], lambda a: a)
+    keeps_nan = "f64" in (to.name, origin.name) or (origin.name == "bf16" and to.name == "f32" and not flushes)
 
     def convert(bits: Array) -> Array:
         values = decode(bits, source)
-        if flushes and source.name == "f32":
+        if flushes and source.name == "f32" and element.name != "f16":  # measured: f16 takes what is not flushed
             values = flush(values)
         if whole:
             values = _TO_WHOLE[whole](values)
-        if flushes and element.name == "f32":
-            result = encode(values, element, direction or "rn")
-            return finish(result, element, words | {"ftz"})
         result = encode(values, element, direction or "rn")
+        if keeps_nan:
+            unordered = np.isnan(values)
+            if unordered.any():
+                result = np.where(unordered, _carry_nan(bits, source, element, flushes), result)
         if finite:
             result = limit_finite(result, element.name)
-        return finish(result, element, words)
+        return finish(result, element, words | {"ftz"} if flushes and element.name == "f32" else words)
 
     return apply_types(compiler, statement, TYPES[f"b{to.bits}"], [TYPES[f"b{origin.bits}"]], convert)
+
+
+_FRACTIONS = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
+
+
+def _carry_nan(bits: Array, source: Element, element: Element, flushes: bool) -> Array:
+    """Return NaNs with their sign and the upper bits of their payload, as sm_90 converts them (measured).
+
+    They become quiet, except from bf16 to f32, which only shifts.
+    """
+    if flushes and source.name == "f32":
+        bits = np.full_like(bits, source.nan)
+    wide = np.asarray(bits).astype(np.uint64)
+    own, to = _FRACTIONS[source.name], _FRACTIONS[element.name]
+    width, to_width = source.bits.itemsize * 8, element.bits.itemsize * 8
+    payload = wide & np.uint64((1 << own) - 1)
+    payload = payload << np.uint64(to - own) if to >= own else payload >> np.uint64(own - to)
+    if (source.name, element.name) != ("bf16", "f32"):
+        payload = payload | np.uint64(1 << to - 1)
+    exponent = np.uint64((1 << to_width - 1) - (1 << to))
+    sign = (wide >> np.uint64(width - 1)) << np.uint64(to_width - 1)
+    return (sign | exponent | payload).astype(element.bits)
 
 
 def limit_finite(bits: Array, name: str) -> Array:

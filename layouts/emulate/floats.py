@@ -98,7 +98,10 @@ def _build(compiler: Compiler, statement: Statement, name: str) -> Action:
             compiler,
             statement,
             row,
-            lambda *values: mark_nan64(compute_doubles("fma" if name == "mad" else name, direction, *values)),
+            lambda *values: mark_nan64(
+                compute_doubles("fma" if name == "mad" else name, direction, *values),
+                values[::-1] if name == "div" else values,
+            ),
         )
     if element.name == "f32" and lanes == 1 and direction == "rn" and not words - {"ftz"}:
         return _build_single(compiler, statement, row, name, "ftz" in words)
@@ -134,9 +137,16 @@ def _check_combination(statement: Statement, element: Element, lanes: int, words
         raise UnknownInstruction(statement)
 
 
-def mark_nan64(values: Array) -> Array:
-    """Return binary64 results with the NaN that sm_90 makes (measured): negative and quiet."""
-    return np.asarray(values)
+def mark_nan64(values: Array, operands: tuple[Array, ...]) -> Array:
+    """Return binary64 results with the NaNs of sm_90 (measured): an operand's, made quiet, or the default one."""
+    unordered = np.isnan(values)
+    if not unordered.any():
+        return np.asarray(values)
+    bits = np.full(np.shape(values), ELEMENTS["f64"].nan, np.uint64)
+    for one in operands:
+        own = np.asarray(one).view(np.uint64)
+        bits = np.where(np.isnan(one), own | np.uint64(1 << 51), bits)
+    return np.where(unordered, bits.view(np.float64), values)
 
 
 def mark_nan32(values: Array) -> Array:
@@ -197,7 +207,7 @@ def build_rounded(compiler: Compiler, statement: Statement) -> Action:
 
 @shared("abs", "neg", floats=True)
 def build_sign(compiler: Compiler, statement: Statement) -> Action:
-    """abs and neg: the sign bit alone; sm_90 makes a NaN of f32 canonical where it flushes."""
+    """abs and neg: the sign bit alone; NaNs become canonical, those of f64 quiet with their sign (measured)."""
     (row,) = check_words(statement, ("ftz",))
     element, _ = get_element(row, statement)
     flushes = statement.has("ftz")
@@ -205,10 +215,13 @@ def build_sign(compiler: Compiler, statement: Statement) -> Action:
         raise UnknownInstruction(statement)
     sign = element.bits.type(1 << element.bits.itemsize * 8 - 1)
     negates = statement.words[0] == "neg"
+    quiet = np.uint64(1 << 51)
 
     def compute(value: Array) -> Array:
         bits = take_lanes(value, element.bits)
-        bits = bits ^ sign if negates else bits & ~sign
+        unordered = np.isnan(bits.view(np.float64) if element.name == "f64" else decode(bits, element))
+        nan = bits | quiet if element.name == "f64" else element.bits.type(element.nan)
+        bits = np.where(unordered, nan, bits ^ sign if negates else bits & ~sign)
         if flushes:
             bits = finish(bits, element, frozenset(("ftz",)))
         return join_lanes(bits, row.storage)
@@ -233,6 +246,8 @@ def build_extreme(compiler: Compiler, statement: Statement) -> Action:
     def compute(*values: Array) -> Array:
         lanes = [take_lanes(value, element.bits) for value in values]
         result = choose_extreme(lanes, element, words, smallest)
+        if element.name == "f64":
+            result = mark_nan64(result.view(np.float64), tuple(one.view(np.float64) for one in lanes)).view(np.uint64)
         return join_lanes(result, row.storage)
 
     return apply(compiler, statement, TYPES[f"b{row.bits}"], compute)

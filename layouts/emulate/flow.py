@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.emulate.block import WARP, Call, Group, NamedBarrier, Wait
+from lanescope.emulate.block import WARP, Call, Group, NotConverged
 from lanescope.emulate.code import Action, Compiler, UnknownInstruction, control, instruction
 from lanescope.emulate.memory import Fault
 from lanescope.emulate.program import ListOperand, Operand, Register, Statement, Symbol
@@ -15,6 +15,7 @@ from lanescope.emulate.types import TYPES
 
 Array = NDArray[Any]
 _U32, _U64 = TYPES["u32"], TYPES["u64"]
+_LOCAL_ALIGN = 64  # of a function's variables in local memory
 
 
 def _go(group: Group, taken: Array | None, target: int) -> None:
@@ -160,7 +161,8 @@ def build_call(compiler: Compiler, statement: Statement) -> Action:
             )
         code = program.get_code(name)
         caller = group.frame
-        frame = group.block.get_frame(code, len(group.stack) + 1, caller.local_base + caller.code.local_bytes)
+        local_base = -(-(caller.local_base + caller.code.local_bytes) // _LOCAL_ALIGN) * _LOCAL_ALIGN
+        frame = group.block.get_frame(code, len(group.stack) + 1, local_base)
         for argument, parameter in zip(names, function.parameters, strict=False):
             at, own = caller.code.offsets[argument], code.offsets[parameter.name]
             frame.parameters[group.threads, own : own + parameter.size] = caller.parameters[
@@ -237,14 +239,6 @@ def _is_named(thread: int, ids: NDArray[np.int64], named: Array) -> bool:
     return bool((own >> np.uint64(thread % WARP) & np.uint64(1)).any())
 
 
-class NotConverged(Exception):
-    """Some threads of a group have to wait for others of their warp. ids: who waits; missing: for whom."""
-
-    def __init__(self, ids: NDArray[np.int64], missing: NDArray[np.int64]) -> None:
-        super().__init__()
-        self.ids, self.missing = ids, missing
-
-
 def _meet_elsewhere(group: Group, missing: NDArray[np.int64]) -> bool:
     """Whether the missing threads wait at another bar.warp.sync: they are let go, and this group goes on."""
     wanted = set(missing.tolist())
@@ -263,68 +257,6 @@ def _meet_elsewhere(group: Group, missing: NDArray[np.int64]) -> bool:
         other.wait = None
         other.pc += 1
     return True
-
-
-@instruction(
-    "bar.sync",
-    "bar.cta.sync",
-    "barrier.sync",
-    "barrier.cta.sync",
-    "bar.arrive",
-    "bar.cta.arrive",
-    "barrier.arrive",
-    "barrier.cta.arrive",
-)
-def build_barrier(compiler: Compiler, statement: Statement) -> Action:
-    """bar.sync and bar.arrive: a phase ends once as many threads arrived as it expects."""
-    number = compiler.read(statement.operands[0], _U32)
-    count = compiler.read(statement.operands[1], _U32) if len(statement.operands) > 1 else None
-    waits = statement.has("sync")
-
-    def arrive(group: Group) -> None:
-        identity = int(np.asarray(number(group)).flat[0])
-        expected = int(np.asarray(count(group)).flat[0]) if count else 0
-        arrive_at_barrier(group, identity, expected, waits)
-
-    return arrive
-
-
-def arrive_at_barrier(group: Group, identity: int, expected: int, waits: bool) -> NamedBarrier:
-    """Arrive at a named barrier with all threads of a group; it waits for the others if it is to."""
-    block, machine = group.block, group.run.machine
-    barrier = block.barriers.setdefault(identity, NamedBarrier())
-    if expected % WARP:
-        raise Fault(
-            "bad_barrier", f"Barrier {identity} is to wait for {expected} threads, which is no multiple of {WARP}."
-        )
-    if barrier.arrived and barrier.expected and expected and barrier.expected != expected:
-        machine.report(
-            "barrier_count",
-            f"Barrier {identity} is given {expected} threads here and {barrier.expected} elsewhere in the same phase",
-            group.statement,
-        )
-    barrier.expected = expected
-    barrier.arrived += group.count
-    barrier.groups.append((group.statement, group.warps))
-    phase = barrier.phase
-    block.synced[group.ids] = machine.steps
-    machine.log("barrier", group, barrier=identity, waits=waits)
-
-    def ready() -> bool:
-        if barrier.phase != phase:
-            return True
-        if barrier.arrived >= (barrier.expected or int(block.live.sum())):
-            barrier.phase += 1
-            barrier.arrived, barrier.groups = 0, []
-            machine.version += 1
-            return True
-        return False
-
-    done = ready()
-    if waits and not done:
-        group.wait = Wait("barrier", f"barrier {identity}", ready, {"barrier": identity, "phase": phase})
-    machine.version += 1
-    return barrier
 
 
 @instruction("nanosleep")

@@ -17,9 +17,8 @@ import numpy as np
 
 from lanescope.deadline import check_deadline
 from lanescope.descriptor.matrix import SHARED_BEGIN
-from lanescope.emulate.block import Block, Group, Wait, simplify
+from lanescope.emulate.block import Block, Group, NotConverged, Wait, simplify
 from lanescope.emulate.code import Code, UnknownInstruction
-from lanescope.emulate.flow import NotConverged
 from lanescope.emulate.memory import GLOBAL_WINDOW, Allocation, Fault, Memory
 from lanescope.emulate.program import Function, Module, SourcePlace, Statement
 
@@ -42,7 +41,7 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """An order of execution. by_warp: warps one by one; late: asynchronous work ends as late as it may; seed: of the
-    order in which warps go on, 0 for that of their numbers.
+    order in which warps go on, 0 for the furthest behind first, 1 for the last warp first.
     """
 
     by_warp: bool = False
@@ -173,6 +172,7 @@ class Machine:
         self.groups: list[Group] = []
         self.clusters: list[ClusterRun] = []
         self.pending: deque[PendingWork] = deque()
+        self.blocks: list[tuple[int, int, int]] | None = None  # of which only the clusters run
         self.events: list[dict[str, Any]] | None = None  # the timeline, where one is wanted
         self.recorders: list[Callable[..., None]] = []  # told of every matrix instruction: capture
         self._polls: dict[int, dict[int, tuple[int, Any]]] = {}
@@ -181,9 +181,11 @@ class Machine:
     # running
 
     def run(self, blocks: Iterable[tuple[int, int, int]] | None = None) -> None:
-        """Run the clusters that hold the given blocks, all by default, in the order of the grid."""
+        """Run the clusters that hold the given blocks, by default those of `blocks`, all where that is None, in the order
+        of the grid.
+        """
         with np.errstate(all="ignore"):
-            self._run(blocks)
+            self._run(self.blocks if blocks is None else blocks)
 
     def _run(self, blocks: Iterable[tuple[int, int, int]] | None) -> None:
         waiting = deque(self._list_clusters(blocks))
@@ -199,7 +201,7 @@ class Machine:
                 elif waiting and any(group.wait is None for group in self.groups):  # waits for another cluster's store
                     self._start(waiting.popleft())
                 else:
-                    self.status = "deadlock"
+                    self._end_stuck()
                     return
             while self.pending:
                 self.settle(self.pending[0])
@@ -214,6 +216,26 @@ class Machine:
         except OverBudget:
             self.status = "budget"
             self.report("budget", f"The run was ended after {self.steps:,} statements", self.stop_statement)
+
+    def _end_stuck(self) -> None:
+        """End a run in which nothing can go on: a fault where parts of a warp wait for each other, one of them at an
+        `.aligned` statement.
+        """
+        self.status = "deadlock"
+        for group in self.groups:
+            wait = group.wait
+            if wait is None or not wait.facts.get("aligned"):
+                continue
+            missing = set(wait.facts["missing"])
+            others = [one for one in self.groups if one.block is group.block and missing & set(one.ids.tolist())]
+            if all(one.wait is not None and one.wait.kind in ("barrier", "convergence") for one in others):
+                self.status = "fault"
+                self.report(
+                    "diverged",
+                    f"{group.statement.words[0]} has .aligned: all threads of a warp execute it together, and"
+                    f" {wait.what} never come to it",
+                    group.statement,
+                )
 
     def _list_clusters(self, blocks: Iterable[tuple[int, int, int]] | None) -> list[tuple[int, int, int]]:
         shape = self.cluster_shape
@@ -250,20 +272,27 @@ class Machine:
                     block.free()
 
     def _choose(self) -> Group | None:
-        """Return the group that goes on: one that let the others go first least often, then the furthest behind."""
-        best, key = None, (0, 0, 0)
+        """Return the group that goes on: one that let the others go first least often, then the furthest behind; with a
+        seed, that of any warp.
+        """
+        ready = []
         for group in self.groups:
             wait = group.wait
             if wait is not None:
                 if not wait.ready():
                     continue
+                if self.events is not None:
+                    statement = group.frame.code.function.statements[max(0, group.pc - 1)]
+                    self.log_of("resume", group.block, statement, group.warps, wait=wait.kind, **wait.facts)
                 group.wait = None
             elif group.polls >= _MOST_POLLS and self._is_stale(group):
                 continue
-            own = (group.yields, -len(group.stack), group.pc)
-            if best is None or own < key:
-                best, key = group, own
-        return best
+            ready.append(group)
+        if self.schedule.seed and ready:
+            warps = sorted({(group.block.linear_index, group.first // 32) for group in ready})
+            warp = warps[-1] if self.schedule.seed == 1 else self.random.choice(warps)
+            ready = [group for group in ready if (group.block.linear_index, group.first // 32) == warp]
+        return min(ready, key=lambda group: (group.yields, -len(group.stack), group.pc), default=None)
 
     def _is_stale(self, group: Group) -> bool:
         seen = self._polls.get(id(group), {})
@@ -281,8 +310,14 @@ class Machine:
         try:
             while self.steps < limit:
                 self.steps += 1
-                group.frame.code.steps[group.pc](group)
+                try:
+                    group.frame.code.steps[group.pc](group)
+                except NotConverged as error:
+                    if self._wait_for_convergence(group, error):
+                        break
+                    continue  # with the warps that are whole, before any other threads join them again
                 if self.switch or group.wait is not None or (group.pc in stops):
+                    self._log_wait(group)
                     break
             else:
                 group.yields += 1
@@ -290,8 +325,6 @@ class Machine:
             self.status = "fault"
             self.report(fault.code, fault.message, group.statement)
             raise _Stopped from fault
-        except NotConverged as error:
-            self._wait_for_convergence(group, error)
         except IndexError:
             if group.pc >= len(group.frame.code.steps):  # the end of the text is `ret`
                 raise UnknownInstruction(
@@ -303,8 +336,8 @@ class Machine:
             self.stop_statement = group.statement
             raise OverBudget
 
-    def _wait_for_convergence(self, group: Group, error: NotConverged) -> None:
-        """Let the threads that others of their warp have to join wait where they stand; the rest goes on."""
+    def _wait_for_convergence(self, group: Group, error: NotConverged) -> bool:
+        """Let the threads that others of their warp have to join wait where they stand; return whether these are all."""
         stays = np.isin(group.ids, error.ids)
         waiting = group
         if not stays.all():
@@ -312,13 +345,14 @@ class Machine:
             group.threads = simplify(group.ids[~stays])
             self.groups.append(waiting)
         block, missing = group.block, error.missing
-        lanes = ", ".join(str(int(one) % 32) for one in missing[:8])
+        lanes = ", ".join(str(int(one) % 32) for one in missing[:8]) + ", …" * (len(missing) > 8)
         waiting.wait = Wait(
             "convergence",
-            f"lanes {lanes} of warp {int(missing[0]) // 32}",
+            f"{'lane' if len(missing) == 1 else 'lanes'} {lanes} of warp {int(missing[0]) // 32}",
             lambda: not block.live[missing].any(),
-            {"missing": missing.tolist()},
+            {"missing": missing.tolist(), "aligned": error.aligned},
         )
+        return waiting is group
 
     def _list_stops(self, group: Group) -> frozenset[int]:
         """Return where other groups of the block stand that this one could join."""
@@ -369,6 +403,7 @@ class Machine:
         """Let some threads of a group, after this statement, wait as a group of their own."""
         waiting = Group(group.block, group.frame, simplify(ids), group.pc + 1, group.stack)
         waiting.wait, waiting.yields = wait, group.yields
+        self._log_wait(waiting)
         group.threads = simplify(np.setdiff1d(group.ids, ids))
         self.groups.append(waiting)
         self.switch = True
@@ -380,6 +415,7 @@ class Machine:
             stay = np.sort(np.concatenate([stay, part.ids]))
         else:
             part.pc, part.yields = group.pc + 1, group.yields
+            self._log_wait(part)
             self.groups.append(part)
         group.threads = simplify(stay)
         self.switch = True
@@ -438,16 +474,20 @@ class Machine:
     def log(self, kind: str, group: Group, **facts: Any) -> None:
         """Note an event for the timeline, where one is wanted."""
         if self.events is not None:
-            self.events.append(
-                {
-                    "step": self.steps,
-                    "kind": kind,
-                    "block": group.block.index,
-                    "warps": group.warps,
-                    "line": group.statement.line,
-                    **facts,
-                }
-            )
+            self.log_of(kind, group.block, group.statement, group.warps, **facts)
+
+    def _log_wait(self, group: Group) -> None:
+        """Note that a group begins to wait; its statement counts as done."""
+        wait = group.wait
+        if self.events is not None and wait is not None:
+            statement = group.frame.code.function.statements[max(0, group.pc - 1)]
+            self.log_of("wait", group.block, statement, group.warps, wait=wait.kind, what=wait.what, **wait.facts)
+
+    def log_of(self, kind: str, block: Block, statement: Statement, warps: tuple[int, ...] = (), **facts: Any) -> None:
+        """Note an event that no group of threads brings about, as the end of a copy."""
+        if self.events is not None:
+            event = {"step": self.steps, "kind": kind, "block": block.index, "warps": warps, "line": statement.line}
+            self.events.append(event | facts)
 
     def _report_unwritten(self, group: Group, allocation: Allocation, offset: int) -> None:
         self.report(

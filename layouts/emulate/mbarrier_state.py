@@ -1,7 +1,9 @@
 """The state of mbarriers: pending arrivals, transaction bytes, phases, and who did what in the phase that runs.
 
-PTX ISA 9.1, 9.7.13.15. An mbarrier is an object beside shared memory; its 8 bytes there hold a mark, so that an
-overwritten one is noticed.
+PTX ISA 9.1, 9.7.13.15. What it leaves undefined was asked of an H100: an arrival beyond the count, a count of 0 in
+mbarrier.init or after a drop, and an mbarrier never initialized end the launch with an error; expect-tx may end
+a phase; mbarrier.inval changes nothing. The 8 bytes in shared memory hold the state, so that an overwritten mbarrier is
+noticed.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ class Mbarrier:
     phase: int = 0
     arrivals: list[Arrival] = field(default_factory=list)
     previous: list[Arrival] = field(default_factory=list)
+    invalidated: Statement | None = None
 
     @property
     def parity(self) -> int:
@@ -53,8 +56,9 @@ class Mbarrier:
 
     @property
     def word(self) -> int:
-        """The 8 bytes in shared memory."""
-        return encode_state(self.phase, self.pending) | (self.tx & 0x1FFFFF) << 40
+        """The 8 bytes in shared memory: phase, pending, transaction and expected counts, as an H100 keeps them."""
+        counts = (-self.tx & 0x1FFFFF) << 21 | (-self.expected & MOST_COUNT) << 1
+        return (self.phase & 1) << 63 | (-self.pending & MOST_COUNT) << 43 | counts
 
     def end_phase(self) -> bool:
         """Begin the next phase if nothing is outstanding; return whether it did."""
@@ -66,21 +70,16 @@ class Mbarrier:
         return True
 
 
-def encode_state(phase: int, pending: int) -> int:
-    """Return the 64-bit state that mbarrier.arrive gives: the phase before it, and the pending count for
-    mbarrier.pending_count.
-    """
-    return (phase & 1) << 63 | 1 << 62 | pending << 8
-
-
-def encode_states(phase: int, pending: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the states of several pending counts."""
-    return pending.astype(np.uint64) << np.uint64(8) | np.uint64(encode_state(phase, 0))
+def encode_states(barrier: Mbarrier, pending: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return the states that mbarrier.arrive gives: the upper half of the word before it, and the count."""
+    rest = (barrier.word >> 32 & 0x7FF) << 32 | (barrier.phase & 1) << 63
+    upper = (-pending & MOST_COUNT).astype(np.uint64) << np.uint64(43)
+    return upper | np.uint64(rest) | counts.astype(np.uint64)
 
 
 def decode_pending(states: NDArray[np.uint64]) -> NDArray[np.uint32]:
     """Return the pending count that states hold."""
-    return (states >> np.uint64(8) & np.uint64(MOST_COUNT)).astype(np.uint32)
+    return (-(states >> np.uint64(43)).astype(np.int64) & MOST_COUNT).astype(np.uint32)
 
 
 def decode_parity(states: NDArray[np.uint64]) -> NDArray[np.uint32]:
@@ -151,9 +150,12 @@ def write_word(shared: Allocation, offset: int, word: int) -> None:
 
 def update(block: Block, offset: int, barrier: Mbarrier) -> bool:
     """Begin the next phase where this one is complete, and note the change; return whether it began."""
+    machine, phase, last = block.run.machine, barrier.phase, barrier.arrivals[-1].statement
     ended = barrier.end_phase()
+    if ended:
+        machine.log_of("mbarrier_phase", block, last, mbarrier=barrier.address, rank=block.rank, phase=phase)
     write_word(block.shared, offset, barrier.word)
-    block.run.machine.version += 1
+    machine.version += 1
     return ended
 
 
@@ -163,6 +165,8 @@ def complete_bytes(block: Block, offset: int, count: int, origin: Block, stateme
     barrier.tx -= count
     note(barrier, Arrival(statement, origin.rank, (), completed_bytes=count))
     check_tx(barrier)
+    facts = {"mbarrier": barrier.address, "rank": block.rank, "phase": barrier.phase, "bytes": count}
+    block.run.machine.log_of("mbarrier_complete", block, statement, **facts)
     update(block, offset, barrier)
 
 

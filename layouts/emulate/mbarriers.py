@@ -56,8 +56,16 @@ def _check_own(group: Group, block: Block, what: str) -> None:
         )
 
 
-def _check_visible(group: Group, block: Block, barrier: Mbarrier) -> None:
-    """Report a use by another thread where the one that initialized has met no barrier or fence since."""
+def _check_use(group: Group, block: Block, barrier: Mbarrier) -> None:
+    """Report a use after mbarrier.inval, and one by another thread where the one that initialized has met no barrier
+    or fence since.
+    """
+    if barrier.invalidated is not None:
+        group.run.machine.report(
+            "mbarrier_invalidated",
+            f"The mbarrier at {barrier.address:#x} is used after mbarrier.inval in line {barrier.invalidated.line}",
+            group.statement,
+        )
     if block.synced[barrier.initializer] >= barrier.step:
         return
     others = group.ids[group.ids != barrier.initializer] if block is group.block else group.ids
@@ -115,10 +123,7 @@ def build_invalidation(compiler: Compiler, statement: Statement) -> Action:
     def invalidate(group: Group) -> None:
         for block, offset, _ in split_addresses(group, space, read(group)):
             _check_own(group, block, "mbarrier.inval")
-            if offset not in list_mbarriers(block):
-                get_mbarrier(block, offset)
-            list_mbarriers(block).pop(offset, None)
-            group.run.machine.version += 1
+            get_mbarrier(block, offset).invalidated = statement
 
     return invalidate
 
@@ -134,7 +139,7 @@ def build_transaction_count(compiler: Compiler, statement: Statement) -> Action:
         values = np.broadcast_to(counts(group), (group.count,)).astype(np.int64)
         for block, offset, chosen in split_addresses(group, space, read(group)):
             barrier = get_mbarrier(block, offset)
-            _check_visible(group, block, barrier)
+            _check_use(group, block, barrier)
             threads, total = tuple(group.ids[chosen].tolist()), int(values[chosen].sum())
             done = Arrival(statement, group.block.rank, threads)
             if expects:
@@ -145,12 +150,7 @@ def build_transaction_count(compiler: Compiler, statement: Statement) -> Action:
                 done.completed_bytes = total
             note(barrier, done)
             check_tx(barrier)
-            # expect-tx completes no phase by itself: PTX ISA 9.7.13.15.5.1
-            if expects:
-                write_word(block.shared, offset, barrier.word)
-                group.run.machine.version += 1
-            else:
-                update(block, offset, barrier)
+            update(block, offset, barrier)
             group.run.machine.log(statement.words[1], group, mbarrier=barrier.address, bytes=total)
 
     return change
@@ -178,12 +178,12 @@ def build_arrival(compiler: Compiler, statement: Statement) -> Action:
             if keeps:
                 _check_own(group, block, f"The state of {statement.opcode}")
             barrier = get_mbarrier(block, offset)
-            _check_visible(group, block, barrier)
+            _check_use(group, block, barrier)
             sizes = values[chosen] if expects else None
             each = np.ones(len(chosen), np.int64) if expects else values[chosen]
             states[chosen] = arrive_on(group, block, offset, group.ids[chosen], each, sizes=sizes, drops=drops)
             if partial and not barrier.arrivals:
-                raise Fault("mbarrier_no_complete", f"{statement.opcode} completes the phase, which it must not.")
+                raise UnknownInstruction(statement, f"{statement.opcode} that completes the phase is undefined")
         write(group, states)
 
     return arrive
@@ -201,8 +201,8 @@ def arrive_on(
 ) -> NDArray[np.uint64]:
     """Arrive on one mbarrier, thread by thread; return the states before each. sizes: bytes to expect first."""
     barrier, statement, machine = get_mbarrier(block, offset), group.statement, group.run.machine
-    if (counts < 1).any() or (counts > MOST_COUNT).any():
-        raise Fault("mbarrier_count", f"An arrival counts {int(counts.min()):,}; 1 to {MOST_COUNT:,} are allowed.")
+    if (counts > MOST_COUNT).any():
+        raise Fault("mbarrier_count", f"An arrival counts {int(counts.max()):,}; at most {MOST_COUNT:,} are allowed.")
     total = int(counts.sum())
     if total <= barrier.pending:
         parts = [(slice(None), threads, total)]
@@ -218,18 +218,21 @@ def arrive_on(
                 f" line {barrier.statement.line} named.",
             )
         before = barrier.pending - np.cumsum(counts[chosen]) + counts[chosen]
-        states[chosen] = encode_states(barrier.phase, before)
         size = int(sizes[chosen].sum()) if sizes is not None else 0
         barrier.tx += size
         check_tx(barrier)
+        states[chosen] = encode_states(barrier, before, counts[chosen])
         if drops:
             barrier.expected -= count
+            if barrier.expected < 1:
+                raise Fault(
+                    "mbarrier_count", f"All threads leave the mbarrier at {barrier.address:#x}: it expects 0 arrivals."
+                )
         barrier.pending -= count
         note(barrier, Arrival(statement, group.block.rank, tuple(those.tolist()), count, size))
-        phase = barrier.phase
-        machine.log("mbarrier_arrive", group, mbarrier=barrier.address, rank=block.rank, count=count, bytes=size)
-        if update(block, offset, barrier):
-            machine.log("mbarrier_phase", group, mbarrier=barrier.address, rank=block.rank, phase=phase)
+        facts = {"mbarrier": barrier.address, "owner": block.index, "phase": barrier.phase}
+        machine.log("mbarrier_arrive", group, **facts, count=count, bytes=size)
+        update(block, offset, barrier)
     group.block.synced[group.ids] = machine.steps
     return states
 
@@ -264,7 +267,7 @@ def build_wait(compiler: Compiler, statement: Statement) -> Action:
         for block, offset, chosen in split_addresses(group, space, read(group)):
             _check_own(group, block, statement.opcode)
             barrier = get_mbarrier(block, offset)
-            _check_visible(group, block, barrier)
+            _check_use(group, block, barrier)
             for parity in np.unique(parities[chosen]):
                 threads = chosen[parities[chosen] == parity]
                 done[threads] = barrier.parity != parity

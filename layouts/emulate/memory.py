@@ -141,6 +141,8 @@ class Memory:
     def _find(
         self, group: Group, space: str, addresses: Addresses, size: int, writes: bool
     ) -> Iterator[tuple[Array | None, Allocation, Addresses]]:
+        if space == "param":
+            space, addresses = "global", addresses + group.run.parameter_base
         low, high = int(addresses.min()), int(addresses.max())
         if space == "":  # generic
             if low >= GLOBAL_WINDOW:

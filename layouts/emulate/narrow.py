@@ -195,9 +195,10 @@ def _build_tensor_float(compiler: Compiler, statement: Statement) -> Action:
     if to.name != "tf32" or origin.name != "f32":
         raise UnknownInstruction(statement)
     direction, element = statement.find_word(("rna", "rn", "rz")), ELEMENTS["f32"]
-    if not direction or (direction == "rna" and statement.has("relu")):
+    finite = statement.has("satfinite")
+    if not direction or (direction == "rna" and statement.has("relu")) or (finite and direction != "rna"):
         raise UnknownInstruction(statement)
-    words, finite = frozenset(statement.words[1:]) & {"relu"}, statement.has("satfinite")
+    words = frozenset(statement.words[1:]) & {"relu"}
     low = np.uint32(0x1FFF)
 
     def convert(bits: Array) -> Array:
@@ -205,10 +206,11 @@ def _build_tensor_float(compiler: Compiler, statement: Statement) -> Action:
         odd = bits >> np.uint32(13) & np.uint32(1)
         step = {"rna": np.uint32(0x1000), "rn": np.uint32(0xFFF) + odd, "rz": np.uint32(0)}[direction]
         rounded = np.where(np.isfinite(values), (bits + step) & ~low, bits)
-        if finite:
-            infinite = rounded & np.uint32(0x7FFFFFFF) == np.uint32(0x7F800000)
-            rounded = np.where(infinite, rounded & np.uint32(0x80000000) | np.uint32(0x7F7FE000), rounded)
-        rounded = np.where(np.isnan(values), np.uint32(0x7FFFFFFF), rounded)
+        nan = bits & ~low if direction == "rna" else np.uint32(0x7FFFE000)  # measured
+        rounded = np.where(np.isnan(values), nan, rounded)
+        if finite:  # measured: NaNs lose a unit as well
+            beyond = rounded & np.uint32(0x7FFFFFFF) >= np.uint32(0x7F800000)
+            rounded = np.where(beyond, rounded - np.uint32(0x2000), rounded)
         return finish(rounded, element, words)
 
     return apply_types(compiler, statement, _B32, [_B32], convert)

@@ -60,6 +60,7 @@ _SPECIAL = re.compile(
     r"|globaltimer(?:_lo|_hi)?|lanemask_\w+|cluster_n?ctarank|is_explicit_cluster|(?:dynamic|total|aggr)_smem_size"
     r"|reserved_smem_offset_\w+|envreg\d+|pm\d+(?:_64)?|current_graph_exec|can_cluster_launch_control)$"
 )
+_TABLES = (".branchtargets", ".calltargets", ".callprototype")
 _COMPONENTS = {".x", ".y", ".z", ".w"}
 _MOST_TEXT = 64 << 20
 
@@ -134,8 +135,10 @@ class _Parser:
             for directive, number, name in zip(self.tokens, self.tokens[1:], self.tokens[2:], strict=False)
             if directive.text == ".file" and number.text.isdigit() and name.kind == "string"
         }
+        self.callers: dict[tuple[str, ...], tuple[str, ...]] = {}  # .loc → the outermost call that it is inlined in
         self.place: SourcePlace | None = None
         self.blocks = 0
+        self.labels: set[str] = set()
 
     # tokens
 
@@ -287,8 +290,12 @@ class _Parser:
         if self.token.text in ("generic",) or self.token.text.startswith("mask"):
             self.take()
             self.expect("(")
-            yield from self._parse_initial()
+            inner = list(self._parse_initial())
             self.expect(")")
+            offset = 0
+            while self.token.text in ("+", "-"):
+                offset += (-1 if self.take().text == "-" else 1) * int(self.take().text.rstrip("U"), 0)
+            yield from (Symbol(one.name, one.offset + offset) if isinstance(one, Symbol) else one for one in inner)
             return
         value = self._parse_plain(_Scope(None))
         if not isinstance(value, Immediate | Symbol):
@@ -311,6 +318,7 @@ class _Parser:
                 return
             self._parse_limit(function)
         self.place = None
+        self.labels = set()
         self._parse_block(function, _Scope(None))
         self.module.functions[function.name] = function
 
@@ -342,7 +350,23 @@ class _Parser:
         else:
             raise _make_error(self.token.line, f"{quote_value(word)} is not expected before a function's body")
 
+    def _declare_labels(self, scope: _Scope) -> None:
+        """Note the labels of a block before its statements, which may branch to them from above; one whose name another
+        block of the function has gets a name of its own.
+        """
+        depth, at = 0, self.at
+        while depth >= 0 and self.tokens[at].kind != "end":
+            token, after = self.tokens[at], self.tokens[at + 1]
+            depth += (token.text == "{") - (token.text == "}")
+            if depth == 0 and token.kind == "name" and after.text == ":" and self.tokens[at + 2].text not in _TABLES:
+                if token.text in self.labels:
+                    self.blocks += 1
+                    scope.renamed[token.text] = f"{token.text}#{self.blocks}"
+                self.labels.add(token.text)
+            at += 1
+
     def _parse_block(self, function: Function, scope: _Scope) -> None:
+        self._declare_labels(scope)
         while not self.accept("}"):
             token = self.token
             if self.accept("{"):
@@ -388,10 +412,18 @@ class _Parser:
             raise _make_error(token.line, f"{quote_value(token.text)} is not expected inside a function")
 
     def _parse_location(self) -> None:
-        file, line = int(self.take().text), int(self.take().text)
-        self.skip_line()
-        if line:  # line 0: code that no line of the program stands for
-            self.place = SourcePlace(self.files.get(file, f"file {file}"), line)
+        first = self.token.line
+        words = []
+        while self.token.kind != "end" and self.token.line == first:
+            words.append(self.take().text)
+        caller = tuple(words[words.index("inlined_at") + 1 :][:3]) if "inlined_at" in words else ()
+        self.callers[tuple(words[:3])] = outermost = self.callers.get(caller) or caller
+        if int(words[1]):  # line 0: code that no line of the program stands for
+            called = self._find_place(*outermost[:2]) if outermost else None
+            self.place = replace(self._find_place(words[0], words[1]), called=called)
+
+    def _find_place(self, file: str, line: str) -> SourcePlace:
+        return SourcePlace(self.files.get(int(file), f"file {file}"), int(line))
 
     def _parse_registers(self, function: Function, scope: _Scope) -> None:
         lanes = 1
@@ -419,7 +451,7 @@ class _Parser:
     def _parse_label(self, function: Function, scope: _Scope) -> None:
         name = self.take().text
         self.expect(":")
-        if self.token.text in (".branchtargets", ".calltargets"):
+        if self.token.text in _TABLES[:2]:
             self.take()
             names = [self.take().text]
             while self.accept(","):
@@ -430,9 +462,6 @@ class _Parser:
             while not self.accept(";"):
                 self.take()
         else:
-            if name in function.labels:
-                self.blocks += 1
-                scope.renamed[name] = f"{name}#{self.blocks}"
             function.labels[scope.rename(name) if name in scope.renamed else name] = len(function.statements)
 
     # statements

@@ -107,13 +107,16 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """A line of the program from which the PTX was compiled (.loc)."""
+    """A line of the program from which the PTX was compiled (.loc). called: from where, of an inlined function: the
+    outermost call.
+    """
 
     file: str
     line: int
+    called: SourcePlace | None = None
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}" + (f", inlined at {self.called}" if self.called else "")
 
 
 @dataclass(frozen=True, slots=True)

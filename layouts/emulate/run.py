@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
+from lanescope.emulate.capture import CaptureRecorder
 from lanescope.emulate.files import load_buffers, read_launch, read_text, write_outputs
 from lanescope.emulate.kernel import MOST_STEPS, Kernel, Place, Placement, prepare_kernel
 from lanescope.emulate.launch import Launch, parse_launch
-from lanescope.emulate.machine import Finding, Schedule
+from lanescope.emulate.machine import Finding, Machine, Schedule
 from lanescope.emulate.parser import parse_module
+from lanescope.emulate.races import compare_schedules
 from lanescope.emulate.result import EmulationResult, check_expected, collect_outputs, take_arrays
 from lanescope.emulate.waits import describe_barriers, find_deadlock
 from lanescope.errors import LayoutError
-from lanescope.inputs import quote_value
+from lanescope.inputs import format_count
 
 Array = NDArray[Any]
 
@@ -29,13 +32,17 @@ def emulate(
     buffers: Mapping[str, Array] | None = None,
     compare: Mapping[str, Array] | None = None,
     blocks: Iterable[Place] | None = None,
+    schedules: int = 1,
+    events: bool = False,
+    capture: bool = False,
     most_steps: int = MOST_STEPS,
 ) -> EmulationResult:
     """Execute a kernel of a PTX text on the CPU and return what became of its buffers.
 
     ptx: the text, or the path of a file. launch: the object that docs/usage.md describes, its TOML, or the path of a
     file of it; the files that it names are relative to it. buffers: arrays in place of these files. compare: what
-    buffers should hold in the end, bit for bit. blocks: run only the clusters that hold these.
+    buffers should hold in the end, bit for bit. blocks: run only the clusters that hold these. schedules: in how many
+    orders to run; events, capture: whether to note what the timeline shows, and what matrix instructions read.
     LayoutError if the kernel cannot be launched so; an instruction that is not emulated is a finding.
     """
     text = ptx if isinstance(ptx, str) and "\n" in ptx else read_text(Path(ptx), "ptx")
@@ -46,7 +53,18 @@ def emulate(
         made = parse_launch(made)
     arrays = load_buffers(made, folder, buffers or {})
     kernel = prepare_kernel(parse_module(text), made, arrays)
-    result = run_kernel(kernel, compare=compare or {}, blocks=blocks, most_steps=most_steps)
+    if schedules > 1:
+        result = run_schedules(kernel, schedules, compare=compare, blocks=blocks, most_steps=most_steps)
+    else:
+        name = "kernel.ptx" if text is ptx else Path(ptx).name
+        result = run_kernel(
+            kernel,
+            compare=compare,
+            blocks=blocks,
+            most_steps=most_steps,
+            events=events,
+            capture=name if capture else "",
+        )
     write_outputs(result, folder)
     return result
 
@@ -58,8 +76,14 @@ def run_kernel(
     blocks: Iterable[Place] | None = None,
     schedule: Schedule = Schedule(),
     most_steps: int = MOST_STEPS,
+    events: bool = False,
+    capture: str = "",
 ) -> EmulationResult:
-    """Run a kernel once, in this thread."""
+    """Run a kernel once, in this thread.
+
+    events: whether to note what the timeline shows; capture: the name of the PTX, where what its matrix instructions
+    read is to be recorded, of block 0 or of the given blocks.
+    """
     expected = compare or {}
     check_expected(kernel, expected)
     try:
@@ -69,8 +93,53 @@ def run_kernel(
             raise
         return refuse_map(kernel, error, expected)
     chosen = check_blocks(kernel, blocks)
+    placement.machine.events = [] if events else None
+    recorder = _record(placement, chosen, capture) if capture else None
     placement.machine.run(chosen)
-    return collect_result(placement, expected, chosen)
+    result = collect_result(placement, expected)
+    return replace(result, capture=recorder.render()) if recorder else result
+
+
+def _record(placement: Placement, blocks: list[Place] | None, name: str) -> CaptureRecorder:
+    x, y, _ = placement.kernel.launch.grid
+    numbers = [i + x * (j + y * k) for i, j, k in blocks or [(0, 0, 0)]]
+    return CaptureRecorder(placement.machine, name, (min(numbers), max(numbers)))
+
+
+def run_schedules(
+    kernel: Kernel,
+    count: int,
+    *,
+    compare: Mapping[str, Array] | None = None,
+    blocks: Iterable[Place] | None = None,
+    most_steps: int = MOST_STEPS,
+) -> EmulationResult:
+    """Run a kernel in several orders; where results differ, findings name the accesses. Outputs are of the first."""
+    expected, chosen = compare or {}, check_blocks(kernel, blocks)
+    check_expected(kernel, expected)
+    placements: list[Placement] = []
+
+    def make_machine(schedule: Schedule) -> Machine:
+        placement = kernel.place(schedule, most_steps)
+        placement.machine.blocks = chosen
+        if not placements:
+            placements.append(placement)
+        return placement.machine
+
+    try:
+        compared = compare_schedules(make_machine, count)
+    except LayoutError as error:
+        if not error.field.startswith("tensor_map."):
+            raise
+        return refuse_map(kernel, error, expected)
+    result = collect_result(placements[0], expected)
+    ran = len(compared.schedules)
+    note = (
+        f"{ran} schedules came to the same result; other orders exist."
+        if compared.equal
+        else f"{ran} schedules do not come to the same result."
+    )
+    return replace(result, findings=(*result.findings, *compared.findings), notes=(*result.notes, note))
 
 
 def check_blocks(kernel: Kernel, blocks: Iterable[Place] | None) -> list[Place] | None:
@@ -81,18 +150,20 @@ def check_blocks(kernel: Kernel, blocks: Iterable[Place] | None) -> list[Place] 
     grid = kernel.launch.grid
     for block in chosen:
         if not all(0 <= index < extent for index, extent in zip(block, grid, strict=True)):
-            raise LayoutError("bad_block", f"No block {quote_value(block)}.", f"The grid is {list(grid)}.", "blocks")
+            raise LayoutError("bad_block", f"No block {list(block)}.", f"The grid is {list(grid)}.", "blocks")
     return chosen
 
 
-def collect_result(placement: Placement, expected: Mapping[str, Array], blocks: list[Place] | None) -> EmulationResult:
-    """Return what a machine that ran comes to."""
+def collect_result(placement: Placement, expected: Mapping[str, Array], ran: int | None = None) -> EmulationResult:
+    """Return what a machine that ran comes to. ran: clusters, where other machines ran some."""
     kernel, machine = placement.kernel, placement.machine
     if machine.status == "deadlock":
         find_deadlock(machine)
     notes = []
-    if blocks is not None:
-        notes.append(f"Only the clusters of {len(blocks)} blocks ran; what the others store is not in the outputs.")
+    ran = len(machine.clusters) if ran is None else ran
+    if ran < kernel.cluster_count and machine.status == "finished":
+        what = f"{ran} of {format_count(kernel.cluster_count, 'cluster')}"
+        notes.append(f"Only {what} ran; what the others store is not in the outputs.")
     outputs = collect_outputs(kernel, take_arrays(placement), expected)
     barriers = describe_barriers(machine)
     return EmulationResult(

@@ -16,24 +16,38 @@ from lanescope.emulate.async_work import Bytes
 from lanescope.emulate.block import Group
 from lanescope.emulate.code import UnknownInstruction
 from lanescope.emulate.memory import Fault
-from lanescope.emulate.tensor_maps import MAP_ALIGN, MAP_BYTES, SWIZZLES, TensorMap, decode_tensor_map
+from lanescope.emulate.tensor_maps import (
+    MAP_ALIGN,
+    MAP_BYTES,
+    SWIZZLES,
+    TensorMap,
+    check_tensor_map,
+    decode_tensor_map,
+)
 from lanescope.shared import tma
 
 CHUNK = 16  # bytes that a swizzle keeps together
+OUTSIDE_NAN = 0x7FF7  # in every 16 bits of what lies outside the tensor, for all types (read from an H100)
 
-read_tensor_map = lru_cache(maxsize=64)(decode_tensor_map)
+
+@lru_cache(maxsize=64)
+def read_tensor_map(raw: bytes) -> TensorMap:
+    """Return the map that 128 bytes hold; Fault if they hold none, or one that no driver makes."""
+    made = decode_tensor_map(raw)
+    check_tensor_map(made)
+    return made
 
 
 def find_tensor_map(group: Group, address: int) -> TensorMap:
     """Return the tensor map at a generic address; Fault if none is there."""
+    if address % MAP_ALIGN:
+        raise Fault("misaligned", f"The tensor map at {address:#x} is not aligned to {MAP_ALIGN} bytes.")
     allocation = group.memory.find_global(address)
     if allocation is None or address + MAP_BYTES > allocation.base + allocation.size:
         raise Fault(
             "not_a_tensor_map",
             f"No tensor map can be at {address:#x}: it lies in global, constant or parameter memory.",
         )
-    if address % MAP_ALIGN:
-        raise Fault("misaligned", f"The tensor map at {address:#x} is not aligned to {MAP_ALIGN} bytes.")
     first = address - allocation.base
     return read_tensor_map(allocation.data[first : first + MAP_BYTES].tobytes())
 
@@ -45,6 +59,7 @@ class Box:
     """
 
     map: TensorMap
+    coordinates: tuple[int, ...]
     rows: NDArray[np.int64]
     valid: NDArray[np.bool_]
     first: int
@@ -84,7 +99,13 @@ def locate_box(group: Group, made: TensorMap, coordinates: Sequence[int]) -> Box
     inner = made.counts[0]
     first, last = max(0, -x), max(0, min(inner, made.dims[0] - x))
     return Box(
-        made, addresses + x * bits // 8, valid, first * bits // 8, max(first, last) * bits // 8, inner * bits // 8
+        made,
+        tuple(coordinates),
+        addresses + x * bits // 8,
+        valid,
+        first * bits // 8,
+        max(first, last) * bits // 8,
+        inner * bits // 8,
     )
 
 
@@ -103,32 +124,26 @@ def gather_box(issuer: Group, box: Box) -> Bytes:
     width = box.last - box.first
     outside = width < box.width or not box.valid.all()
     if outside and box.map.fill == "nan":
-        data[:] = _get_nan(issuer, box)
+        data.view(np.uint16)[:] = OUTSIDE_NAN
     rows = np.flatnonzero(box.valid)
     if width and len(rows):
         for chosen, allocation, offsets in issuer.memory.resolve(
             issuer, "global", box.rows[rows] + box.first, width, False, 1
         ):
             target = rows if chosen is None else rows[chosen]
-            data[target, box.first : box.last] = allocation.data[offsets[:, None] + np.arange(width)]
-    if box.map.type.name in ("TFLOAT32", "TFLOAT32_FTZ", "FLOAT32_FTZ"):
-        _refuse_conversion(issuer, box, data)
+            values = allocation.data[offsets[:, None] + np.arange(width)]
+            if box.map.type.name.startswith("TFLOAT32"):
+                values = _round_to_tf32(values.view(np.uint32)).view(np.uint8)
+            data[target, box.first : box.last] = values
     return data
 
 
-def _get_nan(issuer: Group, box: Box) -> Bytes:
-    raise UnknownInstruction(
-        issuer.statement, f"The NaN that fills a box of {box.map.type.name} outside the tensor is not emulated"
-    )
-
-
-def _refuse_conversion(issuer: Group, box: Box, data: Bytes) -> None:
-    """Refuse values that TMA would round or flush."""
-    words = data.view(np.uint32)
-    subnormal = ((words & 0x7F800000) == 0) & ((words & 0x7FFFFF) != 0)
-    rounded = (words & 0x1FFF) != 0 if box.map.type.name.startswith("T") else np.zeros((), bool)
-    if (subnormal & box.map.type.name.endswith("FTZ")).any() or rounded.any():
-        raise UnknownInstruction(issuer.statement, f"TMA rounds values of {box.map.type.name}, which is not emulated")
+def _round_to_tf32(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return f32 bits as TMA stores elements of TFLOAT32: rounded to nearest even, one NaN (an H100 did so)."""
+    nan = (words & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
+    odd = words >> np.uint32(13) & np.uint32(1)
+    rounded = words + np.uint32(0xFFF) + odd & np.uint32(0xFFFFE000)
+    return np.where(nan, np.uint32(0x7FFFE000), rounded)
 
 
 def scatter_to_shared(issuer: Group, chunks: NDArray[np.int64], data: Bytes) -> None:

@@ -165,6 +165,12 @@ def make_tensor_map(
     return made
 
 
+def check_tensor_map(made: TensorMap) -> None:
+    """Fault for a map that breaks a rule, as one may that a kernel changed."""
+    for _, message, _ in _find_refusals(made):
+        raise Fault("bad_tensor_map", f"The tensor map is not one that the driver would make: {message}")
+
+
 def _strip(text: str, prefix: str) -> str:
     return text.removeprefix(prefix)
 
@@ -246,14 +252,14 @@ def _find_packed_refusals(made: TensorMap) -> Iterator[tuple[str, str, str]]:
 
 # the bytes in memory
 
-_MARK = b"LStensor"
-_FORM = struct.Struct("<8sQBBBBB5I4Q5H5B")  # mark, address, type, rank, interleave, swizzle, fill, dims − 1, …
+MARK = b"LStensor"
+FORM = struct.Struct("<8sQBBBBB5I4Q5H5B")  # mark, address, type, rank, interleave, swizzle, fill, dims − 1, …
 
 
 def encode_tensor_map(made: TensorMap) -> bytes:
     """Return the 128 bytes that stand for a map in memory."""
-    body = _FORM.pack(
-        _MARK,
+    body = FORM.pack(
+        MARK,
         made.address,
         made.type.code,
         made.rank,
@@ -274,14 +280,14 @@ def _pad(values: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 def decode_tensor_map(raw: bytes) -> TensorMap:
     """Return the map that 128 bytes of memory hold; Fault if they hold none."""
-    body, rest = raw[: _FORM.size], raw[_FORM.size :]
-    if rest != struct.pack("<I", zlib.crc32(body)).ljust(len(rest), b"\0") or not raw.startswith(_MARK):
+    body, rest = raw[: FORM.size], raw[FORM.size :]
+    if rest != struct.pack("<I", zlib.crc32(body)).ljust(len(rest), b"\0") or not raw.startswith(MARK):
         raise Fault(
             "not_a_tensor_map",
             "The 128 bytes at the tensor map's address are no tensor map: the address is wrong, or the map was"
             " overwritten or copied in part.",
         )
-    _, address, code, rank, interleave, swizzle, fill, *numbers = _FORM.unpack(body)
+    _, address, code, rank, interleave, swizzle, fill, *numbers = FORM.unpack(body)
     names = {number: name for name, (number, _, _) in SWIZZLES.items()}
     return TensorMap(
         address,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lanescope.blackwell import transfers
 from lanescope.blackwell.tmem import COLUMNS, LANES, QUARTER, TensorAccess, parse_access
-from lanescope.emulate.block import WARP, Block, Group, Wait
+from lanescope.emulate.block import WARP, Block, Group
 from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
 from lanescope.emulate.machine import PendingWork
 from lanescope.emulate.memory import Fault
@@ -191,6 +191,14 @@ def build_transfer(compiler: Compiler, statement: Statement) -> Action:
     return lambda group: _transfer(group, access, place(group), move, loads)
 
 
+def _drop_rank(block: Block, address: int) -> int:
+    """Return an address without the 128 lanes that kernels add in the odd CTA of a pair.
+
+    gau-nernst/learn-cuda, 02e_matmul_sm100/matmul_v5.cu, adds them, and its author ran it on a B200.
+    """
+    return address & ~(LANES << 16) if block.run.is_cluster and block.rank & 1 else address
+
+
 def _transfer(group: Group, access: TensorAccess, addresses: Array, move: Any, loads: bool) -> None:
     memory = get_tensor_memory(group.block)
     group.run.machine.settle_all(lambda work: work.kind == KIND and work.keys.get("private", False))
@@ -198,7 +206,7 @@ def _transfer(group: Group, access: TensorAccess, addresses: Array, move: Any, l
     values = np.empty((group.count, access.registers), np.uint32) if loads else move(group)
     for number, warp in enumerate(warps):
         threads = slice(number * WARP, (number + 1) * WARP)
-        address = int(addresses[threads][0])
+        address = _drop_rank(group.block, int(addresses[threads][0]))
         quarter, lane = int(warp) % (LANES // QUARTER), address >> 16
         if not QUARTER * quarter <= lane <= QUARTER * (quarter + 1) - access.tall:
             raise Fault(

@@ -129,7 +129,6 @@ def _issue(group: Group, opcode: MmaOpcode, operands: _ProductOperands, vector: 
         raise Fault("no_pair", "cta_group::2 needs a cluster whose CTAs make pairs.")
     keep = _read_disabled(group, operands, product.ctas)
     accumulate = bool(np.asarray(operands.enable(group)).flat[0])
-    memory = np.stack([get_tensor_memory(block).cells for block in blocks])
     for block in blocks:
         check_cells(group, get_tensor_memory(block), at["d"], 1, "D of tcgen05.mma")
 

@@ -16,11 +16,12 @@ from lanescope.emulate.block import Group
 from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
 from lanescope.emulate.floats import build_arithmetic, flush_element, get_element
 from lanescope.emulate.program import Statement
-from lanescope.emulate.rounding import DIRECTIONS, decode, encode, flush
+from lanescope.emulate.rounding import DIRECTIONS, LEAST_NORMAL, decode, encode, flush
 from lanescope.emulate.types import TYPES
 
 Array = NDArray[Any]
 Doubles = NDArray[np.float64]
+_FARTHEST = 2.0**16  # of sin and cos: beyond, a device's error has no bound
 
 
 def _note(action: Action, statement: Statement) -> Action:
@@ -70,6 +71,8 @@ def build_function(compiler: Compiler, statement: Statement) -> Action:
         wide = decode(take_lanes(value, element.bits), element)
         if flushes:
             wide = flush_element(wide, element)
+        if name in ("sin", "cos") and (np.isfinite(wide) & (np.abs(wide) > _FARTHEST)).any():
+            raise UnknownInstruction(statement, f"{statement.opcode} of a number beyond {_FARTHEST:,.0f}")
         result = function(wide)
         if flushes:
             result = flush_element(result, element)
@@ -111,7 +114,7 @@ def build_quotient(compiler: Compiler, statement: Statement) -> Action:
             result = a / b
         else:
             inverse = np.where(np.abs(b) > np.float32(2.0**126), np.copysign(np.float32(0), b), np.float32(1) / b)
-            result = a * inverse
+            result = np.where(np.abs(b) < LEAST_NORMAL, a / b, a * inverse)
         result = encode(np.asarray(result, np.float64), get_element(row, statement)[0]).view(np.float32)
         return flush(result) if flushes else result
 

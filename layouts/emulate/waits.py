@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -14,15 +15,25 @@ from lanescope.inputs import format_count, join_words
 
 MOST_NAMED = 6
 MOST_BARRIERS = 256
+MOST_ARRAY = 512  # bytes of a variable that is taken for an array of mbarriers
 
 
 def find_deadlock(machine: Machine) -> None:
     """Report what each group of threads waits for that nobody brings: a finding for each line that waits."""
-    for group in sorted(machine.groups, key=lambda one: (one.block.linear_index, one.first)):
+    for group in sorted(machine.groups, key=_rank_wait):
         statement = find_waiting_statement(group)
         sentences = [f"{_capitalize(name_threads(group))} of CTA {format_block(group.block)} {_describe_wait(group)}"]
         sentences += _describe_others(machine, group)
         machine.report("deadlock", ". ".join(sentences), statement)
+
+
+def _rank_wait(group: Group) -> tuple[bool, int, int]:
+    """Return what findings are ordered by: first those at an mbarrier whose phase somebody has begun."""
+    begun, wait = False, group.wait
+    if wait is not None and wait.kind == "mbarrier":
+        barrier = list_mbarriers(group.run.blocks[wait.facts["rank"]]).get(wait.facts["mbarrier"])
+        begun = barrier is not None and bool(barrier.arrivals)
+    return not begun, group.block.linear_index, group.first
 
 
 def find_waiting_statement(group: Group) -> Statement:
@@ -135,15 +146,28 @@ def format_place(statement: Statement) -> str:
 
 
 def name_shared(block: Block, address: int) -> str:
-    """Return the variable of shared memory at an address, with an offset; "" if none begins before it."""
+    """Return the variable of shared memory that an mbarrier is, or is an element of; "" if none begins before it."""
     offset = address & ((1 << 24) - 1)
     variables = block.run.machine.program.shared_offsets
     before = [(at, name) for name, at in variables.items() if at <= offset]
     if not before:
         return ""
-    at, name = max(before)
-    name = name.rpartition("::")[2]
+    at, variable = max(before)
+    size, name = block.run.machine.program.module.variables[variable].size, strip_scope(variable)
+    if 8 < size <= MOST_ARRAY:
+        return f"{name}[{(offset - at) // 8}]"
     return name if at == offset else f"{name} + {offset - at}"
+
+
+def strip_scope(name: str) -> str:
+    """Return a variable's own name: without its function, and of a mangled one as C++ has it.
+
+    >>> strip_scope("gemm::_ZZ4gemmE4full")
+    'full'
+    """
+    own = name.rpartition("::")[2]
+    mangled = re.search(r"E(\d+)(\D\w*)$", own) if own.startswith("_ZZ") else None
+    return mangled[2][: int(mangled[1])] if mangled else own
 
 
 def _describe_named(block: Block, number: int, barrier: NamedBarrier) -> str:

@@ -1,0 +1,175 @@
+"""Runs that a server takes: one cluster, bounded in steps and memory. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from numpy.typing import NDArray
+
+from lanescope.app.dump.facts import decode_base64
+from lanescope.app.emulate.facts import Emulated, build_answer
+from lanescope.app.kit.fact import Description, Json
+from lanescope.app.kit.question import given_field, options_of, question
+from lanescope.emulate.files import parse_npy
+from lanescope.emulate.kernel import Kernel, Place, prepare_kernel
+from lanescope.emulate.launch import Launch, parse_launch
+from lanescope.emulate.machine import Finding, Schedule
+from lanescope.emulate.parser import parse_module
+from lanescope.emulate.program import Module
+from lanescope.emulate.result import EmulationResult
+from lanescope.emulate.run import run_kernel
+from lanescope.errors import LayoutError
+from lanescope.inputs import check_keys, parse_integer, quote_value, require_object, require_text
+
+Array = NDArray[Any]
+MOST_PTX = 4 << 20  # characters
+MOST_STEPS = 1_000_000
+MOST_MEMORY = 64 << 20  # bytes of all buffers
+MOST_ARRAY = 1 << 20  # bytes of a buffer that an answer has
+MOST_FILE = 16 << 20  # characters of one in base64
+Arrays = Annotated[dict[str, str], Description(limits={"maxProperties": 64})]
+
+
+@question
+class EmulateBody:
+    """A kernel, its launch, and the arrays of its buffers."""
+
+    ptx: str = given_field("PTX", "The PTX of nvcc -ptx, NVRTC or Triton.", required=True, type=str)
+    launch: Json = given_field(
+        "Launch",
+        "The TOML of docs/usage.md as an object: grid, block, args, buffer, tensor_map.",
+        required=True,
+        type=Json,
+    )
+    buffers: Json = given_field("Buffers", "The arrays of buffers by name, .npy files in base64.", {}, type=Arrays)
+    compare: Json = given_field(
+        "Compare", "What buffers should hold in the end, .npy files in base64.", {}, type=Arrays
+    )
+    block: list[int] = given_field(
+        "Block",
+        "The block whose cluster runs.",
+        [0, 0, 0],
+        type=Annotated[list[int], Description(limits={"minItems": 3, "maxItems": 3})],
+    )
+
+
+def emulate_body(given: Json) -> Emulated:
+    """Run one cluster of a kernel from its PTX: how it ends, what is wrong, what its buffers hold, and how its barriers
+    stand. Bounded in steps and memory; `lanescope emulate` runs whole grids.
+    """
+    check_keys(given, options_of(EmulateBody))
+    launch = parse_launch(given.get("launch"))
+    module = parse_module(require_text(given.get("ptx"), "ptx", MOST_PTX))
+    block = given.get("block", [0, 0, 0])
+    if not isinstance(block, list) or len(block) != 3:
+        raise LayoutError("bad_request", f"block is {quote_value(block)}.", "Give [x, y, z].", "block")
+    x, y, z = (parse_integer(one, "block", 0, (1 << 31) - 1) for one in block)
+    arrays, expected = (_decode_arrays(given.get(name, {}), name) for name in ("buffers", "compare"))
+    kernel = prepare_bounded(module, launch, arrays)
+    return build_answer(run_cluster(kernel, (x, y, z), expected), MOST_ARRAY)
+
+
+def _decode_arrays(given: object, field: str) -> dict[str, Array]:
+    held = require_object(given, field, "Give .npy files in base64 by name.")
+    return {
+        str(name): parse_npy(decode_base64(text, f"{field}.{name}", MOST_FILE), f"{field}.{name}")
+        for name, text in held.items()
+    }
+
+
+def prepare_bounded(module: Module, launch: Launch, arrays: Mapping[str, Array]) -> Kernel:
+    """Return the kernel of a launch that a server may run; LayoutError `too_large` for one that takes more memory."""
+    size = 0
+    for spec in launch.buffers.values():
+        items = 1
+        for extent in spec.shape:
+            items *= extent
+        size += items * spec.type.bits // 8 if spec.type and spec.shape and spec.name not in arrays else 0
+    size += sum(array.nbytes for array in arrays.values())
+    size += sum(variable.size for variable in module.variables.values() if variable.space in ("global", "const"))
+    if size > MOST_MEMORY:
+        raise LayoutError(
+            "too_large",
+            f"The buffers have {size:,} bytes.",
+            f"At most {MOST_MEMORY:,} here. In a shell, lanescope emulate runs any launch.",
+            "launch",
+        )
+    return prepare_kernel(module, launch, arrays)
+
+
+def run_cluster(
+    kernel: Kernel,
+    block: Place,
+    expected: Mapping[str, Array] | None = None,
+    schedule: Schedule = Schedule(),
+    events: bool = False,
+) -> EmulationResult:
+    """Run the cluster of one block."""
+    return run_kernel(kernel, compare=expected, blocks=[block], schedule=schedule, most_steps=MOST_STEPS, events=events)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedLine:
+    """A line of the PTX around a finding. found: the finding, None for a line beside one."""
+
+    number: int
+    text: str
+    found: Finding | None
+
+
+def mark_lines(ptx: str, findings: tuple[Finding, ...], around: int = 6) -> list[MarkedLine]:
+    """Return the lines of a PTX text around its findings, in order; a gap in the numbers is a gap in the text."""
+    lines = ptx.splitlines()
+    by_line: dict[int, Finding] = {}
+    for finding in findings:
+        if finding.line:
+            by_line.setdefault(finding.line, finding)
+    shown = {n for line in by_line for n in range(max(1, line - around), min(len(lines), line + around) + 1)}
+    return [MarkedLine(number, lines[number - 1], by_line.get(number)) for number in sorted(shown)]
+
+
+def write_launch(module: Module, part: str = "") -> str:
+    """Write a launch to start from: what the entry's parameters and directives say, with places to fill in."""
+    from lanescope.emulate.kernel import find_entry
+    from lanescope.emulate.types import TYPES
+
+    entry = find_entry(module, part)
+    block = [*entry.limits.get("reqntid", entry.limits.get("maxntid", (128,)))]
+    cluster = entry.limits.get("reqnctapercluster", ())
+    lines = [f'kernel = "{entry.name}"'] if len(module.entries) > 1 else []
+    lines += [f"grid = {[*(cluster or (1,))]}", f"block = {block}"]
+    if any(variable.space == "shared" and not variable.size for variable in module.variables.values()):
+        lines.append("shared = 49152  # bytes of dynamic shared memory")
+    args, tables = [], []
+    letters = iter("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    for number, parameter in enumerate(entry.parameters):
+        row = TYPES[parameter.type]
+        if parameter.size == 128 and row.bytes != 128:
+            name = f"map{number}"
+            buffer = next(letters, f"P{number}")
+            args.append(f'"{name}"')
+            tables.append(_write_buffer(buffer) + _write_map(name, buffer))
+        elif parameter.size != row.bytes:
+            args.append(f'{{hex = "{"00" * parameter.size}"}}')
+        elif row.bits == 64 and row.kind != "f":
+            buffer = next(letters, f"P{number}")
+            args.append(f'"{buffer}"')
+            tables.append(_write_buffer(buffer))
+        else:
+            args.append("1.0" if row.kind == "f" else "1")
+    lines.append(f"args = [{', '.join(args)}]  # {', '.join(one.name for one in entry.parameters)}")
+    return "\n".join([*lines, *tables]) + "\n"
+
+
+def _write_buffer(name: str) -> str:
+    lines = [f"[buffer.{name}]", "shape = [128, 128]", 'type = "f32"']
+    lines.append(f'fill = "random"  # 0, "random" or "identify"; or file = "{name}.npy"')
+    return "\n".join(["", *lines])
+
+
+def _write_map(name: str, buffer: str) -> str:
+    lines = ["", "", f"[tensor_map.{name}]", f'buffer = "{buffer}"', "dims = [128, 128]  # innermost first"]
+    lines += ["strides = [512]  # bytes", "box = [32, 64]", 'swizzle = "128B"']
+    return "\n".join(lines)

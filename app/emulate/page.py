@@ -1,0 +1,105 @@
+"""The page /emulate: a kernel's PTX and its launch, run for one cluster. What is posted is not kept."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from lanescope.app.emulate import facts, forms
+from lanescope.app.emulate.examples import BY_NAME, EXAMPLES, build_example, read_program
+from lanescope.app.emulate.view import build_view
+from lanescope.app.kit.api import OffLoopRoute
+from lanescope.app.kit.page import render_page
+from lanescope.app.kit.work import run_off_loop
+from lanescope.emulate.files import parse_npy
+from lanescope.emulate.launch import parse_toml
+from lanescope.emulate.parser import parse_module
+from lanescope.errors import LayoutError
+from lanescope.inputs import parse_pair, shorten_value
+
+router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
+FORM = "multipart/form-data"
+MOST_PART = 16 << 20
+MOST_FIELDS = 16
+
+
+@router.get("/emulate")
+def emulate_page(request: Request) -> Response:
+    """Show the form, and the example that the address names."""
+    name = request.query_params.get("example", "")
+    if name not in BY_NAME:
+        return _render_answer(request, {}, {}, "")
+    ptx, launch = build_example(name)
+    schedule = request.query_params.get("copies", "late")
+    return _render_answer(request, {"ptx": ptx, "launch": launch, "copies": schedule}, {}, name)
+
+
+@router.post("/emulate")
+async def post_emulate(request: Request) -> Response:
+    """Show the same page for what the form holds."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != FORM:
+        raise LayoutError(
+            "unsupported_media_type", f"The body is '{shorten_value(kind, 60)}'.", f"Send the form: {FORM}."
+        )
+    fields: dict[str, str] = {}
+    arrays: dict[str, bytes] = {}
+    try:
+        async with request.form(max_files=MOST_FIELDS, max_fields=MOST_FIELDS, max_part_size=MOST_PART) as form:
+            for name, value in form.multi_items():
+                if not isinstance(value, UploadFile):
+                    fields[name] = value
+                elif value.filename and name == "file":
+                    fields["ptx"] = (await value.read()).decode("utf-8", "replace")
+                elif value.filename and name == "arrays":
+                    arrays[value.filename] = await value.read()
+    except HTTPException as error:
+        raise LayoutError("bad_request", f"The body is not a form: {error.detail}", f"Send the form: {FORM}.") from None
+    return await run_off_loop(_render_answer, request, fields, arrays, "")
+
+
+def _render_answer(request: Request, fields: dict[str, str], files: dict[str, bytes], example: str) -> Response:
+    context: dict[str, Any] = {
+        "examples": EXAMPLES,
+        "example": BY_NAME.get(example),
+        "source": read_program("pipeline.cu") if example and BY_NAME[example].program == "pipeline" else "",
+        "ptx": fields.get("ptx", ""),
+        "launch": fields.get("launch", ""),
+        "block": fields.get("block", ""),
+        "copies": fields.get("copies", "late"),
+        "statuses": facts.STATUSES,
+        "error": None,
+        "told": None,
+    }
+    code = 200
+    try:
+        if request.method == "POST" and not context["ptx"].strip():
+            raise LayoutError("not_ptx", "There is no PTX.", "Paste it, or choose a file.", "ptx")
+        if fields.get("fill") or (context["ptx"].strip() and not context["launch"].strip()):
+            context["launch"] = forms.write_launch(parse_module(context["ptx"]))
+            context["filled"] = True
+        elif context["ptx"].strip():
+            context |= _run(context, files)
+    except LayoutError as error:
+        context["error"], code = error, 422
+        found = re.match(r"Line (\d+):", error.message)
+        context["bad_line"] = int(found[1]) if found and error.field == "ptx" else 0
+    return render_page(request, "emulate/page.html", context, code, keep=request.method == "GET")
+
+
+def _run(context: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
+    launch = parse_toml(context["launch"])
+    arrays = {}
+    for name, raw in files.items():
+        own = next((key for key, spec in launch.buffers.items() if spec.file == name), name.removesuffix(".npy"))
+        arrays[own] = parse_npy(raw, f"buffer.{own}")
+    kernel = forms.prepare_bounded(parse_module(context["ptx"]), launch, arrays)
+    x, _, rest = (context["block"] or "0,0,0").partition(",")
+    y, z = parse_pair(rest or "0,0", "block")
+    first, _ = parse_pair(f"{x},0", "block")
+    return build_view(context["ptx"], kernel, (first, y, z), context["copies"] != "now")

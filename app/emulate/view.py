@@ -1,0 +1,60 @@
+"""What the page and the guide show of a run. No framework."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lanescope.app.emulate import draw, facts, forms
+from lanescope.app.emulate.printing import build_result_timeline
+from lanescope.emulate.elements import decode_elements
+from lanescope.emulate.kernel import Kernel, Place
+from lanescope.emulate.machine import Schedule
+from lanescope.emulate.result import EmulationResult, Output
+from lanescope.inputs import format_count
+
+SIDE = 8  # rows and columns of an output that the page shows
+
+
+def build_view(ptx: str, kernel: Kernel, block: Place, late: bool) -> dict[str, Any]:
+    """Run a cluster and return what the page shows. late: asynchronous work ends as late as it may."""
+    result = forms.run_cluster(kernel, block, schedule=Schedule(late=late), events=True)
+    timeline = build_result_timeline(result)
+    stuck = frozenset(
+        row["address"]
+        for row in result.barriers
+        if row["kind"] == "mbarrier" and result.status == "deadlock" and (row["pending"] or row["bytes"])
+        if any(f"{row['address']:#x}" in finding.message for finding in result.findings)
+    )
+    return {
+        "told": facts.build_answer(result),
+        "result": result,
+        "headline": summarize_result(result),
+        "lines": forms.mark_lines(ptx, result.findings),
+        "timeline": draw.draw_timeline(timeline) if timeline.lanes else None,
+        "ring": draw.draw_ring(result.barriers, stuck),
+        "tables": {name: cut_output(kernel, output) for name, output in result.outputs.items()},
+        "stuck": stuck,
+    }
+
+
+def summarize_result(result: EmulationResult) -> str:
+    """Return the verdict in one line."""
+    errors = [one for one in result.findings if one.severity == "error"]
+    if result.status == "finished":
+        return "The kernel ran to its end." if not errors else f"It ran, with {format_count(len(errors), 'finding')}."
+    return {
+        "deadlock": "Deadlock: every thread that is left waits.",
+        "fault": "Fault: a GPU would stop here.",
+        "unknown_instruction": "Not emulated: the run ended at an instruction that is unknown here.",
+        "budget": "The run took more steps than a server allows.",
+    }[result.status]
+
+
+def cut_output(kernel: Kernel, output: Output) -> list[list[str]]:
+    """Return the first elements of a buffer as text, at most SIDE rows and columns."""
+    row = kernel.buffers[output.name].row
+    values = decode_elements(output.array, row)
+    if values.ndim == 0:
+        values = values.reshape(1, 1)
+    flat = values.reshape(-1, values.shape[-1])[:SIDE, :SIDE]
+    return [[f"{value:g}" if flat.dtype.kind == "f" else str(value) for value in line] for line in flat.tolist()]

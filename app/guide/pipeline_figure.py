@@ -1,0 +1,74 @@
+"""The live example of the guide page "Barriers and pipelines": a small ring, run when the page is opened, right or with
+a mistake that the reader chooses. No framework.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from html import escape
+
+from lanescope.app.emulate.examples import BY_NAME, RINGS, Example, build_example
+from lanescope.app.emulate.forms import prepare_bounded
+from lanescope.app.emulate.view import build_view
+from lanescope.emulate.launch import parse_toml
+from lanescope.emulate.parser import parse_module
+
+SLUG = "barriers-and-pipelines"
+MARK = "<p>@pipeline</p>"
+
+
+def insert_pipeline(body: str, query: Mapping[str, str]) -> str:
+    """Put the example that a query chooses in the place that a page marks by `@pipeline`."""
+    if MARK not in body:
+        return body
+    name = query.get("example", "")
+    example = BY_NAME[name] if name in {one.name for one in RINGS} else RINGS[0]
+    links = "".join(
+        f'<a href="/guide/{SLUG}?example={one.name}"{" aria-current=true" if one is example else ""}>'
+        f"{escape(one.title)}</a>"
+        for one in RINGS
+    )
+    return body.replace(
+        MARK, f'<nav class="segments breaks" aria-label="Mistakes">{links}</nav>{render_run(example.name)}'
+    )
+
+
+@lru_cache(maxsize=8)
+def render_run(name: str) -> str:
+    """Return the verdict, the findings, the timeline and the PTX of an example as HTML."""
+    example, (ptx, toml) = BY_NAME[name], build_example(name)
+    view = build_view(ptx, prepare_bounded(parse_module(ptx), parse_toml(toml), {}), (0, 0, 0), True)
+    result, picture = view["result"], view["timeline"]
+    good = result.passed
+    parts = [
+        f'<div class="verdict {"ok" if good else "bad"}" role="status" data-verdict="{result.status}">'
+        f'<span class="mark" aria-hidden="true">{"✓" if good else "✗"}</span><h3>{escape(view["headline"])}</h3>'
+        f"<p>{escape(example.cause)}</p></div>",
+        '<ul class="found">' if result.findings else "",
+        *(f'<li><a href="#ptx-{one.line}">Line {one.line}</a>: {escape(one.message)}.</li>' for one in result.findings),
+        "</ul>" if result.findings else "",
+        f'<div class="timeline" data-timeline><div class="names">{picture.names}</div><div class="rows" tabindex="0"'
+        f' role="group" aria-label="Timeline, in steps">{picture.rows}</div></div>',
+        '<p class="status">'
+        + "".join(f'<span><i class="key {kind}"></i>{text}</span>' for kind, text in picture.legend)
+        + "</p>",
+        _render_source(example, ptx, {one.line for one in result.findings}),
+        f'<p><a href="/emulate?example={name}">Edit this kernel and run it</a></p>',
+    ]
+    return "".join(parts)
+
+
+def _render_source(example: Example, ptx: str, lines: set[int]) -> str:
+    """Return the PTX with its lines numbered: where a wait hangs, and what the mistake changed."""
+    rows = []
+    for number, line in enumerate(ptx.splitlines(), 1):
+        changed = bool(example.new) and example.new in line
+        kind = ' class="at"' if number in lines else ' class="changed"' if changed else ""
+        mark = "✗ " if number in lines else "± " if changed else ""
+        rows.append(f'<span{kind} id="ptx-{number}"><i>{mark}{number}</i>{escape(line)}\n</span>')
+    return (
+        f"<details{'' if example is RINGS[0] else ' open'}><summary>The kernel, {len(rows)} lines of PTX</summary>"
+        '<div class="source" tabindex="0" role="region" aria-label="The kernel in PTX">'
+        f"<pre>{''.join(rows)}</pre></div></details>"
+    )

@@ -1,0 +1,165 @@
+"""Observers of memory to compare schedules by: who wrote what each thread read, and reads without a proxy fence.
+
+A write is named by one number: block, statement, thread, and how often the thread had executed it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.async_work import Issuer
+from lanescope.emulate.block import Group
+from lanescope.emulate.machine import Machine
+from lanescope.emulate.memory import Addresses, Allocation
+from lanescope.emulate.program import Statement
+
+MOST_TRACED = 16 << 20  # bytes of an allocation whose writers are kept
+_THREAD, _STATEMENT, _BLOCK = 17, 28, 48  # first bits; below them the count
+_ASYNC = ("wgmma", "tcgen05")  # read shared memory through the async proxy
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One access. statement: its number in the module; thread: by its linear index in the block; count: how often the
+    thread executed the statement so far.
+    """
+
+    block: int
+    statement: int
+    thread: int
+    count: int
+
+
+def decode_access(number: int) -> Access | None:
+    """Return the access that a number names, None for what was there before the kernel."""
+    if number < 0:
+        return None
+    return Access(
+        number >> _BLOCK,
+        number >> _STATEMENT & 0xFFFFF,
+        number >> _THREAD & 0x7FF,
+        number & (1 << _THREAD) - 1,
+    )
+
+
+@dataclass(slots=True)
+class Reads:
+    """What one statement of a block read: [accesses] arrays, in the order of execution."""
+
+    threads: list[Ids] = field(default_factory=list)
+    writers: list[Ids] = field(default_factory=list)
+    steps: list[Ids] = field(default_factory=list)
+    places: list[Ids] = field(default_factory=list)
+
+
+class AccessTrace:
+    """Keeps for every byte who wrote it last, and for every read whose value it was."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.reads: dict[tuple[int, int], Reads] = {}
+        functions = machine.program.module.functions.values()
+        self.statements = [one for function in functions for one in function.statements]
+        self._numbers = {id(one): number for number, one in enumerate(self.statements)}
+        self._writers: dict[int, tuple[Allocation, Ids]] = {}
+        self._counts: dict[tuple[int, int, bool], Ids] = {}
+        machine.memory.observers.append(self)
+
+    def __call__(
+        self, group: Group, space: str, allocation: Allocation, offsets: Addresses, size: int, writes: bool
+    ) -> None:
+        if allocation.read_only or space == "local" or allocation.size > MOST_TRACED:
+            return
+        block = group.block
+        statement = self._numbers[id(group.statement)]
+        ids = group.ids
+        threads = ids if len(ids) == len(offsets) else ids[:1]
+        number = block.linear_index
+        counts = self._counts.setdefault((number, statement, writes), np.zeros(block.padded, np.int64))
+        counts[threads] += 1
+        bytes_of = offsets[:, None] + np.arange(size)
+        writers = self.get_writers(allocation)
+        if writes:
+            names = (number << _BLOCK) | (statement << _STATEMENT) | (threads << _THREAD) | counts[threads]
+            writers[bytes_of] = names[:, None]
+            return
+        reads = self.reads.setdefault((number, statement), Reads())
+        reads.threads.append(np.broadcast_to(threads, offsets.shape))
+        reads.writers.append(writers[bytes_of].max(axis=1))
+        reads.steps.append(np.full(len(offsets), self.machine.steps))
+        reads.places.append(offsets + allocation.base)
+
+    def get_writers(self, allocation: Allocation) -> Ids:
+        """Return the last writer of each byte of an allocation, -1 for none."""
+        key = id(allocation)
+        if key not in self._writers:
+            self._writers[key] = (allocation, np.full(allocation.size, -1, np.int64))
+        return self._writers[key][1]
+
+
+class ProxyWatch:
+    """Reports reads through the async proxy of what the generic proxy wrote without a fence.proxy.async between."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._steps: dict[int, tuple[Allocation, Ids, Ids]] = {}
+        self._lines: dict[int, Statement] = {}
+        machine.memory.observers.append(self)
+
+    def __call__(
+        self, group: Group, space: str, allocation: Allocation, offsets: Addresses, size: int, writes: bool
+    ) -> None:
+        if allocation.written is None:  # shared memory alone keeps that
+            return
+        key = id(allocation)
+        if key not in self._steps:
+            blank = np.full(allocation.size, -1, np.int64)
+            self._steps[key] = (allocation, blank, blank.copy())
+        _, steps, threads = self._steps[key]
+        bytes_of = offsets[:, None] + np.arange(size)
+        through_async = group.proxy == "async" if isinstance(group, Issuer) else group.statement.words[0] in _ASYNC
+        if writes:
+            steps[bytes_of] = -1 if through_async else self.machine.steps
+            if not through_async:
+                ids = group.ids
+                threads[bytes_of] = (ids if len(ids) == len(offsets) else ids[:1])[:, None]
+                self._lines[self.machine.steps] = group.statement
+        elif through_async:
+            self._check(group, steps[bytes_of].reshape(-1), threads[bytes_of].reshape(-1), allocation)
+
+    def _check(self, group: Group, steps: Ids, threads: Ids, allocation: Allocation) -> None:
+        owner = next((one for one in group.run.blocks if one.shared is allocation), None)
+        if owner is None:
+            return
+        issued = int(group.block.fenced[group.ids].max())
+        bare = (steps >= 0) & (steps > issued) & (steps > owner.fenced[threads])
+        if not bare.any():
+            return
+        first = int(np.flatnonzero(bare)[0])
+        written = self._lines[int(steps[first])]
+        statement = group.statement
+        self.machine.report(
+            "missing_proxy_fence",
+            f"{statement.opcode.partition('.shared')[0]} reads shared memory through the async proxy that thread"
+            f" {int(threads[first])} wrote in line {written.line}{_format_place(written)}; neither that thread nor the"
+            " one that issues it executed fence.proxy.async since. Put fence.proxy.async behind the stores, before the"
+            " barrier",
+            statement,
+            "warning",
+        )
+
+
+def _format_place(statement: Statement) -> str:
+    return f" ({statement.place})" if statement.place else ""
+
+
+def sort_by_thread(reads: Reads) -> tuple[Any, ...]:
+    """Return threads, writers, steps and places of a statement's reads, by thread, then in order of execution."""
+    columns = [np.concatenate(part) for part in (reads.threads, reads.writers, reads.steps, reads.places)]
+    order = np.argsort(columns[0], kind="stable")
+    return tuple(column[order] for column in columns)

@@ -1,0 +1,191 @@
+"""Barriers of a CTA by number: bar and barrier, with sync, arrive and red. PTX ISA 9.1, 9.7.13.1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.block import WARP, Group, NamedBarrier, Wait, simplify
+from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.memory import Fault
+from lanescope.emulate.program import Statement
+from lanescope.emulate.types import TYPES
+
+Array = NDArray[Any]
+Ids = NDArray[np.int64]
+Deliver = Callable[[Ids, Array], None]  # gives threads the outcome of a phase: [votes for, votes]
+_U32, _PRED = TYPES["u32"], TYPES["pred"]
+_MOST = 16  # barriers of a CTA
+
+
+@instruction(
+    "bar.sync",
+    "bar.cta.sync",
+    "barrier.sync",
+    "barrier.cta.sync",
+    "bar.arrive",
+    "bar.cta.arrive",
+    "barrier.arrive",
+    "barrier.cta.arrive",
+)
+def build_barrier(compiler: Compiler, statement: Statement) -> Action:
+    """bar.sync and bar.arrive: a phase ends once as many threads arrived as it expects."""
+    _check_words(statement, ("sync", "arrive"))
+    number = compiler.read(statement.operands[0], _U32)
+    count = compiler.read(statement.operands[1], _U32) if len(statement.operands) > 1 else None
+    waits = statement.has("sync")
+
+    def arrive(group: Group) -> None:
+        identities = np.broadcast_to(number(group), (group.count,)).astype(np.int64)
+        counts = np.broadcast_to(count(group) if count else np.zeros((), np.int64), (group.count,)).astype(np.int64)
+        arrive_at_barriers(group, identities, counts, waits)
+
+    return arrive
+
+
+def _check_words(statement: Statement, modes: tuple[str, ...]) -> None:
+    for word in statement.words[1:]:
+        if word not in (*modes, "cta", "aligned"):
+            raise UnknownInstruction(statement)
+
+
+@instruction("bar.red", "bar.cta.red", "barrier.red", "barrier.cta.red")
+def build_reduction(compiler: Compiler, statement: Statement) -> Action:
+    """bar.red: wait, and learn how many predicates of the threads that arrived are true, or whether all or any are."""
+    _check_words(statement, ("red", "popc", "and", "or", "u32", "pred"))
+    target, identity, *rest = statement.operands
+    mode = statement.find_word(("popc", "and", "or"))
+    number, predicate = compiler.read(identity, _U32), compiler.read(rest[-1], _PRED)
+    count = compiler.read(rest[0], _U32) if len(rest) > 1 else None
+    write = compiler.write(target, _U32 if mode == "popc" else _PRED)
+
+    def reduce(group: Group) -> None:
+        identities = np.broadcast_to(number(group), (group.count,)).astype(np.int64)
+        counts = np.broadcast_to(count(group) if count else np.zeros((), np.int64), (group.count,)).astype(np.int64)
+        block, frame = group.block, group.frame
+
+        def deliver(ids: Ids, outcome: Array) -> None:
+            value = outcome[0] if mode == "popc" else outcome[0] == outcome[1] if mode == "and" else outcome[0] > 0
+            write(Group(block, frame, simplify(ids)), np.asarray(value))
+
+        votes = np.broadcast_to(predicate(group), (group.count,)).copy()
+        arrive_at_barriers(group, identities, counts, True, (votes, deliver))
+
+    return reduce
+
+
+def arrive_at_barriers(
+    group: Group, identities: Ids, counts: Ids, waits: bool, reduction: tuple[Array, Deliver] | None = None
+) -> None:
+    """Arrive at named barriers, [threads]; threads wait for the end of the phase of their barrier if they are to.
+
+    counts: threads that a phase expects, 0 for all of the block. reduction: votes, and what is told of their outcome.
+    """
+    if len(identities) and int(identities.max()) >= _MOST:
+        raise Fault("bad_barrier", f"There is no barrier {int(identities.max())}: a CTA has {_MOST}.")
+    ids, machine, block = group.ids, group.run.machine, group.block
+    open_phases: list[tuple[NamedBarrier, int, int, NDArray[np.int64]]] = []
+    keys = identities << 32 | counts
+    for key in np.unique(keys):
+        identity, expected = int(key) >> 32, int(key) & 0xFFFFFFFF
+        barrier = block.barriers.setdefault(identity, NamedBarrier())
+        left = ids[keys == key]
+        while len(left):
+            before = left
+            left, phase, those = _arrive(group, barrier, identity, expected, left)
+            if reduction:
+                barrier.votes.append(reduction[0][np.isin(ids, those)])
+            _end_phase(group, barrier)
+            if reduction and barrier.phase != phase:
+                reduction[1](those, barrier.outcome[phase])
+            if len(left) == len(before):
+                break
+            if waits and barrier.phase == phase:
+                open_phases.append((barrier, identity, phase, those))
+        machine.log("barrier", group, barrier=identity, waits=waits)
+    block.synced[ids] = machine.steps
+    machine.version += 1
+    parked = sum(len(those) for *_, those in open_phases)
+    for number, (barrier, identity, phase, those) in enumerate(open_phases):
+        wait = _make_barrier_wait(group, barrier, identity, phase)
+        if reduction:
+            _deliver_when_ready(wait, barrier, phase, those, reduction[1])
+        if parked == len(ids) and number == len(open_phases) - 1:
+            group.wait = wait
+        else:
+            machine.park(group, those, wait)
+
+
+def _arrive(
+    group: Group, barrier: NamedBarrier, identity: int, expected: int, ids: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+    """Let threads arrive until a phase ends; return those that are left, and the phase and threads that arrived."""
+    if expected % WARP:
+        raise Fault(
+            "bad_barrier", f"Barrier {identity} is to wait for {expected} threads, which is no multiple of {WARP}."
+        )
+    if barrier.arrived and barrier.expected and expected and barrier.expected != expected:
+        group.run.machine.report(
+            "barrier_count",
+            f"Barrier {identity} is given {expected} threads here and {barrier.expected} elsewhere in the same phase",
+            group.statement,
+        )
+    barrier.expected = expected
+    room = (expected or int(group.block.live.sum())) - barrier.arrived
+    phase = barrier.phase
+    weights = _weigh(group, ids) if expected else np.ones(len(ids), np.int64)
+    those = ids[np.cumsum(weights) <= room]
+    barrier.arrived += int(weights[: len(those)].sum())
+    barrier.groups.append((group.statement, tuple(int(warp) for warp in np.unique(those // WARP))))
+    return ids[len(those) :], phase, those
+
+
+def _weigh(group: Group, ids: Ids) -> Ids:
+    """Return what threads count: a warp of which all live threads come counts as 32, also where it has fewer."""
+    block = group.block
+    warps = ids // WARP
+    weights = np.ones(len(ids), np.int64)
+    come = np.bincount(warps, minlength=block.padded // WARP)
+    live = block.live.reshape(-1, WARP).sum(axis=1)
+    short = np.flatnonzero((come == live) & (come > 0) & (come < WARP))
+    for warp in short:
+        weights[np.flatnonzero(warps == warp)[-1]] += WARP - come[warp]
+    return weights
+
+
+def _end_phase(group: Group, barrier: NamedBarrier) -> bool:
+    """Begin the next phase of a barrier if all have arrived; return whether it began."""
+    if barrier.arrived < (barrier.expected or int(group.block.live.sum())):
+        return False
+    if barrier.votes:
+        votes = np.concatenate(barrier.votes)
+        barrier.outcome[barrier.phase] = np.array([int(votes.sum()), len(votes)])
+        barrier.outcome.pop(barrier.phase - _MOST, None)
+        barrier.votes = []
+    barrier.phase += 1
+    barrier.arrived, barrier.groups = 0, []
+    group.run.machine.version += 1
+    return True
+
+
+def _make_barrier_wait(group: Group, barrier: NamedBarrier, identity: int, phase: int) -> Wait:
+    def ready() -> bool:
+        return barrier.phase != phase or _end_phase(group, barrier)
+
+    return Wait("barrier", f"barrier {identity}", ready, {"barrier": identity, "phase": phase})
+
+
+def _deliver_when_ready(wait: Wait, barrier: NamedBarrier, phase: int, ids: Ids, deliver: Deliver) -> None:
+    """Give threads the outcome once their phase ended."""
+    over = wait.ready
+
+    def ready() -> bool:
+        if not over():
+            return False
+        deliver(ids, barrier.outcome[phase])
+        return True
+
+    wait.ready = ready

@@ -1,0 +1,262 @@
+"""Run a kernel in several orders and say what its result depends on.
+
+Warps in step or one by one, asynchronous work at once or as late as the waits allow. Where outputs differ, two runs are
+traced, and the first read that got its value from another write names the two accesses. No proof: other orders exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lanescope.emulate.access_trace import Access, AccessTrace, ProxyWatch, decode_access, sort_by_thread
+from lanescope.emulate.block import WARP
+from lanescope.emulate.machine import Finding, Machine, Schedule
+from lanescope.emulate.program import Statement
+from lanescope.emulate.waits import find_deadlock
+
+MOST_PAIRS = 3
+_LOOSE = ("atom", "red")  # their order is open, and may differ without harm
+_WATCHED = ("volatile", "acquire", "relaxed", "mmio")
+MakeMachine = Callable[[Schedule], Machine]
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleComparison:
+    """What several schedules came to. machine: of the first, which ran; findings: about their differences; equal:
+    whether all ended alike, with the same bytes in every allocation.
+    """
+
+    machine: Machine
+    schedules: tuple[Schedule, ...]
+    statuses: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    equal: bool
+
+
+def list_schedules(count: int) -> list[Schedule]:
+    """Return that many schedules, the usual one first.
+
+    >>> [one.late for one in list_schedules(3)]
+    [False, True, False]
+    """
+    fixed = [Schedule(), Schedule(late=True), Schedule(by_warp=True, seed=1), Schedule(by_warp=True, late=True, seed=2)]
+    more = [Schedule(by_warp=True, late=bool(n % 2), seed=n) for n in range(3, count + 1)]
+    return (fixed + more)[: max(1, count)]
+
+
+def describe_schedule(schedule: Schedule) -> str:
+    """Return a schedule in words."""
+    order = "the last first" if schedule.seed == 1 else f"in random order {schedule.seed}"
+    warps = (
+        f"warps one by one, {order if schedule.seed else 'the first first'}" if schedule.by_warp else "warps in step"
+    )
+    return f"{warps}, asynchronous work {'as late as possible' if schedule.late else 'at once'}"
+
+
+def compare_schedules(make_machine: MakeMachine, count: int) -> ScheduleComparison:
+    """Run a kernel under several schedules and compare what stands in global memory.
+
+    make_machine: returns a machine of a schedule that has not run, each with a memory of its own and the same
+    allocations in the same order. The first machine also reports reads without a proxy fence.
+    """
+    schedules = list_schedules(count)
+    base = make_machine(schedules[0])
+    ProxyWatch(base)
+    base.run()
+    expected = _take_outputs(base)
+    statuses, findings, equal = [base.status], [], True
+    for schedule in schedules[1:]:
+        machine = make_machine(schedule)
+        machine.run()
+        statuses.append(machine.status)
+        if machine.status == base.status and _take_outputs(machine) == expected:
+            continue
+        if equal:  # the first that differs is explained
+            findings += _explain(make_machine, (base, machine), (schedules[0], schedule))
+        equal = False
+    return ScheduleComparison(base, tuple(schedules), tuple(statuses), tuple(findings), equal)
+
+
+def _take_outputs(machine: Machine) -> list[bytes]:
+    return [one.data.tobytes() for one in machine.memory.allocations if not one.read_only]
+
+
+def _explain(
+    make_machine: MakeMachine, machines: tuple[Machine, Machine], schedules: tuple[Schedule, Schedule]
+) -> Iterator[Finding]:
+    first, second = machines
+    orders = f"{describe_schedule(schedules[0])}; and {describe_schedule(schedules[1])}"
+    if first.status != second.status:
+        yield from _explain_statuses(machines, schedules)
+    traces = []
+    for schedule in schedules:
+        machine = make_machine(schedule)
+        trace = AccessTrace(machine)
+        machine.run()
+        traces.append(trace)
+    pairs = list(_find_pairs(traces[0], traces[1]))
+    yield from pairs[:MOST_PAIRS]
+    if not pairs:
+        yield Finding(
+            "schedules_differ",
+            f"The result depends on the order of execution ({orders}), and no pair of accesses was found that"
+            " explains it.",
+        )
+
+
+def _explain_statuses(machines: tuple[Machine, Machine], schedules: tuple[Schedule, Schedule]) -> Iterator[Finding]:
+    for machine, schedule in zip(machines, schedules, strict=True):
+        if machine.status == "deadlock":
+            find_deadlock(machine)
+        if machine.status != "finished":
+            yield Finding(
+                "schedules_differ",
+                f"With {describe_schedule(schedule)}, the run ends with {machine.status}.",
+            )
+            yield from machine.findings if machine is machines[1] else ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """A read that got its value from another write."""
+
+    step: int
+    read: Access
+    place: int
+    writers: tuple[Access | None, Access | None]
+
+
+def _find_pairs(first: AccessTrace, second: AccessTrace) -> Iterator[Finding]:
+    """Yield findings for reads whose value came from different writes, in the order of the first run."""
+    statements = first.statements
+    found = []
+    for key in first.reads.keys() & second.reads.keys():
+        difference = _compare_reads(first, second, key)
+        if difference is not None:
+            found.append(difference)
+    found.sort(key=lambda one: (_is_loose(one, statements), one.step))
+    seen: set[tuple[int, ...]] = set()
+    for one in found:
+        lines = tuple(sorted({one.read.statement, *(writer.statement for writer in one.writers if writer)}))
+        if lines not in seen and (not seen or not _is_loose(one, statements)):
+            seen.add(lines)
+            yield _describe(one, statements)
+    if not found:
+        yield from _find_stores(first, second, statements)
+
+
+def _is_loose(one: _Difference, statements: list[Statement]) -> bool:
+    numbers = [one.read.statement, *(writer.statement for writer in one.writers if writer)]
+    return any(statements[number].words[0] in _LOOSE for number in numbers) or any(
+        statements[one.read.statement].has(word) for word in _WATCHED
+    )
+
+
+def _compare_reads(first: AccessTrace, second: AccessTrace, key: tuple[int, int]) -> _Difference | None:
+    a, b = sort_by_thread(first.reads[key]), sort_by_thread(second.reads[key])
+    if not np.array_equal(a[0], b[0]):  # a loop took another number of rounds: compare what both have
+        keep_a, keep_b = _align(a[0], b[0])
+        a, b = tuple(one[keep_a] for one in a), tuple(one[keep_b] for one in b)
+    differs = np.flatnonzero(a[1] != b[1])
+    if not len(differs):
+        return None
+    at = int(differs[np.argmin(a[2][differs])])
+    read = Access(key[0], key[1], int(a[0][at]), 0)
+    return _Difference(int(a[2][at]), read, int(a[3][at]), (decode_access(int(a[1][at])), decode_access(int(b[1][at]))))
+
+
+def _align(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions of the accesses that both sorted lists of threads have."""
+    numbers = []
+    for one in (a, b):
+        starts = np.flatnonzero(np.r_[True, one[1:] != one[:-1]])
+        rank = np.arange(len(one)) - np.repeat(starts, np.diff(np.r_[starts, len(one)]))
+        numbers.append(one << 32 | rank)
+    _, keep_a, keep_b = np.intersect1d(numbers[0], numbers[1], assume_unique=True, return_indices=True)
+    return keep_a, keep_b
+
+
+def _find_stores(first: AccessTrace, second: AccessTrace, statements: list[Statement]) -> Iterator[Finding]:
+    """Yield a finding where two stores to the same place come in either order."""
+    pairs = zip(first.machine.memory.allocations, second.machine.memory.allocations, strict=True)
+    for one, other in pairs:
+        if one.read_only or one.size != other.size:
+            continue
+        differs = np.flatnonzero(one.data != other.data)
+        if not len(differs):
+            continue
+        at = int(differs[0])
+        writers = [decode_access(int(trace.get_writers(a)[at])) for trace, a in ((first, one), (second, other))]
+        if writers[0] is None or writers[1] is None or writers[0] == writers[1]:
+            continue
+        names = " and ".join(_name(writer, statements) for writer in writers if writer)
+        yield _make(
+            f"Two writes to byte {at:,} of {one.name} come in either order, and the last one stays: {names}."
+            f" {_suggest(writers[0], writers[1], statements)}",
+            statements[writers[0].statement],
+        )
+        return
+
+
+def _describe(one: _Difference, statements: list[Statement]) -> Finding:
+    reader = _name(one.read, statements)
+    texts = []
+    for writer in one.writers:
+        texts.append(f"what {_name(writer, statements)} wrote" if writer else "what was there before any write")
+    later = next((writer for writer in one.writers if writer is not None), None)
+    if one.writers[0] is not None and one.writers[1] is not None and one.writers[0].count < one.writers[1].count:
+        later = one.writers[1]
+    message = (
+        f"Two accesses to {one.place:#x} are not ordered: {reader} gets {texts[0]} in one schedule, {texts[1]} in"
+        f" another. {_suggest(one.read, later, statements)}"
+    )
+    return _make(message, statements[one.read.statement])
+
+
+def _make(message: str, statement: Statement) -> Finding:
+    text = f"{message} Found by running some of many possible orders, so there may be more."
+    return Finding("race", text, statement.line, str(statement.place or ""))
+
+
+def _name(access: Access | None, statements: list[Statement]) -> str:
+    if access is None:
+        return "nothing"
+    statement = statements[access.statement]
+    place = f" ({statement.place})" if statement.place else ""
+    return f"{'.'.join(statement.words[:3])} in line {statement.line}{place} by thread {access.thread}"
+
+
+def _suggest(one: Access, other: Access | None, statements: list[Statement]) -> str:
+    """Return what would order two accesses."""
+    if other is None:
+        return ""
+    opcodes = [statements[access.statement].opcode for access in (one, other)]
+    for opcode, text in _MISSING:
+        if any(name.startswith(opcode) for name in opcodes):
+            return f"Missing: {text}."
+    if one.block != other.block:
+        return "Missing: a barrier of the cluster, or of the grid, between the two CTAs."
+    if one.thread // WARP == other.thread // WARP:
+        return "Missing: __syncwarp() between the two."
+    return "Missing: __syncthreads() or another barrier that both warps pass."
+
+
+_MISSING = (
+    ("wgmma", "wgmma.wait_group before the shared memory that it reads is written again or its result is used"),
+    (
+        "cp.async.bulk.tensor",
+        "the wait for the copy: mbarrier.try_wait on its barrier (loads), cp.async.bulk.wait_group (stores)",
+    ),
+    (
+        "cp.async.bulk",
+        "the wait for the copy: mbarrier.try_wait on its barrier (loads), cp.async.bulk.wait_group (stores)",
+    ),
+    ("cp.reduce.async.bulk", "cp.async.bulk.wait_group before the source is written again"),
+    ("cp.async", "cp.async.wait_group (or an mbarrier) and a barrier before the data is read by other threads"),
+    ("st.async", "the wait on the mbarrier that st.async signals"),
+    ("red.async", "the wait on the mbarrier that red.async signals"),
+    ("tcgen05", "the wait on the mbarrier that tcgen05.commit signals"),
+)

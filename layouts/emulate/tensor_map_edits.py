@@ -1,0 +1,130 @@
+"""tensormap.replace and tensormap.cp_fenceproxy: tensor maps that a kernel makes. PTX ISA 9.1, 9.7.9.28 and 9.7.13.16.
+
+Addresses, dims, strides (in bytes), boxes and element strides are as an H100 takes them.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.block import Group
+from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.memory import Fault
+from lanescope.emulate.program import AddressOperand, Immediate, Statement
+from lanescope.emulate.tensor_maps import FORM, MAP_BYTES, MARK, decode_tensor_map
+from lanescope.emulate.types import TYPES
+
+Array = NDArray[Any]
+# places in the numbers of FORM, behind the mark
+_ADDRESS, _TYPE, _RANK, _INTERLEAVE, _SWIZZLE, _FILL, _DIMS, _STRIDES, _BOX, _STEPS = 0, 1, 2, 3, 4, 5, 6, 11, 15, 20
+_EMPTY = (0, 0, 1, 0, 0, 0, *[0] * 5, *[1] * 4, *[1] * 5, *[1] * 5)
+# PTX's numbers of element types → CUtensorMapDataType's: f32.ftz and f64 are exchanged, bf16 is 10
+_TYPES = (0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12, 13, 14, 15)
+_SWIZZLE_128B = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _MapField:
+    """A field of tensormap.replace. place: of its first number; count: how many an ordinal chooses from, 0 for one;
+    less: what is stored is less by this.
+    """
+
+    place: int
+    count: int = 0
+    less: int = 0
+
+
+_FIELDS = {
+    "global_address": _MapField(_ADDRESS),
+    "rank": _MapField(_RANK, less=-1),
+    "box_dim": _MapField(_BOX, 5),
+    "global_dim": _MapField(_DIMS, 5, 1),
+    "global_stride": _MapField(_STRIDES, 4),
+    "element_stride": _MapField(_STEPS, 5),
+    "elemtype": _MapField(_TYPE),
+    "interleave_layout": _MapField(_INTERLEAVE),
+    "swizzle_mode": _MapField(_SWIZZLE),
+    "swizzle_atomicity": _MapField(_SWIZZLE),
+    "fill_mode": _MapField(_FILL),
+}
+_SPACES = {"global": "global", "shared::cta": "shared"}
+
+
+@instruction("tensormap.replace.tile")
+def build_replacement(compiler: Compiler, statement: Statement) -> Action:
+    """tensormap.replace: one field of the map in memory; 128 zero bytes are a map whose fields are all to be set."""
+    name = statement.words[3] if len(statement.words) > 3 else ""
+    field = _FIELDS.get(name)
+    if field is None or any(word not in (*_SPACES, "b1024", "b32", "b64") for word in statement.words[4:]):
+        raise UnknownInstruction(statement)
+    address, *ordinals, value = statement.operands
+    assert isinstance(address, AddressOperand)
+    if len(ordinals) != bool(field.count) or not all(isinstance(one, Immediate) for one in ordinals):
+        raise UnknownInstruction(statement, f"{statement.opcode} with these operands")
+    ordinal = int(ordinals[0].value) if ordinals and isinstance(ordinals[0], Immediate) else 0
+    if field.count and not 0 <= ordinal < field.count:
+        raise UnknownInstruction(statement, f"{statement.opcode} has no field {ordinal}")
+    if name == "swizzle_mode" and not (isinstance(value, Immediate) and int(value.value) <= _SWIZZLE_128B):
+        raise UnknownInstruction(statement, f"{statement.opcode} with this mode")
+    place = compiler.read_address(address)
+    number = compiler.read(value, TYPES["u64" if statement.words[-1] == "b64" else "u32"])
+    space = _SPACES[next(iter(set(statement.words) & set(_SPACES)))] if set(statement.words) & set(_SPACES) else ""
+
+    def replace(group: Group) -> None:
+        addresses, values = place(group), np.broadcast_to(number(group), (group.count,))
+        for n in range(group.count):
+            one = group.select(np.array([n]))
+            raw = one.memory.load(one, space, addresses[n : n + 1], np.dtype(np.uint8), MAP_BYTES)
+            edited = _edit(raw.tobytes(), name, field, ordinal, int(values[n]))
+            one.memory.store(one, space, addresses[n : n + 1], np.frombuffer(edited, np.uint8)[None])
+        group.run.machine.version += 1
+
+    return replace
+
+
+def _edit(raw: bytes, name: str, field: _MapField, ordinal: int, value: int) -> bytes:
+    if any(raw):
+        decode_tensor_map(raw)  # Fault if it is none
+        numbers = list(FORM.unpack(raw[: FORM.size])[1:])
+    else:
+        numbers = list(_EMPTY)
+    number = value - field.less
+    if name == "elemtype":
+        number = _TYPES[value] if value < len(_TYPES) else -1
+    elif name == "swizzle_atomicity":
+        number = _SWIZZLE_128B + value if value else numbers[_SWIZZLE]
+        if value and numbers[_SWIZZLE] < _SWIZZLE_128B:
+            raise Fault("bad_tensor_map", "tensormap.replace sets a swizzle atomicity before the 128B swizzle.")
+    numbers[field.place + ordinal] = number
+    try:
+        body = FORM.pack(MARK, *numbers)
+    except struct.error:
+        raise Fault("bad_tensor_map", f"tensormap.replace sets {name} to {value}.") from None
+    return (body + struct.pack("<I", zlib.crc32(body))).ljust(MAP_BYTES, b"\0")
+
+
+@instruction("tensormap.cp_fenceproxy.global.shared::cta")
+def build_copy(compiler: Compiler, statement: Statement) -> Action:
+    """tensormap.cp_fenceproxy: a warp copies a map from shared to global memory."""
+    target, source, size = statement.operands
+    if not isinstance(size, Immediate) or int(size.value) != MAP_BYTES:
+        raise UnknownInstruction(statement, f"{statement.opcode} of another size than {MAP_BYTES}")
+    to, origin = compiler.read_address(target), compiler.read_address(source)
+
+    def copy(group: Group) -> None:
+        warps = group.take_whole_warps()
+        ids, to_all, from_all = group.ids, to(group), origin(group)
+        for warp in warps:
+            first = np.array([int(np.flatnonzero(ids // 32 == warp)[0])])
+            one = group.select(first)
+            raw = one.memory.load(one, "shared", from_all[first], np.dtype(np.uint8), MAP_BYTES)
+            one.memory.store(one, "global", to_all[first], raw)
+        group.run.machine.version += 1
+
+    return copy
