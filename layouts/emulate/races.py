@@ -67,7 +67,8 @@ def compare_schedules(make_machine: MakeMachine, count: int) -> ScheduleComparis
     ProxyWatch(base)
     base.run()
     expected = _take_outputs(base)
-    statuses, findings, equal = [base.status], [], True
+    statuses, equal = [base.status], True
+    findings: list[Finding] = []
     for schedule in schedules[1:]:
         machine = make_machine(schedule)
         machine.run()
