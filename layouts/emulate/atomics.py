@@ -75,14 +75,17 @@ def build_atomic(compiler: Compiler, statement: Statement) -> Action:
         addresses = read_address(group)
         values = [np.broadcast_to(read(group), (group.count, lanes)) for read in readers]
         result = np.empty((group.count, lanes), dtype)
+        changed = False
         for chosen, view, first in _find_places(group, space, addresses, dtype, lanes):
             part = values if chosen is None else [value[chosen] for value in values]
             if at is not None:
                 at.at(view, first, part[0][:, 0])
+                changed = True
                 continue
-            old = _run_in_order(view, first, part, lanes, update)
+            old, changes = _run_in_order(view, first, part, lanes, update)
+            changed |= changes
             result[slice(None) if chosen is None else chosen] = old
-        group.run.machine.version += 1
+        group.run.machine.version += changed  # a lock that is not free is looked at: nothing happens
         if write is not None:
             write(group, result)
             group.run.machine.note_poll(group, (addresses.tobytes(), result.tobytes()))
@@ -115,25 +118,32 @@ def _check_size(allocation: Allocation, dtype: np.dtype[Any]) -> None:
         raise Fault("misaligned", f"{allocation.name} is not aligned to {dtype.itemsize} bytes in the emulator.")
 
 
-def _run_in_order(view: Array, first: Array, values: list[Array], lanes: int, update: Update) -> Array:
-    """Update elements, threads with the same element one after the other; return what each found: [threads, lanes]."""
-    places = first[:, None] + np.arange(lanes)
+def _run_in_order(view: Array, first: Array, values: list[Array], lanes: int, update: Update) -> tuple[Array, bool]:
+    """Update elements, threads with the same element one after the other.
+
+    Return what each found, [threads, lanes], and whether an element changed.
+    """
+    places = first[:, None] + np.arange(lanes) if lanes > 1 else first[:, None]
     old = np.empty(places.shape, view.dtype)
     ranks = _rank(first)
     most = int(ranks.max())
     if most == 0:
         old[:] = view[places]
-        view[places] = update(old, *values)
-        return old
+        new = update(old, *values)
+        view[places] = new
+        return old, bool((new != old).any())
     order = np.argsort(ranks, kind="stable")
     bounds = np.searchsorted(ranks[order], np.arange(most + 2))
+    changed = False
     for rank in range(most + 1):
         now = order[bounds[rank] : bounds[rank + 1]]
         there = places[now]
         found = view[there]
         old[now] = found
-        view[there] = update(found, *(value[now] for value in values))
-    return old
+        new = update(found, *(value[now] for value in values))
+        view[there] = new
+        changed = changed or bool((new != found).any())
+    return old, changed
 
 
 def _rank(first: Array) -> Array:

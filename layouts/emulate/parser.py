@@ -135,6 +135,7 @@ class _Parser:
             for directive, number, name in zip(self.tokens, self.tokens[1:], self.tokens[2:], strict=False)
             if directive.text == ".file" and number.text.isdigit() and name.kind == "string"
         }
+        self.callers: dict[tuple[str, ...], tuple[str, ...]] = {}  # .loc → the outermost call that it is inlined in
         self.place: SourcePlace | None = None
         self.blocks = 0
         self.labels: set[str] = set()
@@ -289,8 +290,12 @@ class _Parser:
         if self.token.text in ("generic",) or self.token.text.startswith("mask"):
             self.take()
             self.expect("(")
-            yield from self._parse_initial()
+            inner = list(self._parse_initial())
             self.expect(")")
+            offset = 0
+            while self.token.text in ("+", "-"):
+                offset += (-1 if self.take().text == "-" else 1) * int(self.take().text.rstrip("U"), 0)
+            yield from (Symbol(one.name, one.offset + offset) if isinstance(one, Symbol) else one for one in inner)
             return
         value = self._parse_plain(_Scope(None))
         if not isinstance(value, Immediate | Symbol):
@@ -407,10 +412,18 @@ class _Parser:
             raise _make_error(token.line, f"{quote_value(token.text)} is not expected inside a function")
 
     def _parse_location(self) -> None:
-        file, line = int(self.take().text), int(self.take().text)
-        self.skip_line()
-        if line:  # line 0: code that no line of the program stands for
-            self.place = SourcePlace(self.files.get(file, f"file {file}"), line)
+        first = self.token.line
+        words = []
+        while self.token.kind != "end" and self.token.line == first:
+            words.append(self.take().text)
+        caller = tuple(words[words.index("inlined_at") + 1 :][:3]) if "inlined_at" in words else ()
+        self.callers[tuple(words[:3])] = outermost = self.callers.get(caller) or caller
+        if int(words[1]):  # line 0: code that no line of the program stands for
+            called = self._find_place(*outermost[:2]) if outermost else None
+            self.place = replace(self._find_place(words[0], words[1]), called=called)
+
+    def _find_place(self, file: str, line: str) -> SourcePlace:
+        return SourcePlace(self.files.get(int(file), f"file {file}"), int(line))
 
     def _parse_registers(self, function: Function, scope: _Scope) -> None:
         lanes = 1

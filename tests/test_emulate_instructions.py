@@ -1,0 +1,93 @@
+"""Every integer, float, conversion, comparison and warp instruction does what an H100 did with the same registers.
+
+tests/golden/emulated/instructions.npz.xz holds statements, the registers they read in 64 threads (random numbers and
+the limits of every type: zeros, subnormals, infinities, NaNs, ties) and what the device left. ptxas accepted each.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+from collections import defaultdict
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.emulated_kernels import run_text
+
+EVIDENCE = Path(__file__).parent / "golden" / "emulated" / "instructions.npz.xz"
+THREADS = 64
+Case = tuple[str, str, list[str], int]
+
+
+@lru_cache(maxsize=1)
+def read_evidence() -> tuple[list[Case], NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return statements (text, type of the result, types of the operands, number of their values), values, results."""
+    with np.load(io.BytesIO(lzma.decompress(EVIDENCE.read_bytes()))) as arrays:
+        return json.loads(arrays["cases"].tobytes()), arrays["inputs"], arrays["results"]
+
+
+def write_kernel(cases: list[Case]) -> str:
+    """Return a kernel that runs statements on the same registers, one after the other."""
+    lines = [
+        ".version 8.5\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out) {",
+        ".reg .b64 %x<5>; .reg .b32 %t<4>; ld.param.u64 %x1, [in]; ld.param.u64 %x2, [out]; mov.u32 %t0, %tid.x;",
+        "mul.wide.u32 %x0, %t0, 32; add.u64 %x1, %x1, %x0; mul.wide.u32 %x0, %t0, 8; add.u64 %x2, %x2, %x0;",
+    ]
+    for number, (text, result, operands, _) in enumerate(cases):
+        lines.append(f"{{ .reg .{result} %d;")
+        for place, kind in enumerate(operands):
+            lines.append(f".reg .{kind} %{'abce'[place]}; ld.global.{kind} %{'abce'[place]}, [%x1+{8 * place}];")
+        widen = {"pred": "selp.u64 %x3, 1, 0, %d;", "b64": "mov.b64 %x3, %d;"}
+        lines.append(text)
+        lines.append(widen.get(result, f"cvt.u64.u{result[1:]} %x3, %d;"))
+        lines.append(f"st.global.u64 [%x2+{number * THREADS * 8}], %x3; }}")
+    return "\n".join([*lines, "ret; }"])
+
+
+def get_name(text: str) -> str:
+    """Return the instruction that a case is about: the last opcode that is no helper."""
+    words = [part.split()[0] for part in text.strip("{} ").replace("L:", "").split(";") if part.strip()]
+    return (
+        [word.split(".")[0] for word in words if not word.startswith((".", "@", "mov.", "setp.gt", "setp.ge.u32"))][-1]
+        if len(words) > 1
+        else words[0].split(".")[0]
+    )
+
+
+def list_names() -> list[str]:
+    return sorted({get_name(case[0]) for case in read_evidence()[0]})
+
+
+@pytest.mark.parametrize("name", list_names())
+def test_results_equal_the_devices(name: str) -> None:
+    cases, inputs, results = read_evidence()
+    by_values: dict[int, list[int]] = defaultdict(list)
+    for number, case in enumerate(cases):
+        if get_name(case[0]) == name:
+            by_values[case[3]].append(number)
+    for values, numbers in by_values.items():
+        out = np.zeros((len(numbers), THREADS), np.uint64)
+        machine = run_text(
+            write_kernel([cases[number] for number in numbers]), [inputs[values].copy(), out], block=(THREADS, 1, 1)
+        )
+        assert machine.status == "finished", machine.findings
+        for number, own in zip(numbers, out, strict=True):
+            np.testing.assert_array_equal(own, results[number], err_msg=cases[number][0])
+
+
+def test_the_comparison_bites() -> None:
+    """A result that differs in one bit of one thread is told."""
+    cases, inputs, results = read_evidence()
+    number = next(n for n, case in enumerate(cases) if case[0].startswith("add.s32"))
+    out: NDArray[Any] = np.zeros((1, THREADS), np.uint64)
+    run_text(write_kernel([cases[number]]), [inputs[cases[number][3]].copy(), out], block=(THREADS, 1, 1))
+    assert np.array_equal(out[0], results[number])
+    wrong = write_kernel([cases[number]]).replace("add.s32", "sub.s32")
+    run_text(wrong, [inputs[cases[number][3]].copy(), out], block=(THREADS, 1, 1))
+    assert not np.array_equal(out[0], results[number])
