@@ -87,6 +87,8 @@ def make_reduction(statement: Statement, operation: str, name: str) -> Change:
 
 
 def _check_run(statement: Statement, target: int, source: int, size: int) -> None:
+    if not size:
+        raise UnknownInstruction(statement, f"{statement.opcode} of 0 bytes is not emulated")
     if size % 16:
         raise Fault("copy_size", f"{statement.opcode} copies {size:,} bytes, which is no multiple of 16.")
     for address, what in ((target, "destination"), (source, "source")):
