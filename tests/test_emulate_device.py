@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lanescope.emulate.run import emulate
-from tests.device_runs import KernelRun, list_runs, read_archive
+from tests.device_runs import FOLDER, KernelRun, list_hanging_runs, list_runs, read_archive
 
 RUNS = {run.name: run for run in list_runs()}
 
@@ -26,8 +26,8 @@ def test_outputs_equal_the_devices(name: str) -> None:
         buffer.pop("output", None)
     result = emulate(read_archive()[f"{name}.ptx"].decode(), launch, buffers=run.make_buffers(), compare=expected)
     assert result.status == "finished", result.findings
-    assert all(output.compared is None or output.compared.equal for output in result.outputs), [
-        (output.name, output.compared) for output in result.outputs
+    assert all(output.compared is None or output.compared.equal for output in result.outputs.values()), [
+        (output.name, output.compared) for output in result.outputs.values()
     ]
 
 
@@ -39,3 +39,25 @@ def test_every_planted_mistake_changes_the_devices_result(source: str) -> None:
         assert any(
             not np.array_equal(read_device_output(right, name), read_device_output(run, name)) for name in outputs
         )
+
+
+# what hangs → the barrier, and the call in the kernel's source that waits for it
+HANGING = {
+    "ring-1": ("empty[0]", "wait(shared_address(&empty[stage])"),
+    "ring-2": ("full[0]", "wait(shared_address(&full[stage])"),
+    "ring-6": ("empty[0]", "wait(shared_address(&empty[stage])"),
+    "multicast-2": ("empty[0]", "wait(shared_address(&empty[stage])"),
+}
+
+
+@pytest.mark.parametrize("run", list_hanging_runs(), ids=lambda run: run.name)
+def test_a_kernel_that_hangs_is_told_where_and_for_what(run: KernelRun) -> None:
+    launch = run.launch
+    for buffer in launch["buffer"].values():
+        buffer.pop("output", None)
+    result = emulate(read_archive()[f"{run.name}.ptx"].decode(), launch, buffers=run.make_buffers())
+    assert result.status == "deadlock"
+    barrier, call = HANGING[run.name]
+    lines = (FOLDER / run.source).read_text().splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if call in text)
+    assert any(barrier in one.message and f"{run.source}:{line}" in one.place for one in result.findings)

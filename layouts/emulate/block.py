@@ -170,7 +170,7 @@ class Block:
         self.shared = make_shared("shared memory", shared)
         self.local_bytes = 0
         self.local = Allocation("local memory", 0, np.zeros(0, np.uint8))
-        self.frames: dict[tuple[str, int], Frame] = {}
+        self.frames: dict[tuple[str, int, int], Frame] = {}
         self.barriers: dict[int, NamedBarrier] = {}
         self.special: dict[str, Array] = {}
         self.synced = np.full(self.padded, -1, np.int64)  # step of a thread's last barrier or fence
@@ -190,7 +190,7 @@ class Block:
 
     def get_frame(self, code: Code, depth: int, local_base: int) -> Frame:
         """Return the registers of a function at a depth of calls; threads in it at the same time share the arrays."""
-        key = (code.function.name, depth)
+        key = (code.function.name, depth, local_base)
         if key not in self.frames:
             self.frames[key] = Frame(code, depth, self.padded, local_base)
         frame = self.frames[key]

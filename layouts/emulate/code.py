@@ -264,15 +264,14 @@ class Compiler:
 
     def _read_symbol(self, operand: Symbol, dtype: np.dtype[Any]) -> Reader:
         name, offset = operand.name, operand.offset
-        function = self.function
         if name in self.code.local_offsets:
             local = self.code.local_offsets[name] + offset
             return lambda group: np.array(group.frame.local_base + local).astype(dtype)
         if name in self.code.offsets:
-            if not function.entry:
-                raise ValueError(f"the address of {name}")  # a parameter of a function has no generic address
+            if self.function.entry and all(name != one.name for one in self.function.parameters):
+                raise ValueError(f"the address of {name}, which passes to a function")
             within = self.code.offsets[name] + offset
-            return lambda group: np.array(within).astype(dtype)  # in the space of parameters
+            return lambda group: np.array(within).astype(dtype)  # among parameters: of the kernel, or the function's
         if name in self.program.shared_offsets:
             shared = self.program.shared_offsets[name] + offset
             return lambda group: np.array(group.block.shared_rank_bits | shared).astype(dtype)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.block import Group
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstruction, Writer, instruction
 from lanescope.emulate.memory import GLOBAL_WINDOW, LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
 from lanescope.emulate.program import AddressOperand, Operand, PairOperand, Register, Statement, Symbol, VectorOperand
 from lanescope.emulate.types import TYPES, U128, RegisterType
@@ -27,6 +27,13 @@ SPACES = (
 )
 _BITS = {size: TYPES[f"b{size}"] for size in (8, 16, 32, 64)}
 _WATCHED = ("volatile", "acquire", "relaxed", "mmio")
+_HINTS = {
+    *("L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate"),
+    *("L2::evict_normal", "L2::evict_first", "L2::evict_last", "L2::cache_hint", "L2::64B", "L2::128B", "L2::256B"),
+}
+_ACCESSES = {*_WATCHED, *SPACES, *_HINTS, "weak", "cta", "cluster", "gpu", "sys", "v2", "v4", "v8"}
+_LOADS = _ACCESSES | {"ca", "cg", "cs", "lu", "cv", "nc"}
+_STORES = _ACCESSES | {"release", "wb", "cg", "cs", "wt"}
 
 
 def as_bits(row: RegisterType) -> RegisterType:
@@ -138,7 +145,12 @@ def _is_kernel_parameter(compiler: Compiler, name: str) -> bool:
     return any(parameter.name == name for parameter in compiler.function.parameters)
 
 
-def _get_access_type(compiler: Compiler, statement: Statement) -> tuple[RegisterType, int]:
+def _get_access_type(compiler: Compiler, statement: Statement, allowed: set[str]) -> tuple[RegisterType, int]:
+    for word in statement.words[1:]:
+        if word not in allowed and word not in TYPES:
+            raise UnknownInstruction(statement, f"{statement.opcode}: .{word} is not emulated")
+    if len(statement.operands) != 2 + statement.has("L2::cache_hint"):
+        raise UnknownInstruction(statement)
     row = as_bits_signed(compiler.get_type(statement))
     lanes = statement.find_word(("v2", "v4", "v8"))
     return row, int(lanes[1:]) if lanes else 1
@@ -153,7 +165,7 @@ def as_bits_signed(row: RegisterType) -> RegisterType:
 def build_load(compiler: Compiler, statement: Statement) -> Action:
     target, address = statement.operands[0], statement.operands[1]
     assert isinstance(address, AddressOperand)
-    row, lanes = _get_access_type(compiler, statement)
+    row, lanes = _get_access_type(compiler, statement, _LOADS)
     space, own = find_space(compiler, statement, address)
     if row.bits == 128:
         return _load_wide(compiler, target, address, space)
@@ -168,6 +180,8 @@ def build_load(compiler: Compiler, statement: Statement) -> Action:
             write(group, raw.view(dtype))
 
         return load_parameter
+    if space == "param" and not compiler.function.entry:
+        return _load_by_offset(compiler, address, row.dtype, lanes, write)
     read = compiler.read_address(address)
     dtype, watched = row.dtype, any(statement.has(word) for word in _WATCHED)
     where = "global" if space == "const" else space
@@ -178,6 +192,21 @@ def build_load(compiler: Compiler, statement: Statement) -> Action:
         write(group, values)
         if watched:
             group.run.machine.note_poll(group, (addresses.tobytes(), values.tobytes()))
+
+    return load
+
+
+def _load_by_offset(
+    compiler: Compiler, address: AddressOperand, dtype: np.dtype[Any], lanes: int, write: Writer
+) -> Action:
+    """Load a function's own parameters from an address in a register: the place among them."""
+    read = compiler.read_address(address)
+    size = dtype.itemsize * lanes
+
+    def load(group: Group) -> None:
+        places = read(group)[:, None] + np.arange(size)
+        raw = group.frame.parameters[group.ids[:, None], places]
+        write(group, np.ascontiguousarray(raw).view(dtype))
 
     return load
 
@@ -199,7 +228,7 @@ def build_store(compiler: Compiler, statement: Statement) -> Action:
         raise UnknownInstruction(statement)
     address, source = statement.operands[0], statement.operands[1]
     assert isinstance(address, AddressOperand)
-    row, _ = _get_access_type(compiler, statement)
+    row, _ = _get_access_type(compiler, statement, _STORES)
     space, own = find_space(compiler, statement, address)
     if row.bits == 128:
         return _store_wide(compiler, source, address, space)
@@ -243,6 +272,8 @@ def build_address_conversion(compiler: Compiler, statement: Statement) -> Action
     target, source = statement.operands
     row = compiler.get_type(statement)
     space = statement.find_word((*_WINDOWS, "shared::cta", "shared::cluster", "param::entry")).partition("::")[0]
+    if space not in _WINDOWS or (space == "param" and not compiler.function.entry):
+        raise UnknownInstruction(statement)
     read, write = compiler.read(source, row), compiler.write(target, row)
     back = statement.has("to")
 

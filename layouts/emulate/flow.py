@@ -15,6 +15,7 @@ from lanescope.emulate.types import TYPES
 
 Array = NDArray[Any]
 _U32, _U64 = TYPES["u32"], TYPES["u64"]
+_LOCAL_ALIGN = 64  # of a function's variables in local memory
 
 
 def _go(group: Group, taken: Array | None, target: int) -> None:
@@ -160,7 +161,8 @@ def build_call(compiler: Compiler, statement: Statement) -> Action:
             )
         code = program.get_code(name)
         caller = group.frame
-        frame = group.block.get_frame(code, len(group.stack) + 1, caller.local_base + caller.code.local_bytes)
+        local_base = -(-(caller.local_base + caller.code.local_bytes) // _LOCAL_ALIGN) * _LOCAL_ALIGN
+        frame = group.block.get_frame(code, len(group.stack) + 1, local_base)
         for argument, parameter in zip(names, function.parameters, strict=False):
             at, own = caller.code.offsets[argument], code.offsets[parameter.name]
             frame.parameters[group.threads, own : own + parameter.size] = caller.parameters[

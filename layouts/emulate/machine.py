@@ -218,15 +218,22 @@ class Machine:
             self.report("budget", f"The run was ended after {self.steps:,} statements", self.stop_statement)
 
     def _end_stuck(self) -> None:
-        """End a run in which nothing can go on: a fault where a part of a warp is at an `.aligned` statement."""
+        """End a run in which nothing can go on: a fault where parts of a warp wait for each other, one of them at an
+        `.aligned` statement.
+        """
         self.status = "deadlock"
         for group in self.groups:
-            if group.wait is not None and group.wait.facts.get("aligned"):
+            wait = group.wait
+            if wait is None or not wait.facts.get("aligned"):
+                continue
+            missing = set(wait.facts["missing"])
+            others = [one for one in self.groups if one.block is group.block and missing & set(one.ids.tolist())]
+            if all(one.wait is not None and one.wait.kind in ("barrier", "convergence") for one in others):
                 self.status = "fault"
                 self.report(
                     "diverged",
                     f"{group.statement.words[0]} has .aligned: all threads of a warp execute it together, and"
-                    f" {group.wait.what} never come to it",
+                    f" {wait.what} never come to it",
                     group.statement,
                 )
 
@@ -303,7 +310,12 @@ class Machine:
         try:
             while self.steps < limit:
                 self.steps += 1
-                group.frame.code.steps[group.pc](group)
+                try:
+                    group.frame.code.steps[group.pc](group)
+                except NotConverged as error:
+                    if self._wait_for_convergence(group, error):
+                        break
+                    continue  # with the warps that are whole, before any other threads join them again
                 if self.switch or group.wait is not None or (group.pc in stops):
                     self._log_wait(group)
                     break
@@ -313,8 +325,6 @@ class Machine:
             self.status = "fault"
             self.report(fault.code, fault.message, group.statement)
             raise _Stopped from fault
-        except NotConverged as error:
-            self._wait_for_convergence(group, error)
         except IndexError:
             if group.pc >= len(group.frame.code.steps):  # the end of the text is `ret`
                 raise UnknownInstruction(
@@ -326,8 +336,8 @@ class Machine:
             self.stop_statement = group.statement
             raise OverBudget
 
-    def _wait_for_convergence(self, group: Group, error: NotConverged) -> None:
-        """Let the threads that others of their warp have to join wait where they stand; the rest goes on."""
+    def _wait_for_convergence(self, group: Group, error: NotConverged) -> bool:
+        """Let the threads that others of their warp have to join wait where they stand; return whether these are all."""
         stays = np.isin(group.ids, error.ids)
         waiting = group
         if not stays.all():
@@ -335,13 +345,14 @@ class Machine:
             group.threads = simplify(group.ids[~stays])
             self.groups.append(waiting)
         block, missing = group.block, error.missing
-        lanes = ", ".join(str(int(one) % 32) for one in missing[:8])
+        lanes = ", ".join(str(int(one) % 32) for one in missing[:8]) + ", …" * (len(missing) > 8)
         waiting.wait = Wait(
             "convergence",
-            f"lanes {lanes} of warp {int(missing[0]) // 32}",
+            f"{'lane' if len(missing) == 1 else 'lanes'} {lanes} of warp {int(missing[0]) // 32}",
             lambda: not block.live[missing].any(),
             {"missing": missing.tolist(), "aligned": error.aligned},
         )
+        return waiting is group
 
     def _list_stops(self, group: Group) -> frozenset[int]:
         """Return where other groups of the block stand that this one could join."""

@@ -82,7 +82,7 @@ def arrive_at_barriers(
 ) -> None:
     """Arrive at named barriers, [threads]; threads wait for the end of the phase of their barrier if they are to.
 
-    counts: threads that a phase expects, 0 for all of the block. reduction: the threads' votes, and what is told of all.
+    counts: threads that a phase expects, 0 for all of the block. reduction: votes, and what is told of their outcome.
     """
     if len(identities) and int(identities.max()) >= _MOST:
         raise Fault("bad_barrier", f"There is no barrier {int(identities.max())}: a CTA has {_MOST}.")
