@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from lanescope.emulate.machine import Schedule
+from lanescope.emulate.mbarrier_state import find_wrong_bytes
 from lanescope.emulate.memory import Fault
 from lanescope.emulate.tensor_maps import decode_tensor_map, encode_tensor_map, make_tensor_map
 from lanescope.errors import LayoutError
@@ -278,10 +279,13 @@ def test_a_map_that_the_kernel_changes_loads_what_a_map_made_so_loads(field: str
 
 
 @pytest.mark.parametrize("size", [1024, 4096])
-def test_bytes_that_do_not_come_are_a_deadlock(size: int) -> None:
+def test_an_expect_tx_of_other_bytes_is_reported_with_both_numbers(size: int) -> None:
     made = {"type": "u16", "dims": (64, 16), "strides": (128,), "box": (64, 16), "swizzle": "128B"}
     machine = run(load_box((0, 0), size), np.zeros(1024, np.uint16), np.zeros(8192, np.uint8), 128, make_map=made)
     assert machine.status == "deadlock"
+    find_wrong_bytes(machine)
+    messages = [one.message for one in machine.findings if one.code == "expect_tx_bytes"]
+    assert messages and all(f"named {size:,}" in one and "completed 2,048" in one for one in messages)
 
 
 MAP: dict[str, Any] = {
