@@ -22,7 +22,7 @@ SECTIONS = {
     "Step by step": ("stepper", "steps"),
     "Any text": ("read", "check"),
     "Shared memory and descriptors": ("smem", "descriptors", "chain", "banks"),
-    "Dumps and captures": ("dumps", "captures"),
+    "Dumps, captures and emulation": ("dumps", "captures", "emulate"),
     "Whole tiles and layouts": ("tiles", "layouts", "cute"),
     "Blackwell": ("tmem", "scale-factors", "instruction-descriptors", "zero-column-masks"),
     "Sparsity metadata": ("metadata-order", "instructions/{ptx}/metadata"),
