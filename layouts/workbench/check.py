@@ -29,6 +29,7 @@ from lanescope.workbench import (
     OperandStep,
     VerifiedOperand,
     build_bench,
+    copy_overlaps,
     filled_tiles,
     order,
     shared_budget,
@@ -95,6 +96,7 @@ TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     **order.TITLES,
     **transfers.TITLES,
     **filled_tiles.TITLES,
+    **copy_overlaps.TITLES,
     **shared_budget.TITLES,
 }
 FAMILIES = {"order": frozenset((*order.TITLES, "k_slices_unread"))}  # names that stand for several codes
@@ -216,7 +218,9 @@ def _find_kernel_mistakes(code: Evaluation, bench: Bench) -> list[CheckFinding]:
     filled = filled_tiles.find_fill_mistakes(text, bench)
     budget = shared_budget.find_budget_mistakes(text)
     bytes_ = [] if filled else transfers.find_transfer_mistakes(text)  # that follow from a box which is too small
-    return [_make_pitfall_finding(mistake) for mistake in (*order.find_order_mistakes(text), *filled, *bytes_, *budget)]
+    overlaps = copy_overlaps.find_overlaps(text, bench)
+    every = (*order.find_order_mistakes(text), *filled, *bytes_, *budget, *overlaps)
+    return [_make_pitfall_finding(mistake) for mistake in every]
 
 
 def _check_fragments(text: str, given: Mapping[str, str]) -> tuple[FragmentReport, list[OpenPoint]]:

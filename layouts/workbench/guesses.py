@@ -82,7 +82,7 @@ def _is_mended(guesses: Guesses, chosen: dict[str, str], operand: VerifiedOperan
         return False
     same = _find_same_operand(guesses.made, again, operand)
     left = _find_remaining_wrong(same, operand, wrong) if same else None
-    panel = any(name.startswith("panel.") for name in chosen)
+    panel = all(name.startswith("panel.") for name in chosen)  # another address changes every word
     return left is None or (panel and (left.word, left.expected) != (wrong.word, wrong.expected))
 
 

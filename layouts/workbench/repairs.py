@@ -17,6 +17,7 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.repair import list_changes
 from lanescope.errors import LayoutError
 from lanescope.reader.code.builders import DescriptorBuilder
+from lanescope.workbench import flags
 from lanescope.workbench.results import Bench, OperandStep, Repair, Span, TextEdit, VerifiedOperand
 
 MOST_TRIED = 24  # edits that are tried for one operand
@@ -284,6 +285,7 @@ def _flip_transpose(text: str, bench: Bench, operand: VerifiedOperand) -> Iterat
             bits = [m.span(1) for m in _TRANSPOSE.finditer(text, past, end + 1)] if end >= 0 else []
             for span in bits[-2:]:
                 yield (TextEdit(span, "10"[int(text[slice(*span)])]),)
+            yield from flags.flip_template_flags(text, past)
 
 
 def _rewrite_words(text: str, operand: VerifiedOperand, changes: Mapping[str, tuple[int, int]]) -> Iterator[Edits]:

@@ -206,10 +206,10 @@ def _run_called(
         function.name, span, passed=_map_given_arguments(function, closure, at), refers=refers, constant=function.const
     )
     frame = ev.frames[-1]
-    frame.returns = ev.find_declared_return_type(function, scope)
-    frame.instance = _make_instance_key(ev, closure, function, scope)
-    frame.single = not ev.python and _has_single_return(ev, function)
     try:
+        frame.returns = ev.find_declared_return_type(function, scope)
+        frame.instance = _make_instance_key(ev, closure, function, scope)
+        frame.single = not ev.python and _has_single_return(ev, function)
         return ev.finish_function(ev.run_body(function, scope), scope)
     finally:
         ev.leave_function()
