@@ -6,6 +6,7 @@ import pytest
 
 from lanescope.workbench.check import check_text
 from tests.planted_mistakes import read_kernel
+from tests.recall_kernels import KERNELS, MISTAKES
 from tests.transfer_kernels import STORES, plant
 
 
@@ -63,3 +64,21 @@ def test_a_wrong_transpose_stands_where_the_template_argument_is_given(said: str
     assert finding.code == "wrong_transpose"
     assert place in text.split("\n")[text.count("\n", 0, finding.span[0])]
     assert finding.edits
+
+
+# styles ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_right_kernel_is_verified_and_clean(name: str) -> None:
+    found = check_text(KERNELS[name])
+    assert found.steps and not found.findings and not found.unverified
+
+
+@pytest.mark.parametrize(("name", "old", "new"), MISTAKES, ids=[f"{m[0]}-{n}" for n, m in enumerate(MISTAKES)])
+def test_a_wrong_number_stands_at_its_line(name: str, old: str, new: str) -> None:
+    right = KERNELS[name]
+    at = right.index(old)
+    text = right[:at] + new + right[at + len(old) :]
+    lines = {text.count("\n", 0, finding.span[0]) for finding in check_text(text).findings}
+    assert text.count("\n", 0, at) in lines

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -39,6 +39,7 @@ from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.consequences import drop_consequences, drop_told_doubts, find_constant_place, follows
 from lanescope.workbench.contents import HEADERS_KEY, evaluate_with_choices, format_headers
+from lanescope.workbench.fragment_blame import lay_fragment_blame
 from lanescope.workbench.gaps import CheckedDescriptor, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import TITLES as TENSOR_TITLES
@@ -46,7 +47,7 @@ from lanescope.workbench.idesc_checks import check_tensor_code
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.pitfall_repairs import find_pitfall_edits
 from lanescope.workbench.results import TextEdit, TextPiece
-from lanescope.workbench.tally import count_verified, list_first_wrong_steps
+from lanescope.workbench.tally import count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.tcgen05 import TCGEN05_KEY
 from lanescope.workbench.thread_tiles import TITLES as FRAGMENT_TITLES
 from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
@@ -190,8 +191,15 @@ def check_text(text: str, given: Mapping[str, str] | None = None, headers: Itera
     findings = [_name_source_line(text, finding) for finding in findings]
     steps, unverified = count_verified(bench, guesses, partial(_why_open, guesses))
     fragments, late = _check_fragments(text, given)  # last: where the time is over in it, the rest is told
-    findings += [CheckFinding(f.code, f.message, f.span, "", f.reads) for f in fragments.findings]
-    open_ += late
+    judged = lay_fragment_blame(
+        fragments.findings, tuple(built), blame, lambda text: _check_fragments(text, given)[0].findings
+    )
+    findings += [CheckFinding(f.code, f.message, f.span, "", f.reads, edits=f.edits) for f in judged]
+    open_ = _drop_proved_points(open_, bench, fragments.proved) + late
+    unverified = drop_proved(unverified, bench, fragments.proved)
+    checked = tuple(
+        replace(one, gap="") if one.readers and fragments.proved.issuperset(one.readers) else one for one in checked
+    )
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
@@ -315,6 +323,16 @@ def _not_verified(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
         why = "nothing in the file says how it is stored."
     at = bench.pieces[operand.descriptor].spans[0]
     return OpenPoint(f"{operand.name.upper()} of {operand.instruction} is not verified: {why}", at)
+
+
+def _drop_proved_points(points: list[OpenPoint], bench: Bench, proved: Collection[tuple[str, str]]) -> list[OpenPoint]:
+    """Return the open points without operands whose tiles threads fill, and were followed."""
+    told = {
+        _not_verified(bench, operand)
+        for operand in bench.operands
+        if operand.verdict == "unknown" and (operand.instruction, operand.name) in proved
+    }
+    return [point for point in points if point not in told]
 
 
 def _refused_map(bench: Bench, operand: VerifiedOperand) -> bool:

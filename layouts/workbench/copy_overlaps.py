@@ -118,8 +118,13 @@ def _find_base(text: KernelText, one: _PlacedCopy) -> Span | None:
     """Find where the buffer of a copy is set to a place behind another; its destination where that is not found."""
     if one.argument is None:
         return None
-    match = re.match(r"&?\s*([A-Za-z_]\w*)\s*(?:[+\[]|$)", text.blank[slice(*one.argument)])
-    given = match and find_given_value(text.blank, text.functions, match[1], one.argument, list(one.event.calls))
+    said = text.blank[slice(*one.argument)]
+    match = re.match(
+        r"(?:\(\s*(?:u?int\d*_t|unsigned|int)\s*\)|static_cast\s*<\w+>|__cvta_generic_to_shared|\w*smem\w*|[(&\s])*",
+        said,
+    )
+    name = re.match(r"([A-Za-z_]\w*)\s*(?:[+\[)]|$)", said[match.end() if match else 0 :])
+    given = name and find_given_value(text.blank, text.functions, name[1], one.argument, list(one.event.calls))
     return given if given and "+" in text.blank[slice(*given)] else one.argument
 
 

@@ -27,7 +27,7 @@ from lanescope.workbench.thread_fragments import (
 )
 
 Span = tuple[int, int]
-_USES = re.compile(r"\bmma\s*\.\s*sync|wgmma\.mma_async")
+_USES = re.compile(r"\bmma\s*\.\s*sync|wgmma\.mma_async|tcgen05\.mma\b")
 MOST_JUDGED, MOST_ALIKE = 600, 24  # places with products; different fragments of each
 TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "trans_missing": "ldmatrix lacks .trans",
@@ -44,10 +44,13 @@ TITLES = {  # matrices_exchanged has its title among the causes of a capture
 
 @dataclass(slots=True)
 class FragmentReport:
-    """What came of a text's kernels: mistakes, and how many fragments were verified."""
+    """What came of a text's kernels: mistakes, and how many fragments were verified. proved: (instruction, operand) of
+    which every descriptor that was read is right.
+    """
 
     findings: list[FragmentFinding] = field(default_factory=list)
     verified: int = 0
+    proved: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(slots=True)
@@ -73,12 +76,14 @@ def check_thread_tiles(text: str, macros: Mapping[str, str]) -> FragmentReport:
     first = reports[0]
     found = [{(f.code, f.span) for f in report.findings} for report in reports]
     kept = [f for f in first.findings if all((f.code, f.span) in one for one in found)]
-    return FragmentReport(kept, min(report.verified for report in reports))
+    proved = frozenset.intersection(*(report.proved for report in reports))
+    return FragmentReport(kept, min(report.verified for report in reports), proved)
 
 
 def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
     report = FragmentReport()
     good: set[object] = set()
+    runs = list(runs)
     for run in runs:
         verdicts = _judge_kernel(run)
         good |= verdicts.good
@@ -87,7 +92,10 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
             (*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good))
         )
     unique = {(f.code, f.span): f for f in reversed(report.findings)}
-    return FragmentReport(sorted(unique.values(), key=lambda f: f.span), len(good))
+    uses = [use for run in runs for use in run.runner.descriptors]
+    left = {(use.opcode, use.name) for use in uses if (use.span, use.calls, use.name) not in good}
+    proved = frozenset((use.opcode, use.name) for use in uses) - left
+    return FragmentReport(sorted(unique.values(), key=lambda f: f.span), len(good), proved)
 
 
 def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:
