@@ -41,7 +41,7 @@ class BlameFinder:
         places = {span for origin in origins.values() for span in origin}
         if not places or not self._are_all_wrong(cause.code, origins.keys(), places):
             return wrong.span
-        return min(self.find_giving_place(origin, cause.changes, field) for field, origin in origins.items())
+        return min(self._find_giving_place(origin, cause.changes, field) for field, origin in origins.items())
 
     def _origins(
         self, operand: VerifiedOperand, wrong: OperandStep, changed: Collection[str]
@@ -73,7 +73,7 @@ class BlameFinder:
         ]
         return next(iter(numbers), max(origin, key=lambda span: span[1] - span[0]))
 
-    def find_giving_place(self, origin: tuple[Span, ...], changes: Mapping[str, tuple[int, int]], field: str) -> Span:
+    def _find_giving_place(self, origin: tuple[Span, ...], changes: Mapping[str, tuple[int, int]], field: str) -> Span:
         """Find the place of a field's wrong number, else the place that puts it into the descriptor."""
         encoded = changes[field][0]
         for span in origin:

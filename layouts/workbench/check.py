@@ -191,9 +191,7 @@ def check_text(text: str, given: Mapping[str, str] | None = None, headers: Itera
     findings = [_name_source_line(text, finding) for finding in findings]
     steps, unverified = count_verified(bench, guesses, partial(_why_open, guesses))
     fragments, late = _check_fragments(text, given)  # last: where the time is over in it, the rest is told
-    judged = lay_fragment_blame(
-        fragments.findings, tuple(built), blame, lambda text: _check_fragments(text, given)[0].findings
-    )
+    judged = lay_fragment_blame(fragments, tuple(built), blame, lambda text: _check_fragments(text, given)[0])
     findings += [CheckFinding(f.code, f.message, f.span, "", f.reads, edits=f.edits) for f in judged]
     open_ = _drop_proved_points(open_, bench, fragments.proved) + late
     unverified = drop_proved(unverified, bench, fragments.proved)
