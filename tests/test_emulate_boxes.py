@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from lanescope.emulate.machine import Schedule
+from lanescope.emulate.mbarrier_state import find_wrong_bytes
 from lanescope.emulate.memory import Fault
 from lanescope.emulate.tensor_maps import decode_tensor_map, encode_tensor_map, make_tensor_map
 from lanescope.errors import LayoutError
@@ -188,6 +189,22 @@ def test_a_store_takes_the_swizzle_back_and_skips_what_is_outside(at: tuple[int,
     assert np.array_equal(take(machine, out), expected)
 
 
+@pytest.mark.parametrize(("inside", "codes"), [(32, []), (34, ["unwritten_shared"])])
+def test_a_store_reads_only_what_lies_inside_the_tensor(inside: int, codes: list[str]) -> None:
+    # Boxes of 40 elements, as padded tiles have; 28 rows of 80 bytes, of which the first 64 are written.
+    made = {"type": "u16", "dims": (inside, 28), "strides": (80,), "box": (40, 28), "swizzle": "none"}
+    body = store_box((0, 0), "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group")
+    rows = "".join(
+        f"mad.lo.u32 %a25, %tid, 4, {80 * row}; add.u32 %a25, %a25, %s; setp.lt.u32 %q, %tid, 16;"
+        " @%q st.shared.u32 [%a25], 7;\n"
+        for row in range(28)
+    )
+    body = rows + body[body.index("fence.proxy.async") :]
+    tensor = np.zeros((28, 40), np.uint16)
+    machine = run(body, np.zeros(1024, np.uint16), tensor, 128, Schedule(), make_map=made, on_output=True)
+    assert [one.code for one in machine.findings] == codes
+
+
 @pytest.mark.parametrize(
     ("operation", "name"),
     [
@@ -278,10 +295,13 @@ def test_a_map_that_the_kernel_changes_loads_what_a_map_made_so_loads(field: str
 
 
 @pytest.mark.parametrize("size", [1024, 4096])
-def test_bytes_that_do_not_come_are_a_deadlock(size: int) -> None:
+def test_an_expect_tx_of_other_bytes_is_reported_with_both_numbers(size: int) -> None:
     made = {"type": "u16", "dims": (64, 16), "strides": (128,), "box": (64, 16), "swizzle": "128B"}
     machine = run(load_box((0, 0), size), np.zeros(1024, np.uint16), np.zeros(8192, np.uint8), 128, make_map=made)
     assert machine.status == "deadlock"
+    find_wrong_bytes(machine)
+    messages = [one.message for one in machine.findings if one.code == "expect_tx_bytes"]
+    assert messages and all(f"named {size:,}" in one and "completed 2,048" in one for one in messages)
 
 
 MAP: dict[str, Any] = {

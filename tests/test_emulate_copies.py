@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lanescope.emulate.machine import Schedule
+from lanescope.emulate.waits import find_deadlock
 from tests.async_kernels import SCHEDULES, copy_out, list_codes, run, take, wait
 
 OWN = "shl.b32 %a0, %tid, 4; cvt.u64.u32 %d0, %a0; add.u64 %d0, %d0, %in; add.u32 %a1, %s, %a0;\n"
@@ -167,3 +168,5 @@ def test_a_cta_that_does_not_come_to_the_cluster_barrier_is_a_deadlock() -> None
     body = RANK + "setp.eq.u32 %q, %a9, 0; @%q bra J; L: ld.volatile.global.u32 %a1, [%in]; setp.eq.u32 %q, %a1, 0;\n"
     machine = run(body + "@%q bra L;\nJ: " + MEET, np.zeros(4), np.zeros(4), cluster=2)
     assert machine.status == "deadlock"
+    find_deadlock(machine)
+    assert any("Warp 0 of CTA (1,0,0) did not arrive" in one.message for one in machine.findings)

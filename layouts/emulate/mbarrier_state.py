@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from numpy.typing import NDArray
 from lanescope.emulate.block import Block, Group
 from lanescope.emulate.memory import RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE, Allocation, Fault
 from lanescope.emulate.program import Statement
+
+if TYPE_CHECKING:
+    from lanescope.emulate.machine import Machine
 
 MOST_COUNT = (1 << 20) - 1
 STATE = "mbarriers"  # the key in Block.state: byte offset → Mbarrier
@@ -49,6 +53,8 @@ class Mbarrier:
     arrivals: list[Arrival] = field(default_factory=list)
     previous: list[Arrival] = field(default_factory=list)
     invalidated: Statement | None = None
+    expected_bytes: int = 0  # of all phases
+    completed_bytes: int = 0
 
     @property
     def parity(self) -> int:
@@ -162,12 +168,42 @@ def update(block: Block, offset: int, barrier: Mbarrier) -> bool:
 def complete_bytes(block: Block, offset: int, count: int, origin: Block, statement: Statement) -> None:
     """Complete transaction bytes on an mbarrier, as an asynchronous copy does at its end."""
     barrier = get_mbarrier(block, offset)
-    barrier.tx -= count
+    count_bytes(barrier, completed=count)
     note(barrier, Arrival(statement, origin.rank, (), completed_bytes=count))
     check_tx(barrier)
-    facts = {"mbarrier": barrier.address, "rank": block.rank, "phase": barrier.phase, "bytes": count}
-    block.run.machine.log_of("mbarrier_complete", block, statement, **facts)
+    if barrier.tx < 0 and not barrier.pending:
+        _report_bytes(block, barrier, statement)
+    machine = block.run.machine
+    where, phase = barrier.address, barrier.phase
+    machine.log_of("mbarrier_complete", block, statement, mbarrier=where, rank=block.rank, phase=phase, bytes=count)
     update(block, offset, barrier)
+
+
+def count_bytes(barrier: Mbarrier, expected: int = 0, completed: int = 0) -> None:
+    """Count transaction bytes of an mbarrier."""
+    barrier.tx += expected - completed
+    barrier.expected_bytes += expected
+    barrier.completed_bytes += completed
+
+
+def _report_bytes(block: Block, barrier: Mbarrier, statement: Statement) -> None:
+    few = barrier.tx < 0
+    block.run.machine.report(
+        "expect_tx_bytes",
+        f"The mbarrier at {barrier.address:#x} (initialized in line {barrier.statement.line}) is told of"
+        f" {'fewer' if few else 'more'} bytes than come: expect_tx named {barrier.expected_bytes:,} in all, the copies"
+        f" completed {barrier.completed_bytes:,}",
+        statement,
+    )
+
+
+def find_wrong_bytes(machine: Machine) -> None:
+    """Report mbarriers on which, at the end of the run, other bytes were completed than expected."""
+    for cluster in machine.clusters:
+        for block in cluster.blocks:
+            for barrier in list_mbarriers(block).values():
+                if barrier.tx:
+                    _report_bytes(block, barrier, barrier.statement)
 
 
 def note(barrier: Mbarrier, arrival: Arrival) -> None:

@@ -14,6 +14,7 @@ from lanescope.emulate.mbarrier_state import (
     Arrival,
     Mbarrier,
     check_tx,
+    count_bytes,
     decode_parity,
     decode_pending,
     encode_states,
@@ -143,10 +144,10 @@ def build_transaction_count(compiler: Compiler, statement: Statement) -> Action:
             threads, total = tuple(group.ids[chosen].tolist()), int(values[chosen].sum())
             done = Arrival(statement, group.block.rank, threads)
             if expects:
-                barrier.tx += total
+                count_bytes(barrier, expected=total)
                 done.expected_bytes = total
             else:
-                barrier.tx -= total
+                count_bytes(barrier, completed=total)
                 done.completed_bytes = total
             note(barrier, done)
             check_tx(barrier)
@@ -219,7 +220,7 @@ def arrive_on(
             )
         before = barrier.pending - np.cumsum(counts[chosen]) + counts[chosen]
         size = int(sizes[chosen].sum()) if sizes is not None else 0
-        barrier.tx += size
+        count_bytes(barrier, expected=size)
         check_tx(barrier)
         states[chosen] = encode_states(barrier, before, counts[chosen])
         if drops:

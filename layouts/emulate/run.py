@@ -15,6 +15,7 @@ from lanescope.emulate.files import load_buffers, read_launch, read_text, write_
 from lanescope.emulate.kernel import MOST_STEPS, Kernel, Place, Placement, prepare_kernel
 from lanescope.emulate.launch import Launch, parse_launch
 from lanescope.emulate.machine import Finding, Machine, Schedule
+from lanescope.emulate.mbarrier_state import find_wrong_bytes
 from lanescope.emulate.parser import parse_module
 from lanescope.emulate.races import compare_schedules
 from lanescope.emulate.result import EmulationResult, check_expected, collect_outputs, take_arrays
@@ -159,6 +160,8 @@ def collect_result(placement: Placement, expected: Mapping[str, Array], ran: int
     kernel, machine = placement.kernel, placement.machine
     if machine.status == "deadlock":
         find_deadlock(machine)
+    if machine.status in ("deadlock", "finished"):
+        find_wrong_bytes(machine)
     notes = []
     ran = len(machine.clusters) if ran is None else ran
     if ran < kernel.cluster_count and machine.status == "finished":

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from lanescope.emulate.block import WARP, Block, Group, NamedBarrier
+from lanescope.emulate.clusters import get_cluster_barrier
 from lanescope.emulate.machine import Machine
 from lanescope.emulate.mbarrier_state import Arrival, Mbarrier, list_mbarriers
 from lanescope.emulate.program import Statement
@@ -96,6 +97,8 @@ def _describe_wait(group: Group) -> str:
     if wait.kind == "barrier":
         number = wait.facts["barrier"]
         return f"{verb} at {_describe_named(group.block, number, group.block.barriers[number])}"
+    if wait.kind == "cluster_barrier":
+        return f"{verb} for {_describe_cluster(group.block)}"
     if wait.kind == "convergence":
         return f"{verb} for {wait.what} to execute the same instruction"
     return f"{verb} for {wait.what}"
@@ -180,6 +183,18 @@ def _describe_named(block: Block, number: int, barrier: NamedBarrier) -> str:
     absent = [warp for warp in range(block.padded // WARP) if warp not in arrived]
     if absent:
         text += f". {_capitalize(_name_warps(absent))} did not arrive"
+    return text
+
+
+def _describe_cluster(block: Block) -> str:
+    barrier = get_cluster_barrier(block)
+    text = f"phase {barrier.phase} of the cluster's barrier"
+    for one in block.run.blocks:
+        absent = [
+            thread for thread in range(one.thread_count) if one.live[thread] and not barrier.arrived[one.rank][thread]
+        ]
+        if absent:
+            text += f". {_capitalize(name_ids(one, absent))} of CTA {format_block(one)} did not arrive"
     return text
 
 
