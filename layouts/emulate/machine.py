@@ -145,6 +145,8 @@ class ClusterRun:
 class Machine:
     """One launch. `run` ends with `status`: finished, deadlock, fault, unknown_instruction or budget."""
 
+    dynamic_shared: int  # bytes; rows of special registers read it
+
     def __init__(
         self,
         program: Program,
