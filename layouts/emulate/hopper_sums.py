@@ -3,8 +3,8 @@
 All products of an instruction and C are cut, toward zero, to a multiple of one unit: 2^25 of it are the largest
 exponent among C and the products (2^13 for wgmma of 8-bit floats); a product's exponent is the sum of its factors'. The
 sum is cut to f32 (of 8-bit floats to 14 significant bits), or rounded to the nearest f16. Every D of the captures in
-tests/golden/captures is so, bit for bit: wgmma of f16, bf16 and e4m3, mma of f16, bf16 and tf32. e5m2, tf32 of wgmma and
-mma with D of f16 are taken to be like them. PTX leaves all of it open.
+tests/golden/captures is so, bit for bit: wgmma of f16, bf16 and e4m3, mma of f16, bf16 and tf32. e5m2, tf32 of wgmma
+and mma with D of f16 are taken to be like them. PTX leaves all of it open.
 """
 
 from __future__ import annotations

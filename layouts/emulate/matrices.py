@@ -111,10 +111,10 @@ def build_product(compiler: Compiler, statement: Statement) -> Action:
             product = product if product.ndim == c.ndim else product[..., None]
             total = product + c
         if types["d"] != "s32" and not is_xor(bound):
-            planes = [np.moveaxis(one, -1, 0) for one in (a, b, c)]
-            if not is_exact(*planes, digits):
+            planes = tuple(np.moveaxis(one, -1, 0) for one in (a, b, c))
+            if not is_exact(planes[0], planes[1], planes[2], digits):
                 note_inexact(group, statement, known)
-                total = np.moveaxis(add_products(bound, *planes), 0, -1) if known else total
+                total = np.moveaxis(add_products(bound, planes[0], planes[1], planes[2]), 0, -1) if known else total
         bits = encode(total if len(ops["d"].axes) == 3 else total[..., 0], types["d"], saturates)
         packed = fragment_words.pack(ops["d"], bits)
         write(group, packed)
