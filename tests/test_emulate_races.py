@@ -35,6 +35,7 @@ BULK_STORES = OWN + (
     "cp.async.bulk.global.shared::cta.bulk_group [%out], [%s], 256; cp.async.bulk.commit_group;\n{1}"
     "J: bar.sync 0;\nst.shared.u32 [%a1], 5;\n"
 )
+CHANGE = "and.b32 %a4, %tid, 31; shl.b32 %a4, %a4, 2; add.u32 %a4, %a4, %s; st.shared.u32 [%a4], %tid;\n"
 FENCE, READ = "fence.proxy.async.shared::cta;\n", "cp.async.bulk.wait_group.read 0;\n"
 
 
@@ -62,6 +63,8 @@ def test_right_kernels_end_alike(body: str) -> None:
         (COPIES.format(""), ("ld.shared.u32", "cp.async.ca"), "cp.async.wait_group"),
         (LOADS.format(""), ("ld.shared.u32", "cp.async.bulk"), "mbarrier.try_wait"),
         (BULK_STORES.format(FENCE, ""), ("cp.async.bulk", "st.shared.u32"), "cp.async.bulk.wait_group"),
+        # the copy is waited for, but two warps store to what it brought
+        (LOADS.format(wait(0) + CHANGE), ("ld.shared.u32", "st.shared.u32"), "__syncthreads()"),
         (OWN + "st.global.u32 [%out], %tid;", ("st.global.u32", "st.global.u32"), "__syncthreads()"),
     ],
 )

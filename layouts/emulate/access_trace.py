@@ -53,6 +53,7 @@ class Reads:
 
     threads: list[Ids] = field(default_factory=list)
     writers: list[Ids] = field(default_factory=list)
+    overwritten: list[Ids] = field(default_factory=list)  # the writers before these
     steps: list[Ids] = field(default_factory=list)
     places: list[Ids] = field(default_factory=list)
 
@@ -67,6 +68,7 @@ class AccessTrace:
         self.statements = [one for function in functions for one in function.statements]
         self._numbers = {id(one): number for number, one in enumerate(self.statements)}
         self._writers: dict[int, tuple[Allocation, Ids]] = {}
+        self._before: dict[int, Ids] = {}
         self._counts: dict[tuple[int, int, bool], Ids] = {}
         machine.memory.observers.append(self)
 
@@ -83,14 +85,18 @@ class AccessTrace:
         counts = self._counts.setdefault((number, statement, writes), np.zeros(block.padded, np.int64))
         counts[threads] += 1
         bytes_of = offsets[:, None] + np.arange(size)
-        writers = self.get_writers(allocation)
+        writers, before = self.get_writers(allocation), self._before[id(allocation)]
         if writes:
+            before[bytes_of] = writers[bytes_of]
             names = (number << _BLOCK) | (statement << _STATEMENT) | (threads << _THREAD) | counts[threads]
             writers[bytes_of] = names[:, None]
             return
         reads = self.reads.setdefault((number, statement), Reads())
         reads.threads.append(np.broadcast_to(threads, offsets.shape))
-        reads.writers.append(writers[bytes_of].max(axis=1))
+        found = writers[bytes_of]
+        latest = np.argmax(found, axis=1)[:, None]
+        reads.writers.append(np.take_along_axis(found, latest, 1)[:, 0])
+        reads.overwritten.append(np.take_along_axis(before[bytes_of], latest, 1)[:, 0])
         reads.steps.append(np.full(len(offsets), self.machine.steps))
         reads.places.append(offsets + allocation.base)
 
@@ -99,6 +105,7 @@ class AccessTrace:
         key = id(allocation)
         if key not in self._writers:
             self._writers[key] = (allocation, np.full(allocation.size, -1, np.int64))
+            self._before[key] = np.full(allocation.size, -1, np.int64)
         return self._writers[key][1]
 
 
@@ -159,7 +166,11 @@ def _format_place(statement: Statement) -> str:
 
 
 def sort_by_thread(reads: Reads) -> tuple[Any, ...]:
-    """Return threads, writers, steps and places of a statement's reads, by thread, then in order of execution."""
-    columns = [np.concatenate(part) for part in (reads.threads, reads.writers, reads.steps, reads.places)]
+    """Return threads, writers, steps, places and overwritten writers of a statement's reads.
+
+    By thread, then in order of execution.
+    """
+    parts = reads.threads, reads.writers, reads.steps, reads.places, reads.overwritten
+    columns = [np.concatenate(part) for part in parts]
     order = np.argsort(columns[0], kind="stable")
     return tuple(column[order] for column in columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,8 @@ def make_reduction(statement: Statement, operation: str, name: str) -> Change:
 
 
 def _check_run(statement: Statement, target: int, source: int, size: int) -> None:
+    if not size:
+        raise UnknownInstruction(statement, f"{statement.opcode} of 0 bytes is not emulated")
     if size % 16:
         raise Fault("copy_size", f"{statement.opcode} copies {size:,} bytes, which is no multiple of 16.")
     for address, what in ((target, "destination"), (source, "source")):
@@ -118,8 +121,8 @@ def _build_with_mbarrier(
                 issuer,
                 (target, barrier, ranks),
                 size,
-                lambda issuer=issuer, source=source, size=size: load_bytes(issuer, origin, source, size),
-                lambda issuer, place, data: _store(issuer, place, data, change),
+                partial(load_bytes, issuer, origin, source, size),
+                partial(_store, change=change),
             )
 
     return copy
@@ -203,8 +206,8 @@ def _build_with_group(compiler: Compiler, operands: list[Operand], change: Chang
             submit_store(
                 issuer,
                 size,
-                lambda issuer=issuer, source=source, size=size: load_bytes(issuer, "shared", source, size),
-                lambda data, issuer=issuer, target=target: _store_global(issuer, target, data, change),
+                partial(load_bytes, issuer, "shared", source, size),
+                partial(_store_global, issuer, target, change=change),
             )
 
     return copy

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from lanescope.emulate.async_work import Bytes, Issuer
@@ -112,12 +114,16 @@ def _build_load(compiler: Compiler, statement: Statement, operands: list[Operand
                 issuer,
                 (int(addresses[n]), int(signals[n]), ranks),
                 box.map.box_bytes,
-                lambda issuer=issuer, box=box: gather_box(issuer, box),
-                lambda issuer, base, data, box=box: scatter_to_shared(issuer, box.list_chunks(base), data),
+                partial(gather_box, issuer, box),
+                partial(_scatter, box),
                 pair,
             )
 
     return load
+
+
+def _scatter(box: Box, issuer: Group, base: int, data: Bytes) -> None:
+    scatter_to_shared(issuer, box.list_chunks(base), data)
 
 
 @instruction("cp.reduce.async.bulk.tensor")
@@ -147,12 +153,11 @@ def _build_store(compiler: Compiler, statement: Statement, operands: list[Operan
                     f"{statement.opcode} begins at {box.coordinates}; a store has no negative coordinates.",
                 )
             issuer = Issuer(group, np.array([n]))
-            chunks = box.list_chunks(int(addresses[n]))
             submit_store(
                 issuer,
                 box.map.box_bytes,
-                lambda issuer=issuer, chunks=chunks: gather_from_shared(issuer, chunks),
-                lambda data, issuer=issuer, box=box: _write_box(issuer, box, data, operation),
+                partial(gather_from_shared, issuer, box, int(addresses[n])),
+                partial(_write_box, issuer, box, operation=operation),
             )
 
     return store

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +25,7 @@ from lanescope.emulate.types import TYPES
 KIND = "cp.async"
 PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
 _U32, _U64, _PRED = TYPES["u32"], TYPES["u64"], TYPES["pred"]
-_DTYPES = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64), 16: np.dtype(np.uint64)}
+_DTYPES: dict[int, np.dtype[Any]] = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64), 16: np.dtype(np.uint64)}
 
 
 def _is_predicate(operand: Operand) -> bool:

@@ -173,8 +173,9 @@ def complete_bytes(block: Block, offset: int, count: int, origin: Block, stateme
     check_tx(barrier)
     if barrier.tx < 0 and not barrier.pending:
         _report_bytes(block, barrier, statement)
-    facts = {"mbarrier": barrier.address, "rank": block.rank, "phase": barrier.phase, "bytes": count}
-    block.run.machine.log_of("mbarrier_complete", block, statement, **facts)
+    machine = block.run.machine
+    where, phase = barrier.address, barrier.phase
+    machine.log_of("mbarrier_complete", block, statement, mbarrier=where, rank=block.rank, phase=phase, bytes=count)
     update(block, offset, barrier)
 
 

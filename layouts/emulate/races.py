@@ -67,7 +67,8 @@ def compare_schedules(make_machine: MakeMachine, count: int) -> ScheduleComparis
     ProxyWatch(base)
     base.run()
     expected = _take_outputs(base)
-    statuses, findings, equal = [base.status], [], True
+    statuses, equal = [base.status], True
+    findings: list[Finding] = []
     for schedule in schedules[1:]:
         machine = make_machine(schedule)
         machine.run()
@@ -127,6 +128,7 @@ class _Difference:
     read: Access
     place: int
     writers: tuple[Access | None, Access | None]
+    unordered: Access | None  # the one of the writers that comes before or after the read
 
 
 def _find_pairs(first: AccessTrace, second: AccessTrace) -> Iterator[Finding]:
@@ -165,7 +167,13 @@ def _compare_reads(first: AccessTrace, second: AccessTrace, key: tuple[int, int]
         return None
     at = int(differs[np.argmin(a[2][differs])])
     read = Access(key[0], key[1], int(a[0][at]), 0)
-    return _Difference(int(a[2][at]), read, int(a[3][at]), (decode_access(int(a[1][at])), decode_access(int(b[1][at]))))
+    writers = (decode_access(int(a[1][at])), decode_access(int(b[1][at])))
+    # the write that overwrote the other one came too early in one run, or too late in the other; never the reader's own
+    first_later = writers[1] is None or int(a[4][at]) == int(b[1][at])
+    later, other = writers if first_later else writers[::-1]
+    if later and other and (later.block, later.thread) == (read.block, read.thread):
+        later = other
+    return _Difference(int(a[2][at]), read, int(a[3][at]), writers, later)
 
 
 def _align(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -206,12 +214,9 @@ def _describe(one: _Difference, statements: list[Statement]) -> Finding:
     texts = []
     for writer in one.writers:
         texts.append(f"what {_name(writer, statements)} wrote" if writer else "what was there before any write")
-    later = next((writer for writer in one.writers if writer is not None), None)
-    if one.writers[0] is not None and one.writers[1] is not None and one.writers[0].count < one.writers[1].count:
-        later = one.writers[1]
     message = (
         f"Two accesses to {one.place:#x} are not ordered: {reader} gets {texts[0]} in one schedule, {texts[1]} in"
-        f" another. {_suggest(one.read, later, statements)}"
+        f" another. {_suggest(one.read, one.unordered, statements)}"
     )
     return _make(message, statements[one.read.statement])
 
