@@ -64,7 +64,7 @@ def apply_types(
 def take_lanes(values: Array, dtype: Any) -> Array:
     """Return registers as their packed elements: [threads, lanes], or [1, lanes] for a scalar."""
     whole = np.atleast_1d(np.ascontiguousarray(values))
-    return whole.view(dtype).reshape(len(whole), -1)
+    return np.asarray(whole.view(dtype).reshape(len(whole), -1))
 
 
 def join_lanes(lanes: Array, storage: np.dtype[Any]) -> Array:

@@ -28,7 +28,7 @@ _OPERATIONS: dict[str, tuple[Update, str]] = {
     "or": (lambda old, b: old | b, "b"),
     "xor": (lambda old, b: old ^ b, "b"),
     "exch": (lambda old, b: np.broadcast_to(b, old.shape), "b"),
-    "cas": (lambda old, b, c: np.where(old == b, c, old), "busf"),
+    "cas": (lambda old, b, c: np.asarray(np.where(old == b, c, old)), "bus"),
     "add": (np.add, "us"),
     "inc": (lambda old, b: np.where(old >= b, old.dtype.type(0), old + old.dtype.type(1)), "u"),
     "dec": (lambda old, b: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)), "u"),

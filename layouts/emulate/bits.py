@@ -23,21 +23,21 @@ def shift_left(value: Array, count: Array) -> Array:
     """Shift by an amount that may be the width or more: nothing remains then."""
     bits = value.dtype.itemsize * 8
     safe = np.minimum(count, bits - 1).astype(value.dtype)
-    return np.where(np.asarray(count) >= bits, value.dtype.type(0), value << safe)
+    return np.asarray(np.where(np.asarray(count) >= bits, value.dtype.type(0), value << safe))
 
 
 def shift_right(value: Array, count: Array) -> Array:
     """Shift by an amount that may be the width or more: only signs remain then."""
     bits = value.dtype.itemsize * 8
-    shifted = value >> np.minimum(count, bits - 1).astype(value.dtype)
+    shifted: Array = np.asarray(value >> np.minimum(count, bits - 1).astype(value.dtype))
     if value.dtype.kind == "i":
         return shifted
-    return np.where(np.asarray(count) >= bits, value.dtype.type(0), shifted)
+    return np.asarray(np.where(np.asarray(count) >= bits, value.dtype.type(0), shifted))
 
 
 def _make_mask(count: Array, dtype: np.dtype[Any]) -> Array:
     """Return as many low ones."""
-    return shift_left(np.ones((), dtype), count) - dtype.type(1)
+    return np.asarray(shift_left(np.ones((), dtype), count) - dtype.type(1))
 
 
 @instruction(*_LOGIC)

@@ -253,7 +253,10 @@ class Compiler:
         return read
 
     def _read_special(self, name: str, dtype: np.dtype[Any]) -> Reader:
-        from lanescope.emulate.special import compute_special  # rows and machine meet here
+        from lanescope.emulate.special import compute_special, is_known  # rows and machine meet here
+
+        if not is_known(name):
+            raise ValueError(f"{name} has no value here")
 
         def read(group: Group) -> Array:
             values = group.block.special.get(name)

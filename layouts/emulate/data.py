@@ -288,7 +288,9 @@ def build_address_conversion(compiler: Compiler, statement: Statement) -> Action
 @instruction("isspacep")
 def build_space_test(compiler: Compiler, statement: Statement) -> Action:
     target, source = statement.operands
-    space = statement.find_word((*_WINDOWS, "shared::cta", "shared::cluster", "param::entry"))
+    space = statement.find_word(("global", "local", "shared", "shared::cta", "shared::cluster"))
+    if not space or len(statement.words) != 2:  # constants have addresses of global memory here
+        raise UnknownInstruction(statement)
     read, write = compiler.read(source, TYPES["u64"]), compiler.write(target, TYPES["pred"])
     first = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space.partition("::")[0], GLOBAL_WINDOW)
 

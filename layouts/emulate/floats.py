@@ -57,14 +57,11 @@ def _compute_wide(name: str, direction: str, values: list[Array]) -> Array:
         product = a * values[1]
         return fix_zero_sign(add_to_odd(product, values[2]), product, values[2], direction)
     # quotients and roots of 24-bit numbers are further from every boundary than binary64's rounding
-    return np.asarray(
-        {
-            "mul": lambda: a * values[1],
-            "div": lambda: a / values[1],
-            "rcp": lambda: np.float64(1) / a,
-            "sqrt": lambda: np.sqrt(a),
-        }[name]()
-    )
+    if name == "mul":
+        return np.asarray(a * values[1])
+    if name == "sqrt":
+        return np.asarray(np.sqrt(a))
+    return np.asarray(a / values[1] if name == "div" else np.float64(1) / a)
 
 
 def finish(bits: Array, element: Element, words: frozenset[str]) -> Array:
@@ -164,7 +161,7 @@ def _build_single(compiler: Compiler, statement: Statement, row: RegisterType, n
     def fuse(a: Array, b: Array, c: Array) -> Array:
         return add_to_odd(np.multiply(a, b, dtype=np.float64), np.asarray(c, np.float64)).astype(np.float32)
 
-    compute: Compute = {
+    table: dict[str, Compute] = {
         "add": np.add,
         "sub": np.subtract,
         "mul": np.multiply,
@@ -173,7 +170,8 @@ def _build_single(compiler: Compiler, statement: Statement, row: RegisterType, n
         "rcp": lambda a: np.float32(1) / a,
         "fma": fuse,
         "mad": fuse,
-    }[name]
+    }
+    compute = table[name]
     if flushes:
         return apply(
             compiler, statement, row, lambda *values: flush(mark_nan32(compute(*(flush(value) for value in values))))

@@ -230,7 +230,7 @@ def wait_for_members(group: Group, mask: Array, same_statement: bool = True) -> 
     if not named.any():
         return
     missing = np.flatnonzero(absent & np.isin(np.arange(len(here)) // WARP, ids[named != 0] // WARP))
-    missing = np.array([one for one in missing if _is_named(one, ids, named)], np.int64)
+    missing = np.array([one for one in missing if _is_named(int(one), ids, named)], np.int64)
     if not same_statement and _meet_elsewhere(group, missing):
         return
     raise NotConverged(ids[named != 0], missing)

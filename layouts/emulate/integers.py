@@ -116,7 +116,7 @@ def _multiply_high(a: Array, b: Array) -> Array:
     if a.dtype.kind == "i":
         zero = np.uint64(0)
         high = high - np.where(a < 0, y, zero) - np.where(b < 0, x, zero)
-    return high.astype(a.dtype)
+    return np.asarray(high.astype(a.dtype))
 
 
 @shared("mul", "mad", floats=False)
@@ -166,7 +166,7 @@ def build_short_product(compiler: Compiler, statement: Statement) -> Action:
         part = (part & 0xFFFFFFFF).astype(np.uint32).astype(row.dtype).astype(np.int64) + c
         if saturates:
             part = np.clip(part, -(1 << 31), (1 << 31) - 1)
-        return (part & 0xFFFFFFFF).astype(np.uint32).view(row.dtype)
+        return np.asarray((part & 0xFFFFFFFF).astype(np.uint32).view(row.dtype))
 
     return apply(compiler, statement, row, multiply)
 
@@ -235,7 +235,7 @@ def build_extreme(compiler: Compiler, statement: Statement) -> Action:
         plain = compute
 
         def compute(a: Array, b: Array) -> Array:
-            return np.maximum(plain(a, b), a.dtype.type(0))
+            return np.asarray(np.maximum(plain(a, b), a.dtype.type(0)))
 
     if row.name in _PAIRS:
         return _apply_pairs(compiler, statement, row, compute)
@@ -257,6 +257,6 @@ def build_dot_product(compiler: Compiler, statement: Statement) -> Action:
 
     def multiply(a: Array, b: Array, c: Array) -> Array:
         products = take_lanes(a, left).astype(np.int64) * take_lanes(b, right)[:, chosen]
-        return ((products.sum(axis=1) + c) & 0xFFFFFFFF).astype(np.uint32).view(to.dtype)
+        return np.asarray(((products.sum(axis=1) + c) & 0xFFFFFFFF).astype(np.uint32).view(to.dtype))
 
     return apply_types(compiler, statement, to, [first, second, to], multiply)

@@ -54,7 +54,7 @@ def _join_two(
 
     def join(low: Array, high: Array) -> Array:
         if to.bits == 8:
-            return (low | high << np.uint8(4)).astype(np.uint8)
+            return np.asarray((low | high << np.uint8(4)).astype(np.uint8))
         low, high = np.broadcast_arrays(low, high)
         return join_lanes(np.stack([np.atleast_1d(low), np.atleast_1d(high)], axis=1).astype(part), to.storage)
 

@@ -79,7 +79,7 @@ def _encode_bfloat16(values: Doubles, direction: str) -> Array:
     elif direction in ("rp", "rm"):
         away = (low != 0) & (np.signbit(single) == (direction == "rm"))
         bits = bits + (away.astype(np.uint32) << np.uint32(16))
-    return (bits >> np.uint32(16)).astype(np.uint16)
+    return np.asarray((bits >> np.uint32(16)).astype(np.uint16))
 
 
 def add_to_odd(a: Doubles, b: Doubles) -> Doubles:
@@ -195,7 +195,7 @@ def round_fraction(value: Fraction, direction: str) -> float:
 def compute_doubles(name: str, direction: str, *operands: Doubles) -> Doubles:
     """Return add, sub, mul, div, rcp, sqrt or fma of binary64 in a direction of rounding."""
     if name == "fma":
-        return fuse_doubles(*operands, direction=direction)
+        return fuse_doubles(operands[0], operands[1], operands[2], direction)
     if name == "rcp":
         return compute_doubles("div", direction, np.ones((), np.float64), operands[0])
     if name == "sub":

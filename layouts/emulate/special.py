@@ -18,12 +18,19 @@ _AXES = ".x", ".y", ".z"
 def compute_special(group: Group, name: str) -> Array:
     """Return a special register of all threads of the group's block, [threads] or a scalar; uint64."""
     block = group.block
-    if name.startswith(("%clock", "%globaltimer", "%pm")):  # statements executed, so that time goes on
+    if name.startswith(("%clock", "%globaltimer")):  # statements executed, so that time goes on
         shift = 32 if name.endswith("_hi") else 0
         return np.array(group.run.machine.steps >> shift, np.uint64)
     values = _compute(block, name)
     block.special[name] = values
     return values
+
+
+def is_known(name: str) -> bool:
+    """Whether the emulator gives a special register a value."""
+    stem = name[:-2] if name.endswith(_AXES) else name
+    masks = [f"%lanemask_{mask}" for mask in _MASKS]
+    return name.startswith(("%clock", "%globaltimer")) or stem in ("%tid", "%laneid", "%warpid", *masks, *_SCALARS)
 
 
 def _compute(block: Block, name: str) -> Array:

@@ -68,7 +68,7 @@ class Warps:
 
 def _collect(flags: Array) -> Array:
     """Return flags of lanes, the last axis, as the bits of words."""
-    return (flags * _BITS).sum(axis=-1, dtype=np.uint32)
+    return np.asarray((flags * _BITS).sum(axis=-1, dtype=np.uint32))
 
 
 def _split_target(target: Operand) -> tuple[Operand, Operand | None]:
@@ -125,13 +125,10 @@ def build_vote(compiler: Compiler, statement: Statement) -> Action:
         flags = warps.spread(read(group), np.dtype(bool))[:, None, :]
         yes, no = (warps.members & flags), (warps.members & ~flags)
         if mode == "ballot":
-            result = _collect(yes)
-        elif mode == "all":
-            result = ~no.any(axis=-1)
-        elif mode == "any":
-            result = yes.any(axis=-1)
-        else:
-            result = ~(yes.any(axis=-1) & no.any(axis=-1))
+            write(group, warps.gather(_collect(yes)))
+            return
+        some, others = np.asarray(yes.any(axis=-1)), np.asarray(no.any(axis=-1))
+        result = ~others if mode == "all" else some if mode == "any" else ~(some & others)
         write(group, warps.gather(result))
 
     return vote
