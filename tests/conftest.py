@@ -24,7 +24,7 @@ os.environ.setdefault("LANESCOPE_SECONDS", "60")
 # Before NumPy is imported: several workers share the cores, and threads of small products wait for each other at work.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-settings.register_profile("lanescope", deadline=None, max_examples=choose_count(40, 28), derandomize=True)
+settings.register_profile("lanescope", deadline=None, max_examples=choose_count(40, 20), derandomize=True)
 settings.load_profile("lanescope")
 
 

@@ -184,8 +184,8 @@ def _list_registers(mine: Record, other: Record, inexact: bool, unknown: bool) -
 
 
 def _is_near(words: Array, others: Array, text: str) -> bool:
-    """Whether two D differ by what a tensor core rounds off: 2^-10 of the largest, or a few of the least numbers. An H200
-    adds products of 8-bit floats in 14 bits.
+    """Whether two D differ by what a tensor core rounds off: 2^-10 of the largest, or a few of the least numbers. An
+    H200 adds products of 8-bit floats in 14 bits.
     """
     kind, least = (np.float16, 2.0**-23) if ".f16.f16.f16" in text else (np.float32, 2.0**-143)
     ours, theirs = (one.view(kind).astype(np.float64) for one in (words, others))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import lanescope.emulate  # noqa: F401  (the rows)
 from lanescope.emulate.machine import Machine, Program, Schedule
 from lanescope.emulate.memory import Memory
 from lanescope.emulate.parser import parse_module
+from lanescope.ptx.instruction import Instruction
 
 Array = NDArray[Any]
 
@@ -76,7 +77,8 @@ def make_kernel(
 .shared .align 1024 .b8 memory[{max(shared, 16)}];
 .visible .entry k(.param .u64 first, .param .u64 second)
 {{
-.reg .b{bits} %i<{max(count_in, 1)}>; .reg .b{bits} %o<{max(count_out, 1)}>; .reg .b32 %x, %tid, %s, %lane; .reg .b64 %a, %in, %out;
+.reg .b{bits} %i<{max(count_in, 1)}>; .reg .b{bits} %o<{max(count_out, 1)}>;
+.reg .b32 %x, %tid, %s, %lane; .reg .b64 %a, %in, %out;
 .reg .pred %p; .reg .b32 %t<16>; .reg .b64 %d<16>; .reg .b16 %h<16>;
 ld.param.u64 %in, [first]; ld.param.u64 %out, [second];
 mov.u32 %tid, %tid.x; mov.u32 %lane, %laneid; mov.u32 %s, memory;
@@ -89,7 +91,7 @@ mov.u32 %tid, %tid.x; mov.u32 %lane, %laneid; mov.u32 %s, memory;
 def execute(
     body: str, registers: Array, count_out: int, *, shared: int = 0, schedule: Schedule = Schedule()
 ) -> tuple[Array, Machine]:
-    """Run a body over registers [count, threads] (uint32 or uint64) and return what it leaves in %o: [count, threads]."""
+    """Run a body over registers [count, threads], uint32 or uint64, and return what it leaves in %o."""
     bits = registers.dtype.itemsize * 8
     out = np.zeros((count_out, registers.shape[1]), registers.dtype)
     text = make_kernel(body, len(registers), count_out, bits, shared)
@@ -100,3 +102,11 @@ def execute(
 def spell(name: str, first: int, count: int) -> str:
     """Return a vector of registers, {%i4, %i5}."""
     return "{" + ", ".join(f"%{name}{n}" for n in range(first, first + count)) + "}"
+
+
+def take_one_each(instructions: Sequence[Instruction], key: Callable[[Instruction], Any]) -> list[Instruction]:
+    """One instruction of every kind that a key tells apart: the first of the first kind, the second of the second, …"""
+    kinds: dict[Any, list[Instruction]] = {}
+    for instruction in instructions:
+        kinds.setdefault(key(instruction), []).append(instruction)
+    return [alike[number % len(alike)] for number, alike in enumerate(kinds.values())]

@@ -12,15 +12,9 @@ import pytest
 from lanescope import dump as engine
 from lanescope.app.dump.examples import EXAMPLES, build_files
 from lanescope.app.kit.examples import BODIES
-from lanescope.app.main import create_app
 from tests.client import Client
 
 F16 = "wgmma.mma_async.m64n64k16.f32.f16.f16"
-
-
-@pytest.fixture(scope="module")
-def client() -> Client:
-    return Client(create_app())
 
 
 def test_the_api_answers_with_the_repair(client: Client) -> None:

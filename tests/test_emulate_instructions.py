@@ -19,10 +19,9 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.emulated_kernels import run_text
+from tests.emulated_statements import THREADS, Case, write_kernel
 
 EVIDENCE = Path(__file__).parent / "golden" / "emulated" / "instructions.npz.xz"
-THREADS = 64
-Case = tuple[str, str, list[str], int]
 
 
 @lru_cache(maxsize=1)
@@ -30,24 +29,6 @@ def read_evidence() -> tuple[list[Case], NDArray[np.uint64], NDArray[np.uint64]]
     """Return statements (text, type of the result, types of the operands, number of their values), values, results."""
     with np.load(io.BytesIO(lzma.decompress(EVIDENCE.read_bytes()))) as arrays:
         return json.loads(arrays["cases"].tobytes()), arrays["inputs"], arrays["results"]
-
-
-def write_kernel(cases: list[Case]) -> str:
-    """Return a kernel that runs statements on the same registers, one after the other."""
-    lines = [
-        ".version 8.5\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out) {",
-        ".reg .b64 %x<5>; .reg .b32 %t<4>; ld.param.u64 %x1, [in]; ld.param.u64 %x2, [out]; mov.u32 %t0, %tid.x;",
-        "mul.wide.u32 %x0, %t0, 32; add.u64 %x1, %x1, %x0; mul.wide.u32 %x0, %t0, 8; add.u64 %x2, %x2, %x0;",
-    ]
-    for number, (text, result, operands, _) in enumerate(cases):
-        lines.append(f"{{ .reg .{result} %d;")
-        for place, kind in enumerate(operands):
-            lines.append(f".reg .{kind} %{'abce'[place]}; ld.global.{kind} %{'abce'[place]}, [%x1+{8 * place}];")
-        widen = {"pred": "selp.u64 %x3, 1, 0, %d;", "b64": "mov.b64 %x3, %d;"}
-        lines.append(text)
-        lines.append(widen.get(result, f"cvt.u64.u{result[1:]} %x3, %d;"))
-        lines.append(f"st.global.u64 [%x2+{number * THREADS * 8}], %x3; }}")
-    return "\n".join([*lines, "ret; }"])
 
 
 def get_name(text: str) -> str:

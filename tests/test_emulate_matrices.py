@@ -6,15 +6,15 @@ Codes of element types are written down here; no map and no codec of the engine 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from tests.emulated_kernels import execute, spell
+from tests.emulated_kernels import execute, spell, take_one_each
 from tests.oracle import movement, sparse
 from tests.oracle import ptx as pages
 
@@ -180,7 +180,7 @@ def run_sparse(instruction: Instruction, rng: np.random.Generator, selector: int
     expected = a_values @ b_values + c
     d = pack_floats(expected) if scaled else pack(expected.astype(int), types["d"], width, pages.c_16, len(packed[2]))
     counts = np.cumsum([0, *map(len, packed)]).tolist()
-    texts = [spell("i", first, last - first) for first, last in zip(counts, counts[1:], strict=False)]
+    texts = [spell("i", first, last - first) for first, last in pairwise(counts)]
     out, machine = execute(
         f"{instruction.ptx} {spell('o', 0, len(d))}, {', '.join(texts)}, %i{counts[-1]}, {selector}{text};",
         np.concatenate([*packed, words, factors]),
@@ -220,7 +220,11 @@ def draw_scales(instruction: Instruction, rng: np.random.Generator, ids: tuple[i
 
 def test_sparse_products_by_every_selector() -> None:
     rng = np.random.default_rng(2)
-    for instruction in list_products("mma_sp"):
+    for instruction in take_one_each(list_products("mma_sp"), lambda i: (i.shape, *i.types.values())):
+        sparsity = instruction.operands["a"].sparsity
+        assert sparsity is not None
+        run_sparse(instruction, rng, int(rng.integers(sparsity.selectors)))
+    for instruction in take_one_each(list_products("mma_sp"), lambda i: (i.shape, BITS[i.types["a"]])):
         sparsity = instruction.operands["a"].sparsity
         assert sparsity is not None
         for selector in range(sparsity.selectors):
@@ -229,7 +233,8 @@ def test_sparse_products_by_every_selector() -> None:
 
 def test_block_scaled_products() -> None:
     rng = np.random.default_rng(3)
-    for instruction in list_products("mma_scaled"):
+    chosen = take_one_each(list_products("mma_scaled"), lambda i: (i.shape, i.modifiers, i.types["s"], i.types["a"]))
+    for instruction in chosen:
         if instruction.operands["a"].sparsity:
             run_sparse(instruction, rng, 0, scaled=True)
             continue
@@ -254,3 +259,38 @@ def test_block_scaled_products() -> None:
         )
         assert (machine.status, machine.findings) == ("finished", []), instruction.ptx
         assert np.array_equal(out, pack_floats((a * row_factors) @ (b * column_factors) + c)), instruction.ptx
+
+
+def test_zeros_and_numbers_that_are_none() -> None:
+    """What an H100 wrote: a zero is positive though every product and C are negative zeros, and there is one NaN."""
+    for kind, text, count, minus, nan in (
+        ("f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 4, 0x80000000, 0x7FFFFFFF),
+        ("f16", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", 2, 0x80008000, 0x7FFF7FFF),
+    ):
+        for a, b, c, d in (
+            (0, 0xBC00BC00, minus, 0),  # 0 · -1 - 0
+            (0x80008000, 0x3C003C00, minus, 0),
+            (0x7C007C00, 0, 0, nan),  # inf · 0
+            (0x7E017E01, 0x3C003C00, 0, nan),
+        ):
+            registers = np.repeat(np.array([a] * 4 + [b] * 2 + [c] * count, np.uint32)[:, None], 32, axis=1)
+            out, machine = execute(
+                f"{text} {spell('o', 0, count)}, {spell('i', 0, 4)}, {spell('i', 4, 2)}, {spell('i', 6, count)};",
+                registers,
+                count,
+            )
+            assert machine.status == "finished" and (out == d).all(), (kind, a, b, c)
+
+
+def test_integers_wrap_or_saturate() -> None:
+    for ending, expected in (("", 0x80000000), (".satfinite", 0x7FFFFFFF)):
+        registers = np.zeros((10, 32), np.uint32)
+        registers[:4] = registers[4:6] = 0x01010101
+        registers[6:] = 0x7FFFFFE0  # and 32 products of 1
+        out, _ = execute(
+            f"mma.sync.aligned.m16n8k32.row.col{ending}.s32.s8.s8.s32 {spell('o', 0, 4)}, {spell('i', 0, 4)},"
+            f" {spell('i', 4, 2)}, {spell('i', 6, 4)};",
+            registers,
+            4,
+        )
+        assert (out == expected).all()

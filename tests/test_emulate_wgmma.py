@@ -180,7 +180,8 @@ def test_sparse_products() -> None:
             body = (
                 f"{describe('%d0', 0, 128, 256)}{describe('%d1', START_B, 128, 512)}{moves}"
                 "setp.eq.u32 %p, 0, 0; wgmma.fence.sync.aligned;"
-                f"wgmma.mma_async.sp.sync.aligned.{name} {spell('o', 0, 4)}, %d0, %d1, %i{at + 4}, {selector}, %p{rest};"
+                f"wgmma.mma_async.sp.sync.aligned.{name} {spell('o', 0, 4)}, %d0, %d1, %i{at + 4}, {selector},"
+                f" %p{rest};"
                 f"{WAIT}"
             )
             for schedule in (SCHEDULES[0], SCHEDULES[3]):

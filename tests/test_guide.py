@@ -30,6 +30,7 @@ from lanescope.shared.banks import ACCESSES
 from lanescope.shared.swizzle import MODES, Mode, get_mode
 from lanescope.shared.tiling import Tile
 from tests.client import Client
+from tests.sample import is_chosen
 
 MEASURED = """\
 | figure | seen | promised |
@@ -105,8 +106,8 @@ def test_pages_render_and_their_links_open(client: Client, opens: Callable[[str]
         assert main.count("<svg") >= 1 or "<table" in main
     links = set(re.findall(r'href="(/[^"]*)"', main))
     assert links
-    for link in links:
-        assert opens(link), link
+    for link in links:  # those to other pages of the guide, and a third of the rest
+        assert not (link.startswith("/guide") or is_chosen(link, 3)) or opens(link), link
 
 
 def test_every_source_is_in_the_order_and_has_a_title() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
@@ -12,16 +11,10 @@ import pytest
 
 import lanescope
 from lanescope.app.home import facts
-from lanescope.app.main import create_app
 from lanescope.ptx import catalog
 from tests.client import Client
 
 EVIDENCE = Path(lanescope.__file__).parent / "evidence"
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    yield Client(create_app())
 
 
 def test_its_figures_are_those_of_the_files(client: Client) -> None:

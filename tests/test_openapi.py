@@ -350,7 +350,7 @@ def test_runs(client: Client, conforms: Conforms, given: Json) -> None:
 
 
 def test_pictures_have_the_media_type_of_their_form(client: Client, conforms: Conforms, document: Json) -> None:
-    """Every form of one kind of picture, every other one of each next kind."""
+    """Every form of one kind of picture, one in three and JSON of each next kind."""
     kinds = {
         "/i/{ptx}/{operand}.{form}": f"/i/{M16}/a.{{form}}",
         "/i/{ptx}.{form}": f"/i/{M16}.{{form}}",
@@ -361,7 +361,7 @@ def test_pictures_have_the_media_type_of_their_form(client: Client, conforms: Co
     for number, (path, link) in enumerate(kinds.items()):
         forms = next(p for p in document["paths"][path]["get"]["parameters"] if p["name"] == "form")["schema"]["enum"]
         for at, form in enumerate(forms, number):
-            if number and at % 2 and form != "json":
+            if number and at % 3 and form != "json":
                 continue
             answer = client.get(link.format(form=form))
             assert answer.status_code == 200 and answer.headers["etag"], link

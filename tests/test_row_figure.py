@@ -8,13 +8,7 @@ import pytest
 
 from lanescope.app.guide import row_figure
 from lanescope.app.guide.row_figure import RowState
-from lanescope.app.main import create_app
 from tests.client import Client
-
-
-@pytest.fixture(scope="module")
-def client() -> Client:
-    return Client(create_app())
 
 
 @pytest.mark.parametrize(

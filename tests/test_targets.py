@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.app.read import text_meanings
 from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import IdescWord
@@ -33,11 +32,6 @@ from tests.ptxas.sweep import VERSIONS
 
 PTXAS = pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
 WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
-
-
-@pytest.fixture(scope="module")
-def client() -> Client:
-    return Client(create_app())
 
 
 # the table ------------------------------------------------------------------------------------------------------------

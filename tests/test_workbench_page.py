@@ -97,7 +97,7 @@ def test_every_link_of_the_bench_opens(client: Client) -> None:
 
 def test_a_step_s_page_says_what_the_bench_says(client: Client) -> None:
     compared = 0
-    for case in CASES[::3]:
+    for case in CASES[::6]:
         for one in client.post("/api/v1/read", json={"text": case.text}).json().get("bench", {}).get("operands", ()):
             for step in [*(s for s in one["steps"] if s["verdict"] == "mismatch")][:1]:
                 if {cause["code"] for cause in step["diagnoses"]} & {"tma_destination", "operands_exchanged"}:
@@ -107,7 +107,7 @@ def test_a_step_s_page_says_what_the_bench_says(client: Client) -> None:
                 said = f"All {bad:,}" if bad == total else f"{bad:,} of {total:,}"
                 assert f"{said}\n  elements are read from the wrong place" in shown, (case.title, said)
                 compared += 1
-    assert compared > 15
+    assert compared > 7
 
 
 def test_what_is_assumed_can_be_given(client: Client) -> None:

@@ -20,9 +20,9 @@ MOST_OPEN = 3  # results of a search that stand open
 SECTIONS = {
     "Instructions": ("instructions", "targets", "topics", "compare", "reuse"),
     "Step by step": ("stepper", "steps"),
-    "Any text": ("read",),
+    "Any text": ("read", "check"),
     "Shared memory and descriptors": ("smem", "descriptors", "chain", "banks"),
-    "Dumps and captures": ("dumps", "captures"),
+    "Dumps, captures and emulation": ("dumps", "captures", "emulate"),
     "Whole tiles and layouts": ("tiles", "layouts", "cute"),
     "Blackwell": ("tmem", "scale-factors", "instruction-descriptors", "zero-column-masks"),
     "Sparsity metadata": ("metadata-order", "instructions/{ptx}/metadata"),

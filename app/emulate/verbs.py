@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from lanescope.app.kit.terminal import AsJson, print_json
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -56,8 +53,8 @@ def emulate(
     module = parse_module(read_text(Path(file), "file"))
     kernel = prepare_kernel(module, made, load_buffers(made, folder, {}))
     expected = printing.read_expected(compare or [])
-    options = {"compare": expected, "blocks": printing.parse_blocks(blocks), "most_steps": steps}
-    noted = {"events": bool(trace), "capture": Path(file).name if capture else ""}
+    options: dict[str, Any] = {"compare": expected, "blocks": printing.parse_blocks(blocks), "most_steps": steps}
+    noted: dict[str, Any] = {"events": bool(trace), "capture": Path(file).name if capture else ""}
     if schedules > 1:
         result = run_schedules(kernel, schedules, **options)
     elif not trace and not capture:

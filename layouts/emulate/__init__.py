@@ -42,6 +42,7 @@ from lanescope.emulate import (  # noqa: F401
     transcendental,
     warp,
     wgmma,
+    wmma_moves,
 )
 
 if TYPE_CHECKING:

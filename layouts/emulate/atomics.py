@@ -68,7 +68,7 @@ def build_atomic(compiler: Compiler, statement: Statement) -> Action:
     readers = [compiler.read_all(source, row) for source in sources]
     read_address = compiler.read_address(address)
     write = None if isinstance(target, Discarded) else compiler.write_all(target, row)
-    at = _AT.get(name) if write is None and row.kind in "usb" and lanes == 1 else None
+    at = _AT.get(name) if write is None and update is _OPERATIONS[name][0] else None
     dtype = row.dtype
 
     def act(group: Group) -> None:

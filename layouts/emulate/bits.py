@@ -296,4 +296,14 @@ def build_byte_permutation(compiler: Compiler, statement: Statement) -> Action:
             result = result | octet << np.uint32(8 * place)
         return result
 
+    selector = statement.operands[-1]
+    if table is None and isinstance(selector, Immediate) and not int(selector.value) & 0x8888:
+        places = np.array([int(selector.value) >> 4 * place & 7 for place in range(4)])
+
+        def choose(a: Array, b: Array, c: Array) -> Array:
+            both = np.empty((*np.broadcast_shapes(np.shape(a), np.shape(b)), 2), np.uint32)
+            both[..., 0], both[..., 1] = a, b
+            return np.ascontiguousarray(both.view(np.uint8)[..., places]).view(np.uint32)[..., 0]
+
+        return apply(compiler, statement, row, choose)
     return apply(compiler, statement, row, permute)

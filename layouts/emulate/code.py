@@ -245,8 +245,10 @@ class Compiler:
         reader = self.read(base, row)
 
         def read(group: Group) -> NDArray[np.int64]:
-            value = np.asarray(reader(group)).astype(np.int64) + offset
-            return np.broadcast_to(value, (group.count,))
+            value = np.asarray(reader(group)).astype(np.int64)
+            if offset:
+                value = value + offset
+            return value if value.ndim else np.full(group.count, value)
 
         return read
 

@@ -106,6 +106,9 @@ def _build(compiler: Compiler, statement: Statement, name: str) -> Action:
     if element.name == "f32" and lanes == 1 and direction == "rn" and not words - {"ftz"}:
         return _build_single(compiler, statement, row, name, "ftz" in words)
 
+    if element.name == "f16" and name in ("add", "sub", "mul") and not words:
+        return _build_half(compiler, statement, row, {"add": np.add, "sub": np.subtract, "mul": np.multiply}[name])
+
     def compute(*values: Array) -> Array:
         parts = [take_lanes(value, element.bits) for value in values]
         wide = [decode(part, element) for part in parts]
@@ -176,6 +179,19 @@ def _build_single(compiler: Compiler, statement: Statement, row: RegisterType, n
             compiler, statement, row, lambda *values: flush(mark_nan32(compute(*(flush(value) for value in values))))
         )
     return apply(compiler, statement, row, lambda *values: mark_nan32(compute(*values)))
+
+
+def _build_half(compiler: Compiler, statement: Statement, row: RegisterType, compute: Compute) -> Action:
+    """Build add, sub or mul of f16: NumPy rounds a float32 result, which has enough bits for it to be exact."""
+    half = np.dtype(np.float16)
+
+    def act(a: Array, b: Array) -> Array:
+        result = compute(take_lanes(a, half), take_lanes(b, half))
+        unordered = np.isnan(result)
+        bits = result.view(np.uint16)
+        return join_lanes(np.where(unordered, np.uint16(0x7FFF), bits) if unordered.any() else bits, row.storage)
+
+    return apply(compiler, statement, TYPES[f"b{row.bits}"], act)
 
 
 def _build_mixed(compiler: Compiler, statement: Statement, name: str, types: list[str], direction: str) -> Action:

@@ -217,6 +217,8 @@ def wait_for_members(group: Group, mask: Array, same_statement: bool = True) -> 
     Where some are not, NotConverged: the machine lets those warps wait at their statement and runs it again once the
     others came, so call this before anything else. same_statement: whether the others have to come to this statement.
     """
+    if group.count == np.count_nonzero(group.block.live):
+        return
     ids = group.ids
     here = np.zeros(group.block.padded, bool)
     here[ids] = True

@@ -34,18 +34,22 @@ class Warps:
         wait_for_members(group, mask)
         ids = group.ids
         self.first = int(ids[0]) // WARP
-        self.places = ids - self.first * WARP
+        self.places = ids - self.first * WARP if self.first else ids
         self.count = int(ids[-1]) // WARP - self.first + 1
-        self.here = self.spread(np.ones((), bool), np.dtype(bool))
+        here = np.zeros(self.count * WARP, bool)
+        here[self.places] = True
+        self.here = here.reshape(-1, WARP)
+        if np.ndim(mask) == 0 and int(mask) == 0xFFFFFFFF:
+            self.members = self.here[:, None, :]
+            return
         masks = np.broadcast_to(mask, (len(ids),)).astype(np.uint32)
-        own = _BITS[ids % WARP]
-        if not (masks & own).all():
+        if not (masks & _BITS[ids % WARP]).all():
             raise Fault(
                 "not_in_mask",
                 f"{statement.words[0]}.sync: a thread executes it whose lane is not in its membermask,"
                 " which PTX leaves undefined.",
             )
-        if masks.size and (masks == masks[0]).all():
+        if (masks == masks[0]).all():
             self.members = (self.here & ((_BITS & masks[0]) != 0))[:, None, :]
         else:
             named = self.spread(masks, np.dtype(np.uint32))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -10,6 +11,7 @@ from playwright.sync_api import Page, expect
 from lanescope.app.guide import index, rendering
 from tests.browser.conftest import Open
 from tests.browser.waiting import wait_until
+from tests.sample import take_sample
 
 READY = "document.documentElement.dataset.stepper === 'ready'"
 SHIFT = """(() => { window.moved = 0; new PerformanceObserver((list) => {
@@ -48,8 +50,7 @@ def test_an_address_opens_its_step_and_the_usual_one_needs_none(open_page: Open)
     expect(page).to_have_url(re.compile(r"lanes-and-fragments\?pin=a:3,2$"))
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-@pytest.mark.parametrize("width", [390, 1000, 1440])
+@pytest.mark.parametrize(("width", "slug"), take_sample([*product((390, 1000, 1440), SLUGS)], 6))
 def test_nothing_moves_while_the_page_loads(open_page: Open, slug: str, width: int) -> None:
     page = opened(open_page, f"/guide/{slug}", width=width, height=844)
     page.evaluate(SHIFT)

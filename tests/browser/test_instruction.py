@@ -17,6 +17,7 @@ from lanescope.render.view import OperandGrid, make_figure
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 from tests.browser.waiting import wait_for_rest, wait_until
+from tests.sample import take_sample
 
 pytestmark = pytest.mark.browser
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -308,7 +309,7 @@ SAME_PANEL = (
 )
 
 
-@pytest.mark.parametrize("path", SAME_PANEL)
+@pytest.mark.parametrize("path", take_sample(SAME_PANEL, 4))
 def test_the_panel_prints_before_pointing_what_it_prints_when_pointing(open_page: Any, path: str) -> None:
     ptx, _, query = path.partition("?")
     page = open_page(f"/i/{path}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from playwright.sync_api import Page, expect
 from lanescope.render.labels import SMALLEST
 from tests.browser.test_instruction import M16, WIDE
 from tests.browser.waiting import wait_until
+from tests.sample import take_sample
 
 pytestmark = pytest.mark.browser
 REUSE = f"/reuse?from={M16}&to={M16}"
@@ -23,8 +25,7 @@ def read_window(page: Page, panel: str) -> dict[str, float]:
     return window
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-@pytest.mark.parametrize("path", TILES)
+@pytest.mark.parametrize(("width", "path"), take_sample([*product((390, 1440), TILES)], 3))
 def test_a_whole_tile_opens_with_labels(open_page: Any, path: str, width: int) -> None:
     page = open_page(path, width=width)
     sizes = page.evaluate("lanescope.stage.panels.filter((p) => p.operand && !p.operand.shared).map((p) => p.labelled)")

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.waiting import wait_until
+from tests.sample import take_sample
 
 pytestmark = pytest.mark.browser
 UMMA = "/tiles/mma?atom=SM100_MMA_F16BF16_SS%3Chalf_t,half_t,float,128,256,UMMA::Major::K,UMMA::Major::K%3E"
@@ -40,7 +41,7 @@ FREE = """() => {
 }"""
 
 
-@pytest.mark.parametrize("path", PINNED)
+@pytest.mark.parametrize("path", take_sample(PINNED, 5))
 def test_the_script_says_of_a_pin_what_the_server_says(open_page: Any, path: str) -> None:
     def read_answer(page: Page) -> tuple[str, list[float]]:
         tops = page.locator("svg .ringed").evaluate_all("(all) => all.map((ring) => Number(ring.getAttribute('y')))")

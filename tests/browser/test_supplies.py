@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.test_instruction import find_centre, hover_cell
 from tests.browser.waiting import wait_until
+from tests.sample import take_sample
 
 pytestmark = pytest.mark.browser
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
@@ -49,7 +50,7 @@ def test_pointing_at_an_element_rings_its_metadata_and_the_other_way_round(open_
     expect(page.locator("#panel h2")).to_contain_text("Lane 12")
 
 
-@pytest.mark.parametrize("path", PINNED)
+@pytest.mark.parametrize("path", take_sample(PINNED, 2))
 def test_the_script_says_of_metadata_and_factors_what_the_server_says(open_page: Any, path: str) -> None:
     query = path.partition("?")[2]
     plain = open_page(f"/i/{path}", scripts=False)

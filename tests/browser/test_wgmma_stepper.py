@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from lanescope.ptx import catalog
 from tests.browser.conftest import Open
 from tests.browser.waiting import wait_until
+from tests.sample import FULL, choose_count, take_sample
 
 WGMMA = "/steps/wgmma.mma_async.m64n32k16.f32.f16.f16"
 READY = "document.documentElement.dataset.stepper === 'ready'"
@@ -113,20 +114,20 @@ def test_the_storage_is_an_option(open_page: Open) -> None:
     expect(page.locator(".word[data-operand=b] [data-field=swizzle]")).to_have_text("swizzle none")
 
 
-@pytest.mark.parametrize("step", [1, 5, 19, 40, 60, 74])
+@pytest.mark.parametrize("step", take_sample([1, 5, 19, 40, 60, 74], 3))
 def test_a_phone_shows_the_areas_of_the_phase(open_page: Open, step: int) -> None:
     page = opened(open_page, f"step={step}", width=390, height=844)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
-# What stands under the pointer, at points all over the lanes' column.
-POINTED = """async () => {
+# What stands under the pointer, at points all over the lanes' column, of which some are asked.
+POINTED = """async (apart) => {
   const canvas = document.querySelector("#scene canvas[role=img]");
   const { x, y, width, height } = canvas.getBoundingClientRect();
   const frame = () => new Promise((done) => requestAnimationFrame(done)), seen = [];
-  for (let right = width * 0.74; right < width * 0.9; right += 8) {
-    for (let down = 48; down < height; down += 14) {
+  for (let right = width * 0.74; right < width * 0.9; right += 8 * apart) {
+    for (let down = 48; down < height; down += 14 * apart) {
       const at = { clientX: x + right, clientY: y + down, bubbles: true };
       canvas.dispatchEvent(new PointerEvent("pointermove", at));
       await frame();
@@ -138,10 +139,12 @@ POINTED = """async () => {
 
 
 def test_a_from_registers_shows_the_thread_that_holds_each_element(open_page: Open) -> None:
-    """What the pointer reads in the lanes' column is what the engine's map of A says, of warp 1 in K step 0."""
+    """What the pointer reads in the lanes' column is what the engine's map of A says, of warp 1 in K step 0; of every
+    element, where all points are asked.
+    """
     page = opened(open_page, "a=from%3Dregisters&step=4&pin=a:20,17")
     expect(page.locator("#life")).to_contain_text("thread 48, R4 bits 31:16")  # K step 1, row 4 of warp 1, column 1
-    seen = set(page.evaluate(POINTED))
+    seen = set(page.evaluate(POINTED, choose_count(1, 3)))
     pattern = re.compile(r"A\[(\d+)\]\[(\d+)\] = \S+\nthread (\d+) · R(\d+) bits (\d+):(\d+)")
     found = {tuple(map(int, match.groups())) for text in seen if (match := pattern.fullmatch(text))}
     operand = catalog.find("wgmma.mma_async.m64n32k16.f32.f16.f16").operand("a")
@@ -151,7 +154,7 @@ def test_a_from_registers_shows_the_thread_that_holds_each_element(open_page: Op
             register, low = operand.register_of(value)
             row, col = int(operand.rows[thread, value]), int(operand.cols[thread, value])
             wanted.add((row, col, thread, register, low + 15, low))
-    assert found == wanted
+    assert found == wanted if FULL else found <= wanted and len(found) > 20
 
 
 def test_an_element_of_1_bit_pins_its_byte(open_page: Open) -> None:
