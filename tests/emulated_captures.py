@@ -125,12 +125,11 @@ def take_capture(placement: Placement) -> bytes:
 
 
 def list_differences(placement: Placement, made: bytes, wanted: bytes) -> list[str]:
-    """Where two captures differ, record by record. Not compared: the order of the warps' records; bytes of shared
-    memory that the kernel never wrote, and those of its mbarriers, whose format is open; D where its sum is not exact,
-    or comes from memory that nobody wrote: then only whether it is near, and not at all.
+    """Where two captures differ, record by record: texts, places, words, slices, immediates, addresses, registers (D of
+    sums that are not exact, too) and shared memory. Not compared: the order of the warps' records; bytes of shared
+    memory that the kernel never wrote, and those of its mbarriers, whose format is open; D that comes from such bytes.
     """
     machine = placement.machine
-    codes = {finding.code for finding in machine.findings}
     words = [one.function.statements for one in machine.program.codes.values()]
     products = {
         s.line for statements in words for s in statements if s.words[:2] in (("wgmma", "mma_async"), ("mma", "sync"))
@@ -142,7 +141,7 @@ def list_differences(placement: Placement, made: bytes, wanted: bytes) -> list[s
     for number, (mine, other) in enumerate(zip(ours, theirs, strict=False)):
         differ = [name for name in _FIELDS if getattr(mine, name) != getattr(other, name)]
         differ += [] if _is_equal(mine.addresses, other.addresses) else ["addresses"]
-        differ += _list_registers(mine, other, "inexact_sum" in codes, unknown)
+        differ += _list_registers(mine, other, unknown)
         if len(mine.window) != len(other.window):
             differ.append("window_bytes")
         elif len(mine.window):
@@ -171,27 +170,14 @@ def _is_equal(one: Array | None, other: Array | None) -> bool:
     return one is other or (one is not None and other is not None and np.array_equal(one, other))
 
 
-def _list_registers(mine: Record, other: Record, inexact: bool, unknown: bool) -> Iterator[str]:
+def _list_registers(mine: Record, other: Record, unknown: bool) -> Iterator[str]:
     if set(mine.registers) != set(other.registers):
         yield "registers"
         return
     for name, words in mine.registers.items():
         if _is_equal(words, other.registers[name]) or (name == "d" and mine.label != "C" and unknown):
             continue
-        if name == "d" and mine.label != "C" and inexact and _is_near(words, other.registers[name], mine.text):
-            continue
         yield f"registers {name}"
-
-
-def _is_near(words: Array, others: Array, text: str) -> bool:
-    """Whether two D differ by what a tensor core rounds off: 2^-10 of the largest, or a few of the least numbers. An
-    H200 adds products of 8-bit floats in 14 bits.
-    """
-    kind, least = (np.float16, 2.0**-23) if ".f16.f16.f16" in text else (np.float32, 2.0**-143)
-    ours, theirs = (one.view(kind).astype(np.float64) for one in (words, others))
-    largest = float(np.abs(theirs[np.isfinite(theirs)]).max(initial=0))
-    share = 2.0**-5 if "e4m3" in text else 2.0**-10
-    return np.allclose(ours, theirs, rtol=0, atol=share * largest + least, equal_nan=True)
 
 
 def list_runs() -> Iterator[tuple[str, str]]:

@@ -258,3 +258,41 @@ def test_a_sum_that_is_not_exact_is_noted() -> None:
         _, machine = run_wgmma(body, image, registers, 4)
         assert [finding.code for finding in machine.findings] == codes
         assert all(finding.severity == "note" for finding in machine.findings)
+
+
+def test_sums_of_8_bit_floats_as_an_h100_wrote_them() -> None:
+    """Four products of one value in each of A's rows of a warp's first register, and C. B is all ones."""
+    image = b"\x38" * 2048
+    at = -(-len(image) // 512)
+    for a, c, d in (
+        (0x00, 2.0**13 + 1, 2.0**13 + 1),
+        (0x00, 2.0**14 + 1, 2.0**14),  # 14 bits of C
+        (0x38, 2.0**13, 2.0**13 + 4),
+        (0x38, 2.0**14, 2.0**14),  # each 1 is cut off
+        (0xB8, 2.0**14, 2.0**14),
+        (0x40, 2.0**14, 2.0**14 + 8),
+        (0x38, -(2.0**13) - 1, -(2.0**13) + 3),
+    ):
+        registers = np.zeros((8, 128), np.uint32)
+        registers[:4] = np.float32(c).view(np.uint32)
+        registers[4] = a
+        moves = "".join(f"mov.b32 %o{i}, %i{at + i};" for i in range(4))
+        body = (
+            f"{describe('%d1', 0, 128, 256)}{moves}setp.eq.u32 %p, 0, 0; {FENCE}"
+            "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3 {%o0, %o1, %o2, %o3},"
+            f" {spell('i', at + 4, 4)}, %d1, %p, 1, 1; {WAIT}"
+        )
+        out, machine = run_wgmma(body, image, registers, 4)
+        assert machine.status == "finished" and (out[0] == np.float32(d).view(np.uint32)).all(), (a, c)
+
+
+def test_sums_of_halves_are_rounded_to_the_nearest_even_half() -> None:
+    """4100 + 2 lies between two numbers: an H100 wrote 4104 (mma.sync.m16n8k16.f16)."""
+    registers = np.zeros((8, 32), np.uint32)
+    registers[0], registers[4:6], registers[6:] = 0x3800, 0x3C003C00, 0x6C016C01
+    out, _ = execute(
+        "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%o0, %o1}, {%i0, %i1, %i2, %i3}, {%i4, %i5}, {%i6, %i7};",
+        registers,
+        2,
+    )
+    assert (out[0] == 0x6C026C02).all()

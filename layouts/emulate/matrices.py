@@ -22,6 +22,7 @@ from lanescope.emulate.fragments import (
     unpack_matrix,
     write_registers,
 )
+from lanescope.emulate.hopper_sums import add_products, is_known
 from lanescope.emulate.program import Operand, Statement, VectorOperand
 from lanescope.emulate.sums import count_digits, is_exact, note_inexact
 from lanescope.emulate.types import TYPES
@@ -89,6 +90,7 @@ def build_product(compiler: Compiler, statement: Statement) -> Action:
     selector = require_number(named["f"], statement, "the sparsity selector") if sparse else 0
     scales = _Scales(compiler, bound, named, statement) if bound.scales else None
     types, saturates, digits = bound.types, "satfinite" in bound.modifiers, count_digits(bound)
+    known = is_known(bound, compiler.module.target) and bound.family.specified
 
     def read_matrix(registers: Array, letter: str) -> Array:
         bits = unpack_matrix(ops[letter], registers, statement)
@@ -109,9 +111,10 @@ def build_product(compiler: Compiler, statement: Statement) -> Action:
             product = product if product.ndim == c.ndim else product[..., None]
             total = product + c
         if types["d"] != "s32" and not is_xor(bound):
-            planes = (np.moveaxis(one, -1, 0) for one in (a, b, c))
-            if not is_exact(*planes, digits):
-                note_inexact(group, statement)
+            planes = tuple(np.moveaxis(one, -1, 0) for one in (a, b, c))
+            if not is_exact(planes[0], planes[1], planes[2], digits):
+                note_inexact(group, statement, known)
+                total = np.moveaxis(add_products(bound, planes[0], planes[1], planes[2]), 0, -1) if known else total
         bits = encode(total if len(ops["d"].axes) == 3 else total[..., 0], types["d"], saturates)
         packed = fragment_words.pack(ops["d"], bits)
         write(group, packed)

@@ -80,7 +80,7 @@ def build_row_load(compiler: Compiler, statement: Statement) -> Action:
         if bits:
             single = np.unpackbits(rows, axis=1, bitorder="little").reshape(len(picked), 16, bits)
             rows = np.packbits(single, axis=2, bitorder="little").reshape(len(picked), 16)
-        elements = rows.view(np.uint16) if op.container_bits == 16 else rows
+        elements = (rows.view(np.uint16) if op.container_bits == 16 else rows).astype(np.uint64)
         loaded = fragment_words.pack(op, elements.reshape(len(warps), *op.extents.values()))
         write(group, loaded)
         if group.run.machine.recorders:

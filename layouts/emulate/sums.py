@@ -68,15 +68,14 @@ def _find_largest(values: Array) -> float:
     return most if np.isfinite(most) else float(sizes[np.isfinite(sizes)].max(initial=0.0))
 
 
-def note_inexact(group: Group, statement: Statement) -> None:
-    """Note once a run that the result is a sum in float64, rounded once, and that a tensor core's may differ."""
+def note_inexact(group: Group, statement: Statement, known: bool) -> None:
+    """Note once a run that a result depends on how a tensor core adds. known: whether it was added as one does."""
     machine = group.run.machine
     if any(finding.code == NOTE for finding in machine.findings):
         return
-    machine.report(
-        NOTE,
-        f"{statement.words[0]} adds products whose sum is not exact: this is the sum in float64, rounded once; a tensor"
-        " core's result may differ in the last bits",
-        statement,
-        "note",
+    how = (
+        "it is cut and rounded as captures of an H200 show; other devices may differ in the last bits"
+        if known
+        else "this is the sum in float64, rounded once; a tensor core's result may differ in the last bits"
     )
+    machine.report(NOTE, f"{statement.words[0]} adds products whose sum is not exact: {how}", statement, "note")

@@ -30,6 +30,7 @@ from lanescope.emulate.fragments import (
     unpack_matrix,
     write_registers,
 )
+from lanescope.emulate.hopper_sums import add_products, is_known
 from lanescope.emulate.machine import PendingWork
 from lanescope.emulate.matrices import name_operands, spread_metadata
 from lanescope.emulate.program import Operand, Statement, VectorOperand
@@ -77,6 +78,7 @@ class _Wgmma:
         self.view_b = matrix.view(bound, "b", self._get_major("b"))
         self.d_slots = collect_slots(named["d"])
         self.a_slots = collect_slots(named["a"]) if self.from_registers else frozenset()
+        self.target = compiler.module.target
         self.digits, self.saturates = count_digits(bound), "satfinite" in bound.modifiers
         watch_registers(compiler.code)
 
@@ -187,7 +189,9 @@ class _Wgmma:
         with np.errstate(invalid="ignore", over="ignore"):
             total = a @ b if c is None else a @ b + c
         if bound.types["d"] != "s32" and not is_exact(a, b, c, self.digits):
-            note_inexact(group, self.statement)
+            known = is_known(bound, self.target)
+            note_inexact(group, self.statement, known)
+            total = add_products(bound, a, b, c) if known else total
         packed = fragment_words.pack(op, encode(total, bound.types["d"], self.saturates)[None])[0]
         self.write_d(group, packed if part.whole else packed[group.ids % (WARP * WARPGROUP)])
 

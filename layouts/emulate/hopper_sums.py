@@ -1,0 +1,68 @@
+"""How the tensor cores of sm_90 add products whose sum is not exact, as the captures of an H200 show.
+
+All products of an instruction and C are cut, toward zero, to a multiple of one unit: 2^25 of it are the largest
+exponent among C and the products (2^13 for wgmma of 8-bit floats); a product's exponent is the sum of its factors'. The
+sum is cut to f32 (of 8-bit floats to 14 significant bits), or rounded to the nearest f16. Every D of the captures in
+tests/golden/captures is so, bit for bit: wgmma of f16, bf16 and e4m3, mma of f16, bf16 and tf32. e5m2, tf32 of wgmma
+and mma with D of f16 are taken to be like them. PTX leaves all of it open.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.ptx.dtypes import get_dtype
+from lanescope.ptx.instruction import Instruction
+
+Array = NDArray[Any]
+_NONE = -(1 << 14)  # the exponent of a zero
+_LEAST = {"f16": -24, "f32": -133}  # the largest exponent is at least this
+_LEAST_F32 = -149
+
+
+def is_known(instruction: Instruction, target: str) -> bool:
+    """Whether the order and rounding of an instruction's sums are known on a target."""
+    types = instruction.types
+    if not target.startswith("sm_90") or types["d"] not in ("f16", "f32"):
+        return False
+    if types["a"] in ("e4m3", "e5m2"):
+        return instruction.family.by_descriptor and types["d"] == "f32"
+    return types["a"] in ("f16", "bf16", "tf32") and instruction.shape != "m8n8k4"
+
+
+def add_products(instruction: Instruction, a: Array, b: Array, c: Array | None) -> Array:
+    """Return A [..., m, k] · B [..., k, n] + C as an H200 adds them, before D is rounded to its type: float64."""
+    small = instruction.types["a"] in ("e4m3", "e5m2")
+    with np.errstate(invalid="ignore", over="ignore"):
+        plain = a @ b if c is None else a @ b + c
+    kept = [np.where(np.isfinite(one), one, 0.0) for one in (a, np.swapaxes(b, -1, -2))]
+    left, right = kept[0][..., :, None, :], kept[1][..., None, :, :]
+    exponents = [_find_exponents(kept[n], instruction.types["ab"[n]]) for n in (0, 1)]
+    products = left * right
+    of_products = np.where(products == 0, _NONE, exponents[0][..., :, None, :] + exponents[1][..., None, :, :])
+    largest = of_products.max(axis=-1)
+    start = np.zeros(plain.shape) if c is None else np.where(np.isfinite(c), c, 0.0)
+    largest = np.maximum(largest, _find_exponents(start, instruction.types["d"]))
+    unit = np.maximum(largest, _LEAST[instruction.types["d"]]) - (13 if small else 25)
+    units = np.trunc(np.ldexp(products, -unit[..., None])).sum(axis=-1) + np.trunc(np.ldexp(start, -unit))
+    total = np.ldexp(units, unit)
+    if instruction.types["d"] == "f32":
+        total = _cut(total, 14 if small else 24)
+    return np.where(np.isfinite(plain), total, plain)
+
+
+def _find_exponents(values: Array, name: str) -> NDArray[np.int64]:
+    """Return the exponent that each value's code has; that of the least normal number for smaller ones."""
+    float_format = get_dtype(name).format
+    assert float_format is not None
+    found = np.maximum(np.frexp(values)[1].astype(np.int64) - 1, float_format.least_exponent)
+    return np.where(values == 0, _NONE, found)
+
+
+def _cut(values: Array, digits: int) -> Array:
+    """Return values cut toward zero to so many significant bits, and to what f32 has of small ones."""
+    last = np.maximum(np.frexp(values)[1].astype(np.int64) - digits, _LEAST_F32)
+    return np.asarray(np.ldexp(np.trunc(np.ldexp(values, -last)), last))
