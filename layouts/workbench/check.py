@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -29,6 +29,7 @@ from lanescope.workbench import (
     OperandStep,
     VerifiedOperand,
     build_bench,
+    copy_overlaps,
     filled_tiles,
     order,
     shared_budget,
@@ -40,6 +41,7 @@ from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.consequences import drop_consequences, drop_told_doubts, find_constant_place, follows
 from lanescope.workbench.contents import HEADERS_KEY, evaluate_with_choices, format_headers
+from lanescope.workbench.fragment_blame import lay_fragment_blame
 from lanescope.workbench.gaps import CheckedDescriptor, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import TITLES as TENSOR_TITLES
@@ -47,7 +49,7 @@ from lanescope.workbench.idesc_checks import check_tensor_code
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.pitfall_repairs import find_pitfall_edits
 from lanescope.workbench.results import TextEdit, TextPiece
-from lanescope.workbench.tally import count_verified, list_first_wrong_steps
+from lanescope.workbench.tally import count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
 from lanescope.workbench.tcgen05 import TCGEN05_KEY
 from lanescope.workbench.thread_gaps import CheckedKernel, list_kernels_by_text
@@ -101,6 +103,7 @@ TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     **order.TITLES,
     **transfers.TITLES,
     **filled_tiles.TITLES,
+    **copy_overlaps.TITLES,
     **shared_budget.TITLES,
 }
 FAMILIES = {"order": frozenset((*order.TITLES, "k_slices_unread"))}  # names that stand for several codes
@@ -212,9 +215,14 @@ def check_text(
     findings = [_name_source_line(text, finding) for finding in findings]
     steps, unverified = count_verified(bench, guesses, partial(_why_open, guesses))
     fragments, late = _check_fragments(text, given)  # last: where the time is over in it, the rest is told
-    findings += [CheckFinding(f.code, f.message, f.span, "", f.reads) for f in fragments.findings]
-    open_ += late
+    judged = lay_fragment_blame(fragments, tuple(built), blame, lambda text: _check_fragments(text, given)[0])
+    findings += [CheckFinding(f.code, f.message, f.span, "", f.reads, edits=f.edits) for f in judged]
+    open_ = _drop_proved_points(open_, bench, fragments.proved) + late
     open_ += (OpenPoint(one.message, one.span, one.needs) for one in fragments.kernels if one.gap)
+    unverified = drop_proved(unverified, bench, fragments.proved)
+    checked = tuple(
+        replace(one, gap="") if one.readers and fragments.proved.issuperset(one.readers) else one for one in checked
+    )
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
@@ -243,7 +251,9 @@ def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[C
     filled = filled_tiles.find_fill_mistakes(text, bench)
     budget = shared_budget.find_budget_mistakes(text, target)
     bytes_ = [] if filled else transfers.find_transfer_mistakes(text)  # that follow from a box which is too small
-    return [_make_pitfall_finding(mistake) for mistake in (*order.find_order_mistakes(text), *filled, *bytes_, *budget)]
+    overlaps = copy_overlaps.find_overlaps(text, bench)
+    every = (*order.find_order_mistakes(text), *filled, *bytes_, *budget, *overlaps)
+    return [_make_pitfall_finding(mistake) for mistake in every]
 
 
 def _check_fragments(text: str, given: Mapping[str, str]) -> tuple[FragmentReport, list[OpenPoint]]:
@@ -341,6 +351,16 @@ def _not_verified(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
         why = "nothing in the file says how it is stored."
     at = bench.pieces[operand.descriptor].spans[0]
     return OpenPoint(f"{operand.name.upper()} of {operand.instruction} is not verified: {why}", at)
+
+
+def _drop_proved_points(points: list[OpenPoint], bench: Bench, proved: Collection[tuple[str, str]]) -> list[OpenPoint]:
+    """Return the open points without operands whose tiles threads fill, and were followed."""
+    told = {
+        _not_verified(bench, operand)
+        for operand in bench.operands
+        if operand.verdict == "unknown" and (operand.instruction, operand.name) in proved
+    }
+    return [point for point in points if point not in told]
 
 
 def _refused_map(bench: Bench, operand: VerifiedOperand) -> bool:

@@ -82,7 +82,8 @@ def _is_mended(guesses: Guesses, chosen: dict[str, str], operand: VerifiedOperan
         return False
     same = _find_same_operand(guesses.made, again, operand)
     left = _find_remaining_wrong(same, operand, wrong) if same else None
-    panel = any(name.startswith("panel.") for name in chosen)
+    moved = any(name.startswith(("at.", "base.")) for name in chosen)  # that changes every word by itself
+    panel = not moved and any(name.startswith("panel.") for name in chosen)
     return left is None or (panel and (left.word, left.expected) != (wrong.word, wrong.expected))
 
 

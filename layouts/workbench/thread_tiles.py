@@ -28,7 +28,7 @@ from lanescope.workbench.thread_fragments import (
 from lanescope.workbench.thread_gaps import NOT_REACHED, CheckedKernel, describe_run, list_kernels_by_text
 
 Span = tuple[int, int]
-_USES = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|wgmma\.mma_async")
+_USES = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|wgmma\.mma_async|tcgen05\.mma\b")
 MOST_JUDGED, MOST_ALIKE = 600, 24  # places with products; different fragments of each
 TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "trans_missing": "ldmatrix lacks .trans",
@@ -45,11 +45,14 @@ TITLES = {  # matrices_exchanged has its title among the causes of a capture
 
 @dataclass(slots=True)
 class FragmentReport:
-    """What came of a text's kernels: mistakes, how many fragments were verified, and the kernels with mma."""
+    """What came of a text's kernels: mistakes, how many fragments were verified, and the kernels with mma. proved:
+    (instruction, operand) of which every descriptor that was read is right.
+    """
 
     findings: list[FragmentFinding] = field(default_factory=list)
     verified: int = 0
     kernels: list[CheckedKernel] = field(default_factory=list)
+    proved: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(slots=True)
@@ -83,7 +86,8 @@ def check_thread_tiles(text: str, macros: Mapping[str, str]) -> FragmentReport:
     told = [_take_gap(kernel, gaps, reports) for kernel in kernels.values()]
     found = [{(f.code, f.span) for f in report.findings} for report in reports]
     kept = [f for f in first.findings if all((f.code, f.span) in one for one in found)]
-    return FragmentReport(kept, min(report.verified for report in reports), told)
+    proved = frozenset.intersection(*(report.proved for report in reports))
+    return FragmentReport(kept, min(report.verified for report in reports), told, proved)
 
 
 def _close(kernel: CheckedKernel, gap: str) -> CheckedKernel:
@@ -105,6 +109,7 @@ def _take_gap(
 def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
     report = FragmentReport()
     good: set[object] = set()
+    runs = list(runs)
     for run in runs:
         verdicts = _judge_kernel(run)
         good |= verdicts.good
@@ -116,7 +121,10 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
             (*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good))
         )
     unique = {(f.code, f.span): f for f in reversed(report.findings)}
-    return FragmentReport(sorted(unique.values(), key=lambda f: f.span), len(good), report.kernels)
+    uses = [use for run in runs for use in run.runner.descriptors]
+    unproved = {(use.opcode, use.name) for use in uses if (use.span, use.calls, use.name) not in good}
+    proved = frozenset((use.opcode, use.name) for use in uses) - unproved
+    return FragmentReport(sorted(unique.values(), key=lambda f: f.span), len(good), report.kernels, proved)
 
 
 def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:

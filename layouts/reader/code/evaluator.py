@@ -115,6 +115,7 @@ class Evaluator:
         self.left_over: set[str] = set()  # pointers that were there before the function that is run
         self.lent: dict[str, Cell] = {}  # variables whose address in the shared window was taken, by its symbol
         self.endless: set[str] = set()  # variables of loops whose end the text leaves open
+        self.cut: set[str] = set()  # variables of loops of which not every turn was run
         self.loose: set[str] = set()  # names that the text computes with and does not declare
         self.recast: set[str] = set()  # those that are cast to a pointer to another type
         self.foreign: dict[str, str] = {}  # types and objects that the text does not define → whose members they have
