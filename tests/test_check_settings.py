@@ -308,6 +308,10 @@ def test_a_header_keeps_the_gap_of_the_descriptor_that_no_other_file_reads() -> 
         verified=8,
         gaps={"depends on BN": 1},
         multiplier="",
+        target="",
+        placed=0,
+        kernels=0,
+        kernel_gaps={},
     )
     kernel = dataclasses.replace(header, file="k.cu", descriptors=1, gaps={}, included=["a.cuh"])
     merged = merge_reports(

@@ -189,6 +189,22 @@ def test_a_store_takes_the_swizzle_back_and_skips_what_is_outside(at: tuple[int,
     assert np.array_equal(take(machine, out), expected)
 
 
+@pytest.mark.parametrize(("inside", "codes"), [(32, []), (34, ["unwritten_shared"])])
+def test_a_store_reads_only_what_lies_inside_the_tensor(inside: int, codes: list[str]) -> None:
+    # Boxes of 40 elements, as padded tiles have; 28 rows of 80 bytes, of which the first 64 are written.
+    made = {"type": "u16", "dims": (inside, 28), "strides": (80,), "box": (40, 28), "swizzle": "none"}
+    body = store_box((0, 0), "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group")
+    rows = "".join(
+        f"mad.lo.u32 %a25, %tid, 4, {80 * row}; add.u32 %a25, %a25, %s; setp.lt.u32 %q, %tid, 16;"
+        " @%q st.shared.u32 [%a25], 7;\n"
+        for row in range(28)
+    )
+    body = rows + body[body.index("fence.proxy.async") :]
+    tensor = np.zeros((28, 40), np.uint16)
+    machine = run(body, np.zeros(1024, np.uint16), tensor, 128, Schedule(), make_map=made, on_output=True)
+    assert [one.code for one in machine.findings] == codes
+
+
 @pytest.mark.parametrize(
     ("operation", "name"),
     [

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lanescope.emulate.machine import Schedule
+from lanescope.emulate.waits import find_deadlock
 from tests.async_kernels import SCHEDULES, list_codes, run, take, wait
 
 NONE = np.zeros(4, np.uint32)
@@ -203,6 +204,17 @@ def test_an_init_has_to_be_visible_before_others_use_the_barrier(fence: str, cod
 def test_what_never_comes_is_a_deadlock(body: str) -> None:
     machine = run("mbarrier.init.shared.b64 [%bar], 2;\n" + body + wait(0), NONE, NONE, threads=1)
     assert machine.status == "deadlock"
+
+
+def test_threads_that_test_for_ever_are_named_with_their_barrier() -> None:
+    body = "@%p mbarrier.init.shared.b64 [%bar+8], 2; bar.sync 0; @%p mbarrier.arrive.shared.b64 _, [%bar+8];\n"
+    body += "L: mbarrier.test_wait.parity.shared.b64 %q, [%bar+8], 0; @%q bra K; nanosleep.u32 20; bra L;\nK:\n"
+    machine = run(body, NONE, NONE)
+    assert machine.status == "deadlock"
+    find_deadlock(machine)
+    (finding,) = machine.findings
+    assert "bars[1]" in finding.message and "1 of 2 arrivals is outstanding" in finding.message
+    assert "1 arrival by lane 0 of warp 0" in finding.message
 
 
 def test_a_swapped_parity_does_not_wait() -> None:

@@ -4,12 +4,13 @@ called wrong.
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from lanescope.app.read.text_meanings import read_text
 from lanescope.errors import LayoutError
 from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
-from lanescope.reader.fragment_answer import recognise_fragment_code
+from lanescope.reader.fragment_answer import list_held, recognise_fragment_code
 from lanescope.reader.fragment_code import FormulaAnswer, compare_code
 from tests.client import Client
 
@@ -106,6 +107,104 @@ for (int mi = 0; mi < 2; ++mi)
     assert list_agreeing(rows)["C and D of mma.m16n8k16 f16"] == 1
     load = "for (int i = 0; i < 8; ++i) a[i] = A[(lane / 4 + 8 * (i / 2 % 2)) * 16 + lane % 4 * 2 + i % 2 + i / 4 * 8];"
     assert next(iter(list_agreeing(load))) == "A of mma.m16n8k16 f16, bf16"
+
+
+PTX_C_OF_1688 = """\
+groupID           = %laneid >> 2
+threadID_in_group = %laneid % 4
+row =      groupID                               for c0 and c1
+         groupID + 8                             for c2 and c3
+col =  (threadID_in_group * 2) + (i & 0x1)       for ci   where i = {0,..,3}"""
+PTX_A_OF_1688_TF32 = """\
+row =      groupID            for a0 and a2
+         groupID + 8          for a1 and a3
+col =  threadID_in_group       for a0 and a1
+       threadID_in_group + 4   for a2 and a3"""
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        (PTX_C_OF_1688, "C and D of mma.m16n8k8 f16"),
+        (PTX_C_OF_1688.replace("c1\n", "c1,\n"), "C and D of mma.m16n8k8 f16"),
+        (" ".join(PTX_C_OF_1688.split()), "C and D of mma.m16n8k8 f16"),
+        (PTX_C_OF_1688.replace("c0 and c1\n        ", "c0, c1,"), "C and D of mma.m16n8k8 f16"),
+        (PTX_A_OF_1688_TF32, "A of mma.m16n8k8 tf32"),
+        ("row = groupID for a0\n groupID + 8 for a1\ncol = threadID_in_group", "A of mma.m16n8k4 tf32"),
+        ("row = threadID_in_group for b0\n threadID_in_group + 4 for b1\ncol = groupID", "B of mma.m16n8k8 tf32"),
+        (
+            "row = groupID for ci where i < 2, groupID + 8 for ci where i >= 2, "
+            "col = (threadID_in_group * 2) + (i & 0x1) for ci where i = {0,..,3}",
+            "C and D of mma.m16n8k8 f16",
+        ),
+    ],
+)
+def test_values_by_their_names_in_ptx_are_known(text: str, first: str) -> None:
+    """The formulas of PTX's pages, with the line ends that a box of one line loses."""
+    (meaning,) = recognise_fragment_code(text)
+    assert next(iter(list_agreeing(text))) == first and meaning.title.startswith(first)
+    assert "A of" not in meaning.title if first.startswith("C") else "C and D" not in meaning.title
+    assert not any("does not say where i ends" in notice for notice in meaning.notices)
+
+
+def list_held_values(text: str) -> dict[str, list[int]]:
+    """Which values of each operand lie where a text says, in words."""
+    (meaning,) = recognise_fragment_code(text)
+    return {part["name"]: row["held"] for row in meaning.facts["part"] for part in row["operands"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        (
+            "row = lane/4, col = (lane%4)*2",
+            {"C and D of mma.m16n8k16 f32, s32": [0], "A of mma.m16n8k16 f16, bf16": [0]},
+        ),
+        ("row = lane/4 + 8, col = (lane%4)*2 + 1", {"C and D of mma.m16n8k16 f32, s32": [3]}),
+        ("int row = lane / 4; int col = lane % 4 * 2 + 8;", {"A of mma.m16n8k16 f16, bf16": [4]}),
+        ("int row = lane / 4 + 16 * warp; int col = lane % 4 * 2;", {"D of wgmma.m64n8k16 f32": [0]}),
+        (
+            "row = groupID + 8 for c2 and c3\ncol = threadID_in_group * 2 + (i & 1) for c2 and c3",
+            {"C and D of mma.m16n8k16 f32, s32": [2, 3]},
+        ),
+    ],
+)
+def test_a_formula_of_one_value_names_the_values_that_lie_there(text: str, held: dict[str, list[int]]) -> None:
+    found = list_held_values(text)
+    assert found.items() >= held.items()
+
+
+def test_every_operand_is_compared_with_a_formula_of_one_value() -> None:
+    """PTX's c0 and a0: lane / 4 is its row, twice lane % 4 its column, in each thread of an operand."""
+    found, lane = list_held_values("row = lane/4, col = (lane%4)*2"), np.arange(32)
+    for one in list_fragment_maps():
+        rows, cols = one.rows[:, 0], one.cols[:, 0]
+        begins = one.threads == 32 and bool((rows == lane // 4).all() and (cols == lane % 4 * 2).all())
+        names = {part["name"] for part in list_held(one, "")}
+        assert (names <= found.keys()) == begins, names
+
+
+def test_a_value_that_no_operand_has_is_no_agreement(client: Client) -> None:
+    """The column of the lane's second value with a row of the fourth: some operand may have it, none of m16n8."""
+    assert "C and D of mma.m16n8k16 f32, s32" not in list_held_values("row = lane/4 + 3, col = (lane%4)*2")
+    (meaning,) = recognise_fragment_code("row = lane/5, col = (lane%5)*2")
+    assert meaning.facts["part"] == [] and meaning.title == "No operand has the map of this formula"
+    (meaning,) = recognise_fragment_code("row = groupID + 9 for c2 and c3\ncol = threadID_in_group * 2 + (i & 1)")
+    assert meaning.facts["part"] == [] and meaning.title == "No operand has its values 2 and 3 there"
+    page = client.get("/read", params={"text": "row = lane/4, col = (lane%4)*2"}).text
+    assert "Agrees with some of the values" in page and "one value of each lane" in page
+
+
+def test_cases_for_different_values_are_not_one_formula() -> None:
+    text = "row = groupID for c0 and c1\ncol = threadID_in_group for ci where i = {0,..,3}"
+    assert "gives row for 2 values and col for 4 values" in get_open_reason(text)
+
+
+def test_a_row_and_column_named_after_an_operand_name_it() -> None:
+    text = "int c_row = lane / 4 + 8 * (i / 2 % 2); int c_col = lane % 4 * 2 + i % 2;"
+    assert recognise_fragment_code(text)[0].title.startswith("C and D of mma.m16n8k8 f16 (and")
+    both = recognise_fragment_code(text.replace("c_", ""))[0].title
+    assert both.startswith("C and D of mma.m16n8k8 f16 and A of mma.m16n8k8 f16, bf16 (and"), "both fit"
 
 
 def test_row_addresses_of_ldmatrix_are_known() -> None:

@@ -30,6 +30,7 @@ from lanescope.ptx.table.kinds import KINDS
 from lanescope.render import idesc as code
 from tests import cpp
 from tests.client import Client
+from tests.command import run_lanescope
 from tests.oracle import tcgen05 as oracle
 from tests.ptxas import assembler, nvrtc
 from tests.ptxas.assembler import Line
@@ -445,3 +446,21 @@ def test_the_page_leads_from_wish_to_word(client: Client) -> None:
     assert word.headers["location"].startswith("/idesc/0x") and "kind=f8f6f4" in word.headers["location"]
     mask = client.get("/zero-column-mask?m=32&n=64&non_zero_mask=1&skip_span=1&use_span=2", follow_redirects=False)
     assert mask.headers["location"] == "/zero-column-mask/0x0002018000000000?m=32&n=64"
+
+
+def test_the_command_draws_what_the_page_shows(client: Client, tmp_path: Path) -> None:
+    """The word alone does not say its kind, so the command asks for it."""
+    asked = ("diagram", "0x08400490", "--kind", "f16", "-o")
+    assert run_lanescope(*asked, str(tmp_path / "word.svg")).returncode == 0
+    assert (tmp_path / "word.svg").read_text() == client.get("/picture/idesc/0x08400490.svg?kind=f16").text
+    assert run_lanescope(*asked, str(tmp_path / "word.json")).returncode == 0
+    told = json.loads((tmp_path / "word.json").read_text())
+    assert told == client.get("/api/v1/instruction-descriptors/0x08400490?kind=f16").json()
+    for words, hint in (
+        (("0x08400490",), "--kind"),
+        (("0x08400490", "--kind", "f17"), "kind is 'f17'."),
+        (("0x08400490", "--kind", "f16", "--lanes", "0-3"), "No option 'lanes'."),
+        (("0x08400490", "a", "--kind", "f16"), "An instruction descriptor has no operand."),
+    ):
+        refused = run_lanescope("diagram", *words)
+        assert refused.returncode == 2 and hint in refused.stderr and not refused.stdout

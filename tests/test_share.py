@@ -149,6 +149,37 @@ def test_a_card_shows_a_picture_whole_unless_nothing_could_be_read(
     assert wide / high == pytest.approx(shown[0] / shown[1], rel=0.01)
 
 
+@pytest.mark.parametrize(("ring", "left"), [(10, 0), (4000, 4000 - 550 / 0.7), (7990, 8000 - 1100 / 0.7)])
+def test_a_card_shows_the_part_of_a_large_picture_that_has_the_pin(ring: float, left: float) -> None:
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8000 300" width="8000" height="300">'
+    svg += f'<rect class="ringed" x="{ring - 5}" y="9" width="10" height="8"/></svg>'
+    drawn = ElementTree.fromstring(draw_card(PageCard("Wide", ""), svg))
+    placed = next(one for one in drawn.iter("{http://www.w3.org/2000/svg}svg") if one is not drawn)
+    assert float(placed.attrib["viewBox"].split()[0]) == pytest.approx(left, abs=1)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"/i/{M16}?pin=a:5,9",
+        "/smem?pin=tile:5,9",
+        "/tmem?pin=cta0:70,3",
+        "/tiles/mma?pin=a:5,9",
+        "/tiles/mma/chain?pin=c:5,9",
+        "/tiles/copy?pin=source:5,9",
+        "/tiles/loop?pin=a:5,9",
+        "/layouts/tv?pin=tile:5,9",
+        "/tiles/mma?atom=SM100_MMA_F16BF16_SS<half_t,half_t,float,128,128,UMMA::Major::K,UMMA::Major::K>&pin=d:9,5",
+    ],
+)
+def test_what_is_shared_of_a_pinned_page_rings_the_pin(client: Client, page: str) -> None:
+    """The picture of the share menu, from which the card is drawn."""
+    picture = client.get("/api/v1/share", params={"address": page}).json()["svg"].removeprefix(BASE)
+    assert 'class="ringed"' in client.get(picture).text, picture
+    without = client.get("/api/v1/share", params={"address": re.sub("[?&]pin=.*", "", page)}).json()["svg"]
+    assert 'class="ringed"' not in client.get(without.removeprefix(BASE)).text
+
+
 def test_a_card_names_the_host_that_was_asked(app: FastAPI) -> None:
     for host in ("one.example", "two.example", "one.example"):
         text = fetch(app, "/tmem", headers={"host": host}).body.decode()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import re
+from urllib.parse import urlencode
 
 import pytest
 
@@ -22,7 +24,7 @@ from lanescope.ptx.architectures import (
     list_targets_of_kind,
 )
 from lanescope.ptx.table.newer import NEWER_FORMS, NewerForm
-from lanescope.ptx.targets import TARGETS
+from lanescope.ptx.targets import TARGETS, find_nearest_target
 from lanescope.render.idesc import render_constant
 from tests.client import Client
 from tests.command import run_lanescope
@@ -220,3 +222,45 @@ def test_the_command_lists_every_target_in_a_line() -> None:
     lines = run_lanescope("targets").stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == list(TARGETS)
     assert lines[0].split() == ["target", "PTX", "block", "columns", "cluster", "GPUs"]
+
+
+@pytest.mark.parametrize(
+    ("text", "nearest"),
+    [
+        ("sm_90b", "sm_90a"),
+        ("sm_100b", "sm_100a"),
+        ("sm_80a", "sm_80"),
+        ("compute_120f", "sm_120f"),
+        ("90a", "sm_90a"),
+        ("sm_101a", "sm_110a"),
+        ("sm_95", ""),
+        ("sm_60", ""),
+        ("sm_1000", ""),
+        ("hopper", ""),
+    ],
+)
+def test_an_unknown_target_suggests_its_own_architecture_alone(client: Client, text: str, nearest: str) -> None:
+    """Never an older or newer one: what is compiled for it would not run."""
+    assert find_nearest_target(text) == nearest
+    for path in (f"/api/v1/targets?target={text}", f"/api/v1/idesc?target={text}", f"/tiles/mma?target={text}"):
+        if path.startswith("/api/v1/idesc"):
+            path = f"/api/v1/instruction-descriptors/0x08400490?kind=f16&target={text}"
+        answer = client.get(path)
+        assert answer.status_code == 422 and (f"Did you mean {nearest}?" in answer.text) == bool(nearest), path
+    refused = run_lanescope("list", "--target", text)
+    assert refused.returncode == 2 and (f"Did you mean {nearest}?" in refused.stderr) == bool(nearest)
+
+
+@pytest.mark.parametrize(
+    "atom",
+    ["SM90_64x128x16_F32F16F16_SS", "SM100_MMA_F16BF16_SS<half_t,half_t,float,128,256,UMMA::Major::K,UMMA::Major::K>"],
+)
+def test_the_page_of_a_tile_asks_for_the_target(client: Client, atom: str) -> None:
+    target, tile = ("sm_90a", "128x256x512") if atom.startswith("SM90") else ("sm_100a", "256x256x256")
+    query = urlencode({"atom": atom, "tile": tile, "target": target})
+    text = client.get(f"/tiles/mma?{query}").text
+    assert re.search(rf"<option\s+selected>{target}</option>", text)
+    assert f"of shared memory; a block on {target} has at most 232448" in text
+    picture = html.unescape(re.findall(r'href="(/tiles/mma\.svg[^"]*)"', text)[0])
+    assert "target" not in picture and client.get(picture).status_code == 200
+    assert "is not available on sm_80" in client.get(f"/tiles/mma?{query.replace(target, 'sm_80')}").text

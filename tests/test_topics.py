@@ -6,6 +6,7 @@ import pytest
 
 from lanescope.app.catalogue import topics
 from lanescope.app.guide import index as guide_index
+from lanescope.app.read.text_meanings import read_text
 from lanescope.ptx import catalog
 from lanescope.ptx.table.wgmma_order import ORDER
 from lanescope.ptx.table.wmma_api import FUNCTIONS
@@ -146,3 +147,22 @@ def test_a_question_in_the_catalogue_is_answered_and_filters_nothing(client: Cli
     assert "columns from 0 to 15" in page and "<strong>0</strong>" in page
     page = client.get("/instructions", params={"q": "m16n8k16 bf16", "part": "rows"}).text
     assert "card asked" not in page
+
+
+@pytest.mark.parametrize(
+    ("text", "link"),
+    [
+        ("sm_120", "/targets?target=sm_120"),
+        ("compute_90a", "/targets?target=sm_90a"),
+        ("what does sm_100a have?", "/targets?target=sm_100a"),
+        ("which GPU has wgmma", "/targets"),
+    ],
+)
+def test_a_target_opens_what_it_has(text: str, link: str) -> None:
+    assert read_text(text).link == link
+
+
+def test_a_target_that_does_not_exist_names_the_one_that_may_be_meant() -> None:
+    wrong = read_text("sm_90b")
+    assert wrong.kind == "unknown" and "Did you mean sm_90a?" in wrong.notices[0]
+    assert wrong.also[0].link == "/targets?target=sm_90a"

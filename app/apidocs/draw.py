@@ -20,7 +20,7 @@ MOST_OPEN = 3  # results of a search that stand open
 SECTIONS = {
     "Instructions": ("instructions", "targets", "topics", "compare", "reuse"),
     "Step by step": ("stepper", "steps"),
-    "Any text": ("read",),
+    "Any text": ("read", "check"),
     "Shared memory and descriptors": ("smem", "descriptors", "chain", "banks"),
     "Dumps, captures and emulation": ("dumps", "captures", "emulate"),
     "Whole tiles and layouts": ("tiles", "layouts", "cute"),

@@ -16,6 +16,7 @@ from lanescope.ptx.instruction import Family as FamilyRow
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.overview import get_section
 from lanescope.ptx.table.chapters import IsaChapter, get_chapter
+from lanescope.ptx.targets import make_unknown_target_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,8 @@ def _get_summary(instruction: Instruction) -> Summary:
 
 def _check_filter(field: str, value: str, allowed: tuple[str, ...]) -> None:
     if value and value not in allowed:
+        if field == "target":
+            raise make_unknown_target_error(value, field, "bad_filter")
         raise LayoutError(
             "bad_filter", f"No {field} '{catalog.shorten(value)}'.", f"Allowed: {', '.join(allowed)}.", field
         )

@@ -37,8 +37,10 @@ def compute_engine_stamp() -> str:
     return stamp.hexdigest()
 
 
-def make_key(source: SourceText, given: Mapping[str, str]) -> str:
-    """Return the key of a source's report: its text, the files that it is made of, what was given, and the engine."""
+def make_key(source: SourceText, given: Mapping[str, str], target: str = "") -> str:
+    """Return the key of a source's report: its text, the files that it is made of, what was given, the target, and the
+    engine.
+    """
     pieces = [(piece.start, piece.end, piece.name, piece.first) for piece in source.pieces]
     parts = [
         compute_engine_stamp(),
@@ -48,6 +50,7 @@ def make_key(source: SourceText, given: Mapping[str, str]) -> str:
         source.unfound,
         source.too_long,
         sorted(given.items()),
+        target,
     ]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -76,11 +79,15 @@ def _decode(value: Mapping[str, Any]) -> SourceReport:
     return SourceReport(
         CheckedSource(**value["source"]),
         tuple(map(_decode_finding, value["findings"])),
-        tuple(OpenQuestion(message=one["message"], place=SourceSpan(**one["place"])) for one in value["open"]),
+        tuple(
+            OpenQuestion(message=one["message"], place=SourceSpan(**one["place"]), needs=one["needs"])
+            for one in value["open"]
+        ),
         tuple(map(_decode_finding, value["doubts"])),
         tuple((str(reason), int(count)) for reason, count in value["unverified"]),
         tuple((SourceSpan(**place), str(gap)) for place, gap in value["descriptors"]),
         tuple((str(name), int(line)) for name, line in value["touched"]),
+        tuple((SourceSpan(**place), str(gap)) for place, gap in value["kernels"]),
     )
 
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from lanescope.app.check import cache
 from lanescope.app.check.config import MOST_JOBS, SECONDS
-from lanescope.app.check.defines import make_choices
+from lanescope.app.check.defines import find_target, make_choices
 from lanescope.app.check.facts import CheckReport, SourceText
 from lanescope.app.check.headers import HeaderFinder
 from lanescope.app.check.includes import join_includes
 from lanescope.app.check.running import UNREAD, SourceReport, check_source, merge_reports
+from lanescope.reader.code.predefined import ARCHITECTURE
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -29,6 +30,7 @@ class CheckJob:
     given: Mapping[str, str]
     seconds: float
     folder: Path | None  # of kept reports
+    target: str = ""  # what ptxas compiles for, "" for any
 
 
 @dataclass(slots=True)
@@ -39,9 +41,9 @@ class SourceSet:
     texts: dict[str, str] = field(default_factory=dict)
 
 
-def check_sources(sources: Iterable[SourceText], seconds: float = SECONDS) -> CheckReport:
-    """Check texts as they are. seconds: for each."""
-    return merge_reports(check_source(source, seconds) for source in sources)
+def check_sources(sources: Iterable[SourceText], seconds: float = SECONDS, target: str = "") -> CheckReport:
+    """Check texts as they are. seconds: for each; target: what ptxas compiles for, "" for any."""
+    return merge_reports(check_source(source, seconds, None, target) for source in sources)
 
 
 def check_files(paths: Iterable[Path], seconds: float = SECONDS) -> CheckReport:
@@ -55,15 +57,21 @@ def join_sources(
     defines: Mapping[str, str],
     seconds: float,
     folder: Path | None = None,
+    target: str = "",
 ) -> SourceSet:
-    """Read files, each with the headers that it includes; raise LayoutError for one that cannot be read."""
+    """Read files, each with the headers that it includes; raise LayoutError for one that cannot be read. target: what
+    all are checked for; "" for what -D __CUDA_ARCH__, or the command of each, says.
+    """
     sources = [finder.read_file(path) for path in paths]
     made = SourceSet([], {source.name: source.text for source in sources})
     for source in sources:
         joined = join_includes(source, sources, finder.make_finder(source)) if not source.unread else source
         made.texts.update({piece.name: piece.own for piece in joined.pieces})
-        given = make_choices({**dict(finder.find_of(source).macros), **defines})
-        made.jobs.append(CheckJob(joined, given, seconds, folder))
+        command = finder.find_of(source)
+        own = target or find_target(defines) or command.target
+        macros = {**dict(command.macros), **defines}
+        macros = {name: value for name, value in macros.items() if not own or name != ARCHITECTURE}
+        made.jobs.append(CheckJob(joined, make_choices(macros), seconds, folder, own))
     return made
 
 
@@ -91,11 +99,11 @@ def _open_pool(jobs: Sequence[CheckJob], processes: int) -> Iterator[list[Future
 
 def run_job(job: CheckJob) -> SourceReport:
     """Return the report of a source, kept or new."""
-    key = cache.make_key(job.source, job.given) if job.folder is not None else ""
+    key = cache.make_key(job.source, job.given, job.target) if job.folder is not None else ""
     kept = cache.load_report(job.folder, key) if job.folder is not None else None
     if kept is not None:
         return kept
-    report = check_source(job.source, job.seconds, job.given)
+    report = check_source(job.source, job.seconds, job.given, job.target)
     if job.folder is not None and UNREAD not in report.source.gaps:
         cache.keep_report(job.folder, key, report)
     return report

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
+from lanescope.ptx.targets import TARGETS, get_widest
+from lanescope.reader.code.predefined import ARCHITECTURE
 
 NAME = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # as the notes print them: BK, Config::BK, p.pitch
+BLOCK = frozenset(("blockDim.x", "blockDim.y", "blockDim.z"))  # threads of kernels that nothing launches
 _INTEGER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
 _NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _TYPE = r"(?:constexpr|const|static|inline|auto|int|unsigned|bool|long|u?int\d+_t|size_t)\b"
@@ -29,6 +32,17 @@ def parse_defines(words: Iterable[str]) -> dict[str, str]:
     return values
 
 
+def find_target(defines: Mapping[str, str]) -> str:
+    """Return the target that a value of __CUDA_ARCH__ means, "" if none: the one with every instruction of it.
+
+    >>> find_target({"__CUDA_ARCH__": "900"})
+    'sm_90a'
+    """
+    value = defines.get(ARCHITECTURE, "")
+    architecture = f"sm_{value[:-1]}"
+    return get_widest(architecture) if value.endswith("0") and architecture in TARGETS else ""
+
+
 def make_choices(defines: Mapping[str, str]) -> dict[str, str]:
     """Return what build_bench takes for given values: of macros and names, and of what is left in addresses."""
     choices: dict[str, str] = {}
@@ -43,7 +57,7 @@ def list_unused(names: Iterable[str], texts: Iterable[str]) -> Iterator[str]:
     """Yield the names that none of the texts has, or that every text which has it gives a value itself."""
     codes = [_NO_CODE.sub(" ", text) for text in texts]
     for name in names:
-        if not any(_asks_for(name, code) for code in codes):
+        if name != ARCHITECTURE and not any(_asks_for(name, code) for code in codes):
             yield name
 
 
@@ -60,7 +74,7 @@ def _spell_assembled(name: str) -> str:
 
 def _asks_for(name: str, code: str) -> bool:
     """Return whether a text has a name and may leave its value open."""
-    if re.search(_spell_assembled(name), code):
+    if re.search(_spell_assembled(name), code) or (name in BLOCK and "__global__" in code):
         return True
     word = rf"(?<!\w){re.escape(name)}(?!\w)"
     if not re.search(word, code):

@@ -61,6 +61,7 @@ class OpenQuestion:
 
     message: str
     place: SourceSpan
+    needs: Annotated[list[str], Description("Names that -D takes for it.")]
 
 
 @fact
@@ -76,6 +77,15 @@ class CheckedSource:
     verified: Annotated[int, Description("Reads that take every element from where the text stores it.")]
     gaps: Annotated[dict[str, int], Description("Why descriptors have no verdict, and how many for each reason.")]
     multiplier: Annotated[str, Description("tcgen05 or wgmma, which it multiplies with; empty for neither.")]
+    target: Annotated[str, Description("What it is checked for; empty for any target.")]
+    placed: Annotated[
+        int,
+        Description("Of these, reads that are right only if their tiles start at multiples of the swizzle's pattern."),
+    ]
+    kernels: Annotated[int, Description("Kernels that multiply fragments by mma.")]
+    kernel_gaps: Annotated[
+        dict[str, int], Description("Why fragments of kernels have no verdict, and how many kernels for each reason.")
+    ]
 
 
 @fact
@@ -101,6 +111,14 @@ class CheckReport:
     doubts: Annotated[list[CheckFinding], Description("What is unusual and may be right: no finding, and no failure.")]
     unverified: Annotated[dict[str, int], Description("Why reads were not verified, and how many for each reason.")]
     gaps: Annotated[dict[str, int], Description("Why descriptors have no verdict, and how many for each reason.")]
+    placed: Annotated[
+        int,
+        Description("Of these, reads that are right only if their tiles start at multiples of the swizzle's pattern."),
+    ]
+    kernels: Annotated[int, Description("Kernels that multiply fragments by mma.")]
+    kernel_gaps: Annotated[
+        dict[str, int], Description("Why fragments of kernels have no verdict, and how many kernels for each reason.")
+    ]
     sources: list[CheckedSource]
     suppressed: list[SuppressedFinding]
     unused: Annotated[list[str], Description("Names that were given a value and that no file asks for.")]

@@ -5,31 +5,42 @@ from __future__ import annotations
 
 import json
 import posixpath
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lanescope.app.check.defines import find_target
 from lanescope.app.check.facts import SourceText, read_source
 from lanescope.app.check.includes import IncludeLine
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
+from lanescope.ptx.targets import TARGETS
 
 # Of CUTLASS and the CUDA toolkit the reader knows what the headers say. Only these are read: the instructions of the
 # atoms, and the fields of descriptors.
 _KNOWN = ("cute/", "cutlass/", "cuda/", "cub/", "thrust/", "torch/", "ATen/", "c10/", "pybind11/")
 _KNOWN_BUT = ("cute/arch/mma_sm100", "cute/arch/mma_sm90_desc")
 _MOST_BYTES = 1 << 18  # of a header: those of generated code are larger
+_TARGET_OPTIONS = (  # of nvcc, and of clang
+    *("-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode", "--generate-code"),
+    *("--cuda-gpu-arch", "--offload-arch"),
+)
+_TARGET = re.compile(r"(?:sm|compute|lto)_(\d+[af]?)(?!\w)")
 _FOLDER_OPTIONS = ("-I", "-isystem", "-iquote", "--include-path", "-idirafter")
 
 
 @dataclass(frozen=True, slots=True)
 class CompileCommand:
-    """How a file is compiled: the folders of its includes, and the macros that are defined."""
+    """How a file is compiled: the folders of its includes, the macros that are defined, and the one target, "" if they
+    are several or none.
+    """
 
     folders: tuple[str, ...] = ()
     macros: tuple[tuple[str, str], ...] = ()
+    target: str = ""
 
 
 @dataclass(slots=True)
@@ -123,7 +134,15 @@ def _parse_entry(entry: Mapping[str, Any]) -> tuple[str, CompileCommand]:
     words = [str(word) for word in entry["arguments"]] if "arguments" in entry else shlex.split(str(entry["command"]))
     folders = tuple((folder / value).as_posix() for value in _list_values(words, _FOLDER_OPTIONS))
     macros = tuple(_parse_macro(value) for value in _list_values(words, ("-D",)))
-    return str((folder / str(entry["file"])).resolve()), CompileCommand(folders, macros)
+    target = _find_command_target(words) or find_target(dict(macros))
+    return str((folder / str(entry["file"])).resolve()), CompileCommand(folders, macros, target)
+
+
+def _find_command_target(words: Sequence[str]) -> str:
+    """Return the one target that a command of nvcc or clang compiles for, "" if they are several or none."""
+    values = " ".join(_list_values(words, _TARGET_OPTIONS))
+    targets = {f"sm_{number}" for number in _TARGET.findall(values)} & set(TARGETS)
+    return targets.pop() if len(targets) == 1 else ""
 
 
 def _list_values(words: Sequence[str], options: Sequence[str]) -> Iterator[str]:

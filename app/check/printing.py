@@ -7,8 +7,15 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from lanescope.app.check.facts import CheckedSource, CheckReport, SourceSpan
-from lanescope.app.check.running import UNREAD, describe_gap, describe_missing, describe_unused, describe_unverified
-from lanescope.inputs import format_count
+from lanescope.app.check.running import (
+    UNREAD,
+    describe_gap,
+    describe_kernel_gaps,
+    describe_missing,
+    describe_unused,
+    describe_unverified,
+)
+from lanescope.inputs import format_count, join_words
 
 _MOST_PLACES = 3  # of one note
 
@@ -28,7 +35,9 @@ def print_report(report: CheckReport, quiet: bool = False, stats: bool = False) 
 
 def fails(report: CheckReport, fail_on: str) -> bool:
     """Return whether a report fails. fail_on: error, warning or unverified, each with those before it."""
-    if fail_on == "unverified" and (report.gaps or any(describe_missing(source) for source in report.sources)):
+    if fail_on == "unverified" and (
+        report.gaps or report.kernel_gaps or any(describe_missing(source) for source in report.sources)
+    ):
         return True
     return any(finding.level == "error" or fail_on != "error" for finding in report.findings)
 
@@ -66,9 +75,13 @@ def list_totals(report: CheckReport) -> Iterator[str]:
     """List what was found, and last what was and was not verified."""
     counts = f"{format_count(report.descriptors, 'descriptor')}, {format_count(report.tensor_maps, 'tensor map')}"
     verified = f"{format_count(report.verified, 'read')} verified"
+    if report.placed:
+        verified += f" ({report.placed:,} if the tiles start at multiples of the swizzle's pattern)"
     accepted = f", {len(report.suppressed)} accepted" if report.suppressed else ""
+    targets = sorted({source.target for source in report.sources if source.target})
+    made_for = f" for {join_words(targets)}" if targets else ""
     yield (
-        f"{format_count(report.files, 'file')}: {counts}, {verified};"
+        f"{format_count(report.files, 'file')}{made_for}: {counts}, {verified};"
         f" {format_count(len(report.findings), 'finding')}{accepted}"
     )
     yield _describe_verified(report)
@@ -77,7 +90,7 @@ def list_totals(report: CheckReport) -> Iterator[str]:
 def _describe_verified(report: CheckReport) -> str:
     gaps = {gap: count for gap, count in report.gaps.items() if gap != UNREAD}
     unread, count = report.gaps.get(UNREAD, 0), sum(gaps.values())
-    silent = [source for source in report.sources if describe_missing(source) and not source.descriptors]
+    silent = [s for s in report.sources if s.multiplier and not s.descriptors and not s.verified]
     parts = []
     if count:
         ordered = sorted(gaps.items(), key=lambda item: -item[1])
@@ -85,6 +98,11 @@ def _describe_verified(report: CheckReport) -> str:
         parts.append(f"{count:,} of {format_count(report.descriptors, 'descriptor')} not verified: {reasons}")
     elif report.descriptors:
         every = f"all {report.descriptors:,} descriptors have" if report.descriptors > 1 else "the descriptor has"
+        parts.append(f"{every} a verdict")
+    if kernels := describe_kernel_gaps(report.kernels, report.kernel_gaps):
+        parts.append(kernels)
+    elif report.kernels:
+        every = f"all {report.kernels:,} kernels with mma have" if report.kernels > 1 else "the kernel with mma has"
         parts.append(f"{every} a verdict")
     if silent:
         names = "/".join(sorted({source.multiplier for source in silent}))

@@ -21,6 +21,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import format_count
 from lanescope.workbench import check as engine
 from lanescope.workbench.gaps import UNSAID
+from lanescope.workbench.thread_gaps import BLOCK_NAME, NO_THREADS
 
 UNREAD = "unread"  # why nothing of a file was verified: it was not read
 TOO_LONG = "The file is read without its includes: with them the text is too long."
@@ -39,7 +40,7 @@ class SourceReport:
     """What came of one source.
 
     descriptors: where each stands, and why it has no verdict, "" if it has one; touched: lines of other files that they
-    are made of.
+    are made of; kernels: where each with mma stands, and why its fragments have no verdict.
     """
 
     source: CheckedSource
@@ -49,17 +50,20 @@ class SourceReport:
     unverified: tuple[tuple[str, int], ...] = ()
     descriptors: tuple[tuple[SourceSpan, str], ...] = ()
     touched: tuple[tuple[str, int], ...] = ()
+    kernels: tuple[tuple[SourceSpan, str], ...] = ()
 
 
-def check_source(source: SourceText, seconds: float, given: Mapping[str, str] | None = None) -> SourceReport:
+def check_source(
+    source: SourceText, seconds: float, given: Mapping[str, str] | None = None, target: str = ""
+) -> SourceReport:
     """Check one text. seconds: that it may take; given: values for what it leaves open, by the keys of
-    `Bench.assumed`.
+    `Bench.assumed`; target: what ptxas compiles for, "" for any.
     """
     if source.unread:
         return _make_unread(source, source.unread, 0)
     try:
         headers = [(piece.start, piece.end) for piece in source.pieces if piece.name != source.name]
-        result = run_within(seconds, lambda: engine.check_text(source.text, given, headers), TooSlowError)
+        result = run_within(seconds, lambda: engine.check_text(source.text, given, headers, target), TooSlowError)
     except TooSlowError as error:
         at = error.place or 0
         progress = f"reading had come to line {source.text.count(chr(10), 0, at) + 1}"
@@ -69,6 +73,7 @@ def check_source(source: SourceText, seconds: float, given: Mapping[str, str] | 
     gaps = Counter(descriptor.gap for descriptor in result.checked if descriptor.gap)
     descriptors = tuple((source.locate(descriptor.spans[0]), descriptor.gap) for descriptor in result.checked)
     spans = [source.locate(span) for descriptor in result.checked for span in descriptor.spans]
+    kernels = tuple((source.locate(kernel.span), kernel.gap) for kernel in result.kernels)
     touched = dict.fromkeys((place.file, place.line) for place in spans if place.file != source.name)
     return SourceReport(
         CheckedSource(
@@ -81,16 +86,24 @@ def check_source(source: SourceText, seconds: float, given: Mapping[str, str] | 
             verified=result.steps,
             gaps=dict(gaps),
             multiplier=result.multiplier,
+            target=target,
+            placed=result.placed,
+            kernels=len(kernels),
+            kernel_gaps=dict(Counter(gap for _, gap in kernels if gap)),
         ),
         tuple(_build_finding(source, finding) for finding in result.findings),
         (
-            *(OpenQuestion(message=one.message, place=source.locate(one.span)) for one in result.open),
-            *([OpenQuestion(message=TOO_LONG, place=source.locate((0, 0)))] if source.too_long else []),
+            *(
+                OpenQuestion(message=one.message, place=source.locate(one.span), needs=list(one.needs))
+                for one in result.open
+            ),
+            *([OpenQuestion(message=TOO_LONG, place=source.locate((0, 0)), needs=[])] if source.too_long else []),
         ),
         tuple(_build_finding(source, doubt) for doubt in result.doubts),
         result.unverified,
         descriptors,
         tuple(touched),
+        kernels,
     )
 
 
@@ -106,8 +119,12 @@ def _make_unread(source: SourceText, why: str, at: int | None) -> SourceReport:
         verified=0,
         gaps={UNREAD: 1},
         multiplier="",
+        target="",
+        placed=0,
+        kernels=0,
+        kernel_gaps={},
     )
-    return SourceReport(checked, (), (OpenQuestion(message=why, place=place),))
+    return SourceReport(checked, (), (OpenQuestion(message=why, place=place, needs=[]),))
 
 
 def _build_finding(source: SourceText, finding: engine.CheckFinding) -> CheckFinding:
@@ -138,10 +155,14 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
     open_: dict[object, OpenQuestion] = {}
     unverified: Counter[str] = Counter()
     sources: list[CheckedSource] = []
+    kernels: dict[object, str] = {}
     for report in every:
         own = _drop_covered(report, touched) if report.source.file in covering else report
         sources.append(own.source)
         unverified.update(dict(own.unverified))
+        for place, gap in own.kernels:
+            key = (place.file, place.line)
+            kernels[key] = kernels.get(key) or gap
         for finding in own.findings:
             findings.setdefault((finding.code, *_key_place(finding.place)), finding)
         for doubt in own.doubts:
@@ -158,6 +179,9 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
         doubts=list(doubts.values()),
         unverified=dict(unverified),
         gaps=dict(sum((Counter(source.gaps) for source in sources), Counter[str]())),
+        placed=sum(source.placed for source in sources),
+        kernels=len(kernels),
+        kernel_gaps=dict(Counter(gap for gap in kernels.values() if gap)),
         sources=sources,
         suppressed=[],
         unused=[],
@@ -172,6 +196,12 @@ def _drop_covered(report: SourceReport, touched: set[tuple[str, int]]) -> Source
     """Return what a header's own report says that the files which include it do not: its descriptors that none of them
     touches.
     """
+    report = replace(
+        report,
+        source=replace(report.source, kernels=0, kernel_gaps={}),
+        open=tuple(one for one in report.open if one.place not in {place for place, gap in report.kernels if gap}),
+        kernels=(),
+    )
     left = tuple((place, gap) for place, gap in report.descriptors if (place.file, place.line) not in touched)
     if len(left) == len(report.descriptors):
         return report
@@ -181,6 +211,7 @@ def _drop_covered(report: SourceReport, touched: set[tuple[str, int]]) -> Source
             report.source,
             descriptors=len(left),
             verified=report.source.verified if left else 0,
+            placed=report.source.placed if left else 0,
             gaps=dict(Counter(gap for _, gap in left if gap)),
         ),
         open=tuple(one for one in report.open if (one.place.file, one.place.line) not in touched),
@@ -205,17 +236,31 @@ def describe_gap(gap: str, count: int) -> str:
     return f"{count:,} {words if gap != UNSAID else 'open'}"
 
 
-def describe_missing(source: CheckedSource) -> str:
-    """Return in one line what a file would need for all of its descriptors to be verified; "" if they are."""
-    gaps = {gap: count for gap, count in source.gaps.items() if gap != UNREAD}
-    hint = _suggest_options(source)
-    if not gaps:
-        if not source.multiplier or source.descriptors or source.verified:
-            return ""
-        return f"It has {source.multiplier} and no descriptor that is recognized: nothing was verified.{hint}"
+def describe_kernel_gaps(kernels: int, gaps: Mapping[str, int]) -> str:
+    """Return how many kernels with mma have fragments without a verdict, and why; "" if none has."""
+    ordered = sorted(gaps.items(), key=lambda item: -item[1])
+    reasons = ", ".join(describe_gap(gap, number) for gap, number in ordered)
     count = sum(gaps.values())
-    reasons = ", ".join(describe_gap(gap, number) for gap, number in gaps.items())
-    return f"{count:,} of {format_count(source.descriptors, 'descriptor')} not verified: {reasons}.{hint}"
+    if kernels == 1:
+        return f"the kernel with mma is not verified: {next(iter(gaps))}" if gaps else ""
+    return f"{count:,} of {kernels:,} kernels with mma not verified: {reasons}" if gaps else ""
+
+
+def describe_missing(source: CheckedSource) -> str:
+    """Return in one line what a file would need for all of its descriptors and fragments to be verified; "" if they
+    are.
+    """
+    gaps = {gap: count for gap, count in source.gaps.items() if gap != UNREAD}
+    parts = []
+    if gaps:
+        reasons = ", ".join(describe_gap(gap, number) for gap, number in gaps.items())
+        count = sum(gaps.values())
+        parts.append(f"{count:,} of {format_count(source.descriptors, 'descriptor')} not verified: {reasons}")
+    elif source.multiplier and not source.descriptors and not source.verified:
+        parts.append(f"it has {source.multiplier} and no descriptor that is recognized: nothing was verified")
+    parts += filter(None, (describe_kernel_gaps(source.kernels, source.kernel_gaps),))
+    told = "; ".join(parts)
+    return f"{told[0].upper()}{told[1:]}.{_suggest_options(source)}" if told else ""
 
 
 def _suggest_options(source: CheckedSource) -> str:
@@ -223,6 +268,12 @@ def _suggest_options(source: CheckedSource) -> str:
     options = []
     if source.unfound:
         options.append(f"its include{'s' * (len(source.unfound) > 1)} {', '.join(source.unfound[:4])} (-I)")
-    names = [name for gap in source.gaps if gap.startswith("depends on ") for name in gap[11:].split(", ")]
+    names = [
+        name
+        for gap in (*source.gaps, *source.kernel_gaps)
+        if gap.startswith("depends on ")
+        for name in gap[11:].split(", ")
+    ]
+    names += [BLOCK_NAME] if NO_THREADS in source.kernel_gaps else []
     options += [f"-D {name}=VALUE" for name in dict.fromkeys(names) if NAME.fullmatch(name)]
     return f" Give {', '.join(options)}." if options else ""

@@ -120,7 +120,7 @@ def apply_comments(report: CheckReport, texts: Mapping[str, str]) -> CheckReport
     accepted = [(finding, find_accepting(finding)) for finding in report.findings]
     doubts = [doubt for doubt in report.doubts if find_accepting(doubt) is None]
     unused = [
-        OpenQuestion(message="This comment accepts no finding.", place=comment.at)
+        OpenQuestion(message="This comment accepts no finding.", place=comment.at, needs=[])
         for comment in comments
         if comment.at not in used
     ]

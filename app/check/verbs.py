@@ -34,6 +34,10 @@ def check(
     compile_commands: Annotated[
         str, typer.Option("--compile-commands", "-p", help="A compile_commands.json, or its folder.")
     ] = "",
+    target: Annotated[
+        str | None,
+        typer.Option(help="What it is checked for, such as sm_90a; what its command says.", show_default="any"),
+    ] = None,
     select: Annotated[Words, typer.Option(help="Codes to report, and no others.")] = None,
     ignore: Annotated[Words, typer.Option(help="Codes not to report.")] = None,
     exclude: Annotated[Words, typer.Option(help="Paths not to check: a name, a folder, a pattern.")] = None,
@@ -72,6 +76,7 @@ def check(
     from lanescope.app.kit.encoding import encode_json
     from lanescope.errors import LayoutError
     from lanescope.inputs import format_count, parse_choice
+    from lanescope.ptx.targets import TARGETS
 
     if fix and diff:
         raise LayoutError("bad_usage", "--fix writes what --diff prints.", "Give one of the two.", "diff")
@@ -81,6 +86,7 @@ def check(
         include=include,
         define=define,
         compile_commands=compile_commands or None,
+        target=parse_choice(target, "--target", TARGETS, "unknown_target") if target else None,
         select=select,
         ignore=ignore,
         exclude=exclude,
@@ -154,6 +160,7 @@ def _check(
         defines,
         settings.seconds,
         find_cache_folder() if cached else None,
+        settings.target,
     )
     reports = _track_progress(
         sources.jobs, checking.run_jobs(sources.jobs, settings.jobs or checking.count_processors())

@@ -7,14 +7,27 @@ from typing import Annotated
 import typer
 
 from lanescope.app.diagram.options import DIAGRAM
-from lanescope.app.kit.terminal import AsJson, InstructionDescriptor, Ptx, drop_empty, parse_picture_form, write_output
+from lanescope.app.kit.terminal import (
+    AsJson,
+    InstructionDescriptor,
+    complete_ptx,
+    drop_empty,
+    parse_picture_form,
+    write_output,
+)
 
 app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command()
 def diagram(
-    ptx: Ptx,
+    ptx: Annotated[
+        str,
+        typer.Argument(
+            help="PTX text, with or without .sync.aligned; or, with --kind, an instruction descriptor: 0x08400490.",
+            autocompletion=complete_ptx,
+        ),
+    ],
     operand: Annotated[str, typer.Argument(help="a, b, c, d, data; the whole product when left out.")] = "",
     *,
     output: Annotated[
@@ -39,14 +52,16 @@ def diagram(
     scale: Annotated[str, typer.Option(help=DIAGRAM["scale"])] = "",
     embed: Annotated[bool, typer.Option("--embed", help="TeX: a tikzpicture to \\input.")] = False,
     idesc: InstructionDescriptor = "",
+    kind: Annotated[str, typer.Option(help="f16, tf32, i8 …: read the word as an instruction descriptor.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """A fragment as a figure for a document; the same bytes as the server's addresses give."""
+    """A fragment, or an instruction descriptor, as a figure for a document; the same bytes as the server gives."""
     from lanescope import find
     from lanescope.app.diagram import forms as pictures
+    from lanescope.app.diagram.idesc_forms import is_word, parse_kind_of_word, render_idesc
     from lanescope.app.instruction.state import bind_descriptor
+    from lanescope.errors import LayoutError
 
-    instruction = bind_descriptor(find(ptx), {"idesc": idesc})
     options = {
         "colour": colour,
         "label": label,
@@ -66,6 +81,12 @@ def diagram(
         "embed": "1" * embed,
     }
     form = "json" if as_json else parse_picture_form(output)
+    if kind or is_word(ptx):
+        if operand:
+            raise LayoutError("bad_usage", "An instruction descriptor has no operand.", "Leave it out.", "operand")
+        picture, _ = render_idesc(form, parse_kind_of_word(ptx, kind), drop_empty(options))
+        return write_output(picture, output)
+    instruction = bind_descriptor(find(ptx), {"idesc": idesc})
     picture, _ = pictures.render_instruction(
         form, instruction, instruction.operand(operand) if operand else None, drop_empty(options)
     )

@@ -47,23 +47,46 @@ def draw_idesc(given: IdescWord) -> str:
         title = part.field.title[0].upper() + part.field.title[1:]
         out.append(_draw_text(WORDS + 18, y + 4, title, 11))
         out.append(_draw_text(PRODUCT - 24, y + 4, describe_field(part, given), 11, "var(--ink)", "end"))
-    height = max(TOP + TALL + 16 + len(parts) * LINE, TOP + LONGEST + LEAST + 70)
-    product = list(_draw_product(given))
-    out += product
-    width = PRODUCT + LONGEST + LEAST + 22 if product else PRODUCT
+    width, height = PRODUCT, TOP + TALL + 16 + len(parts) * LINE
+    if product := list(_draw_product(given, PRODUCT)):
+        out += product
+        wide, high = _measure_product(given)
+        width, height = PRODUCT + wide, max(height, high)
     title = f"{given}, kind::{given.kind.name}: {format_title(given)}"
     bits = f"<g{describe_grid((LEFT, TOP), (BIT, TALL), [texts], groups=[groups])}/>"
     return _open_picture("idesc-picture", width, height, title) + "".join([*out, bits, "</svg>"])
 
 
-def _draw_product(given: IdescWord) -> Iterator[str]:
-    """Draw A beside D and B above it, to scale but for sides too short to see; nothing where a size is 0."""
+def draw_product(given: IdescWord) -> str:
+    """Draw the product alone, for a narrow page; "" where a size is 0."""
+    parts = "".join(_draw_product(given, LEFT))
+    title = f"The product of {given}: {format_title(given)}"
+    width, height = _measure_product(given)
+    return _open_picture("idesc-product", LEFT + width, height, title) + parts + "</svg>" if parts else ""
+
+
+def _scale_product(given: IdescWord) -> tuple[float, float, float]:
+    """Return M, N and K as drawn, none shorter than can be seen."""
+    scale = LONGEST / max(given.m, given.n, given.k)
+    high, wide, deep = (max(size * scale, LEAST) for size in (given.m, given.n, given.k))
+    return high, wide, deep
+
+
+def _measure_product(given: IdescWord) -> tuple[float, float]:
+    """Return the width from the left edge and the height from the top that a product takes with its words."""
+    high, wide, deep = _scale_product(given)
+    return max(deep + 6 + wide, LONGEST + LEAST) + 16, TOP + deep + 6 + high + 60
+
+
+def _draw_product(given: IdescWord, edge: float) -> Iterator[str]:
+    """Draw A beside D and B above it, to scale but for sides too short to see; nothing where a size is 0. edge: the
+    left one.
+    """
     m, n, k = given.m, given.n, given.k
     if not (m and n and k):
         return
-    scale = LONGEST / max(m, n)
-    high, wide, deep = (max(size * scale, LEAST) for size in (m, n, k))
-    x, y = PRODUCT + min(deep, LONGEST) + 6, TOP + deep + 6
+    high, wide, deep = _scale_product(given)
+    x, y = edge + deep + 6, TOP + deep + 6
     majors = {
         part.name[-1]: f" {describe_field(part, given)}"
         for part in given.kind.parts
@@ -72,7 +95,7 @@ def _draw_product(given: IdescWord) -> Iterator[str]:
     types = given.types
     sparse = ", sparse" if given.sparse else ""
     matrices = (
-        (0, PRODUCT, y, deep, high, f"A {types['a']}{majors.get('a', '')}{sparse}, {m} × {k}"),
+        (0, edge, y, deep, high, f"A {types['a']}{majors.get('a', '')}{sparse}, {m} × {k}"),
         (5, x, TOP, wide, deep, f"B {types['b']}{majors.get('b', '')}, {k} × {n}"),
         (4, x, y, wide, high, f"D {types['d']}, {m} × {n}"),
     )
@@ -83,7 +106,7 @@ def _draw_product(given: IdescWord) -> Iterator[str]:
         )
         middle = (left + width / 2, top + tall / 2 + 4)
         yield _draw_text(*middle, words[0], 12, "var(--cell-ink)", "middle")
-        yield _draw_text(PRODUCT, y + high + 18 + 15 * line, words, 10.5)
+        yield _draw_text(edge, y + high + 18 + 15 * line, words, 10.5)
 
 
 def draw_mask(mask: ZeroMask, m: int, n: int) -> str:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.idesc import facts, forms
-from lanescope.app.idesc.draw import draw_idesc, draw_mask
+from lanescope.app.idesc.draw import draw_idesc, draw_mask, draw_product
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.target import parse_target
@@ -60,7 +60,7 @@ def word_page(request: Request, word: str) -> Response:
 
 
 def _show_word(given: IdescWord, wish: dict[str, str] | None = None) -> dict[str, Any]:
-    return forms.build_context(given, wish) | {"svg": draw_idesc(given)}
+    return forms.build_context(given, wish) | {"svg": draw_idesc(given), "product": draw_product(given)}
 
 
 def _show_mask(mask: ZeroMask, m: int, n: int) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from lanescope.bits import BitField
 from lanescope.errors import LayoutError
 from lanescope.inputs import get_last_name, shorten_value
 from lanescope.ptx.table.descriptors import FORMATS
+from lanescope.ptx.targets import TARGETS
 from lanescope.render import palette
 from lanescope.workbench.bench_builder import LONGEST
 
@@ -158,7 +159,7 @@ def format_error(error: LayoutError, labels: Mapping[str, str]) -> Markup:
     return escape(f"{label}: {error.message} " if label else f"{error.message} ") + link_addresses(error.hint)
 
 
-templates.env.globals |= {"LABELS": LABELS, "LONGEST_PASTE": LONGEST}
+templates.env.globals |= {"LABELS": LABELS, "LONGEST_PASTE": LONGEST, "TARGETS": TARGETS}
 templates.env.filters["format_error"] = format_error
 
 

@@ -28,6 +28,7 @@ _DRAWN = (
 _SVG = re.compile(r"<svg\b[^>]*>")
 # Drawn with the page's style sheet, or a bar that is stretched.
 _STYLED = re.compile(r'class="(?:cells|pair|reads|statuses|word|tiny|hidden)\b|preserveAspectRatio="none"')
+_RINGED = 'class="ringed"'
 _LOOKS = {"ok": "ok", "bad": "bad", "warn": "warn", "": "plain"}
 
 
@@ -86,13 +87,14 @@ def read_card(text: str) -> PageCard:
     title, summary = _TITLE.search(text), _SUMMARY.search(text)
     verdict, look = _read_verdict(text)
     drawn = next((html.unescape(found[1]) for found in (each.search(text) for each in _DRAWN) if found), "")
+    ringed = "" if "pin=" in drawn else _find_svg(text, ringed=True)
     return PageCard(
         title=_plain(title[1]).removesuffix(" guide").removesuffix(SITE) if title else "Lanescope",
         summary=_plain(summary[1]) if summary else "",
         verdict=verdict,
         look=look,
-        drawn=drawn,
-        svg="" if drawn else _find_svg(text),
+        drawn="" if ringed else drawn,
+        svg=ringed or ("" if drawn else _find_svg(text)),
     )
 
 
@@ -111,12 +113,17 @@ def _plain(markup: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", "", markup)).split())
 
 
-def _find_svg(text: str) -> str:
-    """Find the first picture that needs no style sheet: icons have no role, the rest is drawn with classes."""
+def _find_svg(text: str, ringed: bool = False) -> str:
+    """Find the first picture that needs no style sheet, or the first that rings a pin; "" if there is none.
+
+    Icons have no role, the rest is drawn with classes.
+    """
     start = text.find("<main")
     for opening in _SVG.finditer(text, max(start, 0)):
         if 'role="img"' in opening[0] and not _STYLED.search(opening[0]):
-            return text[opening.start() : text.index("</svg>", opening.end()) + len("</svg>")]
+            svg = text[opening.start() : text.index("</svg>", opening.end()) + len("</svg>")]
+            if not ringed or _RINGED in svg:
+                return svg
     return ""
 
 

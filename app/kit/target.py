@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from lanescope.app.kit.enumerations import Target
 from lanescope.app.kit.question import word_field
-from lanescope.inputs import parse_choice
-from lanescope.ptx.targets import TARGETS
+from lanescope.ptx.targets import TARGETS, parse_target_name
 
 
 def target_field() -> Any:
@@ -18,7 +17,7 @@ def target_field() -> Any:
         "Target",
         "What ptxas compiles for; any when left out.",
         "",
-        parse=_parse_target,
+        parse=parse_optional_target,
         called={"": "any"},
         type=Target | Literal[""],
     )
@@ -26,8 +25,9 @@ def target_field() -> Any:
 
 def parse_target(given: Mapping[str, Any]) -> str:
     """Return the target of a request, "" for any; LayoutError lists the targets."""
-    return _parse_target(given.get("target", ""), "target")
+    return parse_optional_target(given.get("target", ""), "target")
 
 
-def _parse_target(given: Any, field: str) -> str:
-    return "" if given == "" else parse_choice(given, field, TARGETS, "unknown_target")
+def parse_optional_target(given: Any, field: str) -> str:
+    """Return a target, "" for any; LayoutError names the nearest."""
+    return "" if given in ("", None) else parse_target_name(given, field)

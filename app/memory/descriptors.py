@@ -181,6 +181,9 @@ class Verified:
     matched: int | None
     total: int
     first_mismatch: ReadMismatch | None
+    malformed: Annotated[
+        str, Description("Which bits make the word none of its format, whatever it reads; empty where it is one.")
+    ]
     diagnoses: list[Diagnosis]
     fits: Annotated[
         list[Fit] | None, Description("With the verdict unknown: the tiles whose slices this word reads.")
@@ -417,6 +420,7 @@ def build_verified(given: Json) -> Verified:
         matched=result.matched if result else None,
         total=seen.rows * seen.k,
         first_mismatch=_build_mismatch(result.first_mismatch) if result else None,
+        malformed=result.malformed if result else "",
         diagnoses=[build_diagnosis(found) for found in result.diagnoses] if result else [],
         fits=None if result else _find_fits(descriptor, seen),
         warnings=_build_warnings([*plain, *twice, *beyond]),

@@ -139,6 +139,20 @@ def descriptor_verify(
         raise typer.Exit(1 if storage else 2)
 
 
+def _describe_verdict(result: Verified) -> str:
+    """Return the verdict in one line, with the bits that make it one."""
+    total, first = result.total, result.first_mismatch
+    wrong = total - (result.matched or 0)
+    if result.verdict == "match":
+        return f"match: {total} of {total} elements"
+    if first and first.read == -1:
+        return f"mismatch: {result.malformed}; which bytes are read is not defined"
+    if not wrong:
+        return f"mismatch: {result.malformed}; all {total} elements would be read from their places"
+    read = f"mismatch: {wrong} of {total} elements are read from the wrong place"
+    return f"{read}; {result.malformed}" if result.malformed else read
+
+
 def _print_verdict(result: Verified) -> None:
     from lanescope.app.memory.tile_descriptors import format_described
     from lanescope.descriptor.causes import get_cause_title
@@ -146,10 +160,10 @@ def _print_verdict(result: Verified) -> None:
     if result.verdict == "unknown":
         _print_fits(result.fits or [])
     else:
-        print(f"{result.verdict}: {result.matched} of {result.total} elements")
+        print(_describe_verdict(result))
     for said in result.caution:
         print(f"  ! {said}")
-    if first := result.first_mismatch:
+    if (first := result.first_mismatch) and first.read != -1:
         print(f"  first: [{first.row},{first.k}] lies at {first.expected:#x}, read from {first.read:#x}")
     for diagnosis in result.diagnoses:
         print(f"  {get_cause_title(diagnosis.code)} ({diagnosis.code}): {diagnosis.message}")

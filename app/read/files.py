@@ -51,12 +51,14 @@ def fits_workbench(source: SourceText) -> bool:
     return 0 < len(source.text) <= LONGEST
 
 
-def check_files(sources: Sequence[SourceText]) -> list[CheckedFile]:
-    """Check each file with those that it includes; what is wrong comes first."""
+def check_files(sources: Sequence[SourceText], target: str = "") -> list[CheckedFile]:
+    """Check each file with those that it includes; what is wrong comes first. target: what ptxas compiles for, "" for
+    any.
+    """
     end = time.monotonic() + SECONDS
     texts = {source.name: source.text for source in sources}
     checked = [
-        CheckedFile(source, check_sources([source], max(round(end - time.monotonic(), 1), 0.1)), texts)
+        CheckedFile(source, check_sources([source], max(round(end - time.monotonic(), 1), 0.1), target), texts)
         for source in (join_includes(source, sources) for source in sources)
     ]
     return sorted(checked, key=lambda file: ("bad", "care", "open", "ok").index(file.state))

@@ -16,6 +16,7 @@ from lanescope.app.check.facts import decode_source
 from lanescope.app.kit.api import OffLoopRoute, read_form_body
 from lanescope.app.kit.names import name_form
 from lanescope.app.kit.page import render_page
+from lanescope.app.kit.target import parse_target
 from lanescope.app.kit.wire import encode_json_body
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.layouts import triton
@@ -161,30 +162,38 @@ async def post_files(request: Request) -> Response:
         message = f"The body is '{shorten_value(kind, 60)}'."
         raise LayoutError("unsupported_media_type", message, f"Send the form: {FORM}.")
     sent: list[tuple[str, bytes]] = []
+    target = ""
     try:
         async with request.form(max_files=MOST_FILES, max_fields=8, max_part_size=MOST_PART) as form:
             for name, value in form.multi_items():
                 if isinstance(value, UploadFile) and name == "files" and value.filename:
                     sent.append((value.filename, await value.read()))
+                elif name == "target" and isinstance(value, str):
+                    target = parse_target({"target": value})
     except HTTPException as error:
         hint = f"Send at most {MOST_FILES} files as {FORM}."
         raise LayoutError("bad_request", f"The body is not a form: {error.detail}", hint) from None
-    return await run_off_loop(_render_files, request, sent)
+    return await run_off_loop(_render_files, request, sent, target)
 
 
 @router.get("/read/files")
 def files_page(request: Request) -> Response:
     """Show the form alone."""
-    return render_page(request, "read/files.html", {"files": [], "found": 0, "verified": 0})
+    return render_page(request, "read/files.html", {"files": [], "found": 0, "verified": 0, "target": ""})
 
 
-def _render_files(request: Request, sent: list[tuple[str, bytes]]) -> Response:
+def _render_files(request: Request, sent: list[tuple[str, bytes]], target: str) -> Response:
     sources = [decode_source(shorten_value(name, 200), raw) for name, raw in sorted(sent)]
-    if len(sources) == 1 and (link := files.link_workbench(sources[0])):
+    if len(sources) == 1 and not target and (link := files.link_workbench(sources[0])):
         return RedirectResponse(link, 303)
-    checked = files.check_files(sources)
+    checked = files.check_files(sources, target)
     found = len({(finding.place, finding.code) for file in checked for finding in file.report.findings})
-    context = {"files": checked, "found": found, "verified": sum(file.report.verified for file in checked)}
+    context = {
+        "files": checked,
+        "found": found,
+        "verified": sum(file.report.verified for file in checked),
+        "target": target,
+    }
     return render_page(request, "read/files.html", context, 200 if sources else 422, keep=False)
 
 

@@ -10,6 +10,7 @@ from lanescope.app.kit.menus import entry_of
 from lanescope.app.read import known_names, named_forms
 from lanescope.app.read.facts import Meaning
 from lanescope.app.read.languages import translate_words
+from lanescope.ptx.targets import TARGETS, find_nearest_target
 from lanescope.reader import pasted_text
 
 TOOLS = {  # page of a menu → the words that find it
@@ -37,12 +38,14 @@ _ASKED = (  # questions whose words stand on many pages, and the page that answe
     (re.compile(r".*\b(?:c|d|p|accumulators?|result)\b.*\b(?:as|to|into)\b.*\b(?:a|operand)\b.*", re.I), "/reuse"),
     (re.compile(r".*\bfigures?\b.*\b(?:paper|slides?|thesis|talk|document)\b.*", re.I), "/diagram"),
     (re.compile(r"(?:json|rest|http|web)? ?api\b", re.I), "/docs"),
+    (re.compile(r"(?:which|what) (?:gpus?|targets?|architectures?) (?:has|have|supports?)\b.*", re.I), "/targets"),
     (re.compile(r"(?:shared )?(?:padding|padded rows?)", re.I), "/banks"),
     (
         re.compile(r".*\b(?:volta|turing|ampere|ada|hopper|blackwell)\b.*\b(?:vs\.?|versus|to)\b.*", re.I),
         "/guide/wmma-mma-wgmma",
     ),
 )
+_TARGET = re.compile(r"(?:what (?:does|is new in) )?((?:sm|compute)_\d{2,3}[a-z]?)(?: have| has| support)? ?\??", re.I)
 API = "/docs"
 MOST_WORDS = 8  # longest text that is looked up word by word
 _OF_CODE = re.compile(
@@ -131,6 +134,8 @@ def find_pages(text: str, *, by_title: bool = True) -> list[Meaning]:
 def find_asked(text: str) -> list[Meaning]:
     """Find the page that answers a question whose words stand on many pages, with others that share its words."""
     text = pasted_text.clean_text(text[: full_text.LONGEST + 1]).strip()
+    if target := _TARGET.fullmatch(text):
+        return _describe_target(target[1].lower().replace("compute_", "sm_"))
     page = next((page for pattern, page in _ASKED if pattern.fullmatch(text)), "")
     if not page or len(text) > full_text.LONGEST or _OF_CODE.search(text):
         return []
@@ -138,6 +143,20 @@ def find_asked(text: str) -> list[Meaning]:
         _describe_page(page),
         *(found for found in _search_pages(text) if found.link.partition("#")[0] != page),
     ]
+
+
+def _describe_target(name: str) -> list[Meaning]:
+    """Describe the page of a target, or what a name that ptxas does not list may mean; none if nothing is near."""
+    known = name if name in TARGETS else find_nearest_target(name)
+    if not known:
+        return []
+    notice = "Families, types and shapes, what it lacks, and the limits of a block."
+    page = _build_page(f"What {known} has", f"/targets?target={known}", (notice,))
+    if known == name:
+        return [page]
+    why = f"ptxas has no target '{name}'. Did you mean {known}?"
+    title = f"No target '{name}'"
+    return [Meaning(kind="unknown", title=title, link=f"/read?text={name}", facts={}, notices=(why,)), page]
 
 
 def find_sharing(text: str) -> list[Meaning]:

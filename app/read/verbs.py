@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lanescope.app.read.facts import BenchFacts, BenchOperand, BenchStep, Meaning
 
 _SOURCE = re.compile(r"\.(?:cuh?|h|hpp|cc|cpp|cxx|ptx|py|txt|md|mlir|ttgir|ll|sass|json|npy|log)$", re.I)
+_NO_NAME = re.compile(r"[][(){}<>=,;*&|?!]|::")  # A[5], row=lane/4: nobody names a file so
 LONGEST_LINK = 160  # longest printed link
 app = typer.Typer(rich_markup_mode=None)
 
@@ -68,7 +69,7 @@ def _read_argument(argument: str) -> str:
     try:
         return read_text(argument)
     except LayoutError as error:
-        one_word = not re.search(r"\s", argument)
+        one_word = not re.search(r"\s", argument) and not _NO_NAME.search(argument)
         if error.code != "bad_usage" or _SOURCE.search(argument) or (one_word and re.search(r"[/\\]", argument)):
             raise
         if one_word and recognise(argument).kind == "unknown":
@@ -102,11 +103,13 @@ def _print_meaning(meaning: Meaning, text: str, prefix: str) -> None:
 
 
 def _agrees(facts: Mapping[str, Any]) -> bool:
-    return bool(facts["agree"] or facts["exchanged"] or facts["addresses"])
+    return bool(facts["agree"] or facts["exchanged"] or facts["addresses"] or facts["part"])
 
 
 def _list_agreeing(facts: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each map that a formula or a loop agrees with."""
+    from lanescope.reader.fragment_answer import name_values
+
     for how, rows in (
         ("agrees with", facts["agree"]),
         ("begins as", facts["begin"]),
@@ -118,6 +121,8 @@ def _list_agreeing(facts: Mapping[str, Any]) -> Iterator[str]:
             order = f", {row['order']}" if row["order"] else ""
             values = f"{row['values']} value{'s' * (row['values'] > 1)}"
             yield f"{how}: {row['name']}: {values} of {row['threads']} threads{times}{order}"
+    for row in facts["part"]:
+        yield f"{name_values(row['held'])} of: {row['name']}: {row['values']} values of {row['threads']} threads"
     for row in facts["addresses"]:
         yield f"gives: {row['name']}"
     yield f"compared with {facts['compared']} maps"

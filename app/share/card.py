@@ -20,6 +20,7 @@ EDGE, ADVANCE = 50.0, 0.602  # of the content; a letter's width in its size
 FOOT = 586.0  # top of the line at the bottom
 SMALLEST, CROPPED = 0.45, 0.7  # a picture that would be drawn smaller than the first is cropped, at the second scale
 MARKS = {"ok": "✓ ", "bad": "✗ ", "warn": "! ", "plain": ""}
+_RING = re.compile(r'class="ringed" x="([-\d.]+)" y="([-\d.]+)" width="([\d.]+)" height="([\d.]+)"')
 INKS = {"ok": "--ok", "bad": "--bad", "warn": "--warn", "plain": "--ink"}
 
 
@@ -58,7 +59,9 @@ def _draw_lines(text: str, y: float, size: float, most: int, ink: str, bold: boo
 
 
 def _place_picture(picture: str, top: float, high: float) -> str:
-    """Place a picture in the middle of a box as wide as the card, its upper left part where the whole is too small."""
+    """Place a picture in the middle of a box as wide as the card. Where the whole is too small, its upper left part, or
+    the part around a pinned cell.
+    """
     if picture.count("<text") + picture.count("<tspan") > SERVED_LABELS["png"] - 64:
         picture = drop_labels(picture)
     wide = WIDTH - 2 * EDGE
@@ -70,6 +73,10 @@ def _place_picture(picture: str, top: float, high: float) -> str:
     opening, rest = picture.split(">", 1)
     box = re.search(r'viewBox="([-\d.]+) ([-\d.]+)', opening)
     x, y = (float(box[1]), float(box[2])) if box else (0.0, 0.0)
+    if ring := _RING.search(picture):
+        across, down = (float(ring[at]) + float(ring[at + 2]) / 2 for at in (1, 2))
+        x = min(max(x, across - shown[0] / 2), x + width - shown[0])
+        y = min(max(y, down - shown[1] / 2), y + height - shown[1])
     drawn = (shown[0] * scale, shown[1] * scale)
     opening = re.sub(r'\s(?:xmlns|viewBox|width|height|x|y)="[^"]*"', "", opening)
     return (

@@ -8,6 +8,7 @@ from lanescope.app.kit.enumerations import Target
 from lanescope.app.kit.fact import Description, fact
 from lanescope.app.kit.question import question, word_field
 from lanescope.app.kit.rows import find_issued_kind
+from lanescope.app.kit.target import parse_optional_target
 from lanescope.blackwell.tmem import COLUMNS
 from lanescope.ptx import catalog
 from lanescope.ptx.architectures import (
@@ -31,7 +32,12 @@ class TargetQuestion:
     """One target, or all of them."""
 
     target: str = word_field(
-        TARGETS, "GPU or target", "One target; every target when left out.", "", code="unknown_target", called=CALLED
+        TARGETS,
+        "GPU or target",
+        "One target; every target when left out.",
+        "",
+        parse=parse_optional_target,
+        called=CALLED,
     )
 
 

@@ -74,7 +74,7 @@ def build_context(made: TiledMMA, chosen: BenchState, default: BenchState) -> di
         "share": format_shares(shown),
         "legend": number_legend(made, chosen),
         "tabled": [(op.name, op.name.upper()) for op in (made.a, made.b, made.c) if not op.shared],
-        "notes": facts.list_notes(made),
+        "notes": facts.list_notes(made, chosen.target),
         "threads": build_threads(made, chosen),
         "answer": answer.build_answer(made, chosen),
         "warps": state.count_warps(made),
@@ -278,7 +278,7 @@ def _link_load_chain(made: TiledMMA, chosen: BenchState) -> str:
 
 def list_pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, str, str]]:
     """(form, text, address) of every form of the picture."""
-    query = chosen.format_query(default, sel="")
+    query = chosen.format_query(default, sel="", target="")  # which changes nothing that is drawn
     return drawing.link_forms(PATH, query)
 
 
@@ -299,7 +299,7 @@ def build_page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> 
         "state": asdict(chosen),
         "defaults": asdict(default),
         "pictured": asdict(BenchState()),
-        "unpictured": ["sel"],
+        "unpictured": ["sel", "target"],
         "pin": PIN,
         "labels": state.LABELS,
         "spoken": {"cell": SPOKEN, "owner": OWNER, "between": BETWEEN_OWNERS},
@@ -374,5 +374,9 @@ def _build_shade(shade: TileShade) -> ShadeData:
 def make_base_state(asked: Mapping[str, str]) -> BenchState:
     """The state of the fields that say which TiledMMA it is."""
     return BenchState(
-        atom=asked["atom"], atom_layout=asked["atom_layout"], permutation=asked["permutation"], tile=asked["tile"]
+        atom=asked["atom"],
+        atom_layout=asked["atom_layout"],
+        permutation=asked["permutation"],
+        tile=asked["tile"],
+        target=asked.get("target", ""),
     )

@@ -29,6 +29,7 @@ from lanescope.app.tiles import (
 )
 from lanescope.app.tiles.questions import TiledUmmaBody
 from lanescope.errors import LayoutError
+from lanescope.ptx.targets import TARGETS
 from lanescope.shared.swizzle import MODES
 from lanescope.tiles.bulk import is_tma
 from lanescope.tiles.umma import TiledUmma, is_umma
@@ -41,7 +42,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 def mma_page(request: Request) -> Response:
     """A TiledMMA: A, B and C of a whole tile by thread, warp and value."""
     query = request.query_params
-    asked = forms.parse_fields(query, forms.MMA)
+    asked = forms.parse_fields(query, forms.MMA) | {"target": query.get("target", "").strip()}
     umma = is_umma(asked["atom"])
     if umma:
         asked = {**forms.UMMA, **forms.add_umma_fields(query)}
@@ -71,6 +72,7 @@ def mma_page(request: Request) -> Response:
         build,
         presets=presets.list_presets(asked),
         L=labels_of(TiledUmmaBody),
+        targets=TARGETS,
         **({"swizzles": umma_page.SWIZZLES, "orders": umma_page.ORDERS, "by_ptx": True} if umma else {}),
     )
     return RedirectResponse(found[0], 303) if found else page

@@ -27,9 +27,9 @@ ALL = -1  # of a slider: every step
 
 @dataclass(frozen=True, slots=True)
 class BenchState:
-    """atom, atom_layout, permutation, tile: as the address gives them · colour: a name of lanescope.tiles.shades ·
-    label: one of LABELS · warps, lanes: "", or "0-3,8" · k, m, n: one step of the dimension, or -1 for all · pin,
-    pin2: "", or "c:3,2", or "thread:13" · sel: "", or "c:0-15,8-23", a region whose threads are lit · view: as
+    """atom, atom_layout, permutation, tile, target: as the address gives them · colour: one of lanescope.tiles.shades ·
+    label: one of LABELS · warps, lanes: "", or "0-3,8" · k, m, n: one step of the dimension, or -1 for all · pin, pin2:
+    "", or "c:3,2", or "thread:13" · sel: "", or "c:0-15,8-23", a region whose threads are lit · view: as
     lanescope.render.window reads it.
     """
 
@@ -37,6 +37,7 @@ class BenchState:
     atom_layout: str = ""
     permutation: str = ""
     tile: str = ""
+    target: str = ""
     colour: str = "warp"
     label: str = "thread:value"
     warps: str = ""

@@ -24,7 +24,7 @@ def build_context(made: TiledUmma, asked: Mapping[str, str], sent: Mapping[str, 
     atom = made.umma
     told = umma_facts.build_umma(made)
     name = umma_code.get_atom_name(atom) or atom.bound.ptx
-    query = urlencode({key: value for key, value in asked.items() if value}, safe="(),:<>")
+    query = urlencode({key: value for key, value in asked.items() if value and key != "target"}, safe="(),:<>")
     product, wide, high = umma_figure.draw_product(made)
     product = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" class="umma-product"'
@@ -60,7 +60,7 @@ def build_context(made: TiledUmma, asked: Mapping[str, str], sent: Mapping[str, 
             }
             for one in told.tensor
         ],
-        "notes": facts.list_notes(made),
+        "notes": facts.list_notes(made, asked.get("target", "")),
         "layouts": [
             (text.replace("LayoutTV_", "Layout") if "over" in text else text, value)
             for text, value in list_layouts(made)

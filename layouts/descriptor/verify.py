@@ -41,8 +41,18 @@ class Verdict(NotebookObject):
     read: Addresses
     expected: Addresses
     diagnoses: tuple[Diagnosis, ...]
-    formed: bool = True  # whether the word is one of its format: the constants of the format are in it
+    malformed: str = ""  # which bits make the word none of its format, "" where it is one
     caution: tuple[str, ...] = ()  # beside a match: reserved bits that are set, and what is inferred
+
+    @property
+    def formed(self) -> bool:
+        """Whether the word is one of its format."""
+        return not self.malformed
+
+    @property
+    def defined(self) -> bool:
+        """Whether it is defined what the word reads."""
+        return bool((self.read != -1).any())
 
     @property
     def matched(self) -> int:
@@ -86,14 +96,25 @@ def verify(
     if descriptor.mode_code not in descriptor.format.codes.values():
         return _judge_reserved_mode(descriptor, seen, stored, expected)
     read = reads(descriptor, seen)
-    formed = all(descriptor.get_amount(name) == value for name, value in descriptor.format.constants.items())
-    if np.array_equal(read, expected) and formed:
+    malformed = _find_wrong_constants(descriptor)
+    if np.array_equal(read, expected) and not malformed:
         return Verdict(read, expected, (), caution=list_cautions(descriptor, seen))
     if notes:
         causes = _diagnose_expression(notes[0], descriptor, seen, stored, mn=mn, k=k, expected=expected)
     else:
         causes = diagnose_mismatch(descriptor, seen, stored, mn=mn, k=k, expected=expected, computed=computed)
-    return Verdict(read, expected, tuple(causes), formed)
+    return Verdict(read, expected, tuple(causes), malformed)
+
+
+def _find_wrong_constants(descriptor: Descriptor) -> str:
+    """Return the bits that are not those of every word of the format: `bits [48:46] are 0, not 1`; "" if none."""
+    form = descriptor.format
+    wrong = [
+        f"bits {form.format_place(name)} are {descriptor.get_amount(name)}, not {value}"
+        for name, value in form.constants.items()
+        if descriptor.get_amount(name) != value
+    ]
+    return " and ".join(wrong)
 
 
 def require_inside(seen: View, stored: Storage, mn: int, k: int) -> None:
@@ -135,7 +156,9 @@ def _make_mismatch_verdict(
 ) -> Verdict:
     """Return the verdict where no element is read from its place: the cause, and the word that reads the tile."""
     cause = Diagnosis(code, message, fix, list_changes(descriptor, fix) if fix else {})
-    return Verdict(np.full_like(expected, -1), expected, (cause,), False)
+    form = descriptor.format
+    malformed = f"bits {form.format_place(form.coded)} are {descriptor.mode_code}, a reserved swizzle code"
+    return Verdict(np.full_like(expected, -1), expected, (cause,), malformed)
 
 
 def _diagnose_expression(

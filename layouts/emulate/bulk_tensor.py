@@ -153,11 +153,10 @@ def _build_store(compiler: Compiler, statement: Statement, operands: list[Operan
                     f"{statement.opcode} begins at {box.coordinates}; a store has no negative coordinates.",
                 )
             issuer = Issuer(group, np.array([n]))
-            chunks = box.list_chunks(int(addresses[n]))
             submit_store(
                 issuer,
                 box.map.box_bytes,
-                partial(gather_from_shared, issuer, chunks),
+                partial(gather_from_shared, issuer, box, int(addresses[n])),
                 partial(_write_box, issuer, box, operation=operation),
             )
 

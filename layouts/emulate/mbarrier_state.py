@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_COUNT = (1 << 20) - 1
 STATE = "mbarriers"  # the key in Block.state: byte offset → Mbarrier
+TESTED = "tested_mbarriers"  # likewise: thread → (rank, byte offset, phase) of its last test_wait that was false
 
 
 @dataclass(slots=True)

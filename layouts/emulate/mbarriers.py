@@ -11,6 +11,7 @@ from lanescope.emulate.block import Block, Group, Wait
 from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
 from lanescope.emulate.mbarrier_state import (
     MOST_COUNT,
+    TESTED,
     Arrival,
     Mbarrier,
     check_tx,
@@ -277,6 +278,7 @@ def build_wait(compiler: Compiler, statement: Statement) -> Action:
         if not blocking:
             write(group, done)
             if not done.all():
+                ready.note_tests(group)
                 group.run.machine.note_poll(group, done.tobytes())
             return
         write(group, np.ones(group.count, bool))
@@ -293,6 +295,13 @@ class _Readiness:
 
     def add(self, block: Block, offset: int, barrier: Mbarrier, threads: NDArray[np.int64]) -> None:
         self.rows.append((block, offset, barrier, threads))
+
+    def note_tests(self, group: Group) -> None:
+        """Keep which phase each thread tested for, to say so if it does so for ever."""
+        tested = group.block.state.setdefault(TESTED, {})
+        ids = group.ids
+        for block, offset, barrier, threads in self.rows:
+            tested |= dict.fromkeys(ids[threads].tolist(), (block.rank, offset, barrier.phase))
 
     def park(self, group: Group, done: NDArray[np.bool_]) -> None:
         """Let the threads wait, those of one mbarrier together; the rest of the group goes on."""

@@ -155,15 +155,16 @@ def scatter_to_shared(issuer: Group, chunks: NDArray[np.int64], data: Bytes) -> 
         allocation.data.reshape(-1, CHUNK)[offsets // CHUNK] = parts if chosen is None else parts[chosen]
 
 
-def gather_from_shared(issuer: Group, chunks: NDArray[np.int64]) -> Bytes:
-    """Read [rows, bytes] from shared memory."""
-    parts = np.zeros((chunks.size, CHUNK), np.uint8)
-    for chosen, allocation, offsets in issuer.memory.resolve(
-        issuer, "shared::cluster", chunks.reshape(-1), CHUNK, False, CHUNK
-    ):
-        read = allocation.data.reshape(-1, CHUNK)[offsets // CHUNK]
-        if chosen is None:
-            parts = read
-        else:
-            parts[chosen] = read
-    return parts.reshape(len(chunks), -1)
+def gather_from_shared(issuer: Group, box: Box, base: int) -> Bytes:
+    """Read a box from shared memory, [rows, bytes]: the elements that lie inside the tensor, zeros for the others."""
+    unit = int(np.gcd.reduce([CHUNK, box.first, box.last]))
+    inside = np.zeros((len(box.rows), box.width), bool)
+    inside[box.valid, box.first : box.last] = True
+    parts = np.zeros((inside.size // unit, unit), np.uint8)
+    wanted = np.flatnonzero(inside.reshape(-1, unit)[:, 0])
+    units = (box.list_chunks(base)[..., None] + np.arange(0, CHUNK, unit)).reshape(len(box.rows), -1)
+    addresses = units[:, : box.width // unit].reshape(-1)[wanted]
+    for chosen, allocation, offsets in issuer.memory.resolve(issuer, "shared::cluster", addresses, unit, False, unit):
+        read = allocation.data.reshape(-1, unit)[offsets // unit]
+        parts[wanted if chosen is None else wanted[chosen]] = read
+    return parts.reshape(inside.shape)

@@ -10,7 +10,7 @@ from typing import Any
 from lanescope.emulate.block import WARP, Block, Group, NamedBarrier
 from lanescope.emulate.clusters import get_cluster_barrier
 from lanescope.emulate.machine import Machine
-from lanescope.emulate.mbarrier_state import Arrival, Mbarrier, list_mbarriers
+from lanescope.emulate.mbarrier_state import TESTED, Arrival, Mbarrier, list_mbarriers
 from lanescope.emulate.program import Statement
 from lanescope.inputs import format_count, join_words
 
@@ -86,9 +86,16 @@ def _capitalize(text: str) -> str:
 
 def _describe_wait(group: Group) -> str:
     wait = group.wait
+    alone = group.count == 1 or (len(group.warps) == 1 and group.count == WARP)
+    verb = "waits" if alone else "wait"
     if wait is None:
-        return "look again and again at a value that no thread changes any more"
-    verb = "waits" if group.count == 1 or (len(group.warps) == 1 and group.count == WARP) else "wait"
+        rank, offset, phase = group.block.state.get(TESTED, {}).get(group.first, (0, -1, 0))
+        owner = group.run.blocks[rank]
+        tested = list_mbarriers(owner).get(offset)
+        if tested is not None and tested.phase == phase:
+            often = f"{'tests' if alone else 'test'} again and again"
+            return f"{often} for the end of {describe_mbarrier(owner, tested)}"
+        return f"{'looks' if alone else 'look'} again and again at a value that no thread changes any more"
     if wait.kind == "mbarrier":
         block = group.run.blocks[wait.facts["rank"]]
         barrier = list_mbarriers(block).get(wait.facts["mbarrier"])

@@ -16,7 +16,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.substitutes import SUBSTITUTES
-from lanescope.ptx.targets import TARGETS, format_targets, strip_suffix
+from lanescope.ptx.targets import TARGETS, format_targets, make_unknown_target_error, strip_suffix
 
 KB = 1024
 STATIC_SHARED_MEMORY = 48 * KB  # of a block that does not opt in, on every architecture
@@ -65,7 +65,7 @@ _BY_NAME = {row.name: row for row in ARCHITECTURES}
 def get_architecture(target: str) -> Architecture:
     """Return the architecture of a target; LayoutError names the targets that ptxas lists."""
     if target not in TARGETS:
-        raise LayoutError("unknown_target", f"No target '{target[:20]}'.", f"Allowed: {', '.join(TARGETS)}.", "target")
+        raise make_unknown_target_error(target, "target")
     return _BY_NAME[strip_suffix(target)]
 
 

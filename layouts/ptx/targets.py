@@ -6,7 +6,10 @@ that one alone; each has what the one before has (CUDA's NVCC documentation, GPU
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+from lanescope.errors import LayoutError
 
 TARGETS = (
     *("sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_90a"),
@@ -68,3 +71,35 @@ def format_targets(targets: Iterable[str]) -> str:
     least = list_least(targets)
     later = list_least(TARGETS[TARGETS.index(least[0]) :])
     return f"{least[0]} and later" if least == later and len(least) > 1 else ", ".join(least)
+
+
+_RENAMED = {"101": "110"}  # sm_101 is sm_110 since CUDA 13.0
+
+
+def find_nearest_target(text: str) -> str:
+    """Return the target that a wrong name may mean: of the same architecture, else ""; never an older or newer one.
+
+    >>> find_nearest_target("sm_90b"), find_nearest_target("compute_100f"), find_nearest_target("sm_95")
+    ('sm_90a', 'sm_100f', '')
+    """
+    match = re.search(r"(?<!\d)(\d{2,3})(?!\d)([a-z]?)", text.lower())
+    if match is None:
+        return ""
+    number = _RENAMED.get(match[1], match[1])
+    named, widest = f"sm_{number}{match[2]}", get_widest(f"sm_{number}")
+    return named if named in TARGETS else widest if widest in TARGETS else ""
+
+
+def make_unknown_target_error(text: str, field: str, code: str = "unknown_target") -> LayoutError:
+    """Return the error for a target that ptxas does not list, with the nearest that it does."""
+    nearest = find_nearest_target(text)
+    hint = f"Did you mean {nearest}? " if nearest else ""
+    return LayoutError(code, f"No target '{text[:20]}'.", f"{hint}Allowed: {', '.join(TARGETS)}.", field)
+
+
+def parse_target_name(given: object, field: str) -> str:
+    """Return a target's name, whatever its case; LayoutError with the nearest where there is none."""
+    name = given.strip().lower() if isinstance(given, str) else str(given)
+    if name not in TARGETS:
+        raise make_unknown_target_error(name if isinstance(given, str) else repr(given), field)
+    return name

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lanescope.inputs import join_words
 from lanescope.ptx.fragment_maps import FragmentMap
 from lanescope.reader.fragment_addresses import AddressMap
 from lanescope.reader.fragment_code import FormulaAnswer, FormulaMatch, compare_code, is_fragment_code
+from lanescope.reader.fragment_parts import HeldValues
 from lanescope.reader.meaning import TextMeaning
 
 MOST_HALVES = 12  # maps that are listed of half a formula
@@ -24,6 +27,7 @@ def recognise_fragment_code(text: str) -> tuple[TextMeaning, ...]:
         "begin": [describe_match(match, answer) for match in agree if match.map.values < answer.least],
         "half": [describe_match(match, answer) for match in answer.matches[:MOST_HALVES] if answer.half],
         "exchanged": [describe_match(match, answer) for match in answer.matches if match.swapped and not answer.moves],
+        "part": [describe_held(held, answer.letter) for held in answer.parts],
         "addresses": [describe_address(one) for one in answer.addresses],
         "nearest": _describe_nearest(answer),
         "compared": answer.compared,
@@ -41,22 +45,57 @@ def list_held(one: FragmentMap, letter: str) -> list[dict[str, Any]]:
     groups: dict[tuple[str, str, int], list[tuple[str, str, str]]] = {}
     for instruction, operand in one.operands:
         opcode = instruction.family.name.replace("_sp", ".sp").replace("_scaled", ".block_scale")
-        key = f"{opcode}.{instruction.shape}", "" if operand.name in "cd" else operand.name, operand.container_bits
+        trans = ".trans" * (".trans" in instruction.ptx)
+        key = (
+            f"{opcode}.{instruction.shape}{trans}",
+            "" if operand.name in "cd" else operand.name,
+            operand.container_bits,
+        )
         groups.setdefault(key, []).append((operand.name, operand.element.name, instruction.ptx))
     held = []
     for (head, _, _), parts in groups.items():
         letters = " and ".join(sorted({name.upper() for name, _, _ in parts})) if parts[0][0] != "data" else "a matrix"
         types = ", ".join(dict.fromkeys(kind for _, kind, _ in parts))
         held.append({"name": f"{letters} of {head} {types}", "ptx": parts[0][2], "operand": parts[0][0]})
+    counts = Counter(_group_letters(part["operand"]) for part in held)
     letters = "cd" if letter in ("c", "d") else letter
-    return sorted(held, key=lambda part: part["operand"] not in letters)
+
+    def rank(part: dict[str, Any]) -> tuple[bool, int]:
+        return not letters or part["operand"] not in letters, -counts[_group_letters(part["operand"])]
+
+    return sorted(held, key=rank)
+
+
+def _group_letters(operand: str) -> str:
+    """Return an operand's letter; c and d are the same."""
+    return "cd" if operand in ("c", "d") else operand
 
 
 def name_map(one: FragmentMap, letter: str) -> str:
-    """Return what a map is of: its first operands."""
+    """Return what a map is of: its first operands of the letter, or of each letter if the text names none that it
+    has.
+    """
     held = list_held(one, letter)
-    more = len(held) - 1
-    return f"{held[0]['name']} (and {more} more with the same map)" if more else str(held[0]["name"])
+    firsts = {_group_letters(part["operand"]): str(part["name"]) for part in reversed(held)}
+    names = [held[0]["name"]] if one.has_operand(letter) else list(firsts.values())[::-1]
+    more = len(held) - len(names)
+    return f"{join_words(names)} (and {more} more with the same map)" if more else join_words(names)
+
+
+def describe_held(held: HeldValues, letter: str) -> dict[str, Any]:
+    """Describe a map in which some values of a text lie."""
+    return {
+        "name": name_map(held.map, letter),
+        "threads": held.map.threads,
+        "values": held.map.values,
+        "held": list(held.values),
+        "operands": list_held(held.map, letter),
+    }
+
+
+def name_values(held: Sequence[int]) -> str:
+    """Return how some values are called: `value 0`, `values 2 and 3`."""
+    return f"value{'s' * (len(held) > 1)} {join_words([str(n) for n in held])}"
 
 
 def describe_match(match: FormulaMatch, answer: FormulaAnswer) -> dict[str, Any]:
@@ -112,6 +151,14 @@ def _make_title(answer: FormulaAnswer) -> str:
         return times + name_map(exact[0].map, answer.letter)
     if answer.addresses:
         return str(describe_address(answer.addresses[0])["name"])
+    if answer.parts:
+        held, more = answer.parts[0], len(answer.parts) - 1
+        how = "" if answer.said or len(held.values) == 1 else "Each of "
+        name = how + name_values(held.values)
+        others = f", and values of {more} other map{'s' * (more > 1)}" if more else ""
+        return f"{name[0].upper()}{name[1:]} of {name_map(held.map, answer.letter)}{others}"
+    if answer.said:
+        return f"No operand has its {name_values(answer.said)} there"
     return f"No operand has the map of this {'loop' if answer.moves else 'formula'}"
 
 
@@ -120,6 +167,8 @@ def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
         yield f"Taken as the same in all threads: {', '.join(answer.assumed)}."
     if answer.half:
         yield from _describe_half(answer)
+    if answer.parts and not answer.said:
+        yield "The text has no number of the value, i, so it is one value of each lane: those that lie there are named."
     same = [match for match in answer.matches if (answer.moves or not match.swapped) and not answer.half]
     if answer.letter and same and not any(match.map.has_operand(answer.letter) for match in same):
         yield f"The text names operand {answer.letter.upper()}, and no {answer.letter.upper()} has this map."

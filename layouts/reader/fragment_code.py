@@ -21,6 +21,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
 from lanescope.reader.code.tree import Statement
 from lanescope.reader.fragment_addresses import AddressMap, gives_addresses, is_constant, list_address_maps
+from lanescope.reader.fragment_formula import INDEX, rewrite_formula
+from lanescope.reader.fragment_parts import HeldValues, list_holding
 from lanescope.reader.fragment_values import MOST_VALUES, ValueClash, count_distinguished, find_clash
 from lanescope.reader.lane_code import (
     FragmentMove,
@@ -32,7 +34,6 @@ from lanescope.reader.lane_code import (
 )
 
 LONGEST = 8192
-INDEX = ("i", "v", "value", "valueId", "value_id")
 _THREAD = re.compile(
     r"%?\b(?:lane_?(?:id|idx)?|groupID|group_id|threadID_in_group|threadIdx\s*\.\s*x|tid|warp_?id)\b", re.I
 )
@@ -40,22 +41,12 @@ _ROW, _COL = (re.compile(rf"\b(\w*{word}\w*)\s*=(?!=)", re.I) for word in ("row"
 _HALF_ROW, _HALF_COL = (  # colour is not a column
     re.compile(rf"\b(?:\w*_)?{word}(?:_?(?:id|idx|index))?\d*\s*=(?!=)", re.I) for word in ("row", "col(?:umn)?")
 )
-_TOGETHER = re.compile(r",\s*(?=\w*(?:row|col)\w*\s*=(?!=))", re.I)  # row = lane / 4, col = …
 _CASE_END = r"(?:\s(?:for|where|if|when)\s.*|\s(?:otherwise|else)\s*)"
 _ASSIGNMENT = re.compile(  # alone, or a further case of it: it stores nothing, and calls no template
     rf"\s*(?:[A-Za-z_]\w*\s+){{0,3}}[A-Za-z_%]\w*\s*=(?!=)[^\[\]{{}}<]*?{_CASE_END}?|[^\[\]{{}}<=]+?{_CASE_END}", re.I
 )
 _STORE = re.compile(r"[\])]\s*\+?=(?!=)|\b\w+\s*=\s*\w+\s*\[")
-_SPECIAL = re.compile(r"%(?=(?:laneid|tid|warpid)\b)")
-_FLOOR, _NAMED_FLOOR = re.compile(r"//(?=\s*\d)"), re.compile(r"//\s*[A-Za-z_]\w*\s*(?:[-+*%)]|$)", re.M)
-_CASE = re.compile(
-    r"^(?:\s*(?P<name>\w+)\s*=(?!=))?\s*(?P<value>.+?)"
-    r"(?:\s+for\s+(?:each\s+)?(?P<letter>[a-d])\w*)?(?:\s*,?\s+(?:where|when|if|for(?=\s+\w+\s*=))\s+(?P<where>.+?)|\s+(?P<rest>otherwise|else))?\s*$",
-    re.I,
-)
-_SET = re.compile(r"(\w+)\s*=\s*\{\s*(\d+)\s*,[\s.…,]*?(\d+)\s*\}")
-_CHAIN = re.compile(r"(\d+)\s*(<=?)\s*(\w+)\s*(<=?)\s*(\d+)")
-_NO_CASE = 1 << 20  # a coordinate that no matrix has, where no case of a formula applies
+_OF_OPERAND = re.compile(r"([abcd])_?(?:row|col)\w*|(?:row|col(?:umn)?)_?([ABCD]|(?<=_)[abcd])")
 MOST_NEAREST = 0.5  # least share of agreeing elements of a map that is named as the nearest
 
 
@@ -85,7 +76,9 @@ class FormulaAnswer:
     """What a formula or a loop agrees with. assumed: names that were taken as the same in all threads; letter: the
     operand that the text names, "" if none; compared: how many maps; least: how many values a formula distinguishes;
     open_values: the name of the value's index if the text does not say where it ends; clash: where values beyond those
-    of the map that agrees meet those of another lane; half: the coordinate that the text has, if it has but one.
+    of the map that agrees meet those of another lane; half: the coordinate that the text has, if it has but one; parts:
+    where a text of one value, or of some values, holds; said: the values that the text is for, if they do not begin at
+    0.
     """
 
     matches: tuple[FormulaMatch, ...]
@@ -99,6 +92,8 @@ class FormulaAnswer:
     open_values: str = ""
     clash: ValueClash | None = None
     half: str = ""
+    parts: tuple[HeldValues, ...] = ()
+    said: tuple[int, ...] = ()
 
 
 def is_fragment_code(text: str) -> bool:
@@ -120,7 +115,8 @@ def _find_half(text: str) -> str:
 @lru_cache(maxsize=16)
 def compare_code(text: str) -> FormulaAnswer:
     """Compare a text with every map; LayoutError `open_formula` if its coordinates are not known."""
-    source, letter, range_ = _rewrite_formula(text)
+    formula = rewrite_formula(text)
+    source, letter, range_ = formula.source, formula.letter, formula.count
     statements = parse_lane_code(source)
     if half := _find_half(text):
         return _compare_half(statements, half, letter, range_, _find_index(source))
@@ -128,7 +124,10 @@ def compare_code(text: str) -> FormulaAnswer:
     if code.moves and not (_find_index(source) and _ROW.search(source) and _COL.search(source)):
         return _compare_moves(run_lane_code(statements, {}))
     names = _find_coordinates(code)
+    letter = letter or _find_named(names)
     given = _find_index(source)
+    if formula.values and not range_:
+        return _compare_some(statements, given, names, formula.values, letter)
     maps = [one for one in list_fragment_maps() if range_ in (0, one.values) and (given or one.values == 1)]
     runs = {count: _run_formula(statements, given, names, count) for count in {one.values for one in maps} | {1}}
     matches: list[FormulaMatch] = []
@@ -140,19 +139,34 @@ def compare_code(text: str) -> FormulaAnswer:
     fed = [] if given else [one for one in list_address_maps() if gives_addresses(*runs[1][:2], one)]
     addresses = tuple(sorted(fed, key=lambda one: -len(one.rows)))
     loose = tuple(dict.fromkeys(name for *_, code in runs.values() for name in code.loose))
-    if loose and not matches and not addresses:
+    parts = () if given else list_holding(*runs[1][:2], (0,), letter)
+    if loose and not (matches or addresses or parts):
         raise make_open_error(f"no operand agrees if {', '.join(loose)} is the same in all threads")
     nearest = None
     if not loose and not addresses and not any(_is_whole(match, least) for match in matches):
         for one in maps:
             if one.values >= least:
                 nearest = _choose_nearer(nearest, _measure(*runs[one.values][:2], one), letter)
-    compared = len(maps) + (0 if given else len(list_address_maps()))
+    compared = len(maps) if given else len(list_fragment_maps()) + len(list_address_maps())
     open_values = given[0] if given and not range_ else ""
     clash = None
     if open_values and matches and matches[0].map.values < least:
         clash = find_clash(*_run_formula(statements, given, names, least)[:2], matches[0].map.values)
-    return FormulaAnswer(tuple(matches), addresses, nearest, loose, letter, compared, False, least, open_values, clash)
+    return FormulaAnswer(
+        tuple(matches), addresses, nearest, loose, letter, compared, False, least, open_values, clash, parts=parts
+    )
+
+
+def _compare_some(
+    statements: Sequence[Statement], given: tuple[str, ...], names: tuple[str, str], said: tuple[int, ...], letter: str
+) -> FormulaAnswer:
+    """Compare the values that a text is for, c2 and c3 alone, with those values of every map."""
+    rows, cols, code = _run_formula(statements, given, names, max(said) + 1)
+    parts = list_holding(rows, cols, said, letter)
+    if code.loose and not parts:
+        raise make_open_error(f"no operand agrees if {', '.join(code.loose)} is the same in all threads")
+    count = sum(one.values > max(said) for one in list_fragment_maps())
+    return FormulaAnswer((), (), None, tuple(code.loose), letter, count, False, parts=parts, said=said)
 
 
 def _compare_half(
@@ -201,59 +215,7 @@ def _run_formula(
     return code.names[names[0]], code.names[names[1]], code
 
 
-# the text -------------------------------------------------------------------------------------------------------------
-
-
-def _rewrite_formula(text: str) -> tuple[str, str, int]:
-    """Rewrite a formula in PTX's style as C++; return it with the operand's letter, and how many values i has (0 if it
-    is not said). Code in C++ is returned as it is.
-    """
-    text = _SPECIAL.sub("", text)
-    if ";" in text:
-        return text, "", 0
-    text = _TOGETHER.sub("\n", _FLOOR.sub("/", text))
-    if _NAMED_FLOOR.search(text):
-        raise make_open_error("'//' may be a division or a comment")
-    text = re.sub(r"//.*", "", text)
-    cases: dict[str, list[tuple[str, str]]] = {}
-    name, letter, conditions = "", "", []
-    for line in filter(str.strip, text.split("\n")):
-        match = _CASE.match(line.rstrip().rstrip(","))
-        if match is None or not (name := match["name"] or name):
-            raise make_open_error(f"'{line.strip()[:40]}' is not read")
-        where = _rewrite_condition(match["where"] or "")
-        letter = letter or (match["letter"] or "").lower()
-        conditions.append((where, bool(match["rest"])))
-        cases.setdefault(name, []).append((where, match["value"]))
-    lines = [f"{name} = {_join_cases(choices)};" for name, choices in cases.items()]
-    return "\n".join(lines), letter, _count_values([where for where, _ in conditions if where], conditions)
-
-
-def _rewrite_condition(text: str) -> str:
-    """Rewrite `0 <= i < 2 || i = {4,..,7}` as C++ has it; a set becomes a range."""
-    text = _SET.sub(lambda match: f"({match[2]} <= {match[1]} && {match[1]} <= {match[3]})", text)
-    return _CHAIN.sub(lambda match: f"({match[1]} {match[2]} {match[3]} && {match[3]} {match[4]} {match[5]})", text)
-
-
-def _join_cases(choices: Sequence[tuple[str, str]]) -> str:
-    value = str(_NO_CASE)
-    for where, one in reversed(choices):
-        value = f"({where}) ? ({one}) : ({value})" if where else f"({one})"
-    return value
-
-
-def _count_values(conditions: Sequence[str], every: Sequence[tuple[str, bool]]) -> int:
-    """Return how many values the conditions of a formula allow, 0 if they leave it open."""
-    if not conditions:
-        return 0
-    index = np.arange(512, dtype=np.int64)[None, None, :]
-    source = "".join(f"covered{n} = {where};" for n, where in enumerate(conditions))
-    names = run_lane_code(parse_lane_code(source), dict.fromkeys(INDEX, index)).names
-    covered = np.zeros(512, dtype=bool)
-    for n in range(len(conditions)):
-        covered |= np.broadcast_to(names[f"covered{n}"], (1, 1, 512))[0, 0] != 0
-    count = int(covered.sum())
-    return count if not covered.all() and covered[:count].all() and not any(rest for _, rest in every) else 0
+# names ---------------------------------------------------------------------------------------------------------------
 
 
 def _find_coordinates(code: LaneCode) -> tuple[str, str]:
@@ -273,6 +235,12 @@ def _find_coordinate(code: LaneCode, word: str) -> str:
     if unread:
         why = f"'{unread[0]}' is not read: {code.unread[unread[0]]}"
     raise make_open_error(why if names or unread else f"no {word} is computed")
+
+
+def _find_named(names: tuple[str, str]) -> str:
+    """Return the operand after which row and column are named, c_row or colB; "" if they are of none."""
+    found = {(match[1] or match[2]).lower() for match in map(_OF_OPERAND.fullmatch, names) if match}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _find_index(source: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -29,15 +29,19 @@ from lanescope.workbench import (
     OperandStep,
     VerifiedOperand,
     build_bench,
+    copy_overlaps,
     filled_tiles,
     order,
     shared_budget,
+    target_checks,
+    tile_starts,
     transfers,
 )
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.consequences import drop_consequences, drop_told_doubts, find_constant_place, follows
 from lanescope.workbench.contents import HEADERS_KEY, evaluate_with_choices, format_headers
+from lanescope.workbench.fragment_blame import lay_fragment_blame
 from lanescope.workbench.gaps import CheckedDescriptor, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import TITLES as TENSOR_TITLES
@@ -45,8 +49,10 @@ from lanescope.workbench.idesc_checks import check_tensor_code
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.pitfall_repairs import find_pitfall_edits
 from lanescope.workbench.results import TextEdit, TextPiece
-from lanescope.workbench.tally import count_verified, list_first_wrong_steps
+from lanescope.workbench.tally import count_verified, drop_proved, list_first_wrong_steps
+from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
 from lanescope.workbench.tcgen05 import TCGEN05_KEY
+from lanescope.workbench.thread_gaps import CheckedKernel, list_kernels_by_text
 from lanescope.workbench.thread_tiles import TITLES as FRAGMENT_TITLES
 from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
 from lanescope.workbench.tiled_mma_checks import TITLES as TILED_MMA_TITLES
@@ -60,11 +66,13 @@ DOUBTS = frozenset(
     " strides_unusual".split()
 )  # never a failure
 WARNINGS = frozenset(
-    ("reserved_bits", "version_wrong", "idesc_reserved_bits", "idesc_type", "tiled_mma_permutation")
+    ("reserved_bits", "version_wrong", "idesc_reserved_bits", "idesc_type", "tiled_mma_permutation", "tile_alignment")
 )  # no other bytes are read for it
 TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     **FRAGMENT_TITLES,
     **TENSOR_TITLES,
+    **target_checks.TITLES,
+    **tile_starts.TITLES,
     **TILED_MMA_TITLES,
     "comment_contradicts": "A comment or a name says another thing than the code",
     "core_matrices_overlap": "The strides make core matrices overlap",
@@ -95,6 +103,7 @@ TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     **order.TITLES,
     **transfers.TITLES,
     **filled_tiles.TITLES,
+    **copy_overlaps.TITLES,
     **shared_budget.TITLES,
 }
 FAMILIES = {"order": frozenset((*order.TITLES, "k_slices_unread"))}  # names that stand for several codes
@@ -122,17 +131,19 @@ class CheckFinding:
 
 @dataclass(frozen=True, slots=True)
 class OpenPoint:
-    """Something that the text leaves undecided: a sentence, and its place."""
+    """Something that the text leaves undecided: a sentence, its place, and the names that -D takes for it."""
 
     message: str
     span: Span
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """What came of one text. doubts: what is unusual and may be right; descriptors, maps: how many it holds; steps: how
     many reads take every element from where the text stores it; unverified: reason → how many could not be compared;
-    checked: each descriptor; multiplier: tcgen05 or wgmma, which it multiplies with.
+    checked: each descriptor; multiplier: tcgen05 or wgmma, which it multiplies with; kernels: those with mma;
+    placed: how many of `steps` are right only if their tiles start at multiples of the swizzle's pattern.
     """
 
     findings: tuple[CheckFinding, ...]
@@ -144,6 +155,8 @@ class CheckReport:
     unverified: tuple[tuple[str, int], ...] = ()
     checked: tuple[CheckedDescriptor, ...] = ()
     multiplier: str = ""
+    kernels: tuple[CheckedKernel, ...] = ()
+    placed: int = 0
 
 
 def get_finding_title(code: str) -> str:
@@ -152,16 +165,24 @@ def get_finding_title(code: str) -> str:
 
 
 @refuse_deep_recursion()
-def check_text(text: str, given: Mapping[str, str] | None = None, headers: Iterable[Span] = ()) -> CheckReport:
+def check_text(
+    text: str, given: Mapping[str, str] | None = None, headers: Iterable[Span] = (), target: str = ""
+) -> CheckReport:
     """Check a source text for mistakes. given: values for what it leaves open, by the keys of `Bench.assumed`; headers:
-    parts of it that are what its own part includes: their functions are run where that reaches them.
+    parts of it that are what its own part includes: their functions are run where that reaches them; target: what
+    ptxas compiles for, "" for any.
 
     LayoutError `bad_text` if it is longer than LONGEST characters, `too_deep` if it is nested too deeply.
 
     >>> check_text("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    given = {**(given or {}), TCGEN05_KEY: "verified", HEADERS_KEY: format_headers(headers)}
+    given = {
+        **make_target_macros(target),
+        **(given or {}),
+        TCGEN05_KEY: "verified",
+        HEADERS_KEY: format_headers(headers),
+    }
     bench = build_bench(text, given, PATIENCE, copied=False, repair=True)
     code = evaluate_with_choices(extract_code(text, text), PATIENCE, given)
     built = builders.find_evaluation_builders(code) if code else ()
@@ -171,13 +192,19 @@ def check_text(text: str, given: Mapping[str, str] | None = None, headers: Itera
     refused = [
         CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in statements.find_refused_lines(text)
     ]
-    findings += _find_kernel_mistakes(code, bench) if code else []
+    findings += _find_kernel_mistakes(code, bench, target) if code else []
     guesses = Guesses(text, bench, given)
     blame = BlameFinder(text, bench, built)
     mismatches, open_ = _check_operands(guesses, bench, {finding.code for finding in findings}, blame)
-    tiles = check_tensor_code(text, code.assembled if code else (), bench) + check_tiled_mmas(text)
+    tiles = check_tensor_code(text, code.assembled if code else (), bench, target) + check_tiled_mmas(text)
     findings += map(_make_pitfall_finding, tiles)
     findings = drop_consequences([*findings, *mismatches, *refused, *_find_wrong_versions(bench, blame)])
+    findings += map(_make_pitfall_finding, tile_starts.find_small_alignments(text, bench))
+    placed, rests = _find_assumed_starts(bench, guesses)
+    open_ += rests
+    lacking, unsure = find_missing_instructions(text, code, target, given)
+    findings += map(_make_pitfall_finding, lacking)
+    open_ += (OpenPoint(message, span) for message, span in unsure)
     open_ += _find_unread(bench, built)
     open_ += _find_unfinished(code)
     doubted = {message for piece in bench.pieces for message in piece.doubts}
@@ -188,8 +215,14 @@ def check_text(text: str, given: Mapping[str, str] | None = None, headers: Itera
     findings = [_name_source_line(text, finding) for finding in findings]
     steps, unverified = count_verified(bench, guesses, partial(_why_open, guesses))
     fragments, late = _check_fragments(text, given)  # last: where the time is over in it, the rest is told
-    findings += [CheckFinding(f.code, f.message, f.span, "", f.reads) for f in fragments.findings]
-    open_ += late
+    judged = lay_fragment_blame(fragments, tuple(built), blame, lambda text: _check_fragments(text, given)[0])
+    findings += [CheckFinding(f.code, f.message, f.span, "", f.reads, edits=f.edits) for f in judged]
+    open_ = _drop_proved_points(open_, bench, fragments.proved) + late
+    open_ += (OpenPoint(one.message, one.span, one.needs) for one in fragments.kernels if one.gap)
+    unverified = drop_proved(unverified, bench, fragments.proved)
+    checked = tuple(
+        replace(one, gap="") if one.readers and fragments.proved.issuperset(one.readers) else one for one in checked
+    )
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
@@ -201,6 +234,8 @@ def check_text(text: str, given: Mapping[str, str] | None = None, headers: Itera
         unverified,
         checked,
         find_multiplier(text),
+        tuple(fragments.kernels),
+        placed,
     )
 
 
@@ -210,13 +245,15 @@ def _name_source_line(text: str, finding: CheckFinding) -> CheckFinding:
     return replace(finding, message=f"{finding.message} It comes from {line}.") if line else finding
 
 
-def _find_kernel_mistakes(code: Evaluation, bench: Bench) -> list[CheckFinding]:
+def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[CheckFinding]:
     """Find what kernels do in the wrong order, and what their copies fill and announce wrongly."""
     text = KernelText(code)
     filled = filled_tiles.find_fill_mistakes(text, bench)
-    budget = shared_budget.find_budget_mistakes(text)
+    budget = shared_budget.find_budget_mistakes(text, target)
     bytes_ = [] if filled else transfers.find_transfer_mistakes(text)  # that follow from a box which is too small
-    return [_make_pitfall_finding(mistake) for mistake in (*order.find_order_mistakes(text), *filled, *bytes_, *budget)]
+    overlaps = copy_overlaps.find_overlaps(text, bench)
+    every = (*order.find_order_mistakes(text), *filled, *bytes_, *budget, *overlaps)
+    return [_make_pitfall_finding(mistake) for mistake in every]
 
 
 def _check_fragments(text: str, given: Mapping[str, str]) -> tuple[FragmentReport, list[OpenPoint]]:
@@ -226,7 +263,10 @@ def _check_fragments(text: str, given: Mapping[str, str]) -> tuple[FragmentRepor
         return check_thread_tiles(text, values), []
     except OverdueError as error:
         at = error.place or 0
-        return FragmentReport(), [OpenPoint("Tiles that threads fill are not checked: the time was over.", (at, at))]
+        late = [replace(one, gap=one.gap or "not reached in time") for one in list_kernels_by_text(text)]
+        return FragmentReport(kernels=late), [
+            OpenPoint("Tiles that threads fill are not checked: the time was over.", (at, at))
+        ]
 
 
 def _find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
@@ -313,6 +353,16 @@ def _not_verified(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
     return OpenPoint(f"{operand.name.upper()} of {operand.instruction} is not verified: {why}", at)
 
 
+def _drop_proved_points(points: list[OpenPoint], bench: Bench, proved: Collection[tuple[str, str]]) -> list[OpenPoint]:
+    """Return the open points without operands whose tiles threads fill, and were followed."""
+    told = {
+        _not_verified(bench, operand)
+        for operand in bench.operands
+        if operand.verdict == "unknown" and (operand.instruction, operand.name) in proved
+    }
+    return [point for point in points if point not in told]
+
+
 def _refused_map(bench: Bench, operand: VerifiedOperand) -> bool:
     """Return whether an operand is stored by a tensor map that breaks a rule of TMA."""
     return operand.storage is not None and bool(bench.pieces[operand.storage].notices)
@@ -374,6 +424,19 @@ def _find_wrong_versions(bench: Bench, blame: BlameFinder) -> Iterator[CheckFind
                     )
                     at = find_constant_place(blame, operand, step, name)
                     yield CheckFinding("version_wrong", message, at, "", len(operand.steps))
+
+
+def _find_assumed_starts(bench: Bench, guesses: Guesses) -> tuple[int, list[OpenPoint]]:
+    """Return how many verified reads rest on where their tiles start, and on which starts."""
+    count, open_ = 0, []
+    for operand in bench.operands:
+        starts = tile_starts.list_assumed_starts(bench, operand) if operand.verdict == "match" else []
+        alone = replace(bench, operands=(operand,)) if starts else bench
+        if starts and (reads := count_verified(alone, guesses, partial(_why_open, guesses))[0]):
+            count += reads
+            at = bench.pieces[operand.descriptor].spans[0]
+            open_ += [OpenPoint(tile_starts.describe_assumed_start(operand, start), at) for start in starts]
+    return count, open_
 
 
 def _find_unread(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[OpenPoint]:

@@ -5,17 +5,17 @@ maps that are given to each other's tiles. `check.py` tells them; what a call wi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.blamed_numbers import find_argument_span, follow_number
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Assumption, Bench, Span, VerifiedOperand
 from lanescope.workbench.tiles import UNFILLED
-from lanescope.workbench.transfers import CUT_TURNS, TileCopy, find_map, is_known, read_copy
+from lanescope.workbench.transfers import TileCopy, find_map, is_known, read_copy
 
 TITLES = {
     "k_slices_unread": "The loop over K leaves slices of the tile unread",
@@ -38,7 +38,7 @@ class _FillFinder:
 
     def __init__(self, text: KernelText, bench: Bench) -> None:
         self.bench = bench
-        self.blank, self.functions, self.maps = text.blank, text.functions, text.maps
+        self.blank, self.functions, self.maps, self.cut = text.blank, text.functions, text.maps, text.code.cut
         self.kernels = [run for run in text.runs if any(event.kind == "wgmma" for event in run.events)]
         self.copies = [
             copy
@@ -109,7 +109,7 @@ class _FillFinder:
             if event.kind == "wgmma" and (match := _SHAPE.search(getattr(event.run, "text", "")))
         }
         operands = [one for one in self.bench.operands if any(shape in one.instruction for shape in shapes)]
-        ends = {_find_reached(operand) for operand in operands}
+        ends = {_find_reached(operand, self.cut) for operand in operands}
         reached = ends.pop() if len(ends) == 1 else None
         if reached is None:
             return
@@ -134,18 +134,21 @@ class _FillFinder:
         """Return how far along its inner dimension a map is copied from turn to turn, K of its tile; None if open."""
         own = [copy for copy in self.copies if find_map(copy, self.maps) is tensor_map]
         width = tensor_map.box[0] if tensor_map.box else None
-        of_call: dict[object, list[TileCopy]] = {}
+        turns: dict[object, set[int]] = {}
         for copy in own:
-            of_call.setdefault((copy.event.at, copy.event.calls), []).append(copy)
-        advances = set()
-        for copies in of_call.values():
-            first = [copy.at[0].known if copy.at and copy.at[0] is not None else None for copy in copies]
-            known = [at for at in first if at is not None]
-            if len(known) < 3 or len(known) < len(first):
+            loops = copy.event.run.loops if isinstance(copy.event.run, AsmRun | BodilessCall) else ()
+            at = copy.at[0].known if copy.at and copy.at[0] is not None else None
+            if at is None or not loops or any(name in self.cut for name, _ in loops[1:]):
                 return None
-            advances |= {later - earlier for earlier, later in pairwise(known)}
-        # one box a turn, side by side: else the boxes of a turn lie in other panels
-        return width if advances == {width} and len(of_call) == 1 else None
+            turns.setdefault((copy.event.calls, str(loops[0])), set()).add(at)
+        counts = {len(places) for places in turns.values()}
+        every = sorted({at for places in turns.values() for at in places})
+        if width is None or len(turns) < 3 or len(counts) != 1 or len({calls for calls, _ in turns}) > 1:
+            return None
+        count = counts.pop()
+        # the boxes of a turn lie side by side along K, and those of the next turn follow
+        apart = {later - earlier for earlier, later in pairwise(every)} == {width}
+        return width * count if apart and len(every) == count * len(turns) else None
 
     def _find_bound(self, at: Span, variable: str) -> Span | None:
         """Find the condition of the innermost loop over a variable around a place."""
@@ -209,12 +212,15 @@ class _FillFinder:
         return {name for name, places in starts.items() if at in places}
 
 
-def _find_reached(operand: VerifiedOperand) -> int | None:
-    """Return the K that the steps of an operand reach, one after the other from 0; None if that is open."""
+def _find_reached(operand: VerifiedOperand, cut: Collection[str]) -> int | None:
+    """Return the K that the steps of an operand reach, one after the other from 0; None if that is open. cut: variables
+    of loops of which not every turn was run.
+    """
     if operand.left or any(step.verdict != "match" for step in operand.steps):
         return None
     slices = sorted({(step.k, step.k + step.depth) for step in operand.steps})
-    if len(slices) in CUT_TURNS or not slices or slices[0][0]:
+    innermost = {list(step.loops)[-1].rstrip("'") for step in operand.steps if step.loops and step.k}
+    if innermost & set(cut) or not slices or slices[0][0]:
         return None
     return slices[-1][1] if _are_joined(slices) else None
 

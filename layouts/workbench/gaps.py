@@ -22,10 +22,13 @@ _NO_CODE = re.compile(r"(\S+)\(…\): its code is not in the text")
 
 @dataclass(frozen=True, slots=True)
 class CheckedDescriptor:
-    """A descriptor of a text: where it and what it is made of stand, and why it has no verdict, "" if it has one."""
+    """A descriptor of a text: where it and what it is made of stand, and why it has no verdict, "" if it has one.
+    readers: (instruction, operand) of what reads it.
+    """
 
     spans: tuple[Span, ...]
     gap: str
+    readers: tuple[tuple[str, str], ...] = ()
 
 
 def list_checked_descriptors(text: str, bench: Bench, guesses: Guesses) -> Iterator[CheckedDescriptor]:
@@ -40,7 +43,8 @@ def list_checked_descriptors(text: str, bench: Bench, guesses: Guesses) -> Itera
         if piece.kind == "descriptor" and (n in readers or named):
             own = readers.get(n, [])
             gaps = [_find_operand_gap(bench, operand, guesses) for operand in own] or [_find_piece_gap(piece, machine)]
-            yield CheckedDescriptor(piece.spans, next(filter(None, gaps), ""))
+            reading = tuple((operand.instruction, operand.name) for operand in own)
+            yield CheckedDescriptor(piece.spans, next(filter(None, gaps), ""), reading)
 
 
 def find_multiplier(text: str) -> str:

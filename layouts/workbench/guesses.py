@@ -38,7 +38,7 @@ class Guesses:
         bench = self.made
         if stored := self.find_guessed_storage(operand):
             return stored
-        assumed = list(_list_assumed_values(bench, operand))
+        assumed = list(_list_assumed_values(self, operand))
         tried = assumed[:MOST_VARIED]
         for key, value, why in (*tried, *_list_assumed_stores(bench, operand)):
             if _is_mended(self, {key: value}, operand, wrong):
@@ -82,7 +82,8 @@ def _is_mended(guesses: Guesses, chosen: dict[str, str], operand: VerifiedOperan
         return False
     same = _find_same_operand(guesses.made, again, operand)
     left = _find_remaining_wrong(same, operand, wrong) if same else None
-    panel = any(name.startswith("panel.") for name in chosen)
+    moved = any(name.startswith(("at.", "base.")) for name in chosen)  # that changes every word by itself
+    panel = not moved and any(name.startswith("panel.") for name in chosen)
     return left is None or (panel and (left.word, left.expected) != (wrong.word, wrong.expected))
 
 
@@ -106,10 +107,12 @@ def _find_same_operand(bench: Bench, again: Bench, operand: VerifiedOperand) -> 
     return next((o for o in again.operands if o.name == operand.name and o.descriptor == operand.descriptor), None)
 
 
-def _list_assumed_values(bench: Bench, operand: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
+def _list_assumed_values(guesses: Guesses, operand: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
     """Yield (key, another value, what is assumed) of every assumed value that a mismatch could rest on."""
-    for assumed in bench.assumed:
+    for assumed in guesses.made.assumed:
         about = assumed.key.partition(".")[2]
+        if about.startswith("__CUDA_ARCH_") and assumed.key in guesses.given:
+            continue  # the target
         if assumed.key.partition(".")[0] in ("major", "inner", "panel", "base") and about != operand.name:
             continue
         if assumed.key.startswith("at.") and about not in operand.symbols:

@@ -73,11 +73,13 @@ def _find_bit(text: str, span: Span) -> int | None:
     return int(found[1]) if found else None
 
 
-def check_tensor_code(text: str, ran: Sequence[AsmRun], bench: Bench) -> list[Pitfall]:
-    """Check instruction descriptors, allocations and CTA groups of a text's tcgen05 instructions."""
+def check_tensor_code(text: str, ran: Sequence[AsmRun], bench: Bench, target: str = "") -> list[Pitfall]:
+    """Check instruction descriptors, allocations and CTA groups of a text's tcgen05 instructions for a target, for any
+    where it is "".
+    """
     if "tcgen05." not in text:
         return []
-    uses = list(_find_words(ran))
+    uses = list(_find_words(ran, target))
     found = [one for use in uses for one in _check_word(text, use)]
     plain = [use for use in uses if not any(_check_terms(text, use))]
     found += _check_operands(text, plain, bench)
@@ -86,7 +88,7 @@ def check_tensor_code(text: str, ran: Sequence[AsmRun], bench: Bench) -> list[Pi
     return sorted(unique.values(), key=lambda one: one.span)
 
 
-def _find_words(ran: Iterable[AsmRun]) -> Iterator[_MmaWord]:
+def _find_words(ran: Iterable[AsmRun], target: str) -> Iterator[_MmaWord]:
     for run in ran:
         code = read_asm_code(run)
         match = _OPCODE.search(code)
@@ -108,7 +110,7 @@ def _find_words(ran: Iterable[AsmRun]) -> Iterator[_MmaWord]:
         group = _GROUP.search(words)
         form = idesc.get_form(group[1] if group else 1, int(".ws" in words))
         d = find_operand_argument(run, operands[0].strip("[] "), 0)[0]
-        yield _MmaWord(run, IdescWord(value.known & idesc.MOST, row), form, words, value, span, d)
+        yield _MmaWord(run, IdescWord(value.known & idesc.MOST, row, target), form, words, value, span, d)
 
 
 # the word -------------------------------------------------------------------------------------------------------------
@@ -123,6 +125,8 @@ def _check_word(text: str, use: _MmaWord) -> list[Pitfall]:
     problems += [one for one in idesc.find_form_problems(use.word, use.form) if one.code not in _FOLLOWS]
     found = []
     for one in problems:
+        if one.code == "not_on_target" and one.field == "kind":
+            continue  # so is the instruction: target_checks.py tells it
         code = "idesc_reserved_bits" if one.code == "reserved_bits" else "idesc_illegal"
         place = use.find_place(text, one.field)
         found.append(Pitfall(code, f"Instruction descriptor {use.word}: {one.message}", place))

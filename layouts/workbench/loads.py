@@ -101,9 +101,14 @@ def _moves(loads: Iterable[tuple[int, BoxLoad]]) -> bool:
     return any(len(offsets) > 1 for offsets in of_call.values())
 
 
+def is_load_name(head: str) -> bool:
+    """Return whether a function is called as one that loads by TMA."""
+    return bool(_CALL.search(head)) and not _OTHER.search(head)
+
+
 def _list_loads(code: Evaluation) -> Iterator[BoxLoad]:
     for call in code.made:
-        if _CALL.search(call.term.head) and not _OTHER.search(call.term.head):
+        if is_load_name(call.term.head):
             yield from _list_call_loads(call, code.endless)
     for ran in code.assembled:
         if (load := _find_assembly_load(ran, code.endless)) is not None:
@@ -112,7 +117,7 @@ def _list_loads(code: Evaluation) -> Iterator[BoxLoad]:
 
 def _list_call_loads(call: BodilessCall, endless: Collection[str]) -> Iterator[BoxLoad]:
     """Yield the loads of a call without a body: any of its addresses may be the destination, only one is in a tile."""
-    maps = {name for value in call.term.arguments for name in _list_map_names(value)}
+    maps = {name for value in call.term.arguments for name in list_map_names(value)}
     for value in call.term.arguments:
         address = get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None
         if address is not None and address.plain is not None and address.plain.terms:
@@ -147,7 +152,7 @@ def _make_load(
     return BoxLoad(to, own_maps, span, known, any(name in endless for name, _ in loops))
 
 
-def _list_map_names(value: object) -> Iterator[str]:
+def list_map_names(value: object) -> Iterator[str]:
     """Yield the names of an argument that may be a tensor map."""
     if isinstance(value, Address) and isinstance(value.place, Cell):
         yield value.place.name

@@ -6,20 +6,15 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from lanescope.blackwell import idesc
-from lanescope.errors import LayoutError
+from lanescope.blackwell.described_mma import Tcgen05Mma, find_described_mma
 from lanescope.reader.code.findings import AsmRun
 from lanescope.workbench.asm_operands import find_operand_number
 from lanescope.workbench.scan import MOST_OPERANDS, split_operands
-from lanescope.workbench.tcgen05 import Tcgen05Mma
 
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _BLANK = re.compile(r"\\[ntr]|\\\n|\s+")
 _MMA = re.compile(r"\btcgen05\.mma((?:\.[\w%]+(?:::[\w%]+)*)*)")
 _PLACE = re.compile(r"%(\d+|\[\w+\])")
-_STORED = frozenset("f16 bf16 tf32 e4m3 e5m2 u8 s8".split())  # as they are; narrower types are padded to bytes
-_GROUP = re.compile(r"\.cta_group::(\d)")
-_KIND = re.compile(r"\.kind::(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +43,7 @@ def find_mma_runs(ran: Iterable[AsmRun]) -> Iterator[MmaRun]:
         if len(operands) < 4 or words is None:
             continue
         word = find_operand_number(run, operands[3])
-        instruction = _make_instruction(words, word) if word is not None else None
+        instruction = find_described_mma(words, word) if word is not None else None
         if instruction is not None:
             in_memory = operands[1].startswith("[")
             named = (("b", operands[2]),) if in_memory else (("a", operands[1]), ("b", operands[2]))
@@ -68,27 +63,3 @@ def fill_opcode(words: str, run: AsmRun) -> str | None:
             return None
         words = words.replace(f"%{place}", str(number))
     return words
-
-
-def _make_instruction(words: str, word: int) -> Tcgen05Mma | None:
-    """Return the instruction of qualifiers and an instruction descriptor; None for one that is not verified: sparse,
-    illegal, or with elements that are padded.
-    """
-    kind, group = _KIND.search(words), _GROUP.search(words)
-    try:
-        row = idesc.get_kind(kind[1] if kind else "")
-    except LayoutError:
-        return None
-    said = idesc.IdescWord(word & idesc.MOST, row)
-    types = {name: said.types[name] for name in "ab"}
-    stored = _STORED.issuperset(types.values())
-    if said.sparse or not stored or not said.m or not said.n or idesc.find_problems(said):
-        return None
-    pair = bool(group and group[1] == "2")
-    ptx = f"tcgen05.mma{words} {said.m}×{said.n}×{said.k} {types['a']}"
-    majors = tuple((name, _get_major(said, name)) for name in "ab")
-    return Tcgen05Mma(ptx, said.m, said.n, said.k, tuple(types.items()), majors, pair)
-
-
-def _get_major(word: idesc.IdescWord, name: str) -> str:
-    return "MN" if word.get_code(f"transpose_{name}") else "K"

@@ -17,6 +17,7 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.repair import list_changes
 from lanescope.errors import LayoutError
 from lanescope.reader.code.builders import DescriptorBuilder
+from lanescope.workbench import flags
 from lanescope.workbench.results import Bench, OperandStep, Repair, Span, TextEdit, VerifiedOperand
 
 MOST_TRIED = 24  # edits that are tried for one operand
@@ -48,7 +49,11 @@ def find_repairs(
         tried: dict[Edits, Repair | None] = {}
         limit = min(MOST_TRIED, MOST_CHARACTERS // (len(text) + 1))
         found = 0
-        for group in _list_candidates(text, bench, built.get(operand.descriptor, ()), operand, wrong):
+        own = built.get(operand.descriptor, ())
+        updates = [
+            b for group in built.values() for b in group if b not in own and _is_same_variable(text, b.span, wrong)
+        ]
+        for group in _list_candidates(text, bench, own, updates, operand, wrong):
             for edits in group:
                 if len(tried) >= limit or found >= MOST_OFFERED:
                     break
@@ -107,10 +112,21 @@ def _list_slices(operand: VerifiedOperand) -> list[tuple[int, int, int]]:
 # what may be guilty ---------------------------------------------------------------------------------------------------
 
 
+def _is_same_variable(text: str, span: Span, wrong: OperandStep) -> bool:
+    """Return whether a place begins with the variable that holds a step's descriptor: b.low += 2 beside b.word."""
+    names = [_NAME.match(text, at) for at in (span[0], wrong.span[0])]
+    return names[0] is not None and names[1] is not None and names[0][0] == names[1][0]
+
+
 def _list_candidates(
-    text: str, bench: Bench, built: Sequence[DescriptorBuilder], operand: VerifiedOperand, wrong: OperandStep
+    text: str,
+    bench: Bench,
+    built: Sequence[DescriptorBuilder],
+    updates: Sequence[DescriptorBuilder],
+    operand: VerifiedOperand,
+    wrong: OperandStep,
 ) -> Iterator[Iterable[Edits]]:
-    """Yield groups of edits that may be right, the likeliest first."""
+    """Yield groups of edits that may be right, the likeliest first. updates: places that change the descriptor."""
     cause = wrong.causes[0] if wrong.causes else None
     if cause is None:
         return
@@ -127,17 +143,17 @@ def _list_candidates(
     places = {name: _find_places(text, builders, wrong, name) for name in changes}
     if "start_address" in changes:
         if len(changes) == 1:
-            yield _scale_start(text, operand, wrong, places["start_address"])
+            yield _scale_start(text, operand, wrong, [*(b.span for b in updates), *places["start_address"]])
             yield _shift_start(text, cause.code, places["start_address"])
             yield _widen_masks(text, places["start_address"])
         return
     yield _move_mode(text, cause.code, [place for own in places.values() for place in own])
-    exact = (_replace_amounts(text, places[name], *pair, name) for name, pair in changes.items())
+    exact = (replace_amounts(text, places[name], *pair, name) for name, pair in changes.items())
     yield combine_edits(exact)
     yield _change_map(text, bench, operand, wrong)
     if len(changes) == 1:
         ((name, pair),) = changes.items()
-        yield _scale_amounts(text, places[name], *pair)
+        yield scale_amounts(text, places[name], *pair)
 
 
 def combine_edits(choices: Iterable[Iterable[Edits]]) -> Iterator[Edits]:
@@ -202,7 +218,7 @@ def _write_like(text: str, span: Span, value: int) -> TextEdit:
     return TextEdit(span, written + suffix)
 
 
-def _replace_amounts(text: str, places: Iterable[Span], encoded: int, needed: int, field: str) -> Iterator[Edits]:
+def replace_amounts(text: str, places: Iterable[Span], encoded: int, needed: int, field: str) -> Iterator[Edits]:
     """Yield the edits of literals that are the field's amount itself, encoded or in bytes."""
     units = (1,) if field in ("swizzle", "base_offset") else (16, 1)
     numbers = list(_find_numbers(text, places))
@@ -212,7 +228,7 @@ def _replace_amounts(text: str, places: Iterable[Span], encoded: int, needed: in
                 yield (_write_like(text, span, needed * unit),)
 
 
-def _scale_amounts(text: str, places: Iterable[Span], encoded: int, needed: int) -> Iterator[Edits]:
+def scale_amounts(text: str, places: Iterable[Span], encoded: int, needed: int) -> Iterator[Edits]:
     """Yield the edits of factors: with one of them the amount becomes what is needed."""
     for span, value in _find_numbers(text, places):
         if encoded and value > 1 and not value * needed % encoded:
@@ -284,6 +300,7 @@ def _flip_transpose(text: str, bench: Bench, operand: VerifiedOperand) -> Iterat
             bits = [m.span(1) for m in _TRANSPOSE.finditer(text, past, end + 1)] if end >= 0 else []
             for span in bits[-2:]:
                 yield (TextEdit(span, "10"[int(text[slice(*span)])]),)
+            yield from flags.flip_template_flags(text, past)
 
 
 def _rewrite_words(text: str, operand: VerifiedOperand, changes: Mapping[str, tuple[int, int]]) -> Iterator[Edits]:

@@ -84,7 +84,7 @@ def find_mentions(text: str) -> Iterator[InstructionMention]:
 
 def _of_ptx(text: str) -> Iterator[InstructionMention]:
     """Yield the instructions that are spelled as PTX."""
-    joined, places = _join_strings(text)
+    joined, places = join_strings(text)
     known: dict[str, Instruction | None] = {}
     for match in catalog.OPCODE.finditer(joined):
         if not match[2]:
@@ -266,7 +266,7 @@ def _balance_parentheses(spelled: str) -> str:
     return spelled
 
 
-def _join_strings(text: str) -> tuple[str, Callable[[int], int]]:
+def join_strings(text: str) -> tuple[str, Callable[[int], int]]:
     """Join string literals, with \\n as blanks; return the text and the source position of each character."""
     parts: list[str] = []
     starts: list[int] = [0]

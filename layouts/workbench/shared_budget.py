@@ -1,19 +1,22 @@
-"""Shared memory of kernels against what a block may have: 227 KB, and 48 KB in a launch whose limit is not raised.
+"""Shared memory of kernels against what a block of the target may have, 227 KB for any target, and 48 KB in a launch
+whose limit is not raised.
 
 Source: CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability" and cudaFuncSetAttribute.
+Arrays have at most 48 KB, for a target with `a` as many bytes as a block may have (ptxas 13.5, tests/test_targets.py).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import prod
 
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.sizes import find_element_bits, find_size
 from lanescope.descriptor.matrix import MOST_SHARED
 from lanescope.errors import LayoutError
-from lanescope.ptx.architectures import STATIC_SHARED_MEMORY
+from lanescope.ptx.architectures import KB, STATIC_SHARED_MEMORY, get_architecture
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.integer_values import get_integer
@@ -36,18 +39,41 @@ _RAISED = re.compile(r"cudaFuncSetAttribute|cuFuncSetAttribute|MaxDynamicSharedM
 _DEEP = 8
 
 
-def find_budget_mistakes(text: KernelText) -> list[Pitfall]:
-    """Find kernels and launches that take more shared memory than there is."""
+@dataclass(frozen=True, slots=True)
+class _SharedLimit:
+    """Bytes that a block may have, and where."""
+
+    bytes: int
+    where: str
+
+    def __str__(self) -> str:
+        kb = f"{self.bytes // KB} KB, " if not self.bytes % KB else ""
+        return f"{self.bytes:,} ({kb}{self.where})"
+
+
+def _get_limit(target: str, static: bool) -> _SharedLimit | None:
+    """Return the limit of a target, of any where it is ""; None where nobody documents it. static: of its arrays."""
+    if not target:
+        return _SharedLimit(MOST_SHARED, "on sm_90 and sm_100")
+    most = get_architecture(target).block_shared_memory
+    if static and not target.endswith("a"):
+        return _SharedLimit(STATIC_SHARED_MEMORY, f"of arrays, for {target}")
+    return _SharedLimit(most, f"on {target}") if most is not None else None
+
+
+def find_budget_mistakes(text: KernelText, target: str = "") -> list[Pitfall]:
+    """Find kernels and launches that take more shared memory than a target has, any target where it is ""."""
     if text.code.python or "__global__" not in text.code.text:
         return []
+    arrays, limit = _get_limit(target, True), _get_limit(target, False)
     return [
-        *_check_arrays(text.blank, text.functions),
-        *_check_limits(text.code, text.blank, text.functions),
+        *(_check_arrays(text.blank, text.functions, arrays) if arrays else ()),
+        *(_check_limits(text.code, text.blank, text.functions, limit) if limit else ()),
         *_check_launches(text.blank, text.functions),
     ]
 
 
-def _check_arrays(blank: str, functions: tuple[FunctionText, ...]) -> Iterator[Pitfall]:
+def _check_arrays(blank: str, functions: tuple[FunctionText, ...], limit: _SharedLimit) -> Iterator[Pitfall]:
     """Yield kernels whose arrays, as far as known, are more than ptxas 13.5 takes; older releases take 48 KB."""
     for kernel in functions:
         body = blank[slice(*kernel.body)]
@@ -60,11 +86,10 @@ def _check_arrays(blank: str, functions: tuple[FunctionText, ...]) -> Iterator[P
                 size = _count_array_bytes(blank, functions, match)
                 sizes.update({match.span(3): size} if size is not None else {})
         total = sum(sizes.values())
-        if total > MOST_SHARED:
+        if total > limit.bytes:
             yield Pitfall(
                 "shared_memory_over",
-                f"The __shared__ arrays of {kernel.name} have {total:,} bytes; a block has at most {MOST_SHARED:,}"
-                " (227 KB, on sm_90 and sm_100).",
+                f"The __shared__ arrays of {kernel.name} have {total:,} bytes; a block has at most {limit}.",
                 max(sizes, key=lambda span: sizes[span]),
             )
 
@@ -81,8 +106,10 @@ def _count_array_bytes(blank: str, functions: tuple[FunctionText, ...], match: r
     return prod(sure) * size if size and len(sure) == len(counts) else None
 
 
-def _check_limits(code: Evaluation, blank: str, functions: tuple[FunctionText, ...]) -> Iterator[Pitfall]:
-    """Yield limits that are raised further than any device has."""
+def _check_limits(
+    code: Evaluation, blank: str, functions: tuple[FunctionText, ...], limit: _SharedLimit
+) -> Iterator[Pitfall]:
+    """Yield limits that are raised further than a block may have."""
     told: set[Span] = set()
     for call in code.made:
         given = call.term.arguments
@@ -90,15 +117,15 @@ def _check_limits(code: Evaluation, blank: str, functions: tuple[FunctionText, .
             continue
         value = get_integer(given[2])
         at = find_argument_span(blank, call.term.span, 2)
-        if value is None or value.known is None or value.known <= MOST_SHARED or at is None:
+        if value is None or value.known is None or value.known <= limit.bytes or at is None:
             continue
         place = follow_number(blank, functions, at, call.calls)
         if place not in told:
             told.add(place)
             yield Pitfall(
                 "shared_memory_over",
-                f"{value.known:,} bytes of dynamic shared memory; a block has at most {MOST_SHARED:,} (227 KB, on"
-                " sm_90 and sm_100). The call fails, and so does the launch.",
+                f"{value.known:,} bytes of dynamic shared memory; a block has at most {limit}. The call fails, and so"
+                " does the launch.",
                 place,
             )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from lanescope.workbench.guesses import Guesses
 from lanescope.workbench.results import Bench, OperandStep, Span, VerifiedOperand
@@ -37,6 +37,20 @@ def count_verified(
         if operand.left:
             rest[lacks] += operand.left
     return verified, tuple(rest.items())
+
+
+def drop_proved(
+    unverified: tuple[tuple[str, int], ...], bench: Bench, proved: Collection[tuple[str, str]]
+) -> tuple[tuple[str, int], ...]:
+    """Return the reasons without the steps of operands whose reads were verified otherwise. proved: (instruction,
+    operand).
+    """
+    rest = Counter(dict(unverified))
+    for operand in bench.operands:
+        if (operand.instruction, operand.name) in proved and operand.verdict == "unknown":
+            unknown = sum(step.verdict == "unknown" for step in operand.steps)
+            rest[operand.missing[0] if operand.missing else _SAYS_TOO_LITTLE] -= unknown + operand.left
+    return tuple((+rest).items())
 
 
 def list_first_wrong_steps(operand: VerifiedOperand) -> list[OperandStep]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.errors import LayoutError
+from lanescope.reader.threads.matrix_reads import read_described_bytes
 from lanescope.reader.threads.records import DescriptorUse
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.results import TextEdit
 from lanescope.workbench.thread_fragments import FragmentOrigin, locate_descriptor
 
 Span = tuple[int, int]
 MOST_ALIKE = 16
+_STRIDES = tuple(bytes_ // 16 for bytes_ in (16, *range(64, 1024, 64), *range(1024, 8192 + 1, 256), 16384, 32768))
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,28 +26,72 @@ class FragmentFinding:
     message: str
     span: Span
     reads: int = 0
+    changes: frozenset[tuple[str, int, int]] = frozenset()  # of one field that make it right: (field, encoded, needed)
+    edits: tuple[TextEdit, ...] = ()
 
 
 def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> Iterator[FragmentFinding]:
     """Yield what descriptors read wrong of the tiles that a kernel's threads fill; good: right reads are added."""
     count: dict[object, int] = {}
     before: dict[object, list[FragmentOrigin]] = {}
+    other: tuple[DescriptorUse, FragmentOrigin] | None = None  # A of the product whose B comes next
     for use in run.descriptors:
         key = use.span, use.calls, use.name
         count[key] = count.get(key, 0) + 1
         origin = locate_descriptor(run, use) if count[key] <= MOST_ALIKE else None
         if origin is None or run.shared.broken or not complete or origin.empty == origin.total:
             continue  # nothing of it is stored: code that is not here, or a copy, may fill it
+        if use.opcode.startswith("tcgen05") and not origin.filled.any(axis=1).all():
+            continue  # rows of padding up to the least M: what they give is left alone
         earlier = before.setdefault(key, [])
         same = all(not one.is_same_rows(origin) or one.rows == origin.rows for one in earlier)
         plain = origin.separable and origin.k_order == tuple(range(origin.places[0].shape[1]))
         earlier.append(origin)
         if plain and same and not origin.has_rows_twice:
             good.add(key)
-        elif plain and same:
-            yield FragmentFinding("rows_repeated", _say_twice(use), use.site, 1)
+        elif origin.separable and same and origin.has_rows_twice:
+            yield FragmentFinding("rows_repeated", _say_twice(use), use.site, 1, find_right_fields(run, use))
         elif not origin.separable or not same:
-            yield _describe(use, origin)
+            yield replace(_describe(use, origin), changes=find_right_fields(run, use))
+        elif use.name == "b" and other is not None and _is_like_order(other, (use, origin)):
+            good |= {key, (other[0].span, other[0].calls, "a")}
+        other = (use, origin) if use.name == "a" else None
+
+
+def find_right_fields(run: KernelRunner, use: DescriptorUse) -> frozenset[tuple[str, int, int]]:
+    """Find the changes of one field of a wrong descriptor with which it reads rows and columns in plain order: (field,
+    encoded, needed).
+    """
+    word, form = Descriptor(use.word, use.seen.form), use.seen.form
+    names = {"lbo": "lbo_encoded", "sbo": "sbo_encoded"}
+    found: list[tuple[str, int, int]] = []
+    for field in ("lbo", "sbo", form.coded):
+        had = form.get_field(field).get(use.word)
+        for value in _STRIDES if field != form.coded else range(form.get_field(field).most + 1):
+            if value != had and _reads_plainly(run, use, word.replace(**{names.get(field, field): value})):
+                found.append((field, had, value))
+    return frozenset(found)
+
+
+def _reads_plainly(run: KernelRunner, use: DescriptorUse, word: Descriptor) -> bool:
+    """Return whether another word reads rows and columns of one array, each once and in plain order."""
+    try:
+        data = read_described_bytes(run, word.word, use.seen)
+    except LayoutError:
+        return False
+    origin = locate_descriptor(run, replace(use, word=word.word, data=data))
+    if origin is None or not origin.separable or origin.has_rows_twice:
+        return False
+    return origin.k_order == tuple(range(origin.places[0].shape[1]))
+
+
+def _is_like_order(a: tuple[DescriptorUse, FragmentOrigin], b: tuple[DescriptorUse, FragmentOrigin]) -> bool:
+    """Return whether A and B of one product have K in the same order, and each row and column once: global memory
+    holds them as the core matrices lie.
+    """
+    if (a[0].span, a[0].calls) != (b[0].span, b[0].calls) or a[1].k_order is None or a[1].k_order != b[1].k_order:
+        return False
+    return not any(one.has_rows_twice or one.repeated_k for one in (a[1], b[1]))
 
 
 def _say_twice(use: DescriptorUse) -> str:

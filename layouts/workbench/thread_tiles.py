@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lanescope.errors import LayoutError
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
@@ -25,9 +25,10 @@ from lanescope.workbench.thread_fragments import (
     locate_operand,
     reload_operand,
 )
+from lanescope.workbench.thread_gaps import NOT_REACHED, CheckedKernel, describe_run, list_kernels_by_text
 
 Span = tuple[int, int]
-_USES = re.compile(r"\bmma\s*\.\s*sync|wgmma\.mma_async")
+_USES = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|wgmma\.mma_async|tcgen05\.mma\b")
 MOST_JUDGED, MOST_ALIKE = 600, 24  # places with products; different fragments of each
 TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "trans_missing": "ldmatrix lacks .trans",
@@ -44,50 +45,86 @@ TITLES = {  # matrices_exchanged has its title among the causes of a capture
 
 @dataclass(slots=True)
 class FragmentReport:
-    """What came of a text's kernels: mistakes, and how many fragments were verified."""
+    """What came of a text's kernels: mistakes, how many fragments were verified, and the kernels with mma. proved:
+    (instruction, operand) of which every descriptor that was read is right.
+    """
 
     findings: list[FragmentFinding] = field(default_factory=list)
     verified: int = 0
+    kernels: list[CheckedKernel] = field(default_factory=list)
+    proved: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(slots=True)
 class _Verdicts:
-    """What the operands of one kernel are: by the ldmatrix and the calls around it whether it is right."""
+    """What the operands of one kernel are: by the ldmatrix and the calls around it whether it is right. uses: each
+    operand by its product, and whether its form is followed; judged: those with a verdict.
+    """
 
     good: set[tuple[Span, tuple[Span, ...], str]] = field(default_factory=set)
     bad: dict[tuple[str, Span, tuple[Span, ...], str], tuple[str, MatrixLoad | None, Span, int]] = field(
         default_factory=dict
     )
+    uses: dict[object, bool] = field(default_factory=dict)
+    judged: set[object] = field(default_factory=set)
 
 
 def check_thread_tiles(text: str, macros: Mapping[str, str]) -> FragmentReport:
     """Check the tiles that a text's kernels fill by threads and multiply by mma."""
+    kernels = {kernel.name: kernel for kernel in list_kernels_by_text(text)}
     if not _USES.search(text) or "__global__" not in text:
-        return FragmentReport()
+        return FragmentReport(kernels=[_close(kernel, NOT_REACHED) for kernel in kernels.values()])
     try:
         reports = [_merge_runs(text, runs) for runs in run_kernels(text, macros)]
-    except LayoutError:
-        return FragmentReport()
+    except LayoutError as error:
+        return FragmentReport(kernels=[_close(kernel, f"not followed: {error.message}") for kernel in kernels.values()])
     if not reports:
-        return FragmentReport()
+        left = "with more choices of #if than are followed"
+        return FragmentReport(kernels=[_close(kernel, left) for kernel in kernels.values()])
     first = reports[0]
+    gaps = {kernel.name: kernel for report in reversed(reports) for kernel in report.kernels if kernel.gap}
+    told = [_take_gap(kernel, gaps, reports) for kernel in kernels.values()]
     found = [{(f.code, f.span) for f in report.findings} for report in reports]
     kept = [f for f in first.findings if all((f.code, f.span) in one for one in found)]
-    return FragmentReport(kept, min(report.verified for report in reports))
+    proved = frozenset.intersection(*(report.proved for report in reports))
+    return FragmentReport(kept, min(report.verified for report in reports), told, proved)
+
+
+def _close(kernel: CheckedKernel, gap: str) -> CheckedKernel:
+    return replace(kernel, gap=kernel.gap or gap)
+
+
+def _take_gap(
+    kernel: CheckedKernel, gaps: Mapping[str, CheckedKernel], reports: Iterable[FragmentReport]
+) -> CheckedKernel:
+    """Return a kernel with the gap of its runs, that nothing ran it, or none."""
+    if kernel.gap or not kernel.name:
+        return kernel
+    if kernel.name in gaps:
+        return replace(kernel, gap=gaps[kernel.name].gap, needs=gaps[kernel.name].needs)
+    ran = any(one.name == kernel.name for report in reports for one in report.kernels)
+    return kernel if ran else replace(kernel, gap=NOT_REACHED)
 
 
 def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
     report = FragmentReport()
     good: set[object] = set()
+    runs = list(runs)
     for run in runs:
         verdicts = _judge_kernel(run)
         good |= verdicts.good
+        left = [followed for key, followed in verdicts.uses.items() if key not in verdicts.judged]
+        gap, needs = describe_run(run, left, bool(verdicts.uses))
+        report.kernels.append(CheckedKernel(run.function.name, run.function.span, gap, needs))
         clashes = list(_find_clashes(run.runner))
         report.findings += clashes or _keep_first(
             (*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good))
         )
     unique = {(f.code, f.span): f for f in reversed(report.findings)}
-    return FragmentReport(sorted(unique.values(), key=lambda f: f.span), len(good))
+    uses = [use for run in runs for use in run.runner.descriptors]
+    unproved = {(use.opcode, use.name) for use in uses if (use.span, use.calls, use.name) not in good}
+    proved = frozenset((use.opcode, use.name) for use in uses) - unproved
+    return FragmentReport(sorted(unique.values(), key=lambda f: f.span), len(good), report.kernels, proved)
 
 
 def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:
@@ -118,6 +155,8 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
     waiting: list[tuple[_Judge, ArrivedOperand, ArrivedOperand]] = []
     for use in run.runner.products:
         key = use.span, use.calls
+        if (*key, "a") not in made.uses:
+            made.uses |= dict.fromkeys(((*key, "a"), (*key, "b")), find_mma(use.opcode) is not None)
         which = key, tuple(id(one.load or one.data) for one in (*use.a, *use.b))
         count[key] = count.get(key, 0) + (which not in seen)
         if which in seen or count[key] > MOST_ALIKE or len(count) > MOST_JUDGED:
@@ -172,6 +211,7 @@ def _judge_product(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand, made: _V
             code = _find_cause(judge, one, orders[one.name] is not None)
         if code is None:
             continue
+        made.judged.add((judge.use.span, judge.use.calls, one.name))
         _note(made, judge.use, one, code)
 
 

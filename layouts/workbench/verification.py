@@ -264,7 +264,7 @@ def lay_blame(operands: Sequence[VerifiedOperand]) -> list[VerifiedOperand]:
                 span = next((span for span in chain if (operand.name, span) not in shared), step.span)
                 causes = () if step.verdict != "mismatch" or span in places else step.causes
                 places.update([span] if step.verdict == "mismatch" else [])
-                step = replace(step, span=span, causes=causes)
+                step = replace(step, span=span, causes=causes, around=step.around if span == step.span else chain)
             steps.append(step)
         blamed.append(replace(operand, steps=tuple(steps)))
     return blamed

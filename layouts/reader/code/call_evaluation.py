@@ -118,6 +118,10 @@ def _find_called(ev: Evaluator, call: tree.Call, scope: NameScope) -> Invocation
         if template_arguments and (target is None or isinstance(target, OpaqueValue | ResolvedType)):
             templates = tuple(ev.evaluate_template_arguments(template_arguments, scope))
     elif isinstance(function, tree.Member):
+        lambda_ = ev.evaluate_expression(function.value, scope) if function.name == "operator()" else None
+        if isinstance(lambda_, FunctionSet):  # f.template operator()<0>()
+            given = tuple(ev.evaluate_template_arguments(function.templates or (), scope)) or lambda_.templates
+            return Invocation(call, replace(lambda_, templates=given), "operator()", (), named, scope)
         target, name = _find_method(ev, function, scope), function.name
         if function.templates and not isinstance(target, FunctionSet):
             templates = tuple(ev.evaluate_template_arguments(function.templates, scope))
@@ -206,10 +210,10 @@ def _run_called(
         function.name, span, passed=_map_given_arguments(function, closure, at), refers=refers, constant=function.const
     )
     frame = ev.frames[-1]
-    frame.returns = ev.find_declared_return_type(function, scope)
-    frame.instance = _make_instance_key(ev, closure, function, scope)
-    frame.single = not ev.python and _has_single_return(ev, function)
     try:
+        frame.returns = ev.find_declared_return_type(function, scope)
+        frame.instance = _make_instance_key(ev, closure, function, scope)
+        frame.single = not ev.python and _has_single_return(ev, function)
         return ev.finish_function(ev.run_body(function, scope), scope)
     finally:
         ev.leave_function()

@@ -87,7 +87,9 @@ class CxxLowering(Declarations):
         if kind in _STATEMENTS:
             yield from _STATEMENTS[kind](self, node, heads)
         elif kind in _LISTS:
-            yield from self.lower_statements(node.child_by_field_name("body") or node)
+            body = node.child_by_field_name("body") or node
+            single = kind == "linkage_specification" and body.type != "declaration_list"  # extern "C" of one function
+            yield from self.lower_statement(body) if single else self.lower_statements(body)
         elif kind.endswith(("_expression", "_literal")) or kind in ("identifier", "qualified_identifier"):
             yield ExpressionStatement(self.lower_expression(node), span=self.get_span(node))
         elif kind not in _SILENT and not kind.startswith("preproc"):

@@ -52,6 +52,7 @@ class Evaluation:
     stored: tuple[MemoryStore, ...] = ()
     merged: bool = False  # of several choices of #if: records do not say under which one they run
     endless: frozenset[str] = frozenset()  # variables of loops whose end the text leaves open
+    cut: frozenset[str] = frozenset()  # variables of loops of which not every turn was run
     recast: frozenset[str] = frozenset()  # undeclared names that are cast to pointers to a type
     text: str = ""
     taken: tuple[str, ...] = ()  # functions without code that were taken as PTX's matrix-descriptor-encode
@@ -233,6 +234,7 @@ def _merge_evaluations(condition: str, yes: _VariantEvaluation, no: _VariantEval
         assembled=both.assembled,
         merged=True,
         endless=a.endless | b.endless,
+        cut=a.cut | b.cut,
         recast=a.recast | b.recast,
         text=a.text,
         taken=tuple(dict.fromkeys((*a.taken, *b.taken))),
@@ -296,6 +298,7 @@ def _run_statements(
         skipped=tuple(ev.skipped),
         stored=tuple(ev.stored),
         endless=frozenset(ev.endless),
+        cut=frozenset(ev.cut),
         recast=frozenset(ev.recast),
         text=text,
         taken=tuple(ev.taken),

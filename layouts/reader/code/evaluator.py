@@ -45,6 +45,7 @@ from lanescope.reader.code import (
 )
 from lanescope.reader.code.expressions import CallFrame
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
+from lanescope.reader.code.memory import OutsideMemory
 from lanescope.reader.code.paths import EscapedPath, JumpTarget
 from lanescope.reader.code.run_records import MemoryStore, SkippedCode
 from lanescope.reader.code.scopes import Cell
@@ -92,7 +93,7 @@ class Evaluator:
         self.overloaded = frozenset(_OPERATOR.findall(text))
         self.enumerations: dict[str, Any] = {}  # the scopes that enumerations are in, by name
         self.instances: list[Any] = []  # templates that are being made
-        self.memory: dict[Any, Any] = {}  # what stands behind pointers to no variable of the text
+        self.memory = OutsideMemory()  # what stands behind pointers to no variable of the text
         self.written_memory = False
         self.inner_words: dict[Any, Any] = {}  # 64-bit members of larger structs, as variables
         self.renewed: dict[str, int] = {}  # how many values of a name have been forgotten
@@ -114,6 +115,7 @@ class Evaluator:
         self.left_over: set[str] = set()  # pointers that were there before the function that is run
         self.lent: dict[str, Cell] = {}  # variables whose address in the shared window was taken, by its symbol
         self.endless: set[str] = set()  # variables of loops whose end the text leaves open
+        self.cut: set[str] = set()  # variables of loops of which not every turn was run
         self.loose: set[str] = set()  # names that the text computes with and does not declare
         self.recast: set[str] = set()  # those that are cast to a pointer to another type
         self.foreign: dict[str, str] = {}  # types and objects that the text does not define → whose members they have

@@ -322,9 +322,9 @@ def run_entry(
     ev.called.add(id(function))
     refers = function.returns is not None and bool(function.returns.reference) and not ev.python
     ev.enter_function(function.name, function.span, entry=True, refers=refers, constant=function.const)
-    ev.frames[-1].returns = None if ev.python else ev.find_declared_return_type(function, inner)
-    ev.frames[-1].symbols = frozenset(inner.names)
     try:
+        ev.frames[-1].returns = None if ev.python else ev.find_declared_return_type(function, inner)
+        ev.frames[-1].symbols = frozenset(inner.names)
         left = ev.run_body(function, inner)
         pending = bool(ev.frames[-1].escapes)
         value = ev.finish_function(left, inner)

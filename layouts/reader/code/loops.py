@@ -116,6 +116,7 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
         left = None
     left = ev.join_breaks(target.breaks, left, run.whole)
     if not run.whole:
+        ev.cut.add(run.variable.name if run.variable is not None else "")
         _forget_open_loop(ev, loop, journal, scope, run.told)
         _note_possible_return(ev, loop)
     ev.leave_block(scope, left)

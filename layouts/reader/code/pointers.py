@@ -9,7 +9,7 @@ from lanescope.cxx.integers import LONG
 from lanescope.reader.code import tree
 from lanescope.reader.code.run_records import record_store
 from lanescope.reader.code.scopes import Cell
-from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_free, make_symbol
+from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_free, make_symbol
 from lanescope.reader.code.templates import is_same_type
 from lanescope.reader.code.values import (
     VOID,
@@ -130,9 +130,10 @@ def _make_memory_key(ev: Evaluator, pointer: Pointer) -> tuple[str, int]:
 
 def load_memory(ev: Evaluator, place: PointedPlace, at: tree.Expression) -> Any:
     """Return what stands behind a pointer to no variable, a symbol that stays the same until it may be written."""
-    known = ev.memory.get(_make_memory_key(ev, place.pointer))
+    key = _make_memory_key(ev, place.pointer)
+    known: Cell | None = ev.memory.cells.get(key)
     if known is not None:
-        return known[1].value
+        return known.value
     element = place.pointer.element
     text = ev.format_expression(at)
     if ev.written_memory:
@@ -143,7 +144,7 @@ def load_memory(ev: Evaluator, place: PointedPlace, at: tree.Expression) -> Any:
         value = Pointer(make_symbol(text), get_pointee_type(element))
     else:
         return OpaqueValue(text, element, span=at.span)
-    ev.memory[_make_memory_key(ev, place.pointer)] = place.pointer, Cell(value, element, text)
+    ev.memory.add_place(key, place.pointer, Cell(value, element, text))
     return value
 
 
@@ -154,21 +155,19 @@ def store_memory(ev: Evaluator, place: PointedPlace, value: Any, span: Span) -> 
     record_store(ev, pointer, span)
     _forget_aliases(ev, pointer)
     key = _make_memory_key(ev, pointer)
-    for other, (apart, cell) in list(ev.memory.items()):
-        if other != key and _may_alias(pointer, apart):
-            ev.write_cell(cell, ev.make_symbolic_value(cell.kind, ev.make_fresh_name(cell.name)))
+    for cell in ev.memory.list_aliases(key, pointer):
+        ev.write_cell(cell, ev.make_symbolic_value(cell.kind, ev.make_fresh_name(cell.name)))
     name = next((term for term, factor in pointer.base.terms if factor == 1), str(pointer.base))
-    known = ev.memory.get(key)
+    known = ev.memory.cells.get(key)
     if known is None:
-        cell = Cell(
-            ev.make_symbolic_value(pointer.element, ev.make_fresh_name(f"*{name}")), pointer.element, name, span
-        )
-        known = ev.memory[key] = pointer, cell
+        fresh = ev.make_symbolic_value(pointer.element, ev.make_fresh_name(f"*{name}"))
+        known = Cell(fresh, pointer.element, name, span)
+        ev.memory.add_place(key, pointer, known)
     element = pointer.element
     if element is not None and (element.whole is not None or element.pointers):
         value = ev.convert_to_kind(value, element, span)
-    ev.write_cell(known[1], value)
-    ev.note_variable(known[1], span)
+    ev.write_cell(known, value)
+    ev.note_variable(known, span)
 
 
 def _forget_aliases(ev: Evaluator, pointer: Pointer) -> None:
@@ -179,12 +178,3 @@ def _forget_aliases(ev: Evaluator, pointer: Pointer) -> None:
         ev.forget_globals()
     for escaped in list(ev.escaped.values()):
         ev.forget_place(escaped, integers=True)
-
-
-def _may_alias(one: Pointer, two: Pointer) -> bool:
-    """Return whether two pointers may overlap: made of the same names, unless a known distance apart."""
-    gap: LinearExpression = one.base + two.base.scale(-1)
-    if not gap.terms:
-        sizes = [(p.element.bits or 64) // 8 if p.element is not None else 8 for p in (one, two)]
-        return -sizes[0] < gap.const < sizes[1]
-    return bool({name for name, _ in one.base.terms} & {name for name, _ in two.base.terms})

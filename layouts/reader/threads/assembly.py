@@ -9,7 +9,7 @@ import numpy as np
 
 from lanescope.reader.code.inline_ptx import parse_immediate
 from lanescope.reader.code.tree_statements import Assembly
-from lanescope.reader.threads.matrix_reads import read_descriptors
+from lanescope.reader.threads.matrix_reads import read_descriptors, read_tensor_descriptors
 from lanescope.reader.threads.numbers import (
     LONG,
     UINT,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MOST_PRODUCTS = 2000
 _LINE = re.compile(r"(@!?%?\w+\s+)?([a-z][\w.:%]*)\s*(.*)", re.S)
 _PLAIN = "mov cvta cvt add sub mul mad and or xor shl shr setp".split()
-_WRITERS = re.compile(r"bulk|st\.async|stmatrix|red\.|atom\.|st\.bulk|multimem|ld_matrix|tcgen05\.(?:cp|st)")
+_WRITERS = re.compile(r"bulk|st\.async|stmatrix|red\.|atom\.|st\.bulk|multimem|ld_matrix")
 _WIDTH = re.compile(r"\.[bufs](\d+)\b")
 
 
@@ -157,6 +157,8 @@ def _run_line(code: _AsmCode, line: str) -> None:
         _multiply(code, opcode, operands)
     elif opcode.startswith("wgmma.mma_async."):
         read_descriptors(code.run, code.assembly, opcode, operands, code.get_value, code.get_site)
+    elif opcode.startswith("tcgen05.mma."):
+        read_tensor_descriptors(code.run, code.assembly, opcode, operands, code.get_value, code.get_site)
     elif opcode.startswith("cp.async.c") and len(operands) >= 3:
         _copy_async(code, opcode, operands)
     elif head == "st" and "shared" in opcode and "async" not in opcode:

@@ -70,6 +70,8 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
     dims, own = kind.dims if not kind.pointer else (), replace(kind, dims=()) if not kind.pointer else kind
     place = Pointer("local", memory, make_number(0, LONG), own, dims)
     scope.names[declaration.name] = place
+    if own.scope is not None and not dims and construct_object(run, place, declaration, scope):
+        return
     if dims and isinstance(initial, tree.ItemList):
         fill_list(run, place, initial, scope)
     elif (initial is not None or declaration.arguments is not None) and not dims:
@@ -77,6 +79,49 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
         run.mask = run.everyone  # a new variable: what other threads would hold is not looked at
         store_place(run, place, value, declaration.span)
         run.mask = mask
+
+
+def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declaration, scope: Scope) -> bool:
+    """Make an object by its constructor, or from the items of its members; return whether that is known."""
+    initial, given = declaration.value, declaration.arguments
+    if given is None and isinstance(initial, tree.ItemList):
+        given = tuple(value for _, value in initial.items)
+    if given is None and isinstance(initial, tree.Call) and find_type(run, declaration.type, scope) is not None:
+        called = initial.function
+        given = initial.arguments if getattr(called, "last", getattr(called, "name", "")) == place.type.name else None
+    if given is None:
+        return False
+    functions = place.type.scope.names.get(place.type.name)
+    chosen = _choose(functions.functions, len(given), 0) if isinstance(functions, FunctionSet) else None
+    home = _make_member_scope(place)
+    if chosen is not None and len(run.frames) < MOST_DEEP:
+        inner = Scope(home)
+        call = tree.Call(tree.Name(((place.type.name, None),)), tuple(given), span=declaration.span)
+        _bind_parameters(run, chosen, call, scope, inner)
+        for name, arguments in chosen.starts:
+            member = home.names.get(name)
+            if isinstance(member, Pointer) and not member.dims and len(arguments) == 1:
+                store_place(run, member, run.evaluate(arguments[0], inner), declaration.span)
+        run.run_function(chosen.body, inner, declaration.span)
+        return True
+    if isinstance(functions, FunctionSet) or len(given) > len(place.type.members):
+        return False
+    for member, expression in zip(place.type.members, given, strict=False):
+        target = home.names[member.name]
+        if isinstance(expression, tree.ItemList) and member.dims:
+            fill_list(run, target, expression, scope)
+        elif not member.dims:
+            store_place(run, target, run.evaluate(expression, scope), declaration.span)
+    return True
+
+
+def _make_member_scope(base: Pointer) -> Scope:
+    """Return the scope of an object's functions: its members are places of it."""
+    home = Scope(base.type.scope)
+    for member in base.type.members:
+        moved = add_numbers(base.offset, make_number(member.offset, LONG))
+        home.names[member.name] = Pointer(base.space, base.array, moved, member.type, member.dims)
+    return home
 
 
 def fill_list(run: KernelRunner, place: Pointer, initial: tree.ItemList, scope: Scope) -> None:
@@ -162,7 +207,7 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     if isinstance(found, FunctionSet):
         chosen = _choose(found.functions, len(node.arguments), len(templates))
         if chosen is not None and len(run.frames) < MOST_DEEP:
-            return call_function(run, chosen, node, templates, scope, run.globals)
+            return call_function(run, chosen, node, templates, scope, _find_home(run, name, found, scope))
         return library.lose_arguments(run, node, scope)
     if found is None and name and not isinstance(function, tree.Type):
         made = library.call_library(run, name, node, scope)
@@ -175,6 +220,17 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     return library.lose_arguments(run, node, scope)
 
 
+def _find_home(run: KernelRunner, name: str, found: FunctionSet, scope: Scope) -> Scope:
+    """Return the scope that a function runs in: of a member that another calls, that of the same object."""
+    inner: Scope = scope
+    around = scope.parent
+    while around is not None:
+        if around.names.get(name) is found and around is not run.globals:
+            return inner
+        inner, around = around, around.parent
+    return run.globals
+
+
 def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scope: Scope) -> Any:
     base = run.evaluate(function.value, scope) if function.arrow else find_place(run, function.value, scope)
     if isinstance(base, Pointer) and base.type.scope is not None:
@@ -182,11 +238,7 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
         if isinstance(found, FunctionSet):
             chosen = _choose(found.functions, len(node.arguments), 0)
             if chosen is not None and len(run.frames) < MOST_DEEP:
-                home = Scope(base.type.scope)
-                for member in base.type.members:
-                    moved = add_numbers(base.offset, make_number(member.offset, LONG))
-                    home.names[member.name] = Pointer(base.space, base.array, moved, member.type, member.dims)
-                return call_function(run, chosen, node, (), scope, home)
+                return call_function(run, chosen, node, (), scope, _make_member_scope(base))
     return library.lose_arguments(run, node, scope)
 
 

@@ -26,25 +26,36 @@ from lanescope.reader.threads.program import (
 from lanescope.reader.threads.runner import KernelRunner, StepsOverError
 
 MOST_KERNELS = 24
+THREADS_OPEN = "the number of threads is open"
+_BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelRun:
-    """A kernel that was run. complete: whether it ended within its steps."""
+    """A kernel that was run. complete: whether it ended within its steps; why: why it was not run, "" if it was; open:
+    its template parameters that nothing gives.
+    """
 
     function: tree.Function
     runner: KernelRunner
     complete: bool
+    why: str = ""
+    open: tuple[str, ...] = ()
 
 
 def run_kernels(text: str, macros: Mapping[str, str]) -> Iterator[list[KernelRun]]:
-    """Yield, for each choice of what the text's #if leave open, its kernels run for all threads of a block."""
+    """Yield, for each choice of what the text's #if leave open, its kernels run for all threads of a block. macros:
+    also blockDim.x, .y and .z of kernels that nothing in the text launches.
+    """
     values = {name: value for name, value in macros.items() if name.isidentifier()}
+    block = ",".join(macros.get(name, "1") for name in _BLOCK) if _BLOCK[0] in macros else ""
     for body in parse_program(text, values):
-        yield list(_run_program(text, body, values))
+        yield list(_run_program(text, body, values, f"dim3({block})" if block else ""))
 
 
-def _run_program(text: str, body: Sequence[tree.Statement], given: Mapping[str, str]) -> Iterator[KernelRun]:
+def _run_program(
+    text: str, body: Sequence[tree.Statement], given: Mapping[str, str], block: str
+) -> Iterator[KernelRun]:
     scope = Scope()
     for name, value in given.items():
         expression = parse_expression(value)
@@ -54,18 +65,21 @@ def _run_program(text: str, body: Sequence[tree.Statement], given: Mapping[str, 
     count = 0
     for found in list(scope.names.values()):
         for function in found.functions if isinstance(found, FunctionSet) else ():
-            if is_kernel(text, function) and count < MOST_KERNELS:
+            if is_kernel(text, function) and count >= MOST_KERNELS:
+                why = f"the text has more than {MOST_KERNELS} kernels"
+                yield KernelRun(function, KernelRunner(text, 32, (32, 1, 1), scope), False, why)
+            elif is_kernel(text, function):
                 launches = list_launches(text, body, function.name) or [KernelLaunch((), "", None)]
                 seen: set[Any] = set()
                 for launch in launches:
-                    made = _run_launch(text, scope, function, launch, seen)
+                    made = _run_launch(text, scope, function, launch, seen, block)
                     if made is not None:
                         count += 1
                         yield made
 
 
 def _run_launch(
-    text: str, globals_: Scope, function: tree.Function, launch: KernelLaunch, seen: set[Any]
+    text: str, globals_: Scope, function: tree.Function, launch: KernelLaunch, seen: set[Any], given: str
 ) -> KernelRun | None:
     host = KernelRunner(text, 32, (32, 1, 1), globals_)
     around = Scope(globals_)
@@ -81,19 +95,22 @@ def _run_launch(
         elif parameter.name in globals_.names:
             value = resolve_path(host, ((parameter.name, None),), globals_)
         inner.names[parameter.name] = value
-    block = _find_block(host, function, launch, around, inner)
+    block = _find_block(host, function, launch, around, inner) or _find_given_block(host, given, globals_)
     key = (block, *(_make_key(inner.names.get(p.name)) for p in function.templates))
-    if block is None or key in seen:
+    if key in seen:
         return None
     seen.add(key)
+    if block is None:
+        return KernelRun(function, host, False, THREADS_OPEN)
+    open_ = tuple(p.name for p in function.templates if p.name and inner.names.get(p.name) is None)
     runner = KernelRunner(text, block[0] * block[1] * block[2], block, globals_)
     for parameter in function.parameters:
         inner.names[parameter.name] = make_argument(runner, parameter, inner)
     try:
         runner.run(function.body, inner, runner.everyone)
     except (StepsOverError, RecursionError):
-        return KernelRun(function, runner, False)
-    return KernelRun(function, runner, True)
+        return KernelRun(function, runner, False, "", open_)
+    return KernelRun(function, runner, True, "", open_)
 
 
 def _make_key(value: Any) -> Any:
@@ -109,6 +126,15 @@ def _find_block(
     if sizes is None:
         bound = parse_expression(find_launch_bounds(host.text, function))
         sizes = _read_sizes(host, bound, inner)
+    return _make_block(sizes)
+
+
+def _find_given_block(host: KernelRunner, given: str, scope: Scope) -> tuple[int, int, int] | None:
+    return _make_block(_read_sizes(host, parse_expression(given), scope)) if given else None
+
+
+def _make_block(sizes: tuple[int, ...] | None) -> tuple[int, int, int] | None:
+    """Return the size of a block of whole warps; None if it is none."""
     if sizes is None:
         return None
     x, y, z = (*sizes, 1, 1)[:3]

@@ -1,4 +1,4 @@
-"""What a wgmma reads through its descriptors: the bytes of shared memory at the addresses that the words say."""
+"""What wgmma and tcgen05.mma read through descriptors: the bytes of shared memory at the addresses of the words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lanescope.blackwell.described_mma import find_described_mma
 from lanescope.descriptor.matrix import Descriptor, View, reads, view
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
@@ -55,21 +56,62 @@ def read_descriptors(
             lanes = slice(128 * group, 128 * group + 128)
             if run.mask[lanes].all() and (words[lanes] == words[lanes][0]).all():
                 word = int(words[lanes][0]) & _ALL
-                data = _read_bytes(run, word, seen)
+                data = read_described_bytes(run, word, seen)
                 run.descriptors.append(
-                    DescriptorUse(
-                        opcode, name, assembly.span, get_site(token), tuple(run.calls), word, data, seen.bits // 8
-                    )
+                    DescriptorUse(opcode, name, assembly.span, get_site(token), tuple(run.calls), word, data, seen)
                 )
+
+
+def read_tensor_descriptors(
+    run: KernelRunner,
+    assembly: Assembly,
+    opcode: str,
+    operands: Sequence[str],
+    get: Callable[[str], Any],
+    get_site: Callable[[str], tuple[int, int]],
+) -> None:
+    """Keep what the descriptors of a tcgen05.mma read, where its instruction descriptor is known. One thread issues it;
+    of a pair of CTAs each holds a half, and neither is run beside the other.
+    """
+    word = _get_known(get(operands[3])) if len(operands) > 3 else None
+    if word is None or len(run.descriptors) >= MOST or ".sp" in opcode or ".ws" in opcode:
+        return
+    instruction = find_described_mma(opcode.removeprefix("tcgen05.mma"), word)
+    if instruction is None or instruction.pair:
+        return
+    for name, token in zip("ab", operands[1:3], strict=True):
+        value = get(token)
+        if token.startswith("[") or not isinstance(value, ThreadNumber) or value.const is None:
+            continue
+        words = np.unique(spread_coefficient(value.const, run.threads)[run.mask])
+        if len(words) != 1:
+            continue
+        try:
+            seen = instruction.make_view(name, dict(instruction.majors)[name])
+            data = read_described_bytes(run, int(words[0]) & _ALL, seen)
+        except LayoutError:
+            continue
+        run.descriptors.append(
+            DescriptorUse(
+                instruction.ptx,
+                name,
+                assembly.span,
+                get_site(token),
+                tuple(run.calls),
+                int(words[0]) & _ALL,
+                data,
+                seen,
+            )
+        )
 
 
 def _get_known(value: Any) -> int | None:
     return value.known if isinstance(value, ThreadNumber) else None
 
 
-def _read_bytes(run: KernelRunner, word: int, seen: View) -> DataBytes:
+def read_described_bytes(run: KernelRunner, word: int, seen: View) -> DataBytes:
     """Return the bytes of each element that a descriptor reads: [rows, K · bytes an element]."""
-    address = np.asarray(reads(Descriptor(word), seen), np.int64)
+    address = np.asarray(reads(Descriptor(word, seen.form), seen), np.int64)
     places = (address[:, :, None] + np.arange(seen.bits // 8)).reshape(address.shape[0], -1)
     legal = (places >= 0) & (places < SHARED_BYTES)
     places = np.where(legal, places, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lanescope.descriptor.matrix import View
 from lanescope.reader.threads.storage import DataBytes, Mask
 
 Span = tuple[int, int]
@@ -49,7 +50,9 @@ class MmaUse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DescriptorUse:
-    """An operand that wgmma reads through a descriptor; data: the bytes that it reads, [rows, K · bytes an element]."""
+    """An operand that wgmma or tcgen05.mma reads through a descriptor. data: the bytes that it reads,
+    [rows, K · bytes an element]; seen: how it reads it.
+    """
 
     opcode: str
     name: str
@@ -58,7 +61,11 @@ class DescriptorUse:
     calls: tuple[Span, ...]
     word: int
     data: DataBytes
-    element_bytes: int
+    seen: View
+
+    @property
+    def element_bytes(self) -> int:
+        return self.seen.bits // 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import replace
+from functools import lru_cache
 
 from lanescope.cxx import integers as c_integers
 from lanescope.cxx.integers import IntegerType, find_common_type
@@ -124,9 +125,16 @@ def _format_side(value: SymbolicInt, low: int, width: int) -> str:
     mask = ((1 << width) - 1) << low
     if not any(p.mask & mask for p in value.pieces):
         return str(value.const >> low & ((1 << width) - 1))
-    if not all(str(p.source) for p in value.pieces):
+    return _format_bits(value.const & mask, value.pieces, tuple(p.exact for p in value.pieces), low, width)
+
+
+@lru_cache(maxsize=1 << 14)
+def _format_bits(const: int, pieces: tuple[SymbolBits, ...], exact: tuple[bool, ...], low: int, width: int) -> str:
+    """Format an open value's bits. exact: of its pieces, which are equal without it."""
+    if not all(str(p.source) for p in pieces):
         return "…"
-    cut = SymbolicInt(value.const & mask, IntegerType("bits", 64, False, 9), mask_pieces(value.pieces, mask, 64))
+    mask = ((1 << width) - 1) << low
+    cut = SymbolicInt(const, IntegerType("bits", 64, False, 9), mask_pieces(pieces, mask, 64))
     text = format_name(shifted_right(cut, low, cut.type))
     return text if len(text) <= MOST_SIDE else f"…{zlib.crc32(text.encode()) & 0xFFF:03x}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from lanescope.cxx.integers import INT, IntegerType
 from lanescope.reader.code.symbolic_integers.linear import MOST_TERMS, LinearExpression, make_symbol
@@ -305,7 +306,8 @@ def make_inexact(pieces: tuple[SymbolBits, ...]) -> tuple[SymbolBits, ...]:
     return tuple(replace(p, exact=False) for p in pieces)
 
 
-def find_runs(mask: int, most: int = 64) -> list[tuple[int, int]]:
+@lru_cache(maxsize=1 << 12)
+def find_runs(mask: int, most: int = 64) -> tuple[tuple[int, int], ...]:
     """Find (low, width) of the runs of ones among a mask's lowest bits."""
     runs: list[tuple[int, int]] = []
     bit = 0
@@ -316,7 +318,7 @@ def find_runs(mask: int, most: int = 64) -> list[tuple[int, int]]:
                 bit += 1
             runs.append((low, bit - low))
         bit += 1
-    return runs
+    return tuple(runs)
 
 
 def mask_pieces(pieces: tuple[SymbolBits, ...], mask: int, bits: int) -> tuple[SymbolBits, ...]:

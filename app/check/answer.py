@@ -1,0 +1,65 @@
+"""The answer of POST /check: source files of a request, each checked with those of them that it includes. No
+framework."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Annotated
+
+from lanescope.app.check import suppress
+from lanescope.app.check.defines import find_target, list_unused, make_choices, parse_defines
+from lanescope.app.check.facts import CheckReport, decode_source
+from lanescope.app.check.includes import join_includes
+from lanescope.app.check.running import check_source, merge_reports
+from lanescope.app.kit.fact import Description, Json
+from lanescope.app.kit.question import given_field, list_field, question, text_field
+from lanescope.app.kit.target import target_field
+from lanescope.inputs import require_object
+from lanescope.workbench import check as engine
+
+SECONDS = 4.0  # for all files of a request, which a server ends after 5 by itself
+MOST_FILES = 64
+
+
+@question
+class CheckFile:
+    """A source file."""
+
+    name: str = text_field("kernel.cu", "Name", "As its includes name it.", most=200)
+    text: str = text_field("", "Text", "", most=engine.LONGEST, required=True)
+
+
+@question
+class CheckBody:
+    """Source files that belong together."""
+
+    files: tuple[CheckFile, ...] = list_field(CheckFile, "Files", "", least=1, most=MOST_FILES, required=True)
+    target: str = target_field()
+    define: Json = given_field(
+        "Defined",
+        "",
+        {},
+        type=Annotated[dict[str, str | int], Description("Values for what the files leave open, as -D gives them.")],
+        examples=({"BK": 64},),
+    )
+
+
+def answer_check(asked: CheckBody) -> CheckReport:
+    """What the matrix descriptors, tensor maps and instructions of source files do wrong, and where; what they leave
+    open is said and counted. Each file is read with those of the others that it includes.
+    """
+    given = require_object(asked.define, "define", "Give {name: value}.")
+    defines = parse_defines(f"{name}={value}" for name, value in given.items())
+    target = asked.target or find_target(defines)
+    sources = [decode_source(file.name, file.text.encode("utf-8", "surrogatepass")) for file in asked.files]
+    end = time.monotonic() + SECONDS
+    report = merge_reports(
+        check_source(
+            join_includes(source, sources), max(round(end - time.monotonic(), 1), 0.1), make_choices(defines), target
+        )
+        for source in sources
+    )
+    texts = {source.name: source.text for source in sources}
+    report = replace(report, unused=list(list_unused(defines, texts.values())))
+    return suppress.apply_comments(report, texts)

@@ -1,0 +1,64 @@
+"""Every form of the picture of an instruction descriptor: its 32 bits beside the product, as its page draws them. No
+framework.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from lanescope.app.diagram.forms import Draw, Made, check_picture_options, render_svg
+from lanescope.app.diagram.options import DRAWN
+from lanescope.app.idesc.draw import draw_idesc
+from lanescope.app.idesc.facts import DecodeQuestion, build_idesc
+from lanescope.app.idesc.feature import format_idesc
+from lanescope.app.idesc.forms import format_title
+from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.media import FORMS
+from lanescope.app.kit.picture import DrawingJob
+from lanescope.app.share.draw import draw_alone
+from lanescope.blackwell import idesc
+from lanescope.blackwell.idesc import IdescWord
+from lanescope.errors import LayoutError
+
+_NUMBER = re.compile(r"\s*0[xb][0-9a-f'_]+[ul]*\s*", re.I)
+
+
+def is_word(text: str) -> bool:
+    """Return whether a text is a number, as the name of an instruction never is."""
+    return bool(_NUMBER.fullmatch(text))
+
+
+def parse_kind_of_word(text: str, kind: str) -> IdescWord:
+    """Parse a word that is read under a kind; LayoutError without one, since the word does not say it."""
+    if not kind:
+        raise LayoutError(
+            "unknown_kind",
+            f"'{text.strip()[:40]}' is a number, and --kind is missing.",
+            f"--kind {idesc.NAMES[0]} for an instruction descriptor of kind::{idesc.NAMES[0]};"
+            f" kinds: {', '.join(idesc.NAMES)}.",
+            "kind",
+        )
+    return IdescWord(idesc.parse_idesc_word(text), idesc.get_kind(kind))
+
+
+def render_idesc(form: str, given: IdescWord, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
+    """Render the 32 bits of an instruction descriptor with their fields, and the product that they describe."""
+    check_picture_options(form, query, DRAWN)
+    if form == "json":
+        return encode_json(build_idesc(given)), FORMS[form]
+    told = build_idesc(given)
+    rows = [
+        (f.title, f"{f.high}:{f.low}" if f.high > f.low else str(f.low), f"{f.encoded:#x}", f.says) for f in told.fields
+    ]
+    if form == "txt":
+        asked = DecodeQuestion(kind=given.kind, value=given.word)
+        return ("\n".join(format_idesc(asked, told)) + "\n").encode(), FORMS[form]
+    if form == "csv":
+        return ("\n".join(["field,bits,encoded,value", *map(",".join, rows)]) + "\n").encode(), FORMS[form]
+    title = query.get("title") or f"{given}, kind::{given.kind.name}: {format_title(given)}"
+    if form == "md":
+        lines = [f"### {title}", "", "| Field | Bits | Encoded | Value |", "|---|---|---|---|"]
+        lines += [f"| {' | '.join(row)} |" for row in rows]
+        return ("\n".join(lines) + "\n").encode(), FORMS[form]
+    return render_svg(form, draw_alone(draw_idesc(given), query.get("theme") or "light", title), query, draw)

@@ -1,0 +1,80 @@
+"""tcgen05.mma with its instruction descriptor: the sizes, types and majors of the operands that it reads.
+
+Each run of an asm statement may be another instruction. Source: PTX ISA 9.1, 9.7.16.4 and 9.7.16.10.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lanescope.blackwell import idesc
+from lanescope.descriptor.matrix import View
+from lanescope.errors import LayoutError
+from lanescope.ptx.dtypes import DType, get_dtype
+from lanescope.ptx.table.descriptors import TCGEN05
+
+_STORED = frozenset("f16 bf16 tf32 e4m3 e5m2 u8 s8".split())  # as they are; narrower types are padded to bytes
+_GROUP = re.compile(r"\.cta_group::(\d)")
+_KIND = re.compile(r"\.kind::(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class MmaFamily:
+    """What the workbench asks of an instruction's family."""
+
+    by_descriptor: bool = True
+    multiplies: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MmaOperand:
+    """An operand of tcgen05.mma: its element type."""
+
+    element: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Tcgen05Mma:
+    """One tcgen05.mma with its instruction descriptor. pair: whether two CTAs hold halves of A and B."""
+
+    ptx: str
+    m: int
+    n: int
+    k: int
+    types: tuple[tuple[str, str], ...]
+    majors: tuple[tuple[str, str], ...]
+    pair: bool
+    family: MmaFamily = MmaFamily()
+
+    def operand(self, name: str) -> MmaOperand:
+        """Return A or B."""
+        return MmaOperand(get_dtype(dict(self.types)[name]))
+
+    def make_view(self, name: str, major: str) -> View:
+        """Return how it reads A or B through a descriptor; of a pair of CTAs, the half of the one that issues it."""
+        rows = (self.m if name == "a" else self.n) // (2 if self.pair else 1)
+        bits = self.operand(name).element.bits
+        if not TCGEN05.allows_elements(bits, major):
+            raise LayoutError("bad_major", f"Elements of {bits} bits are read K-major only.", "Allowed: K.", "major")
+        return View(rows, self.k, bits, major, TCGEN05)
+
+
+def find_described_mma(words: str, word: int) -> Tcgen05Mma | None:
+    """Return the instruction of an opcode's qualifiers and an instruction descriptor; None for one that is not
+    verified: sparse, illegal, or with elements that are padded.
+    """
+    kind, group = _KIND.search(words), _GROUP.search(words)
+    try:
+        row = idesc.get_kind(kind[1] if kind else "")
+    except LayoutError:
+        return None
+    said = idesc.IdescWord(word & idesc.MOST, row)
+    types = {name: said.types[name] for name in "ab"}
+    stored = _STORED.issuperset(types.values())
+    if said.sparse or not stored or not said.m or not said.n or idesc.find_problems(said):
+        return None
+    pair = bool(group and group[1] == "2")
+    ptx = f"tcgen05.mma{words} {said.m}×{said.n}×{said.k} {types['a']}"
+    majors = tuple((name, "MN" if said.get_code(f"transpose_{name}") else "K") for name in "ab")
+    return Tcgen05Mma(ptx, said.m, said.n, said.k, tuple(types.items()), majors, pair)

@@ -1,0 +1,66 @@
+"""What stands behind pointers to no variable of a text, found by the names that addresses are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lanescope.reader.code.scopes import Cell
+from lanescope.reader.code.symbolic_integers import LinearExpression
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.values import Pointer
+
+PlaceKey = tuple[str, int]
+Terms = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _HeldPlace:
+    """A place: the number of its entry, its first byte behind its names, its bytes, its key and cell."""
+
+    number: int
+    first: int
+    size: int
+    key: PlaceKey
+    cell: Cell
+
+
+@dataclass(slots=True)
+class OutsideMemory:
+    """Places in memory by what tells them apart. Places are only added."""
+
+    cells: dict[PlaceKey, Cell] = field(default_factory=dict)
+    _alike: dict[Terms, list[_HeldPlace]] = field(default_factory=dict)  # by the names of their addresses
+    _named: dict[str, list[Terms]] = field(default_factory=dict)
+
+    def add_place(self, key: PlaceKey, pointer: Pointer, cell: Cell) -> None:
+        """Add the place that a pointer means."""
+        terms = pointer.base.terms
+        if terms not in self._alike:
+            self._alike[terms] = []
+            for name in dict(terms) or ("",):
+                self._named.setdefault(name, []).append(terms)
+        place = _HeldPlace(len(self.cells), pointer.base.const, _count_bytes(pointer), key, cell)
+        self._alike[terms].append(place)
+        self.cells[key] = cell
+
+    def list_aliases(self, key: PlaceKey, pointer: Pointer) -> Iterator[Cell]:
+        """List the cells of other places that a pointer may overlap, in the order in which they were added: made of
+        the same names, unless they are a known distance apart.
+        """
+        base: LinearExpression = pointer.base
+        size = _count_bytes(pointer)
+        found: list[_HeldPlace] = []
+        for terms in dict.fromkeys(terms for name in dict(base.terms) or ("",) for terms in self._named.get(name, ())):
+            places = self._alike[terms]
+            if terms == base.terms:
+                places = [one for one in places if -size < base.const - one.first < one.size]
+            found += places
+        return (place.cell for place in sorted(found, key=lambda place: place.number) if place.key != key)
+
+
+def _count_bytes(pointer: Pointer) -> int:
+    element = pointer.element
+    return (element.bits or 64) // 8 if element is not None else 8

@@ -1,0 +1,48 @@
+"""Where a formula of one value holds, or of some values: which values of which operands lie there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
+from lanescope.reader.lane_code import Values
+
+
+@dataclass(frozen=True, slots=True)
+class HeldValues:
+    """A map, and those of its values that lie where a text says, in every thread."""
+
+    map: FragmentMap
+    values: tuple[int, ...]
+
+
+def list_holding(rows: Values, cols: Values, said: Sequence[int], letter: str) -> tuple[HeldValues, ...]:
+    """List the maps of several values in which the values of a text lie: those of the named operand first, then those
+    that most operands have.
+
+    said: the values that the text is for, each compared with that value of a map; (0,) for a text without a number of
+    the value, whose one value may be any.
+    """
+    found = []
+    for one in list_fragment_maps():
+        if one.values == 1 or one.values <= max(said):
+            continue
+        same = _is_same(rows, one.rows, one) & _is_same(cols, one.cols, one)  # [values of the text, of the map]
+        if len(said) == 1 and same.shape[0] == 1:
+            values = tuple(int(n) for n in np.flatnonzero(same[0]))
+        else:
+            values = tuple(said) if all(same[min(n, same.shape[0] - 1), n] for n in said) else ()
+        if values:
+            found.append(HeldValues(one, values))
+    return tuple(sorted(found, key=lambda held: (not held.map.has_operand(letter), -len(held.map.operands))))
+
+
+def _is_same(mine: Values, held: NDArray[Any], one: FragmentMap) -> NDArray[np.bool_]:
+    """Return whether a coordinate of each value of a text is that of each value of a map, in every thread."""
+    part = mine[:, : one.threads, :]
+    return np.asarray((part[..., :, None] == held[None, :, None, :]).all(axis=(0, 1)))

@@ -1,0 +1,194 @@
+"""TMA copies that fill the same bytes: of two operands, or of two stages of one. `check.py` tells them.
+
+Only starts whose distance is a number are compared, of boxes whose sizes the text says. Copies that wait for one
+another may share bytes: two of different calls have to follow one another with nothing between that waits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+
+from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.run_records import SkippedCode
+from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
+from lanescope.reader.code.values import Pointer
+from lanescope.workbench.addresses import evaluate_linear
+from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value
+from lanescope.workbench.function_texts import find_function_at
+from lanescope.workbench.kernel_runs import KernelEvent, KernelText
+from lanescope.workbench.loads import is_load_name, list_map_names
+from lanescope.workbench.results import Bench, Span
+from lanescope.workbench.transfers import TileCopy, find_map, read_copy
+
+TITLES = {"copies_overlap": "Two TMA copies fill the same bytes"}
+MOST_COMPARED = 64  # copies of one kernel
+_BARRIER = re.compile(r"bar|full|empty|phase|sem", re.I)
+_QUIET = re.compile(r"^__cvta|expect|arrive|cast|min$|max$")
+_WAITS = re.compile(r"try_wait|test_wait|wait_group|bar\.|barrier\.(?!cluster\.arrive)|elect|griddepcontrol")
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacedCopy:
+    """A copy with its first byte and how many bytes its box has; argument: where its destination is written."""
+
+    copy: TileCopy
+    to: LinearExpression
+    count: int
+    argument: Span | None
+
+    @property
+    def event(self) -> KernelEvent:
+        return self.copy.event
+
+    def find_distance(self, other: _PlacedCopy) -> int | None:
+        """Return how many bytes later another copy begins, None if that is open or they share no byte."""
+        if not self.to.terms or self.to.terms != other.to.terms:
+            return None
+        away = other.to.const - self.to.const
+        return away if -other.count < away < self.count else None
+
+
+def find_overlaps(text: KernelText, bench: Bench) -> list[Pitfall]:
+    """Find copies that write into the box of another, each place once."""
+    if "__global__" not in text.code.text or not text.maps:
+        return []
+    found: dict[Span, Pitfall] = {}
+    for run in text.runs:
+        for mistake in (*_check_neighbours(text, run.events), *_check_turns(text, run.events, bench)):
+            found.setdefault(mistake.span, mistake)
+    return list(found.values())
+
+
+def _list_placed(text: KernelText, events: Sequence[KernelEvent]) -> list[_PlacedCopy]:
+    return [one for event in events if (one := _place_copy(text, event)) is not None][:MOST_COMPARED]
+
+
+def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterator[Pitfall]:
+    """Yield copies that follow one another, of different calls."""
+    waits = [one.order for one in (*text.code.assembled, *text.code.made, *text.code.skipped) if _may_wait(one)]
+    for before, after in pairwise(_list_placed(text, events)):
+        together = _get_loops(before.event) == _get_loops(after.event) and before.event.arms == after.event.arms
+        waited = any(before.event.order < order < after.event.order for order in waits)
+        away = before.find_distance(after)
+        if together and not waited and away and before.event.at != after.event.at:
+            yield _make_pitfall(before, after, away, "another copy's box", _find_base(text, after))
+
+
+def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench) -> Iterator[Pitfall]:
+    """Yield copies of one call that begin inside the box of an earlier turn, where no descriptor begins."""
+    symbols = {a.key.removeprefix("at."): a.value for a in bench.assumed if a.key.startswith("at.") and a.value}
+    known = {name: int(value, 0) for name, value in symbols.items() if re.fullmatch(r"0x[\da-f]+|\d+", value)}
+    reads = {step.read for operand in bench.operands for step in operand.steps if step.verdict == "match"}
+    firsts: dict[object, _PlacedCopy] = {}
+    for one in _list_placed(text, events):
+        first = firsts.setdefault((one.event.at, one.event.calls, one.copy.maps), one)
+        away = first.find_distance(one)
+        begin = evaluate_linear(first.to, known)
+        if not away or begin not in reads or begin + away in reads or not _is_next_turn(first.event, one.event):
+            continue
+        if any(begin + first.count <= read < begin + 8 * first.count for read in reads):  # more stages are read
+            what = "the box that the same call fills in an earlier turn,"
+            yield _make_pitfall(first, one, away, what, one.argument)
+
+
+def _is_next_turn(first: KernelEvent, later: KernelEvent) -> bool:
+    """Return whether two runs of a call differ in one loop's turn, and are in the same arms of its conditions."""
+    if [arm for _, arm in first.arms] != [arm for _, arm in later.arms]:
+        return False
+    pairs = list(zip(_get_loops(first), _get_loops(later), strict=False))
+    return len(_get_loops(first)) == len(_get_loops(later)) and sum(a != b for a, b in pairs) == 1
+
+
+def _make_pitfall(first: _PlacedCopy, later: _PlacedCopy, away: int, what: str, span: Span | None) -> Pitfall:
+    shared = min(first.count - away, later.count) if away > 0 else min(later.count + away, first.count)
+    side = f"{abs(away):,} bytes {'behind' if away > 0 else 'before'} the start of"
+    message = (
+        f"This copy of {later.count:,} bytes begins {side} {what} of {first.count:,}: {shared:,} bytes belong to both,"
+        " and the one overwrites the other."
+    )
+    return Pitfall("copies_overlap", message, later.event.at if span is None else span)
+
+
+def _find_base(text: KernelText, one: _PlacedCopy) -> Span | None:
+    """Find where the buffer of a copy is set to a place behind another; its destination where that is not found."""
+    if one.argument is None:
+        return None
+    said = text.blank[slice(*one.argument)]
+    match = re.match(
+        r"(?:\(\s*(?:u?int\d*_t|unsigned|int)\s*\)|static_cast\s*<\w+>|__cvta_generic_to_shared|\w*smem\w*|[(&\s])*",
+        said,
+    )
+    name = re.match(r"([A-Za-z_]\w*)\s*(?:[+\[)]|$)", said[match.end() if match else 0 :])
+    given = name and find_given_value(text.blank, text.functions, name[1], one.argument, list(one.event.calls))
+    return given if given and "+" in text.blank[slice(*given)] else one.argument
+
+
+def _place_copy(text: KernelText, event: KernelEvent) -> _PlacedCopy | None:
+    """Return a copy with its place and size; None if one is open."""
+    copy = read_copy(event, text.blank) if event.kind == "bulk" else None
+    argument: Span | None = None
+    if copy is None and event.kind == "unknown" and isinstance(event.run, BodilessCall):
+        copy, argument = _read_call(text, event, event.run)
+    elif copy is not None and isinstance(event.run, AsmRun):
+        argument = _find_destination(text, event, copy)
+    if copy is None or copy.to is None or re.search(r"multicast|cta_group::2", getattr(event.run, "text", "")):
+        return None
+    count = copy.count
+    if count is None:
+        tensor_map = find_map(copy, text.maps)
+        sizes = [] if tensor_map is None else [size for size in tensor_map.box if size is not None]
+        if tensor_map is None or not sizes or len(sizes) < len(tensor_map.box):
+            return None
+        count = prod(sizes) * (tensor_map.element_bits or 0) // 8
+    return _PlacedCopy(copy, copy.to, count, argument) if count > 0 else None
+
+
+def _find_destination(text: KernelText, event: KernelEvent, copy: TileCopy) -> Span | None:
+    """Find where the destination of a copy in PTX is written, in the kernel's own lines; None if that is not found."""
+    assert isinstance(event.run, AsmRun)
+    at = next((span for _, value, span in event.run.inputs if value is not None and value.plain == copy.to), None)
+    for called, call in reversed(event.calls):
+        if at is None or event.at[0] <= at[0] < event.at[1]:
+            break
+        function = find_function_at(text.functions, at[0])
+        words = set(re.findall(r"[A-Za-z_]\w*", text.blank[slice(*at)]))
+        given = [n for n, name in enumerate(function.parameters) if name in words] if function is not None else []
+        if function is None or function.name != called or len(given) != 1:
+            return at if function is not None and function.kernel else None
+        at = find_argument_span(text.blank, call, given[0])
+    return at
+
+
+def _read_call(text: KernelText, event: KernelEvent, call: BodilessCall) -> tuple[TileCopy | None, Span | None]:
+    """Read a call without a body whose name and arguments are those of a copy: its map, one place in shared memory."""
+    values = list(call.term.arguments)
+    maps = {name for value in values for name in list_map_names(value)}
+    if not is_load_name(call.term.head) or not maps:
+        return None, None
+    for n, value in enumerate(values):
+        address = get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None
+        line = address.plain if address is not None else None
+        names = {name for name, _ in line.terms} if line is not None else set()
+        if line is None or not names or any(_BARRIER.search(name) or "Idx" in name for name in names):
+            continue
+        own = frozenset(maps - names)
+        if n and not any(name.lstrip("&") in own for tensor_map in text.maps for name in tensor_map.names):
+            return None, None
+        return TileCopy(event, line, "", own), find_argument_span(text.blank, call.term.span, n)
+    return None, None
+
+
+def _may_wait(record: AsmRun | BodilessCall | SkippedCode) -> bool:
+    """Return whether code may wait for a copy."""
+    if isinstance(record, BodilessCall):
+        return not is_load_name(record.term.head) and not _QUIET.search(record.term.head)
+    return isinstance(record, SkippedCode) or bool(_WAITS.search(record.text))
+
+
+def _get_loops(event: KernelEvent) -> tuple[tuple[str, SymbolicInt], ...]:
+    return event.run.loops if isinstance(event.run, AsmRun | BodilessCall) else ()

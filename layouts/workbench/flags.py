@@ -1,0 +1,54 @@
+"""Flags that calls give a helper as template arguments: the edits that flip them. `repairs.py` tries each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions, split_arguments
+from lanescope.workbench.results import Span, TextEdit
+
+MOST_CALLS = 8
+_OTHER = {"0": "1", "1": "0", "false": "true", "true": "false"}
+
+
+def flip_template_flags(text: str, at: int) -> Iterator[tuple[TextEdit, ...]]:
+    """Yield the edits of one flag in the template arguments of the calls of the function around a place: of one call,
+    then of all of them. A flag is 0, 1, false or true, or a constant that is one of these.
+    """
+    blank = blank_text(text)
+    function = find_function_at(find_functions(blank), at)
+    if function is None:
+        return
+    calls = [list(_list_arguments(blank, match.span(1))) for match in _find_calls(blank, function.name)][:MOST_CALLS]
+    edits = [{n: edit for n, span in enumerate(call) if (edit := _flip(blank, span)) is not None} for call in calls]
+    numbers = sorted({n for own in edits for n in own}, reverse=True)  # the transposes stand last
+    for number in numbers:
+        yield from ((own[number],) for own in edits if number in own)
+    for number in numbers:
+        every = dict.fromkeys(own[number] for own in edits if number in own)
+        if len(every) > 1:
+            yield tuple(every)
+
+
+def _find_calls(blank: str, name: str) -> Iterator[re.Match[str]]:
+    return re.finditer(rf"\b{re.escape(name)}\s*<([^<>;{{}}]*)>\s*\(", blank)
+
+
+def _list_arguments(blank: str, span: Span) -> Iterator[Span]:
+    at = span[0]
+    for part in split_arguments(blank[slice(*span)]):
+        first = at + len(part) - len(part.lstrip())
+        yield first, first + len(part.strip())
+        at += len(part) + 1
+
+
+def _flip(blank: str, span: Span) -> TextEdit | None:
+    """Return the edit of a flag, or of the constant that gives it; None for another argument."""
+    said = blank[slice(*span)]
+    if said in _OTHER:
+        return TextEdit(span, _OTHER[said])
+    if not said.isidentifier():
+        return None
+    values = list(re.finditer(rf"\bconst\w*\s+\w+\s+{said}\s*=\s*(0|1|false|true)\s*;", blank))
+    return TextEdit(values[0].span(1), _OTHER[values[0][1]]) if len(values) == 1 else None

@@ -1,0 +1,65 @@
+"""Where a wrong read of a tile that threads fill is reported: at the number of the descriptor's field that is wrong.
+
+`thread_descriptors.py` says which one field would make each read right; here is the place that gives it. An edit is
+offered where it was tried: with it the kernel's threads are run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import chain, islice
+
+from lanescope.deadline import check_deadline
+from lanescope.reader.code.builders import DescriptorBuilder
+from lanescope.workbench.blame import BlameFinder
+from lanescope.workbench.repairs import apply_edits, replace_amounts, scale_amounts
+from lanescope.workbench.thread_descriptors import FragmentFinding
+from lanescope.workbench.thread_tiles import FragmentReport
+
+MOST_TRIED = 4
+_SAID = {"lbo": "LBO", "sbo": "SBO", "swizzle": "The swizzle mode"}
+_CODES = ("fragment_mismatch", "rows_repeated")
+Recheck = Callable[[str], FragmentReport]
+
+
+def lay_fragment_blame(
+    report: FragmentReport, built: Sequence[DescriptorBuilder], blame: BlameFinder, recheck: Recheck
+) -> list[FragmentFinding]:
+    """Return the findings, those of one wrong field as one at the place that gives it. recheck: what comes of another
+    text.
+    """
+    every = list(report.findings)
+    wrong = [one for one in every if one.code in _CODES and one.changes]
+    kinds = frozenset.intersection(*(one.changes for one in wrong)) if wrong else frozenset()
+    if len(kinds) != 1 or len(wrong) != sum(one.code in _CODES for one in every):
+        return every
+    ((field, had, needed),) = kinds
+    first = wrong[0]
+    near = [b for b in built if b.span[0] < first.span[1] and first.span[0] < b.span[1]] or list(built)
+    places = tuple(dict.fromkeys(span for builder in near for span in builder.origins.get(field, ())))
+    if not places:
+        return every
+    exact = replace_amounts(blame.text, places, had, needed, field)
+    edits = next(
+        (
+            edits
+            for edits in islice(chain(exact, scale_amounts(blame.text, places, had, needed)), MOST_TRIED)
+            if _mends(report, recheck(apply_edits(blame.text, edits)))
+        ),
+        (),
+    )
+    if not edits:  # the place of the read is as much as is known
+        return every
+    unit = 1 if field == "swizzle" else 16
+    message = f"{first.message} {_SAID[field]} is {unit * had:,} and has to be {unit * needed:,}."
+    reads = sum(one.reads for one in wrong)
+    found = replace(first, message=message, span=edits[0].span, reads=reads, edits=edits)
+    return [found, *(one for one in every if one not in wrong)]
+
+
+def _mends(before: FragmentReport, after: FragmentReport) -> bool:
+    """Return whether every wrong read is right, and every right one still is."""
+    check_deadline()
+    wrong = any(one.code in _CODES for one in after.findings)
+    return not wrong and 0 < after.verified >= before.verified and before.proved <= after.proved

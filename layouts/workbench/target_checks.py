@@ -1,0 +1,153 @@
+"""What a source text asks of the target it is checked for: instructions that the target does not have.
+
+An instruction that a kernel runs, or that stands in PTX, is a finding. Where it is not known whether a kernel for the
+target reaches it, as in a wrapper that nothing calls or an atom of CUTLASS, it is an open point. What an `#if` leaves
+out for the target is not looked at.
+
+Sources: which forms ptxas assembles for a target (layouts/ptx/table/targets.json); nvcc's documentation
+(__CUDA_ARCH__, __CUDA_ARCH_FEAT_SM90_ALL, __CUDA_ARCH_SPECIFIC__, __CUDA_ARCH_FAMILY_SPECIFIC__).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+
+from lanescope.inputs import join_words
+from lanescope.ptx import catalog
+from lanescope.ptx.architectures import explain_missing, find_substitutes, list_targets_with
+from lanescope.ptx.targets import TARGETS, strip_suffix
+from lanescope.reader import ptx
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.predefined import ARCHITECTURE, NOT_DEFINED
+from lanescope.reader.code.preprocessor import Preprocessor
+from lanescope.reader.code.ptx_module import is_ptx_module
+from lanescope.reader.code.source_text import blank_printed
+from lanescope.reader.code.variants import list_leaves, make_variants
+from lanescope.workbench.function_texts import blank_text, find_functions
+from lanescope.workbench.results import Span
+from lanescope.workbench.scan import find_mentions, join_strings
+
+TITLES = {"instruction_not_on_target": "The target does not have the instruction"}
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_NUMBER = re.compile(r"sm_(\d+)([af]?)")
+_MOST_PLACES = 400  # of instructions in one text
+
+
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    """An instruction that the target lacks: its spelling, why, and where it stands."""
+
+    said: str
+    span: Span
+
+
+def make_target_macros(target: str) -> dict[str, str]:
+    """Return the macros that nvcc defines for a target, as choices of a bench; {} for any target.
+
+    >>> make_target_macros("sm_90a")["macro.__CUDA_ARCH__"]
+    '900'
+    """
+    match = _NUMBER.fullmatch(target)
+    if match is None:
+        return {}
+    value, suffix = f"{match[1]}0", match[2]
+    defined = {
+        ARCHITECTURE: value,
+        "__CUDA_ARCH_SPECIFIC__": value if suffix == "a" else NOT_DEFINED,
+        "__CUDA_ARCH_FAMILY_SPECIFIC__": value if suffix else NOT_DEFINED,
+    }
+    for number in dict.fromkeys(_get_number(one) for one in TARGETS):
+        own = suffix == "a" and number == match[1]
+        defined[f"__CUDA_ARCH_FEAT_SM{number}_ALL"] = "1" if own else NOT_DEFINED
+    return {f"macro.{name}": given for name, given in defined.items()}
+
+
+def _get_number(target: str) -> str:
+    return strip_suffix(target).removeprefix("sm_")
+
+
+def find_missing_instructions(
+    text: str, code: Evaluation | None, target: str, given: Mapping[str, str]
+) -> tuple[list[Pitfall], list[tuple[str, Span]]]:
+    """Find the instructions of a text that a target does not have: (findings, open points), each opcode once.
+
+    given: values for macros, by the keys of `Bench.assumed`.
+    """
+    if not target:
+        return [], []
+    in_module = is_ptx_module(text)
+    live = _find_live_places(text, given) if not in_module else None
+    ran = _find_kernel_spans(text, code)
+    findings: dict[str, Pitfall] = {}
+    open_: dict[str, tuple[str, Span]] = {}
+    for missing in _find_missing(text, target):
+        if live is not None and not live(missing.span[0]):
+            continue
+        if in_module or any(first <= missing.span[0] < past for first, past in ran):
+            findings.setdefault(missing.said, Pitfall("instruction_not_on_target", missing.said, missing.span))
+        else:
+            open_.setdefault(missing.said, (f"{missing.said} Whether a kernel reaches it is not known.", missing.span))
+    return list(findings.values()), [one for said, one in open_.items() if said not in findings]
+
+
+def _find_live_places(text: str, given: Mapping[str, str]) -> Callable[[int], bool]:
+    """Return whether a place of a text is read under some choice of what its #if leave open."""
+    macros = {key.removeprefix("macro."): value for key, value in given.items() if key.startswith("macro.")}
+    names = {name: value for name, value in macros.items() if name.isidentifier()}
+    leaves = tuple(list_leaves(make_variants(Preprocessor(blank_printed(text), 1, names))))
+    return lambda at: any(leaf.source.has_place(at) for leaf in leaves)
+
+
+def _find_kernel_spans(text: str, code: Evaluation | None) -> tuple[Span, ...]:
+    """Find the asm statements that kernels of a text run."""
+    if code is None or "__global__" not in text:
+        return ()
+    kernels = {function.name for function in find_functions(blank_text(text)) if function.kernel}
+    return tuple(dict.fromkeys(run.span for run in code.assembled if any(name in kernels for name, _ in run.calls)))
+
+
+def _find_missing(text: str, target: str) -> Iterator[_Missing]:
+    """Yield the instructions that a target lacks: those that are spelled as PTX, then atoms of CUTLASS."""
+    joined, places = join_strings(_COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text))
+    spelled: list[Span] = []
+    for match in islice((one for one in catalog.OPCODE.finditer(joined) if one[2]), _MOST_PLACES):
+        span = places(match.start()), places(match.end() - 1) + 1
+        spelled.append(span)
+        if said := _explain_opcode("".join(match[0].split()), target):
+            yield _Missing(said, span)
+    for mention in find_mentions(text):
+        if not mention.arguments and all(not first <= mention.span[0] < past for first, past in spelled):
+            name = text[slice(*mention.span)]
+            if said := _explain(name, catalog.get_target_support(mention.instruction).targets, target, ""):
+                yield _Missing(said, mention.span)
+
+
+@lru_cache(maxsize=512)
+def _explain_opcode(opcode: str, target: str) -> str:
+    """Explain why a target lacks an opcode, "" where it has it or the opcode is not known. Of one that is completed
+    by code only the family is asked.
+    """
+    instruction = ptx.find_instruction(opcode)
+    if instruction is not None:
+        targets = catalog.get_target_support(instruction).targets
+        return _explain(opcode, targets, target, instruction.family.name)
+    head = ".".join(opcode.split(".")[:2])
+    alike = [family for family in catalog.families() if family.opcode.text.startswith(head)]
+    every = {one for family in alike for one in list_targets_with(family.name)}
+    short = head if head in {family.opcode.text for family in alike} else opcode.split(".")[0]
+    return _explain(short, [one for one in TARGETS if one in every], target, alike[0].name) if alike else ""
+
+
+def _explain(name: str, targets: Sequence[str], target: str, family: str) -> str:
+    why = explain_missing(name, targets, target) if targets else None
+    if why is None:
+        return ""
+    same = any(strip_suffix(one) == strip_suffix(target) for one in targets)  # then the GPU has it
+    instead = find_substitutes(target, family) if family and not same else ()
+    does = f" {target} has {join_words([word.replace('_', '.') for word in instead])} for it." if instead else ""
+    return " ".join(why) + does

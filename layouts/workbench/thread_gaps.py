@@ -1,0 +1,130 @@
+"""Kernels with mma whose fragments have no verdict, and in a few words why: none is passed over in silence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from lanescope.reader.code.ptx_module import is_ptx_module
+from lanescope.reader.threads.kernels import THREADS_OPEN, KernelRun
+from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
+
+Span = tuple[int, int]
+NO_THREADS, TOO_LONG, NOT_REACHED = "without a number of threads", "too long to be followed", "with mma that is not run"
+NO_KERNEL = "in functions that no kernel of the file calls"
+UNKNOWN, OTHER_FORM = "with fragments of unknown origin", "with sparse, scaled or narrow mma"
+BY_CUTE, BY_WMMA, IN_PTX = "with fragments that CuTe loads", "with fragments of wmma", "in PTX"
+BLOCK_NAME = "blockDim.x"  # what -D takes for the number of threads
+_MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bldmatrix\s*\.")
+_WMMA = re.compile(r"\bwmma::(?:mma|load_matrix|bmma)\w*\s*\(|\bwmma\.mma\s*\.")
+_WARP_ATOM = re.compile(r"\bSM(?:70|75|80|89|120)_\w*\d+x\d+x\d+\w*")
+_GEMM = re.compile(r"\bgemm\s*\(")
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedKernel:
+    """A kernel that multiplies by mma: its place, and why its fragments have no verdict, "" if all have one; needs:
+    names that -D takes for what is open.
+    """
+
+    name: str
+    span: Span
+    gap: str = ""
+    needs: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        what = f"The fragments of {self.name}" if self.name else "Fragments"
+        return f"{what} are not verified: {_SENTENCES.get(self.gap) or _make_sentence(self.gap)}."
+
+
+_SENTENCES = {
+    NO_THREADS: f"the number of its threads is open; give -D {BLOCK_NAME}=128, or launch it in the file",
+    TOO_LONG: "it takes too many steps to be followed to its end",
+    NOT_REACHED: "none of its mma is reached",
+    NO_KERNEL: "no kernel of the file calls the function with the mma",
+    UNKNOWN: "what a register of an mma holds is not known",
+    OTHER_FORM: "sparse and scaled mma, and elements of less than a byte, are not followed",
+    BY_CUTE: "CuTe loads them",
+    BY_WMMA: "where wmma keeps elements is not followed",
+    IN_PTX: "mma and ldmatrix of PTX are not followed",
+}
+
+
+def _make_sentence(gap: str) -> str:
+    if gap.startswith("depends on "):
+        return f"the kernel {gap}"
+    return f"the tile is {gap}" if gap.startswith("stored by ") else gap
+
+
+def describe_run(run: KernelRun, left: Iterable[bool], reached: bool) -> tuple[str, tuple[str, ...]]:
+    """Return why products of a kernel's run have no verdict, and what -D takes for it. left: of each operand without
+    one whether its form is followed; reached: whether there is any product.
+    """
+    forms = tuple(left)
+    if reached and not forms:
+        return "", ()
+    if run.why == THREADS_OPEN:
+        return NO_THREADS, (BLOCK_NAME,)
+    if run.why:
+        return run.why, ()
+    if forms and not any(forms):
+        return OTHER_FORM, ()
+    if run.open:
+        return "depends on " + ", ".join(run.open[:4]), run.open
+    if not run.complete:
+        return TOO_LONG, ()
+    if not reached:
+        return NOT_REACHED, ()
+    broken = run.runner.shared.broken
+    return (f"stored by code that is not followed ({broken})" if broken else UNKNOWN), ()
+
+
+def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
+    """List the kernels of a text that multiply by mma, as its words say it, with the gap of what is never followed."""
+    whole = is_ptx_module(text)
+    if not whole and not any(pattern.search(text) for pattern in (_MMA, _WMMA, _WARP_ATOM)):
+        return
+    blank = blank_text(text)
+    if whole:
+        if found := _MMA.search(text):
+            yield CheckedKernel("", found.span(), IN_PTX)
+        return
+    functions = find_functions(blank)
+    kernels = [function for function in functions if function.kernel]
+    for kernel in kernels:
+        bodies = list(_list_reached(text, blank, functions, kernel))
+        if any(_MMA.search(body) for body in bodies):
+            yield CheckedKernel(kernel.name, _find_name(blank, kernel))
+        elif any(_WMMA.search(body) for body in bodies):
+            yield CheckedKernel(kernel.name, _find_name(blank, kernel), BY_WMMA)
+        elif _WARP_ATOM.search(blank) and any(_GEMM.search(body) for body in bodies):
+            yield CheckedKernel(kernel.name, _find_name(blank, kernel), BY_CUTE)
+    inside = next((one for one in _MMA.finditer(text) if blank[: one.start()].count("{")), None)
+    if not kernels and inside is not None and "asm" in text:
+        yield CheckedKernel("", inside.span(), NO_KERNEL)
+
+
+def _find_name(blank: str, function: FunctionText) -> Span:
+    """Return where a function's name stands before its body."""
+    at = blank.rfind(function.name, 0, function.body[0])
+    return at, at + len(function.name)
+
+
+def _list_reached(text: str, blank: str, functions: Sequence[FunctionText], kernel: FunctionText) -> Iterator[str]:
+    """Yield the texts of a kernel, and of the functions and macros that it names, one through another."""
+    named: dict[str, list[str]] = {}
+    for function in functions:
+        named.setdefault(function.name, []).append(text[slice(*function.body)])
+    for macro in _MACRO.finditer(text):
+        named.setdefault(macro[1], []).append(macro[2])
+    waiting, seen = [text[slice(*kernel.body)]], {kernel.name}
+    for body in waiting:
+        yield body
+        for name in set(_WORD.findall(body)) - seen:
+            if name in named:
+                seen.add(name)
+                waiting += named[name]

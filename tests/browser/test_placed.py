@@ -1,0 +1,69 @@
+"""The map of tensor memory on the page of a tcgen05.mma: what is clicked above is ringed where it lies."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_instruction import find_centre
+from tests.browser.waiting import wait_until
+
+pytestmark = pytest.mark.browser
+MMA = "/i/tcgen05.mma.cta_group::1.kind::f16?idesc="
+FULL, HALF = "m=128,n=256,a=bf16,b=bf16,d=f32", "m=64,n=64,a=bf16,b=bf16,d=f32"
+
+
+def list_ringed(page: Page) -> list[tuple[int, int]]:
+    """The lane and the column at the middle of each ring, as it is drawn."""
+    place = json.loads(page.get_attribute("#placed", "data-place") or "")
+    boxes = page.locator("#placed svg .ringed:not(.halo)").evaluate_all(
+        "(all) => all.map((ring) => ['x', 'y', 'width', 'height'].map((name) => Number(ring.getAttribute(name))))"
+    )
+    middles = [(y + high / 2, x + wide / 2) for x, y, wide, high in boxes]
+    return [
+        (int((y - place["y"]) // place["cell_height"]), int((x - place["x"]) // place["cell_width"]))
+        for y, x in middles
+    ]
+
+
+def click_cell(page: Page, row: int, col: int, modifiers: list[Any] | None = None) -> None:
+    page.locator(".mat[data-panel='d'] .slot").scroll_into_view_if_needed()
+    for key in modifiers or []:
+        page.keyboard.down(key)
+    page.mouse.click(*find_centre(page, "d", row, col))
+    for key in modifiers or []:
+        page.keyboard.up(key)
+
+
+@pytest.mark.parametrize(
+    ("product", "row", "lane"),
+    [(FULL, 5, 5), (HALF, 5, 5), (HALF, 21, 37)],
+    ids=["M 128", "M 64, rows 0 to 15", "M 64, rows 16 to 31"],
+)
+def test_a_clicked_element_of_d_is_ringed_in_its_lane_and_column(
+    open_page: Any, product: str, row: int, lane: int
+) -> None:
+    """PTX: of M = 128 row r of D is lane r; of M = 64 each warp has 16 rows, so that row 16 begins lane 32."""
+    page = open_page(f"{MMA}{product}")
+    assert list_ringed(page) == []
+    click_cell(page, row, 9)
+    wait_until(page, lambda: list_ringed(page), [(lane, 9)])
+    assert f"pin=d:{row},9" in page.url
+    click_cell(page, row, 10, ["Shift"])
+    wait_until(page, lambda: list_ringed(page), [(lane, 9), (lane, 10)])
+    drawn = open_page(f"{MMA}{product}&pin=d:{row},9", scripts=False, wait=False)
+    assert list_ringed(drawn) == [(lane, 9)], "the server rings the same"
+
+
+def test_a_freed_element_loses_its_ring(open_page: Any) -> None:
+    page = open_page(f"{MMA}{FULL}&pin=d:70,3")
+    wait_until(page, lambda: list_ringed(page), [(70, 3)])
+    page.keyboard.press("Escape")
+    wait_until(page, lambda: list_ringed(page), [])
+    assert not re.search("pin=", page.url)
+    page.go_back()
+    expect(page.locator("#placed svg .ringed:not(.halo)")).to_have_count(1)

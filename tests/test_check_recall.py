@@ -1,0 +1,84 @@
+"""Mistakes in styles of code that check once passed over, each at its own line; the right kernels have none."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.workbench.check import check_text
+from tests.planted_mistakes import read_kernel
+from tests.recall_kernels import KERNELS, MISTAKES
+from tests.transfer_kernels import STORES, plant
+
+
+def list_findings(text: str) -> list[tuple[str, str]]:
+    """List (code, the line it stands at) of a text."""
+    lines = text.split("\n")
+    return [(one.code, lines[text.count("\n", 0, one.span[0])].strip()) for one in check_text(text).findings]
+
+
+# extern "C" -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_kernel_behind_extern_c_is_a_kernel() -> None:
+    """C linkage changes the name of a symbol, nothing that the kernel does."""
+    text = plant(("__global__", 'extern "C" __global__'), text=STORES)
+    assert check_text(text).steps == check_text(STORES).steps > 0
+    assert [code for code, _ in list_findings(plant(("encode(1024)", "encode(512)"), text=text))]
+
+
+# copies over one another ----------------------------------------------------------------------------------------------
+
+OVERLAPS = [
+    ("sB + slot * BN * BK, &tb", "sB + slot * 64 * BK, &tb", "tma_load(sB + slot * 64 * BK"),
+    ("sA + STAGES * BM * BK;", "sA + 32 * BK;", "sA + 32 * BK;"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "line"), OVERLAPS, ids=["stages of B", "B inside A"])
+def test_copies_that_fill_the_same_bytes(old: str, new: str, line: str) -> None:
+    found = list_findings(plant((old, new)))
+    assert [code for code, _ in found] == ["copies_overlap"]
+    assert line in found[0][1]
+
+
+def test_a_copy_that_waits_for_the_one_before_may_fill_its_bytes() -> None:
+    """Once the barrier has completed, the bytes may have been read and may be filled again."""
+    b_in_a = plant(("sA + STAGES * BM * BK;", "sA + 32 * BK;"))
+    first = b_in_a.index("      tma_load(sB")
+    waited = b_in_a[:first] + "      wait(&full[slot], 0);\n" + b_in_a[first:]
+    assert "copies_overlap" not in {code for code, _ in list_findings(waited)}
+
+
+# flags of template arguments ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("said", ["0", "false", "TRANSPOSED"])
+def test_a_wrong_transpose_stands_where_the_template_argument_is_given(said: str) -> None:
+    right = read_kernel("mn_major_b")
+    assert not check_text(right).findings
+    text = right.replace("wgmma<1>(d", f"wgmma<{said}>(d")
+    if said == "TRANSPOSED":
+        text = text.replace("template <int trans_b>", "constexpr int TRANSPOSED = 0;\ntemplate <int trans_b>")
+    (finding,) = check_text(text).findings
+    place = "constexpr int TRANSPOSED = 0;" if said == "TRANSPOSED" else f"wgmma<{said}>(d"
+    assert finding.code == "wrong_transpose"
+    assert place in text.split("\n")[text.count("\n", 0, finding.span[0])]
+    assert finding.edits
+
+
+# styles ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_right_kernel_is_verified_and_clean(name: str) -> None:
+    found = check_text(KERNELS[name])
+    assert found.steps and not found.findings and not found.unverified
+
+
+@pytest.mark.parametrize(("name", "old", "new"), MISTAKES, ids=[f"{m[0]}-{n}" for n, m in enumerate(MISTAKES)])
+def test_a_wrong_number_stands_at_its_line(name: str, old: str, new: str) -> None:
+    right = KERNELS[name]
+    at = right.index(old)
+    text = right[:at] + new + right[at + len(old) :]
+    lines = {text.count("\n", 0, finding.span[0]) for finding in check_text(text).findings}
+    assert text.count("\n", 0, at) in lines

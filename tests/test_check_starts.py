@@ -1,0 +1,38 @@
+"""Where swizzled tiles start: what a verified read rests on, and declarations that promise too little."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.app.check.facts import SourceText
+from lanescope.app.check.printing import list_totals
+from lanescope.app.check.running import check_source, merge_reports
+from lanescope.workbench.check import check_text
+from tests.guilty_kernels import RIGHT
+
+ALIGNED = "__align__(1024) "
+
+
+@pytest.mark.parametrize(
+    ("declared", "placed", "found"),
+    [
+        (ALIGNED, 0, []),
+        ("__align__(128) ", 0, []),  # TMA and wgmma take the XOR from the address: right wherever the tile starts
+        ("__align__(16) ", 4, ["__align__(16)"]),  # TMA stores to multiples of 128 bytes
+        ("", 4, []),
+    ],
+)
+def test_a_start_that_the_text_does_not_promise_is_said(declared: str, placed: int, found: list[str]) -> None:
+    text = RIGHT.replace(ALIGNED, declared)
+    report = check_text(text)
+    assert (report.steps, report.placed) == (4, placed)
+    assert [text[slice(*one.span)] for one in report.findings] == found
+    assert all((one.code, one.level) == ("tile_alignment", "warning") for one in report.findings)
+    assert any("multiple of 1024 bytes" in one.message for one in report.open) == bool(placed)
+    totals = list(list_totals(merge_reports([check_source(SourceText("a.cu", text), 60)])))
+    assert ("4 if the tiles start at multiples" in totals[0]) == bool(placed)
+
+
+def test_a_tile_without_a_swizzle_may_start_anywhere() -> None:
+    text = RIGHT.replace(ALIGNED, "").replace("SWIZZLE_128B", "SWIZZLE_NONE").replace("d |= 1llu << 62;", "")
+    assert check_text(text).placed == 0

@@ -1,0 +1,112 @@
+"""Kernels with mma whose fragments have no verdict: each is counted in the last line, with what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from lanescope.app.check.verbs import app
+from lanescope.workbench.check import check_text
+
+RIGHT = r"""__global__ void __launch_bounds__(32) gemm(const half* A, const half* B, float* C) {
+  __shared__ half s[16 * 16], u[8 * 16];
+  int t = threadIdx.x;
+  for (int i = t; i < 256; i += 32) s[i] = A[i];
+  for (int i = t; i < 128; i += 32) u[i] = B[i];
+  __syncthreads();
+  unsigned a[4], b[2]; float d[4] = {};
+  unsigned p = __cvta_generic_to_shared(&s[(t % 16) * 16 + t / 16 * 8]);
+  unsigned q = __cvta_generic_to_shared(&u[(t % 8) * 16 + t / 8 % 2 * 8]);
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+      : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3]) : "r"(p));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];" : "=r"(b[0]), "=r"(b[1]) : "r"(q));
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+"""
+ALONE = RIGHT.replace("__launch_bounds__(32) ", "")
+OPEN_SIZE = "template <int BK> " + RIGHT.replace("s[16 * 16]", "s[BK * 16]")
+SPARSE = RIGHT.replace("mma.sync.aligned.m16n8k16", "mma.sp::ordered_metadata.sync.aligned.m16n8k32").replace(
+    "{%0,%1,%2,%3};", "{%0,%1,%2,%3}, %8, 0x0;"
+)
+LONG = RIGHT.replace(
+    "  __syncthreads();", "  for (int i = 0; i < 4000; ++i)\n    for (int j = 0; j < 4000; ++j) d0 += j;"
+)
+WMMA = "__global__ void gemm(half* a) { wmma::load_matrix_sync(f, a, 16); wmma::mma_sync(c, f, f, c); }\n"
+CUTE = "using Atom = SM80_16x8x16_F32F16F16F32_TN;\n__global__ void gemm(half* a) { cute::gemm(mma, x, y, z); }\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "gap"),
+    [
+        (RIGHT, ""),
+        (ALONE, "without a number of threads"),
+        (ALONE + "int main() { gemm<<<1, 32>>>(A, B, C); }\n", ""),
+        (ALONE + "int main() { gemm<<<1, threads>>>(A, B, C); }\n", "without a number of threads"),
+        (OPEN_SIZE, "depends on BK"),
+        (OPEN_SIZE + "int main() { gemm<16><<<1, 32>>>(A, B, C); }\n", ""),
+        (RIGHT.replace("s[i] = A[i]", "s[index(i)] = A[i]"), "stored by code that is not followed"),
+        (
+            RIGHT.replace("unsigned a[4]", "unsigned a[4] = {load()}").replace('"r"(a[0])', '"r"(load())'),
+            "unknown origin",
+        ),
+        (SPARSE, "with sparse, scaled or narrow mma"),
+        (LONG, "too long to be followed"),
+        (RIGHT.replace("__global__", "__device__"), "in functions that no kernel of the file calls"),
+        (WMMA, "with fragments of wmma"),
+        (CUTE, "with fragments that CuTe loads"),
+        (
+            ".version 8.8\n.target sm_80\n.entry k() { mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 x; }\n",
+            "in PTX",
+        ),
+    ],
+)
+def test_a_kernel_without_a_verdict_says_why(text: str, gap: str) -> None:
+    report = check_text(text)
+    (kernel,) = report.kernels
+    assert gap in kernel.gap
+    assert bool(kernel.gap) == bool(gap)
+    assert any(point.message == kernel.message for point in report.open) == bool(gap)
+    assert (report.steps == 2) == (not gap)
+    assert [finding.code for finding in report.findings if finding.code != "ptxas_refuses"] == []
+
+
+def test_a_kernel_without_mma_is_not_counted() -> None:
+    assert check_text("__global__ void add(float* a) { a[threadIdx.x] += 1; }\n// mma.sync, ldmatrix.\n").kernels == ()
+
+
+def test_d_gives_the_number_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.cu").write_text(ALONE)
+
+    def run(*options: str) -> tuple[int, str]:
+        made = CliRunner().invoke(app, ["a.cu", "--no-cache", *options])
+        return made.exit_code, made.output
+
+    code, output = run("--fail-on", "unverified")
+    assert code == 1
+    assert "the kernel with mma is not verified: without a number of threads" in output
+    assert "Give -D blockDim.x=VALUE" in output
+    code, output = run("--fail-on", "unverified", "-D", "blockDim.x=32")
+    assert code == 0
+    assert "2 reads verified" in output
+    assert "the kernel with mma has a verdict" in output
+    assert "changes nothing" not in output
+
+
+def test_a_helper_counts_where_a_kernel_includes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alone the header has mma that no kernel calls; with the kernel that includes it there is no gap."""
+    monkeypatch.chdir(tmp_path)
+    asm = RIGHT[RIGHT.index('  asm volatile("mma') : RIGHT.rindex("}")]
+    (tmp_path / "mma.cuh").write_text(
+        "__device__ void multiply(float (&d)[4], unsigned (&a)[4], unsigned (&b)[2]) {\n" + asm + "}\n"
+    )
+    (tmp_path / "a.cu").write_text('#include "mma.cuh"\n' + RIGHT.replace(asm, "  multiply(d, a, b);\n"))
+    output = CliRunner().invoke(app, ["mma.cuh", "--no-cache"]).output
+    assert "in functions that no kernel of the file calls" in output
+    output = CliRunner().invoke(app, ["mma.cuh", "a.cu", "--no-cache"]).output
+    assert "the kernel with mma has a verdict" in output
+    assert "no kernel of the file" not in output
