@@ -147,6 +147,8 @@ def test_hostile_words_are_refused_or_answered(verb: tuple[str, ...]) -> None:
         written = {
             "output": ("nowhere/at/all.svg", "x.doc", "/"),
             "write_baseline": ("nowhere/at/all.json", "a\0b", "/"),
+            "capture": ("nowhere/at/all.lscap", "a\0b", "/"),
+            "trace": ("nowhere/at/all.json", "a\0b", "/"),
         }
         for hostile in written.get(param.name or "", HOSTILE[number % 4 :: 4]):
             words = [*working, max(param.opts, key=len), hostile] if option else [hostile, *working[1:]]

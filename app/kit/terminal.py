@@ -185,9 +185,10 @@ def write_output(content: bytes, output: str) -> None:
         return
     try:
         Path(output).write_bytes(content)
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise LayoutError(
-            "bad_usage", f"'{output}' cannot be written: {error.strerror}.", "Choose another file.", "output"
+            "bad_usage", f"{output[:200]!a} cannot be written: {reason}.", "Choose another file.", "output"
         ) from None
     print(f"{output}  {len(content)} bytes", file=sys.stderr)
 
