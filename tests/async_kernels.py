@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.emulate.machine import Machine, Program, Schedule
+from lanescope.emulate.linking import Program
+from lanescope.emulate.machine import Machine, Schedule
 from lanescope.emulate.memory import Memory
 from lanescope.emulate.parser import parse_module
 from lanescope.emulate.tensor_maps import MAP_BYTES, encode_tensor_map, make_tensor_map
@@ -75,9 +76,9 @@ def make_factory(
             module.entries[0],
             memory,
             parameters.base,
-            grid,
-            block,
-            grid,
+            grid=grid,
+            block=block,
+            cluster=grid,
             schedule=schedule,
             most_steps=200_000,
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import lzma
+import runpy
 import subprocess
 import sys
 import tarfile
@@ -43,7 +44,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class KernelRun:
-    """One launch. source: a file of the folder, or a function of tests/triton_kernels.py; mistake: what is planted."""
+    """One launch. source: a file of the folder, or a kernel of triton_kernels.py there; mistake: what is planted."""
 
     name: str
     source: str
@@ -144,8 +145,8 @@ def _pipeline(mistake: int = 0) -> KernelRun:
 def _exchange(mistake: int = 0) -> KernelRun:
     return KernelRun(
         f"exchange-{mistake}", "exchange.cu", (8, 1, 1), 128, ("a", "sums", "ranks", "votes"),
-        {"a": Buffer("s32", (1024,), 50), "sums": Buffer("s32", (8,), 0, True), "ranks": Buffer("s32", (1024,), 0, True),
-         "votes": Buffer("s32", (1024, 2), 0, True)},
+        {"a": Buffer("s32", (1024,), 50), "sums": Buffer("s32", (8,), 0, True), 
+         "ranks": Buffer("s32", (1024,), 0, True), "votes": Buffer("s32", (1024, 2), 0, True)},
         mistake=mistake,
     )  # fmt: skip
 
@@ -155,7 +156,8 @@ def _attention(mistake: int = 0) -> KernelRun:
         f"attention-{mistake}", "attention.cu", (2, 1, 1), 128, ("O", "Q", "K", "V", 3),
         {"q": Buffer("f16", (128, 64), 1), "k": Buffer("f16", (192, 64), 1), "v": Buffer("f16", (192, 64), 2),
          "O": Buffer("f32", (128, 64), 0, True)},
-        {"Q": _box("q", 128, 64, 2, (64, 64)), "K": _box("k", 192, 64, 2, (64, 64)), "V": _box("v", 192, 64, 2, (64, 64))},
+        {"Q": _box("q", 128, 64, 2, (64, 64)), "K": _box("k", 192, 64, 2, (64, 64)),
+         "V": _box("v", 192, 64, 2, (64, 64))},
         3 * 8192, mistake,
     )  # fmt: skip
 
@@ -167,12 +169,16 @@ def _barriers(mistake: int = 0) -> KernelRun:
     )  # fmt: skip
 
 
-def _triton(name: str, source: str, m: int, n: int, k: int, tile: tuple[int, int], block: int, shared: int,
-            types: tuple[str, str], most: int = 4, b_by_column: bool = False) -> KernelRun:  # fmt: skip
-    b = (n, k) if b_by_column else (k, n)
+def _triton(
+    name: str, source: str, sizes: tuple[int, int, int], types: tuple[str, str], shared: int, most: int = 4
+) -> KernelRun:
+    """A product of sizes m, n, k. f16 has tiles of 128 rows and 8 warps; B of s8 lies by column."""
+    m, n, k = sizes
+    rows, block = (128, 256) if types[0] == "f16" else (64, 128)
+    b = (n, k) if types[0] == "s8" else (k, n)
     return KernelRun(
-        name, source, (-(-m // tile[0]), -(-n // tile[1]), 1), block,
-        ("a", "b", "C", m, n, k, k, k if b_by_column else n, n, 0, 0),
+        name, source, (-(-m // rows), -(-n // 64), 1), block,
+        ("a", "b", "C", m, n, k, k, b[1], n, 0, 0),
         {"a": Buffer(types[0], (m, k), most), "b": Buffer(types[0], b, most), "C": Buffer(types[1], (m, n), 0, True)},
         shared=shared,
     )  # fmt: skip
@@ -193,14 +199,14 @@ def list_runs() -> list[KernelRun]:
         (_attention, (0, 1)), (_barriers, (0, 1)),
     ]  # fmt: skip
     return [make(mistake) for make, mistakes in made for mistake in mistakes] + [
-        _triton("triton-bf16-80", "tri_bf16_80", 112, 80, 144, (64, 64), 128, 16384, ("bf16", "f32")),
-        _triton("triton-bf16-90", "tri_bf16_90", 112, 80, 144, (64, 64), 128, 24576, ("bf16", "f32")),
-        _triton("triton-f16-80", "tri_f16out_80", 128, 80, 160, (128, 64), 256, 49152, ("f16", "f16"), 2),
-        _triton("triton-f16-90", "tri_f16out_90", 128, 80, 160, (128, 64), 256, 73728, ("f16", "f16"), 2),
-        _triton("triton-s8-80", "tri_i8_80", 128, 128, 192, (64, 64), 128, 16384, ("s8", "s32"), 100, True),
-        _triton("triton-s8-90", "tri_i8_90", 128, 128, 192, (64, 64), 128, 24576, ("s8", "s32"), 100, True),
-        _triton("triton-e4m3-90", "tri_fp8_90", 128, 128, 192, (64, 64), 128, 16384, ("e4m3", "f32"), 3),
-        _triton("triton-tf32-90", "tri_tf32_90", 128, 128, 192, (64, 64), 128, 49152, ("f32", "f32"), 3),
+        _triton("triton-bf16-80", "tri_bf16_80", (112, 80, 144), ("bf16", "f32"), 16384),
+        _triton("triton-bf16-90", "tri_bf16_90", (112, 80, 144), ("bf16", "f32"), 24576),
+        _triton("triton-f16-80", "tri_f16out_80", (128, 80, 160), ("f16", "f16"), 49152, 2),
+        _triton("triton-f16-90", "tri_f16out_90", (128, 80, 160), ("f16", "f16"), 73728, 2),
+        _triton("triton-s8-80", "tri_i8_80", (128, 128, 192), ("s8", "s32"), 16384, 100),
+        _triton("triton-s8-90", "tri_i8_90", (128, 128, 192), ("s8", "s32"), 24576, 100),
+        _triton("triton-e4m3-90", "tri_fp8_90", (128, 128, 192), ("e4m3", "f32"), 16384, 3),
+        _triton("triton-tf32-90", "tri_tf32_90", (128, 128, 192), ("f32", "f32"), 49152, 3),
         _triton_tma("triton-tma-90", "tri_tma_90", 128, 49176),
         _triton_tma("triton-specialized-90", "tri_tmaws_90", 384, 82080),
     ]
@@ -226,10 +232,9 @@ def build(folder: Path) -> None:
 
 
 def _compile(run: KernelRun, ptx: Path) -> None:
-    from tests import triton_kernels
-
     if not run.source.endswith(".cu"):
-        ptx.write_text(triton_kernels.compile_kernel(run.source))
+        compile_kernel = runpy.run_path(str(FOLDER / "triton_kernels.py"))["compile_kernel"]
+        ptx.write_text(compile_kernel(run.source))
         return
     nvcc = Path(sys.prefix) / "lib/python3.11/site-packages/nvidia/cu13/bin/nvcc"
     include = nvcc.parents[1] / "include" / "cccl"

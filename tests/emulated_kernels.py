@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lanescope.emulate  # noqa: F401  (the rows)
-from lanescope.emulate.machine import Machine, Program, Schedule
+from lanescope.emulate.linking import Program
+from lanescope.emulate.machine import Machine, Schedule
 from lanescope.emulate.memory import Memory
 from lanescope.emulate.parser import parse_module
 from lanescope.ptx.instruction import Instruction
@@ -46,7 +47,9 @@ def run_text(
             raw[at : at + parameter.size] = np.frombuffer((number & mask).to_bytes(parameter.size, "little"), np.uint8)
         at += parameter.size
     base = memory.allocate("parameters", raw, read_only=True).base
-    machine = Machine(program, entry, memory, base, grid, block, cluster, dynamic_shared=shared, schedule=schedule)
+    machine = Machine(
+        program, entry, memory, base, grid=grid, block=block, cluster=cluster, dynamic_shared=shared, schedule=schedule
+    )
     machine.recorders += recorders
     machine.run()
     return machine

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.machine import Schedule
 from lanescope.emulate.mbarrier_state import find_wrong_bytes
-from lanescope.emulate.memory import Fault
+from lanescope.emulate.memory import FaultError
 from lanescope.emulate.tensor_maps import decode_tensor_map, encode_tensor_map, make_tensor_map
 from lanescope.errors import LayoutError
 from tests.async_kernels import list_codes, run, take, wait
@@ -316,7 +316,7 @@ MAP: dict[str, Any] = {
 def test_a_map_survives_its_bytes() -> None:
     made = make_tensor_map(**(MAP | {"swizzle": "128B", "element_strides": (1, 2), "fill": "nan"}))
     assert decode_tensor_map(encode_tensor_map(made)) == made
-    with pytest.raises(Fault):
+    with pytest.raises(FaultError):
         decode_tensor_map(encode_tensor_map(made)[:64] + bytes(64))
 
 

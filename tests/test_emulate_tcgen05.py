@@ -91,7 +91,8 @@ def test_a_product_of_f16_is_numpys(m: int, n: int, accumulate: bool) -> None:
         words = [describe(begin + at + step * 256, 128, 512) for at in (0, m * 64)]
         enable = "0" if step == 0 and not accumulate else "1"
         steps.append(
-            f"mov.b64 %rd7, {words[0]:#x}; mov.b64 %rd8, {words[1]:#x}; mov.b32 %r12, {idesc(m, n):#x}; setp.ne.u32 %p1, {enable}, 0;"
+            f"mov.b64 %rd7, {words[0]:#x}; mov.b64 %rd8, {words[1]:#x}; mov.b32 %r12, {idesc(m, n):#x};"
+            f" setp.ne.u32 %p1, {enable}, 0;"
             " tcgen05.mma.cta_group::1.kind::f16 [%r9], %rd7, %rd8, %r12, %p1;"
         )
     issue = "@%p2 bra issued;\n" + "\n".join(steps) + "\nissued:"

@@ -44,7 +44,7 @@ def summarize_result(result: EmulationResult) -> str:
         return "The kernel ran to its end." if not errors else f"It ran, with {format_count(len(errors), 'finding')}."
     return {
         "deadlock": "Deadlock: every thread that is left waits.",
-        "fault": "Fault: a GPU would stop here.",
+        "fault": "FaultError: a GPU would stop here.",
         "unknown_instruction": "Not emulated: the run ended at an instruction that is unknown here.",
         "budget": "The run took more steps than a server allows.",
     }[result.status]

@@ -1,8 +1,8 @@
 """Part "emulated": kernels executed for the emulator to repeat.
 
 `python -m lanescope.app.hardware.emulated FOLDER OUT` reads what FOLDER holds for each run, NAME.json (the launch of
-docs/emulation.md as an object), NAME.ptx, NAME.cubin and NAME.npz (what its buffers begin with), launches it, and writes
-OUT/device.npz (NAME/BUFFER: the bytes that stood in memory afterwards) and OUT/device.json (where it ran).
+`lanescope emulate` as an object), NAME.ptx, NAME.cubin and NAME.npz (what its buffers begin with), launches it, and
+writes OUT/device.npz (NAME/BUFFER: the bytes that stood in memory afterwards) and OUT/device.json (where it ran).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def main(folder: Path, out: Path) -> None:
             failures[name] = str(error)
             break  # the context may be lost
         results |= {f"{name}/{key}": ended[key] for key, row in launch["buffer"].items() if row.get("output")}
-    np.savez_compressed(out / "device.npz", **results)
+    np.savez_compressed(out / "device.npz", **dict[str, Any](results))
     facts = {
         "device": read_device_info(),
         "date": datetime.now(UTC).date().isoformat(),

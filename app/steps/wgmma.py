@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from lanescope.app.hardware import product_inputs, user_matrices, whole_product
-from lanescope.ptx.product_values import read_elements
 from lanescope.app.hardware.product_inputs import ProductInputs
 from lanescope.app.kit.enumerations import Major, SwizzleMode, Word64
 from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact, make_optional_field
@@ -23,6 +22,7 @@ from lanescope.product.plan import DescribedSide, PlacedSide, ProductPlan, Tiled
 from lanescope.product.planning import SIDES, make_plan
 from lanescope.ptx import fragment_words
 from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.product_values import read_elements
 
 
 @fact

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.block import Group
-from lanescope.emulate.code import Action, Builder, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Builder, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.program import Statement
 from lanescope.emulate.types import TYPES, RegisterType
 
@@ -17,15 +17,15 @@ Array = NDArray[Any]
 
 
 def check_words(statement: Statement, allowed: Collection[str], types: int = 1) -> tuple[RegisterType, ...]:
-    """Return the types of an opcode; UnknownInstruction for another number of them or a qualifier not among allowed."""
+    """Return the types of an opcode; UnknownInstructionError for another number of them or another word."""
     rows = []
     for word in statement.words[1:]:
         if word in TYPES:
             rows.append(TYPES[word])
         elif word not in allowed:
-            raise UnknownInstruction(statement, f"{statement.opcode}: .{word} is not emulated")
+            raise UnknownInstructionError(statement, f"{statement.opcode}: .{word} is not emulated")
     if len(rows) != types:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     return tuple(rows)
 
 
@@ -44,7 +44,7 @@ def apply_types(
     """Return the action that writes compute(operands) to the first operand, each operand read as its own type."""
     target, *sources = statement.operands
     if len(sources) != len(origins):
-        raise UnknownInstruction(statement, f"{statement.opcode} with {len(sources)} sources")
+        raise UnknownInstructionError(statement, f"{statement.opcode} with {len(sources)} sources")
     readers = [compiler.read(source, row) for source, row in zip(sources, origins, strict=True)]
     write = compiler.write(target, to)
     if len(readers) == 2:
@@ -93,5 +93,5 @@ def build_shared(compiler: Compiler, statement: Statement) -> Action:
     floats = row.name.lstrip("b").startswith("f")
     builder = _BUILDERS.get((statement.words[0], floats))
     if builder is None:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     return builder(compiler, statement)

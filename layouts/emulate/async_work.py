@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.block import Block, Group, simplify
 from lanescope.emulate.machine import Machine, PendingWork
-from lanescope.emulate.memory import Allocation, Fault
+from lanescope.emulate.memory import Allocation, FaultError
 
 Bytes = NDArray[np.uint8]
 Ids = NDArray[np.int64]
@@ -41,7 +41,7 @@ def load_bytes(issuer: Group, space: str, address: int, size: int) -> Bytes:
     addresses = np.arange(address, address + size, unit, dtype=np.int64)
     parts = list(issuer.memory.resolve(issuer, space, addresses, unit, False, 1))
     if len(parts) != 1:
-        raise Fault("out_of_bounds", f"A copy of {size:,} bytes from {address:#x} crosses allocations.")
+        raise FaultError("out_of_bounds", f"A copy of {size:,} bytes from {address:#x} crosses allocations.")
     _, allocation, offsets = parts[0]
     first = int(offsets[0])
     return allocation.data[first : first + size].copy()
@@ -63,7 +63,7 @@ def resolve_run(issuer: Group, space: str, address: int, size: int) -> tuple[All
     addresses = np.arange(address, address + size, unit, dtype=np.int64)
     parts = list(issuer.memory.resolve(issuer, space, addresses, unit, True, 1))
     if len(parts) != 1:
-        raise Fault("out_of_bounds", f"A copy of {size:,} bytes to {address:#x} crosses allocations.")
+        raise FaultError("out_of_bounds", f"A copy of {size:,} bytes to {address:#x} crosses allocations.")
     _, allocation, offsets = parts[0]
     return allocation, int(offsets[0])
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.arithmetic import check_words, join_lanes, take_lanes
 from lanescope.emulate.block import Group
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.data import find_space
 from lanescope.emulate.floats import choose_extreme, flush_element, mark_nan32
-from lanescope.emulate.memory import Allocation, Fault
+from lanescope.emulate.memory import Allocation, FaultError
 from lanescope.emulate.program import AddressOperand, Discarded, Operand, Register, Statement
 from lanescope.emulate.rounding import ELEMENTS, Element, add_to_odd, decode, encode
 from lanescope.emulate.types import TYPES, U128, RegisterType
@@ -59,7 +59,7 @@ def build_atomic(compiler: Compiler, statement: Statement) -> Action:
     assert isinstance(address, AddressOperand)
     name = statement.find_word(_OPERATIONS)
     if not name or len(sources) != (2 if name == "cas" else 1):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     space, _ = find_space(compiler, statement, address)
     if row.bits == 128:
         return _build_wide(compiler, target, address, sources, name, space)
@@ -115,7 +115,7 @@ def _find_places(
 
 def _check_size(allocation: Allocation, dtype: np.dtype[Any]) -> None:
     if allocation.data.ctypes.data % dtype.itemsize:
-        raise Fault("misaligned", f"{allocation.name} is not aligned to {dtype.itemsize} bytes in the emulator.")
+        raise FaultError("misaligned", f"{allocation.name} is not aligned to {dtype.itemsize} bytes in the emulator.")
 
 
 def _run_in_order(view: Array, first: Array, values: list[Array], lanes: int, update: Update) -> tuple[Array, bool]:
@@ -163,20 +163,20 @@ def _find_update(statement: Statement, name: str, row: RegisterType, space: str)
         return _find_float_update(statement, name, row, space)
     update, kinds = _OPERATIONS[name]
     if statement.has("noftz") or row.kind not in kinds or row.bits < 16 or statement.find_word(("v2", "v4", "v8")):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     if row.bits == 16 and name not in ("cas", "exch"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     if name in ("inc", "dec") and row.bits != 32:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     return update, TYPES[f"b{row.bits}"] if name == "cas" else row
 
 
 def _find_float_update(statement: Statement, name: str, row: RegisterType, space: str) -> tuple[Update, RegisterType]:
     element = ELEMENTS[row.name.partition("x")[0]]
     if row.name == "f32x2" or statement.has("noftz") != (element.bits.itemsize == 2):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     if name != "add" and (element.bits.itemsize > 2 or not statement.find_word(("v2", "v4", "v8"))):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     if row.name == "f64":
         return np.add, row
     if row.name == "f32":

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.arithmetic import apply, apply_types, check_words
 from lanescope.emulate.block import Group
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.program import Immediate, PairOperand, Statement
 from lanescope.emulate.types import TYPES
 
@@ -44,7 +44,7 @@ def _make_mask(count: Array, dtype: np.dtype[Any]) -> Array:
 def build_logic(compiler: Compiler, statement: Statement) -> Action:
     (row,) = check_words(statement, ())
     if row.kind not in ("b", "pred"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     return apply(compiler, statement, row, _LOGIC[statement.words[0]])
 
 
@@ -59,7 +59,7 @@ def build_shift(compiler: Compiler, statement: Statement) -> Action:
     """Shift by an unsigned 32-bit amount; amounts beyond the width are clamped to it."""
     (row,) = check_words(statement, ())
     if row.kind not in "usb" or row.bits not in (16, 32, 64):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     shift = shift_left if statement.words[0] == "shl" else shift_right
     return apply_types(compiler, statement, row, [row, _U32], lambda a, b: shift(np.asarray(a), b))
 
@@ -86,7 +86,7 @@ def build_table_logic(compiler: Compiler, statement: Statement) -> Action:
     combine = {"or": np.logical_or, "and": np.logical_and}.get(statement.find_word(("or", "and")))
     target, *sources = statement.operands
     if row.name != "b32" or (combine is not None) != (len(sources) == 5) or not isinstance(sources[3], Immediate):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     table = int(sources[3].value)
     readers = [compiler.read(source, row) for source in sources[:3]]
     first = target.first if isinstance(target, PairOperand) else target
@@ -137,7 +137,7 @@ def _cut_places(position: Array, length: Array, bits: int) -> tuple[Array, Array
 def build_field_extract(compiler: Compiler, statement: Statement) -> Action:
     (row,) = check_words(statement, ())
     if row.kind not in "us" or row.bits < 32:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     dtype = row.storage
 
     def extract(a: Array, position: Array, length: Array) -> Array:
@@ -158,7 +158,7 @@ def build_field_extract(compiler: Compiler, statement: Statement) -> Action:
 def build_field_insert(compiler: Compiler, statement: Statement) -> Action:
     (row,) = check_words(statement, ())
     if row.kind != "b" or row.bits < 32:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
 
     def insert(a: Array, b: Array, position: Array, length: Array) -> Array:
         position, length = _cut_places(position, length, row.bits)
@@ -187,7 +187,7 @@ def build_bit_count(compiler: Compiler, statement: Statement) -> Action:
     name = statement.words[0]
     (row,) = check_words(statement, ("shiftamt",) if name == "bfind" else ())
     if (row.kind != "b") != (name == "bfind") or row.bits not in (32, 64):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     if name == "brev":
         return apply(compiler, statement, row, _reverse_bits)
     unsigned, bits = row.storage, np.uint32(row.bits)
@@ -222,7 +222,7 @@ def build_find_set_bit(compiler: Compiler, statement: Statement) -> Action:
 
     def act(mask: Array, base: Array, offset: Array) -> Array:
         if (np.asarray(base) > 31).any():
-            raise UnknownInstruction(statement, "fns with a base above 31, which PTX leaves undefined")
+            raise UnknownInstructionError(statement, "fns with a base above 31, which PTX leaves undefined")
         rows = np.broadcast_arrays(np.atleast_1d(mask), base, offset)
         return np.array([find(int(m), int(b), int(o)) for m, b, o in zip(*rows, strict=True)], np.uint32)
 
@@ -250,7 +250,7 @@ def build_extension(compiler: Compiler, statement: Statement) -> Action:
     """Extend a number of some low bits by its sign or zeros."""
     (row,) = check_words(statement, ("clamp", "wrap"))
     if row.name not in ("u32", "s32"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     clamps = statement.has("clamp")
 
     def extend(a: Array, b: Array) -> Array:
@@ -280,7 +280,7 @@ def build_byte_permutation(compiler: Compiler, statement: Statement) -> Action:
     """Choose four of the eight bytes of two words; bit 3 of a choice repeats the byte's sign instead."""
     (row,) = check_words(statement, _BYTE_MODES)
     if row.name != "b32":
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     mode = _BYTE_MODES.get(statement.find_word(_BYTE_MODES))
     table = np.array(mode, np.uint32) if mode else None
 

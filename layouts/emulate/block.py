@@ -110,19 +110,19 @@ class Group:
         return group
 
     def take_whole_warps(self) -> NDArray[np.int64]:
-        """Return the warps of the group; NotConverged where other threads of a warp have yet to come to the statement,
-        as `.aligned` demands.
+        """Return the warps of the group; NotConvergedError where other threads of a warp have yet to come to the
+        statement, as `.aligned` demands.
         """
         ids = self.ids
         warps = np.unique(ids // WARP)
         lanes = warps[:, None] * WARP + np.arange(WARP)
         if self.block.live[lanes].sum() != len(ids):
             missing = np.setdiff1d(lanes[self.block.live[lanes]], ids)
-            raise NotConverged(ids[np.isin(ids // WARP, missing // WARP)], missing, aligned=True)
+            raise NotConvergedError(ids[np.isin(ids // WARP, missing // WARP)], missing, aligned=True)
         return warps
 
 
-class NotConverged(Exception):
+class NotConvergedError(Exception):
     """Some threads of a group have to wait for others of their warp. ids: who waits; missing: for whom; aligned:
     whether the statement demands that all threads of the warp execute it together.
     """

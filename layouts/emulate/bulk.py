@@ -20,11 +20,11 @@ from lanescope.emulate.async_work import (
     wait_for_groups,
 )
 from lanescope.emulate.block import Block, Group
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.machine import PendingWork
 from lanescope.emulate.mbarrier_state import complete_bytes, split_addresses
 from lanescope.emulate.mbarriers import check_words
-from lanescope.emulate.memory import RANK_SHIFT, Fault
+from lanescope.emulate.memory import RANK_SHIFT, FaultError
 from lanescope.emulate.program import Immediate, Operand, Statement
 from lanescope.emulate.reductions import OPERATIONS, check_reduction, reduce_bytes
 from lanescope.emulate.types import TYPES
@@ -41,7 +41,7 @@ def split_spaces(statement: Statement) -> tuple[str, str]:
     """Return the state spaces of destination and source."""
     found = [word for word in statement.words if word in _SPACES]
     if len(found) != 2:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     return found[0], found[1]
 
 
@@ -63,7 +63,7 @@ def build_copy(compiler: Compiler, statement: Statement) -> Action:
     check_words(named, first, COMPLETION, (HINT,), (MULTICAST,), masks, operations, types)
     target, source = split_spaces(statement)
     if statement.has("cp_mask"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     operands = list(statement.operands)
     if statement.has(HINT):
         operands.pop()
@@ -73,7 +73,7 @@ def build_copy(compiler: Compiler, statement: Statement) -> Action:
     if statement.has(COMPLETION[0]):
         return _build_with_mbarrier(compiler, statement, (target, source), operands, change)
     if (target, source) != (_GLOBAL, _SHARED) or not statement.has("bulk_group") or len(operands) != 3:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     return _build_with_group(compiler, operands, change)
 
 
@@ -88,12 +88,12 @@ def make_reduction(statement: Statement, operation: str, name: str) -> Change:
 
 def _check_run(statement: Statement, target: int, source: int, size: int) -> None:
     if not size:
-        raise UnknownInstruction(statement, f"{statement.opcode} of 0 bytes is not emulated")
+        raise UnknownInstructionError(statement, f"{statement.opcode} of 0 bytes is not emulated")
     if size % 16:
-        raise Fault("copy_size", f"{statement.opcode} copies {size:,} bytes, which is no multiple of 16.")
+        raise FaultError("copy_size", f"{statement.opcode} copies {size:,} bytes, which is no multiple of 16.")
     for address, what in ((target, "destination"), (source, "source")):
         if address % 16:
-            raise Fault("misaligned", f"{statement.opcode}: the {what} {address:#x} is not aligned to 16 bytes.")
+            raise FaultError("misaligned", f"{statement.opcode}: the {what} {address:#x} is not aligned to 16 bytes.")
 
 
 def _build_with_mbarrier(
@@ -103,7 +103,7 @@ def _build_with_mbarrier(
     multicast = statement.has(MULTICAST)
     allowed = spaces in legal and (change is None or spaces == (_CLUSTER, _SHARED))
     if not allowed or len(operands) != 4 + multicast or (multicast and spaces != (_CLUSTER, _GLOBAL)):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     readers = [compiler.read_address(operands[0]), compiler.read_address(operands[1])]
     sizes, barriers = compiler.read(operands[2], _U32), compiler.read_address(operands[3])
     masks = compiler.read(operands[4], _U16) if multicast else None
@@ -137,11 +137,11 @@ def _store(issuer: Group, place: int, data: Bytes, change: Change | None) -> Non
 
 
 def list_ranks(issuer: Group, mask: int) -> list[int]:
-    """Return the ranks of CTAs in a multicast mask; Fault for one that the cluster does not have."""
+    """Return the ranks of CTAs in a multicast mask; FaultError for one that the cluster does not have."""
     ranks = [rank for rank in range(16) if mask >> rank & 1]
     size = len(issuer.run.blocks)
     if not ranks or ranks[-1] >= size:
-        raise Fault(
+        raise FaultError(
             "multicast_mask", f"The mask {mask:#06x} of a multicast names CTAs beyond the {size} of the cluster."
         )
     return ranks
@@ -164,7 +164,7 @@ def submit_load(
     own_rank, barrier_rank = target >> RANK_SHIFT, barrier >> RANK_SHIFT
     statement, block, machine = issuer.statement, issuer.block, issuer.run.machine
     if barrier_rank != own_rank and not (pair and barrier_rank ^ own_rank == 1):
-        raise Fault(
+        raise FaultError(
             "remote_mbarrier",
             f"{statement.opcode} copies to CTA {own_rank} of the cluster and signals an mbarrier of CTA {barrier_rank};"
             " both have to be in the same CTA.",
@@ -248,7 +248,7 @@ def build_wait(compiler: Compiler, statement: Statement) -> Action:
     check_words(statement, 4, ("read",))
     count = statement.operands[0]
     if not isinstance(count, Immediate):
-        raise UnknownInstruction(statement, "cp.async.bulk.wait_group of no constant")
+        raise UnknownInstructionError(statement, "cp.async.bulk.wait_group of no constant")
     number, reads = int(count.value), statement.has("read")
     return lambda group: wait_for_groups(group, KIND, number, reads)
 

@@ -19,9 +19,9 @@ from lanescope.emulate.bulk import (
     submit_load,
     submit_store,
 )
-from lanescope.emulate.code import Action, Compiler, Reader, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, Reader, UnknownInstructionError, instruction
 from lanescope.emulate.mbarriers import check_words
-from lanescope.emulate.memory import Fault
+from lanescope.emulate.memory import FaultError
 from lanescope.emulate.program import AddressOperand, Operand, Statement, VectorOperand
 from lanescope.emulate.reductions import MAP_TYPES, OPERATIONS
 from lanescope.emulate.tensor_boxes import (
@@ -53,11 +53,11 @@ class _Place:
 
     def __init__(self, compiler: Compiler, statement: Statement, operand: Operand) -> None:
         if not isinstance(operand, AddressOperand) or len(operand.rest) != 1:
-            raise UnknownInstruction(statement, f"{statement.opcode} has no [tensorMap, coordinates]")
+            raise UnknownInstructionError(statement, f"{statement.opcode} has no [tensorMap, coordinates]")
         coordinates = operand.rest[0]
         items = coordinates.items if isinstance(coordinates, VectorOperand) else (coordinates,)
         if len(items) != int(statement.find_word(DIMENSIONS)[0]):
-            raise UnknownInstruction(statement, f"{statement.opcode} has {len(items)} coordinates")
+            raise UnknownInstructionError(statement, f"{statement.opcode} has {len(items)} coordinates")
         self.map = compiler.read_address(operand)
         self.coordinates: list[Reader] = [compiler.read(item, _S32) for item in items]
 
@@ -73,7 +73,7 @@ class _Place:
 
 def _check_shared(statement: Statement, address: int) -> None:
     if address % tma.ALIGNED:
-        raise Fault(
+        raise FaultError(
             "misaligned",
             f"{statement.opcode}: the box begins at {address:#x} of shared memory, which is not aligned to"
             f" {tma.ALIGNED} bytes.",
@@ -92,13 +92,13 @@ def build_tensor_copy(compiler: Compiler, statement: Statement) -> Action:
         return _build_load(compiler, statement, operands)
     if (target, source) == ("global", "shared::cta") and statement.has("bulk_group") and len(operands) == 2:
         return _build_store(compiler, statement, operands, "")
-    raise UnknownInstruction(statement)
+    raise UnknownInstructionError(statement)
 
 
 def _build_load(compiler: Compiler, statement: Statement, operands: list[Operand]) -> Action:
     multicast, pair = statement.has(MULTICAST), statement.has("cta_group::2")
     if len(operands) != 3 + multicast:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     place = _Place(compiler, statement, operands[1])
     targets, barriers = compiler.read_address(operands[0]), compiler.read_address(operands[2])
     masks = compiler.read(operands[3], _U16) if multicast else None
@@ -136,7 +136,7 @@ def build_tensor_reduction(compiler: Compiler, statement: Statement) -> Action:
     operation = statement.find_word(OPERATIONS)
     legal = split_spaces(statement) == ("global", "shared::cta") and statement.has("bulk_group")
     if not legal or len(operands) != 2 or not operation:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     return _build_store(compiler, statement, operands, operation)
 
 
@@ -148,7 +148,7 @@ def _build_store(compiler: Compiler, statement: Statement, operands: list[Operan
         for n, box in enumerate(place.locate(group)):
             _check_shared(statement, int(addresses[n]))
             if min(box.coordinates) < 0:  # an H100 ends the launch: illegal instruction
-                raise Fault(
+                raise FaultError(
                     "negative_coordinate",
                     f"{statement.opcode} begins at {box.coordinates}; a store has no negative coordinates.",
                 )

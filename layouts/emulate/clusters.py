@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.async_work import Issuer
 from lanescope.emulate.block import Block, Group, Wait
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.machine import PendingWork
 from lanescope.emulate.mbarrier_state import complete_bytes, split_addresses
 from lanescope.emulate.mbarriers import check_words, find_shared_space
-from lanescope.emulate.memory import RANK_SHIFT, SHARED_WINDOW, Fault
+from lanescope.emulate.memory import RANK_SHIFT, SHARED_WINDOW, FaultError
 from lanescope.emulate.program import AddressOperand, Statement
 from lanescope.emulate.reductions import OPERATIONS, check_reduction, reduce_bytes
 
@@ -68,7 +68,7 @@ def build_cluster_arrival(compiler: Compiler, statement: Statement) -> Action:
         barrier = get_cluster_barrier(block)
         again = barrier.arrived[block.rank][ids]
         if again.any():
-            raise Fault(
+            raise FaultError(
                 "cluster_barrier",
                 f"Thread {int(ids[np.flatnonzero(again)[0]])} arrives twice at the cluster's barrier in one phase.",
             )
@@ -95,7 +95,7 @@ def build_cluster_wait(compiler: Compiler, statement: Statement) -> Action:
         barrier = get_cluster_barrier(block)
         phases = barrier.waiting[block.rank][ids]
         if (phases < 0).any():
-            raise Fault(
+            raise FaultError(
                 "cluster_barrier",
                 f"Thread {int(ids[np.flatnonzero(phases < 0)[0]])} waits at the cluster's barrier without an arrival.",
             )
@@ -115,11 +115,11 @@ def build_cluster_wait(compiler: Compiler, statement: Statement) -> Action:
 
 
 def read_shared_address(group: Group, space: str, address: int) -> int:
-    """Return an address of shared::cluster, from one of that space or a generic one; Fault for other memory."""
+    """Return an address of shared::cluster, from one of that space or a generic one; FaultError for other memory."""
     if space:
         return address
     if not SHARED_WINDOW <= address < SHARED_WINDOW + (16 << RANK_SHIFT):
-        raise Fault("out_of_bounds", f"{group.statement.opcode}: {address:#x} is not in shared memory.")
+        raise FaultError("out_of_bounds", f"{group.statement.opcode}: {address:#x} is not in shared memory.")
     return address - SHARED_WINDOW
 
 
@@ -136,15 +136,15 @@ def build_async_store(compiler: Compiler, statement: Statement) -> Action:
     lanes = ("v2", "v4") if not reduces else ()
     check_words(statement, 2, ("shared::cluster",), _COMPLETION, operations, _TYPES, orders, ("cluster",), lanes)
     if not statement.has(_COMPLETION[0]) or len(statement.operands) != 3:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     target, source, barrier = statement.operands
     if not isinstance(target, AddressOperand) or not isinstance(barrier, AddressOperand):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     row = compiler.get_type(statement)
     operation = statement.find_word(OPERATIONS)
     name = check_reduction(statement, operation, row.name) if reduces else ""
     if name in ("b64", "s64", "f32", "f64"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     space = find_shared_space(statement)
     targets, values_of, barriers = (
         compiler.read_address(target),
@@ -158,7 +158,7 @@ def build_async_store(compiler: Compiler, statement: Statement) -> Action:
             place = read_shared_address(group, space, int(places[n]))
             signal = read_shared_address(group, space, int(signals[n]))
             if place >> RANK_SHIFT != signal >> RANK_SHIFT:
-                raise Fault("remote_mbarrier", f"{statement.opcode} writes to one CTA and signals in another.")
+                raise FaultError("remote_mbarrier", f"{statement.opcode} writes to one CTA and signals in another.")
             data = np.ascontiguousarray(values[n : n + 1])
             _submit(Issuer(group, np.array([n])), place, signal, data, (operation, name))
 

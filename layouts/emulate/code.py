@@ -31,7 +31,7 @@ from lanescope.emulate.program import (
 from lanescope.emulate.types import TYPES, RegisterType
 
 if TYPE_CHECKING:
-    from lanescope.emulate.machine import Program
+    from lanescope.emulate.linking import Program
 
 Array = NDArray[Any]
 Action = Callable[[Group], None]
@@ -43,7 +43,7 @@ ROWS: dict[str, Builder] = {}
 CONTROL: dict[str, Builder] = {}  # rows that move the program counter themselves
 
 
-class UnknownInstruction(Exception):
+class UnknownInstructionError(Exception):
     """A statement that no row executes."""
 
     def __init__(self, statement: Statement, reason: str = "") -> None:
@@ -105,11 +105,13 @@ class Code:
         statement = self.function.statements[number]
         name = find_row(statement.words)
         if not name:
-            raise UnknownInstruction(statement)
+            raise UnknownInstructionError(statement)
         try:
             action = ROWS[name](Compiler(self), statement)
-        except (ValueError, AssertionError, KeyError, IndexError) as error:  # operands that the row is not written for
-            raise UnknownInstruction(statement, f"{statement.opcode} with these operands is not emulated") from error
+        except (ValueError, AssertionError, KeyError, IndexError) as error:  # of other operands
+            raise UnknownInstructionError(
+                statement, f"{statement.opcode} with these operands is not emulated"
+            ) from error
         if name in CONTROL:
             return action
         guard = statement.guard
@@ -160,10 +162,10 @@ class Compiler:
         return self.function.variables.get(name) or self.module.variables.get(name)
 
     def get_type(self, statement: Statement, which: int = -1) -> RegisterType:
-        """Return a type of the opcode, the last one by default; UnknownInstruction if it names none."""
+        """Return a type of the opcode, the last one by default; UnknownInstructionError if it names none."""
         named = [word for word in statement.words[1:] if word in TYPES]
         if not named:
-            raise UnknownInstruction(statement, f"{statement.opcode} names no type")
+            raise UnknownInstructionError(statement, f"{statement.opcode} names no type")
         return TYPES[named[which]]
 
     def read(self, operand: Operand, row: RegisterType) -> Reader:

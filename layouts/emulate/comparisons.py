@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.arithmetic import apply, apply_types, check_words, join_lanes, take_lanes
 from lanescope.emulate.block import Group
-from lanescope.emulate.code import Action, Compiler, Reader, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, Reader, UnknownInstructionError, instruction
 from lanescope.emulate.floats import flush_element, get_element
 from lanescope.emulate.program import Operand, PairOperand, Statement
 from lanescope.emulate.rounding import ELEMENTS, decode, encode, flush
@@ -57,7 +57,7 @@ def _find_comparison(statement: Statement, row: RegisterType) -> Comparison:
     table = _FLOATS if _is_float(row) else {**_SIGNED, **_UNSIGNED} if row.kind == "u" else _SIGNED
     name = statement.words[1]
     if name not in table or (row.kind == "b" and name not in ("eq", "ne")) or row.kind == "pred":
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     return table[name]
 
 
@@ -68,7 +68,7 @@ def _make_comparison(compiler: Compiler, statement: Statement, row: RegisterType
     a, b = statement.operands[1], statement.operands[2]
     if not _is_float(row):
         if flushes:
-            raise UnknownInstruction(statement)
+            raise UnknownInstructionError(statement)
         first, second = compiler.read(a, row), compiler.read(b, row)
         return lambda group: compare(first(group), second(group))
     if row.name in ("f32", "f64", "f16"):
@@ -78,14 +78,14 @@ def _make_comparison(compiler: Compiler, statement: Statement, row: RegisterType
         if row.name == "f32":
             return lambda group: compare(flush(first(group)), flush(second(group)))
         if row.name == "f64":
-            raise UnknownInstruction(statement)
+            raise UnknownInstructionError(statement)
         half = ELEMENTS["f16"]
         return lambda group: compare(flush_element(first(group), half), flush_element(second(group), half))
     element, lanes = get_element(row, statement)
     bits = TYPES[f"b{row.bits}"]
     first, second = compiler.read(a, bits), compiler.read(b, bits)
     if flushes and element.name != "f16":
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
 
     def compute(group: Group) -> Array:
         values = [decode(take_lanes(read(group), element.bits), element) for read in (first, second)]
@@ -101,7 +101,7 @@ def _find_condition(compiler: Compiler, statement: Statement) -> tuple[Any, Read
     """Return how the result is combined with a predicate, and that predicate."""
     combine = _COMBINE.get(statement.find_word(_COMBINE))
     if (combine is not None) != (len(statement.operands) == 4):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     return combine, compiler.read(statement.operands[3], _PRED) if combine else None
 
 
@@ -117,7 +117,7 @@ def build_comparison(compiler: Compiler, statement: Statement) -> Action:
     writers = [compiler.write(one, _PRED) for one in targets]
     packed = row.kind == "packed"
     if packed and not pair:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     write = writers[0]
     if not pair and condition is None:
         return lambda group: write(group, compute(group))
@@ -188,7 +188,7 @@ def build_sign_selection(compiler: Compiler, statement: Statement) -> Action:
     """Select by whether the last operand is at least 0; a NaN is not."""
     row, by = check_words(statement, ("ftz",), types=2)
     if by.name not in ("s32", "f32"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     flushes = statement.has("ftz")
     bits = TYPES[f"b{row.bits}"]
 
@@ -212,7 +212,7 @@ _TESTS: dict[str, Callable[[Array], Array]] = {
 def build_test(compiler: Compiler, statement: Statement) -> Action:
     (row,) = check_words(statement, _TESTS)
     if row.name not in ("f32", "f64"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     return apply_types(compiler, statement, _PRED, [row], _TESTS[statement.words[1]])
 
 
@@ -221,5 +221,5 @@ def build_sign_copy(compiler: Compiler, statement: Statement) -> Action:
     """Return the second operand with the first one's sign."""
     (row,) = check_words(statement, ())
     if row.name not in ("f32", "f64"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     return apply(compiler, statement, row, lambda a, b: np.copysign(b, a))

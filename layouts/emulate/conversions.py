@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.arithmetic import apply_types, check_words
-from lanescope.emulate.code import Action, Builder, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Builder, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.floats import finish
 from lanescope.emulate.program import Statement
 from lanescope.emulate.rounding import DIRECTIONS, ELEMENTS, Element, add_to_odd, decode, encode, flush
@@ -35,7 +35,7 @@ def build_conversion(compiler: Compiler, statement: Statement) -> Action:
         return _convert_from_integers(compiler, statement, to, origin)
     if to.name in ELEMENTS and origin.name in ELEMENTS:
         return _convert_floats(compiler, statement, to, origin)
-    raise UnknownInstruction(statement)
+    raise UnknownInstructionError(statement)
 
 
 def _get_bounds(row: RegisterType) -> tuple[int, int]:
@@ -45,7 +45,7 @@ def _get_bounds(row: RegisterType) -> tuple[int, int]:
 def _check_only(statement: Statement, *allowed: str) -> None:
     for word in statement.words[1:]:
         if word not in TYPES and word not in allowed:
-            raise UnknownInstruction(statement)
+            raise UnknownInstructionError(statement)
 
 
 def _convert_integers(compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType) -> Action:
@@ -67,7 +67,7 @@ def _convert_to_integers(compiler: Compiler, statement: Statement, to: RegisterT
     _check_only(statement, *_TO_WHOLE, "ftz", "sat")
     name = statement.find_word(_TO_WHOLE)
     if not name or (statement.has("ftz") and origin.name != "f32"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     round_whole, flushes, element = _TO_WHOLE[name], statement.has("ftz"), ELEMENTS[origin.name]
     low, high = _get_bounds(to)
     wide = to.bits == 64 or origin.name == "f64"
@@ -92,7 +92,7 @@ def _convert_from_integers(compiler: Compiler, statement: Statement, to: Registe
     _check_only(statement, *DIRECTIONS, "sat", "ftz")
     direction, element = statement.find_word(DIRECTIONS), ELEMENTS[to.name]
     if not direction:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     words = frozenset(("sat",)) if statement.has("sat") else frozenset()
     upper = np.dtype(np.int64 if origin.kind == "s" else np.uint64)
 
@@ -147,7 +147,7 @@ def _convert_floats(compiler: Compiler, statement: Statement, to: RegisterType, 
         or ("sat" in words and to.name == "bf16")
     )
     if wrong:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     finite = statement.has("satfinite")
     if to.name == origin.name and to.bits > 16 and not (whole or flushes or words):
         return apply_types(compiler, statement, TYPES[f"b{to.bits}"], [TYPES[f"b{origin.bits}"]], lambda a: a)
@@ -204,10 +204,10 @@ def build_packed_integers(compiler: Compiler, statement: Statement) -> Action:
     """Clamp two 32-bit integers to a narrower type and put them below the low bits of a third operand."""
     words = statement.words
     if len(words) not in (5, 6) or words[2] != "sat" or words[4] != "s32" or words[3][1:] not in ("2", "4", "8", "16"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     signed, bits = words[3][0] == "s", int(words[3][1:])
     if (bits == 16) != (len(words) == 5) or (len(words) == 6 and words[5] != "b32") or words[3][0] not in "us":
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     mask, size = np.uint32((1 << bits) - 1), np.uint32(bits)
 

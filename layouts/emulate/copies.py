@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.async_work import Issuer, commit_group, submit_to_group, wait_for_groups
 from lanescope.emulate.block import Block, Group
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.machine import PendingWork
 from lanescope.emulate.mbarrier_state import (
     MOST_COUNT,
@@ -18,7 +18,7 @@ from lanescope.emulate.mbarrier_state import (
     write_word,
 )
 from lanescope.emulate.mbarriers import arrive_on, check_words, find_shared_space
-from lanescope.emulate.memory import Fault
+from lanescope.emulate.memory import FaultError
 from lanescope.emulate.program import Immediate, NegatedOperand, Operand, Register, Statement
 from lanescope.emulate.types import TYPES
 
@@ -41,11 +41,11 @@ def build_copy(compiler: Compiler, statement: Statement) -> Action:
         operands.pop()
     target, source, size, *rest = operands
     if not isinstance(size, Immediate) or size.value not in (4, 8, 16) or len(rest) > 1:
-        raise UnknownInstruction(statement, f"{statement.opcode} of these operands")
+        raise UnknownInstructionError(statement, f"{statement.opcode} of these operands")
     if statement.words[2] == "cg" and size.value != 16:
-        raise UnknownInstruction(statement, f"cp.async.cg copies 16 bytes, not {size.value}")
+        raise UnknownInstructionError(statement, f"cp.async.cg copies 16 bytes, not {size.value}")
     if not statement.has("global"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     count = int(size.value)
     to, origin = compiler.read_address(target), compiler.read_address(source)
     ignored = compiler.read(rest[0], _PRED) if rest and _is_predicate(rest[0]) else None
@@ -58,7 +58,7 @@ def build_copy(compiler: Compiler, statement: Statement) -> Action:
         elif lengths is not None:
             kept[:] = lengths(group)
             if (kept > count).any():
-                raise Fault("copy_size", f"cp.async of {count} bytes is given a src-size of {int(kept.max())}.")
+                raise FaultError("copy_size", f"cp.async of {count} bytes is given a src-size of {int(kept.max())}.")
         issue(group, to(group).copy(), origin(group).copy(), count, kept)
 
     return copy
@@ -75,7 +75,7 @@ def issue(
         wrong = addresses & (count - 1)
         if wrong.any():
             address = int(addresses[np.flatnonzero(wrong)[0]])
-            raise Fault("misaligned", f"cp.async: {what} address {address:#x} is not aligned to {count} bytes.")
+            raise FaultError("misaligned", f"cp.async: {what} address {address:#x} is not aligned to {count} bytes.")
 
     def run() -> None:
         values = np.zeros((len(kept), lanes), dtype)
@@ -103,7 +103,7 @@ def build_wait(compiler: Compiler, statement: Statement) -> Action:
     check_words(statement, 3)
     count = statement.operands[0]
     if not isinstance(count, Immediate):
-        raise UnknownInstruction(statement, "cp.async.wait_group of no constant")
+        raise UnknownInstructionError(statement, "cp.async.wait_group of no constant")
     number = int(count.value)
     return lambda group: wait_for_groups(group, KIND, number)
 
@@ -129,7 +129,9 @@ def build_arrival(compiler: Compiler, statement: Statement) -> Action:
     def arrive(group: Group) -> None:
         for block, offset, chosen in split_addresses(group, space, read(group)):
             if block is not group.block:
-                raise Fault("remote_mbarrier", f"{statement.opcode} of an mbarrier in another CTA's shared memory.")
+                raise FaultError(
+                    "remote_mbarrier", f"{statement.opcode} of an mbarrier in another CTA's shared memory."
+                )
             if adds:
                 _raise_pending(group, block, offset, len(chosen))
             issuer = Issuer(group, chosen, "generic")
@@ -141,7 +143,7 @@ def build_arrival(compiler: Compiler, statement: Statement) -> Action:
 def _raise_pending(group: Group, block: Block, offset: int, count: int) -> None:
     barrier = get_mbarrier(block, offset)
     if barrier.pending + count > MOST_COUNT:
-        raise Fault(
+        raise FaultError(
             "mbarrier_count", f"The pending count of the mbarrier at {barrier.address:#x} exceeds {MOST_COUNT:,}."
         )
     barrier.pending += count

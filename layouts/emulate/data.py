@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.block import Group
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, Writer, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, Writer, instruction
 from lanescope.emulate.memory import GLOBAL_WINDOW, LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
 from lanescope.emulate.program import AddressOperand, Operand, PairOperand, Register, Statement, Symbol, VectorOperand
 from lanescope.emulate.types import TYPES, U128, RegisterType
@@ -68,7 +68,7 @@ def build_move(compiler: Compiler, statement: Statement) -> Action:
 
 def _move_wide(target: Operand, source: Operand, statement: Statement) -> Action:
     if not isinstance(target, Register) or not isinstance(source, Register):
-        raise UnknownInstruction(statement, "mov.b128 of these operands")
+        raise UnknownInstructionError(statement, "mov.b128 of these operands")
     to, origin = target.slot, source.slot
 
     def move(group: Group) -> None:
@@ -148,9 +148,9 @@ def _is_kernel_parameter(compiler: Compiler, name: str) -> bool:
 def _get_access_type(compiler: Compiler, statement: Statement, allowed: set[str]) -> tuple[RegisterType, int]:
     for word in statement.words[1:]:
         if word not in allowed and word not in TYPES:
-            raise UnknownInstruction(statement, f"{statement.opcode}: .{word} is not emulated")
+            raise UnknownInstructionError(statement, f"{statement.opcode}: .{word} is not emulated")
     if len(statement.operands) != 2 + statement.has("L2::cache_hint"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     row = as_bits_signed(compiler.get_type(statement))
     lanes = statement.find_word(("v2", "v4", "v8"))
     return row, int(lanes[1:]) if lanes else 1
@@ -225,7 +225,7 @@ def _load_wide(compiler: Compiler, target: Operand, address: AddressOperand, spa
 @instruction("st")
 def build_store(compiler: Compiler, statement: Statement) -> Action:
     if statement.has("async") or statement.has("bulk"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     address, source = statement.operands[0], statement.operands[1]
     assert isinstance(address, AddressOperand)
     row, _ = _get_access_type(compiler, statement, _STORES)
@@ -273,7 +273,7 @@ def build_address_conversion(compiler: Compiler, statement: Statement) -> Action
     row = compiler.get_type(statement)
     space = statement.find_word((*_WINDOWS, "shared::cta", "shared::cluster", "param::entry")).partition("::")[0]
     if space not in _WINDOWS or (space == "param" and not compiler.function.entry):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     read, write = compiler.read(source, row), compiler.write(target, row)
     back = statement.has("to")
 
@@ -290,7 +290,7 @@ def build_space_test(compiler: Compiler, statement: Statement) -> Action:
     target, source = statement.operands
     space = statement.find_word(("global", "local", "shared", "shared::cta", "shared::cluster"))
     if not space or len(statement.words) != 2:  # constants have addresses of global memory here
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     read, write = compiler.read(source, TYPES["u64"]), compiler.write(target, TYPES["pred"])
     first = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space.partition("::")[0], GLOBAL_WINDOW)
 

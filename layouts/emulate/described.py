@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lanescope.bits import format_word
 from lanescope.descriptor.matrix import SHARED_BEGIN, WINDOW_BYTES, Descriptor, View, compute_chunk_addresses
 from lanescope.emulate.block import Group
-from lanescope.emulate.memory import Fault
+from lanescope.emulate.memory import FaultError
 from lanescope.errors import LayoutError
 
 Array = NDArray[Any]
@@ -22,25 +22,25 @@ CHUNK = 16
 def find_chunks(word: int, seen: View) -> tuple[Array, int, int]:
     """Return the chunks that a descriptor reads, as numbers of 16 bytes from the block's first, and the first and last.
 
-    Fault `bad_descriptor` where its mode is reserved.
+    FaultError `bad_descriptor` where its mode is reserved.
     """
     try:
         _ = Descriptor(word).mode
     except LayoutError as error:
-        raise Fault("bad_descriptor", f"The matrix descriptor {format_word(word)}: {error.message}") from None
+        raise FaultError("bad_descriptor", f"The matrix descriptor {format_word(word)}: {error.message}") from None
     chunks = (compute_chunk_addresses(word, seen) - SHARED_BEGIN) // CHUNK
     chunks.flags.writeable = False
     return chunks, int(chunks.min()), int(chunks.max())
 
 
 def check_reads(group: Group, word: int, seen: View, letter: str) -> None:
-    """Fault where a descriptor reads outside the block's own shared memory: an illegal address on an H200."""
+    """FaultError where a descriptor reads outside the block's own shared memory: an illegal address on an H200."""
     _, first, last = find_chunks(word, seen)
     size = group.block.shared.size
     if first < 0 or (last + 1) * CHUNK > size:
         address = SHARED_BEGIN + (first if first < 0 else last) * CHUNK
         past = ", past what a descriptor can address" if address >= WINDOW_BYTES else ""
-        raise Fault(
+        raise FaultError(
             "out_of_bounds",
             f"Descriptor {letter} {format_word(word)} reads shared memory at {address:#x}{past}; the block has"
             f" {size:,} bytes from {SHARED_BEGIN:#x} on.",

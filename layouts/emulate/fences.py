@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lanescope.emulate.block import Group
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.program import Statement
 
 _SCOPE = r"\.(cta|cluster|gpu|sys)"
@@ -25,7 +25,7 @@ _FORMS = re.compile(
 def build_fence(compiler: Compiler, statement: Statement) -> Action:
     """A fence; the block keeps when each thread executed its last one, and its last one of proxies."""
     if not _FORMS.fullmatch(statement.opcode):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     proxy = statement.has("proxy") and not statement.has("alias")
 
     def fence(group: Group) -> None:

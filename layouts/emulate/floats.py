@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.arithmetic import apply, apply_types, check_words, join_lanes, shared, take_lanes
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.program import Statement
 from lanescope.emulate.rounding import (
     DIRECTIONS,
@@ -43,7 +43,7 @@ def get_element(row: RegisterType, statement: Statement) -> tuple[Element, int]:
     """Return the format of a type and how many of them a register holds."""
     name, _, count = row.name.partition("x")
     if name not in ELEMENTS:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     return ELEMENTS[name], int(count or 1)
 
 
@@ -134,7 +134,7 @@ def _check_combination(statement: Statement, element: Element, lanes: int, words
         or (element.name == "f32" and lanes == 2 and words - {"ftz"})
     )
     if wrong:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
 
 
 def mark_nan64(values: Array, operands: tuple[Array, ...]) -> Array:
@@ -195,10 +195,10 @@ def _build_half(compiler: Compiler, statement: Statement, row: RegisterType, com
 def _build_mixed(compiler: Compiler, statement: Statement, name: str, types: list[str], direction: str) -> Action:
     """Build add, sub and fma of .f32 whose first operands are f16 or bf16."""
     if types[0] != "f32" or types[1] not in ("f16", "bf16") or name not in ("add", "sub", "fma"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     words = frozenset(statement.words[1:]) & {"sat", "ftz", "relu"}
     if words - {"sat"}:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     narrow, single = ELEMENTS[types[1]], ELEMENTS["f32"]
     count = 2 if name == "fma" else 1
 
@@ -226,7 +226,7 @@ def build_sign(compiler: Compiler, statement: Statement) -> Action:
     element, _ = get_element(row, statement)
     flushes = statement.has("ftz")
     if flushes and element.name not in ("f32", "f16"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     sign = element.bits.type(1 << element.bits.itemsize * 8 - 1)
     negates = statement.words[0] == "neg"
     quiet = np.uint64(1 << 51)
@@ -250,11 +250,11 @@ def build_extreme(compiler: Compiler, statement: Statement) -> Action:
     element, _ = get_element(row, statement)
     words = frozenset(statement.words[1:])
     if ("ftz" in words and element.name not in ("f32", "f16")) or (element.name == "f64" and len(words) > 1):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     if "xorsign" in words and ("abs" not in words or len(statement.operands) != 3):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     if "abs" in words and "xorsign" not in words and len(statement.operands) != 4:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     smallest = statement.words[0] == "min"
 
     def compute(*values: Array) -> Array:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.emulate.block import WARP, Call, Group, NotConverged
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, control, instruction
-from lanescope.emulate.memory import Fault
+from lanescope.emulate.block import WARP, Call, Group, NotConvergedError
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, control, instruction
+from lanescope.emulate.memory import FaultError
 from lanescope.emulate.program import ListOperand, Operand, Register, Statement, Symbol
 from lanescope.emulate.types import TYPES
 
@@ -41,7 +41,7 @@ def _read_guard(group: Group, statement: Statement) -> Array | None:
 def build_branch(compiler: Compiler, statement: Statement) -> Action:
     label = statement.operands[0]
     if not isinstance(label, Symbol) or label.name not in compiler.function.labels:
-        raise UnknownInstruction(statement, f"{statement.opcode} leads to no label of the function")
+        raise UnknownInstructionError(statement, f"{statement.opcode} leads to no label of the function")
     target = compiler.function.labels[label.name]
     guard = statement.guard
     if guard is None:
@@ -57,7 +57,7 @@ def build_branch(compiler: Compiler, statement: Statement) -> Action:
 def build_indexed_branch(compiler: Compiler, statement: Statement) -> Action:
     index, table = statement.operands
     if not isinstance(table, Symbol) or table.name not in compiler.function.tables:
-        raise UnknownInstruction(statement, f"{statement.opcode} has no .branchtargets")
+        raise UnknownInstructionError(statement, f"{statement.opcode} has no .branchtargets")
     targets = [compiler.function.labels[name] for name in compiler.function.tables[table.name]]
     read = compiler.read(index, _U32)
 
@@ -71,7 +71,7 @@ def build_indexed_branch(compiler: Compiler, statement: Statement) -> Action:
             return
         values = np.broadcast_to(read(group), (group.count,))
         if int(values.max()) >= len(targets):
-            raise Fault("bad_branch", f"brx.idx takes target {int(values.max())} of {len(targets)}.")
+            raise FaultError("bad_branch", f"brx.idx takes target {int(values.max())} of {len(targets)}.")
         distinct = np.unique(values)
         for value in distinct[1:]:
             group.run.machine.split(group, np.broadcast_to(read(group), (group.count,)) == value, targets[int(value)])
@@ -113,7 +113,7 @@ def build_trap(compiler: Compiler, statement: Statement) -> Action:
     def trap(group: Group) -> None:
         taken = _read_guard(group, statement)
         if taken is None or taken.any():
-            raise Fault("trap", f"{statement.words[0]} is executed: the program ends itself.")
+            raise FaultError("trap", f"{statement.words[0]} is executed: the program ends itself.")
         group.pc += 1
 
     return trap
@@ -156,7 +156,7 @@ def build_call(compiler: Compiler, statement: Statement) -> Action:
             return
         function = program.module.functions.get(name)
         if function is None or not function.statements:
-            raise UnknownInstruction(
+            raise UnknownInstructionError(
                 statement, f"call of {name or 'an address that is no function'}, whose body is not in the text"
             )
         code = program.get_code(name)
@@ -193,7 +193,7 @@ def _ignore_print(group: Group, arguments: list[str], results: list[str]) -> Non
 
 
 def _fail_assertion(group: Group, arguments: list[str], results: list[str]) -> None:
-    raise Fault("assertion", "An assert of the kernel failed.")
+    raise FaultError("assertion", "An assert of the kernel failed.")
 
 
 BUILT_IN = {"vprintf": _ignore_print, "__assertfail": _fail_assertion, "__assert_fail": _fail_assertion}
@@ -214,8 +214,9 @@ def build_warp_barrier(compiler: Compiler, statement: Statement) -> Action:
 def wait_for_members(group: Group, mask: Array, same_statement: bool = True) -> None:
     """Have a group go on once all live threads that a membermask names are in it.
 
-    Where some are not, NotConverged: the machine lets those warps wait at their statement and runs it again once the
-    others came, so call this before anything else. same_statement: whether the others have to come to this statement.
+    Where some are not, NotConvergedError: the machine lets those warps wait at their statement and runs it again once
+    the others came, so call this before anything else. same_statement: whether the others have to come to this
+    statement.
     """
     if group.count == np.count_nonzero(group.block.live):
         return
@@ -233,7 +234,7 @@ def wait_for_members(group: Group, mask: Array, same_statement: bool = True) -> 
     missing = np.array([one for one in missing if _is_named(int(one), ids, named)], np.int64)
     if not same_statement and _meet_elsewhere(group, missing):
         return
-    raise NotConverged(ids[named != 0], missing)
+    raise NotConvergedError(ids[named != 0], missing)
 
 
 def _is_named(thread: int, ids: NDArray[np.int64], named: Array) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.block import WARP, Group
-from lanescope.emulate.code import Compiler, UnknownInstruction
+from lanescope.emulate.code import Compiler, UnknownInstructionError
 from lanescope.emulate.program import Immediate, Operand, Statement
 from lanescope.emulate.types import TYPES
 from lanescope.ptx import catalog, codec, fragment_words
@@ -50,18 +50,20 @@ def tell(event: MatrixEvent) -> None:
 
 
 def bind_instruction(statement: Statement) -> Instruction:
-    """Return the catalogue's instruction of a statement; UnknownInstruction unless every word is the catalogue's."""
+    """Return the catalogue's instruction of a statement; UnknownInstructionError for words that it does not have."""
     found = catalog.find_instruction(statement.opcode)
     if found is None or sorted(found.ptx.split(".")) != sorted(statement.words):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     return found
 
 
 def take_full_warps(group: Group, statement: Statement) -> NDArray[np.int64]:
-    """Return the warps of a group; UnknownInstruction where a warp has fewer than 32 threads, which PTX leaves open."""
+    """Return the warps of a group; UnknownInstructionError for one of fewer than 32 threads, which PTX leaves open."""
     warps = group.take_whole_warps()
     if group.count != WARP * len(warps):
-        raise UnknownInstruction(statement, f"{statement.words[0]} by a warp of which threads have exited is undefined")
+        raise UnknownInstructionError(
+            statement, f"{statement.words[0]} by a warp of which threads have exited is undefined"
+        )
     return warps
 
 
@@ -79,10 +81,10 @@ def write_registers(compiler: Compiler, operand: Operand, op: Fragment) -> Calla
 
 
 def unpack_matrix(op: Fragment, registers: Array, statement: Statement) -> Array:
-    """Return element bits [warps, coordinates]; UnknownInstruction where copies of an element differ."""
+    """Return element bits [warps, coordinates]; UnknownInstructionError where copies of an element differ."""
     bits, differ = fragment_words.unpack(op, registers)
     if differ:
-        raise UnknownInstruction(statement, f"copies of an element of {op.name} differ: the result is undefined")
+        raise UnknownInstructionError(statement, f"copies of an element of {op.name} differ: the result is undefined")
     return bits
 
 
@@ -123,5 +125,5 @@ def encode(values: Array, name: str, saturates: bool = False) -> Array:
 def require_number(operand: Operand, statement: Statement, what: str) -> int:
     """Return an operand that PTX wants as a constant."""
     if not isinstance(operand, Immediate) or operand.bits:
-        raise UnknownInstruction(statement, f"{what} of {statement.words[0]} is no constant")
+        raise UnknownInstructionError(statement, f"{what} of {statement.words[0]} is no constant")
     return int(operand.value)

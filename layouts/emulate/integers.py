@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.arithmetic import apply, apply_types, check_words, join_lanes, shared, take_lanes
 from lanescope.emulate.block import Group
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.program import Statement
 from lanescope.emulate.types import TYPES, RegisterType
 
@@ -22,7 +22,7 @@ _PAIRS = ("u16x2", "s16x2")
 
 def _check_type(statement: Statement, row: RegisterType, allowed: tuple[str, ...]) -> None:
     if row.name not in allowed:
-        raise UnknownInstruction(statement, f"{statement.opcode}: type .{row.name} is not emulated")
+        raise UnknownInstructionError(statement, f"{statement.opcode}: type .{row.name} is not emulated")
 
 
 def _apply_pairs(compiler: Compiler, statement: Statement, row: RegisterType, compute: Compute) -> Action:
@@ -72,7 +72,7 @@ def _extend(compiler: Compiler, statement: Statement, row: RegisterType) -> Acti
     target, *sources = statement.operands
     multiplies = name.startswith("mad")
     if multiplies and statement.has("lo") == statement.has("hi"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     readers = [compiler.read(source, row if multiplies else unsigned) for source in sources]
     product = _multiply_high if statement.has("hi") else np.multiply
     write = compiler.write(target, unsigned)
@@ -135,7 +135,7 @@ def build_product(compiler: Compiler, statement: Statement) -> Action:
         return apply_types(compiler, statement, wide, [row, row, wide] if adds else [row, row], multiply_wide)
     if statement.has("sat"):
         if not (adds and statement.has("hi") and row.name == "s32"):
-            raise UnknownInstruction(statement)
+            raise UnknownInstructionError(statement)
 
         def saturate(a: Array, b: Array, c: Array) -> Array:
             total = _multiply_high(a, b).astype(np.int64) + c
@@ -143,7 +143,7 @@ def build_product(compiler: Compiler, statement: Statement) -> Action:
 
         return apply(compiler, statement, row, saturate)
     if statement.has("lo") == statement.has("hi"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     product: Compute = _multiply_high if statement.has("hi") else np.multiply
     return apply(compiler, statement, row, (lambda a, b, c: product(a, b) + c) if adds else product)
 
@@ -154,7 +154,7 @@ def build_short_product(compiler: Compiler, statement: Statement) -> Action:
     (row,) = check_words(statement, ("lo", "hi", "sat"))
     _check_type(statement, row, ("u32", "s32"))
     if statement.has("lo") == statement.has("hi"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     shift, saturates = 16 if statement.has("hi") else 0, statement.has("sat")
 
     def cut(value: Array) -> Array:
@@ -249,7 +249,7 @@ def build_dot_product(compiler: Compiler, statement: Statement) -> Action:
     first, second = check_words(statement, ("lo", "hi"), types=2)
     halves = statement.words[0] == "dp2a"
     if halves != (statement.has("lo") or statement.has("hi")) or {first.bits, second.bits} != {32}:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     to = TYPES["u32" if first.kind == second.kind == "u" else "s32"]
     left = np.dtype(f"{'int' if first.kind == 's' else 'uint'}{16 if halves else 8}")
     right = np.dtype(f"{'int' if second.kind == 's' else 'uint'}8")

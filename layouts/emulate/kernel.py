@@ -19,7 +19,8 @@ from lanescope.emulate.elements import (
     hold_elements,
 )
 from lanescope.emulate.launch import BufferSpec, Launch
-from lanescope.emulate.machine import Machine, Program, Schedule
+from lanescope.emulate.linking import Program
+from lanescope.emulate.machine import Machine, Schedule
 from lanescope.emulate.memory import Allocation, Memory
 from lanescope.emulate.program import Function, Module, Variable
 from lanescope.emulate.tensor_maps import MAP_BYTES, encode_tensor_map, make_tensor_map
@@ -82,12 +83,12 @@ class Kernel:
             self.entry,
             memory,
             parameters.base,
-            launch.grid,
-            launch.block,
-            self.cluster,
-            launch.shared,
-            schedule,
-            most_steps,
+            grid=launch.grid,
+            block=launch.block,
+            cluster=self.cluster,
+            dynamic_shared=launch.shared,
+            schedule=schedule,
+            most_steps=most_steps,
         )
         return Placement(self, machine, buffers)
 

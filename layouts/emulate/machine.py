@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from lanescope.deadline import check_deadline
-from lanescope.descriptor.matrix import SHARED_BEGIN
-from lanescope.emulate.block import Block, Group, NotConverged, Wait, simplify
-from lanescope.emulate.code import Code, UnknownInstruction
-from lanescope.emulate.memory import GLOBAL_WINDOW, Allocation, Fault, Memory
-from lanescope.emulate.program import Function, Module, SourcePlace, Statement
+from lanescope.emulate.block import Block, Group, NotConvergedError, Wait, simplify
+from lanescope.emulate.code import UnknownInstructionError
+from lanescope.emulate.linking import Program
+from lanescope.emulate.memory import Allocation, FaultError, Memory
+from lanescope.emulate.program import Function, SourcePlace, Statement
 
-FUNCTION_BASE = GLOBAL_WINDOW + (1 << 39)  # addresses of functions; nothing is stored there
 _QUANTUM = 4096  # statements of one group before another may go on
 _MOST_POLLS = 4  # looks at something that nobody changes, before a group counts as waiting for it
 
@@ -60,58 +59,6 @@ class PendingWork:
     keys: dict[str, Any] = field(default_factory=dict)
 
 
-class Program:
-    """A module whose variables have places."""
-
-    def __init__(self, module: Module) -> None:
-        self.module = module
-        self.codes: dict[str, Code] = {}
-        self.addresses: dict[str, int] = {}
-        self.shared_offsets, self.static_bytes, self._dynamic_align = self._place_shared()
-        self.functions = {name: FUNCTION_BASE + 16 * n for n, name in enumerate(module.functions)}
-
-    def _place_shared(self) -> tuple[dict[str, int], int, int]:
-        """Return shared variables' window addresses; open ones (extern … []) begin behind the others."""
-        offsets, at, align = {}, SHARED_BEGIN, 16
-        shared = [v for v in self.module.variables.values() if v.space == "shared"]
-        for variable in (v for v in shared if v.size):
-            at = -(-at // max(1, variable.align)) * max(1, variable.align)
-            offsets[variable.name] = at
-            at += variable.size
-        align = max([align, *(v.align for v in shared if not v.size)])
-        dynamic = -(-at // align) * align
-        offsets |= {v.name: dynamic for v in shared if not v.size}
-        return offsets, dynamic - SHARED_BEGIN, align
-
-    def get_code(self, name: str) -> Code:
-        if name not in self.codes:
-            self.codes[name] = Code(self, self.module.functions[name])
-        return self.codes[name]
-
-    def find_address(self, name: str) -> int | None:
-        """Return the generic address of a variable in global or constant memory, or of a function."""
-        return self.addresses.get(name, self.functions.get(name))
-
-    def find_function(self, address: int) -> str:
-        """Return the function at an address, "" if there is none."""
-        return next((name for name, own in self.functions.items() if own == address), "")
-
-    def place_variables(self, memory: Memory) -> None:
-        """Put the variables of global and constant memory into a grid's memory, with what they begin with."""
-        variables = [v for v in self.module.variables.values() if v.space in ("global", "const")]
-        placed: list[tuple[Allocation, Any]] = []
-        for variable in variables:
-            data = np.zeros(max(variable.size, len(variable.initial)), np.uint8)
-            data[: len(variable.initial)] = np.frombuffer(variable.initial, np.uint8)
-            allocation = memory.allocate(variable.name, data, read_only=variable.space == "const")
-            self.addresses[variable.name] = allocation.base
-            placed.append((allocation, variable))
-        for allocation, variable in placed:
-            for offset, symbol in variable.links:
-                address = (self.find_address(symbol.name) or 0) + symbol.offset
-                allocation.data[offset : offset + 8] = np.frombuffer(address.to_bytes(8, "little"), np.uint8)
-
-
 @dataclass(slots=True)
 class ClusterRun:
     """The blocks of one cluster. size: of the cluster, in blocks."""
@@ -129,14 +76,14 @@ class ClusterRun:
         return self.shape != (1, 1, 1)
 
     def get_block(self, rank: int, what: str = "shared::cluster") -> Block:
-        """Return a block of the cluster by its rank; Fault if there is none or its threads have all exited."""
+        """Return a block of the cluster by its rank; FaultError if there is none or its threads have all exited."""
         if rank >= len(self.blocks):
-            raise Fault(
+            raise FaultError(
                 "out_of_bounds", f"An address of {what} names rank {rank}; the cluster has {len(self.blocks)} CTAs."
             )
         block = self.blocks[rank]
         if not block.live.any():
-            raise Fault(
+            raise FaultError(
                 "exited_cta", f"An access to shared memory of CTA {rank} of the cluster, whose threads have exited."
             )
         return block
@@ -153,6 +100,7 @@ class Machine:
         entry: Function,
         memory: Memory,
         parameter_base: int,
+        *,
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
         cluster: tuple[int, int, int] = (1, 1, 1),
@@ -183,8 +131,8 @@ class Machine:
     # running
 
     def run(self, blocks: Iterable[tuple[int, int, int]] | None = None) -> None:
-        """Run the clusters that hold the given blocks, by default those of `blocks`, all where that is None, in the order
-        of the grid.
+        """Run the clusters that hold the given blocks, by default those of `blocks`, all where that is None, in the
+        order of the grid.
         """
         with np.errstate(all="ignore"):
             self._run(self.blocks if blocks is None else blocks)
@@ -208,14 +156,14 @@ class Machine:
             while self.pending:
                 self.settle(self.pending[0])
             self.status = "finished"
-        except UnknownInstruction as error:
+        except UnknownInstructionError as error:
             self.status, self.stop_statement = "unknown_instruction", error.statement
             self.report(
                 "unknown_instruction", error.reason or f"{error.statement.opcode} is not emulated", error.statement
             )
-        except _Stopped:
+        except _StoppedError:
             return
-        except OverBudget:
+        except OverBudgetError:
             self.status = "budget"
             self.report("budget", f"The run was ended after {self.steps:,} statements", self.stop_statement)
 
@@ -314,7 +262,7 @@ class Machine:
                 self.steps += 1
                 try:
                     group.frame.code.steps[group.pc](group)
-                except NotConverged as error:
+                except NotConvergedError as error:
                     if self._wait_for_convergence(group, error):
                         break
                     continue  # with the warps that are whole, before any other threads join them again
@@ -323,23 +271,23 @@ class Machine:
                     break
             else:
                 group.yields += 1
-        except Fault as fault:
+        except FaultError as fault:
             self.status = "fault"
             self.report(fault.code, fault.message, group.statement)
-            raise _Stopped from fault
+            raise _StoppedError from fault
         except IndexError:
             if group.pc >= len(group.frame.code.steps):  # the end of the text is `ret`
-                raise UnknownInstruction(
+                raise UnknownInstructionError(
                     group.frame.code.function.statements[-1], "the body ends without ret or exit"
                 ) from None
             raise
         check_deadline()
         if self.steps > self.most_steps:
             self.stop_statement = group.statement
-            raise OverBudget
+            raise OverBudgetError
 
-    def _wait_for_convergence(self, group: Group, error: NotConverged) -> bool:
-        """Let the threads that others of their warp have to join wait where they stand; return whether these are all."""
+    def _wait_for_convergence(self, group: Group, error: NotConvergedError) -> bool:
+        """Let threads that others of their warp have to join wait where they stand; return whether these are all."""
         stays = np.isin(group.ids, error.ids)
         waiting = group
         if not stays.all():
@@ -446,10 +394,10 @@ class Machine:
         self.version += 1
         try:
             work.run()
-        except Fault as fault:
+        except FaultError as fault:
             self.status = "fault"
             self.report(fault.code, fault.message, work.statement)
-            raise _Stopped from fault
+            raise _StoppedError from fault
 
     def settle_all(self, matches: Callable[[PendingWork], bool]) -> None:
         """End the work that matches, in the order in which it was issued."""
@@ -499,9 +447,9 @@ class Machine:
         )
 
 
-class OverBudget(Exception):
+class OverBudgetError(Exception):
     """The run took as many statements as it may."""
 
 
-class _Stopped(Exception):
+class _StoppedError(Exception):
     """A fault ended the run; it is reported."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.block import WARP, Group
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.fragments import (
     MatrixEvent,
     bind_instruction,
@@ -39,16 +39,16 @@ def name_operands(bound: Instruction, statement: Statement, a_from: str = "regis
     """Return a statement's operands by their names in PTX's syntax."""
     slots = list_slots(bound, a_from)
     if len(slots) != len(statement.operands):
-        raise UnknownInstruction(statement, f"{statement.opcode} has {len(statement.operands)} operands here")
+        raise UnknownInstructionError(statement, f"{statement.opcode} has {len(statement.operands)} operands here")
     return {slot.name: operand for slot, operand in zip(slots, statement.operands, strict=True)}
 
 
 def spread_metadata(bound: Instruction, stored: Array, words: Array, selector: int, statement: Statement) -> Array:
-    """Return the dense A of a stored one; UnknownInstruction where the metadata are not legal."""
+    """Return the dense A of a stored one; UnknownInstructionError where the metadata are not legal."""
     try:
         return spread_sparse(bound.operands["a"], stored, words, selector)
     except LayoutError as error:
-        raise UnknownInstruction(statement, f"{error.message} What is computed then is undefined") from None
+        raise UnknownInstructionError(statement, f"{error.message} What is computed then is undefined") from None
 
 
 class _Scales:
@@ -61,7 +61,7 @@ class _Scales:
         for name in bound.scales:
             ids = named[f"ids_{name[-1]}"]
             if not isinstance(ids, VectorOperand) or len(ids.items) != 2:
-                raise UnknownInstruction(statement, "no {byte-id, thread-id}")
+                raise UnknownInstructionError(statement, "no {byte-id, thread-id}")
             readers = [compiler.read(one, half) for one in ids.items]
             self.readers[name[-1]] = compiler.read_all(named[f"{name}_data"], word), readers
 
@@ -70,12 +70,12 @@ class _Scales:
         words, ids = self.readers[letter]
         byte, thread = (np.unique(read(group)) for read in ids)
         if len(byte) != 1 or len(thread) != 1:
-            raise UnknownInstruction(self.statement, "byte-id and thread-id differ between the threads")
+            raise UnknownInstructionError(self.statement, "byte-id and thread-id differ between the threads")
         data = words(group).reshape(-1, WARP)
         try:
             return spread_scales(self.bound, self.bound.scales[f"scale_{letter}"], data, int(byte[0]), int(thread[0]))
         except LayoutError as error:
-            raise UnknownInstruction(self.statement, error.message) from None
+            raise UnknownInstructionError(self.statement, error.message) from None
 
 
 @instruction("mma", "wmma.mma")

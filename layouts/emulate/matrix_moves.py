@@ -19,7 +19,7 @@ from lanescope.emulate.fragments import (
     unpack_matrix,
     write_registers,
 )
-from lanescope.emulate.memory import SHARED_WINDOW, WINDOW_SIZE, Fault, format_address
+from lanescope.emulate.memory import SHARED_WINDOW, WINDOW_SIZE, FaultError, format_address
 from lanescope.emulate.program import AddressOperand, Statement
 from lanescope.ptx import fragment_words
 from lanescope.ptx.product_values import list_row_lanes
@@ -30,16 +30,16 @@ _PACKED_BITS = {"": 0, "b6x16_p32": 6, "b4x16_p64": 4}
 
 
 def _check_rows(addresses: Array, space: str, name: str) -> None:
-    """Fault for rows that no GPU would access: misaligned, or generic addresses outside shared memory."""
+    """FaultError for rows that no GPU would access: misaligned, or generic addresses outside shared memory."""
     wrong = addresses % ROW_BYTES != 0
     if wrong.any():
-        raise Fault(
+        raise FaultError(
             "misaligned",
             f"{name} is given the row address {format_address(int(addresses[wrong][0]))}, not aligned to 16 bytes.",
         )
     outside = (addresses < SHARED_WINDOW) | (addresses >= SHARED_WINDOW + WINDOW_SIZE)
     if space == "" and outside.any():
-        raise Fault(
+        raise FaultError(
             "out_of_bounds",
             f"{name} is given the row address {format_address(int(addresses[outside][0]))}, not in shared memory.",
         )

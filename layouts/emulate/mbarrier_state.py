@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.block import Block, Group
-from lanescope.emulate.memory import RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE, Allocation, Fault
+from lanescope.emulate.memory import RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE, Allocation, FaultError
 from lanescope.emulate.program import Statement
 
 if TYPE_CHECKING:
@@ -105,16 +105,16 @@ def split_addresses(
 ) -> Iterator[tuple[Block, int, NDArray[np.int64]]]:
     """Yield (block, byte offset in its shared memory, which threads) for every mbarrier that addresses name.
 
-    space: "shared", "shared::cluster" or "" (generic). Fault for an address that is no place of an mbarrier.
+    space: "shared", "shared::cluster" or "" (generic). FaultError for an address that is no place of an mbarrier.
     """
     if space == "":
         inside = (addresses >= SHARED_WINDOW) & (addresses < SHARED_WINDOW + WINDOW_SIZE)
         if not inside.all():
             wrong = int(addresses[np.flatnonzero(~inside)[0]])
-            raise Fault("out_of_bounds", f"An mbarrier at {wrong:#x}, which is not in shared memory.")
+            raise FaultError("out_of_bounds", f"An mbarrier at {wrong:#x}, which is not in shared memory.")
         addresses = addresses - SHARED_WINDOW
     if (addresses & 7).any():
-        raise Fault("misaligned", f"An mbarrier at {int(addresses[0]):#x} is not aligned to 8 bytes.")
+        raise FaultError("misaligned", f"An mbarrier at {int(addresses[0]):#x} is not aligned to 8 bytes.")
     distinct = [int(addresses[0])] if (addresses == addresses[0]).all() else [int(one) for one in np.unique(addresses)]
     for address in distinct:
         rank = address >> RANK_SHIFT
@@ -124,18 +124,20 @@ def split_addresses(
             block = group.run.get_block(rank)
         offset = (address & ((1 << RANK_SHIFT) - 1)) - block.shared.base
         if not 0 <= offset <= block.shared.size - 8:
-            raise Fault("out_of_bounds", f"An mbarrier at {address:#x}: shared memory has {block.shared.size:,} bytes.")
+            raise FaultError(
+                "out_of_bounds", f"An mbarrier at {address:#x}: shared memory has {block.shared.size:,} bytes."
+            )
         yield block, offset, np.flatnonzero(addresses == address)
 
 
 def get_mbarrier(block: Block, offset: int) -> Mbarrier:
-    """Return the mbarrier at a place; Fault if none was initialized there or its bytes were overwritten."""
+    """Return the mbarrier at a place; FaultError if none was initialized there or its bytes were overwritten."""
     found = list_mbarriers(block).get(offset)
     address = block.shared.base + offset
     if found is None:
-        raise Fault("mbarrier_not_initialized", f"No mbarrier.init was executed for the mbarrier at {address:#x}.")
+        raise FaultError("mbarrier_not_initialized", f"No mbarrier.init was executed for the mbarrier at {address:#x}.")
     if read_word(block.shared, offset) != found.word:
-        raise Fault(
+        raise FaultError(
             "mbarrier_overwritten",
             f"The mbarrier at {address:#x} (initialized in line {found.statement.line}) was overwritten: other"
             " instructions wrote to its 8 bytes.",
@@ -220,9 +222,9 @@ def note(barrier: Mbarrier, arrival: Arrival) -> None:
 
 
 def check_tx(barrier: Mbarrier) -> None:
-    """Fault where the transaction count leaves its range."""
+    """FaultError where the transaction count leaves its range."""
     if not -MOST_COUNT <= barrier.tx <= MOST_COUNT:
-        raise Fault(
+        raise FaultError(
             "mbarrier_tx_range",
             f"The transaction count of the mbarrier at {barrier.address:#x} becomes {barrier.tx:,}; it may be at most"
             f" {MOST_COUNT:,} from 0.",

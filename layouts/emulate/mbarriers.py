@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.block import Block, Group, Wait
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.mbarrier_state import (
     MOST_COUNT,
     TESTED,
@@ -26,7 +26,7 @@ from lanescope.emulate.mbarrier_state import (
     update,
     write_word,
 )
-from lanescope.emulate.memory import Fault
+from lanescope.emulate.memory import FaultError
 from lanescope.emulate.program import Discarded, Statement
 from lanescope.emulate.types import TYPES
 
@@ -41,7 +41,7 @@ def check_words(statement: Statement, first: int, *allowed: set[str] | tuple[str
     for word in statement.words[first:]:
         which = next((n for n, words in enumerate(allowed) if word in words), None)
         if which is None or which in taken:
-            raise UnknownInstruction(statement, f".{word} of {statement.opcode} is not emulated")
+            raise UnknownInstructionError(statement, f".{word} of {statement.opcode} is not emulated")
         taken.add(which)
 
 
@@ -53,7 +53,7 @@ def find_shared_space(statement: Statement) -> str:
 
 def _check_own(group: Group, block: Block, what: str) -> None:
     if block is not group.block:
-        raise Fault(
+        raise FaultError(
             "remote_mbarrier", f"{what} of an mbarrier in the shared memory of CTA {block.rank} of the cluster."
         )
 
@@ -94,7 +94,7 @@ def build_init(compiler: Compiler, statement: Statement) -> Action:
             number = int(values[chosen[-1]])
             place = block.shared.base + offset
             if not 1 <= number <= MOST_COUNT:
-                raise Fault(
+                raise FaultError(
                     "mbarrier_count",
                     f"The mbarrier at {place:#x} is initialized for {number:,} arrivals; 1 to {MOST_COUNT:,} are"
                     " allowed.",
@@ -165,7 +165,7 @@ def build_arrival(compiler: Compiler, statement: Statement) -> Action:
     target, address, *rest = statement.operands
     expects, partial = statement.has("expect_tx"), statement.has("noComplete")
     if (expects or partial) and not rest:
-        raise UnknownInstruction(statement, f"{statement.opcode} has no count")
+        raise UnknownInstructionError(statement, f"{statement.opcode} has no count")
     space, read = find_shared_space(statement), compiler.read_address(address)
     counts = compiler.read(rest[0], _U32) if rest else None
     write = compiler.write(target, _U64)
@@ -185,7 +185,7 @@ def build_arrival(compiler: Compiler, statement: Statement) -> Action:
             each = np.ones(len(chosen), np.int64) if expects else values[chosen]
             states[chosen] = arrive_on(group, block, offset, group.ids[chosen], each, sizes=sizes, drops=drops)
             if partial and not barrier.arrivals:
-                raise UnknownInstruction(statement, f"{statement.opcode} that completes the phase is undefined")
+                raise UnknownInstructionError(statement, f"{statement.opcode} that completes the phase is undefined")
         write(group, states)
 
     return arrive
@@ -204,7 +204,9 @@ def arrive_on(
     """Arrive on one mbarrier, thread by thread; return the states before each. sizes: bytes to expect first."""
     barrier, statement, machine = get_mbarrier(block, offset), group.statement, group.run.machine
     if (counts > MOST_COUNT).any():
-        raise Fault("mbarrier_count", f"An arrival counts {int(counts.max()):,}; at most {MOST_COUNT:,} are allowed.")
+        raise FaultError(
+            "mbarrier_count", f"An arrival counts {int(counts.max()):,}; at most {MOST_COUNT:,} are allowed."
+        )
     total = int(counts.sum())
     if total <= barrier.pending:
         parts = [(slice(None), threads, total)]
@@ -213,7 +215,7 @@ def arrive_on(
     states = np.zeros(len(threads), np.uint64)
     for chosen, those, count in parts:
         if count > barrier.pending:
-            raise Fault(
+            raise FaultError(
                 "mbarrier_overflow",
                 f"{count} arrive on the mbarrier at {barrier.address:#x}, of whose phase {barrier.phase}"
                 f" {barrier.pending} of {barrier.expected} arrivals are outstanding: more arrive than mbarrier.init in"
@@ -227,7 +229,7 @@ def arrive_on(
         if drops:
             barrier.expected -= count
             if barrier.expected < 1:
-                raise Fault(
+                raise FaultError(
                     "mbarrier_count", f"All threads leave the mbarrier at {barrier.address:#x}: it expects 0 arrivals."
                 )
         barrier.pending -= count
@@ -254,7 +256,7 @@ def build_wait(compiler: Compiler, statement: Statement) -> Action:
     target, address, which, *hint = statement.operands
     blocking = statement.words[1] == "try_wait"
     if len(hint) > blocking:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     space, read = find_shared_space(statement), compiler.read_address(address)
     by_parity = statement.has("parity")
     read_which = compiler.read(which, _U32 if by_parity else _U64)
@@ -264,7 +266,9 @@ def build_wait(compiler: Compiler, statement: Statement) -> Action:
         values = np.broadcast_to(read_which(group), (group.count,))
         parities = values if by_parity else decode_parity(values)
         if by_parity and (parities > 1).any():
-            raise Fault("mbarrier_parity", f"{statement.opcode} is given the parity {int(parities.max())}; 0 or 1.")
+            raise FaultError(
+                "mbarrier_parity", f"{statement.opcode} is given the parity {int(parities.max())}; 0 or 1."
+            )
         done, ready = np.zeros(group.count, bool), _Readiness()
         for block, offset, chosen in split_addresses(group, space, read(group)):
             _check_own(group, block, statement.opcode)

@@ -32,7 +32,7 @@ _GUARD = 4096  # bytes between two allocations that belong to none
 _ALIGN = 512
 
 
-class Fault(Exception):
+class FaultError(Exception):
     """An access or instruction that a GPU would refuse: the run ends."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -86,7 +86,7 @@ class Memory:
         return found if address < found.base + found.size else None
 
     def load(self, group: Group, space: str, addresses: Addresses, dtype: np.dtype[Any], count: int = 1) -> Array:
-        """Load `count` neighbours of a type from each address: [threads, count]. Fault for what a GPU refuses."""
+        """Load `count` neighbours of a type from each address: [threads, count]. FaultError for what a GPU refuses."""
         size = dtype.itemsize * count
         parts = list(self.resolve(group, space, addresses, size, False, size))
         if len(parts) == 1 and parts[0][0] is None:
@@ -97,7 +97,7 @@ class Memory:
         return values
 
     def store(self, group: Group, space: str, addresses: Addresses, values: Array) -> None:
-        """Store [threads, count] values, neighbours from each address on. Fault for what a GPU refuses."""
+        """Store [threads, count] values, neighbours from each address on. FaultError for what a GPU refuses."""
         count = values.shape[1]
         size = values.dtype.itemsize * count
         for chosen, allocation, offsets in self.resolve(group, space, addresses, size, True, size):
@@ -116,12 +116,12 @@ class Memory:
         if align > 1 and wrong.any():
             address = int(addresses[np.flatnonzero(wrong)[0]])
             verb = "store to" if writes else "load from"
-            raise Fault(
+            raise FaultError(
                 "misaligned", f"A {size}-byte {verb} {format_address(address)} is not aligned to {align} bytes."
             )
         for chosen, allocation, offsets in self._find(group, space, addresses, size, writes):
             if writes and allocation.read_only:
-                raise Fault("read_only", f"A store to {allocation.name}, which is read-only.")
+                raise FaultError("read_only", f"A store to {allocation.name}, which is read-only.")
             if allocation.written is not None:
                 self._track(group, allocation, offsets, size, writes)
             for observer in self.observers:
@@ -174,7 +174,7 @@ class Memory:
             room = group.block.local_bytes
             if low < 0 or high + size > room:
                 address = low if low < 0 else high
-                raise Fault(
+                raise FaultError(
                     "out_of_bounds",
                     f"An access to {format_address(address)} of local memory: a thread has {room} bytes.",
                 )
@@ -193,7 +193,7 @@ class Memory:
         if (int(addresses.min()) < LOCAL_WINDOW) or len(np.unique(keys)) == 1:
             address = int(addresses.min())
             near = " (a null pointer)" if 0 <= address < 4096 else ""
-            raise Fault(
+            raise FaultError(
                 "out_of_bounds",
                 f"{'A store to' if writes else 'A load from'} {format_address(address)}{near}: no memory is there.",
             )
@@ -211,7 +211,7 @@ class Memory:
             allocation = self.allocations[number] if number >= 0 else None
             offsets = addresses[chosen] - (allocation.base if allocation else 0)
             if allocation is None:
-                raise Fault(
+                raise FaultError(
                     "out_of_bounds", f"An access to {format_address(int(addresses[chosen[0]]))}: no memory is there."
                 )
             _check_bounds(allocation, offsets, addresses[chosen], size, writes, "global memory")
@@ -226,7 +226,7 @@ def _check_bounds(
         first = int(np.flatnonzero(outside)[0])
         verb = "store to" if writes else "load from"
         after = int(offsets[first])
-        raise Fault(
+        raise FaultError(
             "out_of_bounds",
             f"A {size}-byte {verb} {format_address(int(addresses[first]))} of {what}: {allocation.name} has"
             f" {allocation.size:,} bytes, and this is byte {after:,}.",

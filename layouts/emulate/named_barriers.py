@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.block import WARP, Group, NamedBarrier, Wait, simplify
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
-from lanescope.emulate.memory import Fault
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
+from lanescope.emulate.memory import FaultError
 from lanescope.emulate.program import Statement
 from lanescope.emulate.types import TYPES
 
@@ -49,7 +49,7 @@ def build_barrier(compiler: Compiler, statement: Statement) -> Action:
 def _check_words(statement: Statement, modes: tuple[str, ...]) -> None:
     for word in statement.words[1:]:
         if word not in (*modes, "cta", "aligned"):
-            raise UnknownInstruction(statement)
+            raise UnknownInstructionError(statement)
 
 
 @instruction("bar.red", "bar.cta.red", "barrier.red", "barrier.cta.red")
@@ -85,7 +85,7 @@ def arrive_at_barriers(
     counts: threads that a phase expects, 0 for all of the block. reduction: votes, and what is told of their outcome.
     """
     if len(identities) and int(identities.max()) >= _MOST:
-        raise Fault("bad_barrier", f"There is no barrier {int(identities.max())}: a CTA has {_MOST}.")
+        raise FaultError("bad_barrier", f"There is no barrier {int(identities.max())}: a CTA has {_MOST}.")
     ids, machine, block = group.ids, group.run.machine, group.block
     open_phases: list[tuple[NamedBarrier, int, int, NDArray[np.int64]]] = []
     keys = identities << 32 | counts
@@ -124,7 +124,7 @@ def _arrive(
 ) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
     """Let threads arrive until a phase ends; return those that are left, and the phase and threads that arrived."""
     if expected % WARP:
-        raise Fault(
+        raise FaultError(
             "bad_barrier", f"Barrier {identity} is to wait for {expected} threads, which is no multiple of {WARP}."
         )
     if barrier.arrived and barrier.expected and expected and barrier.expected != expected:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.arithmetic import apply_types, check_words, join_lanes, take_lanes
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError
 from lanescope.emulate.conversions import SPECIAL, limit_finite
 from lanescope.emulate.floats import finish
 from lanescope.emulate.program import Statement
@@ -39,7 +39,7 @@ def _build_packed(compiler: Compiler, statement: Statement) -> Action:
         return _encode_scales(compiler, statement, to, origin)
     if to.name == "bf16x2" and origin.name == "ue8m0x2":
         return _decode_scales(compiler, statement, to, origin)
-    raise UnknownInstruction(statement)
+    raise UnknownInstructionError(statement)
 
 
 for _name in (*_SMALL, *_HALVES, "ue8m0x2"):
@@ -84,7 +84,7 @@ def _pack_halves(compiler: Compiler, statement: Statement, to: RegisterType) -> 
         return _round_randomly(compiler, statement, to, words, finite)
     direction = statement.find_word(("rn", "rz"))
     if not direction or statement.has("rp"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
 
     def convert(values: Array) -> Array:
         bits = encode(values, element, direction)
@@ -104,13 +104,13 @@ def _round_randomly(
     def convert(bits: Array, random: Array) -> Array:
         values = decode(bits, ELEMENTS["f32"])
         if ((np.abs(values) < least) & (values != 0)).any():
-            raise UnknownInstruction(statement, f"{statement.opcode} of a number below the least normal one")
+            raise UnknownInstructionError(statement, f"{statement.opcode} of a number below the least normal one")
         mask = np.uint32((1 << cut) - 1)
         raised = np.where(np.isfinite(values), np.atleast_1d(bits) + (random & mask), bits)
         result = encode(decode(raised & ~mask, ELEMENTS["f32"]), element, "rn")
         over = np.isfinite(values) & (np.abs(decode(raised & ~mask, ELEMENTS["f32"])) > largest)
         if over.any() and not finite:
-            raise UnknownInstruction(statement, f"{statement.opcode} of a number beyond the largest one")
+            raise UnknownInstructionError(statement, f"{statement.opcode} of a number beyond the largest one")
         return finish(limit_finite(result, element.name) if finite else result, element, words)
 
     def compute(a: Array, b: Array, random: Array) -> Array:
@@ -124,7 +124,7 @@ def _round_randomly(
 def _encode_small(compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType) -> Action:
     """Round to nearest; numbers beyond the largest become it. NaN stays in fp8 and is the largest in fp6 and fp4."""
     if not (statement.has("rn") and statement.has("satfinite")) or statement.find_word(("rz", "rp", "rs")):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     name, relu = _SMALL[to.name], statement.has("relu")
     largest = get_bounds(name)[1]
     has_nan = name in ("e4m3", "e5m2")
@@ -141,7 +141,7 @@ def _encode_small(compiler: Compiler, statement: Statement, to: RegisterType, or
 
 def _decode_small(compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType) -> Action:
     if not statement.has("rn") or statement.find_word(("rz", "rp", "rs", "satfinite")):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     name, element = _SMALL[origin.name], ELEMENTS["f16"]
     words = frozenset(statement.words[1:]) & {"relu"}
     bits = get_dtype(name).bits
@@ -150,7 +150,7 @@ def _decode_small(compiler: Compiler, statement: Statement, to: RegisterType, or
         whole = np.atleast_1d(values).astype(np.uint32)
         codes = np.stack([whole & 0xF, whole >> 4] if bits == 4 else [whole & 0xFF, whole >> 8], axis=1)
         if bits == 6 and (codes >> 6).any():
-            raise UnknownInstruction(statement, f"{statement.opcode} of a byte whose upper two bits are not zero")
+            raise UnknownInstructionError(statement, f"{statement.opcode} of a byte whose upper two bits are not zero")
         return join_lanes(
             finish(encode(decode_bits(codes.astype(np.uint64), name), element), element, words), to.storage
         )
@@ -162,13 +162,13 @@ def _encode_scales(compiler: Compiler, statement: Statement, to: RegisterType, o
     """Return exponents: of the power of two below or above. Negative numbers have none here."""
     up, finite = statement.has("rp"), statement.has("satfinite")
     if up == statement.has("rz") or statement.find_word(("rn", "rs", "relu")):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
 
     def convert(values: Array) -> Array:
         if (np.signbit(values) | (values < 2.0**-127)).any():
-            raise UnknownInstruction(statement, f"{statement.opcode} of a negative number or one below 2**-127")
+            raise UnknownInstructionError(statement, f"{statement.opcode} of a negative number or one below 2**-127")
         if (np.isinf(values) | (values > 2.0**127)).any() and not (finite and up):
-            raise UnknownInstruction(statement, f"{statement.opcode} of a number above 2**127")
+            raise UnknownInstructionError(statement, f"{statement.opcode} of a number above 2**127")
         fraction, exponent = np.frexp(np.where(np.isfinite(values), values, 2.0**127))
         codes = exponent + 126 + ((fraction > 0.5) & up)
         codes = np.where(np.isinf(values), 254, np.minimum(codes, 254))
@@ -179,7 +179,7 @@ def _encode_scales(compiler: Compiler, statement: Statement, to: RegisterType, o
 
 def _decode_scales(compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType) -> Action:
     if not statement.has("rn") or statement.find_word(("rz", "rp", "rs", "relu", "satfinite")):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
 
     def convert(values: Array) -> Array:
         codes = take_lanes(values, np.uint8).astype(np.float64)
@@ -193,11 +193,11 @@ def _build_tensor_float(compiler: Compiler, statement: Statement) -> Action:
     """tf32: f32 whose lower 13 bits are zeros; .rna rounds halves away from zero."""
     to, origin = check_words(statement, ("rna", "rn", "rz", "relu", "satfinite"), types=2)
     if to.name != "tf32" or origin.name != "f32":
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     direction, element = statement.find_word(("rna", "rn", "rz")), ELEMENTS["f32"]
     finite = statement.has("satfinite")
     if not direction or (direction == "rna" and statement.has("relu")) or (finite and direction != "rna"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     words = frozenset(statement.words[1:]) & {"relu"}
     low = np.uint32(0x1FFF)
 

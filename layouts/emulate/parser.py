@@ -7,9 +7,8 @@ statement keeps its words and operands, and the rows of `lanescope.emulate` say 
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lanescope.emulate.program import (
     AddressOperand,
@@ -30,19 +29,11 @@ from lanescope.emulate.program import (
     Variable,
     VectorOperand,
 )
+from lanescope.emulate.tokens import Token, encode_initial, make_error, parse_number, split_tokens
 from lanescope.emulate.types import TYPES, RegisterType
 from lanescope.errors import LayoutError
 from lanescope.inputs import quote_value
 
-_TOKEN = re.compile(
-    r"""(?P<space>\s+|//[^\n]*|/\*.*?\*/)
-    |(?P<number>0[fF][0-9a-fA-F]{8}\b|0[dD][0-9a-fA-F]{16}\b|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
-        |\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\d+U?)
-    |(?P<string>"(?:[^"\\]|\\.)*")
-    |(?P<name>(?:\.\w|[A-Za-z_$%])[\w$]*(?:::[\w$]+)*)
-    |(?P<mark>[{}()\[\],;:@!|<>=+\-*/&^~?.])""",
-    re.X | re.S,
-)
 _SPACES = {".global": "global", ".const": "const", ".shared": "shared", ".local": "local", ".param": "param"}
 _LINKAGE = {".extern", ".visible", ".weak", ".common"}
 _LIMITS = {
@@ -65,36 +56,9 @@ _COMPONENTS = {".x", ".y", ".z", ".w"}
 _MOST_TEXT = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    line: int
-
-
 def parse_module(text: str) -> Module:
     """Parse a PTX text; LayoutError `not_ptx` names the line that is none."""
     return _Parser(text).parse()
-
-
-def _split(text: str) -> Iterator[_Token]:
-    at, line = 0, 1
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
-            raise _make_error(line, f"{quote_value(text[at : at + 12])} is not PTX")
-        kind, part = found.lastgroup or "", found.group()
-        if kind != "space":
-            yield _Token(kind, part, line)
-        line += part.count("\n")
-        at = found.end()
-    yield _Token("end", "", line)
-
-
-def _make_error(line: int, message: str) -> LayoutError:
-    return LayoutError(
-        "not_ptx", f"Line {line}: {message}.", "Give the PTX that nvcc -ptx, NVRTC or Triton wrote.", "ptx"
-    )
 
 
 class _Scope:
@@ -127,7 +91,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         if len(text) > _MOST_TEXT:
             raise LayoutError("too_large", f"The text has {len(text):,} characters.", "At most 64 MiB.", "ptx")
-        self.tokens = list(_split(text))
+        self.tokens = list(split_tokens(text))
         self.at = 0
         self.module = Module((0, 0), "")
         self.files = {  # Triton's stand at the end
@@ -143,13 +107,13 @@ class _Parser:
     # tokens
 
     @property
-    def token(self) -> _Token:
+    def token(self) -> Token:
         return self.tokens[self.at]
 
-    def take(self) -> _Token:
+    def take(self) -> Token:
         token = self.tokens[self.at]
         if token.kind == "end":
-            raise _make_error(token.line, "The text ends in the middle of a statement")
+            raise make_error(token.line, "The text ends in the middle of a statement")
         self.at += 1
         return token
 
@@ -161,7 +125,7 @@ class _Parser:
 
     def expect(self, text: str) -> None:
         if not self.accept(text):
-            raise _make_error(self.token.line, f"{quote_value(self.token.text)} stands where '{text}' is needed")
+            raise make_error(self.token.line, f"{quote_value(self.token.text)} stands where '{text}' is needed")
 
     def skip_line(self) -> None:
         """Pass over a directive that ends with its line."""
@@ -175,7 +139,7 @@ class _Parser:
         while self.token.kind != "end":
             self._parse_directive()
         if not self.module.target:
-            raise _make_error(1, "No .version and .target")
+            raise make_error(1, "No .version and .target")
         return self.module
 
     def _parse_directive(self) -> None:
@@ -200,7 +164,7 @@ class _Parser:
             self.at -= 1
             self._parse_declaration()
         else:
-            raise _make_error(token.line, f"{quote_value(token.text)} begins no directive")
+            raise make_error(token.line, f"{quote_value(token.text)} begins no directive")
 
     def _skip_section(self) -> None:
         while not self.accept("{"):
@@ -246,9 +210,9 @@ class _Parser:
             elif word in (".texref", ".samplerref", ".surfref"):
                 name_type = "b64"
             else:
-                raise _make_error(self.token.line, f"{quote_value(word)} is not expected in a declaration")
+                raise make_error(self.token.line, f"{quote_value(word)} is not expected in a declaration")
         if not name_type:
-            raise _make_error(self.token.line, "A variable has no type")
+            raise make_error(self.token.line, "A variable has no type")
         size = TYPES[name_type].bytes * lanes
         return self._parse_declarator(Variable("", space, align or size, size, type=name_type))
 
@@ -275,7 +239,7 @@ class _Parser:
                     links.append((sum(map(len, parts)), value))
                     parts.append(bytes(8 if element == 1 else element))
                 else:
-                    parts.append(_encode_initial(value, TYPES[like.type]))
+                    parts.append(encode_initial(value, TYPES[like.type]))
             data = b"".join(parts)
             if is_open:
                 count, is_open = max(count, len(data) // element), False
@@ -299,7 +263,7 @@ class _Parser:
             return
         value = self._parse_plain(_Scope(None))
         if not isinstance(value, Immediate | Symbol):
-            raise _make_error(self.token.line, "A variable begins with a number or an address")
+            raise make_error(self.token.line, "A variable begins with a number or an address")
         yield value
 
     # functions
@@ -328,7 +292,7 @@ class _Parser:
         while not self.accept(")"):
             word = self.take().text
             if word == ".reg":
-                raise _make_error(self.token.line, "Parameters in registers are PTX before version 2.0; not emulated")
+                raise make_error(self.token.line, "Parameters in registers are PTX before version 2.0; not emulated")
             variables.append(self._parse_variable(_SPACES[word]))
             self.accept(",")
         return variables
@@ -348,7 +312,7 @@ class _Parser:
                 self.take()
             function.limits[word[1:]] = ()
         else:
-            raise _make_error(self.token.line, f"{quote_value(word)} is not expected before a function's body")
+            raise make_error(self.token.line, f"{quote_value(word)} is not expected before a function's body")
 
     def _declare_labels(self, scope: _Scope) -> None:
         """Note the labels of a block before its statements, which may branch to them from above; one whose name another
@@ -394,7 +358,7 @@ class _Parser:
                     self.blocks += 1
                     scope.renamed[name] = f"{name}#{self.blocks}"
                 if variable.space in ("global", "const", "shared"):
-                    inner = f"{function.name}::{name}" if name not in scope.renamed else scope.renamed[name]
+                    inner = scope.renamed.get(name, f"{function.name}::{name}")
                     scope.renamed[name] = inner
                     self.module.variables[inner] = replace(variable, name=inner)
                 else:
@@ -409,7 +373,7 @@ class _Parser:
             self.take()
             self.skip_line()
         else:
-            raise _make_error(token.line, f"{quote_value(token.text)} is not expected inside a function")
+            raise make_error(token.line, f"{quote_value(token.text)} is not expected inside a function")
 
     def _parse_location(self) -> None:
         first = self.token.line
@@ -431,7 +395,7 @@ class _Parser:
         if word in ("v2", "v4"):
             lanes, word = int(word[1:]), self.take().text[1:]
         if word not in TYPES:
-            raise _make_error(self.token.line, f"No type .{word}")
+            raise make_error(self.token.line, f"No type .{word}")
         row = TYPES[word]
         while True:
             name = self.take().text
@@ -473,11 +437,11 @@ class _Parser:
             negated = self.accept("!")
             register = scope.find(self.take().text)
             if register is None or register.type.kind != "pred":
-                raise _make_error(line, "A guard is a predicate register")
+                raise make_error(line, "A guard is a predicate register")
             guard = Guard(register, negated)
         first = self.take()
         if first.kind != "name":
-            raise _make_error(line, f"{quote_value(first.text)} begins no statement")
+            raise make_error(line, f"{quote_value(first.text)} begins no statement")
         words = [first.text]
         while self.token.kind in ("name", "number") and self.token.text.startswith("."):
             words.append(self.take().text[1:])
@@ -485,7 +449,7 @@ class _Parser:
         while not self.accept(";"):
             operands.append(self._parse_operand(scope))
             if not self.accept(",") and self.token.text != ";":
-                raise _make_error(self.token.line, f"{quote_value(self.token.text)} follows an operand")
+                raise make_error(self.token.line, f"{quote_value(self.token.text)} follows an operand")
         return Statement(tuple(words), tuple(operands), guard, line, self.place)
 
     def _parse_operand(self, scope: _Scope) -> Operand:
@@ -498,7 +462,7 @@ class _Parser:
         if self.accept("!"):
             register = self._parse_plain(scope)
             if not isinstance(register, Register):
-                raise _make_error(self.token.line, "Only a predicate is inverted")
+                raise make_error(self.token.line, "Only a predicate is inverted")
             return NegatedOperand(register)
         first = self._parse_plain(scope)
         if self.accept("|"):
@@ -519,7 +483,7 @@ class _Parser:
             sign = -1 if self.take().text == "-" else 1
             number = self._parse_plain(scope)
             if not isinstance(number, Immediate) or not isinstance(number.value, int):
-                raise _make_error(self.token.line, "An offset is a number")
+                raise make_error(self.token.line, "An offset is a number")
             offset += sign * number.value
         rest = []
         while self.accept(","):
@@ -533,12 +497,12 @@ class _Parser:
         if token.text == "-":
             number = self._parse_plain(scope)
             if not isinstance(number, Immediate):
-                raise _make_error(token.line, "Only a number has a sign")
+                raise make_error(token.line, "Only a number has a sign")
             return Immediate(-number.value, number.bits)
         if token.kind == "number":
-            return _parse_number(token)
+            return parse_number(token)
         if token.kind != "name":
-            raise _make_error(token.line, f"{quote_value(token.text)} is no operand")
+            raise make_error(token.line, f"{quote_value(token.text)} is no operand")
         name = token.text
         if name == "_":
             return Discarded()
@@ -553,7 +517,7 @@ class _Parser:
             vector = tuple(found for letter in "xyzw" if (found := scope.find(f"{name}.{letter}")))
             if vector:
                 return VectorOperand(vector)
-            raise _make_error(token.line, f"Register {name} is not declared")
+            raise make_error(token.line, f"Register {name} is not declared")
         if name == "WARP_SZ":
             return Immediate(32)
         offset = 0
@@ -561,25 +525,3 @@ class _Parser:
             sign = -1 if self.take().text == "-" else 1
             offset += sign * int(self.take().text.rstrip("U"), 0)
         return Symbol(scope.rename(name), offset)
-
-
-def _parse_number(token: _Token) -> Immediate:
-    text = token.text
-    if text[:2] in ("0f", "0F"):
-        return Immediate(int(text[2:], 16), 32)
-    if text[:2] in ("0d", "0D"):
-        return Immediate(int(text[2:], 16), 64)
-    text = text.rstrip("U")
-    if text[:2].lower() not in ("0x", "0b") and any(mark in text for mark in ".eE"):
-        return Immediate(struct.unpack("<Q", struct.pack("<d", float(text)))[0], 64)
-    if len(text) > 1 and text[0] == "0" and text.isdigit():
-        return Immediate(int(text, 8))
-    return Immediate(int(text, 0))
-
-
-def _encode_initial(value: Immediate, row: RegisterType) -> bytes:
-    number = value.value
-    if value.bits and row.kind == "f" and row.bits != value.bits:
-        number = struct.unpack("<f" if value.bits == 32 else "<d", int(number).to_bytes(value.bits // 8, "little"))[0]
-        return struct.pack("<f" if row.bits == 32 else "<d", number)
-    return (int(number) & ((1 << row.bytes * 8) - 1)).to_bytes(row.bytes, "little")

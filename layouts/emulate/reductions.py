@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.async_work import Bytes
-from lanescope.emulate.code import UnknownInstruction
+from lanescope.emulate.code import UnknownInstructionError
 from lanescope.emulate.program import Statement
 
 Array = NDArray[Any]
@@ -58,11 +58,11 @@ _INTEGER: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def check_reduction(statement: Statement, operation: str, name: str) -> str:
-    """Return the type in which a reduction is computed; UnknownInstruction if PTX has no such pair."""
+    """Return the type in which a reduction is computed; UnknownInstructionError if PTX has no such pair."""
     if operation in ("and", "or", "xor") and name[:1] in "us":
         name = f"b{name[1:]}"
     if name not in _TYPES_OF.get(operation, ()):
-        raise UnknownInstruction(statement, f"{statement.opcode} of .{name} is not emulated")
+        raise UnknownInstructionError(statement, f"{statement.opcode} of .{name} is not emulated")
     return name
 
 
@@ -86,7 +86,7 @@ def _reduce_floats(statement: Statement, operation: str, name: str, a: Array, b:
     if name == "f32" and operation == "add":
         return np.where(nan, np.uint32(0x7FFFFFFF), total.view(np.uint32)).view(np.float32)
     if nan.any():
-        raise UnknownInstruction(statement, f"{statement.opcode} of a NaN is not emulated")
+        raise UnknownInstructionError(statement, f"{statement.opcode} of a NaN is not emulated")
     return _narrow(name, total) if operation == "add" else _order(operation, a, b)
 
 

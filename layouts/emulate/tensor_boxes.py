@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.async_work import Bytes
 from lanescope.emulate.block import Group
-from lanescope.emulate.code import UnknownInstruction
-from lanescope.emulate.memory import Fault
+from lanescope.emulate.code import UnknownInstructionError
+from lanescope.emulate.memory import FaultError
 from lanescope.emulate.tensor_maps import (
     MAP_ALIGN,
     MAP_BYTES,
@@ -32,19 +32,19 @@ OUTSIDE_NAN = 0x7FF7  # in every 16 bits of what lies outside the tensor, for al
 
 @lru_cache(maxsize=64)
 def read_tensor_map(raw: bytes) -> TensorMap:
-    """Return the map that 128 bytes hold; Fault if they hold none, or one that no driver makes."""
+    """Return the map that 128 bytes hold; FaultError if they hold none, or one that no driver makes."""
     made = decode_tensor_map(raw)
     check_tensor_map(made)
     return made
 
 
 def find_tensor_map(group: Group, address: int) -> TensorMap:
-    """Return the tensor map at a generic address; Fault if none is there."""
+    """Return the tensor map at a generic address; FaultError if none is there."""
     if address % MAP_ALIGN:
-        raise Fault("misaligned", f"The tensor map at {address:#x} is not aligned to {MAP_ALIGN} bytes.")
+        raise FaultError("misaligned", f"The tensor map at {address:#x} is not aligned to {MAP_ALIGN} bytes.")
     allocation = group.memory.find_global(address)
     if allocation is None or address + MAP_BYTES > allocation.base + allocation.size:
-        raise Fault(
+        raise FaultError(
             "not_a_tensor_map",
             f"No tensor map can be at {address:#x}: it lies in global, constant or parameter memory.",
         )
@@ -82,14 +82,14 @@ def locate_box(group: Group, made: TensorMap, coordinates: Sequence[int]) -> Box
     """Return the box of a map at coordinates, innermost first."""
     _refuse_unknown(group, made)
     if len(coordinates) != made.rank:
-        raise Fault(
+        raise FaultError(
             "tensor_rank",
             f"{group.statement.opcode} names {len(coordinates)} coordinates; the tensor map has {made.rank}"
             " dimensions.",
         )
     bits, x = made.type.bits, coordinates[0]
     if x * bits % 8:
-        raise UnknownInstruction(group.statement, f"A box that begins at element {x} of {bits} bits")
+        raise UnknownInstructionError(group.statement, f"A box that begins at element {x} of {bits} bits")
     addresses = np.full((1,), made.address, np.int64)
     valid = np.ones((1,), bool)
     for n in range(1, made.rank):
@@ -111,11 +111,13 @@ def locate_box(group: Group, made: TensorMap, coordinates: Sequence[int]) -> Box
 
 def _refuse_unknown(group: Group, made: TensorMap) -> None:
     if made.interleave != "none":
-        raise UnknownInstruction(group.statement, f"A tensor map with interleave {made.interleave} is not emulated")
+        raise UnknownInstructionError(
+            group.statement, f"A tensor map with interleave {made.interleave} is not emulated"
+        )
     if made.type.code > 13:  # what lies between packed values, and how many bytes complete, is not established
-        raise UnknownInstruction(group.statement, f"A tensor map of {made.type.name} is not emulated")
+        raise UnknownInstructionError(group.statement, f"A tensor map of {made.type.name} is not emulated")
     if made.swizzle == "128B_ATOM_32B_FLIP_8B":
-        raise UnknownInstruction(group.statement, f"A tensor map with swizzle {made.swizzle} is not emulated")
+        raise UnknownInstructionError(group.statement, f"A tensor map with swizzle {made.swizzle} is not emulated")
 
 
 def gather_box(issuer: Group, box: Box) -> Bytes:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.block import Group
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
-from lanescope.emulate.memory import Fault
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
+from lanescope.emulate.memory import FaultError
 from lanescope.emulate.program import AddressOperand, Immediate, Statement
 from lanescope.emulate.tensor_maps import FORM, MAP_BYTES, MARK, decode_tensor_map
 from lanescope.emulate.types import TYPES
@@ -62,16 +62,16 @@ def build_replacement(compiler: Compiler, statement: Statement) -> Action:
     name = statement.words[3] if len(statement.words) > 3 else ""
     field = _FIELDS.get(name)
     if field is None or any(word not in (*_SPACES, "b1024", "b32", "b64") for word in statement.words[4:]):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     address, *ordinals, value = statement.operands
     assert isinstance(address, AddressOperand)
     if len(ordinals) != bool(field.count) or not all(isinstance(one, Immediate) for one in ordinals):
-        raise UnknownInstruction(statement, f"{statement.opcode} with these operands")
+        raise UnknownInstructionError(statement, f"{statement.opcode} with these operands")
     ordinal = int(ordinals[0].value) if ordinals and isinstance(ordinals[0], Immediate) else 0
     if field.count and not 0 <= ordinal < field.count:
-        raise UnknownInstruction(statement, f"{statement.opcode} has no field {ordinal}")
+        raise UnknownInstructionError(statement, f"{statement.opcode} has no field {ordinal}")
     if name == "swizzle_mode" and not (isinstance(value, Immediate) and int(value.value) <= _SWIZZLE_128B):
-        raise UnknownInstruction(statement, f"{statement.opcode} with this mode")
+        raise UnknownInstructionError(statement, f"{statement.opcode} with this mode")
     place = compiler.read_address(address)
     number = compiler.read(value, TYPES["u64" if statement.words[-1] == "b64" else "u32"])
     space = _SPACES[next(iter(set(statement.words) & set(_SPACES)))] if set(statement.words) & set(_SPACES) else ""
@@ -90,7 +90,7 @@ def build_replacement(compiler: Compiler, statement: Statement) -> Action:
 
 def _edit(raw: bytes, name: str, field: _MapField, ordinal: int, value: int) -> bytes:
     if any(raw):
-        decode_tensor_map(raw)  # Fault if it is none
+        decode_tensor_map(raw)  # FaultError if it is none
         numbers = list(FORM.unpack(raw[: FORM.size])[1:])
     else:
         numbers = list(_EMPTY)
@@ -100,12 +100,12 @@ def _edit(raw: bytes, name: str, field: _MapField, ordinal: int, value: int) -> 
     elif name == "swizzle_atomicity":
         number = _SWIZZLE_128B + value if value else numbers[_SWIZZLE]
         if value and numbers[_SWIZZLE] < _SWIZZLE_128B:
-            raise Fault("bad_tensor_map", "tensormap.replace sets a swizzle atomicity before the 128B swizzle.")
+            raise FaultError("bad_tensor_map", "tensormap.replace sets a swizzle atomicity before the 128B swizzle.")
     numbers[field.place + ordinal] = number
     try:
         body = FORM.pack(MARK, *numbers)
     except struct.error:
-        raise Fault("bad_tensor_map", f"tensormap.replace sets {name} to {value}.") from None
+        raise FaultError("bad_tensor_map", f"tensormap.replace sets {name} to {value}.") from None
     return (body + struct.pack("<I", zlib.crc32(body))).ljust(MAP_BYTES, b"\0")
 
 
@@ -114,7 +114,7 @@ def build_copy(compiler: Compiler, statement: Statement) -> Action:
     """tensormap.cp_fenceproxy: a warp copies a map from shared to global memory."""
     target, source, size = statement.operands
     if not isinstance(size, Immediate) or int(size.value) != MAP_BYTES:
-        raise UnknownInstruction(statement, f"{statement.opcode} of another size than {MAP_BYTES}")
+        raise UnknownInstructionError(statement, f"{statement.opcode} of another size than {MAP_BYTES}")
     to, origin = compiler.read_address(target), compiler.read_address(source)
 
     def copy(group: Group) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from lanescope.emulate.memory import Fault
+from lanescope.emulate.memory import FaultError
 from lanescope.errors import LayoutError
 from lanescope.shared import tma
 from lanescope.shared.swizzle import Swizzle
@@ -166,9 +166,9 @@ def make_tensor_map(
 
 
 def check_tensor_map(made: TensorMap) -> None:
-    """Fault for a map that breaks a rule, as one may that a kernel changed."""
+    """FaultError for a map that breaks a rule, as one may that a kernel changed."""
     for _, message, _ in _find_refusals(made):
-        raise Fault("bad_tensor_map", f"The tensor map is not one that the driver would make: {message}")
+        raise FaultError("bad_tensor_map", f"The tensor map is not one that the driver would make: {message}")
 
 
 def _strip(text: str, prefix: str) -> str:
@@ -279,10 +279,10 @@ def _pad(values: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 
 def decode_tensor_map(raw: bytes) -> TensorMap:
-    """Return the map that 128 bytes of memory hold; Fault if they hold none."""
+    """Return the map that 128 bytes of memory hold; FaultError if they hold none."""
     body, rest = raw[: FORM.size], raw[FORM.size :]
     if rest != struct.pack("<I", zlib.crc32(body)).ljust(len(rest), b"\0") or not raw.startswith(MARK):
-        raise Fault(
+        raise FaultError(
             "not_a_tensor_map",
             "The 128 bytes at the tensor map's address are no tensor map: the address is wrong, or the map was"
             " overwritten or copied in part.",

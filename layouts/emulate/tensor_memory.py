@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from lanescope.blackwell import transfers
 from lanescope.blackwell.tmem import COLUMNS, LANES, QUARTER, TensorAccess, parse_access
 from lanescope.emulate.block import WARP, Block, Group
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.machine import PendingWork
-from lanescope.emulate.memory import Fault
+from lanescope.emulate.memory import FaultError
 from lanescope.emulate.program import AddressOperand, Immediate, Statement, VectorOperand
 from lanescope.emulate.types import TYPES
 from lanescope.errors import LayoutError
@@ -61,7 +61,7 @@ def get_pair(block: Block) -> list[Block]:
 def _check_words(statement: Statement, allowed: set[str]) -> None:
     unknown = [word for word in statement.words[2:] if word not in allowed]
     if unknown:
-        raise UnknownInstruction(statement, f"{statement.opcode} is not emulated: .{unknown[0]}")
+        raise UnknownInstructionError(statement, f"{statement.opcode} is not emulated: .{unknown[0]}")
 
 
 _ALLOCATION_WORDS = {"cta_group::1", "cta_group::2", "sync", "aligned", "shared::cta", "b32"}
@@ -86,15 +86,15 @@ def _allocate(group: Group, to: Any, columns_of: Any, space: str) -> None:
     memory = get_tensor_memory(group.block)
     columns = int(np.asarray(columns_of(group)).flat[0])
     if columns < LEAST_ALLOCATION or columns > COLUMNS or columns & (columns - 1):
-        raise Fault(
+        raise FaultError(
             "bad_allocation",
             f"tcgen05.alloc of {columns} columns; a power of two from {LEAST_ALLOCATION} to {COLUMNS}.",
         )
     if not memory.may_allocate:
-        raise Fault("bad_allocation", "tcgen05.alloc after tcgen05.relinquish_alloc_permit of the same CTA.")
+        raise FaultError("bad_allocation", "tcgen05.alloc after tcgen05.relinquish_alloc_permit of the same CTA.")
     start = memory.find_room(columns)
     if start < 0:
-        raise Fault(
+        raise FaultError(
             "tensor_memory_full",
             f"tcgen05.alloc of {columns} columns waits for ever: this CTA holds"
             f" {int((memory.owner != 0).sum())} of {COLUMNS} columns.",
@@ -122,7 +122,7 @@ def build_release(compiler: Compiler, statement: Statement) -> Action:
             held = memory.owner[start : start + columns]
             whole = len(held) == columns and held.all() and (memory.owner == held[0]).sum() == columns
             if not whole or (held != held[0]).any() or first >> 16:
-                raise Fault(
+                raise FaultError(
                     "bad_allocation", f"tcgen05.dealloc of {columns} columns from {first:#x}, which is no allocation."
                 )
             memory.owner[start : start + columns] = 0
@@ -152,10 +152,10 @@ def build_wait(compiler: Compiler, statement: Statement) -> Action:
 
 
 def check_cells(group: Group, memory: TensorMemory, address: int, columns: int, what: str) -> None:
-    """Report columns that are not allocated; Fault for those that do not exist."""
+    """Report columns that are not allocated; FaultError for those that do not exist."""
     first, last = address & 0xFFFF, (address & 0xFFFF) + columns
     if last > COLUMNS or address >> 16 >= LANES:
-        raise Fault("out_of_bounds", f"{what} at {address:#x} takes columns {first} to {last - 1} of {COLUMNS}.")
+        raise FaultError("out_of_bounds", f"{what} at {address:#x} takes columns {first} to {last - 1} of {COLUMNS}.")
     if not memory.owner[first:last].all():
         group.run.machine.report(
             "tensor_memory_unallocated",
@@ -173,19 +173,19 @@ def build_transfer(compiler: Compiler, statement: Statement) -> Action:
     middle = statement.operands[2 if loads else 1 : None if loads else -1]
     if middle:
         if len(middle) != 1 or not isinstance(middle[0], Immediate):
-            raise UnknownInstruction(statement, f"{statement.opcode} with these operands")
+            raise UnknownInstructionError(statement, f"{statement.opcode} with these operands")
         split = int(middle[0].value)
     try:
         access = parse_access(statement.opcode, split)
     except LayoutError as error:
-        raise UnknownInstruction(statement, error.message) from None
+        raise UnknownInstructionError(statement, error.message) from None
     _check_words(
         statement, {*_MOVE_WORDS, access.shape, next(w for w in statement.words if w[:1] == "x" and w[1:].isdigit())}
     )
     if not isinstance(registers, VectorOperand):
         registers = VectorOperand((registers,))
     if len(registers.items) != access.registers:
-        raise UnknownInstruction(statement, f"{statement.opcode} with {len(registers.items)} registers")
+        raise UnknownInstructionError(statement, f"{statement.opcode} with {len(registers.items)} registers")
     place = compiler.read_address(address)
     move = compiler.write_all(registers, _U32) if loads else compiler.read_all(registers, _U32)
     return lambda group: _transfer(group, access, place(group), move, loads)
@@ -209,7 +209,7 @@ def _transfer(group: Group, access: TensorAccess, addresses: Array, move: Any, l
         address = _drop_rank(group.block, int(addresses[threads][0]))
         quarter, lane = int(warp) % (LANES // QUARTER), address >> 16
         if not QUARTER * quarter <= lane <= QUARTER * (quarter + 1) - access.tall:
-            raise Fault(
+            raise FaultError(
                 "tensor_memory_lanes",
                 f"{group.statement.opcode} of warp {warp} at lane {lane}: it reaches lanes {QUARTER * quarter} to"
                 f" {QUARTER * quarter + QUARTER - 1} alone.",
@@ -235,9 +235,9 @@ def build_copy(compiler: Compiler, statement: Statement) -> Action:
     try:
         access = parse_access(statement.opcode)
     except LayoutError as error:
-        raise UnknownInstruction(statement, error.message) from None
+        raise UnknownInstructionError(statement, error.message) from None
     if access.widened or statement.has("cta_group::2"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     place, word_of = compiler.read_address(target), compiler.read(source, _U64)
 
     def copy(group: Group) -> None:

@@ -18,10 +18,10 @@ from lanescope.blackwell.tmem import LANES
 from lanescope.blackwell.umma import MmaOpcode, parse_mma_opcode
 from lanescope.emulate.async_work import Issuer
 from lanescope.emulate.block import Group
-from lanescope.emulate.code import Action, Compiler, Reader, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, Reader, UnknownInstructionError, instruction
 from lanescope.emulate.mbarrier_state import split_addresses
 from lanescope.emulate.mbarriers import arrive_on
-from lanescope.emulate.memory import RANK_SHIFT, Fault
+from lanescope.emulate.memory import RANK_SHIFT, FaultError
 from lanescope.emulate.program import (
     AddressOperand,
     Immediate,
@@ -61,11 +61,11 @@ class _ProductOperands:
 def build_product(compiler: Compiler, statement: Statement) -> Action:
     """tcgen05.mma: each thread of the group issues one product."""
     if any(word.rpartition("::")[2] in _OPEN for word in statement.words):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     try:
         opcode = parse_mma_opcode(statement.opcode)
     except LayoutError as error:
-        raise UnknownInstruction(statement, error.message) from None
+        raise UnknownInstructionError(statement, error.message) from None
     operands = _read_operands(compiler, statement, opcode)
     vector = _find_scale_vector(statement, opcode)
 
@@ -82,7 +82,7 @@ def _find_scale_vector(statement: Statement, opcode: MmaOpcode) -> str:
         return word
     block = statement.find_word(tuple(_VECTORS))
     if not block and len(opcode.kind.scaled) > 1:
-        raise UnknownInstruction(statement, f"{statement.opcode} names no scale vector")
+        raise UnknownInstructionError(statement, f"{statement.opcode} names no scale vector")
     return _VECTORS.get(block, "") or next(iter(opcode.kind.scaled))
 
 
@@ -104,7 +104,7 @@ def _read_operands(compiler: Compiler, statement: Statement, opcode: MmaOpcode) 
     enable = compiler.read(rest.pop(0), TYPES["pred"]) if rest and _is_predicate(rest[0]) else None
     scale = rest.pop(0) if rest and isinstance(rest[0], Immediate) else Immediate(0)
     if enable is None or rest or not isinstance(scale, Immediate):
-        raise UnknownInstruction(statement, f"{statement.opcode} with these operands")
+        raise UnknownInstructionError(statement, f"{statement.opcode} with these operands")
     return _ProductOperands(d, a, b, word, beside, disabled, enable, int(scale.value))
 
 
@@ -126,7 +126,7 @@ def _issue(group: Group, opcode: MmaOpcode, operands: _ProductOperands, vector: 
     product = TensorProduct(word, opcode.form, None if in_tensor else value(read_a), value(operands.b), at, vector)
     blocks = get_pair(group.block) if opcode.form == PAIR else [group.block]
     if len(blocks) != product.ctas:
-        raise Fault("no_pair", "cta_group::2 needs a cluster whose CTAs make pairs.")
+        raise FaultError("no_pair", "cta_group::2 needs a cluster whose CTAs make pairs.")
     keep = _read_disabled(group, operands, product.ctas)
     accumulate = bool(np.asarray(operands.enable(group)).flat[0])
     for block in blocks:
@@ -146,9 +146,9 @@ def _issue(group: Group, opcode: MmaOpcode, operands: _ProductOperands, vector: 
                 keep=keep,
             )
         except LayoutError as error:
-            raise Fault("bad_product", f"{opcode.ptx}: {error.message}") from None
+            raise FaultError("bad_product", f"{opcode.ptx}: {error.message}") from None
         except IndexError:
-            raise Fault("out_of_bounds", f"{opcode.ptx} reads past the CTA's shared memory.") from None
+            raise FaultError("out_of_bounds", f"{opcode.ptx} reads past the CTA's shared memory.") from None
         for number, block in enumerate(blocks):
             get_tensor_memory(block).cells[:] = memory[number]
 
@@ -162,7 +162,7 @@ def _read_disabled(group: Group, operands: _ProductOperands, ctas: int) -> Array
     words = operands.disabled(group)[0]
     bits = (words[:, None] >> np.arange(32, dtype=np.uint32) & 1).reshape(-1) != 0
     if len(bits) != LANES * ctas:
-        raise Fault("bad_operand", f"disable-output-lane has {len(words)} registers.")
+        raise FaultError("bad_operand", f"disable-output-lane has {len(words)} registers.")
     lanes: Array = bits.reshape(ctas, LANES)
     return lanes
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.arithmetic import apply, check_words, join_lanes, shared, take_lanes
 from lanescope.emulate.block import Group
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.floats import build_arithmetic, flush_element, get_element
 from lanescope.emulate.program import Statement
 from lanescope.emulate.rounding import DIRECTIONS, LEAST_NORMAL, decode, encode, flush
@@ -61,7 +61,7 @@ def build_function(compiler: Compiler, statement: Statement) -> Action:
     function, types = _FUNCTIONS[name]
     (row,) = check_words(statement, ("approx", "ftz"))
     if row.name not in types:
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     element, _ = get_element(row, statement)
     if element.name == "f64":
         return _note(_build_double(compiler, statement, function), statement)
@@ -72,7 +72,7 @@ def build_function(compiler: Compiler, statement: Statement) -> Action:
         if flushes:
             wide = flush_element(wide, element)
         if name in ("sin", "cos") and (np.isfinite(wide) & (np.abs(wide) > _FARTHEST)).any():
-            raise UnknownInstruction(statement, f"{statement.opcode} of a number beyond {_FARTHEST:,.0f}")
+            raise UnknownInstructionError(statement, f"{statement.opcode} of a number beyond {_FARTHEST:,.0f}")
         result = function(wide)
         if flushes:
             result = flush_element(result, element)
@@ -84,7 +84,7 @@ def build_function(compiler: Compiler, statement: Statement) -> Action:
 def _build_double(compiler: Compiler, statement: Statement, function: Callable[[Doubles], Doubles]) -> Action:
     """rcp and rsqrt of f64 with .ftz read and write the upper 32 bits."""
     if not statement.has("ftz"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     upper = np.uint64(0xFFFFFFFF00000000)
 
     def compute(value: Array) -> Array:
@@ -104,7 +104,7 @@ def build_quotient(compiler: Compiler, statement: Statement) -> Action:
         return build_arithmetic(compiler, statement)
     (row,) = check_words(statement, ("approx", "full", "ftz"))
     if row.name != "f32" or statement.has("approx") == statement.has("full"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     flushes, full = statement.has("ftz"), statement.has("full")
 
     def divide(a: Array, b: Array) -> Array:

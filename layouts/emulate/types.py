@@ -12,7 +12,8 @@ import numpy as np
 class RegisterType:
     """A type of a register or an operation.
 
-    kind: u, s, f (IEEE formats that NumPy has), b (no kind), pred, or packed/alternate (bf16, e4m3, f16x2, …: held as bits).
+    kind: u, s, f (IEEE formats that NumPy has), b (no kind), pred, or packed and alternate (bf16, e4m3, f16x2: held as
+    bits).
     """
 
     name: str

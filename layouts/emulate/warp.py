@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.arithmetic import check_words
 from lanescope.emulate.block import WARP, Group
-from lanescope.emulate.code import Action, Compiler, Reader, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, Reader, UnknownInstructionError, instruction
 from lanescope.emulate.floats import choose_extreme
 from lanescope.emulate.flow import wait_for_members
-from lanescope.emulate.memory import Fault
+from lanescope.emulate.memory import FaultError
 from lanescope.emulate.program import Operand, PairOperand, Statement
 from lanescope.emulate.rounding import ELEMENTS
 from lanescope.emulate.types import TYPES
@@ -44,7 +44,7 @@ class Warps:
             return
         masks = np.broadcast_to(mask, (len(ids),)).astype(np.uint32)
         if not (masks & _BITS[ids % WARP]).all():
-            raise Fault(
+            raise FaultError(
                 "not_in_mask",
                 f"{statement.words[0]}.sync: a thread executes it whose lane is not in its membermask,"
                 " which PTX leaves undefined.",
@@ -185,7 +185,7 @@ def build_reduction(compiler: Compiler, statement: Statement) -> Action:
         return _reduce_floats(compiler, statement, name)
     kinds = {"add": "us", "min": "us", "max": "us"}.get(name, "b")
     if row.bits != 32 or row.kind not in kinds or statement.has("abs") or statement.has("NaN"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     target, source, mask = statement.operands
     read, read_mask, write = compiler.read(source, row), compiler.read(mask, _U32), compiler.write(target, row)
     neutral = row.dtype.type(_NEUTRAL[name](row.dtype))
@@ -200,7 +200,7 @@ def build_reduction(compiler: Compiler, statement: Statement) -> Action:
 
 def _reduce_floats(compiler: Compiler, statement: Statement, name: str) -> Action:
     if name not in ("min", "max"):
-        raise UnknownInstruction(statement)
+        raise UnknownInstructionError(statement)
     target, source, mask = statement.operands
     bits, element = TYPES["b32"], ELEMENTS["f32"]
     read, read_mask, write = compiler.read(source, bits), compiler.read(mask, _U32), compiler.write(target, bits)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lanescope.descriptor import matrix
 from lanescope.emulate.block import WARP, Group
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.described import check_reads, read_described
 from lanescope.emulate.fragments import (
     MatrixEvent,
@@ -90,7 +90,7 @@ class _Wgmma:
                 if operand is not None:
                     value = require_number(operand, self.statement, name.replace("_", "-"))
                     if value not in legal:
-                        raise UnknownInstruction(self.statement, f"{name.replace('_', '-')}-{letter} is {value}")
+                        raise UnknownInstructionError(self.statement, f"{name.replace('_', '-')}-{letter} is {value}")
                     given[f"{name.removeprefix('imm_')}_{letter}"] = value
         return given
 
@@ -122,17 +122,19 @@ class _Wgmma:
             own = warps // WARPGROUP == number
             for what, values in (("descriptor A", a), ("descriptor B", b), ("scale-d", adds)):
                 if len(np.unique(values[own])) > 1:
-                    raise UnknownInstruction(self.statement, f"{what} of wgmma differs between warps of a warpgroup")
+                    raise UnknownInstructionError(
+                        self.statement, f"{what} of wgmma differs between warps of a warpgroup"
+                    )
             part = group.select(ids == number)
             yield _Issue(part, int(a[own][0]), int(b[own][0]), bool(adds[own][0]), int(own.sum()) == WARPGROUP)
 
     def _read_uniform(self, group: Group, read: Any, what: str) -> Array:
-        """Return an operand of every warp; UnknownInstruction where its lanes differ, which PTX leaves undefined."""
+        """Return an operand of every warp; UnknownInstructionError where its lanes differ, which is undefined."""
         if read is None:
             return np.zeros(group.count // WARP, np.uint64)
         values = np.broadcast_to(read(group), (group.count,)).reshape(-1, WARP)
         if (values != values[:, :1]).any():
-            raise UnknownInstruction(self.statement, f"{what} of wgmma differs between the lanes of a warp")
+            raise UnknownInstructionError(self.statement, f"{what} of wgmma differs between the lanes of a warp")
         firsts: Array = values[:, 0]
         return firsts
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.block import WARP, Group
-from lanescope.emulate.code import Action, Compiler, UnknownInstruction, instruction
+from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.data import find_space
 from lanescope.emulate.fragments import bind_instruction, read_registers, take_full_warps, write_registers
 from lanescope.emulate.program import AddressOperand, Operand, Statement
@@ -57,17 +57,17 @@ class _MatrixAccess:
         return located.reshape(group.count, -1), (at % 8).reshape(group.count, -1)
 
     def _check(self, base: int, stride: int) -> None:
-        """UnknownInstruction where neither PTX nor CUDA C++ defines what happens with such a pointer or stride."""
+        """UnknownInstructionError where neither PTX nor CUDA C++ defines what happens with such a pointer or stride."""
         rules = {rule.name: rule for rule in check_pointer(self.op, base, stride, self.layout)}
         for what in ("pointer", "ldm"):
             if not (rules[f"PTX {what}"].holds or rules[f"CUDA C++ {what}"].holds):
                 text = rules[f"CUDA C++ {what}"].text
-                raise UnknownInstruction(self.statement, f"{what} of wmma: {text}. What happens then is undefined")
+                raise UnknownInstructionError(self.statement, f"{what} of wmma: {text}. What happens then is undefined")
 
     def _take_uniform(self, values: Array, what: str) -> Array:
         by_warp = values.reshape(-1, WARP)
         if (by_warp != by_warp[:, :1]).any():
-            raise UnknownInstruction(self.statement, f"{what} of wmma differs between the lanes of a warp")
+            raise UnknownInstructionError(self.statement, f"{what} of wmma differs between the lanes of a warp")
         firsts: Array = by_warp[:, 0]
         return firsts
 

@@ -1,8 +1,9 @@
 """Kernels in Triton for the emulator, compiled without a GPU."""
 
-import triton, triton.language as tl
-from triton.compiler import ASTSource
+import triton
+import triton.language as tl
 from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
 
 
 @triton.jit
@@ -58,7 +59,7 @@ _ALIGNED = {(n,): [["tt.divisibility", 16]] for n in range(9)}
 
 def _product(element: str, result: str) -> dict[str, str]:
     pointers = {"A": f"*{element}", "B": f"*{element}", "C": f"*{result}"}
-    return pointers | {name: "i32" for name in ("M", "N", "K", "sa", "sb", "sc")}
+    return pointers | dict.fromkeys(("M", "N", "K", "sa", "sb", "sc"), "i32")
 
 
 def _tiles(*sizes: int) -> dict[tuple[int], int]:
@@ -66,7 +67,7 @@ def _tiles(*sizes: int) -> dict[tuple[int], int]:
 
 
 _TENSORS = {"a_desc": "tensordesc<bf16[64,64]>", "b_desc": "tensordesc<bf16[64,64]>", "C": "*fp32"}
-_TENSORS |= {name: "i32" for name in ("M", "N", "K", "sc")}
+_TENSORS |= dict.fromkeys(("M", "N", "K", "sc"), "i32")
 # name → kernel, signature, constants, target, warps, aligned arguments
 KERNELS = {
     "tri_bf16_80": (mm, _product("bf16", "fp32"), _tiles(64, 64, 32), 80, 4, _ALIGNED),

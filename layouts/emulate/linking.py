@@ -1,0 +1,66 @@
+"""A module whose variables and functions have addresses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lanescope.descriptor.matrix import SHARED_BEGIN
+from lanescope.emulate.code import Code
+from lanescope.emulate.memory import GLOBAL_WINDOW, Allocation, Memory
+from lanescope.emulate.program import Module
+
+FUNCTION_BASE = GLOBAL_WINDOW + (1 << 39)  # addresses of functions; nothing is stored there
+
+
+class Program:
+    """A module whose variables have places."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.codes: dict[str, Code] = {}
+        self.addresses: dict[str, int] = {}
+        self.shared_offsets, self.static_bytes, self._dynamic_align = self._place_shared()
+        self.functions = {name: FUNCTION_BASE + 16 * n for n, name in enumerate(module.functions)}
+
+    def _place_shared(self) -> tuple[dict[str, int], int, int]:
+        """Return shared variables' window addresses; open ones (extern … []) begin behind the others."""
+        offsets, at, align = {}, SHARED_BEGIN, 16
+        shared = [v for v in self.module.variables.values() if v.space == "shared"]
+        for variable in (v for v in shared if v.size):
+            at = -(-at // max(1, variable.align)) * max(1, variable.align)
+            offsets[variable.name] = at
+            at += variable.size
+        align = max([align, *(v.align for v in shared if not v.size)])
+        dynamic = -(-at // align) * align
+        offsets |= {v.name: dynamic for v in shared if not v.size}
+        return offsets, dynamic - SHARED_BEGIN, align
+
+    def get_code(self, name: str) -> Code:
+        if name not in self.codes:
+            self.codes[name] = Code(self, self.module.functions[name])
+        return self.codes[name]
+
+    def find_address(self, name: str) -> int | None:
+        """Return the generic address of a variable in global or constant memory, or of a function."""
+        return self.addresses.get(name, self.functions.get(name))
+
+    def find_function(self, address: int) -> str:
+        """Return the function at an address, "" if there is none."""
+        return next((name for name, own in self.functions.items() if own == address), "")
+
+    def place_variables(self, memory: Memory) -> None:
+        """Put the variables of global and constant memory into a grid's memory, with what they begin with."""
+        variables = [v for v in self.module.variables.values() if v.space in ("global", "const")]
+        placed: list[tuple[Allocation, Any]] = []
+        for variable in variables:
+            data = np.zeros(max(variable.size, len(variable.initial)), np.uint8)
+            data[: len(variable.initial)] = np.frombuffer(variable.initial, np.uint8)
+            allocation = memory.allocate(variable.name, data, read_only=variable.space == "const")
+            self.addresses[variable.name] = allocation.base
+            placed.append((allocation, variable))
+        for allocation, variable in placed:
+            for offset, symbol in variable.links:
+                address = (self.find_address(symbol.name) or 0) + symbol.offset
+                allocation.data[offset : offset + 8] = np.frombuffer(address.to_bytes(8, "little"), np.uint8)
