@@ -11,7 +11,6 @@ from typing import Any
 from lanescope.app.kit.settings import LOCAL_SITE
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, quote_value, shorten_value
-from lanescope.ptx.targets import TARGETS
 
 SECONDS, LEAST_SECONDS, MOST_SECONDS = 60.0, 0.1, 86_400  # of one file
 MOST_JOBS = 32  # files that are checked at once
@@ -98,6 +97,8 @@ def _parse_table(table: Mapping[str, Any], path: Path) -> CheckSettings:
     if "fail_on" in values:
         values["fail_on"] = parse_choice(values["fail_on"], "fail-on", LEVELS)
     if values.get("target"):
+        from lanescope.ptx.targets import TARGETS  # help needs no table
+
         values["target"] = parse_choice(values["target"], "target", TARGETS, "unknown_target")
     return CheckSettings(**values)
 

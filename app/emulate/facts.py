@@ -117,8 +117,9 @@ def _build_comparison(compared: Comparison) -> BufferComparison:
         equal=compared.equal,
         mismatches=compared.mismatches,
         total=compared.total,
-        first_mismatch=first
-        and BufferMismatch(
+        first_mismatch=None
+        if first is None
+        else BufferMismatch(
             index=list(first.index),
             got=_keep_finite(first.got),
             expected=_keep_finite(first.expected),

@@ -43,7 +43,7 @@ def render_run(name: str) -> str:
     good = result.passed
     parts = [
         f'<div class="verdict {"ok" if good else "bad"}" role="status" data-verdict="{result.status}">'
-        f'<span class="mark" aria-hidden="true">{"✓" if good else "✗"}</span><h3>{escape(view["headline"])}</h3>'
+        f'<span class="mark" aria-hidden="true">{"✓" if good else "✗"}</span><h2>{escape(view["headline"])}</h2>'
         f"<p>{escape(example.cause)}</p></div>",
         '<ul class="found">' if result.findings else "",
         *(f'<li><a href="#ptx-{one.line}">Line {one.line}</a>: {escape(one.message)}.</li>' for one in result.findings),

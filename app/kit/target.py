@@ -30,4 +30,4 @@ def parse_target(given: Mapping[str, Any]) -> str:
 
 def parse_optional_target(given: Any, field: str) -> str:
     """Return a target, "" for any; LayoutError names the nearest."""
-    return "" if given in ("", None) else parse_target_name(given, field)
+    return "" if given == "" else parse_target_name(given, field)

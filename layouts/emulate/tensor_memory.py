@@ -5,6 +5,7 @@ Documented maps; nothing of tcgen05 has run on hardware here.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -267,7 +268,7 @@ def build_shift(compiler: Compiler, statement: Statement) -> Action:
         for address in place(group):
             column = int(address) & 0xFFFF
             check_cells(group, memory, int(address), access.columns, statement.opcode)
-            submit(group, lambda column=column: transfers.shift_lanes(access, memory.cells, column))  # type: ignore[misc]
+            submit(group, partial(transfers.shift_lanes, access, memory.cells, column))
 
     return shift
 

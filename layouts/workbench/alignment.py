@@ -34,6 +34,8 @@ def find_declared_alignments(text: str) -> dict[str, int]:
     >>> text = "__shared__ alignas(128) half sA[64 * 64]; extern __shared__ __align__(1024) uint8_t smem[];"
     >>> find_declared_alignments(text)
     {'sA': 128, 'smem': 1024}
+    >>> find_declared_alignments("struct alignas(1024) Tile { half data[4096]; }; __shared__ Tile a;")["a"]
+    1024
     """
     alignments: dict[str, int] = {}
     amounts: dict[str, int] = {}
@@ -49,7 +51,20 @@ def find_declared_alignments(text: str) -> dict[str, int]:
         said = text[begin + 1 : match.start()] + " " * (match.end() - match.start()) + text[match.end() : end]
         for name in _list_declared_names(re.sub(r"//[^\n]*|/\*.*?\*/", " ", said, flags=re.S)[:2000] + ";"):
             alignments[name] = min(amount, alignments.get(name, amount))
-    return alignments
+    return _name_variables(text, alignments) | alignments
+
+
+def _name_variables(text: str, alignments: Mapping[str, int]) -> dict[str, int]:
+    """Name the variables, references and pointers of types whose definitions state an alignment."""
+    found: dict[str, int] = {}
+    for name, amount in alignments.items():
+        if not re.search(rf"\b(?:struct|class|union)\b[^;{{}}]*\b{name}\s*(?:final\s*)?[{{:]", text):
+            continue
+        aliases = re.findall(rf"\busing\s+(\w+)\s*=\s*(?:typename\s+)?{name}\b", text)
+        types = "|".join((name, *aliases[:MOST_NAMES]))
+        for variable in re.findall(rf"\b(?:{types})\b\s*(?:<[^<>;{{}}]*>)?\s*[&*]?\s*(\w+)\s*[=;\[,(]", text):
+            found[variable] = min(amount, found.get(variable, amount))
+    return found
 
 
 def _list_declared_names(said: str) -> list[str]:

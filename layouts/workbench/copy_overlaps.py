@@ -70,7 +70,12 @@ def _list_placed(text: KernelText, events: Sequence[KernelEvent]) -> list[_Place
 
 def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterator[Pitfall]:
     """Yield copies that follow one another, of different calls."""
-    waits = [one.order for one in (*text.code.assembled, *text.code.made, *text.code.skipped) if _may_wait(one)]
+    records: tuple[AsmRun | BodilessCall | SkippedCode, ...] = (
+        *text.code.assembled,
+        *text.code.made,
+        *text.code.skipped,
+    )
+    waits = [one.order for one in records if _may_wait(one)]
     for before, after in pairwise(_list_placed(text, events)):
         together = _get_loops(before.event) == _get_loops(after.event) and before.event.arms == after.event.arms
         waited = any(before.event.order < order < after.event.order for order in waits)

@@ -134,7 +134,7 @@ class _FillFinder:
         """Return how far along its inner dimension a map is copied from turn to turn, K of its tile; None if open."""
         own = [copy for copy in self.copies if find_map(copy, self.maps) is tensor_map]
         width = tensor_map.box[0] if tensor_map.box else None
-        turns: dict[object, set[int]] = {}
+        turns: dict[tuple[object, str], set[int]] = {}
         for copy in own:
             loops = copy.event.run.loops if isinstance(copy.event.run, AsmRun | BodilessCall) else ()
             at = copy.at[0].known if copy.at and copy.at[0] is not None else None

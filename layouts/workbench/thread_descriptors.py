@@ -41,7 +41,7 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
         origin = locate_descriptor(run, use) if count[key] <= MOST_ALIKE else None
         if origin is None or run.shared.broken or not complete or origin.empty == origin.total:
             continue  # nothing of it is stored: code that is not here, or a copy, may fill it
-        if use.opcode.startswith("tcgen05") and not origin.filled.any(axis=1).all():
+        if not origin.filled.any(axis=1).all():
             continue  # rows of padding up to the least M: what they give is left alone
         earlier = before.setdefault(key, [])
         same = all(not one.is_same_rows(origin) or one.rows == origin.rows for one in earlier)
