@@ -67,7 +67,7 @@ class CopyOperation:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class MmaOperation(TensorProduct):
     """One tcgen05.mma that overwrites D."""
 

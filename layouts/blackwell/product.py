@@ -27,7 +27,7 @@ from lanescope.ptx.table.kinds import PAIR
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TensorProduct:
     """One tcgen05.mma.
 
