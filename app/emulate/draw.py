@@ -111,7 +111,7 @@ def _draw_lane(lane: Lane, number: int, columns: Mapping[int, float], end: float
         wide = max(last - first, 5)
         title = f"{span.text}, steps {span.first} to {span.last}" + (" and on" if span.open else "")
         title += f", line {span.line}" if span.line else ""
-        yield f'<g class="span {_classify(span)}" data-lane="{number}" data-step="{span.last}">'
+        yield f'<g class="span run-{_classify(span)}" data-lane="{number}" data-step="{span.last}">'
         yield f"<title>{escape(title)}</title>"
         yield f'<rect x="{first:g}" y="{y:g}" width="{wide:g}" height="{size - 1:g}" rx="2"/>'
         label = f"✗ {span.text}" if _classify(span) == "stuck" else span.text
@@ -124,7 +124,7 @@ def _draw_lane(lane: Lane, number: int, columns: Mapping[int, float], end: float
             title = f"{mark.text}, step {mark.step}, line {mark.line}"
             x = columns[mark.step]
             shape = f"M{x:g} {top + 3} l3 4 l-3 4 l-3 -4 z"
-            yield f'<path class="mark {mark.kind}" d="{shape}"><title>{escape(title)}</title></path>'
+            yield f'<path class="mark run-{mark.kind}" d="{shape}"><title>{escape(title)}</title></path>'
 
 
 def _choose_depth(ends: list[float], first: float, last: float) -> int:
@@ -228,7 +228,7 @@ def _draw_ring(rows: list[list[tuple[str, str, bool]]]) -> str:
         outer = [(middle + (radius + thick) * cos(a), middle + (radius + thick) * sin(a)) for a in (start, end)]
         inner = [(middle + (radius - thick) * cos(a), middle + (radius - thick) * sin(a)) for a in (start, end)]
         out.append(
-            f'<path class="stage{" stuck" if stuck else ""}" d="M{outer[0][0]:.1f} {outer[0][1]:.1f}'
+            f'<path class="stage{" run-stuck" if stuck else ""}" d="M{outer[0][0]:.1f} {outer[0][1]:.1f}'
             f" A{radius + thick} {radius + thick} 0 {large} 1 {outer[1][0]:.1f} {outer[1][1]:.1f}"
             f" L{inner[1][0]:.1f} {inner[1][1]:.1f} A{radius - thick} {radius - thick} 0 {large} 0"
             f' {inner[0][0]:.1f} {inner[0][1]:.1f} Z"/>'
