@@ -28,6 +28,7 @@ _CALLED = r"\s{0,8}(?:<(?:[^;{}()]|\([\w:]*\)){0,600}>\s{0,8}(?:::\w+\s{0,8})?)?
 _TAKEN = r"\s{0,8}<(?:[^;{}()]|\([\w:]*\)){0,600}>\s{0,8}[;:,)]"
 # before the name of one that is no template: kernel = &gemm; or cudaLaunchKernelEx(&config, gemm, a, b)
 _LAUNCHES = r"(?:=|cudaLaunch\w{1,40}\([^;{}]{0,200}?[(,)])\s{0,8}&?"
+_PASSED = r"[(,]\s{0,8}&?"  # before a kernel that a function of the text launches: run(argc, argv, gemm)
 
 
 def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> tuple[list[Entry], list[Entry]]:
@@ -83,10 +84,12 @@ def _find_names_with_clues(functions: Sequence[Entry], text: str, structs: set[s
             break
         wanted |= more
     called: set[str] = set()
+    kernels = {f.name for f, _, _ in functions if "__global__" in text[f.span[0] : f.span[1]].partition("{")[0]}
     for f, _, _ in functions:
         for name in (words[id(f)] & wanted) - {f.name} - called:
             body = text[f.span[0] : f.span[1]]
-            if re.search(rf"\b{name}(?:{_CALLED}|{_TAKEN})|{_LAUNCHES}\b{name}\s{{0,8}}[;,)]", body):
+            before = f"(?:{_LAUNCHES}|{_PASSED})" if name in kernels else _LAUNCHES
+            if re.search(rf"\b{name}(?:{_CALLED}|{_TAKEN})|{before}\b{name}\s{{0,8}}[;,)]", body):
                 called.add(name)
     return wanted, called
 
