@@ -33,7 +33,7 @@ MAP = (
 )
 HOST = "void host() {\n  uint32_t box[2] = {64, 64};\n" + MAP.format("A") + MAP.format("B") + "}\n"
 KERNEL = """__global__ void k() {
-  __shared__ half sA[64 * 64], sB[64 * 64], sA2[64 * 64], sB2[64 * 64];
+  __shared__ alignas(1024) half sA[64 * 64], sB[64 * 64], sA2[64 * 64], sB2[64 * 64];
   uint32_t a = __cvta_generic_to_shared(sA), b = __cvta_generic_to_shared(sB);
   uint32_t a2 = __cvta_generic_to_shared(sA2), b2 = __cvta_generic_to_shared(sB2);
 """
@@ -100,7 +100,7 @@ def test_another_map_stores_another_tile() -> None:
     """Each tile is verified against the map that is named as it is: V is stored with another swizzle than K."""
     maps = "".join(MAP.format(name) for name in "QKV")
     host = "void host() {\n  uint32_t box[2] = {64, 64};\n" + maps + "}\n"
-    body = "__global__ void k() {\n  __shared__ half sQ[4096], sK[4096], sP[4096], sV[4096];\n" + "".join(
+    body = "__global__ void k() {\n  __shared__ alignas(1024) half sQ[4096], sK[4096], sP[4096], sV[4096];\n" + "".join(
         f"  gemm(__cvta_generic_to_shared(s{one}), __cvta_generic_to_shared(s{two}));\n" for one, two in ("QK", "PV")
     )
     assert not check_text(add_helpers(host + body + "}\n")).findings
