@@ -13,7 +13,7 @@ from urllib.parse import quote
 from lanescope.app.check.facts import CheckFinding, CheckReport, SourceEdit, SourceSpan
 from lanescope.app.check.running import describe_unused, describe_unverified
 from lanescope.app.check.suppress import BASELINE, compute_fingerprint
-from lanescope.app.kit.assets import find_folder
+from lanescope.app.kit.folders import find_folder
 from lanescope.app.kit.settings import LOCAL_SITE
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lanescope.app.kit.assets import find_folder
+from lanescope.app.kit.folders import find_folder
 
 DOCS = find_folder("docs")
 GUIDE = DOCS / "guide"

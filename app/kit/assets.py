@@ -10,16 +10,10 @@ import hashlib
 import posixpath
 import re
 from functools import lru_cache
-from pathlib import Path
 
 from markupsafe import Markup
 
-
-def find_folder(name: str) -> Path:
-    """A folder of the project: beside this package in a checkout, inside it in an installed wheel."""
-    here = Path(__file__).resolve().parents[1]
-    return next(path for path in (here / name, here.parent / name) if path.is_dir())
-
+from lanescope.app.kit.folders import find_folder
 
 STATIC = find_folder("static")
 STYLE = "style.css"

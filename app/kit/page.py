@@ -21,9 +21,10 @@ from starlette.responses import JSONResponse, Response
 from lanescope.app.kit import errors
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
-from lanescope.app.kit.assets import find_folder, script, static_url
+from lanescope.app.kit.assets import script, static_url
 from lanescope.app.kit.fact import fact_to_json
 from lanescope.app.kit.feature import Tool
+from lanescope.app.kit.folders import find_folder
 from lanescope.app.kit.labels import LABELS
 from lanescope.app.kit.prefix import prefix_links, strip_root
 from lanescope.app.kit.share import CARD_SIZE, build_share, make_card_address, quote_address, read_card

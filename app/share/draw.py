@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from lanescope.app.kit.assets import STATIC
+from lanescope.app.kit.folders import find_folder
 from lanescope.app.kit.picture import SERVED_LABELS, DrawingJob, limit_scale
 from lanescope.errors import LayoutError
 from lanescope.render.palette import PALETTES, list_theme_colours
@@ -21,7 +21,7 @@ _USED = re.compile(r"var\((--[\w-]+)(?:, ?([^()]*))?\)")
 @cache
 def list_colours(theme: str) -> dict[str, str]:
     """Return the colours of a theme by their CSS variables: the palette's, and those of the page."""
-    sheet = (STATIC / "kit" / "base.css").read_text()
+    sheet = (find_folder("static") / "kit" / "base.css").read_text()
     rows = [*(found.groups() for found in _BOTH.finditer(sheet)), *list_theme_colours()]
     return {name: (light, dark)[THEMES.index(theme)] for name, light, dark in rows}
 
