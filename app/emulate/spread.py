@@ -23,6 +23,7 @@ from lanescope.emulate.machine import Finding
 from lanescope.emulate.memory import Addresses, Allocation
 from lanescope.emulate.result import EmulationResult, check_expected, collect_outputs, take_arrays
 from lanescope.emulate.run import check_blocks, collect_result, run_kernel
+from lanescope.emulate.sums import NOTE
 from lanescope.errors import LayoutError
 
 Array = NDArray[Any]
@@ -100,7 +101,8 @@ def run_spread(
     machine = placement.machine
     machine.status, machine.steps = parts[-1].status, sum(part.steps for part in parts)
     for finding in (one for part in parts for one in part.findings):
-        if not any(known.code == finding.code and known.line == finding.line for known in machine.findings):
+        alike = [known for known in machine.findings if known.code == finding.code]
+        if not any(known.line == finding.line or known.code == NOTE for known in alike):  # a note once a run
             machine.findings.append(finding)
     result = collect_result(placement, expected, len(clusters))
     return EmulationResult(

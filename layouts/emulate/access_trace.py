@@ -162,7 +162,7 @@ class ProxyWatch:
 
 
 def _format_place(statement: Statement) -> str:
-    return f" ({statement.place})" if statement.place else ""
+    return f" ({statement.place.brief})" if statement.place else ""
 
 
 def sort_by_thread(reads: Reads) -> tuple[Any, ...]:

@@ -23,7 +23,7 @@ from lanescope.emulate.linking import Program
 from lanescope.emulate.machine import Machine, Schedule
 from lanescope.emulate.memory import Allocation, Memory
 from lanescope.emulate.program import Function, Module, Variable
-from lanescope.emulate.tensor_maps import MAP_BYTES, encode_tensor_map, make_tensor_map
+from lanescope.emulate.tensor_maps import DRIVER_REFUSES, MAP_BYTES, encode_tensor_map, make_tensor_map
 from lanescope.emulate.types import TYPES
 from lanescope.errors import LayoutError
 from lanescope.inputs import find_nearest_word, format_count, join_words, parse_digits, quote_value
@@ -109,7 +109,10 @@ class Kernel:
                 )
             )
         except LayoutError as error:
-            raise error.move_to_field(f"tensor_map.{name}.{error.field or 'type'}") from None
+            field = f"tensor_map.{name}.{error.field or 'type'}"
+            if error.hint != DRIVER_REFUSES:  # a word that no map has
+                raise LayoutError("bad_launch", f"{field}: {error.message}", error.hint, field) from None
+            raise error.move_to_field(field) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +364,7 @@ def _encode_hex(value: dict[Any, Any], parameter: Variable, field: str) -> bytes
             field,
         ) from None
     if len(raw) != parameter.size:
-        raise _refuse(field, f"{len(raw)} bytes", parameter, f"Give {parameter.size} bytes.")
+        raise _refuse(field, format_count(len(raw), "byte"), parameter, f"Give {parameter.size} bytes.")
     return raw
 
 

@@ -185,8 +185,19 @@ def _parse_integers(value: object, name: str, least: int, most: int, counts: ran
     if not isinstance(value, list | tuple) or len(value) not in counts:
         allowed = f"{counts.start}" + (f" to {counts.stop - 1}" if len(counts) > 1 else "")
         what = f"has {len(value)} numbers" if isinstance(value, list | tuple) else f"is {quote_value(value)}"
-        raise LayoutError("bad_launch", f"{name} {what}.", f"A list of {allowed} integers.", name)
-    return tuple(parse_integer(part, name, least, most, "bad_launch") for part in value)
+        noun = "integer" if counts == range(1, 2) else "integers"
+        raise LayoutError("bad_launch", f"{name} {what}.", f"A list of {allowed} {noun}.", name)
+    return tuple(_parse_one(part, name, least, most) for part in value)
+
+
+def _parse_one(value: object, name: str, least: int, most: int) -> int:
+    """Parse one of several integers; the LayoutError says of which buffer or map."""
+    try:
+        return parse_integer(value, name, least, most)
+    except LayoutError:
+        raise LayoutError(
+            "bad_launch", f"{name} has {quote_value(value)}.", f"Integers from {least} to {most}.", name
+        ) from None
 
 
 def _parse_word(value: object, name: str) -> str:
@@ -236,7 +247,11 @@ def _parse_buffer(name: str, value: Mapping[str, Any]) -> BufferSpec:
 def _parse_fill(value: object, name: str) -> tuple[str, float]:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return "0", float(value)
-    return parse_choice(value, name, FILLS), 0
+    if not isinstance(value, str) or value.strip().lower() not in FILLS:
+        raise LayoutError(
+            "bad_launch", f"{name} is {quote_value(value)}.", 'Give a number, "random" or "identify".', name
+        )
+    return value.strip().lower(), 0
 
 
 def _parse_map(name: str, value: Mapping[str, Any], buffers: Mapping[str, BufferSpec]) -> TensorMapSpec:

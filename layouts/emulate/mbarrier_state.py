@@ -206,7 +206,8 @@ def find_wrong_bytes(machine: Machine) -> None:
         for block in cluster.blocks:
             for barrier in list_mbarriers(block).values():
                 if barrier.tx:
-                    _report_bytes(block, barrier, barrier.statement)
+                    expecting = [one.statement for one in barrier.arrivals if one.expected_bytes]
+                    _report_bytes(block, barrier, expecting[-1] if expecting else barrier.statement)
 
 
 def note(barrier: Mbarrier, arrival: Arrival) -> None:

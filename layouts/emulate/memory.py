@@ -191,12 +191,7 @@ class Memory:
     ) -> Iterator[tuple[Array | None, Allocation, Addresses]]:
         """Handle generic addresses of several spaces."""
         if (int(addresses.min()) < LOCAL_WINDOW) or len(np.unique(keys)) == 1:
-            address = int(addresses.min())
-            near = " (a null pointer)" if 0 <= address < 4096 else ""
-            raise FaultError(
-                "out_of_bounds",
-                f"{'A store to' if writes else 'A load from'} {format_address(address)}{near}: no memory is there.",
-            )
+            raise _find_nothing(int(addresses.min()), writes)
         for key in np.unique(keys):
             chosen = np.flatnonzero(keys == key)
             for inner, allocation, offsets in self._find(group.select(chosen), "", addresses[chosen], size, writes):
@@ -211,11 +206,17 @@ class Memory:
             allocation = self.allocations[number] if number >= 0 else None
             offsets = addresses[chosen] - (allocation.base if allocation else 0)
             if allocation is None:
-                raise FaultError(
-                    "out_of_bounds", f"An access to {format_address(int(addresses[chosen[0]]))}: no memory is there."
-                )
+                raise _find_nothing(int(addresses[chosen[0]]), writes)
             _check_bounds(allocation, offsets, addresses[chosen], size, writes, "global memory")
             yield chosen, allocation, offsets
+
+
+def _find_nothing(address: int, writes: bool) -> FaultError:
+    near = " (a null pointer)" if 0 <= address < 4096 else ""
+    return FaultError(
+        "out_of_bounds",
+        f"{'A store to' if writes else 'A load from'} {format_address(address)}{near}: no memory is there.",
+    )
 
 
 def _check_bounds(

@@ -118,6 +118,12 @@ class SourcePlace:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" + (f", inlined at {self.called}" if self.called else "")
 
+    @property
+    def brief(self) -> str:
+        """The place without folders, for sentences that name several."""
+        name = self.file.replace("\\", "/").rpartition("/")[2]
+        return f"{name}:{self.line}" + (f", inlined at {self.called.brief}" if self.called else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:

@@ -15,7 +15,7 @@ from lanescope.emulate.access_trace import Access, AccessTrace, ProxyWatch, deco
 from lanescope.emulate.block import WARP
 from lanescope.emulate.machine import Finding, Machine, Schedule
 from lanescope.emulate.program import Statement
-from lanescope.emulate.waits import find_deadlock
+from lanescope.emulate.waits import find_deadlock, format_place
 
 MOST_PAIRS = 3
 _LOOSE = ("atom", "red")  # their order is open, and may differ without harm
@@ -230,8 +230,7 @@ def _name(access: Access | None, statements: list[Statement]) -> str:
     if access is None:
         return "nothing"
     statement = statements[access.statement]
-    place = f" ({statement.place})" if statement.place else ""
-    return f"{'.'.join(statement.words[:3])} in line {statement.line}{place} by thread {access.thread}"
+    return f"{'.'.join(statement.words[:3])} in {format_place(statement)} by thread {access.thread}"
 
 
 def _suggest(one: Access, other: Access | None, statements: list[Statement]) -> str:

@@ -87,6 +87,7 @@ SWIZZLES: dict[str, tuple[int, Swizzle, int]] = {
 }
 INTERLEAVES = ("none", "16B", "32B")
 FILLS = ("zero", "nan")
+DRIVER_REFUSES = "cuTensorMapEncodeTiled refuses it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ def make_tensor_map(
             )
     made = TensorMap(address, row, tuple(dims), tuple(strides), tuple(box), steps, slices, layout, filled)
     for code, message, field in _find_refusals(made):
-        raise LayoutError(code, message, "cuTensorMapEncodeTiled refuses it.", field)
+        raise LayoutError(code, message, DRIVER_REFUSES, field)
     return made
 
 

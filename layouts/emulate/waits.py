@@ -21,10 +21,13 @@ MOST_ARRAY = 512  # bytes of a variable that is taken for an array of mbarriers
 
 def find_deadlock(machine: Machine) -> None:
     """Report what each group of threads waits for that nobody brings: a finding for each line that waits."""
+    told: set[int] = set()
     for group in sorted(machine.groups, key=_rank_wait):
         statement = find_waiting_statement(group)
         sentences = [f"{_capitalize(name_threads(group))} of CTA {format_block(group.block)} {_describe_wait(group)}"]
-        sentences += _describe_others(machine, group)
+        if group.block.linear_index not in told:  # once a CTA: the next findings say where the others stand
+            told.add(group.block.linear_index)
+            sentences += _describe_others(machine, group)
         machine.report("deadlock", ". ".join(sentences), statement)
 
 
@@ -152,7 +155,7 @@ def _describe_arrival(block: Block, arrival: Arrival) -> str:
 
 def format_place(statement: Statement) -> str:
     """Return a statement's line of the PTX, and of the program where it is known."""
-    return f"line {statement.line}" + (f" ({statement.place})" if statement.place else "")
+    return f"line {statement.line}" + (f" ({statement.place.brief})" if statement.place else "")
 
 
 def name_shared(block: Block, address: int) -> str:

@@ -142,7 +142,7 @@ class Queues:
                     one.reported = True
                 first = flying[0].statement
                 what = "an accumulator" if flying[0].d_slots & slots else "a register of A"
-                where = first.place or f"line {first.line}"
+                where = first.place.brief if first.place else f"line {first.line}"
                 group.run.machine.report(
                     "wgmma_in_flight",
                     f"{statement.words[0]} accesses {what} of the wgmma.mma_async at {where}, which no wgmma.wait_group"
