@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from lanescope.emulate.run import emulate
+from lanescope.emulate.files import load_buffers
+from lanescope.emulate.kernel import prepare_kernel
+from lanescope.emulate.launch import parse_launch
+from lanescope.emulate.machine import Schedule
+from lanescope.emulate.parser import parse_module
+from lanescope.emulate.run import emulate, run_kernel
 from tests.device_runs import FOLDER, KernelRun, list_hanging_runs, list_runs, read_archive
 
 RUNS = {run.name: run for run in list_runs()}
@@ -29,6 +35,22 @@ def test_outputs_equal_the_devices(name: str) -> None:
     assert all(output.compared is None or output.compared.equal for output in result.outputs.values()), [
         (output.name, output.compared) for output in result.outputs.values()
     ]
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+@pytest.mark.parametrize("name", ["ring-0", "multicast-0", "attention-0", "store-0", "triton-specialized-90"])
+def test_every_order_of_warps_comes_to_the_same(name: str, seed: int) -> None:
+    """One thread releases a stage for its warpgroup behind its own wgmma.wait_group."""
+    run = RUNS[name]
+    launch = run.launch
+    for buffer in launch["buffer"].values():
+        buffer.pop("output", None)
+    parsed = parse_launch(launch)
+    module = parse_module(read_archive()[f"{name}.ptx"].decode())
+    kernel = prepare_kernel(module, parsed, load_buffers(parsed, Path(), run.make_buffers()))
+    expected = {key: read_device_output(run, key) for key, one in run.buffers.items() if one.output}
+    result = run_kernel(kernel, compare=expected, schedule=Schedule(by_warp=True, late=True, seed=seed))
+    assert result.passed, result.findings
 
 
 @pytest.mark.parametrize("source", sorted({run.source for run in RUNS.values() if run.mistake}))

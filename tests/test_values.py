@@ -42,7 +42,9 @@ def test_a_value_does_not_change() -> None:
     every = list(list_value_types())
     assert len(every) > 200
     for kind in every:
-        if kind.__module__.startswith(("lanescope.reader.code.", "lanescope.emulate.")) or kind.__name__.startswith("_"):
+        if kind.__module__.startswith(("lanescope.reader.code.", "lanescope.emulate.")) or kind.__name__.startswith(
+            "_"
+        ):
             continue
         if f"{kind.__module__}.{kind.__name__}" in READING:
             continue

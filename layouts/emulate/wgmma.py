@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.descriptor import matrix
-from lanescope.emulate.block import WARP, Group
+from lanescope.emulate.block import WARP, Group, Wait
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.described import check_reads, read_described
 from lanescope.emulate.fragments import (
@@ -36,11 +36,10 @@ from lanescope.emulate.matrices import name_operands, spread_metadata
 from lanescope.emulate.program import Operand, Statement, VectorOperand
 from lanescope.emulate.sums import count_digits, is_exact, note_inexact
 from lanescope.emulate.types import TYPES
-from lanescope.emulate.wgmma_order import Issued, collect_slots, get_queues, watch_registers
+from lanescope.emulate.wgmma_order import WARPGROUP, Issued, collect_slots, get_queues, watch_registers
 from lanescope.ptx import fragment_words
 
 Array = NDArray[Any]
-WARPGROUP = 4  # warps
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +249,18 @@ def build_wait(compiler: Compiler, statement: Statement) -> Action:
 
     def wait(group: Group) -> None:
         take_full_warps(group, statement)
-        get_queues(group.block).wait(group, most)
+        queues = get_queues(group.block)
         group.run.machine.log("wgmma_wait", group, pending=most)
+        if queues.is_met(group, most):
+            queues.wait(group, most)
+            return
+
+        def ready() -> bool:
+            if not queues.is_met(group, most):
+                return False
+            queues.wait(group, most)
+            return True
+
+        group.wait = Wait("wgmma", "the other warps of the warpgroup to issue the same wgmma", ready)
 
     return wait

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lanescope.emulate.block import Block, Group
+from lanescope.emulate.block import WARP, Block, Group
 from lanescope.emulate.code import Action, Code
 from lanescope.emulate.fragments import MatrixEvent, tell
 from lanescope.emulate.machine import PendingWork
@@ -39,15 +39,23 @@ class Issued:
     reported: bool = False
 
 
+WARPGROUP = 4  # warps
+
+
 @dataclass(slots=True)
 class _Queue:
-    """One warp's: wgmmas since the last commit, committed groups, oldest first, and registers written since a fence."""
+    """One warp's: wgmmas since the last commit, committed groups, oldest first, and registers written since a fence.
+
+    issued: wgmmas in all; ended: those of groups that a wait ended.
+    """
 
     open: list[Issued] = field(default_factory=list)
     groups: list[list[Issued]] = field(default_factory=list)
     fenced: bool = False
     written: set[int] = field(default_factory=set)
     sums: set[Slots] = field(default_factory=set)  # accumulators that only wgmmas wrote, and moves
+    issued: int = 0
+    ended: int = 0
 
     def list_flying(self) -> list[Issued]:
         return [one for group in (*self.groups, self.open) for one in group]
@@ -84,6 +92,7 @@ class Queues:
                     issued.statement,
                 )
             queue.open.append(issued)
+            queue.issued += 1
             chained &= issued.d_slots in queue.sums
             queue.sums.add(issued.d_slots)
         self.ended.pop((group.first, issued.d_slots), None)
@@ -101,13 +110,39 @@ class Queues:
             queue.groups.append(queue.open)
             queue.open = []
 
+    def is_met(self, group: Group, most: int) -> bool:
+        """Whether the other warps of the warpgroups have issued what a wait of these warps ends.
+
+        A wgmma is the whole warpgroup's: one thread releases a stage for all four warps behind its own wait (CUTLASS,
+        cutlass/pipeline/sm90_pipeline.hpp).
+        """
+        return all(self.get(other).issued >= self._count_needed(warp, most) for warp, other in self._list_pairs(group))
+
+    def _list_pairs(self, group: Group) -> list[tuple[int, int]]:
+        """List (warp, another live warp of its warpgroup)."""
+        live = group.block.live.reshape(-1, WARP).any(axis=1)
+        return [
+            (warp, other)
+            for warp in group.warps
+            for other in range(warp // WARPGROUP * WARPGROUP, warp // WARPGROUP * WARPGROUP + WARPGROUP)
+            if other != warp and other < len(live) and live[other]
+        ]
+
+    def _count_needed(self, warp: int, most: int) -> int:
+        queue = self.get(warp)
+        return queue.ended + sum(map(len, queue.groups[: max(0, len(queue.groups) - most)]))
+
     def wait(self, group: Group, most: int) -> None:
-        """End all but the newest groups of every warp."""
+        """End all but the newest groups of every warp, and what the other warps of its warpgroup issued for them."""
+        for warp, other in self._list_pairs(group):
+            queue = self.get(other)
+            self.settle(group, queue.list_flying()[: max(0, self._count_needed(warp, most) - queue.ended)])
         done: list[Issued] = []
         for warp in group.warps:
             queue = self.get(warp)
             count = max(0, len(queue.groups) - most)
             done += [one for ended in queue.groups[:count] for one in ended]
+            queue.ended += sum(map(len, queue.groups[:count]))
             queue.groups = queue.groups[count:]
         self.settle(group, done)
         flying = {one.d_slots for warp in group.warps for one in self.get(warp).list_flying()}
