@@ -206,7 +206,7 @@ def test_a_wait_without_end_stays_open() -> None:
     timeline = build_result_timeline(run_example("ring-arrive"))
     stuck = [lane.name for lane in timeline.lanes for span in lane.spans if span.kind == "wait" and span.open]
     assert stuck == ["warp 0", "warp 1"]
-    assert draw_timeline(timeline).rows.count('class="span stuck"') == 2
+    assert draw_timeline(timeline).rows.count('class="span run-stuck"') == 2
     assert draw_ring(run_example("ring-arrive").barriers, frozenset()) is not None
 
 
@@ -263,7 +263,7 @@ def test_the_api_refuses_by_field(client: TestClient, change: dict[str, Any], fi
 def test_the_page_runs_what_is_posted(client: TestClient) -> None:
     ptx, toml = build_example("ring-phase")
     page = client.post("/emulate", files={"ptx": (None, ptx), "launch": (None, toml)}).text
-    assert 'data-verdict="deadlock"' in page and 'id="line-74"' in page and 'class="span stuck"' in page
+    assert 'data-verdict="deadlock"' in page and 'id="line-74"' in page and 'class="span run-stuck"' in page
     filled = client.post("/emulate", files={"ptx": (None, ptx), "launch": (None, "")}).text
     assert "block = [64" in filled and "data-verdict" not in filled
     assert client.post("/emulate", files={"ptx": (None, "mov"), "launch": (None, toml)}).status_code == 422

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
-from lanescope.reader.threads.matrix_reads import read_described_bytes
+from lanescope.reader.threads.matrix_reads import find_described_places, read_described_bytes
 from lanescope.reader.threads.records import DescriptorUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.results import TextEdit
-from lanescope.workbench.thread_fragments import FragmentOrigin, locate_descriptor
+from lanescope.workbench.thread_fragments import FragmentOrigin, is_packed_descriptor, locate_descriptor
 
 Span = tuple[int, int]
 MOST_ALIKE = 16
@@ -41,7 +43,7 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
         origin = locate_descriptor(run, use) if count[key] <= MOST_ALIKE else None
         if origin is None or run.shared.broken or not complete or origin.empty == origin.total:
             continue  # nothing of it is stored: code that is not here, or a copy, may fill it
-        if not origin.filled.any(axis=1).all():
+        if origin.padded or not origin.filled.any(axis=1).all():
             continue  # rows of padding up to the least M: what they give is left alone
         earlier = before.setdefault(key, [])
         same = all(not one.is_same_rows(origin) or one.rows == origin.rows for one in earlier)
@@ -50,7 +52,10 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
         if plain and same and not origin.has_rows_twice:
             good.add(key)
         elif origin.separable and same and origin.has_rows_twice:
-            yield FragmentFinding("rows_repeated", _say_twice(use), use.site, 1, find_right_fields(run, use))
+            if _leaves_bytes_unread(run, use):  # else few rows are repeated on purpose
+                yield FragmentFinding("rows_repeated", _say_twice(use), use.site, 1, find_right_fields(run, use))
+        elif not origin.separable and is_packed_descriptor(run, use):
+            continue
         elif not origin.separable or not same:
             yield replace(_describe(use, origin), changes=find_right_fields(run, use))
         elif use.name == "b" and other is not None and _is_like_order(other, (use, origin)):
@@ -83,6 +88,16 @@ def _reads_plainly(run: KernelRunner, use: DescriptorUse, word: Descriptor) -> b
     if origin is None or not origin.separable or origin.has_rows_twice:
         return False
     return origin.k_order == tuple(range(origin.places[0].shape[1]))
+
+
+def _leaves_bytes_unread(run: KernelRunner, use: DescriptorUse) -> bool:
+    """Return whether the stores that fill what a descriptor reads fill bytes, too, that no descriptor reads."""
+    shared = run.shared
+    read = np.zeros(shared.writer.shape, np.bool_)
+    for word, seen in {(one.word, one.seen) for one in run.descriptors}:
+        read[find_described_places(word, seen).clip(0, len(read) - 1)] = True
+    writers = np.unique(shared.writer[find_described_places(use.word, use.seen).clip(0, len(read) - 1)])
+    return bool((np.isin(shared.writer, writers[writers > 0]) & ~read).any())
 
 
 def _is_like_order(a: tuple[DescriptorUse, FragmentOrigin], b: tuple[DescriptorUse, FragmentOrigin]) -> bool:

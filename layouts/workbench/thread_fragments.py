@@ -15,13 +15,16 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, Instruction, Operand
 from lanescope.reader.threads.assembly import gather_register
+from lanescope.reader.threads.matrix_reads import find_described_places
 from lanescope.reader.threads.records import DescriptorUse, MatrixLoad, MmaUse, RegisterUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, join_data, list_offsets
+from lanescope.shared.swizzle import WIDEST_PATTERN
 
 Ints = NDArray[np.int64]
 
@@ -52,6 +55,17 @@ class FragmentOrigin:
         if not self.array or self.empty:
             return False
         return all(bool((g - g[:, :1] - g[:1] + g[0, 0] == 0).all()) for g in self.places)
+
+    @property
+    def padded(self) -> bool:
+        """Whether whole rows are not written, and the others are rows and columns of one array: what the product gives
+        in those rows may be left alone.
+        """
+        rows = self.filled.any(axis=1)
+        if not self.array or rows.all() or not rows.any() or not self.filled[rows].all():
+            return False
+        written = (g[rows] for g in self.places)
+        return all(bool((g - g[:, :1] - g[:1] + g[0, 0] == 0).all()) for g in written)
 
     @property
     def k_order(self) -> tuple[int, ...] | None:
@@ -240,3 +254,32 @@ def locate_descriptor(run: KernelRunner, use: DescriptorUse) -> FragmentOrigin |
     arrays = {run.records[int(n)].array for n in np.unique(first.record) if n != EMPTY}
     array = arrays.pop() if len(arrays) == 1 else ""
     return FragmentOrigin(array, tuple(offsets), tuple(offsets.values()), first.record != EMPTY)
+
+
+def is_packed_descriptor(run: KernelRunner, use: DescriptorUse) -> bool:
+    """Return whether what a descriptor reads is copied in the order of global memory, in every pattern of the swizzle:
+    memory may hold it as it is read, swizzled by the program that made it.
+    """
+    places = find_described_places(use.word, use.seen)
+    swizzled = Descriptor(use.word, use.seen.form).mode.chunks > 1
+    return _keeps_order(run, use.data, places, places // WIDEST_PATTERN if swizzled else np.zeros_like(places))
+
+
+def is_packed_load(run: KernelRunner, load: MatrixLoad) -> bool:
+    """Return whether the rows of an ldmatrix are copied in the order of global memory, in every warp."""
+    places = load.address[:, None] + np.arange(load.rows.size)
+    count = 32 if ".x4" in load.opcode else 16 if ".x2" in load.opcode else 8
+    giving = np.flatnonzero(np.arange(len(places)) % 32 < count)
+    rows = DataBytes(load.rows.record[giving], load.rows.thread[giving], load.rows.byte[giving])
+    return _keeps_order(run, rows, places[giving], np.broadcast_to(giving[:, None] // 32, places[giving].shape))
+
+
+def _keeps_order(run: KernelRunner, data: DataBytes, places: Ints, groups: Ints) -> bool:
+    """Return whether the bytes of each group are as far from one another in shared as in global memory."""
+    if (data.record <= OPEN).any() or len({run.records[int(n)].array for n in np.unique(data.record)}) > 1:
+        return False
+    for name, grid in list_offsets(run.records, data, run.threads):
+        away = grid if name else grid - places
+        if any(np.ptp(away[groups == group]) for group in np.unique(groups)):
+            return False
+    return True

@@ -22,6 +22,7 @@ from lanescope.workbench.thread_fragments import (
     FragmentOrigin,
     find_mma,
     find_wrong_register,
+    is_packed_load,
     locate_operand,
     reload_operand,
 )
@@ -252,6 +253,8 @@ def _find_cause(judge: _Judge, one: ArrivedOperand, separable: bool) -> str | No
             return "matrices_exchanged"
     if runner.shared.broken or not judge.run.complete or all(warp.empty == warp.total for warp in one.warps):
         return None  # code that is not here may fill what nothing stores
+    if any(warp.padded for warp in one.warps) or (one.loads and all(is_packed_load(runner, n) for n in one.loads)):
+        return None  # rows of padding, or global memory may hold the tile in the order in which it is read
     if separable:
         return "k_repeated" if any(warp.repeated_k for warp in one.warps) else None
     unfilled = any(warp.empty and not warp.find_misplaced().any() for warp in one.warps)

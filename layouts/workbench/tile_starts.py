@@ -7,7 +7,7 @@ multiple of the pattern has no offset in it. TMA stores to multiples of 128 byte
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.shared import tma
@@ -48,7 +48,7 @@ def find_small_alignments(text: str, bench: Bench) -> Iterator[Pitfall]:
         need = tma.ALIGNED if by_tma else pattern
         for start in list_assumed_starts(bench, operand):
             stated = find_stated_alignment(start.label, known)
-            if stated is None or stated[1] >= need:
+            if stated is None or stated[1] >= need or _is_rounded(stated[0], operand.symbols):
                 continue
             at = _find_alignment(text, *stated)
             if at is not None:
@@ -63,6 +63,11 @@ def find_small_alignments(text: str, bench: Bench) -> Iterator[Pitfall]:
 def _get_pattern(operand: VerifiedOperand) -> int | None:
     """Return the bytes after which the swizzle of an operand's storage repeats; None where it has none."""
     return _PATTERN_BYTES.get(str((operand.stored or {}).get("swizzle", "none")))
+
+
+def _is_rounded(name: str, symbols: Iterable[str]) -> bool:
+    """Return whether an address is a buffer's plus a part of the same address: (1024 - smem % 1024) % 1024 bytes."""
+    return any(re.search(r"[&%~]", symbol) and name in re.findall(r"[A-Za-z_]\w*", symbol) for symbol in symbols)
 
 
 def _find_alignment(text: str, name: str, amount: int) -> Span | None:

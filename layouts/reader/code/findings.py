@@ -187,10 +187,13 @@ def narrow_value(ev: Evaluator, value: SymbolicInt, kind: IntegerType, span: Spa
 
 
 def check_field_overflow(ev: Evaluator, field: RecordField, value: SymbolicInt, span: Span) -> None:
-    """Report a known value that a bit field cuts."""
+    """Report a known value that a bit field cuts, but not 0xb001 for 0b001: the field holds what is meant."""
     if value.known is not None and field.width < 32 and value.known >> field.width and value.known > 0:
         fits = "" if field.width != 14 else " The field counts 16 bytes, so shift the amount right by 4."
         stored = value.known & ((1 << field.width) - 1)
+        binary = re.fullmatch(r"0[xX][bB]([01]+)", ev.text[slice(*span)].strip())
+        if binary and int(binary[1], 2) == stored:
+            return
         add_pitfall(
             ev,
             "bit_field_overflow",

@@ -225,7 +225,8 @@ def _load_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     writers = tuple(int(n) for n in np.unique(run.shared.writer[np.clip(address, 0, len(run.shared.writer) - 1)]))
     places = np.asarray(address)[given]
     aligned = not ((places - places[:1]) % 16).any()  # wherever the array begins
-    load = MatrixLoad(opcode, code.assembly.span, rows, code.get_site(operands[1]), tuple(run.calls), writers, aligned)
+    site, calls = code.get_site(operands[1]), tuple(run.calls)
+    load = MatrixLoad(opcode, code.assembly.span, rows, site, calls, writers, aligned, np.asarray(address))
     for n, one in enumerate(outputs):
         data = gather_register(rows, n, ".trans" in opcode)
         code.put_value(one, LoadedRegister(data.record, data.thread, data.byte, load, n))

@@ -14,7 +14,7 @@ from lanescope.ptx import catalog
 from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.records import DescriptorUse
-from lanescope.reader.threads.storage import OPEN, SHARED_BYTES, DataBytes, spread_coefficient
+from lanescope.reader.threads.storage import OPEN, SHARED_BYTES, DataBytes, Ints, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -109,10 +109,15 @@ def _get_known(value: Any) -> int | None:
     return value.known if isinstance(value, ThreadNumber) else None
 
 
+def find_described_places(word: int, seen: View) -> Ints:
+    """Return the address of each byte that a descriptor reads: [rows, K · bytes an element]."""
+    address = np.asarray(reads(Descriptor(word, seen.form), seen), np.int64)
+    return (address[:, :, None] + np.arange(seen.bits // 8)).reshape(address.shape[0], -1)
+
+
 def read_described_bytes(run: KernelRunner, word: int, seen: View) -> DataBytes:
     """Return the bytes of each element that a descriptor reads: [rows, K · bytes an element]."""
-    address = np.asarray(reads(Descriptor(word, seen.form), seen), np.int64)
-    places = (address[:, :, None] + np.arange(seen.bits // 8)).reshape(address.shape[0], -1)
+    places = find_described_places(word, seen)
     legal = (places >= 0) & (places < SHARED_BYTES)
     places = np.where(legal, places, 0)
     shared = run.shared

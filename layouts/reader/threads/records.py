@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanescope.descriptor.matrix import View
-from lanescope.reader.threads.storage import DataBytes, Mask
+from lanescope.reader.threads.storage import DataBytes, Ints, Mask
 
 Span = tuple[int, int]
 
@@ -14,7 +14,7 @@ Span = tuple[int, int]
 class MatrixLoad:
     """One ldmatrix: its opcode, what lies in the 16 bytes at the address of every lane; site: the expression that
     gave the address, in the kernel; calls: of the functions around it, outermost first. aligned: whether its rows are
-    multiples of 16 bytes apart, without which it traps.
+    multiples of 16 bytes apart, without which it traps. address: of every lane.
     """
 
     opcode: str
@@ -24,6 +24,7 @@ class MatrixLoad:
     calls: tuple[Span, ...]
     writers: tuple[int, ...]
     aligned: bool
+    address: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
