@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from lanescope.emulate.block import WARP, Block, Group
 from lanescope.emulate.code import Action, Code
 from lanescope.emulate.fragments import MatrixEvent, tell
@@ -120,7 +122,7 @@ class Queues:
 
     def _list_pairs(self, group: Group) -> list[tuple[int, int]]:
         """List (warp, another live warp of its warpgroup)."""
-        live = group.block.live.reshape(-1, WARP).any(axis=1)
+        live = np.asarray(group.block.live.reshape(-1, WARP).any(axis=1))
         return [
             (warp, other)
             for warp in group.warps
