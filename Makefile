@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test fuzz lint types bench bench-peers bench-tiles bench-reader bench-cxx load targets sass golden corpus diagnoses gpu-verify wheel help clean browser compiler hooks
+.PHONY: run test test-integrations fuzz lint types bench bench-peers bench-tiles bench-reader bench-cxx load targets sass golden corpus diagnoses gpu-verify wheel help clean browser compiler hooks
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,6 +49,15 @@ test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test browser compiler  ## install what the tests need and run all of them
 	@$(BIN)/python -m compileall -q app layouts
 	$(BIN)/python -m pytest $(ARGS)
+
+# The tools that people use Lanescope in: an MCP client, a language client, sphinx-build, mkdocs, JupyterLab.
+$(VENV)/.integrations: $(VENV)/.test
+	$(PIP) install -c constraints.txt -e '.[integrations]'
+	@touch $@
+
+test-integrations: export PYTHONDONTWRITEBYTECODE =
+test-integrations: $(VENV)/.integrations browser compiler  ## run agents, editors, documents and notebooks against it
+	$(BIN)/python -m pytest tests/integrations $(ARGS)
 
 fuzz: $(VENV)/.test browser compiler  ## ask every route questions made from its own document (N=… each), and what make test takes samples of whole
 	LANESCOPE_FUZZ=$(or $(N),500) $(BIN)/python -m pytest -q tests/test_fuzz.py

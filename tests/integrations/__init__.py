@@ -1,0 +1,1 @@
+"""Lanescope in the tools that people use: each test drives the real one."""
