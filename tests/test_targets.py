@@ -182,6 +182,16 @@ def test_a_question_for_a_target_that_lacks_it_is_refused(
     error = client.post(f"/api/v1/{path}", json=body | {"target": other}).json()["error"]
     assert error["code"] == "not_on_target" and other in error["message"]
 
+def test_an_instruction_is_asked_of_a_target(client: Client) -> None:
+    fp8 = "mma.m16n8k32.row.col.f32.e4m3.e4m3.f32"
+    for path in (f"/api/v1/instructions/{fp8}", f"/api/v1/instructions/{fp8}/operands/a"):
+        assert client.get(f"{path}?target=sm_89").status_code == 200
+        refused = client.get(f"{path}?target=sm_80")
+        assert refused.json()["error"]["code"] == "not_on_target" and "sm_89" in refused.json()["error"]["hint"]
+    assert "is not available on sm_80" in client.get(f"/i/{fp8}?target=sm_80").text
+    assert "is not available on" not in client.get(f"/i/{fp8}?target=sm_89").text
+    assert "sm_90a" in client.get(f"/i/{fp8}?target=sm_90b").text
+
 
 def test_tensor_memory_is_of_targets_that_have_it(client: Client) -> None:
     for path in ("tmem/layout?", "tmem/epilogue?", "scale-factors?kind=mxf4&", "tmem/access?"):

@@ -24,7 +24,8 @@ from lanescope.blackwell.bound import BoundMma
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, pattern, qualifiers
 from lanescope.ptx import instruction as engine
-from lanescope.ptx.targets import format_targets
+from lanescope.ptx.architectures import require_instruction
+from lanescope.ptx.targets import format_targets, parse_target_name
 
 METHODS = {"mma": "random products compared with NumPy", "fragment": "the maps measured element by element"}
 
@@ -192,10 +193,19 @@ class Detail(CatalogueRow):
     )
 
 
-def find_instruction(ptx: str, word: str = "") -> engine.Instruction:
-    """Find the instruction of a text; with a word, or a wish, the product that it binds."""
+def find_instruction(ptx: str, word: str = "", target: str = "") -> engine.Instruction:
+    """Find the instruction of a text; with a word, or a wish, the product that it binds. LayoutError where a target
+    lacks it.
+    """
     instruction = catalog.find(ptx)
+    require_target(instruction, target)
     return bound.bind(instruction, word) if word.strip() else instruction
+
+
+def require_target(instruction: engine.Instruction, target: str) -> None:
+    """Raise LayoutError for a target that lacks an instruction, or that there is not; "" is any target."""
+    if target.strip():
+        require_instruction(instruction, parse_target_name(target, "target"))
 
 
 def build_detail(instruction: engine.Instruction, pointer: str = "", ldm: str = "") -> Detail:

@@ -19,6 +19,7 @@ from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.page import render_page
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
+from lanescope.ptx.architectures import require_instruction
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import statements
 
@@ -45,6 +46,7 @@ def instruction_page(request: Request, rest: str) -> Response:
     refusals += [refused.message for refused in statements.find_refused_lines(name if slash else rest)]
     operand = instruction.operand(letter) if slash else None
     page_state, notices = state.parse_state(instruction, query)
+    notices += _list_target_notices(instruction, page_state.target)
     lost, notices = split_pin_notices(notices)
     notices = refusals + notices
     if operand and not forms.is_on_stage(operand):
@@ -63,6 +65,15 @@ def instruction_page(request: Request, rest: str) -> Response:
     )
     context |= {"sought": query.get("find", ""), "refusal": refusal or lost}
     return render_page(request, "instruction/page.html", context)
+
+
+def _list_target_notices(instruction: Instruction, target: str) -> list[str]:
+    """Return why a target does not have the instruction; nothing for one that has it, and for any target."""
+    try:
+        require_instruction(instruction, target)
+    except LayoutError as error:
+        return [f"{error.message} {error.hint}"]
+    return []
 
 
 def _find_pins(

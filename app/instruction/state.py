@@ -15,6 +15,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, parse_digits, parse_integer, parse_pair, parse_ranges, shorten_value
 from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import SCOPES, WARP, Instruction
+from lanescope.ptx.targets import parse_target_name
 from lanescope.render import window
 from lanescope.render.view import LABELS, make_figure
 from lanescope.render.window import Range
@@ -31,8 +32,9 @@ class PageState:
     colour: a pattern's name, "register" or AUTO; label: one of LABELS; lanes: "", or "0-7,12"; pin: "", "d:3,2", or
     "lane:20" for a whole lane ("thread:52" in a warpgroup); pin2: a second pin, whose lane is compared; product:
     0–3 (m8n8k4 f16); view: which part is shown (layouts/render/window.py); a_major, b_major: K or MN, how wgmma's
-    multiplicands lie in shared memory; idesc: the instruction descriptor of a tcgen05.mma; selector, byte_id_a, …:
-    which lanes supply the metadata of a sparse A and the scale factors.
+    multiplicands lie in shared memory; idesc: the instruction descriptor of a tcgen05.mma; target: what ptxas
+    compiles for, "" for any; selector, byte_id_a, …: which lanes supply the metadata of a sparse A and the scale
+    factors.
     """
 
     colour: str = "g"
@@ -45,6 +47,7 @@ class PageState:
     a_major: str = "K"
     b_major: str = "K"
     idesc: str = ""
+    target: str = ""
     selector: int = 0
     byte_id_a: int = 0
     thread_id_a: int = 0
@@ -192,6 +195,10 @@ def _parse_product(instruction: Instruction, text: str) -> int:
     return _parse_with_hint("product", hint, lambda: parse_integer(text, "product", 0, count - 1))
 
 
+def _parse_target(_instruction: Instruction, text: str) -> str:
+    return parse_target_name(text, "target")
+
+
 def _parse_selector(instruction: Instruction, name: str, text: str) -> int:
     legal = list_selectors(instruction).get(name, (0,))
     digits = parse_digits(text.strip() or "0")
@@ -240,6 +247,7 @@ _PARSERS: dict[str, Callable[[Instruction, str], str | int]] = {
     "view": _parse_view,
     "pin": _parse_pin,
     "pin2": _parse_pin,
+    "target": _parse_target,
 }
 T = TypeVar("T")
 
@@ -298,5 +306,5 @@ SEPARATE = ("product", "half")  # axes of which a page shows one place at a time
 MAJORS = ("a_major", "b_major")
 SELECTORS = ("selector", "byte_id_a", "thread_id_a", "byte_id_b", "thread_id_b")
 PICTURED = tuple(
-    name for name in SPEC if name not in ("view", *MAJORS, *SELECTORS)
+    name for name in SPEC if name not in ("view", "target", *MAJORS, *SELECTORS)
 )  # the state of a picture; its window is rows and cols instead

@@ -26,6 +26,9 @@ def show(
     lane: Annotated[str, typer.Option("--lane", help="A lane (thread): what does it hold?")] = "",
     value: Annotated[str, typer.Option("--value", help="With --lane: one value only.")] = "",
     idesc: InstructionDescriptor = "",
+    target: Annotated[
+        str, typer.Option(help="What ptxas compiles for (sm_90a); an instruction that it lacks is refused.")
+    ] = "",
     pointer: Annotated[str, typer.Option(help="Of a wmma.load or wmma.store: may it begin here?")] = "",
     ldm: Annotated[str, typer.Option(help="Of a wmma.load or wmma.store: elements from row to row.")] = "",
     as_json: AsJson = False,
@@ -46,6 +49,7 @@ def show(
         if not name:
             return print_reading(ptx, as_json)
         instruction = about.find_instruction(name, idesc)
+    about.require_target(instruction, target)
     _check_options(instruction, operand, {"at": at, "lane": lane, "value": value, "pointer": pointer, "ldm": ldm})
     op = instruction.operand(operand) if operand else None
     answer: answers.Answer
