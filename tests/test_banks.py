@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lanescope.app.hardware.bank_counters import parse_report
+from lanescope.app.hardware.evidence import FOLDER
 from lanescope.app.hardware.numpy_device import NumpyDevice
 from lanescope.errors import LayoutError
+from lanescope.shared.bank_counters import predict_counters
 from lanescope.shared.banks import ACCESSES, compute_cost, get_access, make_address_use, make_rows_use
 from lanescope.shared.freeing import PLAIN, find_freeing_swizzle
 from lanescope.shared.swizzle import Swizzle
+from tests.client import Client
 
 # (access, lane stride in bytes, clocks an access on an H100, 16 warps, 2026-11-21); loads issue two wavefronts in about
 # a clock there
@@ -39,12 +46,84 @@ def test_wavefronts_are_the_clocks_an_h100_took(name: str, stride: int, clocks: 
     assert abs(clocks / found.wavefronts - 1) < 0.06
 
 
-def test_wide_loads_are_not_split_as_wide_stores_are() -> None:
-    """Measured: 32 lanes that want the same 16 bytes are one wavefront to ld.shared.b128, four to st.shared.b128."""
-    assert compute_cost(get_access("ld.shared.b128"), [0] * 32).wavefronts == 1
-    assert compute_cost(get_access("st.shared.b128"), [0] * 32).wavefronts == 4
-    quarter = [16 * (lane % 8) for lane in range(32)]
-    assert compute_cost(get_access("ld.shared.b128"), quarter).wavefronts == 1
+# (access, lane → address, wavefronts and bank conflicts that ncu counted, clocks an access took): an H100, 2026-11-26;
+# wide loads are served in halves and quarters of the warp, which join where neighbours want the same bytes.
+COUNTED: list[tuple[str, Callable[[int], int], int, int, float]] = [
+    ("ld.shared.b64", lambda lane: 8 * lane, 2, 0, 2.05),
+    ("ld.shared.b64", lambda lane: 0, 1, 0, 1.13),
+    ("ld.shared.b64", lambda lane: lane // 2 * 8, 1, 0, 1.13),
+    ("ld.shared.b64", lambda lane: lane % 2 * 8, 1, 0, 1.13),
+    ("ld.shared.b64", lambda lane: lane % 16 * 8, 2, 0, 2.05),
+    ("ld.shared.b64", lambda lane: lane // 2 * 128, 16, 15, 16.31),
+    ("ld.shared.b64", lambda lane: lane % 2 * 1024 + lane // 2 * 8, 4, 2, 4.07),
+    ("ld.shared.b128", lambda lane: 16 * lane, 4, 0, 4.07),
+    ("ld.shared.b128", lambda lane: 0, 2, 0, 2.15),
+    ("ld.shared.b128", lambda lane: lane // 2 * 16, 2, 0, 2.13),
+    ("ld.shared.b128", lambda lane: lane % 2 * 16, 2, 0, 2.13),
+    ("ld.shared.b128", lambda lane: lane % 8 * 16, 4, 0, 4.07),
+    ("ld.shared.b128", lambda lane: lane % 16 * 16, 4, 0, 4.07),
+    ("ld.shared.b128", lambda lane: lane // 2 * 128, 16, 14, 16.08),
+    ("ld.shared.b128", lambda lane: lane % 2 * 1024 + lane // 2 * 16, 8, 4, 8.05),
+    ("st.shared.b128", lambda lane: 0, 4, 0, 4.06),
+]
+
+
+@pytest.mark.parametrize(("name", "place", "wavefronts", "conflicts", "clocks"), COUNTED)
+def test_wavefronts_are_what_ncu_counted_and_the_clocks_they_took(
+    name: str, place: Callable[[int], int], wavefronts: int, conflicts: int, clocks: float
+) -> None:
+    cost = compute_cost(get_access(name), [place(lane) for lane in range(32)])
+    assert tuple(predict_counters(cost).values()) == (wavefronts, conflicts)
+    assert abs(clocks - wavefronts) < 0.25 or abs(clocks / wavefronts - 1) < 0.08
+
+
+def test_lanes_without_an_access_do_not_keep_two_quarters_apart() -> None:
+    """ncu on an H100: with the even lanes alone every lane's neighbour is inactive; with 28 lanes it is not."""
+    apart = [16 * lane for lane in range(32)]
+    even = [at if lane % 2 == 0 else None for lane, at in enumerate(apart)]
+    assert tuple(predict_counters(compute_cost(get_access("ld.shared.b128"), even)).values()) == (4, 2)
+    mixed: list[int | None] = [16 * lane if lane in (0, 1, 16, 18, 23, 24, 27, 28, 31) else None for lane in range(32)]
+    assert [phase.lanes for phase in compute_cost(get_access("ld.shared.b128"), mixed).phases] == [
+        (0, 1),
+        (),
+        (16, 18, 23),
+        (24, 27, 28, 31),
+    ]
+
+
+def test_every_pattern_was_counted_as_predicted() -> None:
+    """On an H100, with all lanes active and with some."""
+    evidence = json.loads((FOLDER / "nvidia_h100_80gb_hbm3.json").read_text())
+    for part, patterns in (("banks", 40), ("counters", 40)):
+        assert set(evidence[part]) == set(ACCESSES)
+        for name, row in evidence[part].items():
+            both = 2 if part == "counters" and not ACCESSES[name].matrices else 1
+            assert row["ran"] == row["agreed"] == both * patterns, name
+
+
+def test_ncu_s_report_is_read_launch_by_launch() -> None:
+    report = (
+        "==PROF== Connected\n"
+        '"ID","Kernel Name","gpu__time.sum","l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"\n'
+        '"","","nsecond",""\n'
+        '"0","cupy_copy(int)","1","7"\n'
+        '"1","k","2","9,216"\n'
+    )
+    assert parse_report(report) == [
+        {"gpu__time.sum": 2.0, "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": 9216.0}
+    ]
+
+
+def test_the_page_and_the_answer_name_the_counters(client: Client) -> None:
+    page = client.get("/banks?access=ld.shared.b32&pattern=rows").text
+    assert "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum" in page
+    body = {"access": "stmatrix.x1", "address": [128 * lane for lane in range(32)]}
+    assert client.post("/api/v1/banks", json=body).json()["counters"] == [
+        {"metric": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", "per_execution": 8},
+        {"metric": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", "per_execution": 7},
+    ]
+    other = client.post("/api/v1/banks", json=body | {"architecture": "sm_80"}).json()
+    assert other["counters"] == [] and "sm_90" in other["counters_note"]
 
 
 @given(st.sampled_from(sorted(ACCESSES)), st.lists(st.integers(0, 300), min_size=32, max_size=32))

@@ -172,6 +172,6 @@ def test_commands_in_prose_exist() -> None:
 def test_the_readme_counts_what_there_is() -> None:
     from lanescope.app.guide import values as guide_values
 
-    for part in ("instructions", "descriptors", "banks", "chains", "programs", "boxes", "captures"):
+    for part in ("instructions", "descriptors", "banks", "counters", "chains", "programs", "boxes", "captures"):
         assert f": {guide_values.format_evidence(part)}." in README, part
     assert f": {guide_values.VALUES['instructions']('')} instructions." in " ".join(README.split())

@@ -364,16 +364,9 @@ def test_the_glossary_says_what_the_bank_model_does() -> None:
     said = dict(GLOSSARY)["phase"]
     lanes = {access.name: access.phase_lanes for access in ACCESSES.values()}
     assert "8 for ldmatrix and stmatrix" in said and {n for name, n in lanes.items() if "matrix" in name} == {8}
-    assert "the whole warp for ld.shared" in said and {
-        n for name, n in lanes.items() if name.startswith("ld.shared")
-    } == {32}
-    assert "half or a quarter of it for st.shared of 64 or 128 bits" in said and (
-        lanes["st.shared.b64"],
-        lanes["st.shared.b128"],
-    ) == (
-        16,
-        8,
-    )
+    assert "half a warp for ld.shared and st.shared of 64 bits, a quarter for 128 bits, else the whole warp" in said
+    assert {n for name, n in lanes.items() if name.endswith(("b8", "b16", "b32"))} == {32}
+    assert [lanes[f"{verb}.shared.b{bits}"] for verb in ("ld", "st") for bits in (64, 128)] == [16, 8] * 2
 
 
 def test_copies_are_said_as_people_say_them(client: Client) -> None:

@@ -182,6 +182,7 @@ def test_a_question_for_a_target_that_lacks_it_is_refused(
     error = client.post(f"/api/v1/{path}", json=body | {"target": other}).json()["error"]
     assert error["code"] == "not_on_target" and other in error["message"]
 
+
 def test_an_instruction_is_asked_of_a_target(client: Client) -> None:
     fp8 = "mma.m16n8k32.row.col.f32.e4m3.e4m3.f32"
     for path in (f"/api/v1/instructions/{fp8}", f"/api/v1/instructions/{fp8}/operands/a"):

@@ -19,7 +19,8 @@ from lanescope.app.kit.question import (
 from lanescope.cute.text import parse_swizzle
 from lanescope.errors import LayoutError
 from lanescope.inputs import LONGEST_KEY, check_keys
-from lanescope.shared import banks, freeing
+from lanescope.ptx.architectures import ARCHITECTURES
+from lanescope.shared import bank_counters, banks, freeing
 from lanescope.shared.swizzle import MODES, Swizzle
 
 ACCESS_TEXT = "access:pattern or access:addresses, e.g. ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …"
@@ -50,6 +51,12 @@ class _Rows:
 
 @question
 class _Use(_Rows, _Access):
+    architecture: str = word_field(
+        tuple(row.name for row in ARCHITECTURES),
+        "Architecture",
+        "Whose Nsight Compute counters are predicted; they are measured on sm_90.",
+        "sm_90",
+    )
     swizzle: str = text_field(
         "none", "Swizzle", "Applied to every address: none, 32B, 64B, 128B, or B,M,S in bytes.", type=SwizzleText
     )
@@ -139,6 +146,14 @@ class Phase:
 
 
 @fact
+class ProfilerCounter:
+    """A metric of Nsight Compute, and what one execution of the access adds to it."""
+
+    metric: Annotated[str, Description("As ncu --metrics names it.", (bank_counters.WAVEFRONTS.format("ld"),))]
+    per_execution: int
+
+
+@fact
 class BankCost:
     """What an access costs: `ideal` wavefronts without conflicts."""
 
@@ -149,6 +164,11 @@ class BankCost:
     ideal: int
     ways: int
     phases: list[Phase]
+    architecture: str
+    counters: Annotated[
+        list[ProfilerCounter], Description("What ncu reports on this architecture; empty where it was not measured.")
+    ]
+    counters_note: Annotated[str, Description("Why there are none; empty where there are.")]
 
 
 @fact
@@ -199,12 +219,12 @@ def build_bank_cost(given: Json) -> BankCost:
             "One byte address per lane: [0, 16, …]; null for an inactive lane.",
             "address",
         )
-    return build_use_cost(*parse_use(given))
+    return build_use_cost(*parse_use(given), parse_architecture(given))
 
 
 def count_wavefronts(asked: AccessQuestion) -> BankCost:
     """Wavefronts of one access under a swizzle."""
-    return build_use_cost(*parse_question(asked))
+    return build_use_cost(*parse_question(asked), asked.architecture)
 
 
 def parse_question(asked: AccessQuestion) -> tuple[banks.AccessUse, Swizzle]:
@@ -250,9 +270,18 @@ def _parse_access(item: Json, shared: Json) -> banks.AccessUse:
     )
 
 
-def build_use_cost(use: banks.AccessUse, xor: Swizzle) -> BankCost:
-    """What an access costs under a swizzle, and the addresses its lanes give then."""
+def parse_architecture(given: Json) -> str:
+    """The architecture whose counters are asked for."""
+    option = options_of(_Use)["architecture"]
+    architecture: str = option.parse(given.get("architecture", option.default), "architecture")
+    return architecture
+
+
+def build_use_cost(use: banks.AccessUse, xor: Swizzle, architecture: str = bank_counters.MEASURED[0]) -> BankCost:
+    """What an access costs under a swizzle, the addresses its lanes give then, and what ncu counts."""
     cost = use.compute_use_cost(xor)
+    measured = architecture in bank_counters.MEASURED
+    counters = bank_counters.predict_counters(cost) if measured else {}
     return BankCost(
         address=use.address(xor),
         swizzle=str(xor),
@@ -264,6 +293,11 @@ def build_use_cost(use: banks.AccessUse, xor: Swizzle) -> BankCost:
             Phase(lanes=list(p.lanes), wavefronts=p.wavefronts, ideal=p.ideal, ways=p.ways, words=list(p.words))
             for p in cost.phases
         ],
+        architecture=architecture,
+        counters=[ProfilerCounter(metric=metric, per_execution=count) for metric, count in counters.items()],
+        counters_note=""
+        if measured
+        else f"Not measured on {architecture}; on {', '.join(bank_counters.MEASURED)} only.",
     )
 
 

@@ -17,6 +17,7 @@ from lanescope.app.kit.terminal import print_answer, print_json, read_json
 from lanescope.app.tiles import main_loop_facts
 from lanescope.app.tiles.questions import LoopBody
 from lanescope.errors import LayoutError
+from lanescope.ptx.architectures import ARCHITECTURES
 from lanescope.shared import banks
 from lanescope.shared.bank_schedule import list_wavefronts
 from lanescope.shared.banks import parse_addresses
@@ -38,6 +39,7 @@ def show_banks(asked: BanksQuestion, told: BankCost) -> dict[str, Any]:
     return {
         "accesses": banks.ACCESSES,
         "patterns": banks.REACHES,
+        "architectures": [row.name for row in ARCHITECTURES],
         "solved": solved,
         "tile": mode,
         "most_free": max((phase.ideal for phase in cost.phases), default=1),
@@ -89,7 +91,7 @@ def run_banks(
         accesses = [one, *facts.parse_accesses(", ".join(also or []))]
         solved = facts.solve_swizzle(rows | {"accesses": accesses})
         return print_answer(solved, _format_solution, as_json, solved.free)
-    found = facts.build_use_cost(*facts.parse_use(one | rows | swizzle))
+    found = facts.build_use_cost(*facts.parse_use(one | rows | swizzle), facts.parse_architecture(words))
     if as_json:
         print_json(found)
     else:
@@ -98,6 +100,10 @@ def run_banks(
         for number, phase in enumerate(found.phases):
             lanes = f"lanes {phase.lanes[0]}-{phase.lanes[-1]}" if phase.lanes else "no lane active"
             print(f"  phase {number}: {lanes}, {phase.wavefronts} wavefronts")
+        for counter in found.counters:
+            print(f"  {counter.metric}: {counter.per_execution} per execution")
+        if found.counters_note:
+            print(f"  {found.counters_note}")
     if found.ways > 1:
         raise typer.Exit(1)
 

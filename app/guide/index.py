@@ -73,6 +73,11 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
         (
             GuidePage("swizzle", "xor bank conflict 32B 64B 128B atom mode"),
             GuidePage(
+                "bank-counters",
+                "nsight compute ncu profiler metric counter wavefronts bank conflicts l1tex broadcast phase LDS.128",
+                ("l1tex__data_pipe_lsu_wavefronts_mem_shared", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared"),
+            ),
+            GuidePage(
                 "128-bytes", "row chunk pitch start address swizzle xor bank conflict arrow drag interactive live"
             ),
             GuidePage(

@@ -50,8 +50,9 @@ GLOSSARY = (
     (
         "phase",
         (
-            "The lanes of an access that can share a wavefront: 8 for ldmatrix and stmatrix, the whole warp for"
-            " ld.shared, half or a quarter of it for st.shared of 64 or 128 bits."
+            "The lanes of an access that can share a wavefront: 8 for ldmatrix and stmatrix, half a warp for ld.shared"
+            " and st.shared of 64 bits, a quarter for 128 bits, else the whole warp. Loads join two phases where every"
+            " lane loads what its neighbour loads."
         ),
     ),
     (

@@ -24,11 +24,12 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.targets import format_targets, get_widest, strip_suffix
 from lanescope.render import kernel_device
 from lanescope.render.kernel_host import DEFAULT_SHARED
-from lanescope.shared.banks import BankAccess
+from lanescope.shared.banks import LANES, BankAccess
 
 Array = NDArray[Any]
 WINDOW = SHARED_BEGIN
 OLDEST = 75
+INACTIVE = 0xFFFFFFFF  # the offset of a lane that makes no access
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,8 @@ class RunDevice(Protocol):
         """
         ...
 
-    def cycles(self, access: BankAccess, offsets: Sequence[int]) -> tuple[float, str]:
-        """Measure the clocks of one access when many warps issue it: byte offsets a lane."""
+    def cycles(self, access: BankAccess, offsets: Sequence[int | None]) -> tuple[float, str]:
+        """Measure the clocks of one access when many warps issue it: byte offsets a lane, None for an inactive one."""
         ...
 
 
@@ -109,7 +110,7 @@ class CudaDevice:
         self._info = read_device_info(number)
         import cupy
 
-        self.cupy = cupy
+        self.cupy, self.number = cupy, number
         self.target = get_compile_target(self._info)
         cupy.cuda.Device(number).use()
         self._kernels: OrderedDict[str, Any] = OrderedDict()
@@ -289,30 +290,29 @@ class CudaDevice:
             raise RuntimeError("A TMA load did not complete.")
         return self._copy_to_host(out), window
 
-    def cycles(self, access: BankAccess, offsets: Sequence[int]) -> tuple[float, str]:
-        cupy = self.cupy
+    def cycles(self, access: BankAccess, offsets: Sequence[int | None]) -> tuple[float, str]:
         source = kernel_source.render_timing_loop(access.name, "k")
-        kernel = self._get_kernel(source)
-        lanes = np.zeros(32, np.uint32)
-        lanes[: len(offsets)] = offsets
-        if len(offsets) < 32:
-            lanes[len(offsets) :] = offsets[0]
-        size = int(lanes.max()) + 16
-        if size > DEFAULT_SHARED:
-            self._allow(kernel, size)
-        repeat, best = 32, math.inf
-        offsets_in = cupy.asarray(lanes)
+        repeat, best = kernel_source.REPEAT, math.inf
         for _ in range(5):
-            out = cupy.zeros(2 * kernel_source.WARPS, np.int64)
-            kernel(
-                (1,), (32 * kernel_source.WARPS,), (out, offsets_in, np.int32(repeat), np.uint32(0)), shared_mem=size
-            )
-            clocks = self._copy_to_host(out).reshape(-1, 2)
+            clocks = self.launch_accesses(access, offsets, repeat)
             clocks_per_access = float(clocks[:, 1].max() - clocks[:, 0].min()) / (
                 repeat * kernel_source.UNROLL * kernel_source.WARPS
             )
             best = min(best, clocks_per_access)
         return best, source
+
+    def launch_accesses(self, access: BankAccess, offsets: Sequence[int | None], repeat: int) -> Array:
+        """Launch the timed loop of an access once: (first clock, last clock) of each warp."""
+        kernel = self._get_kernel(kernel_source.render_timing_loop(access.name, "k"))
+        given = [INACTIVE if offset is None else offset for offset in offsets]
+        lanes = np.array(given + given[:1] * (LANES - len(given)), np.uint32)
+        size = int(lanes[lanes != INACTIVE].max()) + 16
+        if size > DEFAULT_SHARED:
+            self._allow(kernel, size)
+        out = self.cupy.zeros(2 * kernel_source.WARPS, np.int64)
+        arguments = (out, self.cupy.asarray(lanes), np.int32(repeat), np.uint32(0))
+        kernel((1,), (32 * kernel_source.WARPS,), arguments, shared_mem=size)
+        return self._copy_to_host(out).reshape(-1, 2)
 
 
 def compile_text(text: str, target: str) -> bytes:

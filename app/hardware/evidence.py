@@ -34,6 +34,7 @@ METHODS = {
         " every word against the maps"
     ),
     "banks": "clocks of random and regular lane addresses against the predicted wavefronts",
+    "counters": "ncu's counters of shared-memory wavefronts and bank conflicts against the predicted counts",
     "boxes": (
         "TMA loads of random bytes, shared memory byte for byte against the storage that a tensor map leaves, and"
         " random tensor maps against the driver's refusals"
@@ -51,6 +52,7 @@ METHODS = {
 PARTS = {
     "descriptors": "descriptors whose reads match the address model",
     "banks": "address patterns whose clock counts match the predicted wavefronts",
+    "counters": "address patterns for which Nsight Compute counts what is predicted",
     "chains": "generated loads and stores that moved every byte correctly",
     "programs": "whole programs whose own check passed",
     "code": "generated functions whose words all match the maps",

@@ -129,6 +129,12 @@ def render_chain(code: str, name: str, function: str, registers: int, store: boo
 
 
 UNROLL, WARPS = 16, 16
+REPEAT, WARM_UP = 32, 4  # turns of the timed loop, and those before the clock starts
+
+
+def count_accesses(repeat: int) -> int:
+    """Return how often a launch of the timed loop executes its access."""
+    return (repeat + WARM_UP) * UNROLL * WARPS
 
 
 def render_timing_loop(kind: str, name: str) -> str:
@@ -147,5 +153,6 @@ def render_timing_loop(kind: str, name: str) -> str:
         line = f'asm volatile("{opcode} [%{count}], {registers};" :: {bindings}, {address} : "memory");'
     else:
         line = f'asm volatile("{opcode} {registers}, [%{count}];" : {bindings} : {address} : "memory");'
-    use = "" if row.stores else f"for (int u = 0; u < {UNROLL}; ++u) sum ^= r[u][{count - 1}];"
-    return _PROGRAMS.fill("access.cu", name=name, unroll=UNROLL, count=count, access=line, use=use)
+    each = " ^ ".join(f"r[u][{n}]" for n in range(count))  # ptxas narrows a load whose registers are not all used
+    use = "" if row.stores else f"for (int u = 0; u < {UNROLL}; ++u) sum ^= {each};"
+    return _PROGRAMS.fill("access.cu", name=name, unroll=UNROLL, warm_up=WARM_UP, count=count, access=line, use=use)

@@ -145,7 +145,7 @@ class NumpyDevice:
         """Serve the lanes turn by turn: every bank delivers one word a turn, to all lanes that want it."""
         addresses = check_addresses(access, offsets)
         turns = 0
-        for lanes in access.phases:
+        for lanes in access.list_phases(addresses):
             waiting = {
                 (address + byte) // 4
                 for lane in lanes

@@ -64,7 +64,7 @@ def split_verification(target: str, part: str = "") -> tuple[VerificationPiece, 
         "programs": lambda: sum(1 for _ in script_runs.generate_plans(stub)),
     }
     pieces: list[VerificationPiece] = []
-    skipped = verification.list_skipped_parts(target)
+    skipped = _list_skipped_parts(target)
     for name in (part,) if part else (*(name for name in evidence.PARTS if name not in LAST), *LAST):
         if name in skipped:
             continue
@@ -74,6 +74,12 @@ def split_verification(target: str, part: str = "") -> tuple[VerificationPiece, 
         size = sizes[name]()
         pieces += [VerificationPiece(name, first, min(CUT[name], size - first)) for first in range(0, size, CUT[name])]
     return tuple(pieces)
+
+
+def _list_skipped_parts(target: str) -> dict[str, str]:
+    """List the parts that a fleet does not run for an architecture, each with the reason."""
+    alone = {"counters": "ncu profiles a process of its own: run it on the machine itself, without a scheduler."}
+    return verification.list_skipped_parts(target) | alone
 
 
 def parse_piece(params: Mapping[str, Any]) -> Json:
@@ -156,7 +162,7 @@ def merge_results(
         meta["ran_by"] = dict(sorted(ran_by.items()))
     merged: Json = {"meta": meta, "results": dict(sorted(results.items()))}
     merged |= {name: parts[name] for name in evidence.PARTS if name in parts}
-    skipped = verification.list_skipped_parts(info["target"])
+    skipped = _list_skipped_parts(info["target"])
     return merged | ({"skipped": skipped} if skipped and results else {})
 
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from lanescope.app.hardware import (
+    bank_counters,
     bank_runs,
     capture_verdicts,
     chain_runs,
@@ -38,12 +39,12 @@ from lanescope.descriptor import matrix as desc
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, OperandPlace
-from lanescope.shared.banks import ACCESSES
+from lanescope.shared.banks import ACCESSES, list_regular_addresses
 
 BATCH = 12
-DESCRIPTOR_RUNS, BANK_RUNS = 40, 24
+DESCRIPTOR_RUNS, BANK_RUNS = 40, 40
 # Cases of each kind in a quick verification; descriptors take one of every swizzle mode.
-QUICK = {"descriptors": 4, "banks": 4, "chains": 1, "code": 1, "programs": 3, "boxes": 3, "captures": 1}
+QUICK = {"descriptors": 4, "banks": 4, "counters": 4, "chains": 1, "code": 1, "programs": 3, "boxes": 3, "captures": 1}
 Progress = Callable[[str, str, int], None]
 Stage = Callable[[str], None]
 ALL = slice(None)
@@ -162,6 +163,8 @@ def verify_device(
     evidence: dict[str, Any] = {"meta": build_meta(device.info()), "results": dict(sorted(results.items()))}
     parts = (part,) if part else _list_parts(family)
     skipped = list_skipped_parts(device.target)
+    if reason := bank_counters.explain_no_counters():
+        skipped["counters"] = reason
     for name in parts:
         if name not in skipped:
             announce(name)
@@ -250,20 +253,8 @@ def verify_descriptors(device: RunDevice, per_kind: int = 0) -> dict[str, dict[s
 def verify_banks(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
     """Count the clocks that agree, for strided, equal and random lane addresses of every access."""
     counts_by_access: dict[str, dict[str, Any]] = {}
-    rng = np.random.default_rng(product_inputs.SEED)
-    for name, row in ACCESSES.items():
-        if "matrix" in name and float(device.info()["compute_capability"]) < (9.0 if name.startswith("st") else 7.5):
-            continue
-        lanes = range(row.lanes)
-        cases = [[stride * lane for lane in lanes] for stride in (row.bytes, 2 * row.bytes, 8 * row.bytes, 128)] + [
-            [0] * row.lanes
-        ]
-        cases += [
-            (rng.integers(0, (64, 512, 2048)[n % 3], row.lanes) * row.bytes).tolist()
-            for n in range(BANK_RUNS - len(cases))
-        ]
-        step = len(cases) // per_kind if per_kind else 1
-        answers = [bank_runs.run_banks(device, name, case) for case in cases[::step]]
+    for name, cases in _list_bank_cases(device, per_kind).items():
+        answers = [bank_runs.run_banks(device, name, case) for case in cases]
         counts_by_access[name] = {
             "ran": len(answers),
             "agreed": sum(answer["agrees"] for answer in answers),
@@ -271,6 +262,33 @@ def verify_banks(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, A
             "most_cycles": max(answer["measured"]["cycles"] for answer in answers),
         }
     return counts_by_access
+
+
+def _list_bank_cases(device: CudaDevice, per_kind: int = 0) -> dict[str, list[list[int]]]:
+    """List the lane addresses that every access of a device is tried with: regular ones, then random ones."""
+    rng = np.random.default_rng(product_inputs.SEED)
+    cases_by_access = {}
+    for name, row in ACCESSES.items():
+        if row.matrices and float(device.info()["compute_capability"]) < (9.0 if row.stores else 7.5):
+            continue
+        cases = list(list_regular_addresses(row).values())
+        cases += [
+            (rng.integers(0, (64, 512, 2048)[n % 3], row.lanes) * row.bytes).tolist()
+            for n in range(BANK_RUNS - len(cases))
+        ]
+        cases_by_access[name] = cases[:: len(cases) // per_kind if per_kind else 1]
+    return cases_by_access
+
+
+def verify_counters(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
+    """Count the address patterns, with all lanes active and with some, for which ncu counts what is predicted."""
+    rng = np.random.default_rng(product_inputs.SEED)
+    cases: list[bank_counters.Case] = []
+    for name, given in _list_bank_cases(device, per_kind).items():
+        cases += [(name, case) for case in given]
+        if not ACCESSES[name].matrices:
+            cases += [(name, bank_counters.silence_lanes(case, rng)) for case in given]
+    return bank_counters.run_counters(cases, device.number)
 
 
 class KernelCase(Protocol):
@@ -326,6 +344,7 @@ def _judge_cases(
 _VERIFY: dict[str, Callable[..., dict[str, dict[str, Any]]]] = {
     "descriptors": verify_descriptors,
     "banks": verify_banks,
+    "counters": verify_counters,
     "chains": verify_chains,
     "programs": script_runs.run_scripts,
     "code": verify_code,

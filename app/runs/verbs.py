@@ -226,7 +226,10 @@ def gpu_verify(
     *,
     family: Annotated[str, typer.Option(help="One family only.")] = "",
     part: Annotated[
-        str, typer.Option(help="One part only: descriptors, banks, chains, programs, code, boxes, captures or tcgen05.")
+        str,
+        typer.Option(
+            help="One part only: descriptors, banks, counters, chains, programs, code, boxes, captures or tcgen05."
+        ),
     ] = "",
     write: Annotated[
         bool, typer.Option(help="Write layouts/evidence/<device>.json; with --part that part of it.")

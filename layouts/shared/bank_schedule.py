@@ -47,7 +47,7 @@ def list_wavefronts(kind: BankAccess, address: object) -> list[Wavefront]:
     addresses = check_addresses(kind, address)
     return [
         wavefront
-        for number, lanes in enumerate(kind.phases)
+        for number, lanes in enumerate(kind.list_phases(addresses))
         for wavefront in _schedule_phase(number, _list_words(kind, addresses, lanes))
     ]
 

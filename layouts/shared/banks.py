@@ -2,13 +2,15 @@
 
 Shared memory has 32 banks of 4 bytes. An access is served in phases (lanes whose requests can share a wavefront); in a
 phase every bank serves one 4-byte word a wavefront, and lanes that want the same word share it. The phases were found
-by counting clocks on an H100 (sm_90, 2026-11-21): ldmatrix and stmatrix one a matrix; st.shared of 64 and 128 bits half
-and quarter warps; ld.shared of any width the whole warp at once. `lanescope gpu verify` repeats the count.
+by counting clocks, and with Nsight Compute's counters, on an H100 (sm_90, 2026-11-26): ldmatrix and stmatrix one a
+matrix; 64 bits a lane half a warp, 128 bits a quarter, fewer bits the whole warp. Where every active lane l of a wide
+load asks for what lane l xor 1 asks for, or every one for what lane l xor 2 asks for, two phases join: the halves at 64
+bits, the quarters of each half at 128 bits. `lanescope gpu verify` repeats the count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +33,7 @@ def compute_banks(address: NDArray[np.int64], size_bytes: int) -> tuple[NDArray[
 @dataclass(frozen=True, slots=True)
 class BankAccess:
     """One kind of access: bytes a lane asks for, how many lanes give an address, lanes of a phase, whether it writes,
-    and its opcode.
+    and its opcode. Phases of wide loads may be joined: list_phases.
 
     registers: the 32-bit registers of a lane; matrices: whether lanes give rows of 8×8 matrices instead of their own
     elements.
@@ -48,19 +50,33 @@ class BankAccess:
 
     @property
     def phases(self) -> tuple[range, ...]:
-        """The lanes of each phase."""
+        """The lanes of each phase, where none are joined."""
         return tuple(range(first, first + self.phase_lanes) for first in range(0, self.lanes, self.phase_lanes))
 
+    def list_phases(self, address: Sequence[int | None]) -> tuple[range, ...]:
+        """List the lanes of each phase of one execution; address: a byte address per lane, None for an inactive one."""
+        if self.stores or self.matrices or self.phase_lanes == LANES:
+            return self.phases
+        if not _load_alike(address):
+            return self.phases
+        pairs = zip(self.phases[::2], self.phases[1::2], strict=True)
+        return tuple(range(first.start, second.stop) for first, second in pairs)
 
-# How many lanes of a wide store share a phase, by its bits, as counted on the H100; every other access of 32 lanes
-# has one phase.
-STORE_PHASE_LANES = {64: 16, 128: 8}
+
+def _load_alike(address: Sequence[int | None]) -> bool:
+    """Return whether every active lane l loads what lane l xor 1 loads, or every one what lane l xor 2 loads."""
+    pairs = ([(at, address[lane ^ mask]) for lane, at in enumerate(address)] for mask in (1, 2))
+    return any(all(None in pair or pair[0] == pair[1] for pair in given) for given in pairs)
+
+
+# How many lanes of a wide access share a phase, by its bits; every narrower one of 32 lanes has one phase.
+WIDE_PHASE_LANES = {64: 16, 128: 8}
 
 
 def _make_element_access(verb: str, bits: int) -> BankAccess:
     """Return ld.shared or st.shared: each lane moves its own bits, in as many 32-bit registers as they fill."""
     stores, registers = verb == "st", max(1, bits // 32)
-    phase_lanes = STORE_PHASE_LANES.get(bits, LANES) if stores else LANES
+    phase_lanes = WIDE_PHASE_LANES.get(bits, LANES)
     vector = f".v{registers}" if registers > 1 else ""
     ptx = f"{verb}.shared{vector}.u{min(bits, 32)}"
     return BankAccess(
@@ -212,19 +228,43 @@ def compute_cost(kind: BankAccess, address: object) -> Cost:
     """
     addresses = check_addresses(kind, address)
     phases = []
-    for lanes in kind.phases:
+    for lanes in kind.list_phases(addresses):
         active = [lane for lane in lanes if addresses[lane] is not None]
-        words = {
-            (at + byte) // BANK_BYTES
-            for lane in active
-            if (at := addresses[lane]) is not None
-            for byte in range(0, kind.bytes, BANK_BYTES)
-        }
-        counts = [0] * BANKS
-        for word in words:
-            counts[word % BANKS] += 1
-        phases.append(AccessPhase(tuple(active), tuple(counts)))
+        given = [at for lane in lanes if (at := addresses[lane]) is not None]
+        phases.append(AccessPhase(tuple(active), count_words(kind, given)))
     return Cost(kind, tuple(phases))
+
+
+def count_words(kind: BankAccess, address: Iterable[int]) -> tuple[int, ...]:
+    """Return how many different words each of the 32 banks must deliver to lanes at these byte addresses."""
+    words = {(at + byte) // BANK_BYTES for at in address for byte in range(0, kind.bytes, BANK_BYTES)}
+    counts = [0] * BANKS
+    for word in words:
+        counts[word % BANKS] += 1
+    return tuple(counts)
+
+
+def list_regular_addresses(kind: BankAccess) -> dict[str, list[int]]:
+    """List byte addresses by name that every lane of an access may give: strides, one address, and broadcasts within
+    and across the phases.
+    """
+    lanes, size = range(kind.lanes), kind.bytes
+    strides = {f"stride {step}": [step * lane for lane in lanes] for step in (size, 2 * size, 8 * size, 128)}
+    return strides | {
+        "one address": [0 for _ in lanes],
+        "pairs alike": [lane // 2 * size for lane in lanes],
+        "every other alike": [lane % 2 * size for lane in lanes],
+        "pairs alike below lane 16": [(lane // 2 if lane < 16 else lane) * size for lane in lanes],
+        "pairs below, every other above": [
+            (lane // 2 if lane < 16 else lane // 4 * 2 + lane % 2) * size for lane in lanes
+        ],
+        "fours alike": [lane // 4 * size for lane in lanes],
+        "quarters alike": [lane % 8 * size for lane in lanes],
+        "halves alike": [lane % 16 * size for lane in lanes],
+        "pairs alike, in conflict": [lane // 2 * 128 for lane in lanes],
+        "quarters in conflict": [lane % 8 * size + lane // 8 * 1024 for lane in lanes],
+        "neighbours in conflict": [lane % 2 * 1024 + lane // 2 * size for lane in lanes],
+    }
 
 
 # a warp's access to rows of a tile ------------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ def _format_swizzles(swizzles: set[Swizzle]) -> str:
 def _describe_stuck_use(use: AccessUse) -> str:
     """Say which address bits separate the lanes that meet in a bank, and which of them a swizzle can use."""
     differ = 0
-    for phase in use.access.phases:
+    for phase in use.access.list_phases(use.given):
         words = {
             at // BANK_BYTES + n
             for lane in phase

@@ -1,13 +1,15 @@
 extern "C" __global__ void $name(long long* out, const unsigned* offset, int repeat, unsigned zero) {
   extern __shared__ __align__(1024) unsigned shared[];
-  const unsigned at = (unsigned)__cvta_generic_to_shared(shared) + offset[threadIdx.x % 32];
+  const unsigned mine = offset[threadIdx.x % 32];
+  const bool active = mine != 0xffffffff;
+  const unsigned at = (unsigned)__cvta_generic_to_shared(shared) + mine;
   unsigned r[$unroll][$count], sum = 0;
   for (int u = 0; u < $unroll; ++u) for (int n = 0; n < $count; ++n) r[u][n] = threadIdx.x;
   long long first = 0;
-  for (int turn = -4; turn < repeat; ++turn) {
+  for (int turn = -$warm_up; turn < repeat; ++turn) {
     if (turn == 0) { __syncthreads(); first = clock64(); }
   #pragma unroll
-    for (int u = 0; u < $unroll; ++u) $access
+    for (int u = 0; u < $unroll; ++u) if (active) $access
   #pragma unroll
     $use
   }
