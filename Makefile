@@ -57,7 +57,7 @@ $(VENV)/.integrations: $(VENV)/.test
 
 test-integrations: export PYTHONDONTWRITEBYTECODE =
 test-integrations: $(VENV)/.integrations browser compiler  ## run agents, editors, documents and notebooks against it
-	$(BIN)/python -m pytest tests/integrations $(ARGS)
+	$(BIN)/python -m pytest tests/integrations --dist loadfile $(ARGS)
 
 fuzz: $(VENV)/.test browser compiler  ## ask every route questions made from its own document (N=… each), and what make test takes samples of whole
 	LANESCOPE_FUZZ=$(or $(N),500) $(BIN)/python -m pytest -q tests/test_fuzz.py

@@ -9,6 +9,7 @@ import pkgutil
 import pytest
 
 import lanescope
+from lanescope.errors import LayoutError
 
 MODULES = [
     found.name
@@ -19,5 +20,10 @@ MODULES = [
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_a_module_are_true(name: str) -> None:
-    failed, _ = doctest.testmod(importlib.import_module(name))
+    try:
+        module = importlib.import_module(name)
+    except LayoutError as error:  # of an extra; make test-integrations has them all
+        assert error.code == "not_installed"
+        pytest.skip(str(error))
+    failed, _ = doctest.testmod(module)
     assert not failed

@@ -40,7 +40,7 @@ FROM_PAGE, FROM_WRONG = 10.0, 7.0  # CIEDE2000 between a category and what is be
 
 def read_page_colours(theme: palette.Palette) -> list[str]:
     """What a category must not look like: the page, a card on it, the paper of a figure, and a right cell's white."""
-    css = (ROOT / "static" / "kit" / "base.css").read_text()
+    css = (ROOT / "static" / "kit" / "colours.css").read_text()
     pairs = [re.findall(rf"--{name}: light-dark\((#\w+), (#\w+)\)", css)[0] for name in ("paper", "raised")]
     return [pair[theme is palette.DARK] for pair in pairs] + [theme.paper]
 
@@ -214,7 +214,7 @@ def test_no_style_sheet_paints_what_is_wrong_as_right() -> None:
 @pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
 def test_dimmed_labels_keep_a_contrast_of_3(theme: palette.Palette) -> None:
     """A fill covers the label by its alpha: what is left of the ink stays readable below pointer and pin."""
-    css = (ROOT / "static" / "kit" / "base.css").read_text()
+    css = (ROOT / "static" / "kit" / "colours.css").read_text()
     side = 0 if theme is palette.LIGHT else 1
     for name in ("--fade-hover", "--fade-pin"):
         alpha = float(re.findall(rf"{name}:.*?;", css)[0].split("rgba(0, 0, 0, ")[side + 1].split(")")[0])

@@ -9,11 +9,14 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
+from collections.abc import Sequence
 from functools import lru_cache
-
-from markupsafe import Markup
+from typing import TYPE_CHECKING
 
 from lanescope.app.kit.folders import find_folder
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 STATIC = find_folder("static")
 STYLE = "style.css"
@@ -59,7 +62,17 @@ def render_bundle(name: str) -> str:
 
     Every module keeps a scope of its own and hands on what it exports, in the order in which browsers run modules.
     """
+    return '"use strict";\n(() => {\n' + _join_scopes(list_modules(name)) + "})();\n"
+
+
+def render_module(name: str, exported: Sequence[str]) -> str:
+    """A script and all that it imports as one module, whose default export has some of the script's own."""
     parts = list_modules(name)
+    handed = ", ".join(f"{each}: module{len(parts) - 1}.{each}" for each in exported)
+    return f"{_join_scopes(parts)}export default {{ {handed} }};\n"
+
+
+def _join_scopes(parts: Sequence[str]) -> str:
     number = {part: n for n, part in enumerate(parts)}
 
     def taken(part: str, match: re.Match[str]) -> str:
@@ -75,7 +88,7 @@ def render_bundle(name: str) -> str:
         body = re.sub(r"^export (?=(?:async )?(?:const|function|class) )", "", body, flags=re.M)
         return f"const module{number[part]} = (() => {{\n{body}return {{ {exported} }};\n}})();\n"
 
-    return '"use strict";\n(() => {\n' + "".join(map(scope, parts)) + "})();\n"
+    return "".join(map(scope, parts))
 
 
 @lru_cache(maxsize=1)
@@ -105,5 +118,7 @@ def compute_digest(name: str) -> str:
 @lru_cache(maxsize=64)
 def script(name: str, data: str = "") -> Markup:
     """The elements that load a module: it and what it imports are asked for at once. data: further attributes."""
+    from markupsafe import Markup  # of the extra `web`; notebooks read scripts without it
+
     ahead = "".join(f'<link rel="modulepreload" href="/static/{part}">' for part in list_modules(name)[:-1])
     return Markup(f'{ahead}<script type="module" src="{static_url(name)}"{" " * bool(data)}{data}></script>')

@@ -188,7 +188,7 @@ class SheetPage:
                         {name: getattr(grid, name) for name in SheetGrid.__slots__} | {"least": LEAST_RING}
                         for grid in one.grids
                     ],
-                    "layers": [_build_layer(layer) for layer in one.layers],
+                    "layers": [pack_layer(layer) for layer in one.layers],
                 }
                 for one in self.sheets
             ],
@@ -202,7 +202,7 @@ def point_at_sheets(svg: str, sheets: Sequence[PinSheet], group: str = "") -> st
     """
     groups = ""
     for one in sheets:
-        layers = [_build_layer(layer) for layer in one.layers]
+        layers = [pack_layer(layer) for layer in one.layers]
         for grid in one.grids:
             facts: dict[str, Any] = {"x": grid.x, "y": grid.y, "w": grid.cell_width, "h": grid.cell_height}
             facts |= {"top": grid.row, "left": grid.col, "rows": grid.row + grid.rows if grid.rows else one.rows}
@@ -221,7 +221,8 @@ def make_element_finder(sheets: Sequence[PinSheet], example: str, **alike: str) 
     return lambda text: list(field.find_pins(field.parse_places(text)).values())
 
 
-def _build_layer(layer: SheetLayer) -> dict[str, Any]:
+def pack_layer(layer: SheetLayer) -> dict[str, Any]:
+    """Pack a layer for static/kit/layers.js."""
     rows, cols = next(iter(layer.numbers.values())).shape
     numbers = {name: _pack_numbers(array) for name, array in layer.numbers.items()}
     return {"line": layer.line, "row": layer.row, "col": layer.col, "rows": rows, "cols": cols, "numbers": numbers}

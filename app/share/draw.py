@@ -21,7 +21,7 @@ _USED = re.compile(r"var\((--[\w-]+)(?:, ?([^()]*))?\)")
 @cache
 def list_colours(theme: str) -> dict[str, str]:
     """Return the colours of a theme by their CSS variables: the palette's, and those of the page."""
-    sheet = (find_folder("static") / "kit" / "base.css").read_text()
+    sheet = (find_folder("static") / "kit" / "colours.css").read_text()
     rows = [*(found.groups() for found in _BOTH.finditer(sheet)), *list_theme_colours()]
     return {name: (light, dark)[THEMES.index(theme)] for name, light, dark in rows}
 

@@ -20,7 +20,9 @@ MOST_CAUSES = 4
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A whole capture. source: "fills" or "matrices"; left: steps that were not judged, there being too many."""
+    """A whole capture. source: "fills" or "matrices"; left: steps that were not judged, there being too many; picture:
+    the first wrong operand, opening: the first one.
+    """
 
     steps: tuple[StepVerdict, ...]
     accumulators: tuple[Accumulator, ...]
@@ -32,6 +34,7 @@ class Verified:
     dropped: int
     left: int
     picture: OperandPicture | None = None
+    opening: OperandPicture | None = None
 
     @property
     def wrong(self) -> tuple[StepVerdict, ...]:

@@ -94,10 +94,12 @@ class LoadedRows:
 
 @dataclass(frozen=True, slots=True)
 class OperandPicture:
-    """What is drawn of the first wrong operand: its sides and which elements are right, [row][k]; lies: where the right
-    ones are in memory, None if no layout was found.
+    """What is drawn of one operand of one step: its sides and which elements are right, [row][k]; lies: where the right
+    ones are in memory, None if no layout was found; part: the slice that it should be.
     """
 
     side: OperandCodes
     right: NDArray[np.bool_]
     lies: Ints | None
+    part: OperandSlice
+    where: str

@@ -111,6 +111,7 @@ def verify(
         dropped=first.dropped,
         left=left,
         picture=findings.picture,
+        opening=findings.opening,
     )
 
 
@@ -124,6 +125,7 @@ class _Findings:
     loads: list[LoadedRows] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     picture: OperandPicture | None = None  # of the first step that is wrong
+    opening: OperandPicture | None = None  # of the first step
 
 
 def _read(data: Given | Sequence[Given], second: Given | None) -> list[Capture]:
@@ -224,6 +226,7 @@ def _judge(
     findings.accumulators += sums.list_accumulators()
     findings.loads += judge.loads.values()
     findings.picture = findings.picture or judge.picture
+    findings.opening = findings.opening or judge.opening
     if judge.fits.spent:
         findings.notes.append(
             "Causes and layouts are given for the first steps only: shared memory was recorded in too many"
@@ -246,6 +249,7 @@ class _Judge:
         self.words: dict[tuple[object, ...], int] = {}  # the last word of each line
         self.loads: dict[tuple[int, str], LoadedRows] = {}
         self.picture: OperandPicture | None = None
+        self.opening: OperandPicture | None = None
 
     def recorded(self, steps: Sequence[MultiplyStep]) -> tuple[list[MultiplyStep], list[dict[str, SliceHint]]]:
         """Return the steps whose operands can be read, with the slice hints of each."""
@@ -308,11 +312,13 @@ class _Judge:
         self.places.add(place)
         verdict = _undiagnosed(side, part, right, stored)
         verdict = replace(verdict, diagnoses=self.named.unify_causes(line, index, diagnoses))
-        if not verdict.ok and self.picture is None:
+        if self.opening is None or (wrong and self.picture is None):
             lies = None
             if stored is not None and wrong:
                 lies = stored.compute_addresses(side.known, part, side.rows, side.depth)
-            self.picture = OperandPicture(side, right, lies)
+            drawn = OperandPicture(side, right, lies, part, record.where)
+            self.opening = self.opening or drawn
+            self.picture = self.picture or (drawn if wrong else None)
         return verdict
 
     def _add_loads(self, step: MultiplyStep) -> None:

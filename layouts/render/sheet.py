@@ -232,10 +232,11 @@ def _make_panel(
     letter: str = "V",
     room: float = _ROOM,
     at: tuple[float, float] = (_LEFT, TOP),
+    most: int = MOST_DRAWN,
 ) -> tuple[FigurePanel, list[LegendSwatch]]:
     """Draw the cells of a sheet at a place of the paper; return them with the legend of their fills."""
-    cols = min(sheet.cols, WIDEST)
-    rows = min(sheet.rows, max(8, MOST_DRAWN // cols))
+    cols = min(sheet.cols, max(WIDEST, most // MOST_DRAWN * WIDEST))
+    rows = min(sheet.rows, max(8, most // cols))
     number, legend = sort_into_categories(sheet.colours[colour])
     width = min(58.0, max(room / cols, 6.0))
     labelled = width >= _LABELLED and rows * cols <= MOST_DRAWN // 4
@@ -264,16 +265,23 @@ def draw_sheets(
     parts: Sequence[tuple[TileSheet, str, str]], title: str, palette: Palette | None = None, letter: str = "V"
 ) -> str:
     """Draw several sheets as one picture: (sheet, colour, title) side by side, or stacked where they are wide."""
+    figure = make_sheets_figure(parts, letter)
+    return render_svg(figure, title=title, palette=palette, labels_up_to=MOST_DRAWN, pointed=palette is None)
+
+
+def make_sheets_figure(
+    parts: Sequence[tuple[TileSheet, str, str]], letter: str = "V", most: int = MOST_DRAWN
+) -> PanelFigure:
+    """Place several sheets: (sheet, colour, title) side by side, or stacked where they are wide; most: cells of one."""
     panels: list[FigurePanel] = []
     x, y, wide = _LEFT, TOP, 0.0
     for sheet, colour, words in parts:
         room = max(40.0, min(38.0 * sheet.cols, 1200.0))
-        panel, _ = _make_panel(sheet, colour, words, letter=letter, room=room, at=(x, y))
+        panel, _ = _make_panel(sheet, colour, words, letter=letter, room=room, at=(x, y), most=most)
         if panels and x + panel.width > _ROOM:
             x, y = _LEFT, max(one.y + one.height for one in panels) + 2 * TOP
-            panel, _ = _make_panel(sheet, colour, words, letter=letter, room=room, at=(x, y))
+            panel, _ = _make_panel(sheet, colour, words, letter=letter, room=room, at=(x, y), most=most)
         panels.append(panel)
         reach = x + max(panel.width, 7.6 * len(words))
         x, wide = reach + 2 * _LEFT, max(wide, reach)
-    figure = PanelFigure(wide + 8, max(one.y + one.height for one in panels) + 8, tuple(panels))
-    return render_svg(figure, title=title, palette=palette, labels_up_to=MOST_DRAWN, pointed=palette is None)
+    return PanelFigure(wide + 8, max(one.y + one.height for one in panels) + 8, tuple(panels))

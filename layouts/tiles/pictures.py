@@ -30,8 +30,22 @@ def render_tile_svg(
     rows, cols: [threads, values]; ids: the thread of each row of the arrays, where it is not its number; palette: None
     takes the page's colours.
     """
-    height, width = size[0], min(size[1], 256)
-    height = min(height, max(8, MOST_DRAWN // width))
+    width = min(size[1], 256)
+    panel = make_tile_panel(rows, cols, size, title, ids, (max(8, MOST_DRAWN // width), width))
+    figure = PanelFigure(panel.x + panel.width + 8, TOP + panel.height + 8, (panel,))
+    return render_svg(figure, title=title, palette=palette, labels_up_to=MOST_LABELS, pointed=palette is None)
+
+
+def make_tile_panel(
+    rows: NDArray[Any],
+    cols: NDArray[Any],
+    size: tuple[int, int],
+    title: str,
+    ids: NDArray[Any] | None = None,
+    most: tuple[int, int] | None = None,
+) -> FigurePanel:
+    """Make the panel of a tile: `most` of its rows and columns, None for all."""
+    height, width = (min(size[0], most[0]), min(size[1], most[1])) if most else size
     thread, value = np.indices(rows.shape)
     flat = rows.reshape(-1).astype(np.int64) * size[1] + cols.reshape(-1)
     owner = np.full(size[0] * size[1], -1, dtype=np.int64)
@@ -48,8 +62,6 @@ def render_tile_svg(
             if at >= 0:
                 texts[row][col] = f"T{numbers[at]}:V{number[at]}{'+' * bool(copies[row, col] > 1)}"
     cell = (58.0, 17.0) if texts else (max(2.0, 900 / width), max(2.0, 900 / width))
-    panel = FigurePanel(
+    return FigurePanel(
         "tile", title, height, width, LEFT + 24, TOP, *cell, None, category, texts, of=int(category.max()) + 1
     )
-    figure = PanelFigure(panel.x + panel.width + 8, TOP + panel.height + 8, (panel,))
-    return render_svg(figure, title=title, palette=palette, labels_up_to=MOST_LABELS, pointed=palette is None)

@@ -1,6 +1,6 @@
 // The map of tensor memory on the page of a tcgen05.mma: it rings the lanes and columns of what is pinned above.
 import { $ } from "../kit/dom.js";
-import { drawRing } from "../kit/pins.js";
+import { drawRing } from "../kit/cells.js";
 import { readPins } from "./focus.js";
 import { owners } from "./owners.js";
 

@@ -2,11 +2,11 @@
 // them and Back undoes one. A page declares its pictures, {svg, grid, pinOf(row, col), cellOf(pin)}, and what it says
 // of a pin: describe(pin) → {line, text, holder, group, spoken}, null for none; two of a group compare their holders.
 import { showAnswer, ticked } from "./answer.js";
+import { cellUnder, cornerOf, drawRing } from "./cells.js";
 import { $ } from "./dom.js";
 import { followFind } from "./find.js";
 import { keep } from "./place.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const NAMES = ["pin", "pin2"];
 const spelled = (query) => query.toString().replace(/%3A/g, ":").replace(/%2C/g, ",");
@@ -16,28 +16,6 @@ function addressOf(pins) {
   for (const name of [...NAMES, "find"]) query.delete(name);
   NAMES.forEach((name, n) => { if (pins[n]) query.set(name, pins[n]); });
   return query;
-}
-
-/** The cell of a grid under the pointer, null outside. */
-function cellUnder({ svg, grid }, { clientX, clientY }) {
-  const at = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
-  const [row, col] = [(at.y - grid.y) / grid.cell_height, (at.x - grid.x) / grid.cell_width].map(Math.floor);
-  const [top, left] = cornerOf(grid);
-  return row >= top && col >= left && row < grid.rows && col < grid.cols ? [row, col] : null;
-}
-
-/** The first cell that a picture draws. */
-const cornerOf = ({ row = 0, col = 0 }) => [row, col];
-
-/** A ring around a cell, large enough to be seen. */
-export function drawRing({ svg, grid }, [row, col], kind) {
-  const [wide, high] = [grid.cell_width, grid.cell_height].map((size) => Math.max(size, grid.least ?? 0));
-  const ring = document.createElementNS(SVG, "rect"), middle = (at, size) => (at + 0.5) * size;
-  const box = { x: grid.x + middle(col, grid.cell_width) - wide / 2, width: wide,
-    y: grid.y + middle(row, grid.cell_height) - high / 2, height: high };
-  for (const [name, value] of Object.entries(box)) ring.setAttribute(name, value);
-  ring.setAttribute("class", kind);
-  svg.append(ring);
 }
 
 /** inView: whether a pin's cell is drawn; where what is found is not, the page opens with it. */

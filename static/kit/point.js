@@ -1,6 +1,7 @@
 // Pictures answer the pointer: the cell under it, what the server says of it, and every cell of the page's pictures
 // that the same lane holds. A picture carries where its cells are and their texts (layouts/render/pointing.py), or
 // layers of numbers with a sentence each (app/kit/sheets.py).
+import { cellUnder, frameOf } from "./cells.js";
 import { element } from "./dom.js";
 import { holderOf as groupOf, linesOf } from "./layers.js";
 import { fill } from "./template.js";
@@ -21,27 +22,15 @@ function panelOf(group) {
   const data = JSON.parse(group.dataset.cells), mark = document.createElementNS(SVG, "path");
   mark.classList.add("under-pointer");
   group.ownerSVGElement.append(mark);
-  return { data, mark, svg: group.ownerSVGElement };
+  const { x, y, w, h, top, left, rows, cols } = data; // a picture may draw a part of the cells
+  const grid = { x, y, cell_width: w, cell_height: h, row: top, col: left, rows, cols };
+  return { data, grid, mark, svg: group.ownerSVGElement };
 }
 
 const panels = [...document.querySelectorAll("svg [data-cells]")].map(panelOf);
 const tip = element("div", { className: "cell-tip", hidden: true });
 tip.setAttribute("role", "status");
 let shown = "";
-
-/** The row and column under the pointer, null outside. */
-function cellAt({ data, svg }, event) {
-  const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-  const col = Math.floor((at.x - data.x) / data.w), row = Math.floor((at.y - data.y) / data.h);
-  const { top = 0, left = 0, rows, cols } = data; // a picture may draw a part of the cells
-  return row >= top && col >= left && row < rows && col < cols ? { row, col } : null;
-}
-
-/** The frame of a cell, within it where there is room. */
-function boxOf({ x, y, w, h }, row, col) {
-  const inside = w > 6 && h > 6 ? 1 : 0, [wide, high] = [w - 2 * inside, h - 2 * inside];
-  return `M${x + col * w + inside} ${y + row * h + inside}h${wide}v${high}h${-wide}z`;
-}
 
 /** The frames of a panel's cells by their holder, listed when it is first asked. */
 function framesOf(panel) {
@@ -50,7 +39,7 @@ function framesOf(panel) {
   for (let row = panel.data.top ?? 0; row < panel.data.rows; row++) {
     for (let col = panel.data.left ?? 0; col < panel.data.cols; col++) {
       const holder = holderOf(panel.data, row, col);
-      if (holder) panel.frames.set(holder, (panel.frames.get(holder) ?? "") + boxOf(panel.data, row, col));
+      if (holder) panel.frames.set(holder, (panel.frames.get(holder) ?? "") + frameOf(panel.grid, row, col));
     }
   }
   return panel.frames;
@@ -64,14 +53,14 @@ function sentence(data, row, col) {
   return fill(said, { ...named, row: down?.[row] ?? row + row0, col: across?.[col] ?? col + col0 });
 }
 
-function show(panel, { row, col }, event) {
+function show(panel, [row, col], event) {
   const { data } = panel, now = [panels.indexOf(panel), row, col].join();
   if (now !== shown) {
     shown = now;
     const holder = holderOf(data, row, col);
     for (const each of panels) {
       const held = (holder && framesOf(each).get(holder)) || "";
-      each.mark.setAttribute("d", held + (each === panel ? boxOf(data, row, col) : ""));
+      each.mark.setAttribute("d", held + (each === panel ? frameOf(panel.grid, row, col) : ""));
     }
     tip.textContent = sentence(data, row, col);
     tip.hidden = false;
@@ -95,7 +84,7 @@ function follow(svg) {
   const own = panels.filter((panel) => panel.svg === svg);
   const point = (event) => {
     for (const panel of own) {
-      const cell = cellAt(panel, event);
+      const cell = cellUnder(panel, event);
       if (cell) return show(panel, cell, event);
     }
     hide();

@@ -1,0 +1,293 @@
+"""The pictures of a live view: an object of the engine → its SVG and the matrices in it. No widget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS
+from lanescope.app.kit.sheets import SheetLayer
+from lanescope.app.widget.live_matrix import (
+    MOST_CELLS,
+    LiveMatrix,
+    make_lane_matrix,
+    make_memory_matrix,
+    refuse_size,
+)
+from lanescope.cute.layout import CuteLayout
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.ptx.pattern import Pattern
+from lanescope.render.diagram import DiagramStyle, render_diagram
+from lanescope.render.sheet import DrawingPlane, TileSheet, make_memory_sheet, make_sheets_figure, make_threads_sheet
+from lanescope.render.svg import render_svg
+from lanescope.render.view import (
+    GAP,
+    LEFT,
+    TOP,
+    FigurePanel,
+    OperandGrid,
+    PanelFigure,
+    make_figure,
+    make_operand_figure,
+)
+from lanescope.shared.tiling import Tile
+from lanescope.tiles.copy import TiledCopy, TransferSide
+from lanescope.tiles.mma import TiledMMA, TileOperand
+from lanescope.tiles.pictures import make_tile_panel
+from lanescope.tiles.tv import TV
+from lanescope.triton.gluon import TritonLayout
+
+MOST_LABELS = 4096
+SHARED = " in shared memory"
+ROOM, NARROWEST = 980.0, 42.0  # of A and C side by side; a cell with a label
+_BEYOND = 8.0  # right of and below a figure's panels
+
+
+@dataclass(frozen=True, slots=True)
+class LivePicture:
+    """What a live view shows. html: the SVG with the matrices, and below it a legend where there is one."""
+
+    title: str
+    html: str
+    matrices: tuple[LiveMatrix, ...]
+
+
+def draw_live(shown: object) -> LivePicture:
+    """Draw an operand, an instruction, a pattern, a tile, a layout or a copy; LayoutError for anything else."""
+    for kind, draw in DRAWN.items():
+        if isinstance(shown, kind):
+            return draw(shown)
+    allowed = ", ".join(kind.__name__ for kind in DRAWN)
+    raise LayoutError(
+        "bad_view",
+        f"A live view shows no {type(shown).__name__}.",
+        f"Allowed: {allowed}, Verdict, Verified, and a descriptor with the instruction that reads it.",
+        "shown",
+    )
+
+
+# operands -------------------------------------------------------------------------------------------------------------
+
+
+def _draw_operand(one: Operand) -> LivePicture:
+    title = f"{one.name.upper()}, {one.row_count} × {one.col_count}: {one.pattern}"
+    return _draw_grids(make_operand_figure(one), title)
+
+
+def _draw_instruction(one: Instruction) -> LivePicture:
+    return _draw_grids(make_figure(one), one.ptx)
+
+
+def _draw_grids(figure: PanelFigure, title: str) -> LivePicture:
+    """Draw panels of operands; those in shared memory have no cells."""
+    _require_few_cells(figure.panels)
+    alone = len(figure.panels) == 1
+    matrices = tuple(
+        _make_grid_matrix(panel.grid, panel, panel.grid.operand.name.upper() if alone else panel.title.split(" m×")[0])
+        for panel in figure.panels
+        if panel.grid
+    )
+    return LivePicture(title, render_diagram(figure, DiagramStyle(palette=None, legend=True), title, title), matrices)
+
+
+def _make_grid_matrix(grid: OperandGrid, panel: FigurePanel, title: str) -> LiveMatrix:
+    """Make the matrix of an operand: of three axes, that of the grid's product."""
+    operand = grid.operand
+    held = np.full((operand.threads, operand.values), -1, dtype=np.int64)
+    held[grid.thread, grid.value] = np.arange(grid.rows * grid.cols).reshape(grid.rows, grid.cols, 1)
+    return make_lane_matrix(
+        panel.name, panel, held, unit=grid.unit, letter=operand.name * (len(operand.name) == 1), title=title
+    )
+
+
+# whole tiles ----------------------------------------------------------------------------------------------------------
+
+
+def _draw_pattern(one: Pattern) -> LivePicture:
+    if len(one.extents) > 2:
+        raise LayoutError(
+            "bad_view",
+            f"'{one}' has {len(one.extents)} coordinates.",
+            "A live view shows a pattern of one or two; show the operand.",
+            "shown",
+        )
+    *rows, cols = one.evaluate()
+    return _draw_thread_map(rows[0] if rows else np.zeros_like(cols), cols, (1, *one.extents)[-2:], str(one))
+
+
+def _draw_tile_operand(one: TileOperand) -> LivePicture:
+    panel = _make_operand_panel(one)
+    return _draw_panels([panel], [_make_tile_matrix(one, panel)], panel.title)
+
+
+def _make_operand_panel(one: TileOperand) -> FigurePanel:
+    size = one.row_count, one.col_count
+    _require_few(*size)
+    title = f"{one.name.upper()}: {size[0]} × {size[1]}{SHARED * one.shared}"
+    if not one.shared:
+        return make_tile_panel(one.rows, one.cols, size, title, one.thread_ids)
+    team = np.zeros(size, dtype=np.int32)
+    return FigurePanel("tile", title, *size, LEFT + 24, TOP, *_size_cells(size), None, team, of=1)
+
+
+def _make_tile_matrix(one: TileOperand, panel: FigurePanel) -> LiveMatrix:
+    """Make the matrix of an operand of a tile; one in shared memory has no holders."""
+    if one.shared:
+        nowhere = np.full((one.row_count, one.col_count), -1, dtype=np.int64)
+        says = f"`{one.name.upper()}[{{row}}][{{col}}]` is in shared memory"
+        return make_memory_matrix(one.name, panel, nowhere, (), says, one.name.upper())
+    held = np.asarray(one.rows, np.int64) * one.col_count + one.cols
+    return make_lane_matrix(one.name, panel, held, ids=one.thread_ids, unit="thread", title=one.name.upper())
+
+
+def _draw_tiled_mma(one: TiledMMA) -> LivePicture:
+    """Draw A left of C and B above it, as a product is written."""
+    operands = one.a, one.b, one.c
+    _require_few(sum(operand.row_count * operand.col_count for operand in operands), 1)
+    a, b, c = map(_make_operand_panel, operands)
+    wide, high = (min(getattr(panel, side) for panel in (a, b, c)) for side in ("cell_width", "cell_height"))
+    if all(panel.texts for panel in (a, b, c) if not panel.title.endswith(SHARED)):
+        wide = min(wide, max(NARROWEST, ROOM / (a.cols + c.cols)))
+    a, b, c = (replace(panel, cell_width=wide, cell_height=high) for panel in (a, b, c))
+    x, y = a.x + max(a.width, 7.6 * len(a.title)) + LEFT + GAP, TOP + b.height + TOP + GAP
+    panels = replace(a, y=y), replace(b, x=x), replace(c, x=x, y=y)
+    title = f"{one.atom.instruction.ptx}, {one.threads} threads"
+    return _draw_panels(panels, list(map(_make_tile_matrix, operands, panels)), title)
+
+
+def _draw_tiled_copy(one: TiledCopy) -> LivePicture:
+    panels: list[FigurePanel] = []
+    for name, side in (("source", one.source), ("destination", one.destination)):
+        size = int(side.rows.max()) + 1, int(side.cols.max()) + 1
+        _require_few(*size)
+        panel = make_tile_panel(side.rows, side.cols, size, f"{name}: {size[0]} × {size[1]}")
+        reach = panels[-1].x + max(panels[-1].width, 7.6 * len(panels[-1].title)) + GAP if panels else 0.0
+        panels.append(replace(panel, name=name, x=panel.x + reach))
+    sides = zip((one.source, one.destination), panels, strict=True)
+    matrices = [_make_map_matrix(panel.name, panel, side.rows, side.cols) for side, panel in sides]
+    return _draw_panels(panels, matrices, f"TiledCopy, {one.threads} threads")
+
+
+def _draw_map(one: TV | TransferSide) -> LivePicture:
+    size = int(one.rows.max()) + 1, int(one.cols.max()) + 1
+    if isinstance(one, TV):
+        size = one.row_count, one.col_count
+    return _draw_thread_map(one.rows, one.cols, size, str(one.layout))
+
+
+def _draw_thread_map(rows: Any, cols: Any, size: tuple[int, ...], title: str) -> LivePicture:
+    height, width = size
+    _require_few(height, width)
+    panel = make_tile_panel(rows, cols, (height, width), title)
+    return _draw_panels([panel], [_make_map_matrix("tile", panel, rows, cols)], title)
+
+
+def _make_map_matrix(name: str, panel: FigurePanel, rows: Any, cols: Any) -> LiveMatrix:
+    held = np.asarray(rows, np.int64) * panel.cols + cols
+    return make_lane_matrix(name, panel, held, unit="thread")
+
+
+# layouts and memory ---------------------------------------------------------------------------------------------------
+
+
+def _draw_triton(one: TritonLayout) -> LivePicture:
+    """Draw the last two axes, at index 0 of the others."""
+    if one.tensor_memory:
+        raise LayoutError(
+            "bad_view",
+            f"{one.kind} places elements in tensor memory.",
+            "Allowed: layouts of threads and shared memory.",
+        )
+    if one.of_threads and len(one.shape) <= 2:
+        return _draw_thread_map(one.rows, one.cols, (1, *one.shape)[-2:], one.text)
+    plane = DrawingPlane.make_plane(one.shape)
+    _require_few(*plane.get_size(one.shape))
+    if one.shared:
+        return _draw_memory(make_memory_sheet(one.offset, plane, one.element_bits), one.text)
+    sheet = make_threads_sheet(one.coords, one.shape, plane, one.element_bits)
+    figure = make_sheets_figure([(sheet, "warp", one.kind)], "R", MOST_CELLS)
+    assert sheet.cell is not None
+    matrix = make_lane_matrix("tile", figure.panels[0], sheet.cell, unit="thread")
+    return _draw_figure(figure, [matrix], one.text)
+
+
+def _draw_tile(one: Tile) -> LivePicture:
+    _require_few(one.mn, one.k)
+    title = (
+        f"{one.mn} × {one.k}, {one.element_bits}-bit, {one.major}-major, swizzle {one.mode.name}: offset in elements"
+    )
+    offsets = one.compute_offsets() * 8 // one.element_bits
+    return _draw_memory(make_memory_sheet(offsets, DrawingPlane.make_plane((one.mn, one.k)), one.element_bits), title)
+
+
+def _draw_memory(sheet: TileSheet, title: str) -> LivePicture:
+    """Draw a sheet of shared memory, coloured by bank. `value` is the offset in elements."""
+    assert sheet.place is not None
+    figure = make_sheets_figure([(sheet, "bank", title)], most=MOST_CELLS)
+    byte = np.where(sheet.place < 0, -1, sheet.place * sheet.element_bits // 8)
+    facts = {"value": sheet.place, "byte": byte, "bank": np.where(byte < 0, -1, byte // BANK_BYTES % BANKS)}
+    line = SheetLayer("`({row},{col})` is at offset `{value}` in elements, byte `{byte}`, bank `{bank}`", facts)
+    matrix = make_memory_matrix("tile", figure.panels[0], sheet.place, (line,), "`Nothing` is stored for ({row},{col})")
+    return _draw_figure(figure, [matrix], title)
+
+
+def _draw_cute(one: CuteLayout) -> LivePicture:
+    """Draw the index of every coordinate: mode 0 down, the others across; a single mode as a row."""
+    if not one.size:
+        raise LayoutError("bad_view", f"'{one}' has no elements.", "A live view shows at least one.", "shown")
+    _require_few(one.size, 1)
+    rows = one.modes[0].size if one.rank > 1 else 1
+    index = one.list_indices().reshape(-1, rows).T.astype(np.int64)
+    if int(index.min()) < 0:
+        raise LayoutError("bad_view", f"'{one}' has negative indices.", "A live view shows indices from 0.", "shown")
+    sheet = TileSheet(rows, index.shape[1], place=index, groups=index, grouped="index")
+    figure = make_sheets_figure([(sheet, "index", str(one))], most=MOST_CELLS)
+    line = SheetLayer("`({row},{col})` has index `{value}`", {"value": index})
+    return _draw_figure(figure, [make_memory_matrix("layout", figure.panels[0], index, (line,), "")], str(one))
+
+
+# helpers --------------------------------------------------------------------------------------------------------------
+
+
+def _require_few(rows: int, cols: int) -> None:
+    if rows * cols > MOST_CELLS:
+        raise refuse_size(f"{rows * cols} elements", MOST_CELLS)
+
+
+def _require_few_cells(panels: Sequence[FigurePanel]) -> None:
+    _require_few(sum(panel.rows * panel.cols for panel in panels if panel.drawn), 1)
+
+
+def _size_cells(size: tuple[int, int]) -> tuple[float, float]:
+    width = min(58.0, max(2.0, 900 / size[1]))
+    return width, min(17.0, width)
+
+
+def _draw_panels(panels: Sequence[FigurePanel], matrices: Sequence[LiveMatrix], title: str) -> LivePicture:
+    """Draw panels where they stand."""
+    width = max(panel.x + max(panel.width, 7.6 * len(panel.title)) for panel in panels) + _BEYOND
+    height = max(panel.y + panel.height for panel in panels) + _BEYOND
+    return _draw_figure(PanelFigure(width, height, tuple(panels)), matrices, title)
+
+
+def _draw_figure(figure: PanelFigure, matrices: Sequence[LiveMatrix], title: str) -> LivePicture:
+    return LivePicture(title, render_svg(figure, title=title, palette=None, labels_up_to=MOST_LABELS), tuple(matrices))
+
+
+DRAWN: dict[type[Any], Callable[[Any], LivePicture]] = {
+    Operand: _draw_operand,
+    Instruction: _draw_instruction,
+    Pattern: _draw_pattern,
+    TiledMMA: _draw_tiled_mma,
+    TileOperand: _draw_tile_operand,
+    TiledCopy: _draw_tiled_copy,
+    TransferSide: _draw_map,
+    TV: _draw_map,
+    TritonLayout: _draw_triton,
+    CuteLayout: _draw_cute,
+    Tile: _draw_tile,
+}
