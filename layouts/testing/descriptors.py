@@ -43,11 +43,18 @@ def assert_descriptor_reads(
     spec = make_storage_spec(tile)
     seen = make_operand_view(instruction, operand, spec, idesc, major)
     stored = make_operand_storage(spec, seen)
-    given = parse_descriptor(word, seen.form)
     mn, k = (parse_integer(at, name) for name, at in (("mn", mn), ("k", k)))
+    assert_view_reads(word, seen, stored, mn, k, operand)
+
+
+def assert_view_reads(word: Word, seen: View, stored: Storage, mn: int = 0, k: int = 0, operand: str = "") -> None:
+    """Assert the same for a reader that is given as a view: rows, K, element bits, major and format."""
+    __tracebackhide__ = True
+    given = parse_descriptor(word, seen.form)
     found = _verify_word(given, seen, stored, mn, k)
     if not found.match:
-        head = f"{given} does not read {operand.upper()} at (mn {mn}, k {k}): {found.matched} of {found.total} elements"
+        what = operand.upper() or f"{seen.rows} rows"
+        head = f"{given} does not read {what} at (mn {mn}, k {k}): {found.matched} of {found.total} elements"
         fail(head, f"tile: {stored.text}", *describe_verdict(found))
 
 
