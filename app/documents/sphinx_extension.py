@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +91,21 @@ def find_cache(env: Any) -> PictureCache:
     return PictureCache(Path(env.srcdir, named) if named else Path(env.doctreedir) / "lanescope")
 
 
+@contextmanager
+def name_place(node: picture) -> Iterator[None]:
+    """Turn a refusal while pages are written into a DocumentError with the picture's place."""
+    try:
+        yield
+    except LayoutError as error:
+        raise DocumentError(f"{node.source}:{node.line}: {format_refusal(error)}") from None
+
+
 def visit_html(translator: Any, node: picture) -> None:
     """Write the pictures beside the page's images, and their HTML."""
     builder, pictures = translator.builder, []
     for theme in list_themes(node["theme"]):
-        svg = find_cache(builder.env).draw_svg(node["text"], node["options"], theme)
+        with name_place(node):
+            svg = find_cache(builder.env).draw_svg(node["text"], node["options"], theme)
         name = name_file(svg.encode(), "svg")
         write_whole(Path(builder.outdir, builder.imagedir, name), svg.encode())
         pictures.append((theme, svg, f"{builder.imgpath}/{name}"))
@@ -104,10 +116,8 @@ def visit_html(translator: Any, node: picture) -> None:
 def visit_latex(translator: Any, node: picture) -> None:
     """Write the light picture as PDF. DocumentError if what draws PDF is not installed."""
     builder = translator.builder
-    try:
+    with name_place(node):
         content = find_cache(builder.env).draw_pdf(node["text"], node["options"], list_themes(node["theme"])[0])
-    except LayoutError as error:
-        raise DocumentError(f"{node.source}:{node.line}: {error}") from None
     name = name_file(content, "pdf")
     write_whole(Path(builder.outdir, name), content)
     translator.body.append(f"\\noindent\\sphinxincludegraphics{{{name}}}\n")

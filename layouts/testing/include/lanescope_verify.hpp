@@ -249,6 +249,9 @@ LANESCOPE_FN Result verify(Word word, const Tile& tile, Slice slice) {
 }
 
 // Do descriptors read every K step of a tile? words(k): the word of the step that begins at k.
+#ifdef __CUDACC__
+#pragma nv_exec_check_disable  // words may be a function of the host: it is called while the program is compiled
+#endif
 template <class Words>
 LANESCOPE_FN Result verify_steps(const Tile& tile, int rows, Words words, int mn = 0, int depth = 0) {
   if (!detail::is_tile(tile)) return Result{Cause::tile, 0, 0, 0, 0, 0};
