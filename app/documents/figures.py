@@ -225,6 +225,9 @@ def _make_tile_kind(spec: Mapping[str, Any]) -> _Kind:
     fields = {
         name: str(value) for name, value in spec.items() if name not in ("kind", "swizzle_by") and value is not None
     }
+    missing = [name for name in ("mn", "k", "element_bits", "major") if name not in fields]
+    if missing:
+        raise LayoutError("open_tile", f"The text leaves the tile's {missing[0]} open.", HINT)
     if "base32B" in fields.get("swizzle", "") or fields["element_bits"] == "4":
         fields["format"] = "tcgen05"
 

@@ -230,13 +230,17 @@ def _name_axes(made: EncodedMap, inner: str, sizes: Sequence[int], axes: Sequenc
 def _list_copies(made: EncodedMap, stored: Storage, placed: _Box, copies: Iterable[Copy] | None) -> list[Copy]:
     """Return (mn, k, address) of each box."""
     if copies is not None:
-        return [
-            (parse_integer(mn, "copies"), parse_integer(k, "copies"), parse_integer(at, "copies"))
-            for mn, k, at in copies
-        ]
+        return [_parse_copy(copy) for copy in copies]
     tile = stored.tile
     assert tile is not None
     return _stack_copies(tile.order, (tile.mn, tile.k), placed, tile.base)
+
+
+def _parse_copy(copy: Copy) -> Copy:
+    if isinstance(copy, str) or not isinstance(copy, Sequence) or len(copy) != 3:
+        raise LayoutError("bad_copies", "A copy is not three numbers.", "(mn, k, address) of each box.", "copies")
+    mn, k, address = (parse_integer(value, "copies") for value in copy)
+    return mn, k, address
 
 
 def _stack_copies(order: str, size: tuple[int, int], placed: _Box, base: int) -> list[Copy]:

@@ -23,6 +23,8 @@ def assert_shared_memory_fits(
     __tracebackhide__ = True
     if not isinstance(target, str):
         raise TypeError(f"target is {type(target).__name__}; text such as 'sm_90a' is needed")
+    if not isinstance(static, bool):
+        raise TypeError(f"static is {type(static).__name__}; True or False is needed")
     limit = get_architecture(target).block_shared_memory
     if static and not target.endswith("a"):
         limit = STATIC_SHARED_MEMORY

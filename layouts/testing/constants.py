@@ -23,6 +23,8 @@ def assert_constants(
     __tracebackhide__ = True
     if not isinstance(expected, Mapping) or not expected:
         raise TypeError("expected is not a mapping from names to integers, or empty")
+    if not isinstance(defines, Mapping | None):
+        raise TypeError("defines is not a mapping from names to values")
     text = _read_source(source)
     wanted = {
         name: int(value) if isinstance(value, bool) else parse_integer(value, str(name), -(1 << 63))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lanescope.descriptor.matrix import Descriptor, View
+from lanescope.descriptor.matrix import MOST_SHARED, Descriptor, View
 from lanescope.descriptor.verify import Verdict, verify
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer
@@ -78,7 +78,7 @@ def assert_descriptors_read(
     spec = make_storage_spec(tile)
     seen = make_operand_view(instruction, operand, spec, idesc, major)
     stored = make_operand_storage(spec, seen)
-    steps = _list_steps(stored.k if depth is None else parse_integer(depth, "depth", 1), seen.k)
+    steps = _list_steps(stored.k if depth is None else parse_integer(depth, "depth", 1, MOST_SHARED * 8), seen.k)
     given = [words(k) for k in steps] if callable(words) else list(words)
     if len(given) != len(steps):
         fail(

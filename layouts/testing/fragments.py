@@ -37,6 +37,8 @@ def assert_bijection(
     if isinstance(layout, str | CuteLayout):
         return _assert_cute(parse_layout(layout) if isinstance(layout, str) else layout)
     coords, own = _list_coordinates(layout, threads, values)
+    if shape is None and not own:
+        raise LayoutError("bad_shape", "The layout has no shape of its own.", "Give shape.", "shape")
     sizes = tuple(parse_integer(size, "shape", 1) for size in (own if shape is None else shape))
     if not sizes or len(sizes) != len(coords):
         raise LayoutError(
@@ -100,14 +102,12 @@ def _list_coordinates(layout: Any, threads: int | None, values: int | None) -> t
         if len({len(row) for row in table}) != 1:
             raise LayoutError("bad_layout", "The function returns different numbers of coordinates.", "", "layout")
         return [np.array(axis, np.int64).reshape(threads, values) for axis in zip(*table, strict=True)], ()
-    if all(hasattr(layout, name) for name in ("rows", "cols", "row_count", "col_count")):
-        return [np.asarray(layout.rows, np.int64), np.asarray(layout.cols, np.int64)], (
-            layout.row_count,
-            layout.col_count,
-        )
     if hasattr(layout, "coords") and hasattr(layout, "shape"):
         shape = tuple(layout.shape)
         return [np.asarray(axis, np.int64) for axis in layout.coords], shape
+    if hasattr(layout, "rows") and hasattr(layout, "cols"):
+        own = (layout.row_count, layout.col_count) if hasattr(layout, "row_count") else ()
+        return [np.asarray(layout.rows, np.int64), np.asarray(layout.cols, np.int64)], own
     return _convert_arrays(layout), ()
 
 

@@ -12,6 +12,7 @@ from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor, View, view
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
+from lanescope.inputs import parse_choice
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared.storage import Storage, storage
@@ -52,14 +53,12 @@ def make_operand_view(
 
     LayoutError for a tcgen05.mma without its instruction descriptor, and for any other with one.
     """
+    operand = parse_choice(operand, "operand", ("a", "b"), "bad_operand")
+    major = parse_choice(major, "major", ("", "K", "MN"), "bad_major")
     text = instruction.ptx if isinstance(instruction, Instruction) else instruction
     major = major or str(spec.get("major") or spec.get("inner") or "")
     if isinstance(text, str) and "tcgen05" in text:
         opcode = umma.parse_mma_opcode(text)
-        if operand not in ("a", "b"):
-            raise LayoutError(
-                "bad_operand", f"No operand '{operand}' is read through a descriptor.", "a, b.", "operand"
-            )
         if idesc is None:
             raise LayoutError(
                 "bad_idesc", "idesc is missing.", "The instruction descriptor says M, N, types and majors.", "idesc"

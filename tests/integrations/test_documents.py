@@ -265,6 +265,7 @@ def test_figures(text: str, options: dict[str, str], title: str) -> None:
         ("128x64 bf16 K 96B", {}, "'96B' is no part of a tile"),
         ("64x64 bf16 K 128B swizzle_by=tile base=16", {}, "is not drawn"),
         ("0x08400490", {}, "kind"),
+        ("tile_to_shape(GMMA::Layout_K_SW128_Atom<T>{}, Shape<_128,_64>{})", {}, "leaves the tile's element_bits open"),
         (BLOCKED, {}, "shape is missing"),
         ("Sw<3,4 o (8", {}, "ends before a '>'"),
         ("/nothing", {}, "No picture is at '/nothing'"),

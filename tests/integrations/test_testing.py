@@ -16,10 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lanescope.testing
-from lanescope import find
+from lanescope import find, tiled_copy, triton_layout
 from lanescope.descriptor.matrix import Descriptor, View, encode_wgmma
 from lanescope.descriptor.repair import compute_expected_reads, find_repairs
 from lanescope.descriptor.verify import require_inside, verify
@@ -189,12 +190,24 @@ def test_expect_tx_is_the_bytes_of_the_boxes() -> None:
 # fragments and limits -------------------------------------------------------------------------------------------------
 
 
+BLOCKED = "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"
+COPY: dict[str, Any] = {
+    "bits": 128,
+    "element_bits": 16,
+    "thr_layout": "(32,8)",
+    "val_layout": "(1,8)",
+    "tile": [32, 64],
+}
+
+
 def test_bijections() -> None:
     assert_bijection(find(M16N8K16).operand("a"))
     assert_bijection(tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", None, (32, 32, 16)).c)
     assert_bijection(lambda lane, v: (lane // 4 + 8 * (v // 2), lane % 4 * 2 + v % 2), (16, 8), threads=32, values=4)
     assert_bijection([[[0, 0], [1, 1]], [[0, 1], [0, 1]]], (2, 2))
     assert_bijection("Sw<3,3,3> o (8,64):(64,1)")
+    assert_bijection(triton_layout(BLOCKED, [32, 64], 16))
+    assert_bijection(tiled_copy("universal", **COPY).source, (32, 64))
     copies = find("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32").operand("a")
     assert "[0, 0] of 16×16 is held 2 times" in get_failure(assert_bijection, copies)
     assert "thread 0 value 4 holds [0, 8], outside 16×8" in get_failure(
@@ -254,6 +267,38 @@ def test_two_kernels_in_twelve_lines() -> None:
         namespace[node.name]()
     changed = (ROOT / "examples" / "wgmma_tma_k_major.cu").read_text().replace("PANEL_K = 64", "PANEL_K = 32")
     assert "PANEL_K is 32" in get_failure(assert_constants, changed, {"PANEL_K": 64})
+
+
+JUNK = (
+    None, -1, 1.5, True, "", "x", [], [1], {}, {"kind": "cute"}, object(), b"x", (1, 2), 1 << 70, A, WGMMA_TEXT,
+    M16N8K16,
+    np.zeros((2, 3), int), np.zeros(0), BOX, TensorMap(type=None, dims=None, box=None),  # type: ignore[arg-type]
+    TensorMap(type="bf16", dims=(64, "a"), box=(64, 8)), lambda *given: 1, Exception, {"BM": "x"},  # type: ignore[arg-type]
+)  # fmt: skip
+CALLS: dict[Callable[..., None], tuple[list[Any], tuple[str, ...]]] = {
+    assert_descriptor_reads: ([make_word(0x400), A, WGMMA_TEXT, "a"], ("mn", "k", "major", "idesc")),
+    assert_descriptors_read: ([[make_word(0x400)] * 4, A, WGMMA_TEXT, "a"], ("mn", "depth", "major", "idesc")),
+    assert_box_fills: ([BOX, "128x64 bf16 K 128B"], ("copies", "axes")),
+    assert_expect_tx: ([16384, [BOX]], ()),
+    assert_bijection: (["(4,2):(2,1)", (4, 2)], ("threads", "values")),
+    assert_reusable_as_a: ([M16N8K16, M16N8K16], ()),
+    assert_shared_memory_fits: ([{"a": 1}, "sm_90a"], ("stages", "extra", "static")),
+    assert_constants: (["constexpr int BM = 1;", {"BM": 1}], ("defines",)),
+}
+
+
+def test_no_argument_raises_anything_else() -> None:
+    """Whatever is given, an assertion passes, fails, or refuses by LayoutError or TypeError."""
+    random_ = random.Random(6)
+    refused = 0
+    for _ in range(600):
+        assertion, (right, named) = random_.choice(list(CALLS.items()))
+        given = [random_.choice(JUNK) if random_.random() < 0.4 else one for one in right]
+        try:
+            assertion(*given, **{name: random_.choice(JUNK) for name in named if random_.random() < 0.3})
+        except (AssertionError, LayoutError, TypeError) as error:
+            refused += not isinstance(error, AssertionError)
+    assert refused > 300
 
 
 # the C++ header -------------------------------------------------------------------------------------------------------
