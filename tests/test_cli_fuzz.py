@@ -48,6 +48,7 @@ WORKS: dict[tuple[str, ...], list[str]] = {
     ("cute",): ["composition((6,2):(8,2), (4,3):(3,1))"],
     ("banks",): ["ldmatrix.x1"],
     ("matrix-steps",): ["ldmatrix.m8n8.x4"],
+    ("descriptor", "header"): [],
     ("descriptor", "decode"): ["0x4000004000010100"],
     ("descriptor", "encode"): ["--sbo-bytes", "1024"],
     ("descriptor", "verify"): ["0x4000004000010100", "--instruction", WGMMA, "--storage", "mn=64", "--storage", "k=64"],

@@ -81,6 +81,14 @@ def descriptor_encode(
     print_json(made) if as_json else print(made.descriptor)
 
 
+@descriptor_app.command("header")
+def descriptor_header() -> None:
+    """Print lanescope_verify.hpp, the C++17 header that verifies descriptors at compile time."""
+    from lanescope.testing.header import render_verify_header
+
+    print(render_verify_header(), end="")
+
+
 @descriptor_app.command("verify")
 def descriptor_verify(
     word: Annotated[str, typer.Argument(help="The descriptor your program uses.")],

@@ -1,0 +1,89 @@
+"""Pictures that were drawn before, by what was asked and by the code that draws. Several builds may share a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import lanescope
+from lanescope.app.documents.figures import Query, read_figure
+from lanescope.app.kit.picture import DrawingJob, explain_missing_renderer
+from lanescope.errors import LayoutError
+
+THEMES = ("light", "dark")
+BOTH = "auto"  # a light picture and a dark one
+
+
+@cache
+def compute_code_stamp() -> str:
+    """Return what changes whenever the code that draws does: the version, and its files' names, sizes and times."""
+    stamp = hashlib.sha256(importlib.metadata.version("lanescope").encode())
+    for root in {Path(str(lanescope.__file__)).parent, Path(__file__).parents[1]}:
+        for path in sorted(root.rglob("*.py")):
+            state = path.stat()
+            stamp.update(f"{path.relative_to(root)}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
+    return stamp.hexdigest()
+
+
+def list_themes(theme: str) -> tuple[str, ...]:
+    """Return the themes that are drawn for the option `theme`: light and dark where it is "" or auto."""
+    return THEMES if theme in ("", BOTH) else (theme,)
+
+
+@dataclass(frozen=True, slots=True)
+class PictureCache:
+    """A folder of pictures. Files are written whole or not at all, so that builds may run side by side."""
+
+    folder: Path
+
+    def draw_svg(self, text: str, options: Query, theme: str) -> str:
+        """Return a picture as SVG, drawn only if it was not before. LayoutError for what cannot be drawn."""
+        return self._keep(text, options, theme, "svg", lambda: _draw_svg(text, options, theme)).decode()
+
+    def draw_pdf(self, text: str, options: Query, theme: str) -> bytes:
+        """Return a picture as PDF. LayoutError `no_pictures` if what draws it is not installed."""
+
+        def draw() -> bytes:
+            if reason := explain_missing_renderer():
+                raise LayoutError("no_pictures", f"LaTeX needs PDF pictures, which cannot be made here. {reason}")
+            return DrawingJob("pdf", self.draw_svg(text, options, theme)).render()
+
+        return self._keep(text, options, theme, "pdf", draw)
+
+    def _keep(self, text: str, options: Query, theme: str, form: str, draw: Callable[[], bytes]) -> bytes:
+        request = json.dumps([compute_code_stamp(), text, sorted(options.items()), theme])
+        path = self.folder / f"{hashlib.sha256(request.encode()).hexdigest()}.{form}"
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            content = draw()
+            write_whole(path, content)
+            return content
+
+
+def _draw_svg(text: str, options: Query, theme: str) -> bytes:
+    return read_figure(text, options).draw_svg(theme).encode()
+
+
+def name_file(content: bytes, form: str) -> str:
+    """Return a file's name that depends on its content alone."""
+    return f"lanescope-{hashlib.sha256(content).hexdigest()[:16]}.{form}"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that nobody reads a part of it; nothing if it is there with this content."""
+    if path.exists() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    number, name = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(number, "wb") as file:
+        file.write(content)
+    Path(name).chmod(0o644)
+    Path(name).replace(path)

@@ -1,0 +1,303 @@
+"""Assertions about TMA: the driver takes the tensor map, its boxes fill a tile, and expect_tx counts their bytes.
+
+Source: CUDA driver API 13.0, cuTensorMapEncodeTiled; lanescope.shared.tma says what was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.emulate.tensor_maps import DRIVER_REFUSES, SWIZZLES, make_tensor_map
+from lanescope.emulate.tensor_maps import TensorMap as EncodedMap
+from lanescope.errors import LayoutError
+from lanescope.inputs import parse_choice, parse_integer
+from lanescope.ptx.table.descriptors import FORMATS
+from lanescope.shared import tma
+from lanescope.shared.storage import Storage, storage
+from lanescope.testing.failures import fail
+from lanescope.testing.operands import TileLike, make_storage_spec
+
+MOST_PLACES = 1 << 21
+_LARGEST_PACKED = 13  # code of the last type whose box has a known size in bytes
+_FORMAT_CODES = {"128B_base32B": "128B_ATOM_32B"}  # a mode of a tile → the swizzle of a tensor map
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorMap:
+    """The arguments of cuTensorMapEncodeTiled. type: BFLOAT16, bf16 …; dims, box, element_strides in elements, strides
+    in bytes without the innermost (dense where left out); all innermost first.
+    """
+
+    type: str
+    dims: Sequence[int]
+    box: Sequence[int]
+    strides: Sequence[int] | None = None
+    swizzle: str = "none"
+    element_strides: Sequence[int] = ()
+    interleave: str = "none"
+    fill: str = "zero"
+    address: int = 0
+
+
+Copy = tuple[int, int, int]  # (mn, k) of the tile that a box begins at, and its shared-memory address
+
+
+def assert_box_fills(
+    tensor_map: TensorMap,
+    tile: TileLike,
+    *,
+    copies: Iterable[Copy] | None = None,
+    axes: Sequence[str] | None = None,
+) -> None:
+    """Assert that the driver takes a tensor map, and that its boxes put every element of a tile where it is stored.
+
+    copies: (mn, k, address) of each box; where left out, boxes of the map's size one after the other from the tile's
+    base, in the tile's order. axes: "mn" or "k" for each dimension of the map, innermost first, "" for one that the box
+    does not go along; where left out, the innermost is the tile's contiguous one.
+    """
+    __tracebackhide__ = True
+    spec = make_storage_spec(tile)
+    if spec["kind"] != "canonical":
+        raise LayoutError("bad_tile", "The tile is not a canonical one.", "Give mn, k, major and swizzle.", "tile")
+    stored = _parse_tile(spec)
+    made = _encode_map(tensor_map)
+    placed = _place_box(made, stored, axes)
+    starts = _list_copies(made, stored, placed, copies)
+    problem = _find_problem(made, stored, placed, starts)
+    if problem:
+        fail(
+            f"The boxes do not fill the tile: {problem}",
+            f"tile: {stored.text}",
+            *_suggest_boxes(made, stored, placed, starts),
+        )
+
+
+def assert_expect_tx(expect_tx: int, boxes: Iterable[TensorMap]) -> None:
+    """Assert that an mbarrier's expect_tx is the bytes of the boxes that complete on it; elements outside the tensor
+    count too.
+    """
+    __tracebackhide__ = True
+    expected = parse_integer(expect_tx, "expect_tx")
+    sizes = [_count_bytes(_encode_map(box)) for box in boxes]
+    total = sum(sizes)
+    if expected != total:
+        parts = " + ".join(f"{size:,}" for size in sizes) or "no boxes"
+        after = "waits for ever" if expected > total else "is complete before the last bytes are there"
+        fail(
+            f"expect_tx is {expected:,}; the boxes have {total:,} bytes",
+            f"{parts}; the barrier {after}",
+            f"repair: {total}",
+        )
+
+
+def _count_bytes(made: EncodedMap) -> int:
+    if made.type.code > _LARGEST_PACKED:
+        raise LayoutError(
+            "open_box", f"How many bytes a box of {made.type.name} completes is not established.", "", "boxes"
+        )
+    return made.box_bytes
+
+
+def _encode_map(given: TensorMap) -> EncodedMap:
+    """Return the map as the driver makes it; a rule that it refuses by fails the assertion."""
+    __tracebackhide__ = True
+    if not isinstance(given, TensorMap):
+        raise TypeError(f"{type(given).__name__} is not a lanescope.testing.TensorMap")
+    numbers = {
+        name: _parse_numbers(name, getattr(given, name) or ()) for name in ("dims", "box", "strides", "element_strides")
+    }
+    if not numbers["dims"]:
+        raise LayoutError("tma_rank", "dims is empty.", "One number a dimension, innermost first.", "dims")
+    if given.strides is None:
+        bits = make_tensor_map(address=0, type=given.type, dims=[256], strides=[], box=[128]).type.bits
+        sizes = numbers["dims"]
+        numbers["strides"] = [prod(sizes[: n + 1]) * bits // 8 for n in range(len(sizes) - 1)]
+    try:
+        return make_tensor_map(
+            address=parse_integer(given.address, "address"),
+            type=given.type,
+            swizzle=str(given.swizzle),
+            interleave=str(given.interleave),
+            fill=str(given.fill),
+            **numbers,
+        )
+    except LayoutError as error:
+        if error.hint != DRIVER_REFUSES:
+            raise
+        fail(f"cuTensorMapEncodeTiled refuses the tensor map: {error.message}", f"rule: {error.code}")
+
+
+def _parse_numbers(name: str, values: Sequence[int]) -> list[int]:
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise TypeError(f"{name} is {type(values).__name__}; a sequence of integers is needed")
+    return [parse_integer(value, name, -(1 << 63)) for value in values]
+
+
+# where a box lies -----------------------------------------------------------------------------------------------------
+
+
+def _parse_tile(spec: dict[str, object]) -> Storage:
+    """Return the tile as the first format has it whose instructions read such elements."""
+    bits, major = parse_integer(spec.get("element_bits"), "element_bits"), str(spec.get("major", "K"))
+    refused: list[LayoutError] = []
+    for form in FORMATS:
+        try:
+            return storage(spec, bits, major, form)
+        except LayoutError as error:
+            refused.append(error)
+    raise refused[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """A box in a tile's elements: (mn, k) and byte offset before the XOR of each, and its extent."""
+
+    mn: Ints
+    k: Ints
+    offset: Ints
+    extent: tuple[int, int]
+    bytes: int
+
+
+def _place_box(made: EncodedMap, stored: Storage, axes: Sequence[str] | None) -> _Box:
+    """Return the elements of a box: rows in the order of the outer dimensions, one pitch after the other."""
+    tile = stored.tile
+    assert tile is not None
+    inner = "k" if tile.major == "K" else "mn"
+    bits, counts = tile.element_bits, list(made.counts)
+    if made.interleave != "none" or made.type.code > _LARGEST_PACKED or "FLIP" in made.swizzle:
+        kind = f"interleave {made.interleave}, {made.type.name} and swizzle {made.swizzle}"
+        raise LayoutError(
+            "open_box", f"Where a box with {kind} lies is not followed.", "Interleave none.", "tensor_map"
+        )
+    width_bits = counts[0] * made.type.bits
+    if width_bits % bits:
+        raise LayoutError(
+            "bad_box", f"{counts[0]} elements of {made.type.name} are not whole elements.", "", "tensor_map"
+        )
+    sizes = [width_bits // bits, *counts[1:]]
+    if prod(sizes) > MOST_PLACES:
+        raise LayoutError("too_large", f"A box of {prod(sizes):,} elements is not followed.", "", "tensor_map")
+    names = _name_axes(made, inner, sizes, axes)
+    index = np.indices(sizes[::-1]).reshape(len(sizes), -1)[::-1].astype(np.int64)  # innermost first
+    where, extent = {"mn": np.int64(0), "k": np.int64(0)}, {"mn": 1, "k": 1}
+    for name, size, at in zip(names, sizes, index, strict=True):
+        if name:
+            where[name] = where[name] + at * extent[name]
+            extent[name] *= size
+    pitch = tma.get_pitch_bytes(width_bits // 8, made.swizzle.partition("_")[0])
+    row = np.zeros_like(index[0])
+    for at, size in zip(index[:0:-1], sizes[:0:-1], strict=True):
+        row = row * size + at
+    offset = row * pitch + index[0] * bits // 8
+    shape = offset.shape
+    return _Box(
+        np.broadcast_to(where["mn"], shape),
+        np.broadcast_to(where["k"], shape),
+        offset,
+        (extent["mn"], extent["k"]),
+        pitch * prod(sizes[1:]),
+    )
+
+
+def _name_axes(made: EncodedMap, inner: str, sizes: Sequence[int], axes: Sequence[str] | None) -> list[str]:
+    """Return which dimension of the tile each dimension of the map is."""
+    outer = "mn" if inner == "k" else "k"
+    if axes is not None:
+        if len(axes) != len(sizes):
+            raise LayoutError("bad_axes", f"axes has {len(axes)} names; the map has {len(sizes)}.", "One each.", "axes")
+        return [parse_choice(name, "axes", ("mn", "k", "")) for name in axes]
+    names, left = [inner], [outer]
+    for n, size in enumerate(sizes[1:], 1):
+        panels = n == 2 and len(sizes) > 2 and made.strides[1] == sizes[0] * made.type.bits // 8
+        if size == 1:
+            names.append("")
+        elif panels:
+            names.append(inner)
+        elif left:
+            names.append(left.pop())
+        else:
+            raise LayoutError("bad_axes", f"What dimension {n} of the map is, is open.", "Give axes.", "axes")
+    return names
+
+
+def _list_copies(made: EncodedMap, stored: Storage, placed: _Box, copies: Iterable[Copy] | None) -> list[Copy]:
+    """Return (mn, k, address) of each box."""
+    if copies is not None:
+        return [_parse_copy(copy) for copy in copies]
+    tile = stored.tile
+    assert tile is not None
+    return _stack_copies(tile.order, (tile.mn, tile.k), placed, tile.base)
+
+
+def _parse_copy(copy: Copy) -> Copy:
+    if isinstance(copy, str) or not isinstance(copy, Sequence) or len(copy) != 3:
+        raise LayoutError("bad_copies", "A copy is not three numbers.", "(mn, k, address) of each box.", "copies")
+    mn, k, address = (parse_integer(value, "copies") for value in copy)
+    return mn, k, address
+
+
+def _stack_copies(order: str, size: tuple[int, int], placed: _Box, base: int) -> list[Copy]:
+    wide, deep = placed.extent
+    places = [(mn, k) for mn in range(0, size[0], wide) for k in range(0, size[1], deep)]
+    places.sort(key=lambda place: place[::-1] if order == "mn" else place)
+    return [(mn, k, base + n * placed.bytes) for n, (mn, k) in enumerate(places)]
+
+
+def _find_problem(made: EncodedMap, stored: Storage, placed: _Box, starts: Sequence[Copy]) -> str:
+    """Return the first thing that is wrong with the boxes, "" if they fill the tile."""
+    tile = stored.tile
+    assert tile is not None
+    filled = np.zeros((tile.mn, tile.k), np.int8)
+    xor = SWIZZLES[made.swizzle][1]
+    for number, (mn, k, address) in enumerate(starts):
+        if address % tma.ALIGNED:
+            return f"box {number} begins at {address:#x}; TMA writes to multiples of {tma.ALIGNED}"
+        at_mn, at_k = placed.mn + mn, placed.k + k
+        if at_mn.max() >= tile.mn or at_k.max() >= tile.k:
+            reach = f"mn {int(at_mn.max()) + 1}, k {int(at_k.max()) + 1}"
+            return f"box {number} reaches to {reach}; the tile ends at mn {tile.mn}, k {tile.k}"
+        written, expected = xor(address + placed.offset), np.asarray(tile.address(at_mn, at_k))
+        wrong = np.flatnonzero(written != expected)
+        if len(wrong):
+            n = int(wrong[0])
+            return (
+                f"box {number} puts ({int(at_mn[n])}, {int(at_k[n])}) at {int(written[n]):#x};"
+                f" it is stored at {int(expected[n]):#x} ({len(wrong)} of {len(written)} elements are elsewhere)"
+            )
+        np.add.at(filled, (at_mn, at_k), 1)
+    if (missing := np.argwhere(filled == 0)).size:
+        mn, k = (int(n) for n in missing[0])
+        return f"no box writes ({mn}, {k}) and {len(missing) - 1} more elements"
+    if (twice := np.argwhere(filled > 1)).size:
+        mn, k = (int(n) for n in twice[0])
+        return f"({mn}, {k}) is written by more than one box"
+    return ""
+
+
+def _suggest_boxes(made: EncodedMap, stored: Storage, placed: _Box, starts: Sequence[Copy]) -> list[str]:
+    """Return what would fill the tile: another swizzle or order of the same boxes, and the boxes that write it."""
+    tile = stored.tile
+    assert tile is not None
+    lines = []
+    stored_by = _FORMAT_CODES.get(tile.mode.name, tile.mode.name)
+    if stored_by != made.swizzle:
+        lines.append(f"cause: the tile is stored with swizzle {tile.mode.name}, the map says {made.swizzle}")
+        if not _find_problem(replace(made, swizzle=stored_by), stored, placed, starts):
+            lines.append(f"repair: CU_TENSOR_MAP_SWIZZLE_{stored_by}")
+    elif not _find_problem(
+        made, stored, placed, _stack_copies("k" if tile.order == "mn" else "mn", (tile.mn, tile.k), placed, tile.base)
+    ):
+        lines.append(f"cause: the tile's atoms are laid {tile.order} first; these boxes would fill it the other way")
+    series = tma.make_box_series(tile)
+    lines.append(
+        f"boxes that fill it: {series.count} of {series.wide} × {series.tall} elements ({series.inner} innermost),"
+        f" swizzle {stored_by}. {series.note}".rstrip()
+    )
+    return lines

@@ -1,0 +1,56 @@
+"""The assertion that the constants of a source are those of the Python code that launches or models it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from lanescope.errors import LayoutError
+from lanescope.inputs import parse_integer
+from lanescope.reader.code.named_constants import read_constants
+from lanescope.testing.failures import fail
+
+
+def assert_constants(
+    source: str | Path, expected: Mapping[str, int], *, defines: Mapping[str, object] | None = None
+) -> None:
+    """Assert that constants of a C++ or CUDA source have these values.
+
+    source: the text, or a Path to read. expected: name → integer; a name may be qualified: cfg::BM, gemm::BM,
+    Traits<128>::STAGES. defines: macros as -D gives them. LayoutError for a name that is not there, and for one whose
+    value the source leaves open: what is unknown never passes.
+    """
+    __tracebackhide__ = True
+    if not isinstance(expected, Mapping) or not expected:
+        raise TypeError("expected is not a mapping from names to integers, or empty")
+    if not isinstance(defines, Mapping | None):
+        raise TypeError("defines is not a mapping from names to values")
+    text = _read_source(source)
+    wanted = {
+        name: int(value) if isinstance(value, bool) else parse_integer(value, str(name), -(1 << 63))
+        for name, value in expected.items()
+    }
+    given = {str(name): "1" if value is True else str(value) for name, value in (defines or {}).items()}
+    found = read_constants(text, list(wanted), given)
+    wrong = [(name, found[name].value, value) for name, value in wanted.items() if found[name].value != value]
+    if wrong:
+        where = f" in {source.name}" if isinstance(source, Path) else ""
+        fail(
+            f"{len(wanted) - len(wrong)} of {len(wanted)} constants{where} are those of Python",
+            *(f"{name} is {has} in the source, {value} in Python" for name, has, value in wrong),
+        )
+
+
+def _read_source(source: str | Path) -> str:
+    if isinstance(source, Path):
+        try:
+            return source.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise LayoutError("bad_source", f"{source} cannot be read: {error}.", "", "source") from None
+    if not isinstance(source, str):
+        raise TypeError(f"source is {type(source).__name__}; text or a pathlib.Path is needed")
+    if "\n" not in source and source.strip().endswith((".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc")):
+        raise LayoutError(
+            "bad_source", f"'{source}' is a file's name, not its text.", "Give pathlib.Path(…).", "source"
+        )
+    return source

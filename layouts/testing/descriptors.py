@@ -1,0 +1,122 @@
+"""Assertions about matrix descriptors: one word, and the words of all K steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lanescope.descriptor.matrix import MOST_SHARED, Descriptor, View
+from lanescope.descriptor.verify import Verdict, verify
+from lanescope.errors import LayoutError
+from lanescope.inputs import parse_integer
+from lanescope.ptx.instruction import Instruction
+from lanescope.shared.storage import Storage
+from lanescope.testing.failures import describe_verdict, fail
+from lanescope.testing.operands import (
+    TileLike,
+    Word,
+    make_operand_storage,
+    make_operand_view,
+    make_storage_spec,
+    parse_descriptor,
+)
+
+
+def assert_descriptor_reads(
+    word: Word,
+    tile: TileLike,
+    instruction: Instruction | str,
+    operand: str = "a",
+    *,
+    mn: int = 0,
+    k: int = 0,
+    major: str = "",
+    idesc: int | str | None = None,
+) -> None:
+    """Assert that a descriptor reads the slice of a tile that begins at (mn, k), for an operand of an instruction.
+
+    word: of wgmma's or tcgen05's format, as the instruction has it. major: K or MN, where a CuTe
+    layout leaves it open (K if left out). idesc: the instruction descriptor of a tcgen05.mma.
+
+    The message has the cause and the word that reads the tile. LayoutError for an argument that is wrong in itself.
+    """
+    __tracebackhide__ = True
+    spec = make_storage_spec(tile)
+    seen = make_operand_view(instruction, operand, spec, idesc, major)
+    stored = make_operand_storage(spec, seen)
+    mn, k = (parse_integer(at, name) for name, at in (("mn", mn), ("k", k)))
+    assert_view_reads(word, seen, stored, mn, k, operand)
+
+
+def assert_view_reads(word: Word, seen: View, stored: Storage, mn: int = 0, k: int = 0, operand: str = "") -> None:
+    """Assert the same for a reader that is given as a view: rows, K, element bits, major and format."""
+    __tracebackhide__ = True
+    given = parse_descriptor(word, seen.form)
+    found = _verify_word(given, seen, stored, mn, k)
+    if not found.match:
+        what = operand.upper() or f"{seen.rows} rows"
+        head = f"{given} does not read {what} at (mn {mn}, k {k}): {found.matched} of {found.total} elements"
+        fail(head, f"tile: {stored.text}", *describe_verdict(found))
+
+
+def assert_descriptors_read(
+    words: Sequence[Word] | Callable[[int], Word],
+    tile: TileLike,
+    instruction: Instruction | str,
+    operand: str = "a",
+    *,
+    mn: int = 0,
+    depth: int | None = None,
+    major: str = "",
+    idesc: int | str | None = None,
+) -> None:
+    """Assert that descriptors read every K step of a tile, one word a step.
+
+    words: the words in order of K, or a function that returns the word of the step that begins at k. depth: the
+    elements of K, where the storage has no end of its own.
+    """
+    __tracebackhide__ = True
+    spec = make_storage_spec(tile)
+    seen = make_operand_view(instruction, operand, spec, idesc, major)
+    stored = make_operand_storage(spec, seen)
+    steps = _list_steps(stored.k if depth is None else parse_integer(depth, "depth", 1, MOST_SHARED * 8), seen.k)
+    given = [words(k) for k in steps] if callable(words) else list(words)
+    if len(given) != len(steps):
+        fail(
+            f"{operand.upper()} is read in {len(steps)} K steps of {seen.k}; there are {len(given)} descriptors",
+            f"tile: {stored.text}",
+        )
+    wrong = []
+    for step, (k, word) in enumerate(zip(steps, given, strict=True)):
+        descriptor = parse_descriptor(word, seen.form)
+        found = _verify_word(descriptor, seen, stored, parse_integer(mn, "mn"), k)
+        if not found.match:
+            wrong.append((step, k, descriptor, found))
+    if wrong:
+        step, k, descriptor, found = wrong[0]
+        others = f"; wrong steps: {', '.join(str(one[0]) for one in wrong)} of {len(steps)}"
+        head = (
+            f"{descriptor} does not read {operand.upper()} at K step {step} (k {k}): {found.matched} of {found.total}"
+        )
+        fail(f"{head} elements{others}", f"tile: {stored.text}", *describe_verdict(found))
+
+
+def _verify_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int) -> Verdict:
+    """Return the verdict on a word; a word of which nobody states what it reads fails the assertion."""
+    __tracebackhide__ = True
+    if given.has_absolute_lbo:
+        fail(f"{given}: LBO is an absolute address; which bytes that reads is not documented", "repair: clear bit 52")
+    return verify(given, seen, stored, mn=mn, k=k)
+
+
+def _list_steps(depth: int | None, step: int) -> list[int]:
+    """Return where each K step begins; LayoutError if they do not take the whole depth."""
+    if depth is None:
+        raise LayoutError("bad_tile", "The storage has no end along K.", "Give depth, the elements of K.", "depth")
+    if depth % step:
+        raise LayoutError(
+            "bad_tile",
+            f"The tile's K is {depth}; the instruction takes {step} at a time.",
+            "A multiple of it.",
+            "depth",
+        )
+    return list(range(0, depth, step))

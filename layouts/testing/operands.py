@@ -1,0 +1,95 @@
+"""What a test names: an instruction's operand, a tile in shared memory, a word. Each is read once, and refused once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lanescope.blackwell import idesc as idescs
+from lanescope.blackwell import umma
+from lanescope.blackwell.idesc import IdescWord
+from lanescope.descriptor.format import DescriptorFormat
+from lanescope.descriptor.matrix import Descriptor, View, view
+from lanescope.descriptor.spelling import parse_word
+from lanescope.errors import LayoutError
+from lanescope.inputs import parse_choice
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.shared.storage import Storage, storage
+from lanescope.shared.tile_text import parse_tile_text
+from lanescope.shared.tiling import Tile
+
+Word = int | str | Descriptor
+TileLike = Tile | Storage | Mapping[str, Any] | str
+
+
+def make_storage_spec(tile: TileLike) -> dict[str, Any]:
+    """Return a tile as a storage of the contract: a Tile, a Storage, a mapping, or a line of text."""
+    if isinstance(tile, Tile):
+        return {
+            "kind": "canonical",
+            "element_bits": tile.element_bits,
+            "major": tile.major,
+            "swizzle": tile.mode.name,
+            "mn": tile.mn,
+            "k": tile.k,
+            "order": tile.order,
+            "base": tile.base,
+            "swizzle_by": tile.swizzle_by,
+        }
+    if isinstance(tile, Storage):
+        return dict(tile.spec)
+    if isinstance(tile, str):
+        return parse_tile_text(tile)
+    if isinstance(tile, Mapping):
+        return {"kind": "canonical", **tile}
+    raise TypeError(f"tile is {type(tile).__name__}; a Tile, a Storage, a mapping or text is needed")
+
+
+def make_operand_view(
+    instruction: Instruction | str, operand: str, spec: Mapping[str, Any], idesc: int | str | None, major: str = ""
+) -> View:
+    """Return how the instruction reads the operand; major: that in which the tile is stored where "".
+
+    LayoutError for a tcgen05.mma without its instruction descriptor, and for any other with one.
+    """
+    operand = parse_choice(operand, "operand", ("a", "b"), "bad_operand")
+    major = parse_choice(major, "major", ("", "K", "MN"), "bad_major")
+    text = instruction.ptx if isinstance(instruction, Instruction) else instruction
+    major = major or str(spec.get("major") or spec.get("inner") or "")
+    if isinstance(text, str) and "tcgen05" in text:
+        opcode = umma.parse_mma_opcode(text)
+        if idesc is None:
+            raise LayoutError(
+                "bad_idesc", "idesc is missing.", "The instruction descriptor says M, N, types and majors.", "idesc"
+            )
+        word = IdescWord(idescs.parse_idesc_word(idesc, "idesc"), opcode.kind)
+        return umma.make_view(opcode, word, operand, major)
+    if idesc is not None:
+        raise LayoutError("bad_idesc", "idesc is given for a wgmma.", "Leave it out.", "idesc")
+    found = instruction if isinstance(instruction, Instruction) else catalog.parse_instruction(text, "instruction")
+    return view(found, operand, major or "K")
+
+
+def make_operand_storage(spec: Mapping[str, Any], seen: View) -> Storage:
+    """Return where each element lies for a reader; LayoutError if the tile has elements of another size."""
+    stored = storage(spec, seen.bits, seen.major, seen.form)
+    if stored.tile and stored.tile.element_bits != seen.bits:
+        raise LayoutError(
+            "bad_storage",
+            f"The tile has {stored.tile.element_bits}-bit elements, the instruction {seen.bits}.",
+            f"element_bits: {seen.bits}.",
+            "tile",
+        )
+    return stored
+
+
+def parse_descriptor(word: Word, form: DescriptorFormat) -> Descriptor:
+    """Return a descriptor from a number, any spelling of 64 bits, or a Descriptor."""
+    if isinstance(word, Descriptor):
+        if word.format.name != form.name:
+            raise LayoutError("bad_word", f"The word is one of {word.format.name}, not {form.name}.", "", "word")
+        return word
+    if isinstance(word, bool) or not (isinstance(word, str) or hasattr(word, "__index__")):
+        raise TypeError(f"word is {type(word).__name__}; an integer, text or a Descriptor is needed")
+    return Descriptor(parse_word(word if isinstance(word, str) else word.__index__(), "word").word, form)
