@@ -17,7 +17,8 @@ from lsprotocol import types
 from lanescope.app.check.config import CheckSettings
 from lanescope.app.kit.extras import EXTRAS
 from lanescope.app.lsp.analysis import analyse_document
-from lanescope.app.lsp.documents import OpenDocument, PlacedText
+from lanescope.app.lsp.diagnostics import ProblemBoard
+from lanescope.app.lsp.documents import DocumentStore, OpenDocument, PlacedText
 from lanescope.app.lsp.settings import EditorSettings, parse_settings
 from lanescope.workbench.check import LONGEST
 from tests.guilty_kernels import RIGHT, plant
@@ -315,6 +316,19 @@ def test_a_check_that_is_no_longer_wanted_ends_without_findings() -> None:
     opened = {document.name: document}
     assert analyse_document(document, opened, CheckSettings(), Path("/")).findings
     assert not analyse_document(document, opened, CheckSettings(), Path("/"), lambda: True).findings
+
+
+def test_what_was_found_in_another_version_is_not_shown() -> None:
+    store = DocumentStore()
+    document = store.open(types.TextDocumentItem("file:///k.cu", "cuda-cpp", 1, WRONG))
+    board = ProblemBoard(store)
+    assert board.put(analyse_document(document, store.snapshot(), CheckSettings(), Path("/"))) == {document.name}
+    assert [one.shown.code for one in board.list_problems(document.name, "", False)] == ["sbo_other_width"]
+    identifier = types.VersionedTextDocumentIdentifier(version=2, uri=document.uri)
+    change = types.TextDocumentContentChangeWholeDocument(RIGHT)
+    store.change(types.DidChangeTextDocumentParams(identifier, [change]))
+    assert not board.list_problems(document.name, "", False)
+    assert board.is_stale(document.name) and board.find_current(document.name) is None
 
 
 def test_an_end_without_shutdown_is_a_failure_and_nothing_else_is_printed(tmp_path: Path) -> None:
