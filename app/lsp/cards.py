@@ -54,13 +54,13 @@ def write_word(word: int, style: CardStyle) -> str:
 
 
 def _head(title: str) -> str:
-    return f"**{_escape(title)}**"
+    return f"**{escape_text(title)}**"
 
 
-def _escape(text: str) -> str:
+def escape_text(text: str) -> str:
     r"""Return a text that Markdown shows as it is.
 
-    >>> _escape("Sw<3,4,3> o (8,64):(64,1)")
+    >>> escape_text("Sw<3,4,3> o (8,64):(64,1)")
     'Sw\\<3,4,3\\> o (8,64):(64,1)'
     """
     return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", text)
@@ -71,7 +71,7 @@ def _fence(lines: str) -> str:
 
 
 def _list_notices(meaning: TextMeaning) -> list[str]:
-    return [_escape(notice) for notice in meaning.notices]
+    return [escape_text(notice) for notice in meaning.notices]
 
 
 # kinds ----------------------------------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def _list_notices(meaning: TextMeaning) -> list[str]:
 
 def _write_plain(meaning: TextMeaning, style: CardStyle) -> list[str]:
     caption, lines = pictures.format_meaning(meaning.kind, meaning.facts) if style.picture != "none" else ("", "")
-    picture = [_escape(caption), _fence(lines)] if lines else []
+    picture = [escape_text(caption), _fence(lines)] if lines else []
     if style.picture == "svg" and (svg := pictures.draw_meaning_svg(meaning.kind, meaning.facts)):
         picture = [pictures.embed_svg(svg, "layout")]
     said = (
@@ -88,7 +88,7 @@ def _write_plain(meaning: TextMeaning, style: CardStyle) -> list[str]:
         else []
     )
     left = [name for name in meaning.undetermined if name not in _NO_MATTER]
-    open_ = [f"Left open: {_escape(', '.join(left))}."] if left else []
+    open_ = [f"Left open: {escape_text(', '.join(left))}."] if left else []
     return [_head(meaning.title), *said, *_list_notices(meaning), *open_, *picture]
 
 
@@ -121,7 +121,7 @@ def _describe_instruction(instruction: Instruction) -> str:
     parts = [instruction.family.opcode.does]
     if support.targets:
         parts.append(f"assembles for {format_targets(support.targets)}")
-    return f"{_escape('; '.join(parts))}."
+    return f"{escape_text('; '.join(parts))}."
 
 
 def _picture_operand(instruction: Instruction, name: str | None, style: CardStyle) -> list[str]:
@@ -161,7 +161,7 @@ def _write_fields(descriptor: Descriptor, style: CardStyle) -> list[str]:
     ]
     title = f"{descriptor.format.name} matrix descriptor {decoded.descriptor}"
     picture = [pictures.embed_svg(pictures.draw_bits(descriptor), title)] if style.picture == "svg" else []
-    return [_head(title), _fence("\n".join(lines)), *(_escape(one.message) for one in decoded.warnings), *picture]
+    return [_head(title), _fence("\n".join(lines)), *(escape_text(one.message) for one in decoded.warnings), *picture]
 
 
 def _write_builder(meaning: TextMeaning, style: CardStyle) -> list[str]:

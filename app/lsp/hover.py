@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 
 from lsprotocol import types
 
 from lanescope.app.lsp.analysis import Analysis
-from lanescope.app.lsp.cards import CardStyle, write_card, write_word
+from lanescope.app.lsp.cards import CardStyle, escape_text, write_card, write_word
 from lanescope.app.lsp.documents import OpenDocument, PlacedText
 from lanescope.app.lsp.phrases import Phrase, list_phrases
 from lanescope.deadline import OverdueError, end_when
@@ -26,6 +25,7 @@ _LANGUAGES = {".py": "python", ".pyi": "python", ".ptx": "ptx"}
 _NAMED = frozenset("instruction layout tiled_mma tiled_copy triton tensor_map".split())
 _AROUND = re.compile(r"layout|tile_to|tiled|composition|tensor_?map|tma|descriptor|ttg\.|_divide|_product", re.I)
 _OTHERS = ("tcgen05.", "cp.")  # opcodes that are known beside those of the catalogue
+_DOUBT = "The source does not say what this number is. What fits:\n\n"
 _DIGIT = re.compile(r"\d")
 _ALIAS = re.compile(r"#\w+")
 
@@ -139,7 +139,7 @@ def _read_ptx(phrase: Phrase, style: CardStyle) -> str:
             return write_card(meaning, phrase.text, style)
     for error in recognised.refused:
         if error.code == "unknown_instruction" and f"'{phrase.label}'" in error.message:
-            return f"{error.message} {error.hint}"
+            return escape_text(f"{error.message} {error.hint}")
     return ""
 
 
@@ -156,30 +156,35 @@ def _read_number(phrase: Phrase, style: CardStyle) -> str:
         return ""
     word = value & ((1 << 64) - 1)
     wide = word >> 32 and (digits.lower().startswith("0x") or word >> 60)
-    cards = list(_list_number_cards(phrase, word, bool(wide), style))
+    spelled = f"{word:#018x}" if word >> 32 else f"{word:#010x}"
+    cards, doubt = _list_labelled(phrase, word, spelled, style), ""
+    if not cards:
+        cards, doubt = _list_unlabelled(word, spelled, bool(wide), style)
     if not cards:
         return ""
     note = "An expression goes on beside this number: these are its own bits.\n\n" if phrase.part else ""
-    several = "The source does not say what this number is. Every reading that fits:\n\n" if len(cards) > 1 else ""
-    return note + several + "\n\n---\n\n".join(cards)
+    return note + doubt + "\n\n---\n\n".join(cards)
 
 
-def _list_number_cards(phrase: Phrase, word: int, wide: bool, style: CardStyle) -> Iterator[str]:
-    spelled = f"{word:#018x}" if word >> 32 else f"{word:#010x}"
-    if phrase.label:
-        text = f"{phrase.label.rpartition('.')[2]} = {spelled};"
-        labelled = [one for one in _recognise(text).found if _is_reading(one, word) and one.sure]
-        if labelled:
-            yield from (write_card(one, spelled, style) for one in labelled)
-            return
+def _list_labelled(phrase: Phrase, word: int, spelled: str, style: CardStyle) -> list[str]:
+    """List what a number is by its name in the source; [] where that does not say it."""
+    if not phrase.label:
+        return []
+    found = _recognise(f"{phrase.label.rpartition('.')[2]} = {spelled};").found
+    return [write_card(one, spelled, style) for one in found if _is_reading(one, word) and one.sure]
+
+
+def _list_unlabelled(word: int, spelled: str, wide: bool, style: CardStyle) -> tuple[list[str], str]:
+    """List what a number without a name may be, and what to say of it before; a small number may be anything, unless an
+    instruction descriptor fits.
+    """
     readings = [one for one in _recognise(spelled).found if _is_reading(one, word)]
+    if wide and readings and readings[0].sure:
+        return [write_card(readings[0], spelled, style)], ""
     if wide:
-        if readings and readings[0].sure:
-            yield write_card(readings[0], spelled, style)
-        else:
-            yield from write_word(word, style).split("\n\n---\n\n")
-    elif any(one.kind == "topic" for one in readings):
-        yield from (write_card(one, spelled, style) for one in readings)
+        return [write_word(word, style)], _DOUBT
+    fits = any(one.kind == "topic" for one in readings)
+    return [write_card(one, spelled, style) for one in readings] if fits else [], _DOUBT
 
 
 def _is_reading(meaning: TextMeaning, word: int) -> bool:

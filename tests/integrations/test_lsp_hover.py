@@ -32,6 +32,7 @@ uint64_t desc_a = 0x4000004000010100ull;
 uint64_t what = 0xdeadbeefcafebabe;
 uint32_t idesc = 0x08400490;
 uint32_t mask = 0x000FFFFF;
+int n = call(0x04400490);
 __device__ void f(float* d) {
   asm volatile("{\n\t.reg .pred p;\n\t"  /* 𝔻 */
                "setp.ne.b32 p, %66, 0;\n\t"
@@ -71,9 +72,16 @@ SASS = "        /*0010*/  HMMA.16816.F32 R4, R8, R2, R4 ;\n"
         ("h.cu", SOURCE, "make_tiled_mma", 4, ["TiledMMA: 128 threads, tile 32×32×16", "T0:0"]),
         ("h.cu", SOURCE, "tile_to_shape", 4, ["Shared-memory layout 128×64, K-major, swizzle 128B"]),
         ("h.cu", SOURCE, "4000004000010100", 4, ["wgmma matrix descriptor 0x4000004000010100", "1024 B", "128B"]),
-        ("h.cu", SOURCE, "deadbeef", 4, ["wgmma matrix descriptor", "tcgen05 matrix descriptor", "Every reading"]),
+        (
+            "h.cu",
+            SOURCE,
+            "deadbeef",
+            4,
+            ["wgmma matrix descriptor", "tcgen05 matrix descriptor", "does not say what this number is"],
+        ),
         ("h.cu", SOURCE, "08400490", 1, ["tcgen05 instruction descriptor 0x08400490: M 128, N 256"]),
-        ("h.cu", SOURCE, "mma.sync", 1, ["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "T0:0", "T31"][:2]),
+        ("h.cu", SOURCE, "0x04400490", 5, ["does not say what this number is", "instruction descriptor 0x04400490"]),
+        ("h.cu", SOURCE, "mma.sync", 1, ["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "T0:0"]),
         ("h.cu", SOURCE, "{%8", 1, ["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"]),
         ("h.cu", SOURCE, "cp.async", 9, ["TMA: cp.async.bulk.tensor.2d"]),
         ("h.py", PYTHON, "BlockedLayout", 3, ["Triton layout #ttg.blocked<{sizePerThread = [1, 8]", "T0:0"]),
