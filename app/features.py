@@ -24,6 +24,7 @@ FEATURES: dict[str, dict[str, str]] = {
     "dump": {"dump": "Dumps of shared memory: what an instruction reads from them."},
     "capture": {"capture": ""},
     "check": {"check": ""},
+    "lsp": {"lsp": ""},
     "emulate": {"emulate": ""},
     "diagram": {"diagram": ""},
     "runs": {"steps": "", "gpu": ""},

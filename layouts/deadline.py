@@ -22,8 +22,9 @@ class OverdueError(BaseException):
 
 @contextmanager
 def end_when(over: Callable[[], bool]) -> Iterator[None]:
-    """Let `check_deadline` end what is computed inside, in this thread, once over() is true."""
-    token = _over.set(over)
+    """Let `check_deadline` end what is computed inside, in this thread, once over() or a condition around is true."""
+    around = _over.get()
+    token = _over.set(over if around is None else lambda: over() or around())
     try:
         yield
     finally:

@@ -14,8 +14,11 @@ from lanescope.workbench import build_bench, guesses, verification
 from lanescope.workbench import check as engine
 from lanescope.workbench.check import check_text as checked
 from lanescope.workbench.consequences import FOLLOWS
+from lanescope.workbench.source_objects import find_source_objects
 from tests import test_reader_code as builders
 from tests import workbench_cases
+from tests.guilty_kernels import RIGHT as RIGHT_KERNEL
+from tests.guilty_kernels import plant
 
 KERNELS = {case.title: case for case in workbench_cases.CASES}
 RIGHT = KERNELS["K-major, 128B, all right"].text
@@ -27,6 +30,8 @@ OPEN = {
     "printed words with a tensor map",
     "the tensor map, the builder and the call of one kernel",
 }
+
+WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
 
 check = lru_cache(maxsize=256)(checked)
 
@@ -439,3 +444,25 @@ def test_reads_of_an_assumed_storage_are_not_verified_whether_they_fit_or_not(sb
 def test_a_derived_class_of_python_is_read() -> None:
     text = "class Base:\n  pass\nclass Child(Base):\n  def f(self, addr):\n    desc = (addr & 0x3FFFF) >> 4"
     assert checked(f"{text} | 1 << 16 | 64 << 32 | 1 << 62\n    return desc\n").descriptors == 1
+
+
+def test_a_finding_says_where_its_wrong_reads_stand() -> None:
+    """The mistake is in the helper; A gets its descriptor from a call, in each of the four turns of the K loop."""
+    text = plant(("(1024 >>", "(512 >>"))
+    (finding,) = check(text).findings
+    assert (text[slice(*finding.span)], finding.reads) == ("512", 4)
+    assert [(text[slice(*read.span)], read.message) for read in finding.follows] == [
+        ("desc_a = make_smem_desc(sA + k * 16)", f"A of {WGMMA}: 4 reads from the wrong place."),
+        (WGMMA, "This instruction reads A from the wrong place."),
+    ]
+
+
+def test_a_call_is_listed_each_time_that_it_builds_a_descriptor() -> None:
+    text = RIGHT_KERNEL.replace("uint64_t desc_b", "uint64_t spare = make_smem_desc(sA); uint64_t desc_b")
+    made = find_source_objects(text)
+    assert [(one.name, one.lbo_bytes, one.sbo_bytes, one.swizzle) for one in made.builders] == [
+        ("desc_a", 16, 1024, "128B"),
+        ("spare", 16, 1024, "128B"),
+        ("desc_b", 16, 1024, "128B"),
+    ]
+    assert [(one.box, one.swizzle) for one in made.maps] == [((64, 64), "128B")]

@@ -19,7 +19,16 @@ def make_finding(*edits: tuple[int, int, int, str], file: str = "a.cu") -> Check
     spans = [SourceSpan(file=file, line=line, column=at, end_line=line, end_column=end) for line, at, end, _ in edits]
     made = [SourceEdit(place=span, text=edit[3]) for span, edit in zip(spans, edits, strict=True)]
     return CheckFinding(
-        code="x", title="", level="error", message="", place=spans[0], reads=1, fix=None, assumed={}, edits=made
+        code="x",
+        title="",
+        level="error",
+        message="",
+        place=spans[0],
+        reads=1,
+        fix=None,
+        assumed={},
+        edits=made,
+        follows=[],
     )
 
 

@@ -101,6 +101,12 @@ def test_what_is_cached_is_computed_anew_after_an_end() -> None:
     assert cached() == 5
 
 
+def test_a_condition_around_counts_inside_too() -> None:
+    """A check that an editor no longer wants ends, though its own time is not over."""
+    with end_when(lambda: True), pytest.raises(OverdueError), end_when(lambda: False):
+        check_deadline()
+
+
 def test_a_condition_counts_inside_alone() -> None:
     check_deadline()
     with end_when(lambda: False):

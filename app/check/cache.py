@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import lanescope
-from lanescope.app.check.facts import CheckedSource, CheckFinding, OpenQuestion, SourceEdit, SourceSpan, SourceText
+from lanescope.app.check.facts import (
+    CheckedSource,
+    CheckFinding,
+    FollowingRead,
+    OpenQuestion,
+    SourceEdit,
+    SourceSpan,
+    SourceText,
+)
 from lanescope.app.check.running import SourceReport
 
 
@@ -93,4 +101,8 @@ def _decode(value: Mapping[str, Any]) -> SourceReport:
 
 def _decode_finding(value: Mapping[str, Any]) -> CheckFinding:
     edits = [SourceEdit(place=SourceSpan(**one["place"]), text=one["text"]) for one in value["edits"]]
-    return CheckFinding(**{**value, "place": SourceSpan(**value["place"]), "edits": edits})
+    follows = [
+        FollowingRead(message=one["message"], place=SourceSpan(**one["place"])) for one in value.get("follows", ())
+    ]
+    place = SourceSpan(**value["place"])
+    return CheckFinding(**{**value, "place": place, "edits": edits, "follows": follows})

@@ -38,6 +38,14 @@ class SourceEdit:
 
 
 @fact
+class FollowingRead:
+    """Where reads that follow from a mistake stand."""
+
+    message: str
+    place: SourceSpan
+
+
+@fact
 class CheckFinding:
     """One mistake."""
 
@@ -53,6 +61,7 @@ class CheckFinding:
         list[SourceEdit],
         Description("Changes of the text that were tried: with all of them every read that follows is right."),
     ]
+    follows: Annotated[list[FollowingRead], Description("Where the wrong reads that follow from it stand.")]
 
 
 @fact

@@ -11,6 +11,7 @@ from lanescope.app.check.facts import (
     CheckedSource,
     CheckFinding,
     CheckReport,
+    FollowingRead,
     OpenQuestion,
     SourceEdit,
     SourceSpan,
@@ -138,6 +139,7 @@ def _build_finding(source: SourceText, finding: engine.CheckFinding) -> CheckFin
         fix=finding.fix or None,
         assumed=dict(finding.assumed),
         edits=[SourceEdit(place=source.locate(edit.span), text=edit.text) for edit in finding.edits],
+        follows=[FollowingRead(message=read.message, place=source.locate(read.span)) for read in finding.follows],
     )
 
 

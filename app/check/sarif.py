@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import quote
 
-from lanescope.app.check.facts import CheckFinding, CheckReport, SourceEdit, SourceSpan
+from lanescope.app.check.facts import CheckFinding, CheckReport, FollowingRead, SourceEdit, SourceSpan
 from lanescope.app.check.running import describe_unused, describe_unverified
 from lanescope.app.check.suppress import BASELINE, compute_fingerprint
 from lanescope.app.kit.folders import find_folder
@@ -79,9 +79,14 @@ def _build_result(finding: CheckFinding, codes: list[str]) -> dict[str, Any]:
         "level": finding.level,
         "message": {"text": finding.message + (f" The right word is {finding.fix}." if finding.fix else "")},
         "locations": [_build_location(finding.place)],
+        **({"relatedLocations": list(map(_build_related, finding.follows))} if finding.follows else {}),
         "partialFingerprints": {"lanescopeFinding/v1": compute_fingerprint(finding)},
         **({"fixes": [_build_fix(finding.edits)]} if finding.edits else {}),
     }
+
+
+def _build_related(read: FollowingRead) -> dict[str, Any]:
+    return {**_build_location(read.place), "message": {"text": read.message}}
 
 
 def _build_fix(edits: list[SourceEdit]) -> dict[str, Any]:
@@ -106,12 +111,15 @@ def _build_help(code: str, site: str) -> dict[str, Any]:
     """Return where the guide shows a code, and what it says: code that is wrong, and what is right."""
     row = read_rule_rows().get(code)
     if row is None:
-        return {"helpUri": f"{site.rstrip('/')}/guide/check-rules"}
+        return {"helpUri": link_rule(code, site)}
     said = f"Wrong: {row.wrong}\n\nRight: {row.right}"
-    return {
-        "helpUri": f"{site.rstrip('/')}/guide/check-rules#{code}",
-        "help": {"text": said.replace("`", ""), "markdown": said},
-    }
+    return {"helpUri": link_rule(code, site), "help": {"text": said.replace("`", ""), "markdown": said}}
+
+
+def link_rule(code: str, site: str) -> str:
+    """Return the address at which the guide shows a code. site: where the guide's pages are."""
+    page = f"{site.rstrip('/')}/guide/check-rules"
+    return f"{page}#{code}" if code in read_rule_rows() else page
 
 
 @dataclass(frozen=True, slots=True)

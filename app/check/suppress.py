@@ -104,6 +104,12 @@ def _is_comment(line: str) -> bool:
     return line.strip().startswith(("//", "#", "/*")) and not line.strip().startswith(("#include", "#define", "#if"))
 
 
+def find_ignore_comment(line: str) -> tuple[str, int] | None:
+    """Find the comment of a line that names codes: (the codes, where another may be written); None if there is none."""
+    match = _COMMENT.search(line)
+    return (match[1].strip(), match.end(1)) if match and match[1] is not None else None
+
+
 def apply_comments(report: CheckReport, texts: Mapping[str, str]) -> CheckReport:
     """Return the report without what comments of the files accept. texts: of the files, by their names."""
     comments = [comment for name, text in texts.items() for comment in find_comments(name, text)]

@@ -174,6 +174,11 @@ def decode_idesc(asked: IdescQuestion) -> InstructionDescriptor:
     return build_idesc(IdescWord(asked.value, asked.kind, asked.target))
 
 
+def decode_text_of_kind(word: str, kind: str) -> InstructionDescriptor:
+    """Decode a word under a kind, both as text; LayoutError where either is wrong."""
+    return build_idesc(IdescWord(int(word, 16), idesc.get_kind(kind)))
+
+
 def encode_idesc(given: Json) -> InstructionDescriptor:
     """The instruction descriptor of a product; what is illegal is refused by its field."""
     return build_idesc(parse_wish(given))

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from numpy.typing import NDArray
+
 from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
+from lanescope.render.palette import Palette
 from lanescope.tiles.copy import tiled_copy
 from lanescope.tiles.mma import TileOperand
 from lanescope.tiles.pictures import render_tile_svg
@@ -71,6 +74,29 @@ SIDES = (32, 64, 128)  # rows and columns of the tensor that a Triton layout is 
 
 
 @dataclass(frozen=True, slots=True)
+class HeldTile:
+    """Which thread and value hold each element of a tile: rows, cols [threads, values]; ids: the thread of each row of
+    the arrays, where it is not its number.
+    """
+
+    label: str
+    title: str
+    rows: NDArray[Any]
+    cols: NDArray[Any]
+    size: tuple[int, int]
+    ids: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningTiles:
+    """The tiles of a meaning, and what was assumed for them; shape: of the tensor."""
+
+    tiles: tuple[HeldTile, ...]
+    note: str = ""
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class MeaningPictures:
     """Pictures of a meaning, (what it shows, SVG) each, and what was assumed for them; shape: of the drawn tensor."""
 
@@ -79,29 +105,41 @@ class MeaningPictures:
     shape: tuple[int, ...] = ()
 
 
-def draw_meaning(kind: str, facts: Mapping[str, Any]) -> MeaningPictures:
-    """Draw which thread holds which element, if the text says enough and the tile is small; no pictures otherwise."""
-    draw = _DRAWINGS.get(kind)
+def draw_meaning(kind: str, facts: Mapping[str, Any], palette: Palette | None = None) -> MeaningPictures:
+    """Draw which thread holds which element, if the text says enough and the tile is small; no pictures otherwise.
+    palette: None takes the page's colours.
+    """
+    made = find_tiles(kind, facts)
+    drawn = (
+        (tile.label, render_tile_svg(tile.rows, tile.cols, tile.size, tile.title, tile.ids, palette=palette))
+        for tile in made.tiles
+    )
+    return MeaningPictures(tuple(drawn), made.note, made.shape)
+
+
+def find_tiles(kind: str, facts: Mapping[str, Any]) -> MeaningTiles:
+    """Find the tiles of a meaning that are small enough to be drawn; none where the text says too little."""
+    find = _TILES.get(kind)
     try:
-        return (draw and draw(facts)) or MeaningPictures(())
+        return (find and find(facts)) or MeaningTiles(())
     except LayoutError:
-        return MeaningPictures(())  # show the meaning without a picture
+        return MeaningTiles(())  # show the meaning without a picture
 
 
-def _draw_tiled_mma(facts: Mapping[str, Any]) -> MeaningPictures | None:
+def _find_tiled_mma(facts: Mapping[str, Any]) -> MeaningTiles | None:
     body = facts.get("body") or {}
     if not body.get("atom"):
         return None
     tiled = tiled_mma(body["atom"], body["atom_layout"] or "(1,1,1)", body["permutation"], body["tile"])
     if max(tiled.tile) > MOST_SIDE or isinstance(tiled, TiledUmma):  # its threads are CTAs
         return None
-    return MeaningPictures(tuple((op.name.upper(), _draw_operand(op)) for op in (tiled.c, tiled.a, tiled.b)))
+    return MeaningTiles(tuple(map(_hold_operand, (tiled.c, tiled.a, tiled.b))))
 
 
 _COPY_FIELDS = ("bits", "element_bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn", "tile")
 
 
-def _draw_tiled_copy(facts: Mapping[str, Any]) -> MeaningPictures | None:
+def _find_tiled_copy(facts: Mapping[str, Any]) -> MeaningTiles | None:
     body = facts.get("body") or {}
     is_complete = body.get("layout_tv") or (body.get("thr_layout") and body.get("val_layout"))
     if not is_complete or not body.get("tile"):
@@ -110,12 +148,10 @@ def _draw_tiled_copy(facts: Mapping[str, Any]) -> MeaningPictures | None:
     if max(copy.tile) > MOST_SIDE:
         return None
     title = f"{copy.tile[0]} × {copy.tile[1]}"
-    return MeaningPictures(
-        (("Source", render_tile_svg(copy.source.rows, copy.source.cols, copy.tile, title, palette=None)),)
-    )
+    return MeaningTiles((HeldTile("Source", title, copy.source.rows, copy.source.cols, copy.tile),))
 
 
-def _draw_thread_values(facts: Mapping[str, Any]) -> MeaningPictures | None:
+def _find_thread_values(facts: Mapping[str, Any]) -> MeaningTiles | None:
     if not facts.get("tv"):
         return None
     size = facts["tv"]["tile"]
@@ -125,21 +161,19 @@ def _draw_thread_values(facts: Mapping[str, Any]) -> MeaningPictures | None:
     letter = facts["tv"]["operand"].upper()
     dims = {"A": "m × k", "B": "n × k" if facts.get("name") else "k × n"}.get(letter, "m × n")
     title = f"{letter}: {size[0]} × {size[1]} ({dims})"
-    return MeaningPictures(
-        ((letter, render_tile_svg(thread_values.rows, thread_values.cols, (size[0], size[1]), title, palette=None)),)
-    )
+    return MeaningTiles((HeldTile(letter, title, thread_values.rows, thread_values.cols, (size[0], size[1])),))
 
 
-def _draw_triton(facts: Mapping[str, Any]) -> MeaningPictures | None:
+def _find_triton(facts: Mapping[str, Any]) -> MeaningTiles | None:
     body = facts.get("body") or {}
     shape, bits = body.get("shape"), body.get("element_bits") or 16
     layout = triton_layout(body["text"], shape, bits) if shape else find_whole_layout(body["text"], bits)
     if layout.shared or len(layout.shape) > 2 or max(layout.shape) > MOST_SIDE:
         return None
     rows, cols = (1, *layout.shape)[-2:]
-    picture = render_tile_svg(layout.rows, layout.cols, (rows, cols), f"{rows} × {cols}", palette=None)
+    tile = HeldTile("Tensor", f"{rows} × {cols}", layout.rows, layout.cols, (rows, cols))
     note = "" if shape else f"Drawn over a tensor of {rows} × {cols}: the text does not name a shape."
-    return MeaningPictures((("Tensor", picture),), note, tuple(layout.shape))
+    return MeaningTiles((tile,), note, tuple(layout.shape))
 
 
 def find_whole_layout(text: str, bits: int) -> Any:
@@ -157,16 +191,14 @@ def _count_holders(layout: Any) -> int:
     return len(first)
 
 
-_DRAWINGS: dict[str, Callable[[Mapping[str, Any]], MeaningPictures | None]] = {
-    "tiled_mma": _draw_tiled_mma,
-    "tiled_copy": _draw_tiled_copy,
-    "layout": _draw_thread_values,
-    "triton": _draw_triton,
+_TILES: dict[str, Callable[[Mapping[str, Any]], MeaningTiles | None]] = {
+    "tiled_mma": _find_tiled_mma,
+    "tiled_copy": _find_tiled_copy,
+    "layout": _find_thread_values,
+    "triton": _find_triton,
 }
 
 
-def _draw_operand(op: TileOperand) -> str:
+def _hold_operand(op: TileOperand) -> HeldTile:
     size = op.row_count, op.col_count
-    return render_tile_svg(
-        op.rows, op.cols, size, f"{op.name.upper()}: {size[0]} × {size[1]}", op.thread_ids, palette=None
-    )
+    return HeldTile(op.name.upper(), f"{op.name.upper()}: {size[0]} × {size[1]}", op.rows, op.cols, size, op.thread_ids)

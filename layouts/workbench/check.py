@@ -57,6 +57,7 @@ from lanescope.workbench.thread_tiles import TITLES as FRAGMENT_TITLES
 from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
 from lanescope.workbench.tiled_mma_checks import TITLES as TILED_MMA_TITLES
 from lanescope.workbench.tiled_mma_checks import check_tiled_mmas
+from lanescope.workbench.wrong_reads import WrongRead, list_wrong_reads
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
@@ -113,7 +114,8 @@ FAMILIES = {"order": frozenset((*order.TITLES, "k_slices_unread"))}  # names tha
 class CheckFinding:
     """One mistake: its code, a sentence, its place (first, past last character), the word that would be right. reads:
     how many wrong reads follow from it; assumed: what it rests on and the text does not say, name → value; edits: what
-    has to stand at places of the text instead, tried: then every read that follows from it is right.
+    has to stand at places of the text instead, tried: then every read that follows from it is right; follows: where
+    those reads stand.
     """
 
     code: str
@@ -123,6 +125,7 @@ class CheckFinding:
     reads: int = 0
     assumed: tuple[tuple[str, str], ...] = ()
     edits: tuple[TextEdit, ...] = ()
+    follows: tuple[WrongRead, ...] = ()
 
     @property
     def level(self) -> str:
@@ -177,12 +180,7 @@ def check_text(
     >>> check_text("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    given = {
-        **make_target_macros(target),
-        **(given or {}),
-        TCGEN05_KEY: "verified",
-        HEADERS_KEY: format_headers(headers),
-    }
+    given = make_choices(given, headers, target)
     bench = build_bench(text, given, PATIENCE, copied=False, repair=True)
     code = evaluate_with_choices(extract_code(text, text), PATIENCE, given)
     built = builders.find_evaluation_builders(code) if code else ()
@@ -237,6 +235,16 @@ def check_text(
         tuple(fragments.kernels),
         placed,
     )
+
+
+def make_choices(given: Mapping[str, str] | None, headers: Iterable[Span], target: str) -> dict[str, str]:
+    """Return what build_bench takes for a check; the arguments are those of check_text."""
+    return {
+        **make_target_macros(target),
+        **(given or {}),
+        TCGEN05_KEY: "verified",
+        HEADERS_KEY: format_headers(headers),
+    }
 
 
 def _name_source_line(text: str, finding: CheckFinding) -> CheckFinding:
@@ -387,14 +395,15 @@ def _make_mismatch_finding(bench: Bench, alike: list[tuple[VerifiedOperand, Oper
     )
     reads = sum(step.span == wrong.span for other, _ in alike for step in other.wrong)
     head = _lost(alike)
+    follows = tuple(list_wrong_reads(bench, alike))
     if not wrong.causes:
-        return CheckFinding("other_bytes", head, span, "", reads, assumed)
+        return CheckFinding("other_bytes", head, span, "", reads, assumed, follows=follows)
     repaired = next((r for r in bench.repairs if all(bench.operands.index(o) in r.operands for o, _ in alike)), None)
     edits = repaired.edits if repaired else ()
     cause = wrong.causes[0]
     moved = any(a.key.startswith("at.") for a in bench.assumed)  # then a word would hold an address that was made up
     fix = str(cause.fix) if cause.fix and not moved else ""
-    return CheckFinding(cause.code, f"{head} {cause.message}", span, fix, reads, assumed, edits)
+    return CheckFinding(cause.code, f"{head} {cause.message}", span, fix, reads, assumed, edits, follows)
 
 
 def _lost(alike: list[tuple[VerifiedOperand, OperandStep]]) -> str:

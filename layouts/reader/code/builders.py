@@ -87,8 +87,7 @@ def find_evaluation_builders(evaluation: Evaluation) -> tuple[DescriptorBuilder,
     """Find the descriptors of an evaluated text."""
     builders: list[DescriptorBuilder] = []
     said: dict[object, set[str | None]] = {}  # what is built → the operands that it is built for
-    for group in group_values(evaluation):
-        built = _make_builder(group, evaluation.warnings, evaluation.text)
+    for built in build_every(evaluation):
         alike = (*built.fields.values(), built.start, frozenset(built.free.items()), built.format)
         operands = said.setdefault(alike, set())
         if not operands or (built.operand is not None and built.operand not in operands):
@@ -96,6 +95,12 @@ def find_evaluation_builders(evaluation: Evaluation) -> tuple[DescriptorBuilder,
             builders.append(built)
     builders.sort(key=lambda b: (not b.origins.get("start_address"), len(b.free)))
     return tuple(builders[:MOST_BUILDERS])
+
+
+def build_every(evaluation: Evaluation) -> Iterator[DescriptorBuilder]:
+    """Yield every descriptor of an evaluated text, each time that it is built."""
+    for group in group_values(evaluation):
+        yield _make_builder(group, evaluation.warnings, evaluation.text)
 
 
 def group_values(evaluation: Evaluation) -> list[list[FoundDescriptor]]:

@@ -26,7 +26,7 @@ _MODES = {"NONE": "none", "32B": "32B", "64B": "64B", "128B": "128B"}
 def recognise_code(text: str) -> tuple[TextMeaning, ...]:
     """Recognise the descriptors and tensor maps that a text's code makes, those with known fields first."""
     built, maps, notices = _evaluate_code(text)
-    meanings = (*map(_make_builder_meaning, built), *map(make_map_meaning, maps))
+    meanings = (*map(make_builder_meaning, built), *map(make_map_meaning, maps))
     return tuple(replace(meaning, notices=(*meaning.notices, *notices)) for meaning in meanings) or _recognise_swizzle(
         text
     )
@@ -62,7 +62,8 @@ def _evaluate_code(text: str) -> tuple[tuple[DescriptorBuilder, ...], tuple[Tens
     return builders.find_evaluation_builders(evaluation), tensor_maps.find_evaluation_maps(evaluation), notices
 
 
-def _make_builder_meaning(builder: DescriptorBuilder) -> TextMeaning:
+def make_builder_meaning(builder: DescriptorBuilder) -> TextMeaning:
+    """Make the meaning of code that builds a descriptor, in the form of the contract."""
     left_open = builder.undetermined + (("start",) if isinstance(builder.start, str) else ())
     facts = {
         "fields": builder.fields,

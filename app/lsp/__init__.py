@@ -1,0 +1,1 @@
+"""A language server: what Lanescope knows, where kernels are written."""

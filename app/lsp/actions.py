@@ -1,0 +1,119 @@
+"""What the editor may do about a finding: write its repair, or a comment that accepts it."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from collections.abc import Iterable, Iterator, Mapping
+
+from lsprotocol import types
+
+from lanescope.app.check.facts import CheckFinding, SourceEdit
+from lanescope.app.check.suppress import find_ignore_comment
+from lanescope.app.lsp.diagnostics import Problem
+from lanescope.app.lsp.documents import DocumentStore, PlacedText
+
+_PYTHON = (".py", ".pyi")
+
+
+def list_actions(problems: Iterable[Problem], store: DocumentStore, versioned: bool) -> Iterator[types.CodeAction]:
+    """List what can be done about problems: each finding's repair, then a comment that accepts it. versioned: whether
+    the editor takes edits of documents by their versions.
+    """
+    for problem in problems:
+        finding = problem.finding
+        if finding is None:
+            continue
+        texts = problem.analysis.texts
+        if finding.edits and all(_is_current(edit.place.file, problem, store) for edit in finding.edits):
+            edits = _group_edits(finding.edits, texts)
+            yield _make_action(_name_repair(finding, texts), problem, _make_edit(edits, store, versioned), True)
+        name = finding.place.file
+        if comment := write_ignore_comment(texts[name], name, finding.place.line, finding.code):
+            edit = _make_edit({name: [comment]}, store, versioned)
+            yield _make_action(f"Ignore {finding.code} here", problem, edit, False)
+
+
+def _is_current(name: str, problem: Problem, store: DocumentStore) -> bool:
+    """Return whether a file is as it was checked, as far as the editor says."""
+    document = store.documents.get(name)
+    return name in problem.analysis.texts and (
+        document is None or document.version == problem.analysis.versions.get(name)
+    )
+
+
+def _group_edits(edits: Iterable[SourceEdit], texts: Mapping[str, PlacedText]) -> dict[str, list[types.TextEdit]]:
+    grouped: dict[str, dict[SourceEdit, types.TextEdit]] = {}
+    for edit in edits:
+        placed = texts[edit.place.file]
+        made = types.TextEdit(range=placed.locate_span(edit.place), new_text=edit.text.replace("\n", placed.line_end))
+        if made not in grouped.setdefault(edit.place.file, {}).values():
+            grouped[edit.place.file][edit] = made
+    return {name: list(made.values()) for name, made in grouped.items()}
+
+
+def _name_repair(finding: CheckFinding, texts: Mapping[str, PlacedText]) -> str:
+    """Name a repair by what it writes: `Write 1024 instead of 512`."""
+    written = ", ".join(dict.fromkeys(edit.text.strip() for edit in finding.edits))
+    place = finding.edits[0].place
+    if len(finding.edits) > 1 or place.line != place.end_line or not finding.edits[0].text.strip():
+        return f"Repair {finding.code}: write {written}" if written else f"Repair {finding.code}"
+    old = texts[place.file].get_line(place.line)[place.column - 1 : place.end_column - 1].strip()
+    return f"Write {written} instead of {old}" if old else f"Write {written}"
+
+
+def _make_action(title: str, problem: Problem, edit: types.WorkspaceEdit, preferred: bool) -> types.CodeAction:
+    return types.CodeAction(
+        title=title,
+        kind=types.CodeActionKind.QuickFix,
+        diagnostics=[problem.shown],
+        is_preferred=preferred or None,
+        edit=edit,
+    )
+
+
+def _make_edit(edits: Mapping[str, list[types.TextEdit]], store: DocumentStore, versioned: bool) -> types.WorkspaceEdit:
+    if not versioned:
+        return types.WorkspaceEdit(changes={store.link(name): made for name, made in edits.items()})
+    documents = []
+    for name, made in edits.items():
+        document = store.documents.get(name)
+        identifier = types.OptionalVersionedTextDocumentIdentifier(
+            uri=store.link(name), version=document.version if document is not None else None
+        )
+        documents.append(types.TextDocumentEdit(text_document=identifier, edits=list(made)))
+    return types.WorkspaceEdit(document_changes=documents)
+
+
+def write_ignore_comment(placed: PlacedText, name: str, line: int, code: str) -> types.TextEdit | None:
+    """Write the comment that accepts a code in a line, from 1: into one that is there, at the line's end, or before the
+    backslash that joins it with the next; None where the line cannot have one.
+    """
+    text = placed.get_line(line)
+    if (there := find_ignore_comment(text)) is not None:
+        codes, end = there
+        return _insert(placed, line, end, f", {code}" if codes else code)
+    body = text.rstrip()
+    comment = f"lanescope: ignore[{code}]"
+    if name.endswith(_PYTHON) and not _is_in_string(placed.plain, line):
+        return None if body.endswith("\\") else _insert(placed, line, len(body), f"  # {comment}")
+    if body.endswith("\\"):
+        return _insert(placed, line, len(body) - 1, f"/* {comment} */ ")
+    return _insert(placed, line, len(body), f"  // {comment}")
+
+
+def _insert(placed: PlacedText, line: int, column: int, text: str) -> types.TextEdit:
+    """Insert a text into a line behind its first characters."""
+    position = placed.locate(line, column + 1)
+    return types.TextEdit(range=types.Range(position, position), new_text=text)
+
+
+def _is_in_string(text: str, line: int) -> bool:
+    """Return whether a line of Python ends within a string: there a kernel's source stands, in C++ or PTX."""
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.STRING and token.start[0] <= line < token.end[0]:
+                return True
+    except (tokenize.TokenError, SyntaxError):
+        return False
+    return False

@@ -1,0 +1,141 @@
+"""One open document checked, with the texts that the editor has in place of those on disk. No editor, no protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from lanescope.app.check import checking, suppress
+from lanescope.app.check.config import CheckSettings, is_excluded
+from lanescope.app.check.defines import parse_defines
+from lanescope.app.check.facts import ENDINGS, CheckFinding, CheckReport, OpenQuestion, SourceSpan
+from lanescope.app.check.headers import CompileCommand, HeaderFinder, parse_folders, read_commands
+from lanescope.app.check.running import UNREAD, TooSlowError, merge_reports
+from lanescope.app.kit.job import run_within
+from lanescope.app.lsp.documents import OpenDocument, PlacedText
+from lanescope.deadline import end_when
+from lanescope.errors import LayoutError
+from lanescope.reader.code.builders import DescriptorBuilder
+from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.workbench.source_objects import SourceObjects, find_source_objects
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """What came of a document.
+
+    versions: of the open documents that were read, by their names; texts: of all files that were read, as they were
+    then; unfound: quoted includes that no file answers; open: what is told even without notes (that it was not read);
+    notes: what it leaves open; builders, maps: where its own text makes them.
+    """
+
+    name: str
+    versions: Mapping[str, int]
+    texts: Mapping[str, PlacedText]
+    unfound: tuple[str, ...] = ()
+    findings: tuple[CheckFinding, ...] = ()
+    open: tuple[OpenQuestion, ...] = ()
+    notes: tuple[OpenQuestion, ...] = ()
+    builders: tuple[tuple[SourceSpan, DescriptorBuilder], ...] = ()
+    maps: tuple[tuple[SourceSpan, TensorMap], ...] = ()
+
+
+def is_checked(document: OpenDocument, root: Path, settings: CheckSettings) -> bool:
+    """Return whether a document is a source that the settings do not exclude."""
+    path = Path(document.name)
+    inside = path.relative_to(root) if path.is_relative_to(root) else path
+    return not is_excluded(inside, settings.exclude) and (
+        path.suffix.lower() in ENDINGS or not document.uri.startswith("file:")
+    )
+
+
+def analyse_document(
+    document: OpenDocument,
+    opened: Mapping[str, OpenDocument],
+    settings: CheckSettings,
+    root: Path,
+    over: Callable[[], bool] = lambda: False,
+) -> Analysis:
+    """Check a document, with what it includes. opened: the documents whose texts stand in place of files; root: where
+    a baseline's names begin; over: whether the result is no longer wanted. LayoutError if the settings are wrong.
+    """
+    changed = {name: one.placed.plain for name, one in opened.items()}
+    commands = _read_commands(settings.compile_commands)
+    folders = [str(Path(folder).absolute()) for folder in parse_folders(settings.include)]
+    select, ignore = suppress.parse_codes(settings.select, "select"), suppress.parse_codes(settings.ignore, "ignore")
+    sources = checking.join_sources(
+        [Path(document.name)],
+        HeaderFinder(folders, commands, changed),
+        parse_defines(settings.define),
+        settings.seconds,
+        target=settings.target,
+    )
+    (job,) = sources.jobs
+    with end_when(over):
+        made = _find_objects(job)  # first: the check finds the code evaluated then
+        report = merge_reports([checking.run_job(job)])
+    report = suppress.select_codes(suppress.apply_comments(report, sources.texts), select, ignore)
+    if settings.baseline:
+        report = _apply_baseline(report, settings.baseline, root)
+    unread = any(UNREAD in source.gaps for source in report.sources)
+    located = [(job.source.locate(one.span), one) for one in made.builders]
+    located_maps = [(job.source.locate(one.span), one) for one in made.maps]
+    encoding = document.placed.encoding
+    return Analysis(
+        name=document.name,
+        versions={name: opened[name].version for name in sources.texts if name in opened},
+        texts={
+            name: opened[name].placed if name in opened else PlacedText(text, encoding)
+            for name, text in sources.texts.items()
+        },
+        unfound=job.source.unfound,
+        findings=(*report.findings, *report.doubts),
+        open=tuple(report.open) if unread else (),
+        notes=() if unread else tuple(report.open),
+        builders=tuple(one for one in located if one[0].file == document.name),
+        maps=tuple(one for one in located_maps if one[0].file == document.name),
+    )
+
+
+def _find_objects(job: checking.CheckJob) -> SourceObjects:
+    """Find what a source makes; nothing where it cannot be read in its time."""
+    source = job.source
+    headers = [(piece.start, piece.end) for piece in source.pieces if piece.name != source.name]
+    try:
+        return run_within(
+            job.seconds, lambda: find_source_objects(source.text, job.given, headers, job.target), TooSlowError
+        )
+    except (TooSlowError, LayoutError):
+        return SourceObjects()
+
+
+def _read_commands(name: str) -> Mapping[str, CompileCommand]:
+    if not name:
+        return {}
+    path = Path(name) / "compile_commands.json" if Path(name).is_dir() else Path(name)
+    return _read_kept_commands(name, path.stat().st_mtime_ns if path.is_file() else 0)
+
+
+@lru_cache(maxsize=4)
+def _read_kept_commands(name: str, changed: int) -> Mapping[str, CompileCommand]:
+    """Read a compile_commands.json again when it has changed."""
+    return read_commands(name)
+
+
+def _apply_baseline(report: CheckReport, baseline: str, root: Path) -> CheckReport:
+    """Return the report without what a baseline has, which names files from the root, as `check` does there."""
+    full = {finding.place.file: finding.place.file for finding in report.findings}
+    short = {name: Path(name).relative_to(root).as_posix() for name in full if Path(name).is_relative_to(root)}
+    report = suppress.apply_baseline(_rename(report, short), Path(baseline))
+    return _rename(report, {new: old for old, new in short.items()})
+
+
+def _rename(report: CheckReport, names: Mapping[str, str]) -> CheckReport:
+    """Return the report with other names for the files of its findings."""
+    findings = [
+        replace(one, place=replace(one.place, file=names.get(one.place.file, one.place.file)))
+        for one in report.findings
+    ]
+    return replace(report, findings=findings)

@@ -1,0 +1,132 @@
+"""Findings as the editor shows them: each with its range, its rule and the reads that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from posixpath import basename
+
+from lsprotocol import types
+
+from lanescope.app.check.facts import CheckFinding, FollowingRead, OpenQuestion
+from lanescope.app.check.sarif import link_rule
+from lanescope.app.lsp.analysis import Analysis
+from lanescope.app.lsp.documents import DocumentStore, PlacedText
+
+SOURCE = "lanescope"
+_SEVERITIES = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "note": types.DiagnosticSeverity.Information,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A finding, or a note without one, as it is shown; analysis: what it comes from."""
+
+    shown: types.Diagnostic
+    finding: CheckFinding | None
+    analysis: Analysis
+
+
+@dataclass(slots=True)
+class ProblemBoard:
+    """What was found last in each open document, and the files whose problems the editor shows.
+
+    A file has the problems of every document that reads it, those with the same code and range once. What was found in
+    another version of a document is not shown.
+    """
+
+    store: DocumentStore
+    analyses: dict[str, Analysis] = field(default_factory=dict)
+    shown: set[str] = field(default_factory=set)
+
+    def put(self, analysis: Analysis) -> set[str]:
+        """Take up what was found in a document; return the files whose problems may have changed."""
+        before = self.analyses.get(analysis.name)
+        self.analyses[analysis.name] = analysis
+        return {analysis.name, *_list_files(before), *_list_files(analysis)}
+
+    def drop(self, name: str) -> set[str]:
+        """Forget a document that was closed; return the files whose problems may have changed."""
+        return {name, *_list_files(self.analyses.pop(name, None))}
+
+    def find_current(self, name: str) -> Analysis | None:
+        """Return what was found in a document as it is now; None if it was changed since."""
+        analysis, document = self.analyses.get(name), self.store.documents.get(name)
+        current = analysis is not None and document is not None and analysis.versions.get(name) == document.version
+        return analysis if current else None
+
+    def find_including(self, name: str) -> list[str]:
+        """Return the open documents that read a file, or would if there were one of its name, without itself."""
+        return [
+            one.name
+            for one in self.analyses.values()
+            if one.name != name
+            and (name in one.texts or any(basename(name) == basename(include) for include in one.unfound))
+        ]
+
+    def is_stale(self, name: str) -> bool:
+        """Return whether a document is open and was not checked in its version."""
+        return name in self.store.documents and self.find_current(name) is None
+
+    def list_problems(self, name: str, site: str, notes: bool) -> list[Problem]:
+        """List the problems of a file. site: where the guide's pages are; notes: also what is left open."""
+        document = self.store.documents.get(name)
+        every: dict[object, Problem] = {}
+        for analysis in sorted(self.analyses.values(), key=lambda one: one.name != name):
+            if analysis.versions.get(name) != (document.version if document is not None else None):
+                continue  # read when it was another text
+            for problem in _make_problems(analysis, name, self.store, site, notes):
+                place = problem.shown.range
+                key = (problem.shown.code or problem.shown.message, str(place))
+                every.setdefault(key, problem)
+        return list(every.values())
+
+
+def _list_files(analysis: Analysis | None) -> Collection[str]:
+    return {finding.place.file for finding in analysis.findings} if analysis is not None else ()
+
+
+def _make_problems(analysis: Analysis, name: str, store: DocumentStore, site: str, notes: bool) -> Iterator[Problem]:
+    for finding in analysis.findings:
+        if finding.place.file == name:
+            yield Problem(_show_finding(finding, analysis, store, site), finding, analysis)
+    for question in (*analysis.open, *(analysis.notes if notes else ())):
+        if question.place.file == name:
+            hint = question in analysis.notes
+            yield Problem(_show_question(question, analysis, hint), None, analysis)
+
+
+def _show_finding(finding: CheckFinding, analysis: Analysis, store: DocumentStore, site: str) -> types.Diagnostic:
+    message = finding.message + (f" The right word is {finding.fix}." if finding.fix else "")
+    return types.Diagnostic(
+        range=analysis.texts[finding.place.file].locate_span(finding.place),
+        message=message,
+        severity=_SEVERITIES[finding.level],
+        code=finding.code,
+        code_description=types.CodeDescription(href=link_rule(finding.code, site)),
+        source=SOURCE,
+        related_information=list(_list_related(finding.follows, analysis.texts, store)) or None,
+    )
+
+
+def _list_related(
+    reads: list[FollowingRead], texts: Mapping[str, PlacedText], store: DocumentStore
+) -> Iterator[types.DiagnosticRelatedInformation]:
+    for read in reads:
+        placed = texts.get(read.place.file)
+        if placed is not None:
+            location = types.Location(uri=store.link(read.place.file), range=placed.locate_span(read.place))
+            yield types.DiagnosticRelatedInformation(location=location, message=read.message)
+
+
+def _show_question(question: OpenQuestion, analysis: Analysis, hint: bool) -> types.Diagnostic:
+    needs = f" Give {', '.join(question.needs)}." if question.needs else ""
+    return types.Diagnostic(
+        range=analysis.texts[question.place.file].locate_span(question.place),
+        message=question.message + needs,
+        severity=types.DiagnosticSeverity.Hint if hint else types.DiagnosticSeverity.Information,
+        source=SOURCE,
+    )

@@ -1,0 +1,94 @@
+"""What an editor sets under `lanescope`, beside the settings of the workspace's files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from lanescope.app.check.config import CheckSettings
+from lanescope.errors import LayoutError
+from lanescope.inputs import check_keys, parse_choice, quote_value
+from lanescope.ptx.targets import TARGETS
+
+PICTURES = ("text", "svg", "none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditorSettings:
+    """server: the address that links lead to, "" for the one of the workspace's files; picture: how a hover draws;
+    notes: whether what is left open is shown; define, include, target: as options of check.
+    """
+
+    server: str = ""
+    picture: str = "text"
+    notes: bool = False
+    define: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    target: str = ""
+
+    def apply(self, settings: CheckSettings, root: Path) -> CheckSettings:
+        """Return the settings of the workspace with those of the editor over them."""
+        include = [str(root / folder) for folder in self.include]
+        return settings.override(
+            define=self.define, include=include, target=self.target or None, site=self.server or None
+        )
+
+
+def parse_settings(given: object) -> EditorSettings:
+    """Parse what an editor sends; the object may stand under `lanescope`. LayoutError for an unknown name or a wrong
+    value.
+    """
+    if given is None:
+        return EditorSettings()
+    if not isinstance(given, Mapping):
+        raise _refuse("lanescope", given, "an object")
+    inner = given.get("lanescope")
+    given_values: Mapping[str, Any] = inner if isinstance(inner, Mapping) else given
+    check_keys(given_values, [field.name for field in fields(EditorSettings)], "lanescope")
+    values = {name: value for name, value in given_values.items() if value is not None}
+    return EditorSettings(**{name: _PARSERS[name](value, name) for name, value in values.items()})
+
+
+def _parse_server(value: object, name: str) -> str:
+    if isinstance(value, str) and (not value or urlsplit(value).scheme in ("http", "https")):
+        return value.rstrip("/")
+    raise _refuse(name, value, "an address such as http://127.0.0.1:8000")
+
+
+def _parse_words(value: object, name: str) -> tuple[str, ...]:
+    if name == "define" and isinstance(value, Mapping):
+        return tuple(f"{key}={one}" for key, one in value.items())
+    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+        return tuple(value)
+    raise _refuse(name, value, "a list of texts")
+
+
+def _parse_flag(value: object, name: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise _refuse(name, value, "true or false")
+
+
+def _parse_picture(value: object, name: str) -> str:
+    return parse_choice(value, name, PICTURES)
+
+
+def _parse_target(value: object, name: str) -> str:
+    return parse_choice(value, name, TARGETS, "unknown_target") if value else ""
+
+
+_PARSERS: dict[str, Callable[[object, str], Any]] = {
+    "server": _parse_server,
+    "picture": _parse_picture,
+    "notes": _parse_flag,
+    "define": _parse_words,
+    "include": _parse_words,
+    "target": _parse_target,
+}
+
+
+def _refuse(name: str, value: object, allowed: str) -> LayoutError:
+    return LayoutError("bad_setting", f"lanescope.{name} is {quote_value(value)}.", f"It is {allowed}.", name)

@@ -1,0 +1,34 @@
+"""What the code of a source text makes, and where: descriptors and tensor maps, for editors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from lanescope.errors import refuse_deep_recursion
+from lanescope.reader.code import builders, tensor_maps
+from lanescope.reader.code.builders import DescriptorBuilder
+from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.reader.excerpt import extract_code
+from lanescope.workbench.check import Span, make_choices
+from lanescope.workbench.contents import evaluate_with_choices
+from lanescope.workbench.guesses import PATIENCE
+
+
+@dataclass(frozen=True, slots=True)
+class SourceObjects:
+    """The descriptors and tensor maps that a text's code makes, each time that it makes one."""
+
+    builders: tuple[DescriptorBuilder, ...] = ()
+    maps: tuple[TensorMap, ...] = ()
+
+
+@refuse_deep_recursion()
+def find_source_objects(
+    text: str, given: Mapping[str, str] | None = None, headers: Iterable[Span] = (), target: str = ""
+) -> SourceObjects:
+    """Find what a source text makes; the arguments are those of check_text, which finds the text evaluated then."""
+    code = evaluate_with_choices(extract_code(text, text), PATIENCE, make_choices(given, headers, target))
+    if code is None:
+        return SourceObjects()
+    return SourceObjects(tuple(builders.build_every(code)), tensor_maps.find_named_maps(code))
