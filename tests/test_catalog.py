@@ -318,6 +318,7 @@ def test_rows_are_found_without_binding_the_others() -> None:
     for i in catalog.instructions():
         assert (i.syntax.opcode, i.syntax.shape) == (i.family.opcode.text, i.shape)
         assert catalog._get_listed(i.syntax) is i
+    assert catalog._count_variants() == len(catalog.instructions())
     assert catalog._get_listed(dataclasses.replace(i.syntax, shape="m9999n8k16")) is None
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import chain
+from math import prod
 from typing import Any
 
 from lanescope import inputs
@@ -60,6 +61,12 @@ def instructions() -> tuple[Instruction, ...]:
 def _bind_variants(row: Family, shape: str) -> tuple[Instruction, ...]:
     """Return the variants of a row with one of its shapes, each of which exists once."""
     return tuple(row.bind_shape(shape))
+
+
+@lru_cache(maxsize=1)
+def _count_variants() -> int:
+    """Return how many instructions the tables have; none of them is bound."""
+    return sum(len(row.shapes) * len(row.types) * prod(map(len, row.options.values())) for row in families())
 
 
 @lru_cache(maxsize=1)
@@ -171,7 +178,14 @@ def get_assembler_release() -> str:
 
 
 def get_target_support(instruction: Instruction) -> TargetSupport:
-    """Return targets and PTX version of one instruction, as established by assembling it (`make targets`)."""
+    """Return targets and PTX version of one instruction, as established by assembling it (`make targets`).
+
+    LayoutError if the table misses a variant of the catalogue; they are looked through only if there are too few.
+    """
+    known = _load_targets()[1]
+    support = known.get(instruction.listed_ptx)
+    if support and support.targets and len(known) >= _count_variants():
+        return support
     return _index_target_support().get(instruction.listed_ptx, TargetSupport((), ""))
 
 
