@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test test-integrations fuzz lint types bench bench-peers bench-tiles bench-reader bench-cxx load targets sass golden corpus diagnoses gpu-verify wheel help clean browser compiler hooks
+.PHONY: run test test-integrations fuzz lint types bench bench-peers bench-tiles bench-reader bench-cxx load targets sass golden corpus diagnoses gpu-verify wheel release help clean browser compiler hooks
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -114,6 +114,11 @@ gpu-verify: $(VENV)/.run  ## run everything on the GPU of this machine and write
 
 wheel: $(VENV)/.test  ## build dist/*.whl
 	$(PIP) wheel --no-deps -w dist .
+
+DIST ?= dist
+release: $(VENV)/.integrations  ## what is published: dist/*.tar.gz, the wheel made of it, and sbom.json; the same bytes from the same commit
+	rm -f $(DIST)/lanescope-* $(DIST)/sbom.json
+	$(BIN)/python -m tests.build_release $(DIST)
 
 clean:  ## remove what was built
 	rm -rf $(VENV) .venv-peers dist build *.egg-info .pytest_cache .mypy_cache .ruff_cache test-output

@@ -52,6 +52,22 @@ def export(
 OWN: dict[str, Callable[..., None]] = {"serve": serve, "export": export}  # verbs of no feature
 
 
+def _print_version(given: bool) -> None:
+    if given:
+        from lanescope.app.kit.release import describe_release, format_release
+
+        print(*format_release(describe_release()), sep="\n")
+        raise typer.Exit
+
+
+def _run_no_verb(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print version, PTX, ptxas and evidence.", callback=_print_version)
+    ] = False,
+) -> None:
+    """Read the options that stand before a verb."""
+
+
 def build_cli() -> typer.Typer:
     """Return the command with all its verbs."""
     return _build_command(tuple(_list_verb_names()), False)
@@ -76,6 +92,7 @@ def _build_command(names: tuple[str, ...], for_help: bool) -> typer.Typer:
     command = Commands(
         no_args_is_help=True,
         add_completion=True,
+        callback=_run_no_verb,
         help="Tensor-core fragment layouts: which lane and register owns which element.",
     )
     for name in names:

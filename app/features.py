@@ -8,8 +8,10 @@ says it, which loads nothing else.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from lanescope.app.kit.feature import Feature
+if TYPE_CHECKING:
+    from lanescope.app.kit.feature import Feature
 
 FEATURES: dict[str, dict[str, str]] = {
     "catalogue": {"list": ""},

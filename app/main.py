@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache
@@ -40,6 +39,7 @@ from lanescope.app.kit.page import (
 )
 from lanescope.app.kit.plotly import list_style_hashes, load_plotly, plotly_url
 from lanescope.app.kit.prefix import PrefixMiddleware, SlashRedirects
+from lanescope.app.kit.release import describe_release
 from lanescope.app.kit.settings import Settings
 from lanescope.app.kit.wire import CachedBody
 from lanescope.app.kit.work import CacheMiddleware, WorkThreads, freeze_memory
@@ -121,8 +121,7 @@ templates.env.globals["nav_chapters"] = nav_chapters
 templates.env.globals |= {
     "menus": entries,
     "menu_of": menu_of,
-    "version": importlib.metadata.version("lanescope"),
-    "assembler_release": catalog.get_assembler_release(),
+    "release": describe_release(),
 }
 
 
@@ -146,7 +145,7 @@ def create_app(
 
     app = FastAPI(
         title="Lanescope",
-        version=importlib.metadata.version("lanescope"),
+        version=describe_release().version,
         description="Which lane and register owns which element of an NVIDIA tensor-core fragment.",
         lifespan=lifespan,
         docs_url=None,  # FastAPI's own pages load their scripts from elsewhere; ours is app/apidocs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections import Counter
 from typing import Any
@@ -310,3 +311,18 @@ def test_a_table_of_targets_that_misses_a_variant_is_refused(monkeypatch: pytest
         assert {(path, one.status_code) for path, one in answers.items()} == {(path, 422) for path in answers}
     finally:
         catalog._index_target_support.cache_clear()
+
+
+def test_rows_are_found_without_binding_the_others() -> None:
+    """By opcode and shape: each variant's text has those of its row, and its own instruction answers."""
+    for i in catalog.instructions():
+        assert (i.syntax.opcode, i.syntax.shape) == (i.family.opcode.text, i.shape)
+        assert catalog._get_listed(i.syntax) is i
+    assert catalog._count_variants() == len(catalog.instructions())
+    assert catalog._get_listed(dataclasses.replace(i.syntax, shape="m9999n8k16")) is None
+
+
+def test_words_of_the_rows_are_those_of_the_instructions() -> None:
+    words = {word for i in catalog.instructions() for word in i.ptx.split(".")}
+    assert set(catalog._index_capitals().values()) == {word for word in words if word != word.lower()}
+    assert set(catalog.list_element_types()) == {kind for i in catalog.instructions() for kind in i.types.values()}

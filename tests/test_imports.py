@@ -79,6 +79,23 @@ def test_help_loads_no_engine() -> None:
     assert find_loaded(["lanescope.app.memory.facts"], "numpy") == "lanescope.app.memory.facts loads numpy"
 
 
+@pytest.mark.parametrize("words", ["a --at 11,2", "a --lane 13 --value 2", "a", ""])
+def test_show_answers_without_numpy(words: str) -> None:
+    """NumPy takes as long to import as everything else that the answer needs."""
+    program = f"""
+import sys
+from lanescope.app import cli
+sys.argv = ["lanescope", "show", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", *{words.split()}]
+try:
+    cli.main()
+finally:
+    unwanted = set("numpy tree_sitter rich pydantic lanescope.app.kit.question".split())
+    print(*unwanted & set(sys.modules), file=sys.stderr)
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "\n"), ran.stderr
+
+
 def test_help_of_all_verbs_loads_no_feature() -> None:
     program = f"""
 import sys

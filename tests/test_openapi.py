@@ -16,7 +16,6 @@ import pytest
 
 from lanescope.app.apidocs.facts import ERRORS, walk_operations
 from lanescope.app.diagram.options import DIAGRAM
-from lanescope.app.kit.enumerations import list_element_types
 from lanescope.app.kit.errors import STATUS
 from lanescope.app.kit.examples import BODIES, EXAMPLES
 from lanescope.app.kit.media import FORMS
@@ -162,7 +161,7 @@ def test_words_come_from_the_tables(document: Json) -> None:
     for name, known in {
         "Family": catalog.FAMILY_NAMES,
         "Target": catalog.TARGETS,
-        "ElementType": list_element_types(),
+        "ElementType": catalog.list_element_types(),
         "SwizzleMode": [*(mode.name for mode in MODES), BASE32B.name],
         "Major": DEFAULT_ORDER,
         "Order": DEFAULT_ORDER.values(),
@@ -180,7 +179,7 @@ def test_words_come_from_the_tables(document: Json) -> None:
     given = {p["name"]: p["schema"] for p in document["paths"][API]["get"]["parameters"]}
     assert given["family"]["enum"] == ["", *catalog.FAMILY_NAMES] and given["type"]["enum"] == [
         "",
-        *list_element_types(),
+        *catalog.list_element_types(),
     ]
     told = document["paths"]["/i/{ptx}/{operand}.{form}"]["get"]
     assert {p["name"] for p in told["parameters"]} >= set(DIAGRAM)

@@ -54,6 +54,24 @@ def evaluate_by_hand(pattern: Pattern, thread: int, value: int) -> tuple[int, ..
 
 
 @given(generate_patterns())
+def test_every_element_and_its_owners_are_found_one_at_a_time_too(pattern: Pattern) -> None:
+    """As the arrays have them, in the same order."""
+    places = [(t, v) for t in range(pattern.thread_count) for v in range(pattern.value_count)]
+    for thread, value in places:
+        assert pattern.element_at(thread, value) == evaluate_by_hand(pattern, thread, value)
+    threads, values = pattern.inverse()
+    for coords in itertools.product(*map(range, pattern.extents)):
+        assert pattern.owners(*coords) == list(zip(threads[coords].tolist(), values[coords].tolist(), strict=True))
+
+
+def test_an_element_outside_the_fragment_is_refused() -> None:
+    for place in ((32, 0), (0, 8), (-1, 0)):
+        with pytest.raises(LayoutError) as refused:
+            A.element_at(*place)
+        assert refused.value.code == "bad_coordinate"
+
+
+@given(generate_patterns())
 def test_prints_what_it_parses(pattern: Pattern) -> None:
     assert Pattern.parse(str(pattern)) == pattern
 

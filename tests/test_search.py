@@ -8,7 +8,6 @@ import pytest
 
 from lanescope.app.catalogue import facts as catalogue
 from lanescope.app.catalogue import search
-from lanescope.app.kit.enumerations import list_element_types
 from lanescope.ptx import catalog
 
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
@@ -90,7 +89,7 @@ def test_every_filter_value_finds_what_the_rows_say() -> None:
     }.items():
         for value in {value for row in rows for value in of(row)}:
             assert list_ptx(**{name: value}) == [row.ptx for row in rows if value in of(row)], value
-    for value in list_element_types():
+    for value in catalog.list_element_types():
         assert list_ptx(type=value) == [i.ptx for i in catalog.instructions() if value in i.types.values()]
 
 

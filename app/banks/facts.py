@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from lanescope.app.kit.enumerations import AccessName, AccessPattern, Number, SwizzleMode
+from lanescope.app.kit.enumerations import Number
 from lanescope.app.kit.fact import Description, Json, fact
+from lanescope.app.kit.memory_words import AccessName, AccessPattern, SwizzleMode
 from lanescope.app.kit.question import (
     given_field,
     list_field,

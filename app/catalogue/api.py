@@ -12,7 +12,6 @@ from lanescope.app.catalogue import facts, topics
 from lanescope.app.catalogue.facts import Listing
 from lanescope.app.catalogue.topics import Topics
 from lanescope.app.kit.api import StrictRoute, make_text_parameter, make_word_parameter
-from lanescope.app.kit.enumerations import list_element_types
 from lanescope.app.kit.wire import encode_json_body
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
@@ -27,7 +26,7 @@ SHAPE = re.compile(r"^([mM][0-9]{1,4})?([nN][0-9]{1,4})?([kK][0-9]{1,4})?$")
 @router.get("/instructions", responses={200: {"model": Listing}})
 def instructions(
     family: Annotated[str, make_word_parameter(catalog.FAMILY_NAMES, "One family.")] = "",
-    type: Annotated[str, make_word_parameter(list_element_types(), "The element type of some operand.")] = "",
+    type: Annotated[str, make_word_parameter(catalog.list_element_types(), "The element type of some operand.")] = "",
     target: Annotated[str, make_word_parameter(catalog.TARGETS, "An architecture that ptxas assembles it for.")] = "",
     shape: Annotated[
         str, make_text_parameter("A whole shape, or a part of one.", "m16n8k16", "k16", pattern=SHAPE.pattern)

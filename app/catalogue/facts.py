@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from lanescope.app.catalogue import search
-from lanescope.app.kit.enumerations import Family, list_element_types
+from lanescope.app.kit.enumerations import Family
 from lanescope.app.kit.fact import Description, extend_fact, fact
 from lanescope.app.kit.rows import CatalogueRow, build_row
 from lanescope.errors import LayoutError
@@ -109,7 +109,7 @@ def list_instructions(family: str = "", type: str = "", target: str = "", shape:
     """
     _check_filter("family", family, catalog.FAMILY_NAMES)
     _check_filter("target", target, catalog.TARGETS)
-    _check_filter("type", type, list_element_types())
+    _check_filter("type", type, catalog.list_element_types())
     matches = search.find_instructions({"family": family, "type": type, "target": target, "shape": shape, "q": q})
     return Listing(count=len(matches), instructions=tuple(_get_summary(i) for i in matches))
 

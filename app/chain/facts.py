@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lanescope.app.kit.enumerations import PTX, Major, PtxText, Verdict
+from lanescope.app.kit.enumerations import PTX, PtxText, Verdict
 from lanescope.app.kit.fact import Description, Json, fact
+from lanescope.app.kit.memory_words import Major
 from lanescope.app.kit.question import options_of, question, text_field, word_field
 from lanescope.app.memory.storage import storage_field
 from lanescope.errors import LayoutError

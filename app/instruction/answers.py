@@ -62,7 +62,7 @@ class LaneValues:
     values: tuple[HeldValue, ...]
 
 
-Answer: TypeAlias = Detail | OperandMap | ElementOwners | LaneValues
+Answer: TypeAlias = Detail | OperandMap | ElementOwners | LaneValues | tuple[HeldValue, ...]
 
 
 def find_owners(op: Operand, coordinates: str) -> ElementOwners:
@@ -105,10 +105,15 @@ def find_lane_values(op: Operand, thread: int, value: int | None) -> LaneValues:
     return LaneValues(operand=op.name, thread=thread, values=tuple(find_value(op, thread, v) for v in chosen_values))
 
 
+def find_all_values(op: Operand) -> tuple[HeldValue, ...]:
+    """Find what every thread holds, thread by thread."""
+    return tuple(find_value(op, thread, value) for thread in range(op.threads) for value in range(op.values))
+
+
 def find_value(op: Operand, thread: int, value: int) -> HeldValue:
     """Return thread, value, register, bits and element of one held value."""
     register, bit = op.register_of(value)
-    element = {axis: int(array[thread, value]) for axis, array in op.coords.items()}
+    element = dict(zip(op.axes, op.pattern.element_at(thread, value), strict=True))
     return HeldValue(
         thread=thread,
         value=value,
@@ -175,7 +180,7 @@ def build_table(op: Operand, result: Answer) -> tuple[list[str], list[list[str]]
     elif isinstance(result, LaneValues):
         held_values = result.values
     else:
-        held_values = tuple(find_value(op, thread, value) for thread in range(op.threads) for value in range(op.values))
+        held_values = result if isinstance(result, tuple) else find_all_values(op)
     head = [op.scope.thread, "value", "register", "bits", "element"]
     body = [
         [

@@ -19,12 +19,9 @@ from lanescope.app.kit.fact import (
     make_spread_field,
 )
 from lanescope.app.kit.rows import CatalogueRow, build_row
-from lanescope.blackwell import bound, tmem
-from lanescope.blackwell.bound import BoundMma
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, pattern, qualifiers
 from lanescope.ptx import instruction as engine
-from lanescope.ptx.architectures import require_instruction
 from lanescope.ptx.targets import format_targets, parse_target_name
 
 METHODS = {"mma": "random products compared with NumPy", "fragment": "the maps measured element by element"}
@@ -199,12 +196,18 @@ def find_instruction(ptx: str, word: str = "", target: str = "") -> engine.Instr
     """
     instruction = catalog.find(ptx)
     require_target(instruction, target)
-    return bound.bind(instruction, word) if word.strip() else instruction
+    if not word.strip():
+        return instruction
+    from lanescope.blackwell.bound import bind
+
+    return bind(instruction, word)
 
 
 def require_target(instruction: engine.Instruction, target: str) -> None:
     """Raise LayoutError for a target that lacks an instruction, or that there is not; "" is any target."""
     if target.strip():
+        from lanescope.ptx.architectures import require_instruction
+
         require_instruction(instruction, parse_target_name(target, "target"))
 
 
@@ -233,12 +236,16 @@ def build_detail(instruction: engine.Instruction, pointer: str = "", ldm: str = 
 
 def _build_bound_fields(instruction: engine.Instruction) -> dict[str, Any]:
     """Build the fields that only a product in tensor memory has."""
-    if isinstance(instruction, BoundMma):
+    if not instruction.family.issue:
+        return {}
+    from lanescope.blackwell import bound
+
+    if isinstance(instruction, bound.BoundMma):
         mma = instruction.mma
         fields: dict[str, Any] = {"operands_open": dict(instruction.open)} if instruction.open else {}
         fields |= {"share": bound.describe_share(mma)} if mma.ctas > 1 else {}
         return {"idesc": str(instruction.word), "layout": mma.place.letter, **fields}
-    return {"open": bound.describe_open(instruction)} if instruction.family.issue else {}
+    return {"open": bound.describe_open(instruction)}
 
 
 def build_operand(instruction: engine.Instruction, op: engine.Operand) -> Operand:
@@ -336,6 +343,8 @@ def build_operand_map(instruction: engine.Instruction, op: engine.Operand, selec
     """
     import numpy as np
 
+    from lanescope.blackwell import tmem
+
     value = np.arange(op.values)
     register, bit = np.divmod(value * op.container_bits, op.register_bits)
     shape = (op.threads, op.values)
@@ -423,14 +432,23 @@ def list_evidence(instruction: engine.Instruction, operand: str = "") -> tuple[E
     evidence.append(Evidence(kind="documented", text="documented", by=source, date=""))
     if family.agrees:
         evidence.append(Evidence(kind="agrees", text=f"agrees with {family.agrees}", by="compared map by map", date=""))
-    if isinstance(instruction, BoundMma):
-        evidence += [
-            Evidence(
-                kind="inferred" if statement.inferred else "agrees", text=statement.text, by=statement.operand, date=""
-            )
-            for statement in bound.list_evidence(instruction)
-            if operand in ("", statement.operand)
-        ]
+    if family.issue:
+        evidence += _list_bound_evidence(instruction, operand)
     if not ran:
         evidence.append(Evidence(kind="not_run", text="not yet run on hardware by this project", by="", date=""))
     return tuple(evidence)
+
+
+def _list_bound_evidence(instruction: engine.Instruction, operand: str) -> list[Evidence]:
+    """List the statements about the places of a product in tensor memory, once a descriptor has bound it."""
+    from lanescope.blackwell import bound
+
+    if not isinstance(instruction, bound.BoundMma):
+        return []
+    return [
+        Evidence(
+            kind="inferred" if statement.inferred else "agrees", text=statement.text, by=statement.operand, date=""
+        )
+        for statement in bound.list_evidence(instruction)
+        if operand in ("", statement.operand)
+    ]

@@ -38,7 +38,6 @@ def show(
     """
     from lanescope.app.instruction import answers
     from lanescope.app.instruction import facts as about
-    from lanescope.app.read.verbs import print_reading
     from lanescope.errors import LayoutError
     from lanescope.inputs import parse_integer
 
@@ -47,6 +46,8 @@ def show(
     except LayoutError as error:
         name = _find_named(ptx, error, of_all=not any((operand, at, lane, value, pointer, ldm, idesc)))
         if not name:
+            from lanescope.app.read.verbs import print_reading
+
             return print_reading(ptx, as_json)
         instruction = about.find_instruction(name, idesc)
     about.require_target(instruction, target)
@@ -59,8 +60,10 @@ def show(
         answer = answers.find_lane_values(
             op, parse_integer(lane, "lane"), parse_integer(value, "value") if value else None
         )
+    elif op:
+        answer = about.build_operand_map(instruction, op) if as_json else answers.find_all_values(op)
     else:
-        answer = about.build_operand_map(instruction, op) if op else about.build_detail(instruction, pointer, ldm)
+        answer = about.build_detail(instruction, pointer, ldm)
     if as_json:
         print_json(answer)
     elif op and sys.stdout.isatty():

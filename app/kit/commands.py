@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from inspect import Parameter, Signature
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from lanescope.app.kit.feature import Feature, Tool
-from lanescope.app.kit.question import Option, fields_of, nest_fields, to_python_name
 from lanescope.app.kit.terminal import AsJson, drop_empty, parse_pairs, print_json
+
+if TYPE_CHECKING:
+    from lanescope.app.kit.feature import Feature, Tool
+    from lanescope.app.kit.question import Option
 
 Commands = partial(typer.Typer, rich_markup_mode=None)  # plain help answers in half the time
 
@@ -77,6 +79,8 @@ def stub_of(name: str, help: str) -> Verb:
 
 def _function_of(tool: Tool[Any, Any]) -> Callable[..., None]:
     """Return what Typer makes a command of: a function with an option for each of the question."""
+    from lanescope.app.kit.question import fields_of, nest_fields, to_python_name
+
     fields = fields_of(tool.question)
 
     def run(*, as_json: bool, **typed: Any) -> None:

@@ -8,16 +8,10 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from lanescope.app.kit.fact import Description
-from lanescope.app.kit.question import LARGEST
-from lanescope.cute.layout import LONGEST
+from lanescope.app.kit.fact import LARGEST, Description
 from lanescope.inputs import LONGEST_NUMBER, LONGEST_TEXT, PATTERN
 from lanescope.ptx import catalog
-from lanescope.ptx.table.descriptors import BASE32B, FORMATS
 from lanescope.ptx.table.kinds import KINDS
-from lanescope.shared.banks import ACCESSES, REACHES
-from lanescope.shared.swizzle import NAMES
-from lanescope.shared.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
 
 def make_word_enum(name: str, known: Iterable[str], says: str) -> Any:
@@ -44,44 +38,19 @@ def make_hex_type(name: str, pattern: str, says: str, *examples: str) -> Any:
     return name_type(name, Annotated[str, Description(says, examples, {"pattern": pattern})])
 
 
-def list_element_types() -> tuple[str, ...]:
-    """Every element type of some operand."""
-    return tuple(sorted({t for i in catalog.instructions() for t in i.types.values()}))
-
-
 if TYPE_CHECKING:  # the words are a table's: to a type checker they are text
     Family: TypeAlias = str
     Target: TypeAlias = str
     ElementType: TypeAlias = str
-    SwizzleMode: TypeAlias = str
-    Major: TypeAlias = str
-    Order: TypeAlias = str
-    SwizzledBy: TypeAlias = str
     Verdict: TypeAlias = str
-    AccessName: TypeAlias = str
-    AccessPattern: TypeAlias = str
     KindName: TypeAlias = str
-    FormatName: TypeAlias = str
     Word64: TypeAlias = str
     Word32: TypeAlias = str
 else:
     Family = make_word_enum("Family", catalog.FAMILY_NAMES, "A family of instructions.")
     Target = make_word_enum("Target", catalog.TARGETS, "An architecture that ptxas was asked to assemble for.")
-    ElementType = make_word_enum("ElementType", list_element_types(), "The type of some operand's elements.")
-    SwizzleMode = make_word_enum("SwizzleMode", (*NAMES, BASE32B.name), "A swizzle mode; the last is tcgen05's alone.")
-    Major = make_word_enum("Major", DEFAULT_ORDER, "The dimension of an operand that is contiguous in memory.")
-    Order = make_word_enum(
-        "Order", DEFAULT_ORDER.values(), "The dimension along which the atoms of a tile are laid first."
-    )
-    SwizzledBy = make_word_enum(
-        "SwizzledBy", SWIZZLED_BY, "What is XORed: the byte address (what TMA does) or the offset from the base."
-    )
+    ElementType = make_word_enum("ElementType", catalog.list_element_types(), "The type of some operand's elements.")
     Verdict = make_word_enum("Verdict", ("match", "mismatch"), "Whether every element lies where it is needed.")
-    AccessName = make_word_enum("AccessName", ACCESSES, "One warp-wide access to shared memory.")
-    AccessPattern = make_word_enum("AccessPattern", REACHES, "How the lanes of an access reach rows of shared memory.")
-    FormatName = make_word_enum(
-        "FormatName", (row.name for row in FORMATS), "A format of matrix descriptors: who reads it."
-    )
     KindName = make_word_enum(
         "KindName", (kind.name for kind in KINDS), "A kind of tcgen05.mma: what its types have in common."
     )
@@ -96,7 +65,6 @@ else:
 
 PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
-CuteText = Annotated[str, Description(limits={"maxLength": LONGEST})]
 PtxText = name_type(
     "PtxText",
     Annotated[

@@ -23,6 +23,7 @@ else:
 
 Made = TypeVar("Made")
 Json = dict[str, Any]
+LARGEST = (1 << 64) - 1  # of the whole numbers that documents describe
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,))

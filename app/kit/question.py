@@ -21,7 +21,7 @@ from operator import or_
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, dataclass_transform
 from urllib.parse import urlencode
 
-from lanescope.app.kit.fact import Description, Json, TaggedUnion
+from lanescope.app.kit.fact import LARGEST, Description, Json, TaggedUnion
 from lanescope.errors import LayoutError
 from lanescope.inputs import (
     LONGEST_TEXT,
@@ -37,7 +37,6 @@ from lanescope.inputs import (
 
 Asked = TypeVar("Asked")
 Parse = Callable[[Any, str], Any]
-LARGEST = (1 << 64) - 1  # of the whole numbers that documents describe
 NO_YES = {"0": "no", "1": "yes"}
 
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from lanescope.app.kit.enumerations import CuteText, Number, NumberText, PtxText
+from lanescope.app.kit.enumerations import Number, NumberText, PtxText
+from lanescope.app.kit.memory_words import CuteText
 from lanescope.app.kit.question import Option, options_of
 
 __all__ = ["ClosedModel", "CuteText", "Number", "NumberText", "PtxText", "model_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from lanescope.app.kit.enumerations import CuteText, Number
+from lanescope.app.kit.enumerations import Number
 from lanescope.app.kit.fact import (
     ByThread,
     Description,
@@ -14,6 +14,7 @@ from lanescope.app.kit.fact import (
     fact,
     make_optional_field,
 )
+from lanescope.app.kit.memory_words import CuteText
 from lanescope.app.kit.question import parsed_field, question
 from lanescope.app.layouts.atoms import expand_atoms
 from lanescope.app.layouts.linear_layouts import split_sizes

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from lanescope.app.kit.enumerations import FormatName, SwizzleMode, Word64
+from lanescope.app.kit.enumerations import Word64
 from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, RequestModel, fact, make_optional_field
+from lanescope.app.kit.memory_words import FormatName, SwizzleMode
 from lanescope.app.kit.target import parse_target
 from lanescope.app.memory.facts import MAJORS
 from lanescope.app.memory.questions import DecodeQuestion, Slice

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lanescope.app.kit.enumerations import Major, Order, SwizzleMode, Word64
+from lanescope.app.kit.enumerations import Word64
 from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, fact
+from lanescope.app.kit.memory_words import Major, Order, SwizzleMode
 from lanescope.app.kit.question import number_field, options_of, question, read_question, word_field
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.format import DescriptorFormat

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from lanescope.app.kit.enumerations import WGMMA, FormatName, Major, PtxText, SwizzleMode, name_type
+from lanescope.app.kit.enumerations import WGMMA, PtxText, name_type
 from lanescope.app.kit.fact import Description, Json
+from lanescope.app.kit.memory_words import FormatName, Major, SwizzleMode
 from lanescope.app.kit.question import (
     labels_of,
     make_question,

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlencode
 
-from lanescope.app.kit.enumerations import CuteText, Major, Order, SwizzledBy, SwizzleMode, make_word_enum
+from lanescope.app.kit.enumerations import make_word_enum
 from lanescope.app.kit.fact import Description, RequestModel, TaggedUnion
+from lanescope.app.kit.memory_words import CuteText, Major, Order, SwizzledBy, SwizzleMode
 from lanescope.app.kit.question import (
     Control,
     Option,

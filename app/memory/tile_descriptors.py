@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from lanescope.app.kit.enumerations import Major, SwizzleMode, Word64
+from lanescope.app.kit.enumerations import Word64
 from lanescope.app.kit.fact import Description, fact
+from lanescope.app.kit.memory_words import Major, SwizzleMode
 from lanescope.app.memory.storage import replace_storage
 from lanescope.descriptor.tile_descriptors import TileDescriptors, describe_stored_tile
 from lanescope.errors import LayoutError

@@ -13,8 +13,9 @@ from lanescope.app.hardware import jobs, runs
 from lanescope.app.hardware.evidence import PARTS, SummaryRow, summarize
 from lanescope.app.hardware.members import FleetMember
 from lanescope.app.hardware.pieces import Contradiction, find_contradictions
-from lanescope.app.kit.enumerations import AccessName, Major, Word64, make_word_enum
+from lanescope.app.kit.enumerations import Word64, make_word_enum
 from lanescope.app.kit.fact import Description, IntegerArray, Json, TaggedUnion, fact, make_optional_field
+from lanescope.app.kit.memory_words import AccessName, Major
 from lanescope.app.kit.run_results import (
     Architecture,
     Backend,

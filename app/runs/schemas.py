@@ -9,7 +9,7 @@ from typing_extensions import TypeAliasType
 
 from lanescope.app.banks.facts import Address
 from lanescope.app.hardware.product_inputs import SEED
-from lanescope.app.kit.enumerations import AccessName, Major
+from lanescope.app.kit.memory_words import AccessName, Major
 from lanescope.app.kit.run_results import Backend
 from lanescope.app.kit.schemas import ClosedModel, Number, PtxText
 from lanescope.app.memory.questions import DescriptorText

@@ -12,8 +12,9 @@ import numpy as np
 from lanescope.app.hardware import product_inputs, user_matrices
 from lanescope.app.hardware.product_inputs import ProductInputs
 from lanescope.app.instruction import wording
-from lanescope.app.kit.enumerations import Major, PtxText
+from lanescope.app.kit.enumerations import PtxText
 from lanescope.app.kit.fact import Description, IntegerArray, Json, RealArray, fact, make_optional_field
+from lanescope.app.kit.memory_words import Major
 from lanescope.app.kit.question import flag_field, number_field, question, text_field, word_field
 from lanescope.app.memory.storage import storage_field
 from lanescope.app.steps import stored

@@ -12,8 +12,9 @@ import numpy as np
 
 from lanescope.app.hardware import product_inputs, user_matrices, whole_product
 from lanescope.app.hardware.product_inputs import ProductInputs
-from lanescope.app.kit.enumerations import Major, SwizzleMode, Word64
+from lanescope.app.kit.enumerations import Word64
 from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact, make_optional_field
+from lanescope.app.kit.memory_words import Major, SwizzleMode
 from lanescope.app.kit.run_results import Backend, Device, MmaRan, Value
 from lanescope.app.steps.fragments import find_dense_columns
 from lanescope.descriptor import matrix as desc

@@ -12,8 +12,9 @@ import numpy as np
 from lanescope.app.hardware import user_matrices, whole_product
 from lanescope.app.hardware.product_inputs import ProductInputs
 from lanescope.app.instruction import wording
-from lanescope.app.kit.enumerations import Major, PtxText, SwizzleMode, Word64
+from lanescope.app.kit.enumerations import PtxText, Word64
 from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact
+from lanescope.app.kit.memory_words import Major, SwizzleMode
 from lanescope.app.kit.question import number_field, question, text_field
 from lanescope.app.memory.descriptors import DescriptorField, build_fields
 from lanescope.app.steps import wgmma

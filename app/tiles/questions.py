@@ -7,8 +7,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from lanescope.app.kit.enumerations import CuteText, Major, Number, Order, SwizzleMode
+from lanescope.app.kit.enumerations import Number
 from lanescope.app.kit.fact import Description
+from lanescope.app.kit.memory_words import CuteText, Major, Order, SwizzleMode
 from lanescope.app.kit.question import (
     given_field,
     options_of,

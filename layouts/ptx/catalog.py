@@ -6,8 +6,10 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import chain
+from math import prod
 from typing import Any
 
 from lanescope import inputs
@@ -52,12 +54,49 @@ OPCODE = re.compile(rf"(?<![\w.])({'|'.join(_HEADS)})((?:\s*\.\s*[\w:]+)*)", re.
 @lru_cache(maxsize=1)
 def instructions() -> tuple[Instruction, ...]:
     """Return every variant, in the tables' order."""
-    return tuple(instruction for row in families() for instruction in row.generate_instructions())
+    return tuple(i for row in families() for shape in row.shapes for i in _bind_variants(row, shape))
+
+
+@cache
+def _bind_variants(row: Family, shape: str) -> tuple[Instruction, ...]:
+    """Return the variants of a row with one of its shapes, each of which exists once."""
+    return tuple(row.bind_shape(shape))
 
 
 @lru_cache(maxsize=1)
-def _index_by_syntax() -> dict[tuple[object, ...], Instruction]:
-    return {instruction.syntax.key: instruction for instruction in instructions()}
+def _count_variants() -> int:
+    """Return how many instructions the tables have; none of them is bound."""
+    return sum(len(row.shapes) * len(row.types) * prod(map(len, row.options.values())) for row in families())
+
+
+@lru_cache(maxsize=1)
+def _index_rows() -> dict[tuple[str, str], tuple[Family, ...]]:
+    """Map (opcode, shape) to the rows that have both."""
+    index: dict[tuple[str, str], tuple[Family, ...]] = {}
+    for row in families():
+        for shape in row.shapes:
+            index[row.opcode.text, shape] = (*index.get((row.opcode.text, shape), ()), row)
+    return index
+
+
+@cache
+def _index_by_syntax(opcode: str, shape: str) -> dict[tuple[object, ...], Instruction]:
+    """Map the syntax to the instruction, among those with an opcode and a shape of the tables."""
+    rows = _index_rows()[opcode, shape]
+    return {instruction.syntax.key: instruction for row in rows for instruction in _bind_variants(row, shape)}
+
+
+def _get_listed(syntax: OpcodeSyntax) -> Instruction | None:
+    """Return the instruction that the tables list with this syntax. Rows of other opcodes and shapes stay unbound."""
+    if (syntax.opcode, syntax.shape) not in _index_rows():
+        return None
+    return _index_by_syntax(syntax.opcode, syntax.shape).get(syntax.key)
+
+
+@lru_cache(maxsize=1)
+def list_element_types() -> tuple[str, ...]:
+    """Return every element type of some operand, in alphabetical order."""
+    return tuple(sorted({name for row in families() for types in row.types for name in types.split()}))
 
 
 @lru_cache(maxsize=1)
@@ -139,7 +178,14 @@ def get_assembler_release() -> str:
 
 
 def get_target_support(instruction: Instruction) -> TargetSupport:
-    """Return targets and PTX version of one instruction, as established by assembling it (`make targets`)."""
+    """Return targets and PTX version of one instruction, as established by assembling it (`make targets`).
+
+    LayoutError if the table misses a variant of the catalogue; they are looked through only if there are too few.
+    """
+    known = _load_targets()[1]
+    support = known.get(instruction.listed_ptx)
+    if support and support.targets and len(known) >= _count_variants():
+        return support
     return _index_target_support().get(instruction.listed_ptx, TargetSupport((), ""))
 
 
@@ -214,7 +260,8 @@ def extract_opcode(text: str) -> str:
 @lru_cache(maxsize=1)
 def _index_capitals() -> dict[str, str]:
     """Return the modifiers that PTX writes with capitals, by their small letters: nan → NaN."""
-    return {word.lower(): word for i in instructions() for word in i.modifiers if word != word.lower()}
+    texts = {text for row in families() for text in (row.ptx, *chain(*row.options.values()))}
+    return {word.lower(): word for text in texts for word in re.split(r"[.{}]", text) if word != word.lower()}
 
 
 def parse_instruction(value: object, field: str, opcodes: Sequence[str] = ()) -> Instruction:
@@ -271,13 +318,9 @@ def find_instruction(text: str) -> Instruction | None:
 
 
 def _find_by_syntax(syntax: OpcodeSyntax) -> Instruction | None:
-    instruction = (
-        _index_by_syntax().get(syntax.key)
-        or _find_in_space(syntax)
-        or _index_by_syntax().get(_move_words_first(syntax).key)
-    )
+    instruction = _get_listed(syntax) or _find_in_space(syntax) or _get_listed(_move_words_first(syntax))
     completed = None if instruction else _complete_syntax(syntax)
-    return instruction or ((_index_by_syntax().get(completed.key) or _find_in_space(completed)) if completed else None)
+    return instruction or ((_get_listed(completed) or _find_in_space(completed)) if completed else None)
 
 
 @lru_cache(maxsize=1)
@@ -348,7 +391,7 @@ def _find_in_space(syntax: OpcodeSyntax) -> Instruction | None:
     space = spaces[0] if spaces else ""
     rest = tuple(m for m in syntax.modifiers if m not in SPACES)
     for listed in ((), *((space,) for space in SPACES)):
-        base = _index_by_syntax().get(replace(syntax, modifiers=(*rest, *listed)).key)
+        base = _get_listed(replace(syntax, modifiers=(*rest, *listed)))
         if base and space in base.family.spaces:
             return base.in_space(space)
     return None
@@ -380,6 +423,6 @@ def require_access(product: Instruction, operand: str, layout: str) -> Instructi
 
 def _make_refusal(opcode: str, syntax: OpcodeSyntax) -> LayoutError:
     full_opcode = SHORTS.get(syntax.opcode)
-    if full_opcode and replace(syntax, opcode=full_opcode).key not in _index_by_syntax():
+    if full_opcode and not _get_listed(replace(syntax, opcode=full_opcode)):
         syntax = replace(syntax, opcode=full_opcode)  # the short name is understood: report what else is wrong
     return refusals.make_refusal(opcode, syntax, instructions(), tuple(OPCODES))

@@ -293,15 +293,18 @@ class Family:
 
     def generate_instructions(self) -> Iterator[Instruction]:
         """Yield every variant of the row, in the table's order."""
-        for shape in self.shapes:
-            sizes = parse_sizes(shape)
-            if shape and not sizes:
-                raise LayoutError("bad_row", f"'{shape}' in '{self.ptx}' is not a shape.", "Allowed: m16n8k16, 16x64b.")
-            for types in self.types:
-                bound = dict(zip(self.slots.split(), types.split(), strict=True))
-                for choice in product(*self.options.values()):
-                    text = self.ptx.format(shape=shape, **bound, **dict(zip(self.options, choice, strict=True)))
-                    yield Instruction(text, self, shape, bound, sizes)
+        return (instruction for shape in self.shapes for instruction in self.bind_shape(shape))
+
+    def bind_shape(self, shape: str) -> Iterator[Instruction]:
+        """Yield the variants of one shape of the row, in the table's order."""
+        sizes = parse_sizes(shape)
+        if shape and not sizes:
+            raise LayoutError("bad_row", f"'{shape}' in '{self.ptx}' is not a shape.", "Allowed: m16n8k16, 16x64b.")
+        for types in self.types:
+            bound = dict(zip(self.slots.split(), types.split(), strict=True))
+            for choice in product(*self.options.values()):
+                text = self.ptx.format(shape=shape, **bound, **dict(zip(self.options, choice, strict=True)))
+                yield Instruction(text, self, shape, bound, sizes)
 
     def bind_operands(self, instruction: Instruction) -> Iterator[Operand]:
         """Yield the operands of one of this family's instructions; the pattern must cover exactly its matrix."""

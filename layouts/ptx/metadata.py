@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from lanescope.errors import LayoutError
 from lanescope.ptx.dtypes import DType
 from lanescope.ptx.pattern import IntArray, Pattern
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 WHOLE = (0x4, 0xE)  # nibbles that keep the first and the last half of a group of four positions
 FIRST, LAST = (nibble * 0x11111111 for nibble in WHOLE)  # words of eight such nibbles
@@ -93,6 +93,8 @@ class Sparsity:
         LayoutError names the thread and bits of an index pair that does not ascend, or a nibble that is neither 0x4 nor
         0xE.
         """
+        import numpy as np
+
         thread, bit = self.find_suppliers(selector)
         e = np.array(words, dtype=np.int64)
         nibble = e[thread] >> (bit & ~3) & 0xF
@@ -122,6 +124,8 @@ class Sparsity:
         Every nonzero element is kept, zeros fill up from the left. LayoutError names the first group with too many
         nonzero elements.
         """
+        import numpy as np
+
         rows, cols = dense.shape
         indices, places = self.kept // self.per_index, self.group // self.per_index
         used = (dense != 0).reshape(rows, cols // self.group, places, self.per_index).any(axis=3)
@@ -141,6 +145,8 @@ class Sparsity:
 
     def compress(self, dense: NDArray[Any]) -> NDArray[Any]:
         """Return what the registers hold of a dense matrix: [rows, stored columns]."""
+        import numpy as np
+
         rows, cols = dense.shape
         positions = self.find_kept_positions(dense)
         groups = np.arange(cols // self.group)[None, :, None, None] * self.group
@@ -152,6 +158,8 @@ class Sparsity:
         """Return the metadata e of every thread for a dense matrix; rows, stored: the fragment's rows and stored
         columns, [thread][value].
         """
+        import numpy as np
+
         positions = self.find_kept_positions(dense)
         at = positions[rows, stored // self.kept, stored % self.kept // self.per_index]
         value = np.where(at == 0, *self.whole_nibbles) if self.whole_nibbles else at
@@ -187,6 +195,8 @@ class ScaleOperandMap:
 
     def find_owners(self, byte_id: int = 0, thread_id: int = 0) -> tuple[IntArray, IntArray]:
         """Return (thread, byte), each [row or column][block]; LayoutError names the legal selectors."""
+        import numpy as np
+
         for field, value, legal in (("byte_id", byte_id, self.byte_ids), ("thread_id", thread_id, self.thread_ids)):
             if value not in legal:
                 allowed = ", ".join(map(str, legal))

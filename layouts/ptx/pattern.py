@@ -23,18 +23,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lanescope.cute.text import parse_shape_stride
-from lanescope.cute.tuples import list_leaves, pair_leaves
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_coordinate, shorten_value
 
-IntArray = NDArray[np.int32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    IntArray: TypeAlias = NDArray[np.int32]
+else:
+    IntArray = Any  # NumPy is imported where an array is made: most answers need none
 
 _GROUP = re.compile(r"\(([^()]*)\)")
 _NAME = re.compile(r"[a-z]\w*\Z", re.A)
@@ -61,6 +63,9 @@ class DigitTerm:
     name: str
     size: int
     weight: int
+
+
+Terms: TypeAlias = tuple[DigitTerm, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +175,8 @@ class Pattern:
 
     def digit_values(self) -> dict[str, IntArray]:
         """Return each digit's values: over the threads for a thread digit, over the value indices for a value digit."""
+        import numpy as np
+
         values: dict[str, IntArray] = {}
         for terms, count in ((self.thread_terms(), self.thread_count), (self.value_terms(), self.value_count)):
             number = np.arange(count, dtype=np.int32)
@@ -191,8 +198,25 @@ class Pattern:
             )
         for at, extent in zip(coords, extents, strict=True):
             check_coordinate(at, extent, f"In '{self}'.")
-        thread, value = self.inverse()
-        return [(int(t), int(v)) for t, v in zip(thread[coords], value[coords], strict=True)]
+        threads, values, axes = _weigh_pattern(self)
+        digits = _split_numbers(axes, coords)
+        names = [digit.name for digit in self.copied]
+        copies = product(*(range(digit.size) for digit in self.copied))
+        every = (digits | dict(zip(names, copy, strict=True)) for copy in copies)
+        return [(_join_digits(threads, held), _join_digits(values, held)) for held in every]
+
+    def element_at(self, thread: int, value: int) -> tuple[int, ...]:
+        """Return the coordinates of the element that a thread holds as one of its values; LayoutError names the limit.
+
+        >>> Pattern.parse("(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)").element_at(13, 2)
+        (11, 2)
+        """
+        for number, count in ((thread, self.thread_count), (value, self.value_count)):
+            if not 0 <= number < count:
+                check_coordinate(number, count, f"In '{self}'.")
+        threads, values, axes = _weigh_pattern(self)
+        digits = _split_numbers((threads, values), (thread, value))
+        return tuple(_join_digits(terms, digits) for terms in axes)
 
     # CuTe -----------------------------------------------------------------------------------------------------------
 
@@ -323,6 +347,9 @@ def _check_coordinates(text: str, used: list[str], known: Mapping[str, int]) -> 
 
 def _read_modes(text: str) -> list[list[tuple[int, int]]]:
     """Return the flat (size, stride) modes of threads and of values of a CuTe TV layout."""
+    from lanescope.cute.text import parse_shape_stride
+    from lanescope.cute.tuples import list_leaves, pair_leaves
+
     shape, stride = parse_shape_stride(text)
     if not (isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride) == 2):
         raise LayoutError(
@@ -376,7 +403,25 @@ def _weigh_digits(digits: tuple[PatternDigit, ...]) -> tuple[DigitTerm, ...]:
 
 
 @lru_cache(maxsize=2048)
+def _weigh_pattern(pattern: Pattern) -> tuple[Terms, Terms, tuple[Terms, ...]]:
+    """Return the terms of thread, value and every coordinate, once a pattern: a table asks for each element."""
+    return pattern.thread_terms(), pattern.value_terms(), pattern.coord_terms()
+
+
+def _split_numbers(all_terms: tuple[Terms, ...], numbers: tuple[int, ...]) -> dict[str, int]:
+    """Return the digits of several numbers by name."""
+    pairs = zip(all_terms, numbers, strict=True)
+    return {term.name: int(number) // term.weight % term.size for terms, number in pairs for term in terms}
+
+
+def _join_digits(terms: Terms, digits: Mapping[str, int]) -> int:
+    return sum(term.weight * digits[term.name] for term in terms)
+
+
+@lru_cache(maxsize=2048)
 def _evaluate_pattern(pattern: Pattern) -> tuple[IntArray, ...]:
+    import numpy as np
+
     digit = pattern.digit_values()
     on_thread = {d.name for d in pattern.threads}
     arrays = []
@@ -394,6 +439,8 @@ def _evaluate_pattern(pattern: Pattern) -> tuple[IntArray, ...]:
 
 @lru_cache(maxsize=512)
 def _invert_pattern(pattern: Pattern) -> tuple[IntArray, IntArray]:
+    import numpy as np
+
     axis_of = {t.name: (axis, t) for axis, terms in enumerate(pattern.coord_terms()) for t in terms}
     shape = (*pattern.extents, pattern.copies)
     copy_term = {t.name: t for t in _weigh_digits(pattern.copied)}

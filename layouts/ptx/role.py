@@ -95,9 +95,12 @@ class SourceReference:
         return f"{self.document}, {self.section}"
 
 
+PTX_ISA = "PTX ISA 9.1"  # the document that the tables follow
+
+
 def cite_ptx(section: str) -> SourceReference:
-    """Return a section of the PTX ISA 9.1."""
-    return SourceReference("PTX ISA 9.1", section)
+    """Return a section of the PTX ISA that the tables follow."""
+    return SourceReference(PTX_ISA, section)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from playwright.sync_api import Browser, Page, expect
 from lanescope.app.catalogue import facts as catalogue
 from lanescope.app.catalogue import search, topics
 from lanescope.app.export import SiteExport
-from lanescope.app.kit import enumerations
 from lanescope.ptx import catalog
 from lanescope.ptx.targets import list_widest
 from tests.browser.waiting import wait_for_rest, wait_until
@@ -77,7 +76,7 @@ def test_its_search_finds_what_the_server_finds(tmp_path: Path, browser: Browser
     page.goto(f"file://{tmp_path}/instructions.html")
     values = {
         "family": catalog.FAMILY_NAMES,
-        "type": enumerations.list_element_types(),
+        "type": catalog.list_element_types(),
         "target": list_widest(),  # those that the page offers
         "shape": sorted(
             {

@@ -1,0 +1,52 @@
+"""What this release says of itself: its version, the PTX document, the assembler, and the devices that ran it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lanescope.ptx import catalog
+from lanescope.ptx.role import PTX_ISA
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEvidence:
+    """The device and the date of an evidence file (layouts/evidence)."""
+
+    device: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A version of Lanescope and what stands behind its catalogue. Dates are those of the files, YYYY-MM-DD."""
+
+    version: str
+    document: str
+    assembler: str
+    assembler_build: str
+    assembled: str
+    evidence: tuple[DeviceEvidence, ...]
+
+
+def describe_release() -> Release:
+    """Describe the installed release. Loads no NumPy."""
+    assembler = catalog.get_assembler()
+    runs = (file["meta"] for file in catalog.load_evidence())
+    return Release(
+        version=importlib.metadata.version("lanescope"),
+        document=PTX_ISA,
+        assembler=catalog.get_assembler_release(),
+        assembler_build=assembler["assembler"],
+        assembled=assembler["date"],
+        evidence=tuple(sorted((DeviceEvidence(run["device"], run["date"]) for run in runs), key=lambda run: run.date)),
+    )
+
+
+def format_release(release: Release) -> Iterator[str]:
+    """Yield the lines of `lanescope --version`: the version first."""
+    yield f"lanescope {release.version}"
+    yield f"  {release.document}"
+    yield f"  {release.assembler_build}, asked for every instruction on {release.assembled}"
+    yield from (f"  {run.device}, ran on {run.date}" for run in release.evidence)
