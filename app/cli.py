@@ -32,6 +32,10 @@ def export(
     """A self-contained site: pages, JSON, SVG, scripts; relative links, no server. What has not changed is not written
     again.
     """
+    from lanescope.app.kit.extras import require_extra
+
+    require_extra("web")
+
     from lanescope.app import export as site
 
     summary = site.export_site(folder, family or [], sys.stderr.isatty())
@@ -109,10 +113,9 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "lanescope").startswith("lanescope"):
             raise
-        message = f"This command needs {error.name}, which is not installed."
-        _print_refusal(
-            LayoutError("not_installed", message, "Install the server with it: pip install 'lanescope[web]'.")
-        )
+        from lanescope.app.kit.extras import refuse_module
+
+        _print_refusal(refuse_module(error.name or ""))
     except OSError as error:
         file_name = f"'{error.filename}': " if error.filename else ""
         _print_refusal(

@@ -19,6 +19,7 @@ from typing import Any
 
 from lanescope.app.hardware.pool import WorkerQueue
 from lanescope.app.kit import picture_worker
+from lanescope.app.kit.extras import list_missing, say_install
 from lanescope.app.kit.picture_worker import FAMILY
 from lanescope.errors import LayoutError
 
@@ -30,7 +31,7 @@ SERVED_LABELS = {
     "pdf": 4096,
 }  # drawn by a server in a few seconds; a PDF with 16,384 took 13 s and 120 MB
 LAST_GLYPH = "\u2fff"  # the scripts after it are not in the shipped font: Chinese, Japanese, Korean
-HINT = "pip install 'lanescope[pictures]'"
+HINT = say_install("pictures")
 
 
 @lru_cache(maxsize=1)
@@ -46,7 +47,7 @@ def find_fonts() -> tuple[str, ...]:
 
 def explain_missing_renderer() -> str:
     """Return why PNG and PDF cannot be made here, "" if they can."""
-    missing = [name for name in ("resvg_py", "svg2pdf_py", "matplotlib") if importlib.util.find_spec(name) is None]
+    missing = list_missing("pictures")
     return f"Not installed: {', '.join(missing)}. {HINT}" if missing else ""
 
 

@@ -41,6 +41,10 @@ def _run_server(settings: Settings) -> None:
     import resource
     import signal
 
+    from lanescope.app.kit.extras import require_extra
+
+    require_extra("web")
+
     import uvicorn
 
     gc.disable()  # until the server has started (kit/work): what is loaded stays, and looking through it takes 0.2 s

@@ -20,6 +20,10 @@ def share(
     as_json: AsJson = False,
 ) -> None:
     """What "Share" copies of a page: Markdown for an issue, with its picture, verdict and link."""
+    from lanescope.app.kit.extras import require_extra
+
+    require_extra("web")
+
     from lanescope.app.export import fetch_address
     from lanescope.app.kit.settings import LOCAL_SITE, Settings
     from lanescope.app.kit.share import build_share, read_card
