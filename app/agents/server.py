@@ -104,8 +104,8 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
     except Exception:
         LOG.exception("%s failed", params.name)
         message = f"{params.name} failed on this input."
-        error = LayoutError("internal_error", message, "This is a mistake of Lanescope: please report the input.")
-        answer, refused = refuse_call(params.name, given, error), True
+        failure = LayoutError("internal_error", message, "This is a mistake of Lanescope: please report the input.")
+        answer, refused = refuse_call(params.name, given, failure), True
     return types.CallToolResult(content=[types.TextContent(text=format_json(answer))], is_error=refused)
 
 
