@@ -85,9 +85,9 @@ def _describe(ptx: str) -> Json:
     """Return the facts of an instruction that its row of the catalogue has."""
     form = catalog.find(ptx)
     row = build_row(form)
-    return {"name": name_form(form).text} | {
-        name: value for name in ("ptx", "shape", "types", "ptx_version", "targets") if (value := getattr(row, name))
-    }
+    names = ("ptx", "shape", "types", "ptx_version")
+    facts = {name: value for name in names if (value := getattr(row, name))}
+    return {"name": name_form(form).text} | facts | {"targets": format_targets(row.targets)}
 
 
 @question

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -101,7 +102,12 @@ def sign_call(name: str, given: Mapping[str, Any]) -> Json:
     """
     canonical = json.dumps({"tool": name, "input": given}, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     digest = hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
-    return {"version": version("lanescope"), "input_hash": f"sha256:{digest[:16]}"}
+    return {"version": _get_version(), "input_hash": f"sha256:{digest[:16]}"}
+
+
+@cache
+def _get_version() -> str:
+    return version("lanescope")
 
 
 def refuse_call(name: str, given: Mapping[str, Any], error: LayoutError) -> Json:
