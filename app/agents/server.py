@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import anyio
 from anyio import to_thread
+from anyio.lowlevel import RunVar
 from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -35,6 +36,7 @@ THREADS = 4  # of calls that compute at once
 LOG = logging.getLogger("lanescope")
 Result = TypeVar("Result")
 Context = ServerRequestContext[Any, Any]
+_limiters: RunVar[anyio.CapacityLimiter | None] = RunVar("limiter")
 INSTRUCTIONS = (
     "Layouts of NVIDIA tensor cores: which lane and register holds which element, matrix and instruction descriptors"
     " of wgmma and tcgen05, swizzles, bank conflicts, ldmatrix, Triton and CuTe layouts, PTX emulation. Answers come"
@@ -62,6 +64,8 @@ def build_server() -> Server[Any]:
 
 def serve_stdio() -> None:
     """Serve until the client closes standard input."""
+    if sys.stdin.isatty():
+        print("lanescope mcp waits for an agent on standard input; its settings name this command.", file=sys.stderr)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     sys.setswitchinterval(0.001)  # a call that computes gives way to the event loop
     anyio.run(_serve)
@@ -132,9 +136,13 @@ async def compute(make: Callable[[], Result], seconds: float = SECONDS) -> Resul
             asyncio.get_running_loop().call_later(GRACE, job.interrupt)
 
 
-@cache
 def _get_limiter() -> anyio.CapacityLimiter:
-    return anyio.CapacityLimiter(THREADS)
+    """Return the limiter of this event loop."""
+    limiter = _limiters.get(None)
+    if limiter is None:
+        limiter = anyio.CapacityLimiter(THREADS)
+        _limiters.set(limiter)
+    return limiter
 
 
 # resources ------------------------------------------------------------------------------------------------------------

@@ -105,6 +105,15 @@ def sign_call(name: str, given: Mapping[str, Any]) -> Json:
     return {"version": _get_version(), "input_hash": f"sha256:{digest[:16]}"}
 
 
+def require_utf8(given: Mapping[str, Any]) -> None:
+    """LayoutError for an input with half of a surrogate pair: no answer could carry it."""
+    try:
+        json.dumps(given, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        what = f"The input has {error.object[error.start : error.end]!a}, which is not UTF-8 text."
+        raise LayoutError("bad_json", what, "Send no lone surrogates.") from None
+
+
 @cache
 def _get_version() -> str:
     return version("lanescope")

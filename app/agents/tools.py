@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lanescope.app.agents import instructions, kernels, where, words
-from lanescope.app.agents.tool import AgentTool, refuse_call
+from lanescope.app.agents.tool import AgentTool, refuse_call, require_utf8
 from lanescope.app.banks.facts import AccessBody, SolveMany, build_bank_cost, solve_swizzle
 from lanescope.app.check.answer import CheckBody, answer_check
 from lanescope.app.emulate.forms import EmulateBody
@@ -199,9 +199,10 @@ ROWS = (
         name="emulate",
         title="Emulate a kernel",
         about="Run one cluster of a kernel from its PTX on the CPU: how it ends (finished, deadlock, fault, budget),"
-        " what is wrong (races, unwritten reads, missing fences), barriers, and the values of its buffers. launch has"
-        " grid, block, args (numbers or buffer names) and buffer {NAME: {shape, type, fill: 0 | number | 'random'}} or"
-        " tensor_map; buffers and compare are .npy files in base64. Bounded in steps, memory and time.",
+        " what is wrong (reads of unwritten shared memory, missing fences, accesses out of bounds), barriers, and the"
+        " values of its buffers. launch has grid, block, args (numbers or buffer names) and buffer {NAME: {shape, type,"
+        " fill: 0 | number | 'random'}} or tensor_map; buffers and compare are .npy files in base64. Bounded in steps,"
+        " memory and time.",
         tool=_ask(EmulateBody, kernels.emulate_kernel, raw=True),
         keep=("status", "findings", "barriers", "steps", "notes", "outputs"),
         assumed={"block": ()},
@@ -218,6 +219,7 @@ TOOLS = {row.name: row for row in ROWS}
 def answer_call(name: str, given: Mapping[str, Any]) -> tuple[Json, bool]:
     """Answer a call of a tool by its name, and return whether it was refused."""
     try:
+        require_utf8(given)
         if name not in TOOLS:
             near = find_nearest_word(name, TOOLS)
             hint = f"{f'Did you mean {near}? ' if near else ''}There are {', '.join(TOOLS)}."

@@ -435,13 +435,20 @@ def test_a_mistake_of_ours_is_a_tool_error_without_a_traceback() -> None:
     assert result.is_error and "internal_error" in result.content[0].text and "secret" not in result.content[0].text
 
 
-def test_tools_open_no_file_and_no_connection() -> None:
-    """Calls with names of files in them: nothing is opened but the package's own data, and nothing is written."""
+WEB = ("fastapi", "jinja2", "markdown_it", "orjson", "brotli", "plotly", "prometheus_client", "uvloop")
+
+
+def test_tools_open_no_file_and_no_connection_and_need_no_server() -> None:
+    """Calls with names of files in them open nothing once their tables are loaded; the extra web is not installed."""
     program = (
-        "import sys, json, pathlib\n"
+        "import sys, json\n"
+        f"sys.modules |= dict.fromkeys({WEB!r})\n"
+        "import lanescope.app.agents.server\n"
+        "from lanescope.app.agents import resources\n"
         "from lanescope.app.agents.tools import ROWS, answer_call\n"
         "calls = [(row.name, row.example) for row in ROWS] + json.load(sys.stdin)\n"
         "[answer_call(*one) for one in calls]\n"
+        "[resources.read_resource(one.uri) for one in resources.list_resources()[:9]]\n"
         "seen = []\n"
         "sys.addaudithook(lambda event, args: seen.append((event, str(args[0]), str(args[1:2]))) if event in"
         " ('open', 'socket.connect', 'socket.getaddrinfo', 'subprocess.Popen', 'os.remove', 'os.mkdir') else None)\n"
@@ -460,6 +467,11 @@ def test_tools_open_no_file_and_no_connection() -> None:
     seen, (source, emulated) = json.loads(ran.stdout)
     assert seen == []
     assert "error" in emulated and "CONTRACT" not in json.dumps(source)
+
+
+def test_half_a_surrogate_pair_is_refused() -> None:
+    answer, refused = answer_call("explain_refusal", {"text": "\ud800"})
+    assert refused and answer["error"]["code"] == "bad_json" and json.dumps(answer, ensure_ascii=False).encode()
 
 
 # the skill ------------------------------------------------------------------------------------------------------------
@@ -493,6 +505,18 @@ def test_the_commands_of_the_skill_run(name: str, tmp_path: Path, monkeypatch: p
     ran = run_lanescope(*shlex.split(COMMANDS[name])[1:])
     assert ran.returncode in ((2,) if name == "explain_refusal" else (0, 1)), ran.stderr
     assert ran.stdout or name == "explain_refusal"
+
+
+def test_the_settings_that_the_documents_show_start_the_command() -> None:
+    """Every JSON block of docs/agents.md and docs/usage.md that has servers names the command that these tests run."""
+    shown = 0
+    for name in ("agents.md", "usage.md"):
+        text = (Path(__file__).parents[2] / "docs" / name).read_text()
+        for block in re.findall(r"^```json\n(\{\"(?:mcpServers|servers)\".*\})\n```$", text, re.M):
+            (servers,) = json.loads(block).values()
+            assert servers["lanescope"]["command"] == "lanescope" and servers["lanescope"]["args"] == COMMAND[-1:]
+            shown += 1
+    assert shown == 3
 
 
 def test_without_the_extra_the_command_says_how_to_install_it() -> None:
