@@ -21,6 +21,7 @@ from lanescope.app.read import elements
 from lanescope.app.scales.facts import ScaleQuestion, parse_tile
 from lanescope.app.tiles.questions import TiledUmmaBody
 from lanescope.app.tmem.facts import LayoutQuestion, layout
+from lanescope.blackwell.scaling import ScaleOperand
 from lanescope.errors import LayoutError
 from lanescope.inputs import format_count, parse_integer, quote_value
 from lanescope.ptx import catalog
@@ -42,11 +43,12 @@ class WhereQuestion:
     place: str = text_field(
         "",
         "Place",
-        "An element, or what holds one. Of an instruction: 'A[5][9]', 'row 3 of D', 'lane 20', 'R2 of lane 20',"
-        " 'd3 of lane 20', 'SFA[3][1]', 'E[4][2]' (metadata). Of tile: '[mn][k]' or 'byte 0x2c2'. Of tensor_memory:"
-        " '[row][col]' or 'lane 5 column 3'. Of scale_factors: '[row][factor]'. Of metadata: '[row][group]' or 'word 3"
-        " bit 8'. Of triton and tv: '[row][col]', 'thread 37', 'thread 37 value 2' (triton: 'register 2', of"
-        " shared layouts 'offset 12'). Of tiled_mma: the same behind A, B or C: 'C[5][9]', 'C thread 37 value 2'.",
+        "An element, or what holds one. Of instruction: 'A[5][9]', 'row 3 of D', 'lane 20', 'R2 of lane 20', 'd3 of"
+        " lane 20', 'SFA[3][1]', 'E[4][2]' (metadata). Of tile: '[mn][k]' or 'byte 0x2c2'. Of tensor_memory:"
+        " '[row][col]' or 'lane 5 column 3'. Of scale_factors: '[row][factor]' or 'lane 5 column 257 byte 1'. Of"
+        " metadata: '[row][group]' or 'word 3 bit 8'. Of triton and tv: '[row][col]', 'thread 37', 'thread 37 value 2'"
+        " (triton: 'register 2', of shared layouts 'offset 12'). Of tiled_mma: the same behind A, B or C: 'C[5][9]',"
+        " 'C thread 37 value 2'.",
         most=400,
         required=True,
         examples=("A[5][9]", "R2 of lane 20"),
@@ -221,14 +223,25 @@ def _find_in_tensor_memory(text: str, asked: LayoutQuestion) -> Located:
 
 
 def _find_factor(text: str, asked: ScaleQuestion) -> Located:
-    tile, place = parse_tile(asked), parse_place(text, "[37][5], row and factor")
-    at = place.coords or place.require("[37][5], row and factor", "row", "factor")
-    held = tile.looked.locate_factor(at[0], at[1])
-    one: Json = {"row": at[0], "factor": at[1], "row_major_byte": held.row_major, "atoms_byte": held.atoms}
+    tile, example = parse_tile(asked), "[37][5], row and factor, or lane 5 column 257 byte 1"
+    place, looked = parse_place(text, example), tile.looked
+    of = f"scale factors of {asked.side.upper()}"
+    if place.coords:
+        return _locate(text, of, [_describe_factor(looked, *place.coords)])
+    lane, column, byte = place.require(example, "lane", "column", "byte")
+    firsts = ((factor, looked.locate_factor(0, factor)) for factor in range(looked.k // looked.block))
+    factors = [n for n, at in firsts if at.byte == byte and 0 <= column - at.column < looked.group_columns]
+    held = (_describe_factor(looked, row, factor) for factor in factors for row in range(looked.rows))
+    found = (one for one in held if one["column"] == column and lane in one["lanes"])
+    columns = f"columns {looked.column} to {looked.column + looked.columns - 1}"
+    return _require_found(_locate(text, of, found), f"They take lanes 0 to 127 of {columns}, 4 bytes each.")
+
+
+def _describe_factor(looked: ScaleOperand, row: int, factor: int) -> Json:
+    held = looked.locate_factor(row, factor)
+    one: Json = {"row": row, "factor": factor, "row_major_byte": held.row_major, "atoms_byte": held.atoms}
     one |= {"lanes": list(held.lanes), "column": held.column, "byte_of_column": held.byte, "mma": held.step}
-    if held.shared is not None:
-        one["shared_byte"] = tile.looked.shared + held.shared
-    return _locate(text, f"scale factors of {asked.side}", iter([one]))
+    return one if held.shared is None else one | {"shared_byte": looked.shared + held.shared}
 
 
 def _find_index(text: str, asked: OrderQuestion) -> Located:

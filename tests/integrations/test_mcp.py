@@ -171,6 +171,7 @@ PLACES: tuple[tuple[Json, Json], ...] = (
     ({"place": "[70][3]", "tensor_memory": {"m": 128, "n": 64}}, {"lane": 70, "column": 3}),
     ({"place": "lane 32 column 5", "tensor_memory": {"m": 64, "n": 64}}, {"row": 16, "col": 5}),
     ({"place": "[37][1]", "scale_factors": {"column": 0}}, {"lanes": [5, 37, 69, 101], "column": 1}),
+    ({"place": "lane 69 column 1 byte 1", "scale_factors": {"column": 0}}, {"row": 37, "factor": 1}),
     ({"place": "word 44 bit 5", "metadata": {}}, {"row": 3, "group": 5}),
     ({"place": "[5][9]", "triton": {"text": BLOCKED, "shape": [32, 16]}}, {"thread": 22, "register": 1}),
     ({"place": "thread 37 register 2", "triton": {"text": BLOCKED, "shape": [32, 16]}}, {"row": 9, "col": 6}),
