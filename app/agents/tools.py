@@ -48,7 +48,7 @@ ROWS = (
         title="Where an element is",
         about="Which lane, register and value holds an element of a fragment, or what a lane, register or byte holds:"
         " both directions. Give place, and the one thing it is in: instruction (registers of mma, wgmma, wmma,"
-        " ldmatrix, tcgen05.ld; scale factors SFA/SFB and metadata E of mma), tile (bytes of swizzled shared memory),"
+        " ldmatrix, tcgen05.ld; scale factors SFA/SFB and metadata E of mma), tile or stored (bytes of shared memory),"
         " tensor_memory, scale_factors (tcgen05), metadata (CUTLASS's order), triton, tv or tiled_mma.",
         tool=_ask(where.WhereQuestion, where.find_place),
         keep=("place", "of", "count", "found", "also", "notes"),
@@ -64,18 +64,8 @@ ROWS = (
         " word reads.",
         tool=_ask(VerifyBody, build_verified, raw=True),
         keep=(
-            *(
-                "verdict",
-                "descriptor",
-                "matched",
-                "total",
-                "first_mismatch",
-                "diagnoses",
-                "malformed",
-                "caution",
-                "fits",
-            ),
-            "warnings",
+            *("verdict", "descriptor", "matched", "total", "first_mismatch", "diagnoses", "described", "malformed"),
+            *("caution", "fits", "warnings"),
         ),
         assumed={"format": (), "operand": (), "major": ("idesc",), "slice.mn": (), "slice.k": ()}
         | dict.fromkeys(_STORED, ()),

@@ -12,10 +12,11 @@ import numpy as np
 
 from lanescope.app.kit.fact import Json, fact
 from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS
-from lanescope.app.kit.question import options_of, question, question_field, text_field
+from lanescope.app.kit.question import number_field, options_of, question, question_field, text_field, word_field
 from lanescope.app.layouts.facts import TvBody
 from lanescope.app.layouts.triton_facts import TritonBody
 from lanescope.app.memory.facts import TileQuestion, read_tile
+from lanescope.app.memory.storage import storage_field
 from lanescope.app.metadata.order import OrderQuestion, make_order
 from lanescope.app.read import elements
 from lanescope.app.scales.facts import ScaleQuestion, parse_tile
@@ -26,10 +27,24 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import format_count, parse_integer, quote_value
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP
+from lanescope.shared.storage import storage
+from lanescope.shared.tiling import DEFAULT_ORDER
 
+MOST_STORED = 2048  # rows and columns of a storage
 ELEMENT = re.compile(r"([A-Za-z]*)\s*[\[(]?\s*(\d{1,9})\s*(?:\]\s*\[|,)\s*(\d{1,9})\s*[\])]?")
 HOLDER = re.compile(r"(?:[a-z]+\s*(?:0x[0-9a-f]{1,9}|\d{1,9})[\s,]*)+", re.IGNORECASE)
 NUMBER = re.compile(r"([a-z]+?)\s*(0x[0-9a-f]+|\d+)", re.IGNORECASE)
+
+
+@question
+class StoredQuestion:
+    """An operand as a program stores it."""
+
+    storage: Json = storage_field("Where the program put element (mn, k).", required=True)
+    mn: int = number_field(64, "M or N", "Extent of M or N that it has.", least=1, most=MOST_STORED, required=True)
+    k: int = number_field(64, "K", "Extent of K that it has.", least=1, most=MOST_STORED, required=True)
+    element_bits: int = number_field(16, "Element bits", "Bits of an element: 8, 16, 32 or 64.", least=8, most=64)
+    major: str = word_field(DEFAULT_ORDER, "Major", "The contiguous dimension, where the storage leaves it open.")
 
 
 def _part(asked: type, label: str, help: str) -> Any:
@@ -44,7 +59,7 @@ class WhereQuestion:
         "",
         "Place",
         "An element, or what holds one. Of instruction: 'A[5][9]', 'row 3 of D', 'lane 20', 'R2 of lane 20', 'd3 of"
-        " lane 20', 'SFA[3][1]', 'E[4][2]' (metadata). Of tile: '[mn][k]' or 'byte 0x2c2'. Of tensor_memory:"
+        " lane 20', 'SFA[3][1]', 'E[4][2]' (metadata). Of tile and stored: '[mn][k]' or 'byte 0x2c2'. Of tensor_memory:"
         " '[row][col]' or 'lane 5 column 3'. Of scale_factors: '[row][factor]' or 'lane 5 column 257 byte 1'. Of"
         " metadata: '[row][group]' or 'word 3 bit 8'. Of triton and tv: '[row][col]', 'thread 37', 'thread 37 value 2'"
         " (triton: 'register 2', of shared layouts 'offset 12'). Of tiled_mma: the same behind A, B or C: 'C[5][9]',"
@@ -60,6 +75,9 @@ class WhereQuestion:
         examples=("mma.m16n8k16.row.col.f32.bf16.bf16.f32",),
     )
     tile: TileQuestion | None = _part(TileQuestion, "Tile", "A swizzled tile in shared memory.")
+    stored: StoredQuestion | None = _part(
+        StoredQuestion, "Stored", "Any other storage: rows with a pitch, panels of TMA boxes, a CuTe layout of (mn, k)."
+    )
     tensor_memory: LayoutQuestion | None = _part(LayoutQuestion, "Tensor memory", "An operand of a tcgen05.mma.")
     scale_factors: ScaleQuestion | None = _part(
         ScaleQuestion, "Scale factors", "A block-scaled tile; `place` says row and factor."
@@ -124,7 +142,12 @@ def find_place(asked: WhereQuestion) -> Located:
         )
     if asked.instruction:
         return _find_in_instruction(asked.place, asked.instruction)
-    return _SUBJECTS[given[0]](asked.place, getattr(asked, given[0]))
+    try:
+        return _SUBJECTS[given[0]](asked.place, getattr(asked, given[0]))
+    except LayoutError as error:
+        if not error.field or error.field == "place" or error.field.startswith(f"{given[0]}."):
+            raise
+        raise error.move_to_field(f"{given[0]}.{error.field}") from None
 
 
 def _find_in_instruction(place: str, name: str) -> Located:
@@ -191,6 +214,24 @@ def _find_in_tile(text: str, asked: TileQuestion) -> Located:
 
 def _describe_byte(byte: int, base: int, mn: int, k: int) -> Json:
     return {"mn": mn, "k": k, "byte": byte, "hex": hex(byte), "offset": byte - base, "bank": byte // BANK_BYTES % BANKS}
+
+
+def _find_in_storage(text: str, asked: StoredQuestion) -> Located:
+    bits = asked.element_bits
+    if bits % 8:
+        message = f"element_bits is {bits}."
+        raise LayoutError("bad_number", message, "Elements of whole bytes are found here.", "element_bits")
+    stored, example = storage(asked.storage, bits, asked.major), "[5][9] or byte 0x2c2"
+    place, size = parse_place(text, example), bits // 8
+    rows, cols = min(asked.mn, stored.mn or asked.mn), min(asked.k, stored.k or asked.k)
+    if place.coords:
+        cells = [_check(place.coords, rows, cols, "The storage")]
+    else:
+        (byte,) = place.require(example, "byte")
+        bytes_ = np.asarray(stored.address(np.arange(rows)[:, None], np.arange(cols)[None, :]))
+        cells = [(mn, k) for mn, k in np.argwhere((bytes_ <= byte) & (byte < bytes_ + size)).tolist()]
+    found = (_describe_byte(int(stored.address(mn, k)), stored.base, mn, k) for mn, k in cells)
+    return _require_found(_locate(text, stored.text, found), f"It has {rows} × {cols} elements.")
 
 
 def _find_in_tensor_memory(text: str, asked: LayoutQuestion) -> Located:
@@ -333,6 +374,7 @@ def _find_in_triton(text: str, asked: TritonBody) -> Located:
 
 _SUBJECTS: dict[str, Callable[[str, Any], Located]] = {
     "tile": _find_in_tile,
+    "stored": _find_in_storage,
     "tensor_memory": _find_in_tensor_memory,
     "scale_factors": _find_factor,
     "metadata": _find_index,

@@ -159,6 +159,7 @@ def test_verify_source_finds_the_line_and_its_edit(session: Session) -> None:
     assert finding["edits"][0]["text"] == "(uint64_t)"
 
 
+ROWS_OF_144 = {"kind": "rows", "inner": "K", "pitch_bytes": 144, "base": 1024}
 PLACES: tuple[tuple[Json, Json], ...] = (
     ({"place": "D[5][9]", "instruction": "wgmma.mma_async.m64n16k16.f32.f16.f16"}, {"thread": 20, "value": 5}),
     ({"place": "d5 of thread 20", "instruction": "wgmma.mma_async.m64n16k16.f32.f16.f16"}, {"row": 5, "col": 9}),
@@ -168,6 +169,14 @@ PLACES: tuple[tuple[Json, Json], ...] = (
     ({"place": "E[4][2]", "instruction": "mma.sp.m16n8k32 f16"}, {"thread": 16, "bit": 8}),
     ({"place": "[1][8]", "tile": {"swizzle": "128B"}}, {"byte": 128, "bank": 0}),
     ({"place": "byte 128", "tile": {"swizzle": "128B"}}, {"mn": 1, "k": 8}),
+    (
+        {"place": "[3][9]", "stored": {"mn": 64, "k": 64, "storage": ROWS_OF_144}},
+        {"byte": 1024 + 3 * 144 + 18, "offset": 450},
+    ),
+    (
+        {"place": "byte 1475", "stored": {"mn": 64, "k": 64, "storage": ROWS_OF_144}},
+        {"mn": 3, "k": 9},
+    ),
     ({"place": "[70][3]", "tensor_memory": {"m": 128, "n": 64}}, {"lane": 70, "column": 3}),
     ({"place": "lane 32 column 5", "tensor_memory": {"m": 64, "n": 64}}, {"row": 16, "col": 5}),
     ({"place": "[37][1]", "scale_factors": {"column": 0}}, {"lanes": [5, 37, 69, 101], "column": 1}),
@@ -198,6 +207,13 @@ WRONG: tuple[tuple[str, Json, str], ...] = (
     ("where", {"place": "[5][99]", "tile": {}}, "place"),
     ("where", {"place": "[5][9]", "tile": {"swizle": "128B"}}, "tile.swizle"),
     ("where", {"place": "[5][9]", "tile": {}, "instruction": MMA}, "tile"),
+    ("where", {"place": "[5][9]", "tile": {"swizzle": "256B"}}, "tile.swizzle"),
+    ("where", {"place": "[5][9]", "stored": {"k": 9, "storage": ROWS_OF_144}}, "stored.mn"),
+    (
+        "where",
+        {"place": "[5][9]", "stored": {"mn": 9, "k": 9, "storage": {"kind": "rows"}}},
+        "stored.storage.pitch_bytes",
+    ),
     ("verify_descriptor", TOOLS["verify_descriptor"].example | {"storage": {"kind": "canonica"}}, "storage.kind"),
     ("verify_descriptor", {"descriptor": "xyz", "instruction": WGMMA}, "descriptor"),
     ("encode_descriptor", {"start_address": 17}, "start_address"),
