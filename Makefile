@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test test-integrations fuzz lint types bench bench-peers bench-tiles bench-reader bench-cxx load targets sass golden corpus diagnoses gpu-verify wheel release help clean browser compiler hooks
+.PHONY: run test test-integrations layoutbench fuzz lint types bench bench-peers bench-tiles bench-reader bench-cxx load targets sass golden corpus diagnoses gpu-verify wheel release help clean browser compiler hooks
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,6 +58,9 @@ $(VENV)/.integrations: $(VENV)/.test
 test-integrations: export PYTHONDONTWRITEBYTECODE =
 test-integrations: $(VENV)/.integrations browser compiler  ## run agents, editors, documents and notebooks against it
 	$(BIN)/python -m pytest tests/integrations --dist loadfile $(ARGS)
+
+layoutbench: $(VENV)/.integrations  ## ask COMMAND (our own tools if left out) 300 questions about layouts, and print its score
+	@$(BIN)/python -m tests.layoutbench.run $(COMMAND)
 
 fuzz: $(VENV)/.test browser compiler  ## ask every route questions made from its own document (N=… each), and what make test takes samples of whole
 	LANESCOPE_FUZZ=$(or $(N),500) $(BIN)/python -m pytest -q tests/test_fuzz.py

@@ -56,6 +56,7 @@ FEATURES: dict[str, dict[str, str]] = {
         "scale-factors": "The scale factors of a block-scaled tile: one factor followed, the copies, and the ids of"
         " each MMA."
     },
+    "agents": {"mcp": "", "skill": ""},
     "guide": {},
     "share": {"share": ""},
     "home": {},

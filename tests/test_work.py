@@ -87,6 +87,8 @@ PAGES = (
     f"/steps/{M16}.txt",
     "/guide",
     "/guide/swizzle",
+    "/guide/swizzle.md",
+    "/llms.txt",
     "/guide/worked-examples",
     "/guide/benchmarks",
     "/guide/k-major-needs-no-transpose",

@@ -13,6 +13,7 @@ from lanescope.app.catalogue import topics
 from lanescope.app.guide import benchmarks, examples, pipeline_figure, row_figure
 from lanescope.app.guide.examples import EXAMPLES, INSTRUCTION, WorkedExample, build_side, format_storage
 from lanescope.app.guide.index import GROUPS, MOVED, ORDER, read_title
+from lanescope.app.guide.page_markdown import render_llms, render_page_markdown
 from lanescope.app.guide.pipeline_figure import insert_pipeline
 from lanescope.app.guide.rendering import (
     find_stepper,
@@ -29,10 +30,14 @@ from lanescope.app.kernel import facts as programs
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.page import render_page
+from lanescope.app.kit.prefix import get_root_path
+from lanescope.app.kit.wire import CachedBody
 from lanescope.app.steps.embed import build_embed
 from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
+
+MARKDOWN = "text/markdown; charset=utf-8"
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
@@ -123,6 +128,18 @@ def _describe_chart(chart: dict[str, Any]) -> dict[str, Any]:
 def _fill_live_parts(body: str, query: Mapping[str, str]) -> str:
     """Put what depends on the query in the places that a page marks for it."""
     return insert_pipeline(insert_row_figure(insert_ptx_form(body, query.get("ptx", "")), query), query)
+
+
+@router.get("/guide/{slug}.md")
+def markdown_page(request: Request, slug: str) -> Response:
+    """Answer a page of the guide as Markdown, for programs."""
+    return CachedBody(render_page_markdown(slug, get_root_path(request.scope)).encode(), MARKDOWN)
+
+
+@router.get("/llms.txt")
+def llms_page(request: Request) -> Response:
+    """Answer the list of the guide's pages, for programs: https://llmstxt.org."""
+    return CachedBody(render_llms(get_root_path(request.scope)).encode(), MARKDOWN)
 
 
 @router.get("/guide/{slug}")

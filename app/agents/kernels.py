@@ -1,0 +1,123 @@
+"""The load that feeds a fragment, and runs of the emulator, as agents ask it. No framework."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+from typing import Any
+
+import numpy as np
+
+from lanescope.app.chain.facts import LoadChainBody, answer_chain, find_loads
+from lanescope.app.emulate.forms import emulate_body
+from lanescope.app.kit.enumerations import PtxText
+from lanescope.app.kit.fact import Json, fact
+from lanescope.app.kit.question import (
+    make_question,
+    options_of,
+    text_field,
+)
+from lanescope.inputs import check_keys
+
+MOST_VALUES = 4096  # of an array that an answer has
+
+_CHAIN = options_of(LoadChainBody)
+PlanQuestion = make_question(
+    "PlanQuestion",
+    "Where an operand is stored, and the mma that it is for.",
+    {
+        "load": text_field(
+            "",
+            "Load or store",
+            "ldmatrix or stmatrix to judge; the best that feeds the operand if left out.",
+            type=PtxText,
+        )
+    },
+    LoadChainBody,
+)
+
+
+@fact
+class LoadPlan:
+    """A load or store, whether it moves the operand, the addresses of its lanes, and its code."""
+
+    load: str
+    verdict: str
+    matched: int
+    total: int
+    first_mismatch: Any
+    lane_addresses: list[int]
+    turns: list[list[int]]
+    wavefronts: int | None
+    ways: int | None
+    notes: list[str]
+    instead: list[str]
+    code: str
+
+
+def plan_load(given: Json) -> LoadPlan:
+    """The ldmatrix or stmatrix that moves an operand between a storage and registers, and its code."""
+    asked = dict(given)
+    if not asked.get("load"):
+        check_keys(asked, _CHAIN)
+        fits, feeding = find_loads(asked)
+        asked["load"] = (feeding or fits)[0]
+    told = answer_chain(asked)
+    return LoadPlan(
+        load=asked["load"],
+        verdict=told.verdict,
+        matched=told.matched,
+        total=told.total,
+        first_mismatch=told.first_mismatch,
+        lane_addresses=told.lane_addresses,
+        turns=told.turns if len(told.turns) > 1 else [],
+        wavefronts=told.wavefronts,
+        ways=told.ways,
+        notes=told.notes,
+        instead=[ptx for ptx in told.instead if ptx != asked["load"]],
+        code=told.code,
+    )
+
+
+@fact
+class EmulatedValues:
+    """What a run of the emulator comes to; of each buffer its values in the order of memory."""
+
+    status: str
+    findings: list[Any]
+    outputs: dict[str, Json]
+    barriers: list[Any]
+    steps: int
+    notes: list[str]
+
+
+def emulate_kernel(given: Json) -> EmulatedValues:
+    """Run one cluster of a kernel from its PTX on the CPU, bounded in steps, memory and time."""
+    told = emulate_body(given)
+    outputs = {}
+    for name, one in told.outputs.items():
+        outputs[name] = {"type": one.type, "shape": one.shape, "changed": one.changed}
+        if one.compared:
+            outputs[name]["compared"] = one.compared
+        if one.npy:
+            outputs[name]["values"] = _decode_values(one.npy)
+    return EmulatedValues(
+        status=told.status,
+        findings=told.findings,
+        outputs=outputs,
+        barriers=told.barriers,
+        steps=told.steps,
+        notes=told.notes,
+    )
+
+
+def _decode_values(npy: str) -> list[Any]:
+    """Return the first values of an array in base64; NaN and infinities as text."""
+    try:
+        array = np.load(io.BytesIO(base64.b64decode(npy)), allow_pickle=False).reshape(-1)[:MOST_VALUES]
+    except (ValueError, binascii.Error):
+        return []
+    if array.dtype.kind not in "fc":
+        return list(array.tolist())
+    return [value if np.isfinite(value) else str(value) for value in array.astype(np.float64).tolist()]

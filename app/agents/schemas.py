@@ -1,0 +1,79 @@
+"""The JSON schemas of the tools' inputs, from the questions that they ask."""
+
+from __future__ import annotations
+
+from dataclasses import is_dataclass
+from typing import Annotated, Any, get_args, get_origin
+
+from lanescope.app.agents.tool import PART, AgentTool, PartQuestion
+from lanescope.app.kit.fact import Json
+from lanescope.app.kit.question import Option, options_of
+from lanescope.app.kit.schemas import model_of
+
+LONG_PATTERN = 80  # characters: the reader checks such a text, and says what is wrong with it
+Fields = dict[str, Option]
+
+
+def build_input_schema(row: AgentTool) -> Json:
+    """Build the schema of a tool's input: its question, and which part of the answer is wanted."""
+    schema = _build_schema(row.tool.question)
+    part = _build_schema(PartQuestion)
+    schema["properties"] |= {name: part["properties"][name] for name in PART}
+    schema["$defs"] = part.get("$defs", {}) | schema.get("$defs", {})
+    required = [*schema.get("required", ()), *row.required]
+    for name in row.required:
+        schema["properties"][name].pop("default", None)
+    return schema | {"required": required, "examples": [row.example]}
+
+
+def _build_schema(asked: type) -> Json:
+    schema = model_of(asked).model_json_schema()
+    made: Json = _shorten(schema)
+    _describe(made, options_of(asked))
+    for definition in made.get("$defs", {}).values():
+        definition.pop("examples", None)
+    _describe_parts(made, asked)
+    made.pop("description", None)
+    return made
+
+
+def _describe(schema: Json, fields: Fields) -> None:
+    """Give fields their label if they say nothing of themselves, and free text its limit."""
+    for name, held in schema.get("properties", {}).items():
+        if name not in fields:
+            continue
+        if not held.get("description"):
+            held["description"] = fields[name].label
+        most = getattr(fields[name].parse, "keywords", {}).get("most")
+        if held.get("type") == "string" and most and not {"maxLength", "enum", "const"} & set(held):
+            held["maxLength"] = most
+
+
+def _describe_parts(schema: Json, asked: type) -> None:
+    """Describe the questions inside a question: those it may be, and those it has a list of."""
+    for option in options_of(asked).values():
+        items = get_args(get_args(option.type)[0])[:1] if get_origin(option.type) is Annotated else ()
+        for part in (*option.parts, *(one for one in items if is_dataclass(one))):
+            definition = schema.get("$defs", {}).get(part.__name__)
+            if definition is not None:
+                _describe(definition, options_of(part))
+            _describe_parts(schema, part)
+
+
+def _shorten(schema: Any) -> Any:
+    """Leave out titles, which repeat names, and patterns that no reader of a schema reads."""
+    if isinstance(schema, list):
+        return [_shorten(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {}
+    for name, value in schema.items():
+        if name == "title" and isinstance(value, str):
+            continue
+        if name == "pattern" and isinstance(value, str) and len(value) > LONG_PATTERN:
+            continue
+        if name in ("properties", "$defs"):
+            kept[name] = {inner: _shorten(one) for inner, one in value.items()}
+        else:
+            kept[name] = _shorten(value)
+    return kept

@@ -1,0 +1,197 @@
+"""The server of `lanescope mcp`: tools and resources over standard input and output, which carry nothing else.
+
+A call computes in a thread beside the event loop, for a bounded time; a call that the client cancels ends there, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sys
+from collections.abc import Callable
+from functools import cache, partial
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+import anyio
+from anyio import to_thread
+from anyio.lowlevel import RunVar
+from mcp import types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+
+from lanescope.app.agents import resources
+from lanescope.app.agents.excerpt import format_json
+from lanescope.app.agents.schemas import build_input_schema
+from lanescope.app.agents.tool import refuse_call
+from lanescope.app.agents.tools import ROWS, answer_call
+from lanescope.app.kit.job import GRACE, Computation
+from lanescope.errors import LayoutError
+
+SECONDS = 10.0  # that a call may take
+THREADS = 4  # of calls that compute at once
+LOG = logging.getLogger("lanescope")
+Result = TypeVar("Result")
+Context = ServerRequestContext[Any, Any]
+_limiters: RunVar[anyio.CapacityLimiter | None] = RunVar("limiter")
+INSTRUCTIONS = (
+    "Layouts of NVIDIA tensor cores: which lane and register holds which element, matrix and instruction descriptors"
+    " of wgmma and tcgen05, swizzles, bank conflicts, ldmatrix, Triton and CuTe layouts, PTX emulation. Answers come"
+    " from measured or documented maps: ask instead of deriving an index, a descriptor or a swizzle by hand, and verify"
+    " words and sources before you present them. Cite version and input_hash. What is unknown is said so. 64-bit words"
+    " are hex strings. An answer is below 2 kB: left_out names what it leaves out, show=NAME returns that."
+)
+
+
+def build_server() -> Server[Any]:
+    """Return the server with its tools and resources."""
+    return Server(
+        "lanescope",
+        version=version("lanescope"),
+        title="Lanescope",
+        instructions=INSTRUCTIONS,
+        on_list_tools=_list_tools,
+        on_call_tool=_call_tool,
+        on_list_resources=_list_resources,
+        on_list_resource_templates=_list_templates,
+        on_read_resource=_read_resource,
+        on_completion=_complete,
+    )
+
+
+def serve_stdio() -> None:
+    """Serve until the client closes standard input."""
+    if sys.stdin.isatty():
+        print("lanescope mcp waits for an agent on standard input; its settings name this command.", file=sys.stderr)
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    sys.setswitchinterval(0.001)  # a call that computes gives way to the event loop
+    anyio.run(_serve)
+
+
+async def _serve() -> None:
+    server = build_server()
+    async with stdio_server() as (received, sent):
+        await server.run(received, sent, server.create_initialization_options())
+
+
+@cache
+def build_tools() -> list[types.Tool]:
+    """Build the description of every tool."""
+    hints = types.ToolAnnotations(
+        read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    )
+    return [
+        types.Tool(
+            name=row.name,
+            title=row.title,
+            description=row.about,
+            input_schema=build_input_schema(row),
+            annotations=hints,
+        )
+        for row in ROWS
+    ]
+
+
+async def _list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    return types.ListToolsResult(tools=await compute(build_tools))
+
+
+async def _call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    given = params.arguments or {}
+    try:
+        answer, refused = await compute(partial(answer_call, params.name, given))
+    except LayoutError as error:  # it took too long
+        answer, refused = refuse_call(params.name, given, error), True
+    except Exception:
+        LOG.exception("%s failed", params.name)
+        message = f"{params.name} failed on this input."
+        failure = LayoutError("internal_error", message, "This is a mistake of Lanescope: please report the input.")
+        answer, refused = refuse_call(params.name, given, failure), True
+    return types.CallToolResult(content=[types.TextContent(text=format_json(answer))], is_error=refused)
+
+
+async def compute(make: Callable[[], Result], seconds: float = SECONDS) -> Result:
+    """Compute in a thread; LayoutError `too_slow` after so many seconds. It ends when the task is cancelled."""
+
+    def refuse() -> LayoutError:
+        return LayoutError(
+            "too_slow", f"This took longer than {seconds:g} s.", "Ask for less: a smaller tile, kernel or text."
+        )
+
+    job = Computation(make, refuse)
+    done = False
+    try:
+        with anyio.fail_after(seconds):
+            result = await to_thread.run_sync(job.run, abandon_on_cancel=True, limiter=_get_limiter())
+            done = True
+            return result
+    except TimeoutError:
+        raise refuse() from None
+    finally:
+        if not done:
+            job.end()
+            asyncio.get_running_loop().call_later(GRACE, job.interrupt)
+
+
+def _get_limiter() -> anyio.CapacityLimiter:
+    """Return the limiter of this event loop."""
+    limiter = _limiters.get(None)
+    if limiter is None:
+        limiter = anyio.CapacityLimiter(THREADS)
+        _limiters.set(limiter)
+    return limiter
+
+
+# resources ------------------------------------------------------------------------------------------------------------
+
+
+async def _list_resources(context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+    listed = await compute(resources.list_resources)
+    return types.ListResourcesResult(
+        resources=[
+            types.Resource(
+                uri=one.uri, name=one.name, title=one.title, description=one.about, mime_type=resources.MARKDOWN
+            )
+            for one in listed
+        ]
+    )
+
+
+async def _list_templates(
+    context: Context, params: types.PaginatedRequestParams | None
+) -> types.ListResourceTemplatesResult:
+    return types.ListResourceTemplatesResult(
+        resource_templates=[
+            types.ResourceTemplate(
+                uri_template=one.uri,
+                name=one.name,
+                title=one.title,
+                description=one.about,
+                mime_type=resources.MARKDOWN,
+            )
+            for one in resources.TEMPLATES
+        ]
+    )
+
+
+async def _read_resource(context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    uri = str(params.uri)
+    try:
+        text = await compute(partial(resources.read_resource, uri))
+    except LayoutError as error:
+        raise MCPError(types.INVALID_PARAMS, f"{error.message} {error.hint}".strip()) from None
+    contents = types.TextResourceContents(uri=uri, mime_type=resources.MARKDOWN, text=text)
+    return types.ReadResourceResult(contents=[contents])
+
+
+async def _complete(context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+    template = getattr(params.ref, "uri", "")
+    with contextlib.suppress(LayoutError):
+        found = await compute(partial(resources.complete, template, params.argument.name, params.argument.value))
+        shown = found[: resources.MOST_COMPLETED]
+        completion = types.Completion(values=shown, total=len(found), has_more=len(found) > len(shown))
+        return types.CompleteResult(completion=completion)
+    return types.CompleteResult(completion=types.Completion(values=[]))

@@ -1,0 +1,384 @@
+"""Where an element is, and what is there: one question for instructions, tiles in shared memory, tensor memory, scale
+factors, metadata, and layouts of Triton and CuTe. The answers are those of their own pages. No framework.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lanescope.app.kit.fact import Json, fact
+from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS
+from lanescope.app.kit.question import number_field, options_of, question, question_field, text_field, word_field
+from lanescope.app.layouts.facts import TvBody
+from lanescope.app.layouts.triton_facts import TritonBody
+from lanescope.app.memory.facts import TileQuestion, read_tile
+from lanescope.app.memory.storage import storage_field
+from lanescope.app.metadata.order import OrderQuestion, make_order
+from lanescope.app.read import elements
+from lanescope.app.scales.facts import ScaleQuestion, parse_tile
+from lanescope.app.tiles.questions import TiledUmmaBody
+from lanescope.app.tmem.facts import LayoutQuestion, layout
+from lanescope.blackwell.scaling import ScaleOperand
+from lanescope.errors import LayoutError
+from lanescope.inputs import format_count, parse_integer, quote_value
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import WARP
+from lanescope.shared.storage import storage
+from lanescope.shared.tiling import DEFAULT_ORDER
+
+MOST_STORED = 2048  # rows and columns of a storage
+ELEMENT = re.compile(r"([A-Za-z]*)\s*[\[(]?\s*(\d{1,9})\s*(?:\]\s*\[|,)\s*(\d{1,9})\s*[\])]?")
+HOLDER = re.compile(r"(?:[a-z]+\s*(?:0x[0-9a-f]{1,9}|\d{1,9})[\s,]*)+", re.IGNORECASE)
+NUMBER = re.compile(r"([a-z]+?)\s*(0x[0-9a-f]+|\d+)", re.IGNORECASE)
+
+
+@question
+class StoredQuestion:
+    """An operand as a program stores it."""
+
+    storage: Json = storage_field("Where the program put element (mn, k).", required=True)
+    mn: int = number_field(64, "M or N", "Extent of M or N that it has.", least=1, most=MOST_STORED, required=True)
+    k: int = number_field(64, "K", "Extent of K that it has.", least=1, most=MOST_STORED, required=True)
+    element_bits: int = number_field(16, "Element bits", "Bits of an element: 8, 16, 32 or 64.", least=8, most=64)
+    major: str = word_field(DEFAULT_ORDER, "Major", "The contiguous dimension, where the storage leaves it open.")
+
+
+def _part(asked: type, label: str, help: str) -> Any:
+    return question_field(asked, label, help, default="")
+
+
+@question
+class WhereQuestion:
+    """A place, and the one thing whose place it is."""
+
+    place: str = text_field(
+        "",
+        "Place",
+        "An element, or what holds one. Of instruction: 'A[5][9]', 'row 3 of D', 'lane 20', 'R2 of lane 20', 'd3 of"
+        " lane 20', 'SFA[3][1]', 'E[4][2]' (metadata). Of tile and stored: '[mn][k]' or 'byte 0x2c2'. Of tensor_memory:"
+        " '[row][col]' or 'lane 5 column 3'. Of scale_factors: '[row][factor]' or 'lane 5 column 257 byte 1'. Of"
+        " metadata: '[row][group]' or 'word 3 bit 8'. Of triton and tv: '[row][col]', 'thread 37', 'thread 37 value 2'"
+        " (triton: 'register 2', of shared layouts 'offset 12'). Of tiled_mma: the same behind A, B or C: 'C[5][9]',"
+        " 'C thread 37 value 2'.",
+        most=400,
+        required=True,
+        examples=("A[5][9]", "R2 of lane 20"),
+    )
+    instruction: str = text_field(
+        "",
+        "Instruction",
+        "PTX text or a name: any mma, wgmma (A in registers, D), wmma, ldmatrix, stmatrix, tcgen05.ld, .st or .cp.",
+        examples=("mma.m16n8k16.row.col.f32.bf16.bf16.f32",),
+    )
+    tile: TileQuestion | None = _part(TileQuestion, "Tile", "A swizzled tile in shared memory.")
+    stored: StoredQuestion | None = _part(
+        StoredQuestion, "Stored", "Any other storage: rows with a pitch, panels of TMA boxes, a CuTe layout of (mn, k)."
+    )
+    tensor_memory: LayoutQuestion | None = _part(LayoutQuestion, "Tensor memory", "An operand of a tcgen05.mma.")
+    scale_factors: ScaleQuestion | None = _part(
+        ScaleQuestion, "Scale factors", "A block-scaled tile; `place` says row and factor."
+    )
+    metadata: OrderQuestion | None = _part(
+        OrderQuestion, "Metadata", "Sparsity metadata as CUTLASS stores them; `place` says row and group."
+    )
+    triton: TritonBody | None = _part(TritonBody, "Triton layout", "A layout of Triton or Gluon over a tensor.")
+    tv: TvBody | None = _part(TvBody, "Thread-value layout", "A CuTe layout (thread, value) → element of a tile.")
+    tiled_mma: TiledUmmaBody | None = _part(TiledUmmaBody, "TiledMMA", "make_tiled_mma over a tile.")
+
+
+@fact
+class Located:
+    """What is at a place, or where an element is; count: of all that was found."""
+
+    place: str
+    of: str
+    count: int
+    found: list[Json]
+    notes: list[str]
+    also: list[str]
+
+
+class Place(NamedTuple):
+    """A place: an element's coordinates with the letter of its matrix, or numbers by what they count."""
+
+    letter: str
+    coords: tuple[int, int] | None
+    numbers: dict[str, int]
+
+    def require(self, example: str, *names: str) -> tuple[int, ...]:
+        """Return the numbers of these names; LayoutError if the place says others."""
+        if set(self.numbers) != set(names):
+            given = " ".join(f"{name} {number}" for name, number in self.numbers.items())
+            raise LayoutError("bad_find", f"place is {quote_value(given)}.", f"Write {example}.", "place")
+        return tuple(self.numbers[name] for name in names)
+
+
+def parse_place(text: str, example: str) -> Place:
+    """Parse `[5][9]`, `C[5][9]`, `lane 5 column 3`; LayoutError for other texts.
+
+    >>> parse_place("lane 5 column 0x10", "")
+    Place(letter='', coords=None, numbers={'lane': 5, 'column': 16})
+    """
+    plain = text.strip()
+    if match := ELEMENT.fullmatch(plain):
+        return Place(match[1].lower(), (int(match[2]), int(match[3])), {})
+    if HOLDER.fullmatch(plain):
+        return Place("", None, {name.lower(): int(number, 0) for name, number in NUMBER.findall(plain)})
+    raise LayoutError("bad_find", f"place is {quote_value(text)}.", f"Write {example}.", "place")
+
+
+def find_place(asked: WhereQuestion) -> Located:
+    """Where an element is, or which elements a holder has."""
+    names = [name for name in options_of(WhereQuestion) if name != "place"]
+    given = [name for name in names if getattr(asked, name)]
+    if len(given) != 1:
+        what = "Nothing says where" if not given else f"Both {given[0]} and {given[1]} are given"
+        raise LayoutError(
+            "bad_request", f"{what}.", f"Give one of {', '.join(names)}.", given[1] if given else names[0]
+        )
+    if asked.instruction:
+        return _find_in_instruction(asked.place, asked.instruction)
+    try:
+        return _SUBJECTS[given[0]](asked.place, getattr(asked, given[0]))
+    except LayoutError as error:
+        if not error.field or error.field == "place" or error.field.startswith(f"{given[0]}."):
+            raise
+        raise error.move_to_field(f"{given[0]}.{error.field}") from None
+
+
+def _find_in_instruction(place: str, name: str) -> Located:
+    answers = elements.answer_question(f"{place} of {name}")
+    if answers is None:
+        catalog.parse_instruction(name, "instruction")
+        hint = "Write A[5][9], row 3 of D, lane 20, R2 of lane 20, d3 of lane 20, SFA[3][1] or E[4][2]."
+        raise LayoutError("bad_find", f"place is {quote_value(place)}.", hint, "place")
+    if answers.refused:
+        raise answers.refused.move_to_field("place")
+    first, *rest = answers.meanings
+    also = [meaning.title for meaning in rest]
+    if answers.more:
+        also.append(f"{format_count(answers.more, 'more form')}: give the whole PTX text")
+    holders = first.facts["holders"]
+    return Located(
+        place=place,
+        of=first.facts["ptx"],
+        count=len(holders),
+        found=holders,
+        notes=list(first.notices),
+        also=also,
+    )
+
+
+def _locate(place: str, of: str, found: Iterable[Json], *notes: str) -> Located:
+    listed = list(found)
+    return Located(place=place, of=of, count=len(listed), found=listed, notes=list(notes), also=[])
+
+
+def _check(at: tuple[int, int], rows: int, cols: int, of: str) -> tuple[int, int]:
+    if at[0] >= rows or at[1] >= cols:
+        hint = f"Rows 0 to {rows - 1}, columns 0 to {cols - 1}."
+        raise LayoutError("bad_find", f"{of} has no element [{at[0]}][{at[1]}].", hint, "place")
+    return at
+
+
+def _require_found(located: Located, what: str) -> Located:
+    if not located.found:
+        raise LayoutError("bad_find", f"{located.of} has nothing at {located.place}.", what, "place")
+    return located
+
+
+def _find_in_tile(text: str, asked: TileQuestion) -> Located:
+    tile, _ = read_tile(asked)
+    example = "[5][9] or byte 0x2c2"
+    place = parse_place(text, example)
+    bits, bytes_ = tile.compute_offsets() * 8, max(tile.element_bits // 8, 1)
+    if tile.element_bits < 8:
+        raise LayoutError("bad_find", "Elements of less than a byte are not found here.", "", "place")
+    of = f"{tile.mn} × {tile.k} elements of {tile.element_bits} bits, {asked.major}-major, {tile.mode.name}"
+    if place.coords:
+        cells = [_check(place.coords, tile.mn, tile.k, "The tile")]
+    else:
+        (byte,) = place.require(example, "byte")
+        offsets = bits // 8 + tile.base
+        cells = [(mn, k) for mn, k in np.argwhere((offsets <= byte) & (byte < offsets + bytes_)).tolist()]
+    found = _require_found(
+        _locate(text, of, (_describe_byte(int(tile.address(mn, k)), tile.base, mn, k) for mn, k in cells)),
+        f"It has bytes {tile.base} to {tile.base + tile.bytes - 1}.",
+    )
+    return found
+
+
+def _describe_byte(byte: int, base: int, mn: int, k: int) -> Json:
+    return {"mn": mn, "k": k, "byte": byte, "hex": hex(byte), "offset": byte - base, "bank": byte // BANK_BYTES % BANKS}
+
+
+def _find_in_storage(text: str, asked: StoredQuestion) -> Located:
+    bits = asked.element_bits
+    if bits % 8:
+        message = f"element_bits is {bits}."
+        raise LayoutError("bad_number", message, "Elements of whole bytes are found here.", "element_bits")
+    stored, example = storage(asked.storage, bits, asked.major), "[5][9] or byte 0x2c2"
+    place, size = parse_place(text, example), bits // 8
+    rows, cols = min(asked.mn, stored.mn or asked.mn), min(asked.k, stored.k or asked.k)
+    if place.coords:
+        cells = [_check(place.coords, rows, cols, "The storage")]
+    else:
+        (byte,) = place.require(example, "byte")
+        bytes_ = np.asarray(stored.address(np.arange(rows)[:, None], np.arange(cols)[None, :]))
+        cells = [(mn, k) for mn, k in np.argwhere((bytes_ <= byte) & (byte < bytes_ + size)).tolist()]
+    found = (_describe_byte(int(stored.address(mn, k)), stored.base, mn, k) for mn, k in cells)
+    return _require_found(_locate(text, stored.text, found), f"It has {rows} × {cols} elements.")
+
+
+def _find_in_tensor_memory(text: str, asked: LayoutQuestion) -> Located:
+    told = layout(asked)
+    example = "[70][3] or lane 5 column 3"
+    place, rows, cols = parse_place(text, example), np.asarray(told.row), np.asarray(told.col)
+    size = told.unit_bits
+    if place.coords:
+        at = _check(place.coords, int(rows.max()) + 1, int(cols.max()) + 1, asked.operand)
+        cells = np.argwhere((rows == at[0]) & (cols == at[1]))
+    else:
+        lane, column = place.require(example, "lane", "column")
+        units = np.arange(rows.shape[1]) * size
+        inside = (units // 32 <= column) & (column <= (units + size - 1) // 32)
+        cells = np.argwhere((np.arange(rows.shape[0]) == lane)[:, None] & inside[None, :] & (rows >= 0))
+    found = (
+        {
+            "row": int(rows[lane, unit]),
+            "col": int(cols[lane, unit]),
+            "lane": lane,
+            "column": unit * size // 32,
+            "bit": unit * size % 32,
+            **({"half": int(told.half[lane][unit])} if told.half is not None else {}),
+        }
+        for lane, unit in cells.tolist()
+    )
+    of = f"{asked.operand} in tensor memory, layout {told.id or told.pattern}, of one CTA"
+    note = f"Columns count from the operand's first; rows are those of the CTA ({told.rows_of_cta}). {told.evidence}."
+    return _require_found(_locate(text, of, found, note), f"It has lanes 0 to 127 and {told.columns} columns.")
+
+
+def _find_factor(text: str, asked: ScaleQuestion) -> Located:
+    tile, example = parse_tile(asked), "[37][5], row and factor, or lane 5 column 257 byte 1"
+    place, looked = parse_place(text, example), tile.looked
+    of = f"scale factors of {asked.side.upper()}"
+    if place.coords:
+        return _locate(text, of, [_describe_factor(looked, *place.coords)])
+    lane, column, byte = place.require(example, "lane", "column", "byte")
+    firsts = ((factor, looked.locate_factor(0, factor)) for factor in range(looked.k // looked.block))
+    factors = [n for n, at in firsts if at.byte == byte and 0 <= column - at.column < looked.group_columns]
+    held = (_describe_factor(looked, row, factor) for factor in factors for row in range(looked.rows))
+    found = (one for one in held if one["column"] == column and lane in one["lanes"])
+    columns = f"columns {looked.column} to {looked.column + looked.columns - 1}"
+    return _require_found(_locate(text, of, found), f"They take lanes 0 to 127 of {columns}, 4 bytes each.")
+
+
+def _describe_factor(looked: ScaleOperand, row: int, factor: int) -> Json:
+    held = looked.locate_factor(row, factor)
+    one: Json = {"row": row, "factor": factor, "row_major_byte": held.row_major, "atoms_byte": held.atoms}
+    one |= {"lanes": list(held.lanes), "column": held.column, "byte_of_column": held.byte, "mma": held.step}
+    return one if held.shared is None else one | {"shared_byte": looked.shared + held.shared}
+
+
+def _find_index(text: str, asked: OrderQuestion) -> Located:
+    order, example = make_order(asked), "[3][5], row and group, or word 3 bit 8"
+    place = parse_place(text, example)
+    if place.coords:
+        word, bit = order.locate_index(*place.coords)
+        row, group = place.coords
+    else:
+        word, bit = place.require(example, "word", "bit")
+        rows, groups = (np.asarray(axis) for axis in order.coords)
+        if word >= rows.shape[0] or bit >= 32:
+            hint = f"Words 0 to {rows.shape[0] - 1}, bits 0 to 31."
+            raise LayoutError("bad_find", f"There is no bit {bit} of word {word}.", hint, "place")
+        row, group = (int(axis[word, bit // 4]) for axis in (rows, groups))
+    one = {"row": row, "group": group, "word": word, "bit": bit - bit % 4, "bits": 4}
+    return _locate(text, f"metadata of {order.order.opcode}", iter([one]), f"{order.evidence}.")
+
+
+def _find_in_map(place: Place, of: str, held: Any, size: tuple[int, int], word: str = "value") -> Iterator[Json]:
+    """Find an element of a map [thread][value], or what a thread holds. word: what its values are called."""
+    if place.coords:
+        pairs = held.owner(*_check(place.coords, *size, of))
+    else:
+        names = ("thread", word) if word in place.numbers else ("thread",)
+        thread, *rest = place.require(f"[5][9], thread 37, or thread 37 {word} 2", *names)
+        count = held.rows.shape[1]
+        first = parse_integer(rest[0], "place", 0, count - 1, "bad_find") if rest else 0
+        pairs = [(thread, value) for value in range(first, first + 1 if rest else count)]
+    ids = getattr(held, "thread_ids", np.arange(held.rows.shape[0])).tolist()
+    if pairs and pairs[0][0] not in ids:
+        raise LayoutError("bad_find", f"There is no thread {pairs[0][0]}.", f"The last is {max(ids)}.", "place")
+    for thread, value in pairs:
+        at = ids.index(thread), value
+        warp = {"warp": thread // WARP.threads, "lane": thread % WARP.threads}
+        yield {"thread": thread, **warp, word: value, "row": int(held.rows[at]), "col": int(held.cols[at])}
+
+
+def _find_in_tv(text: str, asked: TvBody) -> Located:
+    held = asked.layout
+    place = parse_place(text, "[5][9], thread 37, or thread 37 value 2")
+    return _locate(text, str(held.layout), _find_in_map(place, "The tile", held, (held.row_count, held.col_count)))
+
+
+def _find_in_tiled_mma(text: str, asked: TiledUmmaBody) -> Located:
+    made, example = asked.tiled_mma, "C[5][9], C thread 37, or C thread 37 value 2"
+    made.require_registers("tiled_mma")
+    match = re.match(r"\s*([abcd])(?:\s+of)?(?=[\s\[(])", text, re.IGNORECASE)
+    if not match:
+        raise LayoutError("bad_find", f"place is {quote_value(text)}.", f"Write {example}.", "place")
+    held = made.operand(match[1])
+    title = f"{held.name.upper()}, {held.row_count} × {held.col_count}"
+    if held.shared:
+        raise LayoutError("bad_find", f"{title}, lies in shared memory.", "A descriptor reads it.", "place")
+    place = parse_place(text[match.end() :], example)
+    return _locate(text, title, _find_in_map(place, title, held, (held.row_count, held.col_count)))
+
+
+def _find_in_triton(text: str, asked: TritonBody) -> Located:
+    made = asked.layout
+    if len(made.shape) != 2:
+        message = f"The tensor has {format_count(len(made.shape), 'axis')}."
+        raise LayoutError("bad_find", message, "Places are found in tensors of two.", "triton.shape")
+    example = "[5][9]"
+    if made.of_threads:
+        place = parse_place(text, f"{example}, thread 37, or thread 37 register 2")
+        return _locate(text, made.text, _find_in_map(place, made.kind, made, made.shape, "register"))
+    example += " or offset 12" * made.shared
+    place = parse_place(text, example)
+    if made.shared:
+        offsets = np.asarray(made.offset)
+        if place.coords:
+            cells = [_check(place.coords, *made.shape, made.kind)]
+        else:
+            (offset,) = place.require(example, "offset")
+            cells = [(row, col) for row, col in np.argwhere(offsets == offset).tolist()]
+        found = ({"row": row, "col": col, "offset": int(offsets[row, col])} for row, col in cells)
+        return _require_found(_locate(text, made.text, found), f"Offsets are 0 to {int(offsets.max())}, in elements.")
+    if place.coords is None:
+        raise LayoutError("bad_find", f"place is {quote_value(text)}.", f"Write {example}.", "place")
+    row, col = _check(place.coords, *made.shape, made.kind)
+    bits = made.element_bits
+    held = (
+        {"row": row, "col": col, "lane": lane, "column": at * bits // 32, "bit": at * bits % 32}
+        for lane, at in made.owner(row, col)
+    )
+    return _locate(text, made.text, held)
+
+
+_SUBJECTS: dict[str, Callable[[str, Any], Located]] = {
+    "tile": _find_in_tile,
+    "stored": _find_in_storage,
+    "tensor_memory": _find_in_tensor_memory,
+    "scale_factors": _find_factor,
+    "metadata": _find_index,
+    "triton": _find_in_triton,
+    "tv": _find_in_tv,
+    "tiled_mma": _find_in_tiled_mma,
+}

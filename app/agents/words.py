@@ -1,0 +1,157 @@
+"""Words of descriptors, encoded and verified, as agents ask it. No framework."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from lanescope.app.idesc.facts import IdescBody, IdescQuestion, Problem, build_idesc, parse_wish
+from lanescope.app.kit.fact import Json, fact, make_optional_field
+from lanescope.app.kit.question import (
+    make_question,
+    question,
+    question_field,
+    read_question,
+)
+from lanescope.app.memory import facts as memory
+from lanescope.app.memory.descriptors import encode_descriptor
+from lanescope.app.memory.facts import TileQuestion
+from lanescope.app.memory.questions import EncodeBody
+from lanescope.blackwell.idesc import IdescWord
+from lanescope.errors import LayoutError
+from lanescope.inputs import require_object
+
+EncodeQuestion = make_question(
+    "EncodeQuestion",
+    "Amounts in bytes, or a tile whose descriptors are wanted.",
+    {"tile": question_field(TileQuestion, "Tile", "Instead of amounts: a tile in shared memory.", default="")},
+    EncodeBody,
+)
+
+
+@fact
+class EncodedWords:
+    """A descriptor of amounts, or those of a tile: one for each step of K and of M or N."""
+
+    descriptor: str
+    fields: Json | None = make_optional_field()
+    lbo_bytes: int | None = make_optional_field()
+    sbo_bytes: int | None = make_optional_field()
+    unused: Json | None = make_optional_field()
+    k_steps: list[Json] | None = make_optional_field()
+    mn_steps: list[Any] | None = make_optional_field()
+    cute: Any = make_optional_field()
+    tma_box: Any = make_optional_field()
+    bytes: int | None = make_optional_field()
+
+
+def encode_words(given: Json) -> EncodedWords:
+    """The 64-bit descriptor of amounts in bytes, or those that read a tile."""
+    if "tile" not in given:
+        made = encode_descriptor(given)
+        fields = {one.name: {"bits": f"{one.high}:{one.low}", "encoded": one.encoded} for one in made.fields}
+        return EncodedWords(descriptor=made.descriptor, fields=fields)
+    if len(given) > 1:
+        other = next(name for name in given if name != "tile")
+        raise LayoutError("bad_request", f"Both tile and {other} are given.", "A tile, or amounts.", other)
+    spec = require_object(given["tile"], "tile", "Give {'mn': 64, 'k': 64, 'swizzle': '128B'}.")
+    told = memory.tile(read_question(TileQuestion, spec, "tile", blank=False))
+    return EncodedWords(
+        descriptor=told.descriptor,
+        lbo_bytes=told.lbo_bytes,
+        sbo_bytes=told.sbo_bytes,
+        unused=told.unused,
+        k_steps=[
+            {"k": step.k, "offset_bytes": step.start_offset_bytes, "descriptor": step.descriptor}
+            for step in told.k_steps
+        ],
+        mn_steps=list(told.mn_steps),
+        cute=told.cute,
+        tma_box=told.tma_box,
+        bytes=told.bytes,
+    )
+
+
+def _keep_object(given: Any, field: str) -> Json | None:
+    if given in ("", None):
+        return None
+    return require_object(given, field, "Give {'m': 128, 'n': 256, 'a': 'bf16', 'b': 'bf16', 'd': 'f32'}.")
+
+
+@question
+class VerifyIdescQuestion(IdescQuestion):
+    """An instruction descriptor, its kind, and the product that it should say."""
+
+    expected: Json | None = question_field(
+        IdescBody,
+        "Expected",
+        "The product that the word should say: m, n, types, majors. Without it the word is only judged as legal.",
+        default="",
+        parse=_keep_object,
+    )
+
+
+@fact
+class IdescDifference:
+    """A field of the word that says something else than the expected product."""
+
+    field: str
+    says: str
+    expected: str
+
+
+@fact
+class VerifiedIdesc:
+    """Whether an instruction descriptor is legal and says the expected product.
+
+    repair: the word that says it.
+    """
+
+    word: str
+    verdict: Literal["match", "mismatch", "legal", "illegal"]
+    differences: list[IdescDifference]
+    repair: str
+    problems: list[Problem]
+    illegal_in: Json
+    warnings: list[Problem]
+    says: Json
+    fields: list[Any]
+    evidence: str
+
+
+def verify_idesc(asked: VerifyIdescQuestion) -> VerifiedIdesc:
+    """Whether an instruction descriptor of tcgen05.mma is legal and says a product."""
+    told = build_idesc(IdescWord(asked.value, asked.kind, asked.target))
+    differences: list[IdescDifference] = []
+    repair = ""
+    if asked.expected is not None:
+        wish = {"kind": asked.kind.name, "target": asked.target} | asked.expected
+        try:
+            wanted = build_idesc(parse_wish(wish))
+        except LayoutError as error:
+            raise error.move_to_field(f"expected.{error.field}") from None
+        if wanted.kind != told.kind:
+            message = f"expected.kind is {wanted.kind}, the word is read as {told.kind}."
+            raise LayoutError("bad_choice", message, "The kind stands in the opcode: give one.", "expected.kind")
+        differences = [
+            IdescDifference(field=one.title, says=one.says, expected=other.says)
+            for one, other in zip(told.fields, wanted.fields, strict=True)
+            if one.encoded != other.encoded
+        ]
+        repair = wanted.word if differences or int(told.reserved, 16) else ""
+    legal = told.legal and not told.problems
+    verdict: Any = "illegal" if not legal else "legal"
+    if asked.expected is not None:
+        verdict = "match" if legal and not repair else "mismatch"
+    return VerifiedIdesc(
+        word=told.word,
+        verdict=verdict,
+        differences=differences,
+        repair=repair,
+        problems=told.problems,
+        illegal_in={form: [one.message for one in why] for form, why in told.forms.items() if why},
+        warnings=told.warnings,
+        says={"m": told.m, "n": told.n, "k": told.k, "d": told.types.d, "a": told.types.a, "b": told.types.b}
+        | {"sparse": told.sparse},
+        fields=[{"field": one.title, "bits": f"{one.high}:{one.low}", "says": one.says} for one in told.fields],
+        evidence=told.evidence,
+    )

@@ -1,0 +1,115 @@
+"""What agents read without the Model Context Protocol: answers cut to size, the guide as Markdown, llms.txt."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanescope.app.agents.excerpt import LIMIT, excerpt_answer, excerpt_part, measure_json
+from lanescope.app.agents.schemas import build_input_schema
+from lanescope.app.agents.tools import ROWS
+from lanescope.app.guide import page_markdown
+from lanescope.app.guide.page_markdown import list_markdown_slugs, render_llms, render_page_markdown
+from lanescope.errors import LayoutError
+from tests.client import Client
+from tests.sample import take_sample
+
+HEAD = {"version": "1.2.3", "input_hash": "sha256:0123456789abcdef"}
+VALUES = st.recursive(
+    st.integers() | st.text(max_size=300) | st.booleans(),
+    lambda inner: st.lists(inner, max_size=30) | st.dictionaries(st.text("abc", max_size=8), inner, max_size=8),
+    max_leaves=60,
+)
+ANSWERS = st.dictionaries(st.text("xyz_", min_size=1, max_size=12), VALUES, max_size=8)
+
+
+@given(ANSWERS, st.data())
+def test_an_excerpt_fits_and_names_all_that_it_leaves_out(answer: dict[str, Any], data: st.DataObject) -> None:
+    keep = data.draw(st.lists(st.sampled_from(sorted(answer)), unique=True)) if answer else []
+    cut = excerpt_answer(answer, keep, HEAD)
+    assert measure_json(cut) <= LIMIT and HEAD.items() <= cut.items()
+    for name, value in answer.items():
+        if value in ("", [], {}) or value is None:
+            continue
+        notes = cut.get("left_out", {})
+        named = isinstance(notes, str) or any(note == name or note.startswith(f"{name}.") for note in notes)
+        assert named or (cut[name] == value and type(cut[name]) is type(value))
+
+
+@given(st.lists(st.integers(), min_size=1, max_size=3000))
+def test_parts_join_to_the_whole_list(numbers: list[int]) -> None:
+    found: list[int] = []
+    while len(found) < len(numbers):
+        part = excerpt_part({"numbers": numbers}, "numbers", len(found), {})
+        assert part["numbers"]
+        found += part["numbers"]
+    assert found == numbers
+
+
+def test_a_note_says_which_items_are_shown() -> None:
+    cut = excerpt_part({"a": {"b": list(range(5000))}}, "a.b", 1000, {})
+    last = cut["a.b"][-1]
+    assert cut["a.b"][0] == 1000
+    assert cut["left_out"] == {"a.b": f"1000–{last} of 5000 shown"}
+
+
+@pytest.mark.parametrize(("show", "first", "field"), [("c", 0, "show"), ("a.7", 0, "show"), ("a", 3, "from")])
+def test_a_part_that_is_not_there_is_refused(show: str, first: int, field: str) -> None:
+    with pytest.raises(LayoutError) as refused:
+        excerpt_part({"a": [1, 2, 3]}, show, first, {})
+    assert refused.value.field == field and refused.value.hint
+
+
+def test_the_schemas_of_all_tools_take_little_of_a_context() -> None:
+    assert sum(len(json.dumps(build_input_schema(row))) for row in ROWS) < 60_000
+
+
+def find_links(text: str) -> list[str]:
+    """Find the addresses of a Markdown text; brackets in them are escaped or balanced."""
+    plain = re.sub(r"(?ms)^```.*?^```$", "", text)
+    return re.findall(r"\]\(((?:[^()\s]|\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\))+)\)", plain)
+
+
+@pytest.mark.parametrize("slug", take_sample(list_markdown_slugs(), 4))
+def test_a_page_is_markdown_and_its_links_lead_on(client: Client, slug: str) -> None:
+    answer = client.get(f"/guide/{slug}.md")
+    assert answer.status_code == 200 and answer.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert answer.text.startswith("# ")
+    for link in dict.fromkeys(find_links(answer.text)):
+        if link.startswith("/"):
+            assert client.get(link.partition("#")[0]).status_code == 200, link
+
+
+@pytest.mark.parametrize("slug", list_markdown_slugs())
+def test_no_mark_of_the_guide_is_left_in_its_markdown(slug: str) -> None:
+    text = re.sub(r"(?ms)^```.*?^```$", "", render_page_markdown(slug))
+    assert not re.search(r"^@|\{\{|\]\(/guide/(?!" + "|".join(map(re.escape, list_markdown_slugs())) + r")", text, re.M)
+
+
+def test_figures_are_links_and_tables_are_computed() -> None:
+    text = render_page_markdown("swizzle", "/tools")
+    assert "Figure: " in text and "](/tools/smem.svg?" in text
+    assert page_markdown.find_picture_address("/banks?row_bytes=128") == ""
+    assert "| --- |" in render_page_markdown("shapes")
+    assert "m16n8k16" in render_page_markdown("read-ptx")
+
+
+def test_llms_lists_every_page_with_a_line(client: Client) -> None:
+    answer = client.get("/llms.txt")
+    assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert answer.text == render_llms()
+    listed = re.findall(r"^- \[(.+)\]\(/guide/(\S+)\.md\): (.+)$", answer.text, re.M)
+    assert [slug for _, slug, _ in listed] == list(list_markdown_slugs())
+    assert all("{{" not in sentence and "](" not in sentence for _, _, sentence in listed)
+    assert f"]({'/below'}/guide/swizzle.md)" in render_llms("/below")
+
+
+@pytest.mark.parametrize("slug", ["nope", "lbo-sbo", "..%2Fdesign"])
+def test_an_unknown_page_is_refused(client: Client, slug: str) -> None:
+    answer = client.get(f"/guide/{slug}.md")
+    assert answer.status_code == 404
