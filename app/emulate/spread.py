@@ -126,17 +126,29 @@ def _list_clusters(kernel: Kernel, blocks: list[Place] | None) -> list[Place]:
 
 
 def _run_parts(kernel: Kernel, chunks: list[list[Place]], most_steps: int) -> list[Part]:
+    """Run each chunk in a process of its own. Together they take at most `most_steps`: the part that goes beyond runs
+    once more, for the steps that the parts before it leave.
+    """
     _kernels["kernel"] = kernel, most_steps
     try:
         with ProcessPoolExecutor(len(chunks), get_context("fork")) as pool:
-            return list(pool.map(_run_part, chunks))
+            parts = list(pool.map(_run_forked, chunks))
     finally:
         _kernels.clear()
+    left = most_steps
+    for number, part in enumerate(parts):
+        if part.steps > left:
+            return [*parts[:number], _run_part(kernel, chunks[number], left)]
+        left -= part.steps
+    return parts
 
 
-def _run_part(clusters: list[Place]) -> Part:
-    """Run clusters in a memory of their own, in a process of their own."""
-    kernel, most_steps = _kernels["kernel"]
+def _run_forked(clusters: list[Place]) -> Part:
+    return _run_part(_kernels["kernel"][0], clusters, _kernels["kernel"][1])
+
+
+def _run_part(kernel: Kernel, clusters: list[Place], most_steps: int) -> Part:
+    """Run clusters in a memory of their own."""
     placement = kernel.place(most_steps=most_steps)
     recorder = AccessRecorder(placement)
     machine = placement.machine

@@ -75,16 +75,23 @@ class ClusterRun:
     def is_cluster(self) -> bool:
         return self.shape != (1, 1, 1)
 
-    def get_block(self, rank: int, what: str = "shared::cluster") -> Block:
-        """Return a block of the cluster by its rank; FaultError if there is none or its threads have all exited."""
+    def find_block(self, rank: int, statement: Statement) -> Block:
+        """Return a block of the cluster by its rank; FaultError if there is none. A warning if its threads have exited:
+        its shared memory is no longer its own, and what such an access does is undefined.
+        """
         if rank >= len(self.blocks):
             raise FaultError(
-                "out_of_bounds", f"An address of {what} names rank {rank}; the cluster has {len(self.blocks)} CTAs."
+                "out_of_bounds",
+                f"An address of shared memory names CTA {rank} of the cluster, which has {len(self.blocks)}.",
             )
         block = self.blocks[rank]
         if not block.live.any():
-            raise FaultError(
-                "exited_cta", f"An access to shared memory of CTA {rank} of the cluster, whose threads have exited."
+            self.machine.report(
+                "exited_cta",
+                f"{statement.opcode} accesses shared memory of CTA {rank} of the cluster, whose threads have exited."
+                " Let the CTA wait for it, as with barrier.cluster, before it exits",
+                statement,
+                "warning",
             )
         return block
 
@@ -255,7 +262,10 @@ class Machine:
         """Run one group until it waits, splits, meets another or has had its turn."""
         group = self._merge(group)
         stops = self._list_stops(group)
-        limit = self.steps + _QUANTUM
+        if self.steps >= self.most_steps:
+            self.stop_statement = group.statement
+            raise OverBudgetError
+        limit = min(self.steps + _QUANTUM, self.most_steps)
         self.switch = False
         try:
             while self.steps < limit:
@@ -282,9 +292,6 @@ class Machine:
                 ) from None
             raise
         check_deadline()
-        if self.steps > self.most_steps:
-            self.stop_statement = group.statement
-            raise OverBudgetError
 
     def _wait_for_convergence(self, group: Group, error: NotConvergedError) -> bool:
         """Let threads that others of their warp have to join wait where they stand; return whether these are all."""
