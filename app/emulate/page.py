@@ -26,6 +26,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 FORM = "multipart/form-data"
 MOST_PART = 16 << 20
 MOST_FIELDS = 16
+_KERNEL = re.compile(r"""^[ \t]*kernel[ \t]*=[ \t]*(["'])(.*?)\1""", re.M)  # of a launch, also where it is no TOML yet
 
 
 @router.get("/emulate")
@@ -81,7 +82,8 @@ def _render_answer(request: Request, fields: dict[str, str], files: dict[str, by
         if request.method == "POST" and not context["ptx"].strip():
             raise LayoutError("not_ptx", "There is no PTX.", "Paste it, or choose a file.", "ptx")
         if fields.get("fill") or (context["ptx"].strip() and not context["launch"].strip()):
-            context["launch"] = forms.write_launch(parse_module(context["ptx"]))
+            named = _KERNEL.search(context["launch"])
+            context["launch"] = forms.write_launch(parse_module(context["ptx"]), named[2] if named else "")
             context["filled"] = True
         elif context["ptx"].strip():
             context |= _run(context, files)

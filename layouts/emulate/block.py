@@ -104,6 +104,10 @@ class Group:
     def run(self) -> ClusterRun:
         return self.block.run
 
+    def find_block(self, rank: int) -> Block:
+        """Return the CTA of the cluster whose rank an address of shared memory names."""
+        return self.block if rank == self.block.rank else self.block.run.find_block(rank, self.statement)
+
     def select(self, chosen: Array) -> Group:
         """Return some of the threads as a group of their own. chosen: a mask or indexes into this group."""
         group = Group(self.block, self.frame, simplify(self.ids[chosen]), self.pc, self.stack)
@@ -204,12 +208,6 @@ class Block:
             data = np.zeros((self.padded, size), np.uint8)
             data[:, : self.local_bytes] = self.local.data.reshape(self.padded, self.local_bytes)
             self.local_bytes, self.local = size, Allocation("local memory", 0, data.reshape(-1))
-
-    def find_shared(self, rank: int, space: str) -> Allocation:
-        """Return the shared memory that an address's rank names: this block's, or a neighbour's in the cluster."""
-        if rank == self.rank or (rank == 0 and space != "shared::cluster" and not self.run.is_cluster):
-            return self.shared
-        return self.run.get_block(rank, space).shared
 
     def free(self) -> None:
         """Forget registers and local memory, once every thread has exited."""

@@ -245,11 +245,12 @@ class Compiler:
         if isinstance(base, Register) and base.type.bits == 32:
             row = TYPES["u32"]
         reader = self.read(base, row)
+        wraps = row.bits == 32
 
         def read(group: Group) -> NDArray[np.int64]:
             value = np.asarray(reader(group)).astype(np.int64)
             if offset:
-                value = value + offset
+                value = value + offset & 0xFFFFFFFF if wraps else value + offset
             return value if value.ndim else np.full(group.count, value)
 
         return read

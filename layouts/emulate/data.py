@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.block import Group
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, Writer, instruction
-from lanescope.emulate.memory import GLOBAL_WINDOW, LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
+from lanescope.emulate.memory import GLOBAL_WINDOW, LOCAL_WINDOW, OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
 from lanescope.emulate.program import AddressOperand, Operand, PairOperand, Register, Statement, Symbol, VectorOperand
 from lanescope.emulate.types import TYPES, U128, RegisterType
 
@@ -313,7 +313,7 @@ def build_cluster_address(compiler: Compiler, statement: Statement) -> Action:
     window = 0 if statement.has("shared::cluster") else SHARED_WINDOW
 
     def convert(group: Group) -> None:
-        inside = (read(group).astype(np.int64) - window) & ((1 << RANK_SHIFT) - 1)
+        inside = (read(group).astype(np.int64) - window) & OFFSET_MASK
         write(group, (window + inside + (read_rank(group).astype(np.int64) << RANK_SHIFT)).astype(row.storage))
 
     return convert

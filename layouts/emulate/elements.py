@@ -177,6 +177,19 @@ def fill_codes(shape: tuple[int, ...], row: ElementType, operand: str, k_inner: 
     return np.ascontiguousarray(codes).view(row.dtype).reshape(shape)
 
 
+def view_codes(array: Array) -> Array:
+    """Return the items of an array as unsigned integers, one after the other."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.dtype(f"uint{array.dtype.itemsize * 8}"))
+
+
+def split_codes(items: Array, row: ElementType) -> Array:
+    """Return the codes of the elements that unsigned items hold: [items, elements of an item]."""
+    if row.packed == 1:
+        return items[:, None]
+    shifts = np.arange(row.packed, dtype=items.dtype) * items.dtype.type(row.bits)
+    return np.asarray(items[:, None] >> shifts & items.dtype.type((1 << row.bits) - 1))
+
+
 def encode_elements(values: Array, row: ElementType) -> Array:
     """Return numbers as the array that holds them; the nearest where the type lacks one."""
     if not row.coding:
@@ -195,7 +208,5 @@ def decode_elements(array: Array, row: ElementType) -> Array:
         return array
     if row.coding == "b1":
         return np.unpackbits(array, axis=-1, bitorder="little")
-    codes = array.astype(np.uint64)
-    if row.packed == 2:
-        codes = np.stack([codes & np.uint64(15), codes >> np.uint64(4)], axis=-1).reshape(*array.shape[:-1], -1)
-    return np.asarray(decode_bits(codes, row.coding))
+    codes = split_codes(array.reshape(-1), row).reshape(*array.shape[:-1], -1) if row.packed > 1 else array
+    return np.asarray(decode_bits(codes.astype(np.uint64), row.coding))

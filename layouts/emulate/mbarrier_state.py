@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.block import Block, Group
-from lanescope.emulate.memory import RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE, Allocation, FaultError
+from lanescope.emulate.memory import (
+    OFFSET_MASK,
+    RANK_SHIFT,
+    SHARED_WINDOW,
+    WINDOW_SIZE,
+    Allocation,
+    FaultError,
+    truncate_address,
+)
 from lanescope.emulate.program import Statement
 
 if TYPE_CHECKING:
@@ -113,16 +121,14 @@ def split_addresses(
             wrong = int(addresses[np.flatnonzero(~inside)[0]])
             raise FaultError("out_of_bounds", f"An mbarrier at {wrong:#x}, which is not in shared memory.")
         addresses = addresses - SHARED_WINDOW
+    else:
+        addresses = truncate_address(addresses)
     if (addresses & 7).any():
         raise FaultError("misaligned", f"An mbarrier at {int(addresses[0]):#x} is not aligned to 8 bytes.")
     distinct = [int(addresses[0])] if (addresses == addresses[0]).all() else [int(one) for one in np.unique(addresses)]
     for address in distinct:
-        rank = address >> RANK_SHIFT
-        if rank == group.block.rank or (rank == 0 and not group.run.is_cluster):
-            block = group.block
-        else:
-            block = group.run.get_block(rank)
-        offset = (address & ((1 << RANK_SHIFT) - 1)) - block.shared.base
+        block = group.find_block(address >> RANK_SHIFT)
+        offset = (address & OFFSET_MASK) - block.shared.base
         if not 0 <= offset <= block.shared.size - 8:
             raise FaultError(
                 "out_of_bounds", f"An mbarrier at {address:#x}: shared memory has {block.shared.size:,} bytes."
