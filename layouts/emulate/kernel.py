@@ -23,7 +23,7 @@ from lanescope.emulate.linking import Program
 from lanescope.emulate.machine import Machine, Schedule
 from lanescope.emulate.memory import Allocation, Memory
 from lanescope.emulate.program import Function, Module, Variable
-from lanescope.emulate.tensor_maps import DRIVER_REFUSES, MAP_BYTES, encode_tensor_map, make_tensor_map
+from lanescope.emulate.tensor_maps import MAP_BYTES, REFUSALS, encode_tensor_map, make_tensor_map
 from lanescope.emulate.types import TYPES
 from lanescope.errors import LayoutError
 from lanescope.inputs import find_nearest_word, format_count, join_words, parse_digits, quote_value
@@ -106,11 +106,12 @@ class Kernel:
                     interleave=spec.interleave,
                     swizzle=spec.swizzle,
                     fill=spec.fill,
+                    pixel_box=spec.pixel_box,
                 )
             )
         except LayoutError as error:
             field = f"tensor_map.{name}.{error.field or 'type'}"
-            if error.hint != DRIVER_REFUSES:  # a word that no map has
+            if error.hint not in REFUSALS:  # a word that no map has
                 raise LayoutError("bad_launch", f"{field}: {error.message}", error.hint, field) from None
             raise error.move_to_field(field) from None
 
