@@ -16,7 +16,7 @@ import lanescope
 from lanescope.app.emulate.draw import draw_ring, draw_timeline
 from lanescope.app.emulate.examples import BY_NAME, EXAMPLES, RINGS, build_example
 from lanescope.app.emulate.feature import ADD
-from lanescope.app.emulate.forms import mark_lines, prepare_bounded, run_cluster, write_launch
+from lanescope.app.emulate.forms import mark_lines, prepare_bounded, run_cluster
 from lanescope.app.emulate.printing import build_result_timeline, parse_blocks
 from lanescope.app.emulate.spread import run_spread
 from lanescope.app.guide.pipeline_figure import render_run
@@ -323,7 +323,7 @@ def test_the_page_fills_in_the_launch_of_the_chosen_kernel(client: TestClient) -
     ptx = ADD + entry.replace("add_one", "add_two").replace(".u64 out)", ".u64 out, .param .f32 scale)")
     for launch in ('kernel = "two"\n', "grid = [\nkernel = 'two'  # TOML that is not complete"):
         page = client.post("/emulate", files={"ptx": (None, ptx), "launch": (None, launch), "fill": (None, "1")}).text
-        assert "kernel = &#34;add_two&#34;" in page and "# out, scale" in page
+        assert "kernel = &#34;add_two&#34;" in page and "scale: set: .f32" in page
     page = client.post("/emulate", files={"ptx": (None, ptx), "launch": (None, ""), "fill": (None, "1")})
     assert page.status_code == 422 and "add_one, add_two" in page.text
 
@@ -336,14 +336,6 @@ def test_the_page_names_no_exception_and_says_how_much_of_an_output_it_shows(cli
     assert "The first 8" not in page and 'data-verdict="finished"' in page
     page = client.post("/emulate", files={"ptx": (None, ADD), "launch": (None, toml.replace("SHAPE", "16"))}).text
     assert 'data-verdict="fault"' in page and "Fault: a GPU would stop here." in page and "FaultError" not in page
-
-
-def test_a_generated_launch_can_be_run() -> None:
-    launch = parse_toml(write_launch(parse_module(build_example("ring")[0])))
-    assert launch.block == (64, 1, 1) and launch.args == ("A", "B")
-    ptx = build_example("right")[0]
-    maps = parse_toml(write_launch(parse_module(ptx)))
-    assert maps.args == ("map0", "map1", "C", 1) and prepare_kernel(parse_module(ptx), maps).place().machine
 
 
 def test_marked_lines_are_those_of_findings() -> None:

@@ -18,6 +18,7 @@ from lanescope.app.kit.page import render_page
 from lanescope.app.kit.work import run_off_loop
 from lanescope.emulate.files import parse_npy
 from lanescope.emulate.launch import parse_toml
+from lanescope.emulate.launch_template import write_launch_template
 from lanescope.emulate.parser import parse_module
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_pair, shorten_value
@@ -83,7 +84,7 @@ def _render_answer(request: Request, fields: dict[str, str], files: dict[str, by
             raise LayoutError("not_ptx", "There is no PTX.", "Paste it, or choose a file.", "ptx")
         if fields.get("fill") or (context["ptx"].strip() and not context["launch"].strip()):
             named = _KERNEL.search(context["launch"])
-            context["launch"] = forms.write_launch(parse_module(context["ptx"]), named[2] if named else "")
+            context["launch"] = write_launch_template(parse_module(context["ptx"]), named[2] if named else "")
             context["filled"] = True
         elif context["ptx"].strip():
             context |= _run(context, files)

@@ -17,7 +17,13 @@ app = typer.Typer(rich_markup_mode=None)
 def emulate(
     *,
     file: Annotated[str, typer.Argument(metavar="KERNEL", help="The PTX of nvcc -ptx, NVRTC or Triton.")],
-    launch: Annotated[str, typer.Option(help="The launch, a TOML file: grid, block, args, buffers, tensor maps.")],
+    launch: Annotated[str, typer.Option(help="The launch, a TOML file: grid, block, args, buffers, tensor maps.")] = "",
+    launch_template: Annotated[
+        bool, typer.Option("--launch-template", help="Print a launch to start from, and run nothing.")
+    ] = False,
+    name: Annotated[
+        str, typer.Option("--kernel", help="A part of the entry's name, where the PTX has several: of the template.")
+    ] = "",
     compare: Annotated[
         list[str] | None, typer.Option(help="NAME=FILE.npy: what a buffer should hold in the end, bit for bit.")
     ] = None,
@@ -45,9 +51,21 @@ def emulate(
     from lanescope.emulate.files import load_buffers, read_launch, read_text, write_outputs
     from lanescope.emulate.kernel import prepare_kernel
     from lanescope.emulate.launch import parse_launch
+    from lanescope.emulate.launch_template import write_launch_template
     from lanescope.emulate.parser import parse_module
     from lanescope.emulate.run import run_kernel, run_schedules
+    from lanescope.errors import LayoutError
 
+    if launch_template:
+        print(write_launch_template(parse_module(read_text(Path(file), "file")), name), end="")
+        return
+    if not launch or name:
+        raise LayoutError(
+            "bad_usage",
+            "--kernel is given with a launch." if launch else "--launch is missing.",
+            "Write kernel = in the launch." if launch else "--launch-template prints a launch to start from.",
+            "kernel" if launch else "launch",
+        )
     folder, given = read_launch(Path(launch))
     made = parse_launch(given)
     module = parse_module(read_text(Path(file), "file"))
