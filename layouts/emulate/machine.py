@@ -351,9 +351,14 @@ class Machine:
     def split(self, group: Group, taken: Any, target: int) -> None:
         """Let some threads of a group, given as a mask, go on at another statement."""
         other = group.select(taken)
-        other.pc, other.yields = target, group.yields
+        other.pc = target
         group.threads = simplify(group.ids[~taken])
-        self.groups.append(other)
+        self.add(other, group)
+
+    def add(self, part: Group, group: Group) -> None:
+        """Take a part of a group as one that runs by itself."""
+        part.yields = group.yields
+        self.groups.append(part)
         self.switch = True
 
     def park(self, group: Group, ids: Any, wait: Wait) -> None:
