@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 import lanescope
+from lanescope.app.emulate.blocks import parse_block, parse_blocks
 from lanescope.app.emulate.draw import draw_ring, draw_timeline
 from lanescope.app.emulate.examples import BY_NAME, EXAMPLES, RINGS, build_example
 from lanescope.app.emulate.feature import ADD
 from lanescope.app.emulate.forms import mark_lines, prepare_bounded, run_cluster
-from lanescope.app.emulate.printing import build_result_timeline, parse_blocks
+from lanescope.app.emulate.printing import build_result_timeline
 from lanescope.app.emulate.spread import run_spread
 from lanescope.app.guide.pipeline_figure import render_run
 from lanescope.emulate.elements import TYPES, decode_elements, encode_elements, fill_elements
@@ -154,6 +155,12 @@ def test_chosen_blocks_run_alone() -> None:
 def test_blocks_are_spelled_with_commas() -> None:
     assert parse_blocks(["0,0,0", "1,2;3,4,5"]) == [(0, 0, 0), (1, 2, 0), (3, 4, 5)]
     assert parse_blocks(["1,0,0,2,0,0"]) == [(1, 0, 0), (2, 0, 0)]
+    assert parse_blocks(["7 8,9"]) == [(7, 0, 0), (8, 9, 0)] and parse_blocks(None) is None
+    assert parse_block([1, 2, 3], "block") == (1, 2, 3)
+    for wrong in ("1,2,3,4", "", "a", "-1", [1, 2], None, {"x": 1}):
+        with pytest.raises(LayoutError) as refused:
+            parse_block(wrong, "block")
+        assert refused.value.field == "block"
 
 
 @pytest.mark.parametrize("steps", [1, 5, 1000, 10_000])

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from numpy.typing import NDArray
 
 from lanescope.app.dump.facts import decode_base64
+from lanescope.app.emulate.blocks import parse_block
 from lanescope.app.emulate.facts import Emulated, build_answer
 from lanescope.app.kit.fact import Description, Json
 from lanescope.app.kit.question import given_field, options_of, question
@@ -21,7 +22,7 @@ from lanescope.emulate.program import Module
 from lanescope.emulate.result import EmulationResult
 from lanescope.emulate.run import run_kernel
 from lanescope.errors import LayoutError
-from lanescope.inputs import check_keys, parse_integer, quote_value, require_object, require_text
+from lanescope.inputs import check_keys, quote_value, require_object, require_text
 
 Array = NDArray[Any]
 MOST_PTX = 4 << 20  # characters
@@ -63,12 +64,12 @@ def emulate_body(given: Json) -> Emulated:
     launch = parse_launch(given.get("launch"))
     module = parse_module(require_text(given.get("ptx"), "ptx", MOST_PTX))
     block = given.get("block", [0, 0, 0])
-    if not isinstance(block, list) or len(block) != 3:
+    if not isinstance(block, list):
         raise LayoutError("bad_request", f"block is {quote_value(block)}.", "Give [x, y, z].", "block")
-    x, y, z = (parse_integer(one, "block", 0, (1 << 31) - 1) for one in block)
+    place = parse_block(block, "block")
     arrays, expected = (_decode_arrays(given.get(name, {}), name) for name in ("buffers", "compare"))
     kernel = prepare_bounded(module, launch, arrays)
-    return build_answer(run_cluster(kernel, (x, y, z), expected), MOST_ARRAY)
+    return build_answer(run_cluster(kernel, place, expected), MOST_ARRAY)
 
 
 def _decode_arrays(given: object, field: str) -> dict[str, Array]:

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from lanescope.app.emulate import facts, forms
+from lanescope.app.emulate.blocks import parse_block
 from lanescope.app.emulate.examples import BY_NAME, EXAMPLES, build_example, read_program
 from lanescope.app.emulate.view import build_view
 from lanescope.app.kit.api import OffLoopRoute
@@ -21,7 +22,7 @@ from lanescope.emulate.launch import parse_toml
 from lanescope.emulate.launch_template import write_launch_template
 from lanescope.emulate.parser import parse_module
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_pair, shorten_value
+from lanescope.inputs import shorten_value
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 FORM = "multipart/form-data"
@@ -102,7 +103,5 @@ def _run(context: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
         own = next((key for key, spec in launch.buffers.items() if spec.file == name), name.removesuffix(".npy"))
         arrays[own] = parse_npy(raw, f"buffer.{own}")
     kernel = forms.prepare_bounded(parse_module(context["ptx"]), launch, arrays)
-    x, _, rest = (context["block"] or "0,0,0").partition(",")
-    y, z = parse_pair(rest or "0,0", "block")
-    first, _ = parse_pair(f"{x},0", "block")
-    return build_view(context["ptx"], kernel, (first, y, z), context["copies"] != "now")
+    block = parse_block(context["block"].strip() or "0", "block")
+    return build_view(context["ptx"], kernel, block, context["copies"] != "now")

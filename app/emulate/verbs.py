@@ -47,6 +47,7 @@ def emulate(
 ) -> None:
     """Run a kernel from its PTX on the CPU. Exit status 1 where something is wrong, 2 where it could not be run."""
     from lanescope.app.emulate import facts, printing
+    from lanescope.app.emulate.blocks import parse_blocks
     from lanescope.app.emulate.spread import run_spread
     from lanescope.emulate.files import load_buffers, read_launch, read_text, write_outputs
     from lanescope.emulate.kernel import prepare_kernel
@@ -71,7 +72,7 @@ def emulate(
     module = parse_module(read_text(Path(file), "file"))
     kernel = prepare_kernel(module, made, load_buffers(made, folder, {}))
     expected = printing.read_expected(compare or [])
-    options: dict[str, Any] = {"compare": expected, "blocks": printing.parse_blocks(blocks), "most_steps": steps}
+    options: dict[str, Any] = {"compare": expected, "blocks": parse_blocks(blocks), "most_steps": steps}
     noted: dict[str, Any] = {"events": bool(trace), "capture": Path(file).name if capture else ""}
     if schedules > 1:
         result = run_schedules(kernel, schedules, **options)

@@ -14,8 +14,8 @@ from lanescope.emulate.program import Statement
 from lanescope.emulate.types import STORAGE
 
 if TYPE_CHECKING:
+    from lanescope.emulate.cluster_run import ClusterRun
     from lanescope.emulate.code import Code
-    from lanescope.emulate.machine import ClusterRun
 
 Array = NDArray[Any]
 Threads = slice | NDArray[np.int64]

@@ -275,6 +275,10 @@ def _parse_map(name: str, value: Mapping[str, Any], buffers: Mapping[str, Buffer
         )
     dims = _parse_integers(value["dims"], f"{where}.dims", 1, 1 << 32, range(1, 6))
     rank = range(len(dims), len(dims) + 1)
+    kind, swizzle, interleave, fill = (
+        _parse_word(value.get(key, default), f"{where}.{key}")
+        for key, default in (("type", " "), ("swizzle", "none"), ("interleave", "none"), ("fill", "zero"))
+    )
     return TensorMapSpec(
         name,
         buffer,
@@ -282,10 +286,10 @@ def _parse_map(name: str, value: Mapping[str, Any], buffers: Mapping[str, Buffer
         _parse_integers(value.get("strides", []), f"{where}.strides", 0, 1 << 40, range(len(dims) - 1, len(dims))),
         _parse_integers(value["box"], f"{where}.box", 1, 1 << 16, rank) if mode == "tiled" else (),
         _parse_integers(value.get("element_strides", [1] * len(dims)), f"{where}.element_strides", 1, 1 << 16, rank),
-        *(
-            _parse_word(value.get(key, default), f"{where}.{key}")
-            for key, default in (("type", " "), ("swizzle", "none"), ("interleave", "none"), ("fill", "zero"))
-        ),
+        kind,
+        swizzle,
+        interleave,
+        fill,
         _parse_pixel_box(value, where, len(dims)) if mode == "im2col" else None,
     )
 

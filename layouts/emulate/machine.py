@@ -17,7 +17,9 @@ import numpy as np
 
 from lanescope.deadline import check_deadline
 from lanescope.emulate.block import Block, Group, NotConvergedError, Wait, simplify
+from lanescope.emulate.cluster_run import ClusterRun
 from lanescope.emulate.code import UnknownInstructionError
+from lanescope.emulate.convergence import join_groups, list_stops, wait_for_convergence
 from lanescope.emulate.linking import Program
 from lanescope.emulate.memory import Allocation, FaultError, Memory
 from lanescope.emulate.program import Function, SourcePlace, Statement
@@ -57,43 +59,6 @@ class PendingWork:
     block: Block
     statement: Statement
     keys: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class ClusterRun:
-    """The blocks of one cluster. size: of the cluster, in blocks."""
-
-    machine: Machine
-    memory: Memory
-    grid: tuple[int, int, int]
-    shape: tuple[int, int, int]
-    parameter_base: int
-    index: tuple[int, int, int]
-    blocks: list[Block] = field(default_factory=list)
-
-    @property
-    def is_cluster(self) -> bool:
-        return self.shape != (1, 1, 1)
-
-    def find_block(self, rank: int, statement: Statement) -> Block:
-        """Return a block of the cluster by its rank; FaultError if there is none. A warning if its threads have exited:
-        its shared memory is no longer its own, and what such an access does is undefined.
-        """
-        if rank >= len(self.blocks):
-            raise FaultError(
-                "out_of_bounds",
-                f"An address of shared memory names CTA {rank} of the cluster, which has {len(self.blocks)}.",
-            )
-        block = self.blocks[rank]
-        if not block.live.any():
-            self.machine.report(
-                "exited_cta",
-                f"{statement.opcode} accesses shared memory of CTA {rank} of the cluster, whose threads have exited."
-                " Let the CTA wait for it, as with barrier.cluster, before it exits",
-                statement,
-                "warning",
-            )
-        return block
 
 
 class Machine:
@@ -260,8 +225,8 @@ class Machine:
 
     def _advance(self, group: Group) -> None:
         """Run one group until it waits, splits, meets another or has had its turn."""
-        group = self._merge(group)
-        stops = self._list_stops(group)
+        group = join_groups(self, group)
+        stops = list_stops(self, group)
         if self.steps >= self.most_steps:
             self.stop_statement = group.statement
             raise OverBudgetError
@@ -273,7 +238,7 @@ class Machine:
                 try:
                     group.frame.code.steps[group.pc](group)
                 except NotConvergedError as error:
-                    if self._wait_for_convergence(group, error):
+                    if wait_for_convergence(self, group, error):
                         break
                     continue  # with the warps that are whole, before any other threads join them again
                 if self.switch or group.wait is not None or (group.pc in stops):
@@ -292,59 +257,6 @@ class Machine:
                 ) from None
             raise
         check_deadline()
-
-    def _wait_for_convergence(self, group: Group, error: NotConvergedError) -> bool:
-        """Let threads that others of their warp have to join wait where they stand; return whether these are all."""
-        stays = np.isin(group.ids, error.ids)
-        waiting = group
-        if not stays.all():
-            waiting = group.select(stays)
-            group.threads = simplify(group.ids[~stays])
-            self.groups.append(waiting)
-        block, missing = group.block, error.missing
-        lanes = ", ".join(str(int(one) % 32) for one in missing[:8]) + ", …" * (len(missing) > 8)
-        waiting.wait = Wait(
-            "convergence",
-            f"{'lane' if len(missing) == 1 else 'lanes'} {lanes} of warp {int(missing[0]) // 32}",
-            lambda: not block.live[missing].any(),
-            {"missing": missing.tolist(), "aligned": error.aligned},
-        )
-        return waiting is group
-
-    def _list_stops(self, group: Group) -> frozenset[int]:
-        """Return where other groups of the block stand that this one could join."""
-        return frozenset(
-            other.pc
-            for other in self.groups
-            if other is not group and other.frame is group.frame and self._may_join(other, group)
-        )
-
-    def _may_join(self, one: Group, other: Group) -> bool:
-        if one.block is not other.block or one.stack != other.stack:
-            return False
-        return not self.schedule.by_warp or one.first // 32 == other.first // 32
-
-    def _merge(self, group: Group) -> Group:
-        """Join all groups that stand where this one does."""
-        same = [
-            other
-            for other in self.groups
-            if other.pc == group.pc
-            and other.frame is group.frame
-            and (
-                other is group
-                or ((other.wait is None or other.wait.kind == "convergence") and self._may_join(other, group))
-            )
-        ]
-        if len(same) == 1:
-            return group
-        group.threads = simplify(np.sort(np.concatenate([one.ids for one in same])))
-        group.wait = None
-        group.yields = max(one.yields for one in same)
-        for other in same:
-            if other is not group:
-                self.groups.remove(other)
-        return group
 
     # what rows call
 

@@ -154,8 +154,9 @@ def _locate_pixel_rows(
         index = locate_pixels(made.pixel_box, made.dims, made.steps[1:], coordinates[1:], offsets)
     except OutsideBoxError as error:
         raise UnknownInstructionError(group.statement, f"{group.statement.opcode}: {error}") from None
-    valid = ((index >= 0) & (index < np.array(made.dims[1:]))).all(axis=1)
-    return made.address + (index * np.array(made.strides)).sum(axis=1), valid
+    valid: NDArray[np.bool_] = np.logical_and.reduce((index >= 0) & (index < np.array(made.dims[1:])), axis=1)
+    addresses: NDArray[np.int64] = made.address + index @ np.array(made.strides, np.int64)
+    return addresses, valid
 
 
 def _refuse_unknown(group: Group, made: TensorMap) -> None:

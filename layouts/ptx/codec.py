@@ -13,7 +13,11 @@ from lanescope.ptx.dtypes import DType, FloatFormat, SpecialCodes, get_dtype
 Bits = NDArray[np.uint64]
 Values = NDArray[np.float64]
 TABLED = 16  # bits up to which a type's values stand in a table: half a mebibyte
-_NUMPY = {(5, 10): np.dtype("f2"), (8, 23): np.dtype("f4"), (11, 52): np.dtype("f8")}  # by bits of exponent, mantissa
+_NUMPY: dict[tuple[int, int], np.dtype[Any]] = {  # by bits of exponent and mantissa
+    (5, 10): np.dtype(np.float16),
+    (8, 23): np.dtype(np.float32),
+    (11, 52): np.dtype(np.float64),
+}
 SCALE_VALUES = (0.5, 1.0, 2.0)  # the scale factors that runs use: products stay exact
 
 
@@ -107,8 +111,8 @@ def _encode_floats(values: Values, float_format: FloatFormat) -> Bits:
         np.minimum(codes, float_format.past_largest),
         np.where(np.isnan(sizes), float_format.nan, float_format.past_largest),
     )
-    sign = np.signbit(values).astype(np.int64) << (float_format.exponent_bits + float_format.mantissa_bits)
-    return (codes | sign).view(np.uint64)
+    signs = np.signbit(values).astype(np.int64) << (float_format.exponent_bits + float_format.mantissa_bits)
+    return (codes | signs).view(np.uint64)
 
 
 def _encode_integers(values: NDArray[Any], row: DType) -> Bits:
