@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from multiprocessing import get_all_start_methods, get_context
 from typing import Any
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.block import Group
 from lanescope.emulate.kernel import MOST_STEPS, Kernel, Place, Placement
-from lanescope.emulate.machine import Finding
+from lanescope.emulate.machine import Finding, describe_budget
 from lanescope.emulate.memory import Addresses, Allocation
 from lanescope.emulate.result import EmulationResult, check_expected, collect_outputs, take_arrays
 from lanescope.emulate.run import check_blocks, collect_result, run_kernel
@@ -101,6 +101,8 @@ def run_spread(
     machine = placement.machine
     machine.status, machine.steps = parts[-1].status, sum(part.steps for part in parts)
     for finding in (one for part in parts for one in part.findings):
+        if finding.code == "budget":  # a part may have less
+            finding = replace(finding, message=describe_budget(most_steps))
         alike = [known for known in machine.findings if known.code == finding.code]
         if not any(known.line == finding.line or known.code == NOTE for known in alike):  # a note once a run
             machine.findings.append(finding)

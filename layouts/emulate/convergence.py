@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def wait_for_convergence(machine: Machine, group: Group, error: NotConvergedError) -> bool:
-    """Let threads that others of their warp have to join wait where they stand; return whether these are all."""
+    """Make threads wait for others of their warp; return whether that is the whole group."""
     stays = np.isin(group.ids, error.ids)
     waiting = group
     if not stays.all():
@@ -32,7 +32,7 @@ def wait_for_convergence(machine: Machine, group: Group, error: NotConvergedErro
 
 
 def list_stops(machine: Machine, group: Group) -> frozenset[int]:
-    """Return where other groups of the block stand that this one could join."""
+    """Return the statements at which other groups stand that this one could join."""
     return frozenset(
         other.pc
         for other in machine.groups
@@ -47,7 +47,7 @@ def _may_join(machine: Machine, one: Group, other: Group) -> bool:
 
 
 def join_groups(machine: Machine, group: Group) -> Group:
-    """Join all groups that stand where this one does; return the group that runs on."""
+    """Join all groups at the statement of this one; return the joined group."""
     same = [
         other
         for other in machine.groups

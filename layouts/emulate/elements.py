@@ -97,7 +97,7 @@ def get_element_type(name: object, field: str) -> ElementType:
 
 
 def find_type_of(dtype: np.dtype[Any]) -> ElementType | None:
-    """Return the type of a NumPy array that says no other; None where it has none."""
+    """Return the element type of a NumPy type; None if there is none."""
     return TYPES.get(_SPELLED.get(dtype.name, ""))
 
 
@@ -191,7 +191,7 @@ def split_codes(items: Array, row: ElementType) -> Array:
 
 
 def encode_elements(values: Array, row: ElementType) -> Array:
-    """Return numbers as the array that holds them; the nearest where the type lacks one."""
+    """Encode numbers as the array that holds them, rounded to the nearest value of the type."""
     if not row.coding:
         return values.astype(row.dtype)
     if row.coding == "b1":
@@ -203,7 +203,7 @@ def encode_elements(values: Array, row: ElementType) -> Array:
 
 
 def decode_elements(array: Array, row: ElementType) -> Array:
-    """Return the numbers that an array holds: as NumPy has them, float64 of codes; packed ones apart."""
+    """Return the numbers that an array holds: its own type, or float64 for codes; packed elements are separated."""
     if not row.coding:
         return array
     if row.coding == "b1":

@@ -75,7 +75,7 @@ def build_return(compiler: Compiler, statement: Statement) -> Action:
 @control("trap", "brkpt")
 def build_trap(compiler: Compiler, statement: Statement) -> Action:
     def trap(group: Group) -> None:
-        raise FaultError("trap", f"{statement.words[0]} is executed: the program ends itself.")
+        raise FaultError("trap", f"The kernel executes {statement.words[0]}.")
 
     return trap
 
@@ -166,7 +166,7 @@ def build_warp_barrier(compiler: Compiler, statement: Statement) -> Action:
 
 
 def wait_for_members(group: Group, mask: Array, same_statement: bool = True) -> None:
-    """Have a group go on once all live threads that a membermask names are in it.
+    """Continue once all live threads that a membermask names are in the group.
 
     Where some are not, NotConvergedError: the machine lets those warps wait at their statement and runs it again once
     the others came, so call this before anything else. same_statement: whether the others have to come to this
@@ -197,7 +197,7 @@ def _is_named(thread: int, ids: NDArray[np.int64], named: Array) -> bool:
 
 
 def _meet_elsewhere(group: Group, missing: NDArray[np.int64]) -> bool:
-    """Whether the missing threads wait at another bar.warp.sync: they are let go, and this group goes on."""
+    """Release the missing threads if all of them wait at another bar.warp.sync; return whether they did."""
     wanted = set(missing.tolist())
     others = [
         other
@@ -235,7 +235,7 @@ def build_sleep(compiler: Compiler, statement: Statement) -> Action:
     "createpolicy",
 )
 def build_nothing(compiler: Compiler, statement: Statement) -> Action:
-    """What changes no value that a program can see."""
+    """Accept instructions that change no value: hints and register counts."""
     targets = [compiler.write(one, _U64) for one in statement.operands[:1] if statement.words[0] == "createpolicy"]
 
     def act(group: Group) -> None:

@@ -39,8 +39,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True, slots=True)
 class BufferSpec:
-    """A buffer in global memory. file: whose array it holds at first; else shape, type and fill say what stands
-    there.
+    """A buffer in global memory. file: the array that it begins with; without one, shape, type and fill say it.
 
     number: the fill where it is a number; operand, major, part: which codes "identify" fills in; output: a file for
     what stands there in the end.
@@ -81,7 +80,7 @@ class TensorMapSpec:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A launch whose values are well formed; whether the kernel and its target take it, is checked with its PTX.
+    """A launch whose values are well formed. `prepare_kernel` checks it against the kernel and its target.
 
     cluster: None where the launch says none.
     """

@@ -30,7 +30,7 @@ _MOST_POLLS = 4  # looks at something that nobody changes, before a group counts
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong in what ran. line: of the PTX; place: of the program it was compiled from, or ""."""
+    """A mistake in what ran. line: of the PTX; place: of the program it was compiled from, or ""."""
 
     code: str
     message: str
@@ -137,7 +137,7 @@ class Machine:
             return
         except OverBudgetError:
             self.status = "budget"
-            self.report("budget", f"The run was ended after {self.steps:,} statements", self.stop_statement)
+            self.report("budget", describe_budget(self.most_steps), self.stop_statement)
 
     def _end_stuck(self) -> None:
         """End a run in which nothing can go on: a fault where parts of a warp wait for each other, one of them at an
@@ -261,20 +261,20 @@ class Machine:
     # what rows call
 
     def split(self, group: Group, taken: Any, target: int) -> None:
-        """Let some threads of a group, given as a mask, go on at another statement."""
+        """Split off some threads of a group, given as a mask, to continue at another statement."""
         other = group.select(taken)
         other.pc = target
         group.threads = simplify(group.ids[~taken])
         self.add(other, group)
 
     def add(self, part: Group, group: Group) -> None:
-        """Take a part of a group as one that runs by itself."""
+        """Schedule a part of a group as a group of its own."""
         part.yields = group.yields
         self.groups.append(part)
         self.switch = True
 
     def park(self, group: Group, ids: Any, wait: Wait) -> None:
-        """Let some threads of a group, after this statement, wait as a group of their own."""
+        """Make some threads of a group wait behind this statement, as a group of their own."""
         waiting = Group(group.block, group.frame, simplify(ids), group.pc + 1, group.stack)
         waiting.wait, waiting.yields = wait, group.yields
         self._log_wait(waiting)
@@ -283,7 +283,7 @@ class Machine:
         self.switch = True
 
     def separate(self, group: Group, active: Any, part: Group) -> None:
-        """Take over what a statement did to the threads of a group whose guard was true: some or all wait."""
+        """Split a group after a guarded statement made some or all of its active threads wait."""
         stay = group.ids[~active]
         if part.wait is None:
             stay = np.sort(np.concatenate([stay, part.ids]))
@@ -295,7 +295,7 @@ class Machine:
         self.switch = True
 
     def end(self, group: Group) -> None:
-        """Let the threads of a group exit."""
+        """End the threads of a group."""
         group.block.live[group.ids] = False
         if group in self.groups:
             self.groups.remove(group)
@@ -303,14 +303,14 @@ class Machine:
         self.switch = True
 
     def submit(self, work: PendingWork) -> None:
-        """Take asynchronous work: it ends at once, or where a wait or the end needs it."""
+        """Accept asynchronous work: it ends at once, or when a wait or the end of the run needs it."""
         if self.schedule.late:
             self.pending.append(work)
         else:
             self._end_work(work)
 
     def settle(self, work: PendingWork) -> None:
-        """End a piece of work that was left for later."""
+        """End one piece of pending work."""
         self.pending.remove(work)
         self._end_work(work)
 
@@ -324,12 +324,12 @@ class Machine:
             raise _StoppedError from fault
 
     def settle_all(self, matches: Callable[[PendingWork], bool]) -> None:
-        """End the work that matches, in the order in which it was issued."""
+        """End the pending work that matches, in the order of issue."""
         for work in [one for one in self.pending if matches(one)]:
             self.settle(work)
 
     def note_poll(self, group: Group, seen: Any) -> None:
-        """Note that a group looked at something that another thread has to change: it lets the others go first."""
+        """Record that a group polled what another thread has to change: the other groups go first."""
         looks = self._polls.setdefault(id(group), {})
         if looks.get(group.pc) == (self.version, seen):
             group.polls += 1
@@ -338,7 +338,7 @@ class Machine:
         looks[group.pc] = (self.version, seen)
 
     def report(self, code: str, message: str, statement: Statement | None, severity: str = "error") -> None:
-        """Report a finding, each once for its line."""
+        """Report a finding, once for each line and code."""
         line = statement.line if statement else 0
         if any(one.code == code and one.line == line for one in self.findings):
             return
@@ -346,7 +346,7 @@ class Machine:
         self.findings.append(Finding(code, message, line, str(place or ""), severity))
 
     def log(self, kind: str, group: Group, **facts: Any) -> None:
-        """Note an event for the timeline, where one is wanted."""
+        """Record an event for the timeline, if one is asked for."""
         if self.events is not None:
             self.log_of(kind, group.block, group.statement, group.warps, **facts)
 
@@ -358,7 +358,7 @@ class Machine:
             self.log_of("wait", group.block, statement, group.warps, wait=wait.kind, what=wait.what, **wait.facts)
 
     def log_of(self, kind: str, block: Block, statement: Statement, warps: tuple[int, ...] = (), **facts: Any) -> None:
-        """Note an event that no group of threads brings about, as the end of a copy."""
+        """Record an event that no group of threads causes, as the end of a copy."""
         if self.events is not None:
             event = {"step": self.steps, "kind": kind, "block": block.index, "warps": warps, "line": statement.line}
             self.events.append(event | facts)
@@ -371,9 +371,14 @@ class Machine:
         )
 
 
+def describe_budget(most_steps: int) -> str:
+    """Return the message of a run that ended at its limit."""
+    return f"The run reached its limit of {most_steps:,} statements"
+
+
 class OverBudgetError(Exception):
-    """The run took as many statements as it may."""
+    """The run reached its limit of statements."""
 
 
 class _StoppedError(Exception):
-    """A fault ended the run; it is reported."""
+    """A fault, already reported, ended the run."""

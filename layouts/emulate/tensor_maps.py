@@ -184,7 +184,7 @@ def make_tensor_map(
 
 
 def check_tensor_map(made: TensorMap) -> None:
-    """FaultError for a map that breaks a rule, as one may that a kernel changed."""
+    """Raise FaultError if a map breaks a rule, since a kernel may have changed it."""
     for _, message, _ in _find_refusals(made):
         raise FaultError("bad_tensor_map", f"The tensor map is not one that the driver would make: {message}")
 
@@ -279,7 +279,7 @@ FORM = struct.Struct("<8sQBBBBB5I4Q5H5BB3h3h")
 
 
 def encode_tensor_map(made: TensorMap) -> bytes:
-    """Return the 128 bytes that stand for a map in memory."""
+    """Encode a map as the 128 bytes that stand for it in memory."""
     body = FORM.pack(
         MARK,
         made.address,
@@ -304,7 +304,7 @@ def _pad(values: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 
 def decode_tensor_map(raw: bytes) -> TensorMap:
-    """Return the map that 128 bytes of memory hold; FaultError if they hold none."""
+    """Decode the map in 128 bytes of memory; FaultError if they are no map."""
     body, rest = raw[: FORM.size], raw[FORM.size :]
     if rest != struct.pack("<I", zlib.crc32(body)).ljust(len(rest), b"\0") or not raw.startswith(MARK):
         raise FaultError(
