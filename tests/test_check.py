@@ -434,10 +434,11 @@ def test_reads_of_an_assumed_storage_are_not_verified_whether_they_fit_or_not(sb
     )
     report = check(placed)
     assert not report.findings and report.steps == 0
-    assert [(reason.partition(" as tensor map")[0], count) for reason, count in report.unverified] == [
+    assert [(one.reason.partition(" as tensor map")[0], one.count) for one in report.unverified] == [
         ("Nothing says that A is stored", 4),
         ("Nothing says that B is stored", 4),
     ]
+    assert all("desc" in placed[slice(*one.span)] or "wgmma" in placed[slice(*one.span)] for one in report.unverified)
     assert bool(report.open) == (sbo == 512)
 
 

@@ -59,6 +59,50 @@ def test_a_kernel_with_an_instruction_that_the_target_lacks_is_a_finding(
     assert list_codes(check_text(text, target=target)) == codes
 
 
+# mma alone: no descriptor, no tensor map, and nothing that launches the kernel
+MMA = r"""__global__ void multiply(float* d, const unsigned* a, const unsigned* b, int n) {
+  float c[4] = {0, 0, 0, 0};
+  BEFORE
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  AFTER
+  d[threadIdx.x] = c[0];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "codes"),
+    [
+        ("", "", [LACKS]),
+        ("for (int k = 0; k < n; ++k) {", "}", [LACKS]),
+        ("if (threadIdx.x < n) {", "}", [LACKS]),  # ptxas assembles both branches
+        ("if (false) {", "}", []),
+        ("#if __CUDA_ARCH__ >= 800", "#endif", []),
+        ("/*", "*/", []),
+    ],
+)
+def test_a_kernel_that_has_mma_alone_is_looked_at(before: str, after: str, codes: list[str]) -> None:
+    """mma with bf16 is of sm_80 and later (PTX ISA 9.1, 9.7.14.5.14)."""
+    text = MMA.replace("BEFORE", before).replace("AFTER", after)
+    assert list_codes(check_text(text, target="sm_75")) == codes
+    assert LACKS not in list_codes(check_text(text, target="sm_80"))
+
+
+def test_a_macro_or_function_that_such_a_kernel_calls_is_looked_at() -> None:
+    start = MMA.index("  asm")
+    statement, rest = MMA[start : MMA.index("  AFTER")], MMA[MMA.index("  AFTER") :].replace("AFTER", "")
+    head = MMA[:start].replace("BEFORE", "")
+    flat = " ".join(line.strip() for line in statement.splitlines())
+    macro = f"#define MULTIPLY {flat}\n" + head + "  MULTIPLY\n" + rest
+    parameters = "(float (&c)[4], const unsigned* a, const unsigned* b)"
+    function = f"__device__ void step{parameters} {{\n{statement}}}\n" + head + "  step(c, a, b);\n" + rest
+    for text in (macro, function):
+        assert list_codes(check_text(text, target="sm_75")) == [LACKS]
+
+
 def test_a_mismatch_does_not_rest_on_the_target() -> None:
     wrong = GUILTY.replace("(1024 >> 4) << 32", "(512 >> 4) << 32")
     codes = list_codes(check_text(wrong))

@@ -1,14 +1,18 @@
-"""Kernels with mma whose fragments have no verdict: each is counted in the last line, with what is missing."""
+"""Kernels whose fragments have no verdict: each is counted in the last line, with what is missing."""
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from lanescope.app.check.running import describe_kernel_gaps
 from lanescope.app.check.verbs import app
 from lanescope.workbench.check import check_text
+from tests import workbench_cases
 
 RIGHT = r"""__global__ void __launch_bounds__(32) gemm(const half* A, const half* B, float* C) {
   __shared__ half s[16 * 16], u[8 * 16];
@@ -72,6 +76,47 @@ def test_a_kernel_without_a_verdict_says_why(text: str, gap: str) -> None:
     assert any(point.message == kernel.message for point in report.open) == bool(gap)
     assert (report.steps == 2) == (not gap)
     assert [finding.code for finding in report.findings if finding.code != "ptxas_refuses"] == []
+
+
+LOADS = r"""__global__ void load(unsigned* d, unsigned s) {
+  unsigned x;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(x) : "r"(s));
+  d[threadIdx.x] = x;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "gap"),
+    [
+        (LOADS, "without an mma that takes what it loads"),
+        (LOADS.replace("__global__", "__device__"), "with ldmatrix in functions that no kernel of the file calls"),
+        (
+            ".version 8.8\n.target sm_80\n.entry k() { ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r}, [%s]; }\n",
+            "without an mma that takes what it loads",
+        ),
+    ],
+)
+def test_a_kernel_that_only_loads_is_not_called_one_with_mma(text: str, gap: str) -> None:
+    (kernel,) = check_text(text).kernels
+    assert kernel.gap == gap
+    assert describe_kernel_gaps(1, {gap: 1}) == f"the kernel with ldmatrix is not verified: {gap}"
+    mixed = describe_kernel_gaps(3, {gap: 1, "in PTX": 1})
+    assert mixed == f"2 of 3 kernels with mma or ldmatrix not verified: 1 {gap}, 1 in PTX"
+
+
+def test_reads_that_are_not_verified_are_told_with_their_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = next(case.text for case in workbench_cases.CASES if "gmma_desc_b.set(smem_k + ki * 32" in case.text)
+    text = re.sub(r"cuTensorMapEncodeTiled\(&desc_k.*?;\n", "", text, flags=re.S).replace("&desc_q", "&desc_x")
+    (tmp_path / "a.cu").write_text(text)
+    output = CliRunner().invoke(app, ["a.cu", "--no-cache"]).output
+    notes = re.findall(r"^(.*)note: \d+ reads? not verified", output, re.M)
+    assert notes and all(re.fullmatch(r"a\.cu:\d+:\d+: ", place) for place in notes)
+    (run,) = json.loads(CliRunner().invoke(app, ["a.cu", "--no-cache", "--sarif"]).output)["runs"]
+    told = run["invocations"][0]["toolExecutionNotifications"]
+    unverified = [one for one in told if "not verified: Nothing says" in one["message"]["text"]]
+    assert unverified and all(one["locations"] for one in unverified)
 
 
 def test_a_kernel_without_mma_is_not_counted() -> None:

@@ -146,10 +146,6 @@ def test_multicast_brings_a_box_to_the_same_place_of_each_cta(schedule: Schedule
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        (
-            "setp.eq.u32 %q, %a9, 0; @%q ret; mapa.shared::cluster.u32 %a1, %s, 0; st.shared::cluster.u32 [%a1], 1;",
-            "exited_cta",
-        ),
         ("mapa.shared::cluster.u32 %a1, %s, 2; st.shared::cluster.u32 [%a1], 1;", "out_of_bounds"),
         ("barrier.cluster.arrive; barrier.cluster.arrive;", "cluster_barrier"),
         ("barrier.cluster.wait;", "cluster_barrier"),
@@ -162,6 +158,44 @@ def test_multicast_brings_a_box_to_the_same_place_of_each_cta(schedule: Schedule
 def test_mistakes_in_clusters_are_faults(body: str, code: str) -> None:
     machine = run(RANK + body, np.zeros(4), np.zeros(4), cluster=2)
     assert machine.status == "fault" and list_codes(machine) == [code]
+
+
+# CTA 0 exits; CTA 1 waits until it has, then accesses its shared memory
+EXITED = RANK + (
+    "@%p mbarrier.init.shared.b64 [%bar], 1; fence.mbarrier_init.release.cluster;\n"
+    + MEET
+    + "setp.eq.u32 %q, %a9, 0;\n"
+    "@%q ret; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n"
+    "mapa.shared::cluster.u32 %a1, %s, 0; mapa.shared::cluster.u32 %a2, %bar, 0;\n"
+)
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        "st.shared::cluster.u32 [%a1], 1;",
+        "@%p mbarrier.arrive.shared::cluster.b64 _, [%a2];",
+        "@%p mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%a2], 0;",
+        "ld.shared::cluster.u32 %a3, [%a1];",
+        "cvt.u64.u32 %d0, %a1; cvta.shared.u64 %d0, %d0; st.u32 [%d0], 1;",
+        "@%p st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%a1], 5, [%a2];",
+        "mov.u16 %h, 1; mov.u32 %a4, 0; @!%p bra K; cp.async.bulk.tensor.2d.shared::cluster.global"
+        ".mbarrier::complete_tx::bytes.multicast::cluster [%s], [%map, {%a4, %a4}], [%bar], %h; K:",
+    ],
+)
+def test_an_access_to_a_cta_that_has_exited_is_a_warning_and_the_run_goes_on(access: str) -> None:
+    body = EXITED + access + "\nmov.u32 %a5, 7; st.global.u32 [%out], %a5;"
+    out, made = np.zeros(4, np.uint32), {"type": "u32", "dims": (16, 16), "strides": (64,), "box": (4, 8)}
+    machine = run(body, np.zeros(256, np.uint32), out, cluster=2, make_map=made)
+    assert machine.status == "finished" and take(machine, out)[0] == 7
+    (finding,) = (one for one in machine.findings if one.code == "exited_cta")
+    assert finding.severity == "warning" and "CTA 0" in finding.message and "cluster" in finding.message
+
+
+def test_a_cta_reaches_its_own_memory_after_others_have_exited() -> None:
+    body = EXITED + "st.shared.u32 [%s], 1; @%p mbarrier.arrive.shared.b64 _, [%bar];"
+    machine = run(body, np.zeros(4), np.zeros(4), cluster=2)
+    assert machine.status == "finished" and not machine.findings
 
 
 def test_a_cta_that_does_not_come_to_the_cluster_barrier_is_a_deadlock() -> None:

@@ -195,3 +195,50 @@ def test_unknown_qualifiers_stop_the_run(line: str) -> None:
     machine = run_text(HEAD + line + "\nret; }", arguments, block=(32, 1, 1))
     assert machine.status == "unknown_instruction"
     assert machine.findings[0].line == HEAD.count("\n") + 1
+
+
+WRAPS = {  # a 32-bit base and a negative index as an unsigned one: the sum leaves 32 bits
+    "of registers": "add.u32 %r9, %r9, 0xFFFFFFF0; add.u32 %r9, %r9, 32; st.shared.u32 [%r9], 7;",
+    "with an offset": "add.u32 %r9, %r9, 0xFFFFFFF0; st.shared.u32 [%r9+32], 7;",
+    "below zero and back": "neg.s32 %r8, %r9; sub.u32 %r8, 0, %r8; st.shared.u32 [%r8+16], 7;",
+    "past the end of 32 bits": "mov.u32 %r8, 0xFFFFFFF0; add.u32 %r8, %r8, %r9; st.shared.u32 [%r8+32], 7;",
+    "of 64 bits, truncated": "cvt.u64.u32 %rd8, %r9; add.u64 %rd8, %rd8, 0x300000010; st.shared.u32 [%rd8], 7;",
+    "of 64 bits, negative": "cvt.u64.u32 %rd8, %r9; sub.u64 %rd8, %rd8, 0x100000000; st.shared.u32 [%rd8+16], 7;",
+    "of an atomic": "mov.u32 %r8, 0; add.u32 %r7, %r9, 32; sub.u32 %r7, %r7, 48; st.shared.u32 [%r7+32], 3;"
+    " atom.shared.add.u32 %r8, [%r7+32], 4;",
+}
+
+
+@pytest.mark.parametrize("body", WRAPS.values(), ids=WRAPS)
+def test_shared_addresses_have_32_bits(body: str) -> None:
+    """PTX ISA 9.1, 9.7.9.8: an address register wider than its space is truncated; sums of .u32 wrap."""
+    start = "mov.u32 %r9, buffer; setp.eq.u32 %p1, %r1, 0; @!%p1 bra E;\n"
+    stored = "ld.shared.u32 %r10, [buffer+16]; st.global.u32 [%rd1], %r10; E:"
+    after, _ = run(start + body + stored, np.zeros((PLACES, 4), np.uint32), np.zeros((THREADS, 4), np.uint32))
+    assert after[0, 0] == 7
+
+
+def test_an_offset_wraps_in_local_memory() -> None:
+    body = (
+        ".local .align 16 .b8 own[32]; mov.u32 %r9, own; add.u32 %r9, %r9, 0xFFFFFFF0; st.local.u32 [%r9+16], %r1;"
+        " ld.local.u32 %r5, [own]; st.global.u32 [%rd3], %r5;"
+    )
+    _, found = run(body, np.zeros((PLACES, 4), np.uint32), np.zeros((THREADS, 4), np.uint32))
+    assert found.view(np.uint32)[:, 0].tolist() == list(range(THREADS))
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_the_address_of_an_mbarrier_wraps(wide: bool) -> None:
+    bar = "mov.u32 %r9, buffer; add.u32 %r9, %r9, 0xFFFFFFF8;"
+    address, high = "%r9", ""
+    if wide:
+        address, high = "%rd8", "cvt.u64.u32 %rd8, %r9; sub.u64 %rd8, %rd8, 0x200000000;"
+    body = (
+        bar
+        + high
+        + (
+            f"setp.eq.u32 %p1, %r1, 0; @%p1 mbarrier.init.shared.b64 [{address}+24], 64; bar.sync 0;"
+            f" mbarrier.arrive.shared.b64 %rd5, [{address}+24]; mbarrier.test_wait.shared.b64 %p2, [buffer+16], %rd5;"
+        )
+    )
+    run(body, np.zeros((PLACES, 4), np.uint32), np.zeros((THREADS, 4), np.uint32))

@@ -75,6 +75,16 @@ def test_a_missing_wait_is_named_with_both_accesses(body: str, lines: tuple[str,
     assert missing in race.message and all(f"{line} in line" in race.message for line in lines)
 
 
+def test_the_write_that_is_not_ordered_is_named_of_the_two_that_a_read_may_see() -> None:
+    """A thread of the reader's own warp stores before a barrier, another warp behind it: that one may come too late."""
+    body = OWN + (
+        "xor.b32 %a4, %a1, 4; st.shared.u32 [%a1], 1; bar.sync 0; setp.ge.u32 %q, %tid, 32;\n"
+        "@%q st.shared.u32 [%a2], 2; @!%q ld.shared.u32 %a3, [%a4]; @!%q st.global.u32 [%d1], %a3;\n"
+    )
+    (race,) = (one for one in compare(body).findings if one.code == "race")
+    assert "Missing: __syncthreads()" in race.message
+
+
 def test_a_missing_proxy_fence_is_reported_though_the_bytes_are_right() -> None:
     found = compare(BULK_STORES.format("", READ))
     assert found.equal

@@ -13,18 +13,20 @@ import numpy as np
 import pytest
 
 import lanescope
+from lanescope.app.emulate.blocks import parse_block, parse_blocks
 from lanescope.app.emulate.draw import draw_ring, draw_timeline
 from lanescope.app.emulate.examples import BY_NAME, EXAMPLES, RINGS, build_example
 from lanescope.app.emulate.feature import ADD
-from lanescope.app.emulate.forms import mark_lines, prepare_bounded, run_cluster, write_launch
-from lanescope.app.emulate.printing import build_result_timeline, parse_blocks
+from lanescope.app.emulate.forms import mark_lines, prepare_bounded, run_cluster
+from lanescope.app.emulate.printing import build_result_timeline
 from lanescope.app.emulate.spread import run_spread
 from lanescope.app.guide.pipeline_figure import render_run
+from lanescope.emulate.elements import TYPES, decode_elements, encode_elements, fill_elements
 from lanescope.emulate.kernel import Kernel, prepare_kernel
 from lanescope.emulate.launch import parse_launch, parse_toml
 from lanescope.emulate.machine import Schedule
 from lanescope.emulate.parser import parse_module
-from lanescope.emulate.result import EmulationResult
+from lanescope.emulate.result import Comparison, EmulationResult, compare_arrays
 from lanescope.emulate.run import run_kernel
 from lanescope.emulate.trace import render_trace
 from lanescope.emulate.waits import strip_scope
@@ -153,12 +155,65 @@ def test_chosen_blocks_run_alone() -> None:
 def test_blocks_are_spelled_with_commas() -> None:
     assert parse_blocks(["0,0,0", "1,2;3,4,5"]) == [(0, 0, 0), (1, 2, 0), (3, 4, 5)]
     assert parse_blocks(["1,0,0,2,0,0"]) == [(1, 0, 0), (2, 0, 0)]
+    assert parse_blocks(["7 8,9"]) == [(7, 0, 0), (8, 9, 0)] and parse_blocks(None) is None
+    assert parse_block([1, 2, 3], "block") == (1, 2, 3)
+    for wrong in ("1,2,3,4", "", "a", "-1", [1, 2], None, {"x": 1}):
+        with pytest.raises(LayoutError) as refused:
+            parse_block(wrong, "block")
+        assert refused.value.field == "block"
 
 
-def test_a_loop_without_end_ends_with_the_budget() -> None:
+@pytest.mark.parametrize("steps", [1, 5, 1000, 10_000])
+def test_a_loop_without_end_ends_with_the_budget(steps: int) -> None:
     ptx = HEAD + ".entry k() { L: bra L; }\n"
-    result = lanescope.emulate(ptx, {"grid": [1], "block": [1]}, most_steps=1000)
-    assert result.status == "budget" and not result.passed
+    result = lanescope.emulate(ptx, {"grid": [1], "block": [1]}, most_steps=steps)
+    assert result.status == "budget" and not result.passed and result.steps == steps
+
+
+def test_the_budget_is_that_of_all_processes_together() -> None:
+    """Five blocks of 10 statements: 50 finish; 30 are three blocks, and nothing of the fourth."""
+    kernel = prepare(SUM.replace("OFFSET", "0"), LAUNCH)
+    for steps in (5, 30, 47, 50):
+        alone, spread = run_kernel(kernel, most_steps=steps), run_spread(kernel, 5, most_steps=steps)
+        assert alone.steps == spread.steps == steps and alone.findings == spread.findings
+        assert alone.status == spread.status == ("finished" if steps == 50 else "budget")
+        assert (alone.outputs["C"].array == spread.outputs["C"].array).all() if steps > 10 else not alone.outputs
+
+
+# comparison
+
+
+def hold(name: str, array: np.ndarray) -> Kernel:
+    """Return a kernel that does nothing, with a buffer C of a type."""
+    launch = parse_launch({"grid": [1], "block": [1], "buffer": {"C": {"type": name}}})
+    return prepare_kernel(parse_module(HEAD + ".entry k() { ret; }\n"), launch, {"C": array})
+
+
+@pytest.mark.parametrize("name", ["e2m1", "s4", "u4", "b1", "e4m3", "bf16", "f32", "u64"])
+def test_differing_elements_are_counted_and_the_first_is_named(name: str) -> None:
+    """Codes are compared, not items of the array: a byte holds two elements of 4 bits and eight of 1 bit."""
+    row = TYPES[name]
+    got = fill_elements("C", "random", (3, 2, 16), row, "C")
+    kernel = hold(name, got)
+    numbers = decode_elements(got, row)
+    changed = numbers.copy()
+    for place in ((1, 0, 9), (1, 0, 11), (2, 1, 15)):
+        changed[place] = 1 - changed[place] if name == "b1" else (changed[place] + 1) % 2
+    expected = encode_elements(changed, row)
+    compared = compare_arrays(kernel, "C", got, expected)
+    assert not compared.equal and (compared.mismatches, compared.total) == (int((changed != numbers).sum()), 96)
+    first = compared.first_mismatch
+    assert first is not None
+    place = tuple(np.argwhere(changed != numbers)[0].tolist())
+    assert first.index == place and (first.got, first.expected) == (numbers[place], changed[place])
+    assert first.got_bits < 1 << row.bits and first.got_bits != first.expected_bits
+    assert compare_arrays(kernel, "C", got, got) == Comparison(True, 0, 96, None)
+
+
+def test_zeros_of_both_signs_and_nans_are_compared_by_their_bits() -> None:
+    kernel = hold("e2m1", np.zeros(2, np.uint8))
+    first = compare_arrays(kernel, "C", np.array([0, 0x80], np.uint8), np.zeros(2, np.uint8)).first_mismatch
+    assert first is not None and first.index == (3,) and (first.got_bits, first.expected_bits) == (8, 0)
 
 
 def test_a_map_that_the_driver_refuses_is_a_finding() -> None:
@@ -266,15 +321,28 @@ def test_the_page_runs_what_is_posted(client: TestClient) -> None:
     assert 'data-verdict="deadlock"' in page and 'id="line-74"' in page and 'class="span run-stuck"' in page
     filled = client.post("/emulate", files={"ptx": (None, ptx), "launch": (None, "")}).text
     assert "block = [64" in filled and "data-verdict" not in filled
+
     assert client.post("/emulate", files={"ptx": (None, "mov"), "launch": (None, toml)}).status_code == 422
 
 
-def test_a_generated_launch_can_be_run() -> None:
-    launch = parse_toml(write_launch(parse_module(build_example("ring")[0])))
-    assert launch.block == (64, 1, 1) and launch.args == ("A", "B")
-    ptx = build_example("right")[0]
-    maps = parse_toml(write_launch(parse_module(ptx)))
-    assert maps.args == ("map0", "map1", "C", 1) and prepare_kernel(parse_module(ptx), maps).place().machine
+def test_the_page_fills_in_the_launch_of_the_chosen_kernel(client: TestClient) -> None:
+    entry = ADD[ADD.index(".visible") :]
+    ptx = ADD + entry.replace("add_one", "add_two").replace(".u64 out)", ".u64 out, .param .f32 scale)")
+    for launch in ('kernel = "two"\n', "grid = [\nkernel = 'two'  # TOML that is not complete"):
+        page = client.post("/emulate", files={"ptx": (None, ptx), "launch": (None, launch), "fill": (None, "1")}).text
+        assert "kernel = &#34;add_two&#34;" in page and "scale: set: .f32" in page
+    page = client.post("/emulate", files={"ptx": (None, ptx), "launch": (None, ""), "fill": (None, "1")})
+    assert page.status_code == 422 and "add_one, add_two" in page.text
+
+
+def test_the_page_names_no_exception_and_says_how_much_of_an_output_it_shows(client: TestClient) -> None:
+    toml = 'grid = [1]\nblock = [32]\nargs = ["C"]\n[buffer.C]\nshape = [SHAPE]\ntype = "u32"\n'
+    page = client.post("/emulate", files={"ptx": (None, ADD), "launch": (None, toml.replace("SHAPE", "16, 64"))}).text
+    assert "The first 8 of 16 rows and the first 8 of 64 columns." in page
+    page = client.post("/emulate", files={"ptx": (None, ADD), "launch": (None, toml.replace("SHAPE", "8, 8"))}).text
+    assert "The first 8" not in page and 'data-verdict="finished"' in page
+    page = client.post("/emulate", files={"ptx": (None, ADD), "launch": (None, toml.replace("SHAPE", "16"))}).text
+    assert 'data-verdict="fault"' in page and "Fault: a GPU would stop here." in page and "FaultError" not in page
 
 
 def test_marked_lines_are_those_of_findings() -> None:

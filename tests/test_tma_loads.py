@@ -65,7 +65,7 @@ def test_only_boxes_that_are_loaded_are_verified(text: str, verified: int) -> No
     assert not wrong or verified < (24 if "load_box" in text else 8)
     assert found.steps == verified
     whole = 24 if "load_box" in text else 8
-    assert sum(count for _, count in found.unverified) == whole - verified
+    assert sum(one.count for one in found.unverified) == whole - verified
 
 
 def test_a_box_that_nothing_loads_leaves_the_operand_open() -> None:
@@ -147,7 +147,7 @@ def test_a_number_in_the_code_does_not_confirm_itself() -> None:
     made = build_bench(text)
     a = next(one for one in made.operands if one.name == "a")
     assert [one.key for one in a.assumed] == ["base.a"]
-    assert any("taken from the word" in reason for reason, _ in check_text(text).unverified)
+    assert any("taken from the word" in one.reason for one in check_text(text).unverified)
 
 
 def test_a_reserved_bit_of_a_printed_word_is_a_caution() -> None:

@@ -92,7 +92,7 @@ def _decode(value: Mapping[str, Any]) -> SourceReport:
             for one in value["open"]
         ),
         tuple(map(_decode_finding, value["doubts"])),
-        tuple((str(reason), int(count)) for reason, count in value["unverified"]),
+        tuple((str(reason), int(count), SourceSpan(**place)) for reason, count, place in value["unverified"]),
         tuple((SourceSpan(**place), str(gap)) for place, gap in value["descriptors"]),
         tuple((str(name), int(line)) for name, line in value["touched"]),
         tuple((SourceSpan(**place), str(gap)) for place, gap in value["kernels"]),

@@ -119,6 +119,7 @@ class CheckReport:
     open: list[OpenQuestion]
     doubts: Annotated[list[CheckFinding], Description("What is unusual and may be right: no finding, and no failure.")]
     unverified: Annotated[dict[str, int], Description("Why reads were not verified, and how many for each reason.")]
+    unverified_at: Annotated[dict[str, SourceSpan], Description("Where the first of them stands, by the reason.")]
     gaps: Annotated[dict[str, int], Description("Why descriptors have no verdict, and how many for each reason.")]
     placed: Annotated[
         int,

@@ -63,7 +63,7 @@ def list_notes(report: CheckReport) -> Iterator[str]:
         more = f" and {len(where) - _MOST_PLACES} more" if len(where) > _MOST_PLACES else ""
         yield f"{format_place(where[0])}: note: {message}" + (f" (also at {others}{more})" if others else "")
     for reason, count in report.unverified.items():
-        yield f"note: {describe_unverified(reason, count)}"
+        yield f"{format_place(report.unverified_at[reason])}: note: {describe_unverified(reason, count)}"
     for name in report.unused:
         yield f"note: {describe_unused(name)}"
     for source in report.sources:

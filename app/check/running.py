@@ -22,7 +22,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import format_count
 from lanescope.workbench import check as engine
 from lanescope.workbench.gaps import UNSAID
-from lanescope.workbench.thread_gaps import BLOCK_NAME, NO_THREADS
+from lanescope.workbench.thread_gaps import BLOCK_NAME, LOADING, NO_THREADS
 
 UNREAD = "unread"  # why nothing of a file was verified: it was not read
 TOO_LONG = "The file is read without its includes: with them the text is too long."
@@ -41,14 +41,15 @@ class SourceReport:
     """What came of one source.
 
     descriptors: where each stands, and why it has no verdict, "" if it has one; touched: lines of other files that they
-    are made of; kernels: where each with mma stands, and why its fragments have no verdict.
+    are made of; unverified: (reason, how many reads, where the first stands); kernels: where each with mma or ldmatrix
+    stands, and why its fragments have no verdict.
     """
 
     source: CheckedSource
     findings: tuple[CheckFinding, ...] = ()
     open: tuple[OpenQuestion, ...] = ()
     doubts: tuple[CheckFinding, ...] = ()
-    unverified: tuple[tuple[str, int], ...] = ()
+    unverified: tuple[tuple[str, int, SourceSpan], ...] = ()
     descriptors: tuple[tuple[SourceSpan, str], ...] = ()
     touched: tuple[tuple[str, int], ...] = ()
     kernels: tuple[tuple[SourceSpan, str], ...] = ()
@@ -101,7 +102,7 @@ def check_source(
             *([OpenQuestion(message=TOO_LONG, place=source.locate((0, 0)), needs=[])] if source.too_long else []),
         ),
         tuple(_build_finding(source, doubt) for doubt in result.doubts),
-        result.unverified,
+        tuple((one.reason, one.count, source.locate(one.span)) for one in result.unverified),
         descriptors,
         tuple(touched),
         kernels,
@@ -156,12 +157,15 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
     doubts: dict[object, CheckFinding] = {}
     open_: dict[object, OpenQuestion] = {}
     unverified: Counter[str] = Counter()
+    places: dict[str, SourceSpan] = {}
     sources: list[CheckedSource] = []
     kernels: dict[object, str] = {}
     for report in every:
         own = _drop_covered(report, touched) if report.source.file in covering else report
         sources.append(own.source)
-        unverified.update(dict(own.unverified))
+        for reason, count, place in own.unverified:
+            unverified[reason] += count
+            places.setdefault(reason, place)
         for place, gap in own.kernels:
             key = (place.file, place.line)
             kernels[key] = kernels.get(key) or gap
@@ -180,6 +184,7 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
         open=list(open_.values()),
         doubts=list(doubts.values()),
         unverified=dict(unverified),
+        unverified_at=places,
         gaps=dict(sum((Counter(source.gaps) for source in sources), Counter[str]())),
         placed=sum(source.placed for source in sources),
         kernels=len(kernels),
@@ -239,13 +244,15 @@ def describe_gap(gap: str, count: int) -> str:
 
 
 def describe_kernel_gaps(kernels: int, gaps: Mapping[str, int]) -> str:
-    """Return how many kernels with mma have fragments without a verdict, and why; "" if none has."""
+    """Return how many kernels with mma or ldmatrix have fragments without a verdict, and why; "" if none has."""
+    alone = sum(count for gap, count in gaps.items() if gap in LOADING)
+    kind = "ldmatrix" if alone == kernels else "mma or ldmatrix" if alone else "mma"
     ordered = sorted(gaps.items(), key=lambda item: -item[1])
     reasons = ", ".join(describe_gap(gap, number) for gap, number in ordered)
     count = sum(gaps.values())
     if kernels == 1:
-        return f"the kernel with mma is not verified: {next(iter(gaps))}" if gaps else ""
-    return f"{count:,} of {kernels:,} kernels with mma not verified: {reasons}" if gaps else ""
+        return f"the kernel with {kind} is not verified: {next(iter(gaps))}" if gaps else ""
+    return f"{count:,} of {kernels:,} kernels with {kind} not verified: {reasons}" if gaps else ""
 
 
 def describe_missing(source: CheckedSource) -> str:

@@ -47,12 +47,14 @@ def build_log(report: CheckReport, site: str = LOCAL_SITE) -> dict[str, Any]:
         for question in report.open
     ]
     notes += [
-        {"level": "note", "message": {"text": text}}
-        for text in (
-            *(describe_unverified(reason, count) for reason, count in report.unverified.items()),
-            *map(describe_unused, report.unused),
-        )
+        {
+            "level": "note",
+            "message": {"text": describe_unverified(reason, count)},
+            "locations": [_build_location(report.unverified_at[reason])],
+        }
+        for reason, count in report.unverified.items()
     ]
+    notes += [{"level": "note", "message": {"text": describe_unused(name)}} for name in report.unused]
     driver = {
         "name": "Lanescope",
         "version": importlib.metadata.version("lanescope"),

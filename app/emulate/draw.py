@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import cos, pi, sin
@@ -36,6 +36,19 @@ class TimelinePicture:
     waits: list[tuple[str, str, str]]
     cut: int
 
+    @property
+    def html(self) -> str:
+        """The picture with its legend, for static/emulate/timeline.js."""
+        keys = "".join(f'<span><i class="key run-{kind}"></i>{text}</span>' for kind, text in self.legend)
+        cut = f'<p class="note">{self.cut:,} later columns are not drawn.</p>' if self.cut else ""
+        return (
+            f'<div class="timeline" data-timeline><div class="names">{self.names}</div><div class="rows" tabindex="0"'
+            ' role="group" aria-label="Timeline, in steps" aria-keyshortcuts="ArrowRight ArrowLeft Escape">'
+            f'{self.rows}</div></div><p class="status">{keys}<span class="muted">positions are steps, not time; point'
+            " at a wait or an arrival to see what it belongs to, or go from wait to wait with ← and →</span></p>"
+            f'<p class="said" role="status"></p>{cut}'
+        )
+
 
 def draw_timeline(timeline: Timeline) -> TimelinePicture:
     """Draw a timeline: a column for each step at which something happens, so that a loop of waiting takes no room."""
@@ -51,7 +64,7 @@ def draw_timeline(timeline: Timeline) -> TimelinePicture:
     rows += _draw_axis(columns, height)
     for number, lane in enumerate(lanes):
         rows += _draw_lane(lane, number, columns, end)
-    rows += [_draw_link(link, columns) for link in timeline.links if _is_shown(link, columns)]
+    rows += [_draw_link(link, columns, lanes) for link in timeline.links if _is_shown(link, columns)]
     rows.append("</svg>")
     names = [_open_svg(190, height, "The rows' names")]
     several = len({lane.block for lane in lanes}) > 1
@@ -124,7 +137,8 @@ def _draw_lane(lane: Lane, number: int, columns: Mapping[int, float], end: float
             title = f"{mark.text}, step {mark.step}, line {mark.line}"
             x = columns[mark.step]
             shape = f"M{x:g} {top + 3} l3 4 l-3 4 l-3 -4 z"
-            yield f'<path class="mark run-{mark.kind}" d="{shape}"><title>{escape(title)}</title></path>'
+            place = f'data-lane="{number}" data-step="{mark.step}"'
+            yield f'<path class="mark run-{mark.kind}" {place} d="{shape}"><title>{escape(title)}</title></path>'
 
 
 def _choose_depth(ends: list[float], first: float, last: float) -> int:
@@ -143,13 +157,15 @@ def _is_shown(link: Link, columns: Mapping[int, float]) -> bool:
     return all(lane < MOST_LANES and step in columns for lane, step in (link.source, link.target))
 
 
-def _draw_link(link: Link, columns: Mapping[int, float]) -> str:
+def _draw_link(link: Link, columns: Mapping[int, float], lanes: Sequence[Lane]) -> str:
+    """Draw a curve from what ends a wait to the wait's end."""
     (lane, step), (other, end) = link.source, link.target
     x, y = columns[step], HEAD + ROW * lane + ROW / 2
     to_x, to_y = columns[end], HEAD + ROW * other + ROW / 2
     bend = max(12.0, abs(to_x - x) / 2)
     return (
-        f'<path class="link" data-lane="{other}" data-step="{end}" d="M{x:g} {y:g} C{x + bend:g} {y:g}'
+        f'<path class="link" data-lane="{other}" data-step="{end}" data-from-lane="{lane}" data-from-step="{step}"'
+        f' data-by="{escape(lanes[lane].name)}, step {step}" d="M{x:g} {y:g} C{x + bend:g} {y:g}'
         f' {to_x - bend:g} {to_y:g} {to_x:g} {to_y:g}"/>'
     )
 

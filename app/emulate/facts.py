@@ -31,8 +31,8 @@ class EmulationFinding:
 
 @fact
 class BufferMismatch:
-    """The first element that differs. got, expected: numbers, null for an infinity or NaN; got_bits, expected_bits: of
-    the array's item.
+    """The first element that differs. index: of the element; got, expected: numbers, null for an infinity or NaN;
+    got_bits, expected_bits: their codes.
     """
 
     index: list[int]
@@ -47,7 +47,7 @@ class BufferComparison:
     """A buffer against what it should hold, bit for bit."""
 
     equal: bool
-    mismatches: int
+    mismatches: Annotated[int, Description("Elements that differ.")]
     total: int
     first_mismatch: BufferMismatch | None
 

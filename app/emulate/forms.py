@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from numpy.typing import NDArray
 
 from lanescope.app.dump.facts import decode_base64
+from lanescope.app.emulate.blocks import parse_block
 from lanescope.app.emulate.facts import Emulated, build_answer
 from lanescope.app.kit.fact import Description, Json
 from lanescope.app.kit.question import given_field, options_of, question
@@ -21,7 +22,7 @@ from lanescope.emulate.program import Module
 from lanescope.emulate.result import EmulationResult
 from lanescope.emulate.run import run_kernel
 from lanescope.errors import LayoutError
-from lanescope.inputs import check_keys, parse_integer, quote_value, require_object, require_text
+from lanescope.inputs import check_keys, quote_value, require_object, require_text
 
 Array = NDArray[Any]
 MOST_PTX = 4 << 20  # characters
@@ -63,12 +64,12 @@ def emulate_body(given: Json) -> Emulated:
     launch = parse_launch(given.get("launch"))
     module = parse_module(require_text(given.get("ptx"), "ptx", MOST_PTX))
     block = given.get("block", [0, 0, 0])
-    if not isinstance(block, list) or len(block) != 3:
+    if not isinstance(block, list):
         raise LayoutError("bad_request", f"block is {quote_value(block)}.", "Give [x, y, z].", "block")
-    x, y, z = (parse_integer(one, "block", 0, (1 << 31) - 1) for one in block)
+    place = parse_block(block, "block")
     arrays, expected = (_decode_arrays(given.get(name, {}), name) for name in ("buffers", "compare"))
     kernel = prepare_bounded(module, launch, arrays)
-    return build_answer(run_cluster(kernel, (x, y, z), expected), MOST_ARRAY)
+    return build_answer(run_cluster(kernel, place, expected), MOST_ARRAY)
 
 
 def _decode_arrays(given: object, field: str) -> dict[str, Array]:
@@ -128,48 +129,3 @@ def mark_lines(ptx: str, findings: tuple[Finding, ...], around: int = 6) -> list
             by_line.setdefault(finding.line, finding)
     shown = {n for line in by_line for n in range(max(1, line - around), min(len(lines), line + around) + 1)}
     return [MarkedLine(number, lines[number - 1], by_line.get(number)) for number in sorted(shown)]
-
-
-def write_launch(module: Module, part: str = "") -> str:
-    """Write a launch to start from: what the entry's parameters and directives say, with places to fill in."""
-    from lanescope.emulate.kernel import find_entry
-    from lanescope.emulate.types import TYPES
-
-    entry = find_entry(module, part)
-    block = [*entry.limits.get("reqntid", entry.limits.get("maxntid", (128,)))]
-    cluster = entry.limits.get("reqnctapercluster", ())
-    lines = [f'kernel = "{entry.name}"'] if len(module.entries) > 1 else []
-    lines += [f"grid = {[*(cluster or (1,))]}", f"block = {block}"]
-    if any(variable.space == "shared" and not variable.size for variable in module.variables.values()):
-        lines.append("shared = 49152  # bytes of dynamic shared memory")
-    args, tables = [], []
-    letters = iter("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    for number, parameter in enumerate(entry.parameters):
-        row = TYPES[parameter.type]
-        if parameter.size == 128 and row.bytes != 128:
-            name = f"map{number}"
-            buffer = next(letters, f"P{number}")
-            args.append(f'"{name}"')
-            tables.append(_write_buffer(buffer) + _write_map(name, buffer))
-        elif parameter.size != row.bytes:
-            args.append(f'{{hex = "{"00" * parameter.size}"}}')
-        elif row.bits == 64 and row.kind != "f":
-            buffer = next(letters, f"P{number}")
-            args.append(f'"{buffer}"')
-            tables.append(_write_buffer(buffer))
-        else:
-            args.append("1.0" if row.kind == "f" else "1")
-    lines.append(f"args = [{', '.join(args)}]  # {', '.join(one.name for one in entry.parameters)}")
-    return "\n".join([*lines, *tables]) + "\n"
-
-
-def _write_buffer(name: str) -> str:
-    lines = [f"[buffer.{name}]", "shape = [128, 128]", 'type = "f32"']
-    lines.append(f'fill = "random"  # 0, "random" or "identify"; or file = "{name}.npy"')
-    return "\n".join(["", *lines])
-
-
-def _write_map(name: str, buffer: str) -> str:
-    lines = ["", "", f"[tensor_map.{name}]", f'buffer = "{buffer}"', "dims = [128, 128]  # innermost first"]
-    lines += ["strides = [512]  # bytes", "box = [32, 64]", 'swizzle = "128B"']
-    return "\n".join(lines)

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from lanescope.app.emulate import facts, forms
+from lanescope.app.emulate.blocks import parse_block
 from lanescope.app.emulate.examples import BY_NAME, EXAMPLES, build_example, read_program
 from lanescope.app.emulate.view import build_view
 from lanescope.app.kit.api import OffLoopRoute
@@ -18,14 +19,16 @@ from lanescope.app.kit.page import render_page
 from lanescope.app.kit.work import run_off_loop
 from lanescope.emulate.files import parse_npy
 from lanescope.emulate.launch import parse_toml
+from lanescope.emulate.launch_template import write_launch_template
 from lanescope.emulate.parser import parse_module
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_pair, shorten_value
+from lanescope.inputs import shorten_value
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 FORM = "multipart/form-data"
 MOST_PART = 16 << 20
 MOST_FIELDS = 16
+_KERNEL = re.compile(r"""^[ \t]*kernel[ \t]*=[ \t]*(["'])(.*?)\1""", re.M)  # of a launch, also where it is no TOML yet
 
 
 @router.get("/emulate")
@@ -81,7 +84,8 @@ def _render_answer(request: Request, fields: dict[str, str], files: dict[str, by
         if request.method == "POST" and not context["ptx"].strip():
             raise LayoutError("not_ptx", "There is no PTX.", "Paste it, or choose a file.", "ptx")
         if fields.get("fill") or (context["ptx"].strip() and not context["launch"].strip()):
-            context["launch"] = forms.write_launch(parse_module(context["ptx"]))
+            named = _KERNEL.search(context["launch"])
+            context["launch"] = write_launch_template(parse_module(context["ptx"]), named[2] if named else "")
             context["filled"] = True
         elif context["ptx"].strip():
             context |= _run(context, files)
@@ -99,7 +103,5 @@ def _run(context: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
         own = next((key for key, spec in launch.buffers.items() if spec.file == name), name.removesuffix(".npy"))
         arrays[own] = parse_npy(raw, f"buffer.{own}")
     kernel = forms.prepare_bounded(parse_module(context["ptx"]), launch, arrays)
-    x, _, rest = (context["block"] or "0,0,0").partition(",")
-    y, z = parse_pair(rest or "0,0", "block")
-    first, _ = parse_pair(f"{x},0", "block")
-    return build_view(context["ptx"], kernel, (first, y, z), context["copies"] != "now")
+    block = parse_block(context["block"].strip() or "0", "block")
+    return build_view(context["ptx"], kernel, block, context["copies"] != "now")

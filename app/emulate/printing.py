@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from lanescope.app.emulate.facts import format_status
 from lanescope.app.kit.terminal import write_output
 from lanescope.emulate.files import read_array
-from lanescope.emulate.kernel import Place
 from lanescope.emulate.machine import Finding
 from lanescope.emulate.result import EmulationResult, Output
 from lanescope.emulate.timeline import Timeline, build_timeline
 from lanescope.emulate.trace import render_trace
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_integer, shorten_value
+from lanescope.inputs import shorten_value
 
 MOST_FINDINGS = 20
 
@@ -33,23 +32,6 @@ def read_expected(items: list[str]) -> dict[str, NDArray[Any]]:
             )
         expected[name] = read_array(Path(file), f"compare.{name}")
     return expected
-
-
-def parse_blocks(items: list[str] | None) -> list[Place] | None:
-    """Parse blocks, X,Y,Z each; several stand one after another, or with semicolons between."""
-    if not items:
-        return None
-    blocks: list[Place] = []
-    for item in items:
-        for part in item.replace(";", " ").split() or [item]:
-            numbers = [parse_integer(one, "blocks", 0, (1 << 31) - 1) for one in part.split(",")]
-            numbers += [0] * (3 - len(numbers)) if len(numbers) < 3 else []
-            if len(numbers) % 3:
-                raise LayoutError(
-                    "bad_usage", f"--blocks is '{shorten_value(item)}'.", "Write X,Y,Z, as in --blocks 0,0,0.", "blocks"
-                )
-            blocks += [(numbers[n], numbers[n + 1], numbers[n + 2]) for n in range(0, len(numbers), 3)]
-    return blocks
 
 
 def build_result_timeline(result: EmulationResult) -> Timeline:

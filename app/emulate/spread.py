@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from multiprocessing import get_all_start_methods, get_context
 from typing import Any
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.block import Group
 from lanescope.emulate.kernel import MOST_STEPS, Kernel, Place, Placement
-from lanescope.emulate.machine import Finding
+from lanescope.emulate.machine import Finding, describe_budget
 from lanescope.emulate.memory import Addresses, Allocation
 from lanescope.emulate.result import EmulationResult, check_expected, collect_outputs, take_arrays
 from lanescope.emulate.run import check_blocks, collect_result, run_kernel
@@ -101,6 +101,8 @@ def run_spread(
     machine = placement.machine
     machine.status, machine.steps = parts[-1].status, sum(part.steps for part in parts)
     for finding in (one for part in parts for one in part.findings):
+        if finding.code == "budget":  # a part may have less
+            finding = replace(finding, message=describe_budget(most_steps))
         alike = [known for known in machine.findings if known.code == finding.code]
         if not any(known.line == finding.line or known.code == NOTE for known in alike):  # a note once a run
             machine.findings.append(finding)
@@ -126,17 +128,29 @@ def _list_clusters(kernel: Kernel, blocks: list[Place] | None) -> list[Place]:
 
 
 def _run_parts(kernel: Kernel, chunks: list[list[Place]], most_steps: int) -> list[Part]:
+    """Run each chunk in a process of its own. Together they take at most `most_steps`: the part that goes beyond runs
+    once more, for the steps that the parts before it leave.
+    """
     _kernels["kernel"] = kernel, most_steps
     try:
         with ProcessPoolExecutor(len(chunks), get_context("fork")) as pool:
-            return list(pool.map(_run_part, chunks))
+            parts = list(pool.map(_run_forked, chunks))
     finally:
         _kernels.clear()
+    left = most_steps
+    for number, part in enumerate(parts):
+        if part.steps > left:
+            return [*parts[:number], _run_part(kernel, chunks[number], left)]
+        left -= part.steps
+    return parts
 
 
-def _run_part(clusters: list[Place]) -> Part:
-    """Run clusters in a memory of their own, in a process of their own."""
-    kernel, most_steps = _kernels["kernel"]
+def _run_forked(clusters: list[Place]) -> Part:
+    return _run_part(_kernels["kernel"][0], clusters, _kernels["kernel"][1])
+
+
+def _run_part(kernel: Kernel, clusters: list[Place], most_steps: int) -> Part:
+    """Run clusters in a memory of their own."""
     placement = kernel.place(most_steps=most_steps)
     recorder = AccessRecorder(placement)
     machine = placement.machine

@@ -17,7 +17,13 @@ app = typer.Typer(rich_markup_mode=None)
 def emulate(
     *,
     file: Annotated[str, typer.Argument(metavar="KERNEL", help="The PTX of nvcc -ptx, NVRTC or Triton.")],
-    launch: Annotated[str, typer.Option(help="The launch, a TOML file: grid, block, args, buffers, tensor maps.")],
+    launch: Annotated[str, typer.Option(help="The launch, a TOML file: grid, block, args, buffers, tensor maps.")] = "",
+    launch_template: Annotated[
+        bool, typer.Option("--launch-template", help="Print a launch to start from, and run nothing.")
+    ] = False,
+    name: Annotated[
+        str, typer.Option("--kernel", help="A part of the entry's name, where the PTX has several: of the template.")
+    ] = "",
     compare: Annotated[
         list[str] | None, typer.Option(help="NAME=FILE.npy: what a buffer should hold in the end, bit for bit.")
     ] = None,
@@ -41,19 +47,32 @@ def emulate(
 ) -> None:
     """Run a kernel from its PTX on the CPU. Exit status 1 where something is wrong, 2 where it could not be run."""
     from lanescope.app.emulate import facts, printing
+    from lanescope.app.emulate.blocks import parse_blocks
     from lanescope.app.emulate.spread import run_spread
     from lanescope.emulate.files import load_buffers, read_launch, read_text, write_outputs
     from lanescope.emulate.kernel import prepare_kernel
     from lanescope.emulate.launch import parse_launch
+    from lanescope.emulate.launch_template import write_launch_template
     from lanescope.emulate.parser import parse_module
     from lanescope.emulate.run import run_kernel, run_schedules
+    from lanescope.errors import LayoutError
 
+    if launch_template:
+        print(write_launch_template(parse_module(read_text(Path(file), "file")), name), end="")
+        return
+    if not launch or name:
+        raise LayoutError(
+            "bad_usage",
+            "--kernel is given with a launch." if launch else "--launch is missing.",
+            "Write kernel = in the launch." if launch else "--launch-template prints a launch to start from.",
+            "kernel" if launch else "launch",
+        )
     folder, given = read_launch(Path(launch))
     made = parse_launch(given)
     module = parse_module(read_text(Path(file), "file"))
     kernel = prepare_kernel(module, made, load_buffers(made, folder, {}))
     expected = printing.read_expected(compare or [])
-    options: dict[str, Any] = {"compare": expected, "blocks": printing.parse_blocks(blocks), "most_steps": steps}
+    options: dict[str, Any] = {"compare": expected, "blocks": parse_blocks(blocks), "most_steps": steps}
     noted: dict[str, Any] = {"events": bool(trace), "capture": Path(file).name if capture else ""}
     if schedules > 1:
         result = run_schedules(kernel, schedules, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from lanescope.app.emulate import draw, facts, forms
@@ -32,7 +33,7 @@ def build_view(ptx: str, kernel: Kernel, block: Place, late: bool) -> dict[str, 
         "lines": forms.mark_lines(ptx, result.findings),
         "timeline": draw.draw_timeline(timeline) if timeline.lanes else None,
         "ring": draw.draw_ring(result.barriers, stuck),
-        "tables": {name: cut_output(kernel, output) for name, output in result.outputs.items()},
+        "tables": {name: show_output(kernel, output) for name, output in result.outputs.items()},
         "stuck": stuck,
     }
 
@@ -44,17 +45,29 @@ def summarize_result(result: EmulationResult) -> str:
         return "The kernel ran to its end." if not errors else f"It ran, with {format_count(len(errors), 'finding')}."
     return {
         "deadlock": "Deadlock: every thread that is left waits.",
-        "fault": "FaultError: a GPU would stop here.",
+        "fault": "Fault: a GPU would stop here.",
         "unknown_instruction": "Not emulated: the run ended at an instruction that is unknown here.",
         "budget": "The run took more steps than a server allows.",
     }[result.status]
 
 
-def cut_output(kernel: Kernel, output: Output) -> list[list[str]]:
-    """Return the first elements of a buffer as text, at most SIDE rows and columns."""
+@dataclass(frozen=True, slots=True)
+class OutputTable:
+    """The first rows and columns of a buffer as text. note: how many of them these are, "" for all."""
+
+    rows: list[list[str]]
+    note: str
+
+
+def show_output(kernel: Kernel, output: Output) -> OutputTable:
+    """Return the first elements of a buffer, at most SIDE rows and columns; leading axes are joined to rows."""
     row = kernel.buffers[output.name].row
     values = decode_elements(output.array, row)
     if values.ndim == 0:
         values = values.reshape(1, 1)
-    flat = values.reshape(-1, values.shape[-1])[:SIDE, :SIDE]
-    return [[f"{value:g}" if flat.dtype.kind == "f" else str(value) for value in line] for line in flat.tolist()]
+    whole = values.reshape(-1, values.shape[-1])
+    flat = whole[:SIDE, :SIDE]
+    rows = [[f"{value:g}" if flat.dtype.kind == "f" else str(value) for value in line] for line in flat.tolist()]
+    pairs = zip(flat.shape, whole.shape, ("row", "column"), strict=True)
+    cut = [f"{shown} of {format_count(count, word)}" for shown, count, word in pairs if shown < count]
+    return OutputTable(rows, f"The first {' and the first '.join(cut)}" if cut else "")

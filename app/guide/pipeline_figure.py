@@ -48,11 +48,7 @@ def render_run(name: str) -> str:
         '<ul class="found">' if result.findings else "",
         *(f'<li><a href="#ptx-{one.line}">Line {one.line}</a>: {escape(one.message)}.</li>' for one in result.findings),
         "</ul>" if result.findings else "",
-        f'<div class="timeline" data-timeline><div class="names">{picture.names}</div><div class="rows" tabindex="0"'
-        f' role="group" aria-label="Timeline, in steps">{picture.rows}</div></div>',
-        '<p class="status">'
-        + "".join(f'<span><i class="key {kind}"></i>{text}</span>' for kind, text in picture.legend)
-        + "</p>",
+        picture.html,
         _render_source(example, ptx, {one.line for one in result.findings}),
         f'<p><a href="/emulate?example={name}">Edit this kernel and run it</a></p>',
     ]

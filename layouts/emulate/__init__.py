@@ -1,6 +1,6 @@
 """PTX executed on the CPU: parser, memory, scheduler, one row per instruction.
 
-program     what a PTX text says        parser      text → Module
+program     what a PTX text says        parser      text → Module, with tokens, operands, declarations
 types       registers' types            memory      allocations, spaces, checks
 block       a CTA: groups of threads    machine     the scheduler
 code        statements made ready: `instruction` registers a row (a builder of an action)

@@ -36,7 +36,7 @@ class Access:
 
 
 def decode_access(number: int) -> Access | None:
-    """Return the access that a number names, None for what was there before the kernel."""
+    """Decode the access in a number; None for a value from before the kernel."""
     if number < 0:
         return None
     return Access(

@@ -90,14 +90,14 @@ def get_groups(block: Block, kind: str) -> CopyGroups:
 
 
 def submit_to_group(group: Group, kind: str, ids: Ids, run: Callable[[], None], read: Callable[[], None]) -> None:
-    """Issue work that a commit puts into a group. run: ends it; read: takes its source, before or in `run`."""
+    """Issue work that a commit puts into a group. run: completes it; read: reads its source, at the latest in `run`."""
     groups = get_groups(group.block, kind)
     keys = {"group": kind, "ids": ids, "numbers": groups.committed[ids].copy(), "read": read}
     group.run.machine.submit(PendingWork(kind, run, group.block, group.statement, keys))
 
 
 def commit_group(group: Group, kind: str) -> None:
-    """End a group of copies of each thread; what follows belongs to the next one."""
+    """Commit the open copies of each thread as a group."""
     get_groups(group.block, kind).committed[group.ids] += 1
 
 

@@ -36,7 +36,7 @@ def shift_right(value: Array, count: Array) -> Array:
 
 
 def _make_mask(count: Array, dtype: np.dtype[Any]) -> Array:
-    """Return as many low ones."""
+    """Return masks of that many low bits."""
     return np.asarray(shift_left(np.ones((), dtype), count) - dtype.type(1))
 
 

@@ -14,8 +14,8 @@ from lanescope.emulate.program import Statement
 from lanescope.emulate.types import STORAGE
 
 if TYPE_CHECKING:
+    from lanescope.emulate.cluster_run import ClusterRun
     from lanescope.emulate.code import Code
-    from lanescope.emulate.machine import ClusterRun
 
 Array = NDArray[Any]
 Threads = slice | NDArray[np.int64]
@@ -103,6 +103,10 @@ class Group:
     @property
     def run(self) -> ClusterRun:
         return self.block.run
+
+    def find_block(self, rank: int) -> Block:
+        """Return the CTA of the cluster whose rank an address of shared memory names."""
+        return self.block if rank == self.block.rank else self.block.run.find_block(rank, self.statement)
 
     def select(self, chosen: Array) -> Group:
         """Return some of the threads as a group of their own. chosen: a mask or indexes into this group."""
@@ -204,12 +208,6 @@ class Block:
             data = np.zeros((self.padded, size), np.uint8)
             data[:, : self.local_bytes] = self.local.data.reshape(self.padded, self.local_bytes)
             self.local_bytes, self.local = size, Allocation("local memory", 0, data.reshape(-1))
-
-    def find_shared(self, rank: int, space: str) -> Allocation:
-        """Return the shared memory that an address's rank names: this block's, or a neighbour's in the cluster."""
-        if rank == self.rank or (rank == 0 and space != "shared::cluster" and not self.run.is_cluster):
-            return self.shared
-        return self.run.get_block(rank, space).shared
 
     def free(self) -> None:
         """Forget registers and local memory, once every thread has exited."""

@@ -19,12 +19,12 @@ from lanescope.emulate.async_work import (
     submit_to_group,
     wait_for_groups,
 )
-from lanescope.emulate.block import Block, Group
+from lanescope.emulate.block import Group
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.machine import PendingWork
 from lanescope.emulate.mbarrier_state import complete_bytes, split_addresses
 from lanescope.emulate.mbarriers import check_words
-from lanescope.emulate.memory import RANK_SHIFT, FaultError
+from lanescope.emulate.memory import OFFSET_MASK, RANK_SHIFT, FaultError, truncate_address
 from lanescope.emulate.program import Immediate, Operand, Statement
 from lanescope.emulate.reductions import OPERATIONS, check_reduction, reduce_bytes
 from lanescope.emulate.types import TYPES
@@ -160,7 +160,7 @@ def submit_load(
     place: addresses of destination and mbarrier, in shared::cluster, and the ranks of a multicast; pair: the mbarrier
     may be in the other CTA of a pair (.cta_group::2).
     """
-    target, barrier, ranks = place
+    target, barrier, ranks = truncate_address(place[0]), truncate_address(place[1]), place[2]
     own_rank, barrier_rank = target >> RANK_SHIFT, barrier >> RANK_SHIFT
     statement, block, machine = issuer.statement, issuer.block, issuer.run.machine
     if barrier_rank != own_rank and not (pair and barrier_rank ^ own_rank == 1):
@@ -169,14 +169,13 @@ def submit_load(
             f"{statement.opcode} copies to CTA {own_rank} of the cluster and signals an mbarrier of CTA {barrier_rank};"
             " both have to be in the same CTA.",
         )
-    inside = (1 << RANK_SHIFT) - 1
     pairs = [(target, barrier)]
     if ranks is not None:
         side = barrier_rank & 1
         pairs = [
             (
-                (rank << RANK_SHIFT) | (target & inside),
-                ((rank & ~1 | side if pair else rank) << RANK_SHIFT) | (barrier & inside),
+                (rank << RANK_SHIFT) | (target & OFFSET_MASK),
+                ((rank & ~1 | side if pair else rank) << RANK_SHIFT) | (barrier & OFFSET_MASK),
             )
             for rank in ranks
         ]
@@ -189,7 +188,7 @@ def submit_load(
                 complete_bytes(owner, offset, size, block, statement)
 
     keys: dict[str, Any] = {"mbarriers": [signal for _, signal in pairs], "bytes": size, "ids": issuer.ids}
-    machine.log("tma_load", issuer, bytes=size, mbarrier=barrier & inside, ranks=ranks)
+    machine.log("tma_load", issuer, bytes=size, mbarrier=barrier & OFFSET_MASK, ranks=ranks)
     machine.submit(PendingWork("tma_load", run, block, statement, keys))
 
 
@@ -257,9 +256,3 @@ def build_wait(compiler: Compiler, statement: Statement) -> Action:
 def build_prefetch(compiler: Compiler, statement: Statement) -> Action:
     """A hint; nothing changes."""
     return lambda group: None
-
-
-def get_block(group: Group, address: int) -> Block:
-    """Return the CTA whose shared memory an address of shared::cluster names."""
-    rank = address >> RANK_SHIFT
-    return group.block if rank == group.block.rank else group.run.get_block(rank)

@@ -1,4 +1,4 @@
-"""cp.async.bulk.tensor and cp.reduce.async.bulk.tensor in tile mode. PTX ISA 9.1, 9.7.9.27.1."""
+"""cp.async.bulk.tensor and cp.reduce.async.bulk.tensor in tile and im2col mode. PTX ISA 9.1, 9.7.9.27.1."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ from lanescope.emulate.tensor_boxes import (
     gather_box,
     gather_from_shared,
     locate_box,
+    locate_four_rows,
     scatter_to_shared,
 )
 from lanescope.emulate.types import TYPES
 from lanescope.shared import tma
 
 DIMENSIONS = ("1d", "2d", "3d", "4d", "5d")
+GATHER, SCATTER = "tile::gather4", "tile::scatter4"
+LOADING, STORING = ("tile", GATHER, "im2col"), ("tile", SCATTER, "im2col_no_offs")  # modes
 _GROUPS = ("cta_group::1", "cta_group::2")
 _SPACES = ("shared::cta", "shared::cluster", "global")
 _S32, _U16 = TYPES["s32"], TYPES["u16"]
@@ -49,26 +52,48 @@ def _check(statement: Statement, first: int, modes: tuple[str, ...]) -> None:
 
 
 class _Place:
-    """The operand [tensorMap, coordinates]."""
+    """The operand [tensorMap, coordinates], and the offsets of im2col mode: None in tile mode."""
 
-    def __init__(self, compiler: Compiler, statement: Statement, operand: Operand) -> None:
+    def __init__(
+        self, compiler: Compiler, statement: Statement, operand: Operand, offsets: Operand | None = None
+    ) -> None:
         if not isinstance(operand, AddressOperand) or len(operand.rest) != 1:
             raise UnknownInstructionError(statement, f"{statement.opcode} has no [tensorMap, coordinates]")
         coordinates = operand.rest[0]
         items = coordinates.items if isinstance(coordinates, VectorOperand) else (coordinates,)
-        if len(items) != int(statement.find_word(DIMENSIONS)[0]):
+        rank = int(statement.find_word(DIMENSIONS)[0])
+        self.takes_rows = bool(statement.find_word((GATHER, SCATTER)))
+        if self.takes_rows and rank != 2:
+            raise UnknownInstructionError(statement, f"{statement.opcode} of no 2D tensor")
+        if len(items) != (5 if self.takes_rows else rank):
             raise UnknownInstructionError(statement, f"{statement.opcode} has {len(items)} coordinates")
         self.map = compiler.read_address(operand)
         self.coordinates: list[Reader] = [compiler.read(item, _S32) for item in items]
+        self.offsets: list[Reader] | None = None
+        spatial = rank - 2
+        if statement.has("im2col") or statement.has("im2col_no_offs"):
+            if spatial < 1:
+                raise UnknownInstructionError(statement, f"{statement.opcode}: im2col has three dimensions or more")
+            self.offsets = []
+        if offsets is not None:
+            parts = offsets.items if isinstance(offsets, VectorOperand) else (offsets,)
+            if len(parts) != spatial:
+                raise UnknownInstructionError(statement, f"{statement.opcode} has {len(parts)} im2col offsets")
+            self.offsets = [compiler.read(part, _U16) for part in parts]
+        self.zeros = [0] * spatial
 
     def locate(self, group: Group) -> list[Box]:
         """Return the box of each thread."""
         maps = self.map(group)
         places = [read_scalars(read, group) for read in self.coordinates]
-        return [
-            locate_box(group, find_tensor_map(group, int(maps[n])), [int(place[n]) for place in places])
-            for n in range(group.count)
-        ]
+        shifts = None if self.offsets is None else [read_scalars(read, group) for read in self.offsets]
+        boxes = []
+        for n in range(group.count):
+            offsets = None if shifts is None else [int(shift[n]) for shift in shifts] or self.zeros
+            made = find_tensor_map(group, int(maps[n]))
+            at = [int(place[n]) for place in places]
+            boxes.append(locate_four_rows(group, made, at) if self.takes_rows else locate_box(group, made, at, offsets))
+        return boxes
 
 
 def _check_shared(statement: Statement, address: int) -> None:
@@ -83,23 +108,26 @@ def _check_shared(statement: Statement, address: int) -> None:
 @instruction("cp.async.bulk.tensor")
 def build_tensor_copy(compiler: Compiler, statement: Statement) -> Action:
     """cp.async.bulk.tensor: a box of a tensor map, to or from shared memory."""
-    _check(statement, 4, ("tile",))
+    _check(statement, 4, (*LOADING, *STORING))
     target, source = split_spaces(statement)
     operands = list(statement.operands)
     if statement.has(HINT):
         operands.pop()
-    if source == "global" and statement.has(COMPLETION[0]):
+    mode = statement.find_word((*LOADING, *STORING)) or "tile"
+    if source == "global" and statement.has(COMPLETION[0]) and mode in LOADING:
         return _build_load(compiler, statement, operands)
-    if (target, source) == ("global", "shared::cta") and statement.has("bulk_group") and len(operands) == 2:
+    stores = (target, source) == ("global", "shared::cta") and mode in STORING
+    if stores and statement.has("bulk_group") and len(operands) == 2:
         return _build_store(compiler, statement, operands, "")
     raise UnknownInstructionError(statement)
 
 
 def _build_load(compiler: Compiler, statement: Statement, operands: list[Operand]) -> Action:
     multicast, pair = statement.has(MULTICAST), statement.has("cta_group::2")
-    if len(operands) != 3 + multicast:
+    offsets = operands.pop(3) if statement.has("im2col") and len(operands) > 3 else None
+    if len(operands) != 3 + multicast or (offsets is None) == statement.has("im2col"):
         raise UnknownInstructionError(statement)
-    place = _Place(compiler, statement, operands[1])
+    place = _Place(compiler, statement, operands[1], offsets)
     targets, barriers = compiler.read_address(operands[0]), compiler.read_address(operands[2])
     masks = compiler.read(operands[3], _U16) if multicast else None
 
@@ -113,7 +141,7 @@ def _build_load(compiler: Compiler, statement: Statement, operands: list[Operand
             submit_load(
                 issuer,
                 (int(addresses[n]), int(signals[n]), ranks),
-                box.map.box_bytes,
+                box.size,
                 partial(gather_box, issuer, box),
                 partial(_scatter, box),
                 pair,
@@ -129,7 +157,7 @@ def _scatter(box: Box, issuer: Group, base: int, data: Bytes) -> None:
 @instruction("cp.reduce.async.bulk.tensor")
 def build_tensor_reduction(compiler: Compiler, statement: Statement) -> Action:
     """cp.reduce.async.bulk.tensor: a box of shared memory onto a tensor."""
-    _check(statement, 5, ("tile",))
+    _check(statement, 5, ("tile", "im2col_no_offs"))
     operands = list(statement.operands)
     if statement.has(HINT):
         operands.pop()
@@ -155,7 +183,7 @@ def _build_store(compiler: Compiler, statement: Statement, operands: list[Operan
             issuer = Issuer(group, np.array([n]))
             submit_store(
                 issuer,
-                box.map.box_bytes,
+                box.size,
                 partial(gather_from_shared, issuer, box, int(addresses[n])),
                 partial(_write_box, issuer, box, operation=operation),
             )

@@ -13,7 +13,7 @@ from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, in
 from lanescope.emulate.machine import PendingWork
 from lanescope.emulate.mbarrier_state import complete_bytes, split_addresses
 from lanescope.emulate.mbarriers import check_words, find_shared_space
-from lanescope.emulate.memory import RANK_SHIFT, SHARED_WINDOW, FaultError
+from lanescope.emulate.memory import RANK_SHIFT, SHARED_WINDOW, FaultError, truncate_address
 from lanescope.emulate.program import AddressOperand, Statement
 from lanescope.emulate.reductions import OPERATIONS, check_reduction, reduce_bytes
 
@@ -117,7 +117,7 @@ def build_cluster_wait(compiler: Compiler, statement: Statement) -> Action:
 def read_shared_address(group: Group, space: str, address: int) -> int:
     """Return an address of shared::cluster, from one of that space or a generic one; FaultError for other memory."""
     if space:
-        return address
+        return truncate_address(address)
     if not SHARED_WINDOW <= address < SHARED_WINDOW + (16 << RANK_SHIFT):
         raise FaultError("out_of_bounds", f"{group.statement.opcode}: {address:#x} is not in shared memory.")
     return address - SHARED_WINDOW

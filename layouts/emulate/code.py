@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.emulate.block import Group
+from lanescope.emulate.block import Group, simplify
 from lanescope.emulate.program import (
     AddressOperand,
     Discarded,
@@ -112,17 +112,12 @@ class Code:
             raise UnknownInstructionError(
                 statement, f"{statement.opcode} with these operands is not emulated"
             ) from error
-        if name in CONTROL:
-            return action
         guard = statement.guard
         if guard is None:
-
-            def run(group: Group) -> None:
-                action(group)
-                group.pc += 1
-
-            return run
+            return action if name in CONTROL else _go_on_after(action)
         slot, negated = guard.register.slot, guard.negated
+        if name in CONTROL:
+            return _guard_control(action, slot, negated)
 
         def run_guarded(group: Group) -> None:
             active = group.frame.registers[slot][group.threads] ^ negated
@@ -137,6 +132,33 @@ class Code:
             group.pc += 1
 
         return run_guarded
+
+
+def _go_on_after(action: Action) -> Action:
+    def run(group: Group) -> None:
+        action(group)
+        group.pc += 1
+
+    return run
+
+
+def _guard_control(action: Action, slot: int, negated: bool) -> Action:
+    """Return an action that moves the program counter of the threads whose guard is true; the others go on."""
+
+    def run(group: Group) -> None:
+        active = group.frame.registers[slot][group.threads] ^ negated
+        if active.all():
+            action(group)
+        elif active.any():
+            part = group.select(active)
+            group.run.machine.add(part, group)
+            action(part)
+            group.threads = simplify(group.ids[~active])
+            group.pc += 1
+        else:
+            group.pc += 1
+
+    return run
 
 
 def _place(function: Function, space: str) -> tuple[int, dict[str, int]]:
@@ -245,11 +267,12 @@ class Compiler:
         if isinstance(base, Register) and base.type.bits == 32:
             row = TYPES["u32"]
         reader = self.read(base, row)
+        wraps = row.bits == 32
 
         def read(group: Group) -> NDArray[np.int64]:
             value = np.asarray(reader(group)).astype(np.int64)
             if offset:
-                value = value + offset
+                value = value + offset & 0xFFFFFFFF if wraps else value + offset
             return value if value.ndim else np.full(group.count, value)
 
         return read

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.block import Group
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, Writer, instruction
-from lanescope.emulate.memory import GLOBAL_WINDOW, LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
+from lanescope.emulate.memory import GLOBAL_WINDOW, LOCAL_WINDOW, OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
 from lanescope.emulate.program import AddressOperand, Operand, PairOperand, Register, Statement, Symbol, VectorOperand
-from lanescope.emulate.types import TYPES, U128, RegisterType
+from lanescope.emulate.types import TYPES, RegisterType
 
 Array = NDArray[Any]
 SPACES = (
@@ -60,72 +60,24 @@ def build_move(compiler: Compiler, statement: Statement) -> Action:
         return _pack(compiler, target, source, row)
     if isinstance(target, VectorOperand):
         return _unpack(compiler, target, source, row)
-    if row.bits == 128:
-        return _move_wide(target, source, statement)
     read, write = compiler.read(source, row), compiler.write(target, row)
     return lambda group: write(group, read(group))
 
 
-def _move_wide(target: Operand, source: Operand, statement: Statement) -> Action:
-    if not isinstance(target, Register) or not isinstance(source, Register):
-        raise UnknownInstructionError(statement, "mov.b128 of these operands")
-    to, origin = target.slot, source.slot
-
-    def move(group: Group) -> None:
-        group.frame.registers[to][group.threads] = group.frame.registers[origin][group.threads]
-
-    return move
-
-
 def _pack(compiler: Compiler, target: Operand, source: VectorOperand, row: RegisterType) -> Action:
     """Join the parts of a register, the lowest first."""
-    part = _BITS[row.bits // len(source.items)]
-    readers = [compiler.read(item, part) for item in source.items]
-    if row.bits == 128:
-        assert isinstance(target, Register)
-        slot = target.slot
-
-        def join(group: Group) -> None:
-            values = np.empty(group.count, U128)
-            words = [np.broadcast_to(read(group), (group.count,)).astype(np.uint64) for read in readers]
-            half = len(words) // 2
-            for name, parts in (("low", words[:half]), ("high", words[half:])):
-                values[name] = sum((p << np.uint64(part.bits * n) for n, p in enumerate(parts)), np.uint64(0))
-            group.frame.registers[slot][group.threads] = values
-
-        return join
-    write, storage = compiler.write(target, row), row.storage
-
-    def pack(group: Group) -> None:
-        whole = np.zeros(group.count, storage)
-        for number, read in enumerate(readers):
-            whole |= read(group).astype(storage) << storage.type(part.bits * number)
-        write(group, whole)
-
-    return pack
+    read, write = compiler.read_all(source, _BITS[row.bits // len(source.items)]), compiler.write(target, row)
+    return lambda group: write(group, read(group).view(row.storage)[:, 0])
 
 
 def _unpack(compiler: Compiler, target: VectorOperand, source: Operand, row: RegisterType) -> Action:
+    """Take a register apart, the lowest part first."""
     part = _BITS[row.bits // len(target.items)]
-    writers = [compiler.write(item, part) for item in target.items]
-    if row.bits == 128:
-        assert isinstance(source, Register)
-        slot = source.slot
-
-        def split(group: Group) -> None:
-            values = group.frame.registers[slot][group.threads]
-            half = len(writers) // 2
-            for number, write in enumerate(writers):
-                word = values["low" if number < half else "high"]
-                write(group, (word >> np.uint64(part.bits * (number % half))).astype(part.storage))
-
-        return split
-    read, storage = compiler.read(source, row), row.storage
+    read, write = compiler.read(source, row), compiler.write_all(target, part)
 
     def unpack(group: Group) -> None:
-        whole = np.array(read(group), storage)
-        for number, write in enumerate(writers):
-            write(group, (whole >> storage.type(part.bits * number)).astype(part.storage))
+        whole = np.ascontiguousarray(np.broadcast_to(read(group), (group.count,)))
+        write(group, whole.view(part.storage).reshape(group.count, -1))
 
     return unpack
 
@@ -167,8 +119,6 @@ def build_load(compiler: Compiler, statement: Statement) -> Action:
     assert isinstance(address, AddressOperand)
     row, lanes = _get_access_type(compiler, statement, _LOADS)
     space, own = find_space(compiler, statement, address)
-    if row.bits == 128:
-        return _load_wide(compiler, target, address, space)
     write = compiler.write_all(target, row)
     if own:
         assert isinstance(address.base, Symbol)
@@ -211,17 +161,6 @@ def _load_by_offset(
     return load
 
 
-def _load_wide(compiler: Compiler, target: Operand, address: AddressOperand, space: str) -> Action:
-    assert isinstance(target, Register)
-    slot, read = target.slot, compiler.read_address(address)
-
-    def load(group: Group) -> None:
-        values = group.memory.load(group, space, read(group), np.dtype(np.uint64), 2)
-        group.frame.registers[slot][group.threads] = np.ascontiguousarray(values).view(U128)[:, 0]
-
-    return load
-
-
 @instruction("st")
 def build_store(compiler: Compiler, statement: Statement) -> Action:
     if statement.has("async") or statement.has("bulk"):
@@ -230,8 +169,6 @@ def build_store(compiler: Compiler, statement: Statement) -> Action:
     assert isinstance(address, AddressOperand)
     row, _ = _get_access_type(compiler, statement, _STORES)
     space, own = find_space(compiler, statement, address)
-    if row.bits == 128:
-        return _store_wide(compiler, source, address, space)
     values_of = compiler.read_all(source, row)
     if own:
         assert isinstance(address.base, Symbol)
@@ -246,18 +183,6 @@ def build_store(compiler: Compiler, statement: Statement) -> Action:
 
     def store(group: Group) -> None:
         group.memory.store(group, space, read(group), values_of(group))
-        group.run.machine.version += 1
-
-    return store
-
-
-def _store_wide(compiler: Compiler, source: Operand, address: AddressOperand, space: str) -> Action:
-    assert isinstance(source, Register)
-    slot, read = source.slot, compiler.read_address(address)
-
-    def store(group: Group) -> None:
-        values = np.ascontiguousarray(group.frame.registers[slot][group.threads]).view(np.uint64).reshape(-1, 2)
-        group.memory.store(group, space, read(group), values)
         group.run.machine.version += 1
 
     return store
@@ -313,7 +238,7 @@ def build_cluster_address(compiler: Compiler, statement: Statement) -> Action:
     window = 0 if statement.has("shared::cluster") else SHARED_WINDOW
 
     def convert(group: Group) -> None:
-        inside = (read(group).astype(np.int64) - window) & ((1 << RANK_SHIFT) - 1)
+        inside = (read(group).astype(np.int64) - window) & OFFSET_MASK
         write(group, (window + inside + (read_rank(group).astype(np.int64) << RANK_SHIFT)).astype(row.storage))
 
     return convert

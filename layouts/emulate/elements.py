@@ -97,7 +97,7 @@ def get_element_type(name: object, field: str) -> ElementType:
 
 
 def find_type_of(dtype: np.dtype[Any]) -> ElementType | None:
-    """Return the type of a NumPy array that says no other; None where it has none."""
+    """Return the element type of a NumPy type; None if there is none."""
     return TYPES.get(_SPELLED.get(dtype.name, ""))
 
 
@@ -177,8 +177,21 @@ def fill_codes(shape: tuple[int, ...], row: ElementType, operand: str, k_inner: 
     return np.ascontiguousarray(codes).view(row.dtype).reshape(shape)
 
 
+def view_codes(array: Array) -> Array:
+    """Return the items of an array as unsigned integers, one after the other."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.dtype(f"uint{array.dtype.itemsize * 8}"))
+
+
+def split_codes(items: Array, row: ElementType) -> Array:
+    """Return the codes of the elements that unsigned items hold: [items, elements of an item]."""
+    if row.packed == 1:
+        return items[:, None]
+    shifts = np.arange(row.packed, dtype=items.dtype) * items.dtype.type(row.bits)
+    return np.asarray(items[:, None] >> shifts & items.dtype.type((1 << row.bits) - 1))
+
+
 def encode_elements(values: Array, row: ElementType) -> Array:
-    """Return numbers as the array that holds them; the nearest where the type lacks one."""
+    """Encode numbers as the array that holds them, rounded to the nearest value of the type."""
     if not row.coding:
         return values.astype(row.dtype)
     if row.coding == "b1":
@@ -190,12 +203,10 @@ def encode_elements(values: Array, row: ElementType) -> Array:
 
 
 def decode_elements(array: Array, row: ElementType) -> Array:
-    """Return the numbers that an array holds: as NumPy has them, float64 of codes; packed ones apart."""
+    """Return the numbers that an array holds: its own type, or float64 for codes; packed elements are separated."""
     if not row.coding:
         return array
     if row.coding == "b1":
         return np.unpackbits(array, axis=-1, bitorder="little")
-    codes = array.astype(np.uint64)
-    if row.packed == 2:
-        codes = np.stack([codes & np.uint64(15), codes >> np.uint64(4)], axis=-1).reshape(*array.shape[:-1], -1)
-    return np.asarray(decode_bits(codes, row.coding))
+    codes = split_codes(array.reshape(-1), row).reshape(*array.shape[:-1], -1) if row.packed > 1 else array
+    return np.asarray(decode_bits(codes.astype(np.uint64), row.coding))

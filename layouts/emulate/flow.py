@@ -18,39 +18,17 @@ _U32, _U64 = TYPES["u32"], TYPES["u64"]
 _LOCAL_ALIGN = 64  # of a function's variables in local memory
 
 
-def _go(group: Group, taken: Array | None, target: int) -> None:
-    """Let the threads that take a branch go on at its target."""
-    if taken is None or taken.all():
-        group.pc = target
-    elif not taken.any():
-        group.pc += 1
-    else:
-        group.pc += 1
-        group.run.machine.split(group, taken, target)
-
-
-def _read_guard(group: Group, statement: Statement) -> Array | None:
-    guard = statement.guard
-    if guard is None:
-        return None
-    taken: Array = group.frame.registers[guard.register.slot][group.threads] ^ guard.negated
-    return taken
-
-
 @control("bra")
 def build_branch(compiler: Compiler, statement: Statement) -> Action:
     label = statement.operands[0]
     if not isinstance(label, Symbol) or label.name not in compiler.function.labels:
         raise UnknownInstructionError(statement, f"{statement.opcode} leads to no label of the function")
     target = compiler.function.labels[label.name]
-    guard = statement.guard
-    if guard is None:
 
-        def jump(group: Group) -> None:
-            group.pc = target
+    def jump(group: Group) -> None:
+        group.pc = target
 
-        return jump
-    return lambda group: _go(group, _read_guard(group, statement), target)
+    return jump
 
 
 @control("brx.idx")
@@ -62,13 +40,6 @@ def build_indexed_branch(compiler: Compiler, statement: Statement) -> Action:
     read = compiler.read(index, _U32)
 
     def branch(group: Group) -> None:
-        taken = _read_guard(group, statement)
-        if taken is not None and not taken.all():
-            target = group.pc
-            group.pc += 1
-            if taken.any():
-                group.run.machine.split(group, taken, target)
-            return
         values = np.broadcast_to(read(group), (group.count,))
         if int(values.max()) >= len(targets):
             raise FaultError("bad_branch", f"brx.idx takes target {int(values.max())} of {len(targets)}.")
@@ -82,39 +53,29 @@ def build_indexed_branch(compiler: Compiler, statement: Statement) -> Action:
 
 @control("exit")
 def build_exit(compiler: Compiler, statement: Statement) -> Action:
-    return lambda group: _leave(group, statement, whole=True)
+    return lambda group: group.run.machine.end(group)
 
 
 @control("ret")
 def build_return(compiler: Compiler, statement: Statement) -> Action:
-    return lambda group: _leave(group, statement, whole=False)
+    """ret: to the caller; of a kernel, the end of its threads."""
 
+    def leave(group: Group) -> None:
+        if not group.stack:
+            group.run.machine.end(group)
+            return
+        call = group.stack[-1]
+        _copy_results(group, call)
+        group.frame, group.pc, group.stack = call.frame, call.pc, group.stack[:-1]
+        group.run.machine.switch = True
 
-def _leave(group: Group, statement: Statement, whole: bool) -> None:
-    taken = _read_guard(group, statement)
-    machine = group.run.machine
-    if taken is not None and not taken.all():
-        target = group.pc
-        group.pc += 1
-        if taken.any():
-            machine.split(group, taken, target)
-        return
-    if whole or not group.stack:
-        machine.end(group)
-        return
-    call = group.stack[-1]
-    _copy_results(group, call)
-    group.frame, group.pc, group.stack = call.frame, call.pc, group.stack[:-1]
-    machine.switch = True
+    return leave
 
 
 @control("trap", "brkpt")
 def build_trap(compiler: Compiler, statement: Statement) -> Action:
     def trap(group: Group) -> None:
-        taken = _read_guard(group, statement)
-        if taken is None or taken.any():
-            raise FaultError("trap", f"{statement.words[0]} is executed: the program ends itself.")
-        group.pc += 1
+        raise FaultError("trap", f"The kernel executes {statement.words[0]}.")
 
     return trap
 
@@ -133,13 +94,6 @@ def build_call(compiler: Compiler, statement: Statement) -> Action:
     read = compiler.read(target, _U64) if isinstance(target, Register) else None
 
     def call(group: Group) -> None:
-        taken = _read_guard(group, statement)
-        if taken is not None and not taken.all():
-            here = group.pc
-            group.pc += 1
-            if taken.any():
-                group.run.machine.split(group, taken, here)
-            return
         if read is None:
             assert isinstance(target, Symbol)
             name = target.name
@@ -212,7 +166,7 @@ def build_warp_barrier(compiler: Compiler, statement: Statement) -> Action:
 
 
 def wait_for_members(group: Group, mask: Array, same_statement: bool = True) -> None:
-    """Have a group go on once all live threads that a membermask names are in it.
+    """Continue once all live threads that a membermask names are in the group.
 
     Where some are not, NotConvergedError: the machine lets those warps wait at their statement and runs it again once
     the others came, so call this before anything else. same_statement: whether the others have to come to this
@@ -243,7 +197,7 @@ def _is_named(thread: int, ids: NDArray[np.int64], named: Array) -> bool:
 
 
 def _meet_elsewhere(group: Group, missing: NDArray[np.int64]) -> bool:
-    """Whether the missing threads wait at another bar.warp.sync: they are let go, and this group goes on."""
+    """Release the missing threads if all of them wait at another bar.warp.sync; return whether they did."""
     wanted = set(missing.tolist())
     others = [
         other
@@ -281,7 +235,7 @@ def build_sleep(compiler: Compiler, statement: Statement) -> Action:
     "createpolicy",
 )
 def build_nothing(compiler: Compiler, statement: Statement) -> Action:
-    """What changes no value that a program can see."""
+    """Accept instructions that change no value: hints and register counts."""
     targets = [compiler.write(one, _U64) for one in statement.operands[:1] if statement.words[0] == "createpolicy"]
 
     def act(group: Group) -> None:

@@ -14,6 +14,7 @@ from lanescope.emulate.code import Compiler, UnknownInstructionError
 from lanescope.emulate.program import Immediate, Operand, Statement
 from lanescope.emulate.types import TYPES
 from lanescope.ptx import catalog, codec, fragment_words
+from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.instruction import Operand as Fragment
 
@@ -90,18 +91,7 @@ def unpack_matrix(op: Fragment, registers: Array, statement: Statement) -> Array
 
 def decode(bits: Array, name: str) -> Array:
     """Return the float64 values that an instruction reads from element bits."""
-    match name:
-        case "f32" | "tf32":
-            words = bits.astype(np.uint32)
-            return (words & np.uint32(0xFFFFE000) if name == "tf32" else words).view(np.float32).astype(np.float64)
-        case "bf16":
-            return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
-        case "f64":
-            return bits.astype(np.uint64).view(np.float64)
-        case "s32":
-            return bits.astype(np.uint32).view(np.int32).astype(np.float64)
-        case _:
-            return codec.decode_bits(bits, name)
+    return codec.decode_bits(codec.mask_unread_bits(bits, name) if name == "tf32" else bits, name)
 
 
 def encode(values: Array, name: str, saturates: bool = False) -> Array:
@@ -109,16 +99,13 @@ def encode(values: Array, name: str, saturates: bool = False) -> Array:
 
     A zero is positive, also where every product and C are negative zeros (mma and wgmma with f16 or f32, on an H100).
     """
-    if name == "s32":
-        if saturates:
-            values = np.clip(values, -(2.0**31), 2.0**31 - 1)
-        return values.astype(np.int64).view(np.uint64) & np.uint64(0xFFFFFFFF)
-    with np.errstate(over="ignore"):
-        numbers = values.astype({"f16": np.float16, "f32": np.float32, "f64": np.float64}[name])
-    if name != "f64":
-        numbers[numbers == 0] = 0
-    bits = numbers.view(f"u{numbers.itemsize}").astype(np.uint64)
-    bits[np.isnan(numbers)] = NAN[name]
+    if saturates:
+        values = np.clip(values, *codec.get_bounds(name))
+    bits = codec.encode_values(values, name)
+    if name in NAN:
+        if name != "f64":
+            bits[bits == 1 << get_dtype(name).bits - 1] = 0
+        bits[np.isnan(values)] = NAN[name]
     return bits
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.emulate.arguments import ArgumentValues
 from lanescope.emulate.elements import (
     ElementType,
     compute_array_shape,
@@ -22,11 +23,10 @@ from lanescope.emulate.launch import BufferSpec, Launch
 from lanescope.emulate.linking import Program
 from lanescope.emulate.machine import Machine, Schedule
 from lanescope.emulate.memory import Allocation, Memory
-from lanescope.emulate.program import Function, Module, Variable
-from lanescope.emulate.tensor_maps import DRIVER_REFUSES, MAP_BYTES, encode_tensor_map, make_tensor_map
-from lanescope.emulate.types import TYPES
+from lanescope.emulate.program import Function, Module
+from lanescope.emulate.tensor_maps import REFUSALS, encode_tensor_map, make_tensor_map
 from lanescope.errors import LayoutError
-from lanescope.inputs import find_nearest_word, format_count, join_words, parse_digits, quote_value
+from lanescope.inputs import format_count, quote_value
 from lanescope.ptx.architectures import get_architecture
 from lanescope.ptx.targets import TARGETS
 
@@ -70,7 +70,7 @@ class Kernel:
         maps = {name: self._encode_map(name, buffers) for name in self.launch.maps}
         placed = {name: memory.allocate(name, np.frombuffer(raw, np.uint8)) for name, raw in maps.items()}
         program.place_variables(memory)
-        values = _Values(buffers, maps, placed)
+        values = ArgumentValues(buffers, maps, placed)
         offsets, size = _place_parameters(self.entry)
         raw = np.zeros(max(size, 16), np.uint8)
         for number, (parameter, value) in enumerate(zip(self.entry.parameters, self.launch.args, strict=True)):
@@ -106,11 +106,12 @@ class Kernel:
                     interleave=spec.interleave,
                     swizzle=spec.swizzle,
                     fill=spec.fill,
+                    pixel_box=spec.pixel_box,
                 )
             )
         except LayoutError as error:
             field = f"tensor_map.{name}.{error.field or 'type'}"
-            if error.hint != DRIVER_REFUSES:  # a word that no map has
+            if error.hint not in REFUSALS:  # a word that no map has
                 raise LayoutError("bad_launch", f"{field}: {error.message}", error.hint, field) from None
             raise error.move_to_field(field) from None
 
@@ -300,109 +301,3 @@ def _place_parameters(entry: Function) -> tuple[list[int], int]:
         offsets.append(at)
         at += parameter.size
     return offsets, at
-
-
-@dataclass(frozen=True, slots=True)
-class _Values:
-    """What an argument may name. maps: the bytes of tensor maps; placed: where they lie in global memory."""
-
-    buffers: Mapping[str, Allocation]
-    maps: Mapping[str, bytes]
-    placed: Mapping[str, Allocation]
-
-    def encode(self, value: object, parameter: Variable, field: str) -> bytes:
-        """Return the bytes of an argument; LayoutError says what the parameter takes."""
-        if isinstance(value, dict):
-            return _encode_hex(value, parameter, field)
-        if isinstance(value, str) and parse_digits(value.strip().lstrip("-")) is None:
-            return self._encode_name(value.strip(), parameter, field)
-        return _encode_number(value, parameter, field)
-
-    def _encode_name(self, name: str, parameter: Variable, field: str) -> bytes:
-        if name in self.maps:
-            if parameter.size != MAP_BYTES:
-                raise _refuse(
-                    field, f"'{name}', a tensor map of {MAP_BYTES} bytes", parameter, f"For its address give '&{name}'."
-                )
-            if parameter.align % 64:
-                raise _refuse(field, f"'{name}', a tensor map", parameter, "A map by value is aligned to 64 bytes.")
-            return self.maps[name]
-        address = name.startswith("&")
-        known = self.placed if address else self.buffers
-        found = known.get(name.removeprefix("&"))
-        if found is None:
-            names = [*self.buffers, *self.maps, *(f"&{one}" for one in self.maps)]
-            near = find_nearest_word(name, names)
-            hint = (f"Did you mean '{near}'? " if near else "") + (
-                f"The launch has {join_words(names)}." if names else "The launch has no buffer and no tensor map."
-            )
-            raise LayoutError("bad_argument", f"{field} is {quote_value(name)}.", hint, field)
-        if parameter.size != 8 or TYPES[parameter.type].kind == "f":
-            raise _refuse(field, f"'{name}', an address of 8 bytes", parameter, "An address takes a 64-bit parameter.")
-        return found.base.to_bytes(8, "little")
-
-
-def _describe(parameter: Variable) -> str:
-    row = TYPES[parameter.type]
-    return f".{row.name}" if parameter.size == row.bytes else f"a struct of {parameter.size} bytes"
-
-
-def _refuse(field: str, what: str, parameter: Variable, hint: str) -> LayoutError:
-    return LayoutError("bad_argument", f"{field} is {what}; {parameter.name} is {_describe(parameter)}.", hint, field)
-
-
-def _encode_hex(value: dict[Any, Any], parameter: Variable, field: str) -> bytes:
-    text = value.get("hex") if len(value) == 1 else None
-    digits = "".join(text.split()).removeprefix("0x") if isinstance(text, str) else "?"
-    try:
-        raw = bytes.fromhex(digits)
-    except ValueError:
-        raise LayoutError(
-            "bad_argument",
-            f"{field} is {quote_value(text) if text else 'an object'}.",
-            'Give the bytes in the order of memory, two digits each, as in {hex = "01000000"}.',
-            field,
-        ) from None
-    if len(raw) != parameter.size:
-        raise _refuse(field, format_count(len(raw), "byte"), parameter, f"Give {parameter.size} bytes.")
-    return raw
-
-
-def _encode_number(value: object, parameter: Variable, field: str) -> bytes:
-    row = TYPES[parameter.type]
-    if parameter.size != row.bytes:
-        raise _refuse(
-            field,
-            quote_value(value),
-            parameter,
-            'Give its bytes, as in {hex = "…"}' + (", or a tensor map's name." if parameter.size == MAP_BYTES else "."),
-        )
-    number: float | int
-    if isinstance(value, str):
-        text = value.strip()
-        digits = parse_digits(text.lstrip("-"))
-        assert digits is not None
-        number = -digits[0] if text.startswith("-") else digits[0]
-    elif isinstance(value, int | float | np.integer | np.floating):
-        number = value.item() if isinstance(value, np.generic) else value
-    else:
-        raise _refuse(field, quote_value(value), parameter, 'Give a number, a buffer, "&map", "map" or {hex = "…"}.')
-    if row.kind == "f":
-        return _encode_float(number, parameter, field)
-    if isinstance(number, float):
-        if not number.is_integer():
-            raise _refuse(field, f"{number:g}", parameter, "Give an integer.")
-        number = int(number)
-    low, high = -(1 << row.bits - 1), (1 << row.bits) - 1
-    if not low <= number <= high:
-        raise _refuse(field, f"{number}", parameter, f"An integer from {low} to {high}.")
-    return (int(number) & high).to_bytes(row.bytes, "little")
-
-
-def _encode_float(number: float | int, parameter: Variable, field: str) -> bytes:
-    row = TYPES[parameter.type]
-    with np.errstate(over="ignore"):
-        encoded = np.array(number, np.float64).astype(row.dtype)
-    if np.isinf(encoded) and not np.isinf(float(number)):
-        raise _refuse(field, f"{number:g}", parameter, f"It is past the largest number of .{row.name}.")
-    return encoded.tobytes()

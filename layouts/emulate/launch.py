@@ -22,6 +22,7 @@ from math import prod
 from typing import Any
 
 from lanescope.emulate.elements import FILLS, ElementType, get_element_type
+from lanescope.emulate.im2col import PixelBox
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, quote_value, require_object
 
@@ -31,14 +32,14 @@ MOST_GRID = ((1 << 31) - 1, 65535, 65535)
 MOST_BUFFER = 1 << 31  # bytes of one buffer
 KEYS = ("kernel", "grid", "block", "cluster", "shared", "args", "buffer", "tensor_map")
 BUFFER_KEYS = ("file", "shape", "type", "fill", "output", "operand", "major", "pass")
-MAP_KEYS = ("buffer", "type", "dims", "strides", "box", "element_strides", "swizzle", "interleave", "fill")
+MODE_KEYS = {"tiled": ("box",), "im2col": ("pixel_lower", "pixel_upper", "channels", "pixels")}
+MAP_KEYS = ("buffer", "type", "mode", "dims", "strides", "element_strides", "swizzle", "interleave", "fill")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class BufferSpec:
-    """A buffer in global memory. file: whose array it holds at first; else shape, type and fill say what stands
-    there.
+    """A buffer in global memory. file: the array that it begins with; without one, shape, type and fill say it.
 
     number: the fill where it is a number; operand, major, part: which codes "identify" fills in; output: a file for
     what stands there in the end.
@@ -58,7 +59,8 @@ class BufferSpec:
 
 @dataclass(frozen=True, slots=True)
 class TensorMapSpec:
-    """A tensor map, as cuTensorMapEncodeTiled takes it: dims, strides and box innermost first, strides in bytes.
+    """A tensor map, as cuTensorMapEncodeTiled takes it: dims, strides and box innermost first, strides in bytes; with a
+    pixel box as cuTensorMapEncodeIm2col does.
 
     type: of a buffer or of CUtensorMapDataType, "" for that of its buffer.
     """
@@ -73,11 +75,12 @@ class TensorMapSpec:
     swizzle: str = "none"
     interleave: str = "none"
     fill: str = "zero"
+    pixel_box: PixelBox | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A launch whose values are well formed; whether the kernel and its target take it, is checked with its PTX.
+    """A launch whose values are well formed. `prepare_kernel` checks it against the kernel and its target.
 
     cluster: None where the launch says none.
     """
@@ -256,8 +259,9 @@ def _parse_fill(value: object, name: str) -> tuple[str, float]:
 
 def _parse_map(name: str, value: Mapping[str, Any], buffers: Mapping[str, BufferSpec]) -> TensorMapSpec:
     where = f"tensor_map.{name}"
-    check_keys(value, MAP_KEYS, where)
-    for key in ("buffer", "dims", "box"):
+    mode = parse_choice(value.get("mode", "tiled"), f"{where}.mode", tuple(MODE_KEYS))
+    check_keys(value, (*MAP_KEYS, *MODE_KEYS[mode]), where)
+    for key in ("buffer", "dims", *MODE_KEYS[mode]):
         if key not in value:
             raise LayoutError("bad_launch", f"{where} has no {key}.", f"Give {key}.", f"{where}.{key}")
     buffer = value["buffer"]
@@ -270,15 +274,31 @@ def _parse_map(name: str, value: Mapping[str, Any], buffers: Mapping[str, Buffer
         )
     dims = _parse_integers(value["dims"], f"{where}.dims", 1, 1 << 32, range(1, 6))
     rank = range(len(dims), len(dims) + 1)
+    kind, swizzle, interleave, fill = (
+        _parse_word(value.get(key, default), f"{where}.{key}")
+        for key, default in (("type", " "), ("swizzle", "none"), ("interleave", "none"), ("fill", "zero"))
+    )
     return TensorMapSpec(
         name,
         buffer,
         dims,
         _parse_integers(value.get("strides", []), f"{where}.strides", 0, 1 << 40, range(len(dims) - 1, len(dims))),
-        _parse_integers(value["box"], f"{where}.box", 1, 1 << 16, rank),
+        _parse_integers(value["box"], f"{where}.box", 1, 1 << 16, rank) if mode == "tiled" else (),
         _parse_integers(value.get("element_strides", [1] * len(dims)), f"{where}.element_strides", 1, 1 << 16, rank),
-        *(
-            _parse_word(value.get(key, default), f"{where}.{key}")
-            for key, default in (("type", " "), ("swizzle", "none"), ("interleave", "none"), ("fill", "zero"))
-        ),
+        kind,
+        swizzle,
+        interleave,
+        fill,
+        _parse_pixel_box(value, where, len(dims)) if mode == "im2col" else None,
     )
+
+
+def _parse_pixel_box(value: Mapping[str, Any], where: str, rank: int) -> PixelBox:
+    """Parse the corners along W, H and D, and the counts, of a map in im2col mode."""
+    count = range(max(rank - 2, 1), max(rank - 1, 2))
+    lower, upper = (
+        _parse_integers(value[key], f"{where}.{key}", -(1 << 15), (1 << 15) - 1, count)
+        for key in ("pixel_lower", "pixel_upper")
+    )
+    channels, pixels = (_parse_one(value[key], f"{where}.{key}", 1, 1 << 15) for key in ("channels", "pixels"))
+    return PixelBox(lower, upper, channels, pixels)

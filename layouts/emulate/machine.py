@@ -17,7 +17,9 @@ import numpy as np
 
 from lanescope.deadline import check_deadline
 from lanescope.emulate.block import Block, Group, NotConvergedError, Wait, simplify
+from lanescope.emulate.cluster_run import ClusterRun
 from lanescope.emulate.code import UnknownInstructionError
+from lanescope.emulate.convergence import join_groups, list_stops, wait_for_convergence
 from lanescope.emulate.linking import Program
 from lanescope.emulate.memory import Allocation, FaultError, Memory
 from lanescope.emulate.program import Function, SourcePlace, Statement
@@ -28,7 +30,7 @@ _MOST_POLLS = 4  # looks at something that nobody changes, before a group counts
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong in what ran. line: of the PTX; place: of the program it was compiled from, or ""."""
+    """A mistake in what ran. line: of the PTX; place: of the program it was compiled from, or ""."""
 
     code: str
     message: str
@@ -57,36 +59,6 @@ class PendingWork:
     block: Block
     statement: Statement
     keys: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class ClusterRun:
-    """The blocks of one cluster. size: of the cluster, in blocks."""
-
-    machine: Machine
-    memory: Memory
-    grid: tuple[int, int, int]
-    shape: tuple[int, int, int]
-    parameter_base: int
-    index: tuple[int, int, int]
-    blocks: list[Block] = field(default_factory=list)
-
-    @property
-    def is_cluster(self) -> bool:
-        return self.shape != (1, 1, 1)
-
-    def get_block(self, rank: int, what: str = "shared::cluster") -> Block:
-        """Return a block of the cluster by its rank; FaultError if there is none or its threads have all exited."""
-        if rank >= len(self.blocks):
-            raise FaultError(
-                "out_of_bounds", f"An address of {what} names rank {rank}; the cluster has {len(self.blocks)} CTAs."
-            )
-        block = self.blocks[rank]
-        if not block.live.any():
-            raise FaultError(
-                "exited_cta", f"An access to shared memory of CTA {rank} of the cluster, whose threads have exited."
-            )
-        return block
 
 
 class Machine:
@@ -165,7 +137,7 @@ class Machine:
             return
         except OverBudgetError:
             self.status = "budget"
-            self.report("budget", f"The run was ended after {self.steps:,} statements", self.stop_statement)
+            self.report("budget", describe_budget(self.most_steps), self.stop_statement)
 
     def _end_stuck(self) -> None:
         """End a run in which nothing can go on: a fault where parts of a warp wait for each other, one of them at an
@@ -253,9 +225,12 @@ class Machine:
 
     def _advance(self, group: Group) -> None:
         """Run one group until it waits, splits, meets another or has had its turn."""
-        group = self._merge(group)
-        stops = self._list_stops(group)
-        limit = self.steps + _QUANTUM
+        group = join_groups(self, group)
+        stops = list_stops(self, group)
+        if self.steps >= self.most_steps:
+            self.stop_statement = group.statement
+            raise OverBudgetError
+        limit = min(self.steps + _QUANTUM, self.most_steps)
         self.switch = False
         try:
             while self.steps < limit:
@@ -263,7 +238,7 @@ class Machine:
                 try:
                     group.frame.code.steps[group.pc](group)
                 except NotConvergedError as error:
-                    if self._wait_for_convergence(group, error):
+                    if wait_for_convergence(self, group, error):
                         break
                     continue  # with the warps that are whole, before any other threads join them again
                 if self.switch or group.wait is not None or (group.pc in stops):
@@ -282,75 +257,24 @@ class Machine:
                 ) from None
             raise
         check_deadline()
-        if self.steps > self.most_steps:
-            self.stop_statement = group.statement
-            raise OverBudgetError
-
-    def _wait_for_convergence(self, group: Group, error: NotConvergedError) -> bool:
-        """Let threads that others of their warp have to join wait where they stand; return whether these are all."""
-        stays = np.isin(group.ids, error.ids)
-        waiting = group
-        if not stays.all():
-            waiting = group.select(stays)
-            group.threads = simplify(group.ids[~stays])
-            self.groups.append(waiting)
-        block, missing = group.block, error.missing
-        lanes = ", ".join(str(int(one) % 32) for one in missing[:8]) + ", …" * (len(missing) > 8)
-        waiting.wait = Wait(
-            "convergence",
-            f"{'lane' if len(missing) == 1 else 'lanes'} {lanes} of warp {int(missing[0]) // 32}",
-            lambda: not block.live[missing].any(),
-            {"missing": missing.tolist(), "aligned": error.aligned},
-        )
-        return waiting is group
-
-    def _list_stops(self, group: Group) -> frozenset[int]:
-        """Return where other groups of the block stand that this one could join."""
-        return frozenset(
-            other.pc
-            for other in self.groups
-            if other is not group and other.frame is group.frame and self._may_join(other, group)
-        )
-
-    def _may_join(self, one: Group, other: Group) -> bool:
-        if one.block is not other.block or one.stack != other.stack:
-            return False
-        return not self.schedule.by_warp or one.first // 32 == other.first // 32
-
-    def _merge(self, group: Group) -> Group:
-        """Join all groups that stand where this one does."""
-        same = [
-            other
-            for other in self.groups
-            if other.pc == group.pc
-            and other.frame is group.frame
-            and (
-                other is group
-                or ((other.wait is None or other.wait.kind == "convergence") and self._may_join(other, group))
-            )
-        ]
-        if len(same) == 1:
-            return group
-        group.threads = simplify(np.sort(np.concatenate([one.ids for one in same])))
-        group.wait = None
-        group.yields = max(one.yields for one in same)
-        for other in same:
-            if other is not group:
-                self.groups.remove(other)
-        return group
 
     # what rows call
 
     def split(self, group: Group, taken: Any, target: int) -> None:
-        """Let some threads of a group, given as a mask, go on at another statement."""
+        """Split off some threads of a group, given as a mask, to continue at another statement."""
         other = group.select(taken)
-        other.pc, other.yields = target, group.yields
+        other.pc = target
         group.threads = simplify(group.ids[~taken])
-        self.groups.append(other)
+        self.add(other, group)
+
+    def add(self, part: Group, group: Group) -> None:
+        """Schedule a part of a group as a group of its own."""
+        part.yields = group.yields
+        self.groups.append(part)
         self.switch = True
 
     def park(self, group: Group, ids: Any, wait: Wait) -> None:
-        """Let some threads of a group, after this statement, wait as a group of their own."""
+        """Make some threads of a group wait behind this statement, as a group of their own."""
         waiting = Group(group.block, group.frame, simplify(ids), group.pc + 1, group.stack)
         waiting.wait, waiting.yields = wait, group.yields
         self._log_wait(waiting)
@@ -359,7 +283,7 @@ class Machine:
         self.switch = True
 
     def separate(self, group: Group, active: Any, part: Group) -> None:
-        """Take over what a statement did to the threads of a group whose guard was true: some or all wait."""
+        """Split a group after a guarded statement made some or all of its active threads wait."""
         stay = group.ids[~active]
         if part.wait is None:
             stay = np.sort(np.concatenate([stay, part.ids]))
@@ -371,7 +295,7 @@ class Machine:
         self.switch = True
 
     def end(self, group: Group) -> None:
-        """Let the threads of a group exit."""
+        """End the threads of a group."""
         group.block.live[group.ids] = False
         if group in self.groups:
             self.groups.remove(group)
@@ -379,14 +303,14 @@ class Machine:
         self.switch = True
 
     def submit(self, work: PendingWork) -> None:
-        """Take asynchronous work: it ends at once, or where a wait or the end needs it."""
+        """Accept asynchronous work: it ends at once, or when a wait or the end of the run needs it."""
         if self.schedule.late:
             self.pending.append(work)
         else:
             self._end_work(work)
 
     def settle(self, work: PendingWork) -> None:
-        """End a piece of work that was left for later."""
+        """End one piece of pending work."""
         self.pending.remove(work)
         self._end_work(work)
 
@@ -400,12 +324,12 @@ class Machine:
             raise _StoppedError from fault
 
     def settle_all(self, matches: Callable[[PendingWork], bool]) -> None:
-        """End the work that matches, in the order in which it was issued."""
+        """End the pending work that matches, in the order of issue."""
         for work in [one for one in self.pending if matches(one)]:
             self.settle(work)
 
     def note_poll(self, group: Group, seen: Any) -> None:
-        """Note that a group looked at something that another thread has to change: it lets the others go first."""
+        """Record that a group polled what another thread has to change: the other groups go first."""
         looks = self._polls.setdefault(id(group), {})
         if looks.get(group.pc) == (self.version, seen):
             group.polls += 1
@@ -414,7 +338,7 @@ class Machine:
         looks[group.pc] = (self.version, seen)
 
     def report(self, code: str, message: str, statement: Statement | None, severity: str = "error") -> None:
-        """Report a finding, each once for its line."""
+        """Report a finding, once for each line and code."""
         line = statement.line if statement else 0
         if any(one.code == code and one.line == line for one in self.findings):
             return
@@ -422,7 +346,7 @@ class Machine:
         self.findings.append(Finding(code, message, line, str(place or ""), severity))
 
     def log(self, kind: str, group: Group, **facts: Any) -> None:
-        """Note an event for the timeline, where one is wanted."""
+        """Record an event for the timeline, if one is asked for."""
         if self.events is not None:
             self.log_of(kind, group.block, group.statement, group.warps, **facts)
 
@@ -434,7 +358,7 @@ class Machine:
             self.log_of("wait", group.block, statement, group.warps, wait=wait.kind, what=wait.what, **wait.facts)
 
     def log_of(self, kind: str, block: Block, statement: Statement, warps: tuple[int, ...] = (), **facts: Any) -> None:
-        """Note an event that no group of threads brings about, as the end of a copy."""
+        """Record an event that no group of threads causes, as the end of a copy."""
         if self.events is not None:
             event = {"step": self.steps, "kind": kind, "block": block.index, "warps": warps, "line": statement.line}
             self.events.append(event | facts)
@@ -447,9 +371,14 @@ class Machine:
         )
 
 
+def describe_budget(most_steps: int) -> str:
+    """Return the message of a run that ended at its limit."""
+    return f"The run reached its limit of {most_steps:,} statements"
+
+
 class OverBudgetError(Exception):
-    """The run took as many statements as it may."""
+    """The run reached its limit of statements."""
 
 
 class _StoppedError(Exception):
-    """A fault ended the run; it is reported."""
+    """A fault, already reported, ended the run."""

@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.emulate.block import Block, Group
-from lanescope.emulate.memory import RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE, Allocation, FaultError
+from lanescope.emulate.memory import (
+    OFFSET_MASK,
+    RANK_SHIFT,
+    SHARED_WINDOW,
+    WINDOW_SIZE,
+    Allocation,
+    FaultError,
+    truncate_address,
+)
 from lanescope.emulate.program import Statement
 
 if TYPE_CHECKING:
@@ -29,7 +37,7 @@ TESTED = "tested_mbarriers"  # likewise: thread → (rank, byte offset, phase) o
 
 @dataclass(slots=True)
 class Arrival:
-    """What one statement did to the phase that runs. threads: of the block, or () where a copy did it."""
+    """What one statement did in the current phase. threads: of the block, or () for a copy."""
 
     statement: Statement
     rank: int
@@ -113,16 +121,14 @@ def split_addresses(
             wrong = int(addresses[np.flatnonzero(~inside)[0]])
             raise FaultError("out_of_bounds", f"An mbarrier at {wrong:#x}, which is not in shared memory.")
         addresses = addresses - SHARED_WINDOW
+    else:
+        addresses = truncate_address(addresses)
     if (addresses & 7).any():
         raise FaultError("misaligned", f"An mbarrier at {int(addresses[0]):#x} is not aligned to 8 bytes.")
     distinct = [int(addresses[0])] if (addresses == addresses[0]).all() else [int(one) for one in np.unique(addresses)]
     for address in distinct:
-        rank = address >> RANK_SHIFT
-        if rank == group.block.rank or (rank == 0 and not group.run.is_cluster):
-            block = group.block
-        else:
-            block = group.run.get_block(rank)
-        offset = (address & ((1 << RANK_SHIFT) - 1)) - block.shared.base
+        block = group.find_block(address >> RANK_SHIFT)
+        offset = (address & OFFSET_MASK) - block.shared.base
         if not 0 <= offset <= block.shared.size - 8:
             raise FaultError(
                 "out_of_bounds", f"An mbarrier at {address:#x}: shared memory has {block.shared.size:,} bytes."
@@ -158,7 +164,7 @@ def write_word(shared: Allocation, offset: int, word: int) -> None:
 
 
 def update(block: Block, offset: int, barrier: Mbarrier) -> bool:
-    """Begin the next phase where this one is complete, and note the change; return whether it began."""
+    """Begin the next phase if this one is complete; return whether it began."""
     machine, phase, last = block.run.machine, barrier.phase, barrier.arrivals[-1].statement
     ended = barrier.end_phase()
     if ended:
@@ -193,15 +199,15 @@ def _report_bytes(block: Block, barrier: Mbarrier, statement: Statement) -> None
     few = barrier.tx < 0
     block.run.machine.report(
         "expect_tx_bytes",
-        f"The mbarrier at {barrier.address:#x} (initialized in line {barrier.statement.line}) is told of"
-        f" {'fewer' if few else 'more'} bytes than come: expect_tx named {barrier.expected_bytes:,} in all, the copies"
-        f" completed {barrier.completed_bytes:,}",
+        f"On the mbarrier at {barrier.address:#x} (initialized in line {barrier.statement.line}), expect_tx names"
+        f" {barrier.expected_bytes:,} bytes in all and the copies complete {barrier.completed_bytes:,}: it names too"
+        f" {'few' if few else 'many'}",
         statement,
     )
 
 
 def find_wrong_bytes(machine: Machine) -> None:
-    """Report mbarriers on which, at the end of the run, other bytes were completed than expected."""
+    """Report mbarriers whose completed bytes differ from the expected ones at the end of the run."""
     for cluster in machine.clusters:
         for block in cluster.blocks:
             for barrier in list_mbarriers(block).values():
@@ -211,7 +217,7 @@ def find_wrong_bytes(machine: Machine) -> None:
 
 
 def note(barrier: Mbarrier, arrival: Arrival) -> None:
-    """Keep what was done in a phase, joined by statement and block."""
+    """Record what a statement of a block did in the phase."""
     for known in barrier.arrivals:
         if known.statement is arrival.statement and known.rank == arrival.rank:
             known.threads = tuple(sorted({*known.threads, *arrival.threads}))
@@ -223,7 +229,7 @@ def note(barrier: Mbarrier, arrival: Arrival) -> None:
 
 
 def check_tx(barrier: Mbarrier) -> None:
-    """FaultError where the transaction count leaves its range."""
+    """Raise FaultError if the transaction count is out of range."""
     if not -MOST_COUNT <= barrier.tx <= MOST_COUNT:
         raise FaultError(
             "mbarrier_tx_range",

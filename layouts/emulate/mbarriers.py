@@ -301,14 +301,14 @@ class _Readiness:
         self.rows.append((block, offset, barrier, threads))
 
     def note_tests(self, group: Group) -> None:
-        """Keep which phase each thread tested for, to say so if it does so for ever."""
+        """Record which phase each thread tested for, for the report of a thread that tests for ever."""
         tested = group.block.state.setdefault(TESTED, {})
         ids = group.ids
         for block, offset, barrier, threads in self.rows:
             tested |= dict.fromkeys(ids[threads].tolist(), (block.rank, offset, barrier.phase))
 
     def park(self, group: Group, done: NDArray[np.bool_]) -> None:
-        """Let the threads wait, those of one mbarrier together; the rest of the group goes on."""
+        """Make threads wait, grouped by their mbarrier; the rest of the group goes on."""
         machine = group.run.machine
         ids = group.ids
         for number, (block, offset, barrier, threads) in enumerate(self.rows):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ LOCAL_WINDOW = 0x7D00_0000_0000
 SHARED_WINDOW = 0x7E00_0000_0000
 GLOBAL_WINDOW = 0x7F00_0000_0000
 RANK_SHIFT = 24  # of the CTA's rank in an address of shared::cluster
+OFFSET_MASK = (1 << RANK_SHIFT) - 1  # the place in that CTA's shared memory
 WINDOW_SIZE = 1 << 40
 _GUARD = 4096  # bytes between two allocations that belong to none
 _ALIGN = 512
@@ -157,6 +158,9 @@ class Memory:
                 yield from self._split(group, addresses, addresses >> 40, size, writes)
                 return
         if space in ("shared", "shared::cta", "shared::cluster"):
+            if low < 0 or high >> 32:
+                addresses = truncate_address(addresses)
+                low, high = int(addresses.min()), int(addresses.max())
             if low >> RANK_SHIFT != high >> RANK_SHIFT:
                 ranks = addresses >> RANK_SHIFT
                 for rank in np.unique(ranks):
@@ -164,8 +168,8 @@ class Memory:
                     for _, allocation, offsets in self._find(group, space, addresses[chosen], size, writes):
                         yield chosen, allocation, offsets
                 return
-            allocation = group.block.find_shared(low >> RANK_SHIFT, space)
-            offsets = addresses - (low >> RANK_SHIFT << RANK_SHIFT) - allocation.base
+            allocation = group.find_block(low >> RANK_SHIFT).shared
+            offsets = (addresses & OFFSET_MASK) - allocation.base
             _check_bounds(allocation, offsets, addresses, size, writes, "shared memory")
             yield None, allocation, offsets
             return
@@ -232,6 +236,14 @@ def _check_bounds(
             f"A {size}-byte {verb} {format_address(int(addresses[first]))} of {what}: {allocation.name} has"
             f" {allocation.size:,} bytes, and this is byte {after:,}.",
         )
+
+
+_Address = TypeVar("_Address", int, Addresses)
+
+
+def truncate_address(address: _Address) -> _Address:
+    """Return the 32 bits that an access to shared memory keeps of an address. PTX ISA 9.1, 9.7.9.8 (ld)."""
+    return address & 0xFFFFFFFF
 
 
 def format_address(address: int) -> str:

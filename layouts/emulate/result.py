@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.emulate.elements import decode_elements, hold_elements
+from lanescope.emulate.elements import decode_elements, hold_elements, split_codes, view_codes
 from lanescope.emulate.kernel import Kernel, Placement
 from lanescope.emulate.machine import Finding
 from lanescope.errors import LayoutError
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """The first element that differs, by its index in the buffer. got, expected: numbers; bits: their codes."""
+    """The first element that differs. index: in the buffer, of elements; got, expected: numbers; bits: their codes."""
 
     index: tuple[int, ...]
     got: float | int
@@ -112,23 +112,20 @@ def compare_arrays(kernel: Kernel, name: str, after: Array, expected: Array) -> 
     """Compare a buffer's array with what it should be, bit for bit."""
     row = kernel.buffers[name].row
     held = hold_elements(expected, row, f"compare.{name}")
-    unsigned = np.dtype(f"uint{row.dtype.itemsize * 8}")
-    bits = [np.ascontiguousarray(one).view(unsigned).reshape(one.shape) for one in (after, held)]
-    different = np.flatnonzero(bits[0].reshape(-1) != bits[1].reshape(-1))
+    total = after.size * row.packed
+    items = [view_codes(one) for one in (after, held)]
+    different = np.flatnonzero(items[0] != items[1])
     if not len(different):
-        return Comparison(True, 0, after.size, None)
-    index = tuple(int(n) for n in np.unravel_index(int(different[0]), after.shape))
-    got, wanted = (decode_elements(one[index[:-1]], row) for one in (after, held))
-    last = index[-1] * row.packed if index else 0
-    if row.packed > 1:
-        last += int(np.flatnonzero(got[last : last + row.packed] != wanted[last : last + row.packed])[0])
-    place = (*index[:-1], last) if index else ()
-    first = Mismatch(
-        place,
-        *(one[last].item() if one.ndim else one.item() for one in (got, wanted)),
-        *(int(one[index]) for one in bits),
-    )
-    return Comparison(False, len(different), after.size, first)
+        return Comparison(True, 0, total, None)
+    codes = [split_codes(one[different], row) for one in items]  # [items that differ, elements of an item]
+    wrong = codes[0] != codes[1]
+    within = int(np.flatnonzero(wrong[0])[0])
+    index = [int(n) for n in np.unravel_index(int(different[0]), after.shape)]
+    if index:
+        index[-1] = index[-1] * row.packed + within
+    numbers = [decode_elements(one.reshape(-1)[different[:1]], row)[within].item() for one in (after, held)]
+    bits = [int(one[0, within]) for one in codes]
+    return Comparison(False, int(wrong.sum()), total, Mismatch(tuple(index), *numbers, *bits))
 
 
 def take_arrays(placement: Placement) -> dict[str, Array]:

@@ -19,7 +19,7 @@ from lanescope.emulate.mbarrier_state import find_wrong_bytes
 from lanescope.emulate.parser import parse_module
 from lanescope.emulate.races import compare_schedules
 from lanescope.emulate.result import EmulationResult, check_expected, collect_outputs, take_arrays
-from lanescope.emulate.tensor_maps import DRIVER_REFUSES
+from lanescope.emulate.tensor_maps import REFUSALS
 from lanescope.emulate.waits import describe_barriers, find_deadlock
 from lanescope.errors import LayoutError
 from lanescope.inputs import format_count
@@ -91,7 +91,7 @@ def run_kernel(
     try:
         placement = kernel.place(schedule, most_steps)
     except LayoutError as error:
-        if error.hint != DRIVER_REFUSES:
+        if error.hint not in REFUSALS:
             raise
         return refuse_map(kernel, error, expected)
     chosen = check_blocks(kernel, blocks)
@@ -131,7 +131,7 @@ def run_schedules(
     try:
         compared = compare_schedules(make_machine, count)
     except LayoutError as error:
-        if error.hint != DRIVER_REFUSES:
+        if error.hint not in REFUSALS:
             raise
         return refuse_map(kernel, error, expected)
     result = collect_result(placements[0], expected)

@@ -1,4 +1,4 @@
-"""Boxes of tensor maps in tiled mode: the bytes of global memory that one names, and where they lie in shared memory.
+"""Boxes of tensor maps: the bytes of global memory that one names, and where they lie in shared memory.
 
 The storage is that of lanescope.shared.tma, which the evidence files compare with loads on hardware.
 """
@@ -6,7 +6,7 @@ The storage is that of lanescope.shared.tma, which the evidence files compare wi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lanescope.emulate.async_work import Bytes
 from lanescope.emulate.block import Group
 from lanescope.emulate.code import UnknownInstructionError
+from lanescope.emulate.im2col import OutsideBoxError, locate_pixels
 from lanescope.emulate.memory import FaultError
 from lanescope.emulate.tensor_maps import (
     MAP_ALIGN,
@@ -70,6 +71,11 @@ class Box:
     def pitch(self) -> int:
         return tma.get_pitch_bytes(self.width, self.map.swizzle.partition("_")[0])
 
+    @property
+    def size(self) -> int:
+        """The bytes of the box, what is outside the tensor included: what a load completes on its mbarrier."""
+        return len(self.rows) * self.width
+
     def list_chunks(self, base: int) -> NDArray[np.int64]:
         """Return the address in shared memory of each 16 bytes: [rows, chunks], for a box that begins at base."""
         rows = np.arange(len(self.rows), dtype=np.int64)[:, None] * self.pitch
@@ -78,9 +84,14 @@ class Box:
         return swizzled
 
 
-def locate_box(group: Group, made: TensorMap, coordinates: Sequence[int]) -> Box:
-    """Return the box of a map at coordinates, innermost first."""
+def locate_box(group: Group, made: TensorMap, coordinates: Sequence[int], offsets: Sequence[int] | None = None) -> Box:
+    """Return the box of a map at coordinates, innermost first. offsets: of an instruction in im2col mode."""
     _refuse_unknown(group, made)
+    if (made.pixel_box is None) != (offsets is None):
+        modes = ("tiled", "im2col") if offsets is None else ("im2col", "tiled")
+        raise FaultError(
+            "tensor_map_mode", f"{group.statement.opcode} is in {modes[0]} mode; the tensor map is in {modes[1]} mode."
+        )
     if len(coordinates) != made.rank:
         raise FaultError(
             "tensor_rank",
@@ -90,12 +101,10 @@ def locate_box(group: Group, made: TensorMap, coordinates: Sequence[int]) -> Box
     bits, x = made.type.bits, coordinates[0]
     if x * bits % 8:
         raise UnknownInstructionError(group.statement, f"A box that begins at element {x} of {bits} bits")
-    addresses = np.full((1,), made.address, np.int64)
-    valid = np.ones((1,), bool)
-    for n in range(1, made.rank):
-        index = coordinates[n] + np.arange(made.counts[n], dtype=np.int64) * made.steps[n]
-        addresses = (addresses[None, :] + (index * made.strides[n - 1])[:, None]).reshape(-1)
-        valid = (valid[None, :] & ((index >= 0) & (index < made.dims[n]))[:, None]).reshape(-1)
+    if made.pixel_box is None:
+        addresses, valid = _locate_rows(made, coordinates)
+    else:
+        addresses, valid = _locate_pixel_rows(group, made, coordinates, offsets or ())
     inner = made.counts[0]
     first, last = max(0, -x), max(0, min(inner, made.dims[0] - x))
     return Box(
@@ -109,6 +118,47 @@ def locate_box(group: Group, made: TensorMap, coordinates: Sequence[int]) -> Box
     )
 
 
+def locate_four_rows(group: Group, made: TensorMap, coordinates: Sequence[int]) -> Box:
+    """Return the four rows of .tile::gather4 and .tile::scatter4 as one box: a column, and the row of each.
+
+    PTX ISA 9.1, 5.5.3.4. Not run on hardware.
+    """
+    if made.box[1:] != (1,):
+        raise FaultError(
+            "tensor_box",
+            f"{group.statement.opcode} takes rows of a 2D tensor: its box is {made.box}, not (columns, 1).",
+        )
+    x, *rows = coordinates
+    boxes = [locate_box(group, made, (x, y)) for y in rows]
+    places, valid = np.concatenate([one.rows for one in boxes]), np.concatenate([one.valid for one in boxes])
+    return replace(boxes[0], coordinates=tuple(coordinates), rows=places, valid=valid)
+
+
+def _locate_rows(made: TensorMap, coordinates: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the address of each row of a box where it crosses the tensor's first column, and which are inside."""
+    addresses = np.full((1,), made.address, np.int64)
+    valid = np.ones((1,), bool)
+    for n in range(1, made.rank):
+        index = coordinates[n] + np.arange(made.counts[n], dtype=np.int64) * made.steps[n]
+        addresses = (addresses[None, :] + (index * made.strides[n - 1])[:, None]).reshape(-1)
+        valid = (valid[None, :] & ((index >= 0) & (index < made.dims[n]))[:, None]).reshape(-1)
+    return addresses, valid
+
+
+def _locate_pixel_rows(
+    group: Group, made: TensorMap, coordinates: Sequence[int], offsets: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the address of the first channel of each pixel of a load in im2col mode, and which are inside."""
+    assert made.pixel_box is not None
+    try:
+        index = locate_pixels(made.pixel_box, made.dims, made.steps[1:], coordinates[1:], offsets)
+    except OutsideBoxError as error:
+        raise UnknownInstructionError(group.statement, f"{group.statement.opcode}: {error}") from None
+    valid: NDArray[np.bool_] = np.logical_and.reduce((index >= 0) & (index < np.array(made.dims[1:])), axis=1)
+    addresses: NDArray[np.int64] = made.address + index @ np.array(made.strides, np.int64)
+    return addresses, valid
+
+
 def _refuse_unknown(group: Group, made: TensorMap) -> None:
     if made.interleave != "none":
         raise UnknownInstructionError(
@@ -116,6 +166,11 @@ def _refuse_unknown(group: Group, made: TensorMap) -> None:
         )
     if made.type.code > 13:  # what lies between packed values, and how many bytes complete, is not established
         raise UnknownInstructionError(group.statement, f"A tensor map of {made.type.name} is not emulated")
+    span = SWIZZLES[made.swizzle][2]
+    if made.pixel_box and span > made.pixel_box.channels * made.type.bits // 8:  # how far pixels lie apart
+        raise UnknownInstructionError(
+            group.statement, f"A tensor map in im2col mode whose pixel is narrower than its swizzle of {span} bytes"
+        )
     if made.swizzle == "128B_ATOM_32B_FLIP_8B":
         raise UnknownInstructionError(group.statement, f"A tensor map with swizzle {made.swizzle} is not emulated")
 

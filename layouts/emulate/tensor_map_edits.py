@@ -23,7 +23,7 @@ from lanescope.emulate.types import TYPES
 Array = NDArray[Any]
 # places in the numbers of FORM, behind the mark
 _ADDRESS, _TYPE, _RANK, _INTERLEAVE, _SWIZZLE, _FILL, _DIMS, _STRIDES, _BOX, _STEPS = 0, 1, 2, 3, 4, 5, 6, 11, 15, 20
-_EMPTY = (0, 0, 1, 0, 0, 0, *[0] * 5, *[1] * 4, *[1] * 5, *[1] * 5)
+_EMPTY = (0, 0, 1, 0, 0, 0, *[0] * 5, *[1] * 4, *[1] * 5, *[1] * 5, *[0] * 7)
 # PTX's numbers of element types → CUtensorMapDataType's: f32.ftz and f64 are exchanged, bf16 is 10
 _TYPES = (0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12, 13, 14, 15)
 _SWIZZLE_128B = 3
@@ -90,7 +90,8 @@ def build_replacement(compiler: Compiler, statement: Statement) -> Action:
 
 def _edit(raw: bytes, name: str, field: _MapField, ordinal: int, value: int) -> bytes:
     if any(raw):
-        decode_tensor_map(raw)  # FaultError if it is none
+        if decode_tensor_map(raw).pixel_box:  # FaultError if it is none
+            raise FaultError("bad_tensor_map", "tensormap.replace.tile edits maps in tiled mode; this one is im2col.")
         numbers = list(FORM.unpack(raw[: FORM.size])[1:])
     else:
         numbers = list(_EMPTY)

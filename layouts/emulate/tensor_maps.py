@@ -1,4 +1,4 @@
-"""Tensor maps: what cuTensorMapEncodeTiled takes and refuses, and the 128 bytes that stand for one in memory.
+"""Tensor maps, tiled and im2col: what the driver takes and refuses, and the 128 bytes that stand for one in memory.
 
 The driver's 128 bytes are opaque. Ours hold the arguments behind a mark and a checksum, so that a map may be passed by
 value, lie anywhere and be copied by the program; other bytes are no tensor map. Source of the rules: CUDA driver API
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from lanescope.emulate.im2col import PixelBox, find_pixel_refusals
 from lanescope.emulate.memory import FaultError
 from lanescope.errors import LayoutError
 from lanescope.shared import tma
@@ -88,12 +89,14 @@ SWIZZLES: dict[str, tuple[int, Swizzle, int]] = {
 INTERLEAVES = ("none", "16B", "32B")
 FILLS = ("zero", "nan")
 DRIVER_REFUSES = "cuTensorMapEncodeTiled refuses it."
+IM2COL_REFUSES = "cuTensorMapEncodeIm2col refuses it."
+REFUSALS = (DRIVER_REFUSES, IM2COL_REFUSES)
 
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
-    """A tensor map in tiled mode. dims, box, element_strides: elements, innermost first; strides: bytes, without the
-    innermost. Make it with `make_tensor_map`, which checks.
+    """A tensor map. dims, box, element_strides: elements, innermost first; strides: bytes, without the innermost;
+    pixel_box: of one in im2col mode, whose box is (channels, pixels). Make it with `make_tensor_map`, which checks.
     """
 
     address: int
@@ -105,6 +108,7 @@ class TensorMap:
     interleave: str = "none"
     swizzle: str = "none"
     fill: str = "zero"
+    pixel_box: PixelBox | None = None
 
     @property
     def rank(self) -> int:
@@ -112,7 +116,11 @@ class TensorMap:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The elements that a box takes along each dimension: every n-th of boxDim where the element stride is n."""
+        """The elements that a box takes along each dimension: every n-th of boxDim where the element stride is n; in
+        im2col mode channels and pixels.
+        """
+        if self.pixel_box:
+            return self.box
         return tuple(-(-size // step) for size, step in zip(self.box, self.steps, strict=True))
 
     @property
@@ -132,13 +140,15 @@ def make_tensor_map(
     type: str,
     dims: Sequence[int],
     strides: Sequence[int],
-    box: Sequence[int],
+    box: Sequence[int] = (),
     element_strides: Sequence[int] = (),
     interleave: str = "none",
     swizzle: str = "none",
     fill: str = "zero",
+    pixel_box: PixelBox | None = None,
 ) -> TensorMap:
-    """Return a tensor map as cuTensorMapEncodeTiled makes it; LayoutError with the rule that the driver refuses by.
+    """Return a tensor map as cuTensorMapEncodeTiled makes it, with a pixel box as cuTensorMapEncodeIm2col does;
+    LayoutError with the rule that the driver refuses by.
 
     address: generic, of the tensor's first byte. type: as a buffer's ("bf16", "e4m3") or CUDA's ("BFLOAT16").
     dims, box and element_strides in elements, strides in bytes and without the innermost; all innermost first.
@@ -151,23 +161,30 @@ def make_tensor_map(
     slices = _choose("interleave", _strip(interleave, "CU_TENSOR_MAP_INTERLEAVE_"), INTERLEAVES)
     filled = _choose("fill", _strip(fill, "CU_TENSOR_MAP_FLOAT_OOB_FILL_"), FILLS)
     steps = tuple(element_strides) or (1,) * len(dims)
-    for name, values in (("dims", dims), ("strides", strides), ("box", box), ("element_strides", steps)):
-        wanted = len(dims) - (name == "strides")
+    sizes = [("dims", dims, 0), ("strides", strides, 1), ("element_strides", steps, 0)]
+    if pixel_box is None:
+        sizes.append(("box", box, 0))
+    else:
+        sizes += [("pixel_lower", pixel_box.lower, 2), ("pixel_upper", pixel_box.upper, 2)]
+        box = (pixel_box.channels, pixel_box.pixels)
+    for name, values, fewer in sizes:
+        wanted = len(dims) - fewer
         if len(values) != wanted:
             raise LayoutError(
                 "tma_rank",
                 f"{name} has {len(values)} numbers; a tensor of {len(dims)} dimensions has {wanted}.",
-                "Give one number a dimension, innermost first; strides are without the innermost.",
+                "Give one number a dimension, innermost first; strides are without the innermost, corners along W, H"
+                " and D alone.",
                 name,
             )
-    made = TensorMap(address, row, tuple(dims), tuple(strides), tuple(box), steps, slices, layout, filled)
+    made = TensorMap(address, row, tuple(dims), tuple(strides), tuple(box), steps, slices, layout, filled, pixel_box)
     for code, message, field in _find_refusals(made):
-        raise LayoutError(code, message, DRIVER_REFUSES, field)
+        raise LayoutError(code, message, DRIVER_REFUSES if pixel_box is None else IM2COL_REFUSES, field)
     return made
 
 
 def check_tensor_map(made: TensorMap) -> None:
-    """FaultError for a map that breaks a rule, as one may that a kernel changed."""
+    """Raise FaultError if a map breaks a rule, since a kernel may have changed it."""
     for _, message, _ in _find_refusals(made):
         raise FaultError("bad_tensor_map", f"The tensor map is not one that the driver would make: {message}")
 
@@ -204,11 +221,13 @@ def _find_refusals(made: TensorMap) -> Iterator[tuple[str, str, str]]:
         )
     span = SWIZZLES[made.swizzle][2]
     swizzle = made.swizzle.partition("_")[0] if made.interleave == "none" else "none"
+    if made.pixel_box:
+        yield from find_pixel_refusals(made.pixel_box, made.dims, row.bits, span, packed)
     for code, message in tma.find_refusals(
         row.bits,
         made.dims,
         made.strides,
-        box=made.box,
+        box=() if made.pixel_box else made.box,
         steps=made.element_strides,
         swizzle=swizzle,
         interleave=INTERLEAVES.index(made.interleave),
@@ -242,7 +261,7 @@ def _find_packed_refusals(made: TensorMap) -> Iterator[tuple[str, str, str]]:
         return
     if inner % 128:
         yield "tma_dim", f"globalDim[0] is {inner}; of {name} it must be a multiple of 128.", "dims"
-    if made.box[0] != 128:
+    if made.box[0] != 128 and not made.pixel_box:
         yield "tma_box", f"boxDim[0] is {made.box[0]}; of {name} it must be 128.", "box"
     allowed = ("none", "128B", "128B_ATOM_32B", "128B_ATOM_64B")[: 4 if made.type.code == 15 else 3]
     if made.swizzle not in allowed:
@@ -254,11 +273,13 @@ def _find_packed_refusals(made: TensorMap) -> Iterator[tuple[str, str, str]]:
 # the bytes in memory
 
 MARK = b"LStensor"
-FORM = struct.Struct("<8sQBBBBB5I4Q5H5B")  # mark, address, type, rank, interleave, swizzle, fill, dims − 1, …
+# mark, address, type, rank, interleave, swizzle, fill, dims − 1, strides, box, element strides; whether it is in im2col
+# mode, corners
+FORM = struct.Struct("<8sQBBBBB5I4Q5H5BB3h3h")
 
 
 def encode_tensor_map(made: TensorMap) -> bytes:
-    """Return the 128 bytes that stand for a map in memory."""
+    """Encode a map as the 128 bytes that stand for it in memory."""
     body = FORM.pack(
         MARK,
         made.address,
@@ -271,6 +292,9 @@ def encode_tensor_map(made: TensorMap) -> bytes:
         *_pad(made.strides, 4),
         *_pad(made.box, 5),
         *_pad(made.element_strides, 5),
+        made.pixel_box is not None,
+        *_pad(made.pixel_box.lower if made.pixel_box else (), 3),
+        *_pad(made.pixel_box.upper if made.pixel_box else (), 3),
     )
     return (body + struct.pack("<I", zlib.crc32(body))).ljust(MAP_BYTES, b"\0")
 
@@ -280,7 +304,7 @@ def _pad(values: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 
 def decode_tensor_map(raw: bytes) -> TensorMap:
-    """Return the map that 128 bytes of memory hold; FaultError if they hold none."""
+    """Decode the map in 128 bytes of memory; FaultError if they are no map."""
     body, rest = raw[: FORM.size], raw[FORM.size :]
     if rest != struct.pack("<I", zlib.crc32(body)).ljust(len(rest), b"\0") or not raw.startswith(MARK):
         raise FaultError(
@@ -290,14 +314,18 @@ def decode_tensor_map(raw: bytes) -> TensorMap:
         )
     _, address, code, rank, interleave, swizzle, fill, *numbers = FORM.unpack(body)
     names = {number: name for name, (number, _, _) in SWIZZLES.items()}
+    corners, is_im2col = numbers[20:], numbers[19]
+    box = tuple(numbers[9 : 9 + (2 if is_im2col else rank)])
+    pixel_box = PixelBox(tuple(corners[: rank - 2]), tuple(corners[3 : 1 + rank]), *box) if is_im2col else None
     return TensorMap(
         address,
         _BY_CODE[code],
         tuple(size + 1 for size in numbers[:rank]),
         tuple(numbers[5 : 4 + rank]),
-        tuple(numbers[9 : 9 + rank]),
+        box,
         tuple(numbers[14 : 14 + rank]),
         INTERLEAVES[interleave],
         names[swizzle],
         FILLS[fill],
+        pixel_box,
     )

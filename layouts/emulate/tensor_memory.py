@@ -274,5 +274,5 @@ def build_shift(compiler: Compiler, statement: Statement) -> Action:
 
 
 def submit(group: Group, run: Any) -> None:
-    """Issue work of the tensor cores: it ends in the order of issue, at the latest at its commit's arrival."""
+    """Issue work of the tensor cores: it ends in order of issue, at the latest when its commit arrives."""
     group.run.machine.submit(PendingWork(KIND, run, group.block, group.statement))

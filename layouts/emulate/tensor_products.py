@@ -186,8 +186,8 @@ def build_commit(compiler: Compiler, statement: Statement) -> Action:
             for number, address in enumerate(addresses):
                 places = [int(address)]
                 if multicast:
-                    inside = int(address) & ((1 << RANK_SHIFT) - 1)
-                    places = [rank << RANK_SHIFT | inside for rank in range(16) if int(masks[number]) >> rank & 1]
+                    rest = int(address) & ~(15 << RANK_SHIFT)
+                    places = [rest | rank << RANK_SHIFT for rank in range(16) if int(masks[number]) >> rank & 1]
                 for place in places:
                     thread = issuer.select(np.array([number]))
                     for owner, offset, _ in split_addresses(thread, space, np.array([place])):

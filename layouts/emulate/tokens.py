@@ -1,4 +1,4 @@
-"""The tokens of a PTX text, and its numbers. PTX ISA 9.1, 4.5."""
+"""The tokens of a PTX text, the stream that a parser takes them from, and numbers. PTX ISA 9.1, 4.5."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
+    """A part of the text. kind: name, number, string, mark or end."""
+
     kind: str
     text: str
     line: int
@@ -44,6 +46,85 @@ def split_tokens(text: str) -> Iterator[Token]:
     yield Token("end", "", line)
 
 
+class TokenStream:
+    """The tokens of a text, with the place of the next one. Errors name its line."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = list(split_tokens(text))
+        self.at = 0
+
+    @property
+    def token(self) -> Token:
+        """The next token, of kind "end" behind the last one."""
+        return self.tokens[self.at]
+
+    @property
+    def following(self) -> Token:
+        """The token behind the next one."""
+        return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+
+    @property
+    def is_at_end(self) -> bool:
+        return self.tokens[self.at].kind == "end"
+
+    def take(self) -> Token:
+        """Return the next token and go on to the one behind it."""
+        token = self.tokens[self.at]
+        if token.kind == "end":
+            raise self.refuse("")
+        self.at += 1
+        return token
+
+    def accept(self, text: str) -> bool:
+        """Take the next token if it is this one; return whether it was."""
+        token = self.tokens[self.at]
+        if token.text == text and token.kind != "string" and token.kind != "end":
+            self.at += 1
+            return True
+        return False
+
+    def expect(self, text: str) -> None:
+        if not self.accept(text):
+            raise self.refuse(f"{quote_value(self.token.text)} stands where '{text}' is needed", self.token)
+
+    def take_integer(self) -> int:
+        token = self.take()
+        number = parse_number(token) if token.kind == "number" else None
+        if number is None or not isinstance(number.value, int) or number.bits:
+            raise self.refuse(f"{quote_value(token.text)} stands where an integer is needed")
+        return number.value
+
+    def accept_offset(self) -> int:
+        """Take + and - with their numbers, as in +8 or +-8; return the sum, 0 where none follows."""
+        offset = 0
+        while self.token.text in ("+", "-"):
+            sign = -1 if self.take().text == "-" else 1
+            while self.accept("-"):
+                sign = -sign
+            offset += sign * self.take_integer()
+        return offset
+
+    def skip_past(self, text: str) -> None:
+        """Pass over tokens up to this one, and over it."""
+        while not self.accept(text):
+            self.take()
+
+    def skip_line(self) -> None:
+        """Pass over a directive that ends with its line."""
+        line = self.tokens[self.at - 1].line
+        while not self.is_at_end and self.token.line == line:
+            self.at += 1
+
+    def refuse(self, message: str, token: Token | None = None) -> LayoutError:
+        """Return the error of a token, the last one that was taken by default; of a text that is cut off there, that
+        it is.
+        """
+        last = self.tokens[max(0, self.at - 1)]
+        if self.is_at_end and last.text not in (";", "}"):
+            return make_error(last.line, "The text ends in the middle of a statement")
+        return make_error((token or last).line, message or "The text ends where another statement is needed")
+
+
 def make_error(line: int, message: str) -> LayoutError:
     return LayoutError(
         "not_ptx", f"Line {line}: {message}.", "Give the PTX that nvcc -ptx, NVRTC or Triton wrote.", "ptx"
@@ -51,6 +132,7 @@ def make_error(line: int, message: str) -> LayoutError:
 
 
 def parse_number(token: Token) -> Immediate:
+    """Return the number of a token; a float by its bits, as one of 64 bits where it is written in decimals."""
     text = token.text
     if text[:2] in ("0f", "0F"):
         return Immediate(int(text[2:], 16), 32)
@@ -60,11 +142,21 @@ def parse_number(token: Token) -> Immediate:
     if text[:2].lower() not in ("0x", "0b") and any(mark in text for mark in ".eE"):
         return Immediate(struct.unpack("<Q", struct.pack("<d", float(text)))[0], 64)
     if len(text) > 1 and text[0] == "0" and text.isdigit():
+        if set(text) & {"8", "9"}:
+            raise make_error(token.line, f"{quote_value(text)} begins with 0, so it is octal and has no 8 or 9")
         return Immediate(int(text, 8))
     return Immediate(int(text, 0))
 
 
+def negate(number: Immediate) -> Immediate:
+    """Return a number with the other sign; of a float, which is held by its bits, the sign bit changes."""
+    if number.bits:
+        return Immediate(int(number.value) ^ 1 << number.bits - 1, number.bits)
+    return Immediate(-number.value)
+
+
 def encode_initial(value: Immediate, row: RegisterType) -> bytes:
+    """Return the bytes of a number that a variable of a type begins with."""
     number = value.value
     if value.bits and row.kind == "f" and row.bits != value.bits:
         number = struct.unpack("<f" if value.bits == 32 else "<d", int(number).to_bytes(value.bits // 8, "little"))[0]

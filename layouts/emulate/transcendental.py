@@ -25,7 +25,7 @@ _FARTHEST = 2.0**16  # of sin and cos: beyond, a device's error has no bound
 
 
 def _note(action: Action, statement: Statement) -> Action:
-    """Have the run say that an approximate instruction was executed."""
+    """Note in the result that an approximate instruction was executed."""
     note = f"{statement.opcode} is approximate: a device's last bits may differ"
 
     def act(group: Group) -> None:

@@ -1,4 +1,4 @@
-"""What threads wait for when a run stands still, and how every barrier stands at its end."""
+"""What threads wait for in a deadlock, and the state of every barrier at the end of a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_ARRAY = 512  # bytes of a variable that is taken for an array of mbarriers
 
 
 def find_deadlock(machine: Machine) -> None:
-    """Report what each group of threads waits for that nobody brings: a finding for each line that waits."""
+    """Report what each waiting group of threads lacks: one finding for each line that waits."""
     told: set[int] = set()
     for group in sorted(machine.groups, key=_rank_wait):
         statement = find_waiting_statement(group)

@@ -13,6 +13,11 @@ from lanescope.ptx.dtypes import DType, FloatFormat, SpecialCodes, get_dtype
 Bits = NDArray[np.uint64]
 Values = NDArray[np.float64]
 TABLED = 16  # bits up to which a type's values stand in a table: half a mebibyte
+_NUMPY: dict[tuple[int, int], np.dtype[Any]] = {  # by bits of exponent and mantissa
+    (5, 10): np.dtype(np.float16),
+    (8, 23): np.dtype(np.float32),
+    (11, 52): np.dtype(np.float64),
+}
 SCALE_VALUES = (0.5, 1.0, 2.0)  # the scale factors that runs use: products stay exact
 
 
@@ -77,7 +82,21 @@ def encode_values(values: NDArray[Any], name: str) -> Bits:
     return _encode_floats(values.astype(np.float64), row.format) if row.format else _encode_integers(values, row)
 
 
+def _find_numpy_type(float_format: FloatFormat) -> np.dtype[Any] | None:
+    """Return the type of NumPy that has a format, None if there is none."""
+    ieee = float_format.special is SpecialCodes.IEEE and float_format.signed
+    return _NUMPY.get((float_format.exponent_bits, float_format.mantissa_bits)) if ieee else None
+
+
 def _encode_floats(values: Values, float_format: FloatFormat) -> Bits:
+    own = _find_numpy_type(float_format)
+    if own is not None:
+        with np.errstate(over="ignore"):
+            bits = values.astype(own).view(f"u{own.itemsize}").astype(np.uint64)
+        lost = np.isnan(values)
+        sign = np.signbit(values[lost]).astype(np.uint64) << np.uint64(own.itemsize * 8 - 1)
+        bits[lost] = np.uint64(float_format.nan) | sign
+        return bits
     sizes = np.abs(values)
     finite = np.isfinite(sizes)
     exponent = _compute_exponents(np.where(finite, sizes, 0), float_format)
@@ -92,8 +111,8 @@ def _encode_floats(values: Values, float_format: FloatFormat) -> Bits:
         np.minimum(codes, float_format.past_largest),
         np.where(np.isnan(sizes), float_format.nan, float_format.past_largest),
     )
-    sign = np.signbit(values).astype(np.int64) << (float_format.exponent_bits + float_format.mantissa_bits)
-    return (codes | sign).view(np.uint64)
+    signs = np.signbit(values).astype(np.int64) << (float_format.exponent_bits + float_format.mantissa_bits)
+    return (codes | signs).view(np.uint64)
 
 
 def _encode_integers(values: NDArray[Any], row: DType) -> Bits:
@@ -119,6 +138,10 @@ def _lookup_values(float_format: FloatFormat, bits: int) -> Values:
 
 
 def _decode_floats(codes: NDArray[np.int64], float_format: FloatFormat) -> Values:
+    own = _find_numpy_type(float_format)
+    if own is not None:
+        with np.errstate(invalid="ignore"):  # NaNs that signal
+            return codes.astype(f"u{own.itemsize}").view(own).astype(np.float64)
     exponent = codes >> float_format.mantissa_bits & (1 << float_format.exponent_bits) - 1
     mantissa = codes & (1 << float_format.mantissa_bits) - 1
     normal = exponent > 0 if float_format.mantissa_bits else np.ones(codes.shape, bool)

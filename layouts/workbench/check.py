@@ -49,7 +49,7 @@ from lanescope.workbench.idesc_checks import check_tensor_code
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.pitfall_repairs import find_pitfall_edits
 from lanescope.workbench.results import TextEdit, TextPiece
-from lanescope.workbench.tally import count_verified, drop_proved, list_first_wrong_steps
+from lanescope.workbench.tally import UnverifiedReads, count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
 from lanescope.workbench.tcgen05 import TCGEN05_KEY
 from lanescope.workbench.thread_gaps import CheckedKernel, list_kernels_by_text
@@ -144,7 +144,7 @@ class OpenPoint:
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """What came of one text. doubts: what is unusual and may be right; descriptors, maps: how many it holds; steps: how
-    many reads take every element from where the text stores it; unverified: reason → how many could not be compared;
+    many reads take every element from where the text stores it; unverified: those that could not be compared;
     checked: each descriptor; multiplier: tcgen05 or wgmma, which it multiplies with; kernels: those with mma;
     placed: how many of `steps` are right only if their tiles start at multiples of the swizzle's pattern.
     """
@@ -155,7 +155,7 @@ class CheckReport:
     descriptors: int
     maps: int
     steps: int
-    unverified: tuple[tuple[str, int], ...] = ()
+    unverified: tuple[UnverifiedReads, ...] = ()
     checked: tuple[CheckedDescriptor, ...] = ()
     multiplier: str = ""
     kernels: tuple[CheckedKernel, ...] = ()

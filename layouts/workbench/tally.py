@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 
 from lanescope.workbench.guesses import Guesses
 from lanescope.workbench.results import Bench, OperandStep, Span, VerifiedOperand
@@ -12,45 +12,60 @@ MOST_PLACES = 8  # of one operand that are told
 _SAYS_TOO_LITTLE = "The text does not say enough."
 
 
+@dataclass(frozen=True, slots=True)
+class UnverifiedReads:
+    """Reads that could not be compared, for one reason. span: where the first of them stands."""
+
+    reason: str
+    count: int
+    span: Span
+
+
 def count_verified(
     bench: Bench, guesses: Guesses, why_open: Callable[[VerifiedOperand, OperandStep], str]
-) -> tuple[int, tuple[tuple[str, int], ...]]:
-    """Return (reads that match, (reason, count) of those that could not be compared).
+) -> tuple[int, tuple[UnverifiedReads, ...]]:
+    """Return (reads that match, those that could not be compared).
 
     A read whose storage nothing in the text names is not compared, whether it fits that storage or not; nor is a wrong
     one that is no finding: why_open says why not, "" for a finding.
     """
-    verified, rest = 0, Counter[str]()
+    verified = 0
+    rest: dict[str, UnverifiedReads] = {}
+
+    def add(reason: str, span: Span, count: int = 1) -> None:
+        before = rest.get(reason) or UnverifiedReads(reason, 0, span)
+        rest[reason] = replace(before, count=before.count + count)
+
     for operand in bench.operands:
         lacks = operand.missing[0] if operand.missing else _SAYS_TOO_LITTLE
         assumed = _find_assumed_storage(operand, guesses)
         doubts = {} if assumed else _find_doubts(operand, why_open)
         for step in operand.steps:
             if step.verdict == "unknown":
-                rest[lacks] += 1
+                add(lacks, step.span)
             elif assumed:
-                rest[assumed] += 1
+                add(assumed, step.span)
             elif step.verdict == "match":
                 verified += 1
             elif doubts.get(step.span):
-                rest[doubts[step.span]] += 1
+                add(doubts[step.span], step.span)
         if operand.left:
-            rest[lacks] += operand.left
-    return verified, tuple(rest.items())
+            add(lacks, bench.pieces[operand.descriptor].spans[0], operand.left)
+    return verified, tuple(rest.values())
 
 
 def drop_proved(
-    unverified: tuple[tuple[str, int], ...], bench: Bench, proved: Collection[tuple[str, str]]
-) -> tuple[tuple[str, int], ...]:
+    unverified: tuple[UnverifiedReads, ...], bench: Bench, proved: Collection[tuple[str, str]]
+) -> tuple[UnverifiedReads, ...]:
     """Return the reasons without the steps of operands whose reads were verified otherwise. proved: (instruction,
     operand).
     """
-    rest = Counter(dict(unverified))
+    rest = {one.reason: one.count for one in unverified}
     for operand in bench.operands:
         if (operand.instruction, operand.name) in proved and operand.verdict == "unknown":
             unknown = sum(step.verdict == "unknown" for step in operand.steps)
             rest[operand.missing[0] if operand.missing else _SAYS_TOO_LITTLE] -= unknown + operand.left
-    return tuple((+rest).items())
+    return tuple(replace(one, count=rest[one.reason]) for one in unverified if rest[one.reason] > 0)
 
 
 def list_first_wrong_steps(operand: VerifiedOperand) -> list[OperandStep]:

@@ -22,7 +22,7 @@ from lanescope.ptx.architectures import explain_missing, find_substitutes, list_
 from lanescope.ptx.targets import TARGETS, strip_suffix
 from lanescope.reader import ptx
 from lanescope.reader.code.evaluation import Evaluation
-from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.predefined import ARCHITECTURE, NOT_DEFINED
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.ptx_module import is_ptx_module
@@ -82,7 +82,8 @@ def find_missing_instructions(
         return [], []
     in_module = is_ptx_module(text)
     live = _find_live_places(text, given) if not in_module else None
-    ran = _find_kernel_spans(text, code)
+    runs = _list_kernel_runs(text, code)
+    ran = tuple(dict.fromkeys(run.span for run in runs))
     findings: dict[str, Pitfall] = {}
     open_: dict[str, tuple[str, Span]] = {}
     for missing in _find_missing(text, target):
@@ -92,6 +93,9 @@ def find_missing_instructions(
             findings.setdefault(missing.said, Pitfall("instruction_not_on_target", missing.said, missing.span))
         else:
             open_.setdefault(missing.said, (f"{missing.said} Whether a kernel reaches it is not known.", missing.span))
+    for run in runs:  # of macros, whose instructions stand elsewhere than they run
+        for said in _explain_opcodes(run.text, target):
+            findings.setdefault(said, Pitfall("instruction_not_on_target", said, run.span))
     return list(findings.values()), [one for said, one in open_.items() if said not in findings]
 
 
@@ -103,12 +107,19 @@ def _find_live_places(text: str, given: Mapping[str, str]) -> Callable[[int], bo
     return lambda at: any(leaf.source.has_place(at) for leaf in leaves)
 
 
-def _find_kernel_spans(text: str, code: Evaluation | None) -> tuple[Span, ...]:
-    """Find the asm statements that kernels of a text run."""
+def _list_kernel_runs(text: str, code: Evaluation | None) -> tuple[AsmRun, ...]:
+    """List the asm statements that kernels of a text run."""
     if code is None or "__global__" not in text:
         return ()
     kernels = {function.name for function in find_functions(blank_text(text)) if function.kernel}
-    return tuple(dict.fromkeys(run.span for run in code.assembled if any(name in kernels for name, _ in run.calls)))
+    return tuple(run for run in code.assembled if any(name in kernels for name, _ in run.calls))
+
+
+@lru_cache(maxsize=512)
+def _explain_opcodes(assembled: str, target: str) -> tuple[str, ...]:
+    """Explain why a target lacks instructions of an asm statement."""
+    opcodes = ("".join(match[0].split()) for match in catalog.OPCODE.finditer(assembled) if match[2])
+    return tuple(filter(None, (_explain_opcode(opcode, target) for opcode in opcodes)))
 
 
 def _find_missing(text: str, target: str) -> Iterator[_Missing]:

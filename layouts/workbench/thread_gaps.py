@@ -1,4 +1,4 @@
-"""Kernels with mma whose fragments have no verdict, and in a few words why: none is passed over in silence."""
+"""Kernels with mma or ldmatrix whose fragments have no verdict, and in a few words why: each of them is told."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ from lanescope.workbench.function_texts import FunctionText, blank_text, find_fu
 Span = tuple[int, int]
 NO_THREADS, TOO_LONG, NOT_REACHED = "without a number of threads", "too long to be followed", "with mma that is not run"
 NO_KERNEL = "in functions that no kernel of the file calls"
+NO_KERNEL_LOADS = "with ldmatrix in functions that no kernel of the file calls"
 UNKNOWN, OTHER_FORM = "with fragments of unknown origin", "with sparse, scaled or narrow mma"
 BY_CUTE, BY_WMMA, IN_PTX = "with fragments that CuTe loads", "with fragments of wmma", "in PTX"
+LOADS_ALONE = "without an mma that takes what it loads"
+LOADING = frozenset((LOADS_ALONE, NO_KERNEL_LOADS))  # gaps of what has ldmatrix and no mma
 BLOCK_NAME = "blockDim.x"  # what -D takes for the number of threads
-_MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bldmatrix\s*\.")
+_MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync")
+_LDMATRIX = re.compile(r"\bldmatrix\s*\.")
+_WGMMA = re.compile(r"\bwgmma\s*\.\s*mma_async")  # takes A from registers, too
 _WMMA = re.compile(r"\bwmma::(?:mma|load_matrix|bmma)\w*\s*\(|\bwmma\.mma\s*\.")
 _WARP_ATOM = re.compile(r"\bSM(?:70|75|80|89|120)_\w*\d+x\d+x\d+\w*")
 _GEMM = re.compile(r"\bgemm\s*\(")
@@ -26,8 +31,8 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True, slots=True)
 class CheckedKernel:
-    """A kernel that multiplies by mma: its place, and why its fragments have no verdict, "" if all have one; needs:
-    names that -D takes for what is open.
+    """A kernel that multiplies by mma or loads by ldmatrix: its place, and why its fragments have no verdict, "" if all
+    have one; needs: names that -D takes for what is open.
     """
 
     name: str
@@ -46,8 +51,10 @@ _SENTENCES = {
     TOO_LONG: "it takes too many steps to be followed to its end",
     NOT_REACHED: "none of its mma is reached",
     NO_KERNEL: "no kernel of the file calls the function with the mma",
+    NO_KERNEL_LOADS: "no kernel of the file calls the function with the ldmatrix",
     UNKNOWN: "what a register of an mma holds is not known",
     OTHER_FORM: "sparse and scaled mma, and elements of less than a byte, are not followed",
+    LOADS_ALONE: "no mma takes what its ldmatrix loads",
     BY_CUTE: "CuTe loads them",
     BY_WMMA: "where wmma keeps elements is not followed",
     IN_PTX: "mma and ldmatrix of PTX are not followed",
@@ -84,28 +91,47 @@ def describe_run(run: KernelRun, left: Iterable[bool], reached: bool) -> tuple[s
 
 
 def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
-    """List the kernels of a text that multiply by mma, as its words say it, with the gap of what is never followed."""
+    """List the kernels of a text that multiply by mma or load by ldmatrix, as its words say it, with the gap of what is
+    never followed.
+    """
     whole = is_ptx_module(text)
-    if not whole and not any(pattern.search(text) for pattern in (_MMA, _WMMA, _WARP_ATOM)):
+    if not whole and not any(pattern.search(text) for pattern in (_MMA, _LDMATRIX, _WMMA, _WARP_ATOM)):
         return
     blank = blank_text(text)
     if whole:
-        if found := _MMA.search(text):
-            yield CheckedKernel("", found.span(), IN_PTX)
+        if found := _MMA.search(text) or _LDMATRIX.search(text):
+            yield CheckedKernel("", found.span(), IN_PTX if _MMA.search(text) or _WGMMA.search(text) else LOADS_ALONE)
         return
     functions = find_functions(blank)
     kernels = [function for function in functions if function.kernel]
     for kernel in kernels:
-        bodies = list(_list_reached(text, blank, functions, kernel))
-        if any(_MMA.search(body) for body in bodies):
-            yield CheckedKernel(kernel.name, _find_name(blank, kernel))
-        elif any(_WMMA.search(body) for body in bodies):
-            yield CheckedKernel(kernel.name, _find_name(blank, kernel), BY_WMMA)
-        elif _WARP_ATOM.search(blank) and any(_GEMM.search(body) for body in bodies):
-            yield CheckedKernel(kernel.name, _find_name(blank, kernel), BY_CUTE)
-    inside = next((one for one in _MMA.finditer(text) if blank[: one.start()].count("{")), None)
-    if not kernels and inside is not None and "asm" in text:
-        yield CheckedKernel("", inside.span(), NO_KERNEL)
+        gap = _find_gap(list(_list_reached(text, blank, functions, kernel)), bool(_WARP_ATOM.search(blank)))
+        if gap is not None:
+            yield CheckedKernel(kernel.name, _find_name(blank, kernel), gap)
+    if kernels or "asm" not in text:
+        return
+    for pattern, gap in ((_MMA, NO_KERNEL), (_LDMATRIX, NO_KERNEL_LOADS)):
+        inside = next((one for one in pattern.finditer(text) if blank[: one.start()].count("{")), None)
+        if inside is not None:
+            yield CheckedKernel("", inside.span(), gap)
+            return
+
+
+def _find_gap(bodies: list[str], has_atoms: bool) -> str | None:
+    """Return why a kernel's fragments are never followed, "" if they are; None for a kernel without any. bodies: of the
+    kernel and what it calls; has_atoms: whether the text names an MMA atom of CuTe.
+    """
+
+    def has(pattern: re.Pattern[str]) -> bool:
+        return any(pattern.search(body) for body in bodies)
+
+    if has(_MMA):
+        return ""
+    if has(_WMMA):
+        return BY_WMMA
+    if has(_LDMATRIX):
+        return "" if has(_WGMMA) else LOADS_ALONE
+    return BY_CUTE if has_atoms and has(_GEMM) else None
 
 
 def _find_name(blank: str, function: FunctionText) -> Span:

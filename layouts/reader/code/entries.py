@@ -1,4 +1,6 @@
-"""Functions that are worth running by themselves: those with a clue that they build a descriptor or a tensor map."""
+"""Functions that are worth running by themselves: those with a clue that they build a descriptor or a tensor map, or
+that they have inline assembly.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,15 @@ from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.tree_statements import UnreadText
 from lanescope.reader.code.values import OpaqueValue, ResolvedType, TemplateEntity
 
-# Words without which a text builds neither a descriptor nor a tensor map.
+# Words without which a text builds neither a descriptor nor a tensor map, and has no instruction.
 CLUE = re.compile(
     r"desc|<<|\|=|bitfield|layout_type|start_address|byte_offset|(?<!nvgpu\.)tensor_?map|make_tma|tma_atom"
     r"|make_tensor_desc|swizzle|gmma"
-    r"|umma|matrix_d|:\s{0,9}14\s{0,9}[,;]",
+    r"|umma|matrix_d|:\s{0,9}14\s{0,9}[,;]|\basm\b|\b__asm__\b",
     re.I,
 )
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
+_ASM = re.compile(r"\b(?:asm|__asm__)\b")
 _BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # of the width of a descriptor's start, LBO and SBO
 WORDS = re.compile(r"[A-Za-z_]\w*")
 # behind a name that is called; kernel[grid](…) of Triton
@@ -36,7 +40,8 @@ def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> 
     function calls, and the others. Each has its class and the scope of its namespace.
     """
     functions = drop_unreached(list(_list_functions(ev, body, None, ev.globals)), text, ev.headers)
-    wanted, called = _find_names_with_clues(functions, text, set(_list_bit_field_structs(body, text)))
+    named = {*_list_bit_field_structs(body, text), *_list_asm_macros(text)}
+    wanted, called = _find_names_with_clues(functions, text, named)
     special = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
     called |= special | {f.name for f, _, _ in functions if f.name.startswith("operator")}
     chosen = [one for one in functions if one[0].name in wanted]
@@ -72,9 +77,18 @@ def _list_bit_field_structs(body: tuple[tree.Statement, ...], text: str) -> Iter
             yield from _list_bit_field_structs(one.body, text)
 
 
+def _list_asm_macros(text: str) -> set[str]:
+    """List the macros that stand for inline assembly, one through another."""
+    bodies = {macro[1]: macro[2] for macro in _MACRO.finditer(text)}
+    found = {name for name, body in bodies.items() if _ASM.search(body)}
+    while more := {name for name, body in bodies.items() if name not in found and found & set(WORDS.findall(body))}:
+        found |= more
+    return found
+
+
 def _find_names_with_clues(functions: Sequence[Entry], text: str, structs: set[str]) -> tuple[set[str], set[str]]:
-    """Return the names of functions that have a clue, name one of some structs or call one that does, and of those
-    among them that are called.
+    """Return the names of functions that have a clue, name one of some structs or macros or call one that does, and of
+    those among them that are called.
     """
     words = {id(f): set(WORDS.findall(text[f.span[0] : f.span[1]])) for f, _, _ in functions}
     wanted = {f.name for f, _, _ in functions if CLUE.search(text[f.span[0] : f.span[1]]) or words[id(f)] & structs}

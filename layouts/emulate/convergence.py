@@ -1,0 +1,69 @@
+"""Which groups of threads join, and which wait for others of their warp."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lanescope.emulate.block import Group, NotConvergedError, Wait, simplify
+
+if TYPE_CHECKING:
+    from lanescope.emulate.machine import Machine
+
+
+def wait_for_convergence(machine: Machine, group: Group, error: NotConvergedError) -> bool:
+    """Make threads wait for others of their warp; return whether that is the whole group."""
+    stays = np.isin(group.ids, error.ids)
+    waiting = group
+    if not stays.all():
+        waiting = group.select(stays)
+        group.threads = simplify(group.ids[~stays])
+        machine.groups.append(waiting)
+    block, missing = group.block, error.missing
+    lanes = ", ".join(str(int(one) % 32) for one in missing[:8]) + ", …" * (len(missing) > 8)
+    waiting.wait = Wait(
+        "convergence",
+        f"{'lane' if len(missing) == 1 else 'lanes'} {lanes} of warp {int(missing[0]) // 32}",
+        lambda: not block.live[missing].any(),
+        {"missing": missing.tolist(), "aligned": error.aligned},
+    )
+    return waiting is group
+
+
+def list_stops(machine: Machine, group: Group) -> frozenset[int]:
+    """Return the statements at which other groups stand that this one could join."""
+    return frozenset(
+        other.pc
+        for other in machine.groups
+        if other is not group and other.frame is group.frame and _may_join(machine, other, group)
+    )
+
+
+def _may_join(machine: Machine, one: Group, other: Group) -> bool:
+    if one.block is not other.block or one.stack != other.stack:
+        return False
+    return not machine.schedule.by_warp or one.first // 32 == other.first // 32
+
+
+def join_groups(machine: Machine, group: Group) -> Group:
+    """Join all groups at the statement of this one; return the joined group."""
+    same = [
+        other
+        for other in machine.groups
+        if other.pc == group.pc
+        and other.frame is group.frame
+        and (
+            other is group
+            or ((other.wait is None or other.wait.kind == "convergence") and _may_join(machine, other, group))
+        )
+    ]
+    if len(same) == 1:
+        return group
+    group.threads = simplify(np.sort(np.concatenate([one.ids for one in same])))
+    group.wait = None
+    group.yields = max(one.yields for one in same)
+    for other in same:
+        if other is not group:
+            machine.groups.remove(other)
+    return group
