@@ -172,7 +172,9 @@ def tabs() -> dict[bool, list[BrowserTab]]:
 
 
 @pytest.fixture
-def open_page(site: str, browser: Browser, tabs: dict[bool, list[BrowserTab]], request: pytest.FixtureRequest) -> Iterator[Open]:
+def open_page(
+    site: str, browser: Browser, tabs: dict[bool, list[BrowserTab]], request: pytest.FixtureRequest
+) -> Iterator[Open]:
     """Open a path; the test fails at its end if the page wrote an error to the console or a request failed. Pictures
     do not move by themselves unless `motion` is "no-preference": each frame of an animation costs as much as a step.
     """
@@ -180,6 +182,7 @@ def open_page(site: str, browser: Browser, tabs: dict[bool, list[BrowserTab]], r
 
     def open_(
         path: str,
+        *,
         width: int = 1440,
         height: int = 1000,
         scheme: Any = "light",
