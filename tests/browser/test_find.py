@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from lanescope import find
 from tests.browser.test_instruction import M16, WIDE, find_centre, hover_cell, list_lit_cells, list_thread_cells
-from tests.browser.waiting import read_texts, wait_until
+from tests.browser.waiting import go_to_query, read_texts, wait_until
 from tests.sample import take_sample
 
 pytestmark = pytest.mark.browser
@@ -57,13 +57,9 @@ def test_tiles_and_layouts_say_of_a_pin_what_the_server_says(open_page: Any, pat
     pins = dict(re.findall(r"(pin2?)=([^&]*)", path))
     want = read_texts(page, "#answer .says", served=True)
     assert want[0] and not want[0][0].startswith("Whichelement?")
-    page.evaluate(
-        "query => history.replaceState(null, '', '?' + query)", re.sub(r"&?pin2?=[^&]*", "", path.split("?")[1])
-    )
-    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    go_to_query(page, re.sub(r"&?pin2?=[^&]*", "", path.split("?")[1]))
     expect(page.locator("#answer h2")).to_have_text("Which element?")
-    page.evaluate("query => history.replaceState(null, '', '?' + query)", path.split("?")[1])
-    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    go_to_query(page, path.split("?")[1])
     expect(page.locator("#answer h2")).to_have_count(len(pins))
     expect(page.locator("#answer h2").first).not_to_have_text("Which element?")
     assert read_texts(page, "#answer .says") == want
@@ -89,11 +85,9 @@ def test_the_script_says_of_a_pin_what_the_server_says(open_page: Any, path: str
     page, parts = open_page(f"/i/{path}"), ("#answer .says", "#panel .lanes")
     want = read_texts(page, *parts, served=True)
     assert all(want)
-    page.evaluate("(query) => history.replaceState(null, '', '?' + query)", re.sub(r"&?pin2?=[^&]*", "", query))
-    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    go_to_query(page, re.sub(r"&?pin2?=[^&]*", "", query))
     expect(page.locator("#answer h2")).to_have_text("Which element?")
-    page.evaluate("(query) => history.replaceState(null, '', '?' + query)", query)
-    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    go_to_query(page, query)
     expect(page.locator("#answer h2").first).not_to_have_text("Which element?")
     said, (lanes,) = read_texts(page, *parts)
     assert said == want[0] and [lanes.replace("Esc", "")] == want[1]

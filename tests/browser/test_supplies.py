@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.test_instruction import find_centre, hover_cell
-from tests.browser.waiting import read_texts, wait_until
+from tests.browser.waiting import go_to_query, read_texts, wait_until
 from tests.sample import take_sample
 
 pytestmark = pytest.mark.browser
@@ -57,10 +57,8 @@ def test_the_script_says_of_metadata_and_factors_what_the_server_says(open_page:
     want = read_texts(page, *parts, served=True)
     assert all(want)
     rest = re.sub(r"&?pin=[^&]*", "", query)
-    page.evaluate("query => history.replaceState(null, '', '?' + query)", rest)
-    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    go_to_query(page, rest)
     expect(page.locator("#answer h2")).to_have_text("Which element?")
-    page.evaluate("query => history.replaceState(null, '', '?' + query)", query)
-    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    go_to_query(page, query)
     expect(page.locator("#answer h2")).not_to_have_text("Which element?")
     assert [texts[0] for texts in read_texts(page, *parts)] == [texts[0] for texts in want]

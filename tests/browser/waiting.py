@@ -65,3 +65,11 @@ def read_texts(page: Page, *selectors: str, served: bool = False) -> list[list[s
     """
     found: list[list[str]] = page.evaluate(SERVED if served else SHOWN, list(selectors))
     return [["".join(text.split()) for text in texts] for texts in found]
+
+
+def go_to_query(page: Page, query: str) -> None:
+    """Show the state of a query as Back does, in one task: the page writes its own state a moment after a change."""
+    page.evaluate(
+        """(query) => { history.replaceState(null, "", "?" + query); dispatchEvent(new PopStateEvent("popstate")); }""",
+        query,
+    )
