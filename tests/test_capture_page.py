@@ -19,14 +19,6 @@ from tests import h200_captures
 from tests.sample import choose_count
 
 
-@pytest.fixture(scope="module")
-def client() -> Any:
-    from lanescope.app.main import create_app
-    from tests.client import Client
-
-    return Client(create_app())
-
-
 def test_the_api_and_the_page_say_what_the_engine_says(client: Any) -> None:
     raw = h200_captures.list_fills("wgmma_tma_k_major", 2)[0]
     answer = client.post("/api/v1/captures/verify", json={"capture": base64.b64encode(raw).decode()})
