@@ -108,12 +108,13 @@ def read_out(page: Page, xs: range, ys: range) -> list[str]:
 def test_the_pointer_reads_the_chunk_that_is_drawn_there(open_page: Open) -> None:
     """The left column of A in memory, its lines downwards, which are more than 4 pixels high."""
     page = opened(open_page, "step=1")
-    for step, told in (
-        (1, r"A\[1\]\[0\] = \S+ · 0x080 before the XOR"),  # row 1 from its chunk 0 on
-        (3, r"A\[1\]\[8\] = \S+ · 0x080"),  # 0x080 holds what has chunk 1 without the XOR
+    for keys, step, told in (
+        (0, 1, r"A\[1\]\[0\] = \S+ · 0x080 before the XOR"),  # row 1 from its chunk 0 on
+        (2, 3, r"A\[1\]\[8\] = \S+ · 0x080"),  # 0x080 holds what has chunk 1 without the XOR
     ):
-        while not page.locator("#step-count").inner_text().startswith(f"{step} "):
+        for _ in range(keys):
             page.keyboard.press("ArrowRight")
+        count(page, step)
         said = read_out(page, range(48, 49), range(42, 80, 4))
         assert [text for text in said if re.fullmatch(told, text)], said
         assert not [text for text in said if text.endswith("XOR") != (step == 1)], said
