@@ -275,6 +275,10 @@ def test_constants(tmp_path: Path) -> None:
     failed = get_failure(assert_constants, path, {"BK": 64, "BM": 64})
     assert failed.startswith("1 of 2 constants in gemm.cu") and "BM is 128 in the source, 64 in Python" in failed
     assert "no constant 'BX'" in get_refusal(assert_constants, source, {"BX": 1})
+    device = "#if __CUDA_ARCH__ >= 1000\nconst int BM = 256, BK = 64;\n#else\nconst int BM = 128, BK = 64;\n#endif\n"
+    assert_constants(device, {"BM": 256, "BK": 64}, defines={"__CUDA_ARCH__": 1000})
+    assert_constants(device, {"BK": 64})
+    assert "BM is 128 or 256" in get_refusal(assert_constants, device, {"BM": 128})
     spaces = "namespace mine { constexpr int BM = 64; template <int K> struct T { static constexpr int Q = K; }; }"
     assert "Nearest: mine::BM." in get_refusal(assert_constants, spaces, {"BM": 64})
     assert "cannot be read" in get_refusal(assert_constants, tmp_path / "none.cu", {"BK": 64})
