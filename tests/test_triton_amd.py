@@ -1,0 +1,226 @@
+"""AMD's layouts of Triton against Triton's own wheel, which runs in another process: maps, spellings, refusals."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lanescope.errors import LayoutError
+from lanescope.triton import make_linear_layout
+from lanescope.triton.amd import MFMA_SHAPES, WMMA_SHAPES, WMMA_WIDTHS
+from lanescope.triton.gluon import triton_layout
+from tests.oracle.triton import Case, answers
+
+MFMA = "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [16, 16, 16], isTransposed = true}>"
+WMMA = "#ttg.amd_wmma<{version = 2, isTranspose = true, ctaLayout = {warp = [[0, 1], [1, 0]]}}>"
+SHAPES = ((128, 64), (16, 256), (32, 32), (8, 64), (64, 4))
+BATCHED = ((4, 32, 64), (2, 128, 16))
+CTA = (  # register bases, warp bases over the tiles of a warp's instruction
+    ([], [[0, 1], [1, 0]]),
+    ([[0, 1]], [[0, 2], [1, 0]]),
+    ([[1, 0], [0, 1]], [[0, 2], [2, 0]]),
+    ([[0, 0]], [[1, 0], [0, 0]]),
+    ([], []),
+)
+
+
+def add_batch(params: dict[str, Any], count: int) -> dict[str, Any]:
+    """The same layout over a tensor with a batch in front."""
+    if "ctaLayout" in params:
+        bases = {name: [[0, *basis] for basis in vectors] for name, vectors in params["ctaLayout"].items()}
+        bases["warp"] += [[1, 0, 0]]
+        more = {"ctaLayout": bases}
+    else:
+        more = {"warpsPerCTA": [count, *params["warpsPerCTA"]], "tilesPerWarp": [1, *params["tilesPerWarp"]]}
+    return params | more | {"CGALayout": [[0, *basis] for basis in params["CGALayout"]]}
+
+
+def list_results() -> list[tuple[str, dict[str, Any]]]:
+    """Every version and shape of D, each transposed and not, with warps, tiles, element bits and blocks in turn."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    blocks = ([], [], [[1, 0]], [[0, 1]], [[0, 1], [1, 0]], [[0, 0]])
+    turns = product(range(1, 5), MFMA_SHAPES, (True, False), ([2, 2], [4, 1], [1, 8]), ([1, 1], [2, 1], [1, 4]))
+    for n, (version, (m, k), turned, warps, tiles) in enumerate(turns):
+        given = {"version": version, "instrShape": [m, k, 8], "isTransposed": turned or (m, k) == (64, 4)}
+        given |= {"warpsPerCTA": warps, "tilesPerWarp": tiles, "elementBitWidth": 64 if n % 3 else 32}
+        found.append(("amd_mfma", given | {"CGALayout": blocks[n % len(blocks)]}))
+    shapes = [(version, shape) for version, listed in WMMA_SHAPES.items() for shape in listed]
+    for n, ((version, shape), turned, (registers, warps)) in enumerate(product(shapes, (True, False), CTA)):
+        given = {"version": version, "instrShape": list(shape), "isTranspose": turned}
+        given |= {"ctaLayout": {"register": registers, "warp": warps}, "CGALayout": blocks[n % len(blocks)]}
+        found.append(("amd_wmma", given))
+    return found
+
+
+def list_cases() -> list[Case]:
+    """D, A, B and a slice of every layout, over tensors larger and smaller than its tile, some with a batch."""
+    cases: list[Case] = []
+    for n, (kind, params) in enumerate(list_results()):
+        batched = n % 4 == 0
+        params = add_batch(params, 2) if batched else params
+        shapes = BATCHED if batched else SHAPES
+        widths = WMMA_WIDTHS.get(params["version"], (2, 4, 16)) if kind == "amd_wmma" else (1, 4, 16)
+        parent = {"attribute": kind, "params": params}
+        cases.append((kind, params, shapes[n % len(shapes)]))
+        for operand in (0, 1):
+            given = {"opIdx": operand, "kWidth": widths[(n + operand) % len(widths)], "parent": parent}
+            cases.append(("dot_op", given, shapes[(n + operand) % len(shapes)]))
+        shape = shapes[(n + 1) % len(shapes)]
+        dim = n % len(shape)
+        cases.append(("slice", {"dim": dim, "parent": parent}, (*shape[:dim], *shape[dim + 1 :])))
+    return cases
+
+
+def list_bases(kind: str, params: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
+    bases = make_linear_layout(kind, params, shape).list_bases()
+    return {name: vectors for name, vectors in bases.items() if vectors}
+
+
+def test_every_element_is_where_triton_has_it() -> None:
+    """A linear layout is its bases: equal bases, equal places of all elements."""
+    cases = list_cases()
+    assert len(cases) > 1500
+    for case, want in zip(cases, answers(cases), strict=True):
+        assert want is not None, case
+        assert list_bases(*case) == {name: vectors for name, vectors in want.items() if vectors}, case
+
+
+def test_warps_that_swizzle_tiles_are_where_triton_prints_them() -> None:
+    """ctaLayout may move a warp along both axes; a tensor smaller than the tiles cuts what lies outside."""
+    given = {"version": 2, "instrShape": [16, 16, 16], "isTranspose": False}
+    layouts = [
+        given | {"ctaLayout": {"register": [[2, 0]], "warp": [[2, 1], [1, 0]]}},  # TritonGPUAttrDefs.td shows it
+        given | {"ctaLayout": {"register": [], "warp": [[1, 0], [3, 0]]}, "isTranspose": True},
+        given | {"version": 1, "ctaLayout": {"register": [[0, 1]], "warp": [[1, 1]]}},
+    ]
+    cases: list[Case] = []
+    for params, shape in product(layouts, ((64, 32), (32, 64), (16, 16), (128, 16))):
+        parent = {"attribute": "amd_wmma", "params": params}
+        cases.append(("view", parent, shape))
+        operands = [{"opIdx": operand, "kWidth": 8, "parent": parent} for operand in (0, 1)]
+        cases += [("view", {"attribute": "dot_op", "params": each}, shape) for each in operands]
+    for (_, layout, shape), want in zip(cases, answers(cases), strict=True):
+        found = make_linear_layout(layout["attribute"], layout["params"], shape)
+        places = np.stack([found.list_coordinates(axis, ("warp", "register", "lane")) for axis in (0, 1)], -1)
+        assert places.reshape(-1).tolist() == want, (layout, shape)
+
+
+@pytest.fixture(scope="module")
+def judged() -> dict[str, Any]:
+    """What Triton's parser makes of every text of this file."""
+    lanes = {text: 32 if "wmma" in text else 64 for text in (*PRINTED, *REFUSED)}
+    shape = (64,), (64, 64)
+    cases: list[Case] = [
+        ("text", {"text": text, "lanes": count, "warps": 4, "blocks": 1 + ("CGA" in text)}, shape["slice" not in text])
+        for text, count in lanes.items()
+    ]
+    return dict(zip(lanes, answers(cases), strict=True))
+
+
+PRINTED = (
+    MFMA,
+    MFMA.replace("}>", ", CGALayout = [[1, 0]], tilesPerWarp = [2, 1], elementBitWidth = 64}>"),
+    MFMA.replace("16, 16, 16", "4, 64, 4"),
+    f"#ttg.dot_op<{{opIdx = 1, parent = {MFMA}, kWidth = 8}}>",
+    f"#ttg.slice<{{dim = 0, parent = {MFMA}}}>",
+    WMMA,
+    WMMA.replace("= 2,", "= 3,").replace("}}>", "}, instrShape = [32, 16, 128]}>"),
+    WMMA.replace("{warp = [[0, 1]", "{register = [[0, 1]], warp = [[0, 2]"),
+    f"#ttg.dot_op<{{opIdx = 0, parent = {WMMA}, kWidth = 16}}>",
+    f"#ttg.slice<{{dim = 1, parent = {WMMA}}}>",
+    "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
+    "#ttg.linear<{register = [[0, 1], [0, 32]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 0]],"
+    " warp = [[4, 0], [8, 0]], block = []}>",
+)
+REFUSED = {
+    MFMA.replace("version = 3", "version = 5"): "version is 5",
+    MFMA.replace("16, 16, 16", "4, 4, 16"): "instrShape is [4, 4, 16]",
+    MFMA.replace("16, 16, 16", "16"): "instrShape is [16]",
+    MFMA.replace("16, 16, 16", "64, 4, 4").replace("true", "false"): "64 × 4 with isTransposed = false",
+    MFMA.replace("}>", ", elementBitWidth = 16}>"): "elementBitWidth is 16",
+    MFMA.replace("}>", ", tilesPerWarp = [2]}>"): "tilesPerWarp is [2]",
+    MFMA.replace("[2, 2]", "[3, 1]"): "3 is not a power of two",
+    MFMA.replace("[2, 2]", "[4]"): "warpsPerCTA is [4]",
+    f"#ttg.dot_op<{{opIdx = 1, parent = {MFMA}}}>": "kWidth is 0",
+    f"#ttg.dot_op<{{opIdx = 2, parent = {MFMA}, kWidth = 4}}>": "opIdx is 2",
+    WMMA.replace("version = 2", "version = 0"): "version is 0",
+    WMMA.replace("version = 2", "version = 4"): "version is 4",
+    WMMA.replace("version = 2", "version = 3"): "version 3: instrShape is [16, 16, 16]",
+    WMMA.replace("}}>", "}, instrShape = [16, 16]}>"): "instrShape is [16, 16]",
+    WMMA.replace("[1, 0]", "[2, 0]"): "its bases reach 4 of the 8",
+    WMMA.replace("[1, 0]", "[0, 1, 0]"): "A list of bases of 2",
+    f"#ttg.dot_op<{{opIdx = 0, parent = {WMMA}, kWidth = 2}}>": "4, 8 or 16 of amd_wmma version 2",
+    f"#ttg.dot_op<{{opIdx = 0, parent = {WMMA.replace('= 2', '= 1')}, kWidth = 4}}>": "8 or 16 of amd_wmma version 1",
+}
+
+
+@pytest.mark.parametrize("text", PRINTED)
+def test_a_text_is_the_layout_that_tritons_parser_makes(judged: dict[str, Any], text: str) -> None:
+    found = triton_layout(text, (64,) if "slice" in text else (64, 64))
+    bases = found.linear.list_bases()
+    assert {name: vectors for name, vectors in bases.items() if vectors} == {
+        name: vectors for name, vectors in judged[text].items() if vectors
+    }
+    assert found.text == text and found.linear.count_values("lane") == (32 if "wmma" in text else 64)
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED.items())
+def test_what_triton_refuses_is_refused_with_what_is_allowed(judged: dict[str, Any], text: str, why: str) -> None:
+    assert judged[text] is None
+    with pytest.raises(LayoutError) as told:
+        triton_layout(text, (64, 64))
+    assert why in f"{told.value.message} {told.value.hint}"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (  # 3.2 to 3.4
+            "#triton_gpu.amd_mfma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 16],"
+            " isTransposed = true}>",
+            MFMA,
+        ),
+        (
+            MFMA.replace("}>", ", CTAsPerCGA = [2, 1], CTASplitNum = [2, 1], CTAOrder = [1, 0]}>"),
+            MFMA.replace("}>", ", CGALayout = [[1, 0]]}>"),
+        ),
+        (  # 3.5
+            "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], tilesPerWarp = [2, 1], instrShape = [16, 16],"
+            " isTransposed = true, elementType = f64}>",
+            MFMA.replace("}>", ", tilesPerWarp = [2, 1], elementBitWidth = 64}>"),
+        ),
+        ("#triton_gpu.amd_wmma<{version = 1, warpsPerCTA = [2, 2]}>", WMMA.replace("2, isTranspose = true", "1")),
+        ("#ttg.amd_wmma<{version = 2, isTranspose = true, warpsPerCTA = [2, 2]}>", WMMA),  # to 3.6
+        ("#ttg.amd_wmma<{version = 2, isTranspose = true, ctaLayout = {}}>", WMMA.replace("[0, 1], [1, 0]", "")),
+        ("gl.amd.AMDMFMALayout(3, [16, 16, 16], True, [2, 2])", MFMA),
+        ("AMDMFMALayout(3, [16, 16], True, [2, 2], ttgl.float32, None, [2, 1], [2, 1], [1, 0])",
+         MFMA.replace("}>", ", CGALayout = [[1, 0]]}>")),  # 3.5
+        ("AMDWMMALayout(2, True, [[0, 1], [1, 0]])", WMMA),
+        ("AMDWMMALayout(2, True, [2, 2], [16, 16, 16], [1, 1])", WMMA),  # 3.6
+        ("AMDWMMALayout(version=2, transposed=True, warp_bases=[[0, 2], [1, 0]], reg_bases=[[0, 1]], rank=2)",
+         WMMA.replace("{warp = [[0, 1]", "{register = [[0, 1]], warp = [[0, 2]")),
+    ],
+)  # fmt: skip
+def test_earlier_spellings_and_gluons_are_the_same_layout(older: str, newer: str) -> None:
+    assert triton_layout(older, (64, 64)).linear == triton_layout(newer, (64, 64)).linear
+
+
+def test_tiles_of_a_warp_in_3_6_lie_one_below_the_other_at_last() -> None:
+    """What the wheel 3.6.0 answers: registers first run over a row of tiles, ctaLayout's over the warp's own tiles."""
+    older = "#ttg.amd_wmma<{version = 2, isTranspose = false, warpsPerCTA = [2, 2], tilesPerWarp = [2, 1]}>"
+    newer = older.replace(
+        "warpsPerCTA = [2, 2], tilesPerWarp = [2, 1]", "ctaLayout = {register = [[1, 0]], warp = [[0, 1], [2, 0]]}"
+    )
+    tile = [[1, 0], [2, 0], [4, 0]]
+    assert triton_layout(older, (64, 64)).linear.list_bases()["register"] == [*tile, [0, 32], [16, 0]]
+    assert triton_layout(newer, (64, 64)).linear.list_bases()["register"] == [*tile, [16, 0], [0, 32]]
+    operand = f"#ttg.dot_op<{{opIdx = 0, parent = {older}, kWidth = 8}}>"
+    assert triton_layout(operand, (32, 32)).linear.list_bases() == {
+        "register": [[0, 1], [0, 2], [0, 4], [0, 16], [16, 0]],
+        "lane": [[1, 0], [2, 0], [4, 0], [8, 0], [0, 8]],
+        "warp": [[0, 0], [0, 0]],
+        "block": [],
+    }
