@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
+from lanescope.render.sheet import DrawingPlane, make_threads_sheet
+from lanescope.tiles.convert import convert_layout
 from lanescope.triton import make_linear_layout
-from lanescope.triton.amd import MFMA_SHAPES, WMMA_SHAPES, WMMA_WIDTHS
+from lanescope.triton.amd import MFMA_SHAPES, NOTICE, WMMA_SHAPES, WMMA_WIDTHS
 from lanescope.triton.gluon import triton_layout
+from tests.client import Client
+from tests.command import run_lanescope
 from tests.oracle.triton import Case, answers
 
 MFMA = "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [16, 16, 16], isTransposed = true}>"
@@ -106,6 +111,11 @@ def test_warps_that_swizzle_tiles_are_where_triton_prints_them() -> None:
         found = make_linear_layout(layout["attribute"], layout["params"], shape)
         places = np.stack([found.list_coordinates(axis, ("warp", "register", "lane")) for axis in (0, 1)], -1)
         assert places.reshape(-1).tolist() == want, (layout, shape)
+
+
+@pytest.fixture(scope="module")
+def client() -> Client:
+    return Client(create_app())
 
 
 @pytest.fixture(scope="module")
@@ -224,3 +234,58 @@ def test_tiles_of_a_warp_in_3_6_lie_one_below_the_other_at_last() -> None:
         "warp": [[0, 0], [0, 0]],
         "block": [],
     }
+
+
+# 64 lanes ------------------------------------------------------------------------------------------------------------
+
+WAVES = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"
+
+
+def test_a_page_counts_64_lanes_in_a_warp(client: Client) -> None:
+    """Thread 178 is lane 50 of warp 2: in the find field, the answer, the filters, the script's data, the picture."""
+    query = {"text": MFMA, "shape": "32x32"}
+    page = client.get("/layouts/triton", params=query | {"find": "warp 2 lane 50"}).text
+    assert "Warp 2, lane 50 holds 4 values" in page and "pin=thread:178" in page
+    assert "256 threads (4 warps of 64 lanes)" in page and NOTICE.replace("'", "&#39;") in page
+    assert '"warp":64' in page and "Feeds without a shuffle" not in page
+    for look, said in (({"lanes": "40-63"}, ""), ({"lanes": "64"}, "from 0 to 63"), ({"warps": "4"}, "from 0 to 3")):
+        shown = client.get("/layouts/triton", params=query | look).text
+        assert (said in shown) and ("is not used" in shown) == bool(said)
+    drawn = make_threads_sheet(
+        triton_layout(MFMA, (32, 32)).coords, (32, 32), DrawingPlane.make_plane((32, 32)), 32, lanes=64
+    )
+    assert np.array_equal(drawn.colours["warp"], np.kron([[0, 1], [2, 3]], np.ones((16, 16), dtype=int)))
+
+
+def test_json_and_commands_count_64_lanes_in_a_warp(client: Client) -> None:
+    told = client.post("/api/v1/layouts/triton", json={"text": MFMA, "shape": [32, 32]}).json()
+    assert (told["lanes"], told["warps"], told["threads"], told["notice"]) == (64, 4, 256, NOTICE)
+    assert [axis[178][3] for axis in told["coords"]] == [18, 15]
+    plain = client.post("/api/v1/layouts/triton", json={"text": WMMA, "shape": [32, 32]}).json()
+    assert (plain["lanes"], plain["threads"]) == (32, 128)
+    lines = run_lanescope("tiles", "triton", MFMA, "--shape", "32x32", "--at", "18,15").stdout.split("\n")
+    assert lines[0] == "thread 178 warp 2 lane 50 register 3"
+
+
+def test_a_conversion_stays_in_a_warp_of_64_lanes_and_tells_no_banks() -> None:
+    """Lane n goes to lane n with its bits reversed; a warp of 32 would have half of it. Banks are NVIDIA's."""
+    rows = WAVES.replace("[1, 4], threadsPerWarp = [8, 8]", "[1, 1], threadsPerWarp = [1, 64]")
+    turned = (
+        "#ttg.linear<{register = [], lane = [[0, 32], [0, 16], [0, 8], [0, 4], [0, 2], [0, 1]],"
+        " warp = [[1, 0], [2, 0]], block = []}>"
+    )
+    found = convert_layout(triton_layout(rows, (4, 64), 32), triton_layout(turned, (4, 64), 32))
+    assert (found.way, found.in_warp, found.in_thread) == ("warp", 256, 4 * 8)
+    other = rows.replace("[4, 1]", "[1, 4]")
+    through = convert_layout(triton_layout(rows, (4, 64), 32), triton_layout(other, (4, 64), 32))
+    assert (through.way, through.trip) == ("shared", None)
+    with pytest.raises(LayoutError, match="has 64 lanes, one of the second 32"):
+        convert_layout(triton_layout(MFMA, (32, 32)), triton_layout(WMMA, (32, 32)))
+
+
+def test_the_box_reads_a_layout_of_amd_and_names_who_covers_an_instruction(client: Client) -> None:
+    for text in (MFMA, WMMA, "gl.amd.AMDMFMALayout(3, [16, 16, 16], True, [2, 2])"):
+        told = client.post("/api/v1/read", json={"text": text}).json()
+        assert (told["kind"], told["facts"]["drawn"]) == ("triton", True) and NOTICE in told["notices"]
+        assert "/layouts/triton?" in client.get("/read", params={"text": text}).text
+    assert client.post("/api/v1/read", json={"text": "v_mfma_f32_16x16x16_f16"}).json()["kind"] == "unknown"

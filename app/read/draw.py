@@ -134,10 +134,11 @@ def _draw_triton(facts: Mapping[str, Any]) -> MeaningPictures | None:
     body = facts.get("body") or {}
     shape, bits = body.get("shape"), body.get("element_bits") or 16
     layout = triton_layout(body["text"], shape, bits) if shape else find_whole_layout(body["text"], bits)
-    if layout.shared or len(layout.shape) > 2 or max(layout.shape) > MOST_SIDE:
+    if not layout.of_threads or len(layout.shape) > 2 or max(layout.shape) > MOST_SIDE:
         return None
     rows, cols = (1, *layout.shape)[-2:]
-    picture = render_tile_svg(layout.rows, layout.cols, (rows, cols), f"{rows} × {cols}", palette=None)
+    size, title = (rows, cols), f"{rows} × {cols}"
+    picture = render_tile_svg(layout.rows, layout.cols, size, title, palette=None, lanes=layout.lanes)
     note = "" if shape else f"Drawn over a tensor of {rows} × {cols}: the text does not name a shape."
     return MeaningPictures((("Tensor", picture),), note, tuple(layout.shape))
 
@@ -146,7 +147,7 @@ def find_whole_layout(text: str, bits: int) -> Any:
     """Return a Triton layout over the smallest tensor in which no larger one tells more threads apart."""
     shapes = sorted(((rows, cols) for rows in SIDES for cols in SIDES), key=lambda one: (one[0] * one[1], one))
     layouts = [triton_layout(text, list(shape), bits) for shape in shapes]
-    if layouts[0].shared:
+    if not layouts[0].of_threads:
         return layouts[0]
     return max(layouts, key=_count_holders)  # the first of equals
 
