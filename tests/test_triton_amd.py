@@ -236,6 +236,48 @@ def test_tiles_of_a_warp_in_3_6_lie_one_below_the_other_at_last() -> None:
     }
 
 
+def one_mfma(shape: str, more: str = "") -> str:
+    return f"#ttg.amd_mfma<{{version = 3, warpsPerCTA = [1, 1], instrShape = [{shape}], isTransposed = false{more}}}>"
+
+
+def one_wmma(version: int) -> str:
+    return f"#ttg.amd_wmma<{{version = {version}, isTranspose = false, ctaLayout = {{}}}}>"
+
+
+def operand(index: int, parent: str, width: int) -> str:
+    return f"#ttg.dot_op<{{opIdx = {index}, parent = {parent}, kWidth = {width}}}>"
+
+
+@pytest.mark.parametrize(
+    ("text", "tile", "place", "holder"),
+    [
+        (one_mfma("16, 16, 16"), 16, (5, 9), (25, 1)),  # v_mfma_f32_16x16x16_f16: D[5][9] = v1{25}
+        (one_mfma("32, 32, 8"), 32, (21, 9), (41, 9)),  # v_mfma_f32_32x32x8_f16: D[21][9] = v9{41}
+        (
+            one_mfma("16, 16, 4", ", elementBitWidth = 64"),
+            16,
+            (5, 9),
+            (25, 1),
+        ),  # …f64_16x16x4_f64: D[5][9] = v[3:2]{25}
+        (operand(0, one_mfma("16, 16, 16"), 4), 16, (5, 9), (37, 1)),  # A[5][9] = v0{37}.[31:16]
+        (operand(1, one_mfma("16, 16, 16"), 4), 16, (9, 5), (37, 1)),  # B[9][5] = v0{37}.[31:16]
+        (one_wmma(1), 16, (5, 9), (25, 2)),  # v_wmma_f32_16x16x16_f16, RDNA3: D[5][9] = v2{25}
+        (one_wmma(2), 16, (13, 9), (25, 5)),  # RDNA4: D[13][9] = v5{25}
+        (operand(0, one_wmma(1), 16), 16, (5, 9), (21, 9)),  # RDNA3: A[5][9] = v4{21}.[31:16]
+        (operand(0, one_wmma(2), 4), 16, (5, 9), (5, 5)),  # RDNA4: A[5][9] = v2{5}.[31:16]
+    ],
+)
+def test_a_place_is_where_amds_calculator_has_it(
+    text: str, tile: int, place: tuple[int, int], holder: tuple[int, int]
+) -> None:
+    """AMD's Matrix Instruction Calculator, another hand than Triton's, prints one (lane, element) of each."""
+    assert holder in triton_layout(text, (tile, tile)).owner(*place)
+
+
+def test_a_wider_operand_permutes_k_and_is_not_the_instructions_fragment() -> None:
+    assert (5, 5) not in triton_layout(operand(0, one_wmma(2), 8), (16, 16)).owner(5, 9)
+
+
 # 64 lanes ------------------------------------------------------------------------------------------------------------
 
 WAVES = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"
