@@ -41,7 +41,8 @@ MAKERS = (
             re.I,
         ),
         "AMD's Matrix Instruction Calculator shows the registers of MFMA and WMMA"
-        " (github.com/ROCm/amd_matrix_instruction_calculator).",
+        " (github.com/ROCm/amd_matrix_instruction_calculator)."
+        " Of AMD's only Triton's layouts amd_mfma and amd_wmma are drawn here (/layouts/triton).",
     ),
     OtherMaker(
         "A matrix instruction of Intel",

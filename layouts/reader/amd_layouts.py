@@ -1,7 +1,7 @@
 """Parameters of AMD's layouts by the names of Triton 3.9, from those of earlier releases and of Gluon's classes.
 
 amd_mfma: versionMajor until 3.4, elementType (Gluon's elem_type) in 3.5. amd_wmma: Gluon's bases, or until 3.6
-warpsPerCTA. What both releases print was compared on the wheels 3.2 to 3.9.
+warpsPerCTA. These are the forms that the wheels 3.2.0 to 3.9.0 print.
 """
 
 from __future__ import annotations
