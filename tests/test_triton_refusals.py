@@ -60,6 +60,27 @@ PARAMETERS: dict[str, dict[str, str]] = {  # a parameter's value each as text
         "k_width": "2",
     },
     "gl.NVMMASharedLayout()": {"swizzle_byte_width": "128", "element_bitwidth": "16", "rank": "2"},
+    "#ttg.amd_mfma<{}>": {
+        "version": "3",
+        "warpsPerCTA": "[2, 2]",
+        "instrShape": "[16, 16, 16]",
+        "isTransposed": "true",
+        "tilesPerWarp": "[1, 2]",
+        "elementBitWidth": "64",
+    },
+    "#ttg.amd_wmma<{}>": {
+        "version": "3",
+        "isTranspose": "true",
+        "ctaLayout": "{register = [[0, 1]], warp = [[0, 2], [1, 0]]}",
+        "instrShape": "[16, 16, 32]",
+    },
+    "gl.amd.AMDMFMALayout()": {
+        "version": "3",
+        "instr_shape": "[32, 32, 8]",
+        "transposed": "True",
+        "warps_per_cta": "[4, 1]",
+    },
+    "gl.amd.AMDWMMALayout()": {"version": "2", "transposed": "True", "warp_bases": "[[0, 1]]", "reg_bases": "[[1, 0]]"},
     "gl.NVMMADistributedLayout()": {"version": "[3, 0]", "warps_per_cta": "[4, 1]", "instr_shape": "[16, 64, 16]"},
 }
 WRONG = (

@@ -43,7 +43,7 @@ class FindField:
 
     matrices: by the names that people give them; absent: names of those without cells, and why; holders: their numbers,
     empty if no thread holds an element; unit: a holder in a pin; warps: how many count lanes anew; held: what a
-    holder has; bare: whether one matrix needs no name.
+    holder has; bare: whether one matrix needs no name; lanes: threads of a warp.
     """
 
     matrices: Mapping[str, FindMatrix]
@@ -55,6 +55,7 @@ class FindField:
     bare: bool = False
     letter: str = "R"
     absent: Mapping[str, str] = field(default_factory=dict)
+    lanes: int = WARP.threads
 
     def parse_places(self, text: str) -> list[SoughtPlace]:
         """Parse the places that a text names; LayoutError `bad_find` for any other text."""
@@ -83,10 +84,10 @@ class FindField:
         if self.warps > 1 and place.is_lane and place.warp is None:
             hint = f"Write warp 0 lane {number} (warps 0–{self.warps - 1}), or a thread 0–{max(self.holders)}."
             raise _refuse(f"{self.warps} warps have a lane {number}.", hint)
-        if place.warp is not None and (place.warp >= self.warps or number >= WARP.threads):
+        if place.warp is not None and (place.warp >= self.warps or number >= self.lanes):
             legal = f"warp 0–{self.warps - 1}, " if self.warps > 1 else ""
-            raise _refuse(f"A warp has lanes 0–{WARP.threads - 1}.", f"Write {legal}lane 0–31.")
-        number += WARP.threads * (place.warp or 0)
+            raise _refuse(f"A warp has lanes 0–{self.lanes - 1}.", f"Write {legal}lane 0–{self.lanes - 1}.")
+        number += self.lanes * (place.warp or 0)
         if number not in self.holders:
             raise _refuse(f"There is no {self.unit} {number} here.", f"{unit}s run from 0 to {max(self.holders)}.")
         return number

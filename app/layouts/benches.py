@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.maps import stage
-from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS, CellColouring, HolderMap, MapBench, colour_by_chunk
+from lanescope.app.kit.maps.bench import (
+    BANK_BYTES,
+    BANKS,
+    LANES,
+    CellColouring,
+    HolderMap,
+    MapBench,
+    colour_by_chunk,
+)
 from lanescope.app.kit.maps.script_data import build_page_data
 from lanescope.app.layouts.sheet_pictures import WORDS, find_moves
 from lanescope.render.sheet import TileSheet, sort_into_categories
@@ -35,8 +43,8 @@ def build_thread_map(sheet: TileSheet, name: str, title: str, about: str = "", b
     threads, values = sheet.cell.shape
     per = max(1, 32 // sheet.element_bits)
     shades = {
-        "warp": TileShade("thread", 32, -(-threads // 32)),
-        "thread": TileShade("thread", 4, 8),
+        "warp": TileShade("thread", sheet.lanes, -(-threads // sheet.lanes)),
+        "thread": TileShade("thread", 4, sheet.lanes // 4),
         "lane": TileShade("thread", 1, 4),
         "value": TileShade("value", 1, values),
         "vector": TileShade("value", per, -(-values // per)),
@@ -58,9 +66,11 @@ def build_thread_map(sheet: TileSheet, name: str, title: str, about: str = "", b
     )
 
 
-def build_thread_bench(path: str, says: str, maps: Sequence[HolderMap], letter: str, of: Mapping[str, str]) -> MapBench:
+def build_thread_bench(
+    path: str, says: str, maps: Sequence[HolderMap], letter: str, of: Mapping[str, str], lanes: int = LANES
+) -> MapBench:
     """Maps of threads side by side. letter: V or R of a value; of: further colours that some map has, and their
-    words.
+    words; lanes: threads of a warp.
     """
     word = "register" if letter == "R" else "value"
     colours = {name: word if name == "value" else WORDS[name] for name in ("warp", "thread", "lane", "value", "vector")}
@@ -83,6 +93,7 @@ def build_thread_bench(path: str, says: str, maps: Sequence[HolderMap], letter: 
         letter=letter,
         owner=f"{{holder}}, {word} {{value}}",
         answer=f"`{{element}}` is in `thread {{thread}}`, {word} `{{value}}`",
+        lanes=lanes,
     )
 
 

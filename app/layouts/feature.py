@@ -83,7 +83,7 @@ def _format_holders(found: TritonLayout, at: str) -> Iterator[str]:
             yield f"lane {lane} column {column * found.element_bits // 32} bit {column * found.element_bits % 32}"
     else:
         for thread, register in found.owner(*place):
-            yield f"thread {thread} warp {thread // 32} lane {thread % 32} register {register}"
+            yield f"thread {thread} warp {thread // found.lanes} lane {thread % found.lanes} register {register}"
 
 
 def _format_triton(found: TritonLayout) -> Iterator[str]:
@@ -96,6 +96,8 @@ def _format_triton(found: TritonLayout) -> Iterator[str]:
     for name, bases in found.linear.list_bases().items():
         yield f"  {name:8} {' '.join(str(tuple(basis)).replace(' ', '') for basis in bases) or '-'}"
     yield f"  CuTe     {found.cute or 'none: bits are XORed, or padding is added'}"
+    if found.notice:
+        yield f"  {found.notice}"
 
 
 TV = Tool(

@@ -110,7 +110,7 @@ def find_default_colour(sheet: TileSheet) -> str:
     """The colour of a form that names none: warps where there are several, else values; banks of memory."""
     if sheet.thread is None:
         return next(iter(sheet.colours))
-    return "warp" if int(sheet.thread.max()) >= 32 else "value"
+    return "warp" if int(sheet.thread.max()) >= sheet.lanes else "value"
 
 
 def select_colour(sheet: TileSheet, asked: str) -> str:

@@ -28,6 +28,7 @@ from lanescope.app.layouts.sheet_pictures import (
     format_field_error,
     select_colour,
 )
+from lanescope.app.layouts.triton_presets import MMA, PRESETS
 from lanescope.app.read.workbench import compress_text, expand_text
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer
@@ -46,37 +47,6 @@ PATH = "/layouts/triton"
 LONGEST_ADDRESS = 7 << 10
 KEYS = ("text", "z", "shape", "element_bits", "pick", "to", "axes", "at")
 PICTURED = ("shape", "element_bits", "axes", "at")
-MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
-BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"
-PRESETS = (  # title, text, shape, bits
-    ("blocked", BLOCKED, "32x32", "16"),
-    ("nvidia_mma, mma.sync", MMA, "32x32", "32"),
-    ("dot_op, A of mma.sync", f"#ttg.dot_op<{{opIdx = 0, parent = {MMA}, kWidth = 2}}>", "32x32", "16"),
-    (
-        "nvidia_mma, wgmma",
-        "gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, 32, 16])",
-        "64x32",
-        "32",
-    ),
-    ("slice", f"#ttg.slice<{{dim = 1, parent = {MMA}}}>", "64", "32"),
-    (
-        "linear",
-        "#ttg.linear<{register = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]],"
-        " warp = [[16, 0], [0, 8]], block = []}>",
-        "32x16",
-        "16",
-    ),
-    ("swizzled_shared", "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 4, order = [1, 0]}>", "16x32", "16"),
-    (
-        "nvmma_shared",
-        "#ttg.nvmma_shared<{swizzlingByteWidth = 64, transposed = false, elementBitWidth = 16}>",
-        "16x32",
-        "16",
-    ),
-    ("tensor memory", "#ttng.tensor_memory_encoding<blockM = 128, blockN = 32, colStride = 1>", "128x32", "32"),
-    ("padded_shared", "#ttg.padded_shared<[32:+8] {order = [1, 0], shape = [16, 32]}>", "16x32", "16"),
-    ("convert_layout", BLOCKED, "32x32", "16"),
-)
 
 
 def build_context(query: Mapping[str, str]) -> dict[str, Any]:
@@ -308,12 +278,13 @@ def _build_bench(
     if given["to"].strip():
         to, sheets = _build_conversion(made, given, look)
         maps = benches.build_before_after(sheets, (made.kind, to["target"].kind), to["found"])
-        return to, benches.build_thread_bench(PATH, says, maps, "R", {"moves": "what moves"})
+        return to, benches.build_thread_bench(PATH, says, maps, "R", {"moves": "what moves"}, made.lanes)
     if isinstance(sheet, TensorSheet):
         return None, benches.build_tensor_bench(sheet, PATH, says)
     if made.shared:
         return None, benches.build_memory_bench(sheet, PATH, says)
-    return None, benches.build_thread_bench(PATH, says, [benches.build_thread_map(sheet, "tile", "Tensor")], "R", {})
+    tensor = benches.build_thread_map(sheet, "tile", "Tensor")
+    return None, benches.build_thread_bench(PATH, says, [tensor], "R", {}, made.lanes)
 
 
 def _build_sheet(made: TritonLayout, look: AxesLook) -> TileSheet:
@@ -322,7 +293,7 @@ def _build_sheet(made: TritonLayout, look: AxesLook) -> TileSheet:
     where = build_plane(look, made.shape)
     if made.shared:
         return make_memory_sheet(made.offset, where, made.element_bits)
-    return make_threads_sheet(made.coords, made.shape, where, made.element_bits)
+    return make_threads_sheet(made.coords, made.shape, where, made.element_bits, made.lanes)
 
 
 def _format_verdict(made: TritonLayout) -> str:
@@ -340,13 +311,14 @@ def _format_verdict(made: TritonLayout) -> str:
         return f"{size}, padding included." if pads else f"{size}."
     blocks = f" in each of {made.blocks} blocks" if made.blocks > 1 else ""
     held = "every element is held once" if made.copies == 1 else f"every element is held {made.copies} times"
-    warps = f"{made.warps} warp{'s' * (made.warps > 1)}"
+    wave = f" of {made.lanes} lanes" if made.of_amd else ""
+    warps = f"{made.warps} warp{'s' * (made.warps > 1)}{wave}"
     per = f"{made.registers} element{'s' * (made.registers != 1)}"
     return f"{made.threads // made.blocks} threads ({warps}){blocks}, {per} per thread; {held}."
 
 
 def _link_cute(made: TritonLayout, found: object) -> str:
-    if found is None or not made.of_threads or len(made.shape) > 2:
+    if found is None or not made.of_threads or len(made.shape) > 2 or made.of_amd:  # that page has warps of 32 threads
         return ""
     tile = "x".join(map(str, (*made.shape, 1)[:2]))
     return f"/layouts/tv?{urlencode({'cute': str(found), 'tile': tile})}"
@@ -387,7 +359,7 @@ def _build_conversion(
         raise error.move_to_field(error.field if error.field in ("shape", "axes") else "to") from None
     back = _link_page(given, {"text": target.text, "to": made.text, "pick": "", "z": ""})
     where = build_plane(look, made.shape)
-    sheets = [make_threads_sheet(one.coords, one.shape, where, one.element_bits) for one in (made, target)]
+    sheets = [make_threads_sheet(one.coords, one.shape, where, one.element_bits, one.lanes) for one in (made, target)]
     title, told = WAYS[found.way]
     return {
         "target": target,

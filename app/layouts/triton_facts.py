@@ -91,6 +91,9 @@ class TritonFacts:
     element_bits: int
     threads: Annotated[int | None, Description("Of all blocks of the cluster.")] = make_optional_field()
     warps: Annotated[int | None, Description("Of one block.")] = make_optional_field()
+    lanes: Annotated[int | None, Description("Threads of a warp: 32, or 64 of a wave of AMD's CDNA GPUs.")] = (
+        make_optional_field()
+    )
     blocks: int
     registers: Annotated[int | None, Description("Elements that a thread holds, copies among them.")] = (
         make_optional_field()
@@ -138,6 +141,7 @@ class TritonFacts:
             " element; null where bits are XORed or padding is added."
         ),
     ]
+    notice: Annotated[str | None, Description("What to know of a layout of AMD's GPUs.")] = make_optional_field()
 
 
 def build_triton(asked: TritonBody) -> TritonFacts:
@@ -154,6 +158,7 @@ def build_triton(asked: TritonBody) -> TritonFacts:
         element_bits=found.element_bits,
         threads=found.threads if of_threads else None,
         warps=found.warps if of_threads else None,
+        lanes=found.lanes if of_threads else None,
         blocks=found.blocks,
         registers=found.registers if of_threads else None,
         copies=found.copies if of_threads else None,
@@ -166,6 +171,7 @@ def build_triton(asked: TritonBody) -> TritonFacts:
         columns=found.columns if tensor else None,
         linear_layout=found.linear.list_bases(),
         cute=None if found.cute is None else str(found.cute),
+        notice=found.notice or None,
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.app.kit.maps import drawing
-from lanescope.app.kit.maps.bench import MapBench
+from lanescope.app.kit.maps.bench import LANES, MapBench
 from lanescope.app.kit.maps.stage import LOOK
 from lanescope.app.layouts import benches
 from lanescope.app.layouts.linear_layouts import (
@@ -339,7 +339,8 @@ def _build_conversion(
     except LayoutError as error:
         raise error.move_to_field("to") from None
     threads = max(index.shape[0], target.shape[0])
-    found = count_moves(_number_row_major(index, sizes), _number_row_major(target, sizes), prod(sizes), threads, bits)
+    have, want = (_number_row_major(one, sizes) for one in (index, target))
+    found = count_moves(have, want, prod(sizes), (LANES, threads), bits)
     sheets = [make_threads_sheet(_split_coords(one, sizes), sizes, where, bits) for one in (index, target)]
     title, told = WAYS[found.way if found.way != "cluster" else "shared"]
     back = link_page(given, {"cute": str(second), "to": str(read)})

@@ -76,7 +76,7 @@ SIDES = (32, 64, 128)  # rows and columns of the tensor that a Triton layout is 
 @dataclass(frozen=True, slots=True)
 class HeldTile:
     """Which thread and value hold each element of a tile: rows, cols [threads, values]; ids: the thread of each row of
-    the arrays, where it is not its number.
+    the arrays, where it is not its number; lanes: of a warp.
     """
 
     label: str
@@ -85,6 +85,7 @@ class HeldTile:
     cols: NDArray[Any]
     size: tuple[int, int]
     ids: NDArray[Any] | None = None
+    lanes: int = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,10 @@ def draw_meaning(kind: str, facts: Mapping[str, Any], palette: Palette | None = 
     """
     made = find_tiles(kind, facts)
     drawn = (
-        (tile.label, render_tile_svg(tile.rows, tile.cols, tile.size, tile.title, tile.ids, palette=palette))
+        (
+            tile.label,
+            render_tile_svg(tile.rows, tile.cols, tile.size, tile.title, tile.ids, palette=palette, lanes=tile.lanes),
+        )
         for tile in made.tiles
     )
     return MeaningPictures(tuple(drawn), made.note, made.shape)
@@ -168,10 +172,11 @@ def _find_triton(facts: Mapping[str, Any]) -> MeaningTiles | None:
     body = facts.get("body") or {}
     shape, bits = body.get("shape"), body.get("element_bits") or 16
     layout = triton_layout(body["text"], shape, bits) if shape else find_whole_layout(body["text"], bits)
-    if layout.shared or len(layout.shape) > 2 or max(layout.shape) > MOST_SIDE:
+    if not layout.of_threads or len(layout.shape) > 2 or max(layout.shape) > MOST_SIDE:
         return None
     rows, cols = (1, *layout.shape)[-2:]
-    tile = HeldTile("Tensor", f"{rows} × {cols}", layout.rows, layout.cols, (rows, cols))
+    title = f"{rows} × {cols}"
+    tile = HeldTile("Tensor", title, layout.rows, layout.cols, (rows, cols), lanes=layout.lanes)
     note = "" if shape else f"Drawn over a tensor of {rows} × {cols}: the text does not name a shape."
     return MeaningTiles((tile,), note, tuple(layout.shape))
 
@@ -180,7 +185,7 @@ def find_whole_layout(text: str, bits: int) -> Any:
     """Return a Triton layout over the smallest tensor in which no larger one tells more threads apart."""
     shapes = sorted(((rows, cols) for rows in SIDES for cols in SIDES), key=lambda one: (one[0] * one[1], one))
     layouts = [triton_layout(text, list(shape), bits) for shape in shapes]
-    if layouts[0].shared:
+    if not layouts[0].of_threads:
         return layouts[0]
     return max(layouts, key=_count_holders)  # the first of equals
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from lanescope.ptx import catalog
+from lanescope.reader.triton import recognise_triton_layouts
 
 LONGEST = 4096  # characters of a text that is looked at
 MOST_NAME = 200  # characters of a name or a line
@@ -40,7 +41,8 @@ MAKERS = (
             re.I,
         ),
         "AMD's Matrix Instruction Calculator shows the registers of MFMA and WMMA"
-        " (github.com/ROCm/amd_matrix_instruction_calculator).",
+        " (github.com/ROCm/amd_matrix_instruction_calculator)."
+        " Of AMD's only Triton's layouts amd_mfma and amd_wmma are drawn here (/layouts/triton).",
     ),
     OtherMaker(
         "A matrix instruction of Intel",
@@ -81,8 +83,8 @@ def find_maker(text: str) -> OtherMaker | None:
 
 
 def is_other_maker(text: str) -> bool:
-    """Return whether a text is another maker's name or line, not code for NVIDIA that mentions one."""
+    """Return whether a text is another maker's name or line, not a layout of Triton or code for NVIDIA."""
     short = len(text) <= MOST_NAME and "\n" not in text.strip()
-    if not (short or "rocwmma::" in text) or find_maker(text) is None:
+    if not (short or "rocwmma::" in text) or find_maker(text) is None or recognise_triton_layouts(text):
         return False
     return _MAKER.search(text) is not None or not catalog.extract_opcode(text)

@@ -14,9 +14,10 @@ from lanescope.cxx.sizes import ELEMENT_BITS
 from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, WARPGROUP, Instruction
-from lanescope.reader import gluon, terms
+from lanescope.reader import amd_layouts, gluon, terms
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.terms import SyntaxTerm, TermText
+from lanescope.triton.amd import NOTICE, is_amd
 
 _DIALECTS = r"(?:ttg|triton_gpu|ttng|triton_nvidia_gpu|gluon)"
 _ATTRIBUTE = re.compile(rf"\#{_DIALECTS}\.\w+\s*(?:<|(?![\w.<]))")
@@ -80,16 +81,12 @@ GLUON = {
     "TensorMemoryScalesLayout": _make_gluon_class(
         "tensor_memory_scales_encoding", "cga_layout:CGALayout block_rep_order:blockRepOrder"
     ),
-    "AMDMFMALayout": _make_gluon_class(
-        "amd_mfma", "version instr_shape:instrShape transposed:isTransposed warps_per_cta:warpsPerCTA"
-    ),
-    "AMDWMMALayout": _make_gluon_class("amd_wmma", "version transposed:isTransposed warps_per_cta:warpsPerCTA"),
+    "AMDMFMALayout": _make_gluon_class("amd_mfma", amd_layouts.MFMA_NAMES),
+    "AMDWMMALayout": _make_gluon_class("amd_wmma", amd_layouts.WMMA_NAMES),
     "AutoLayout": _make_gluon_class("auto_encoding", ""),
     "CoalescedLayout": _make_gluon_class("coalesced_encoding", ""),
 }
 _REFUSED = {
-    "amd_mfma": "This is a layout of AMD's matrix instructions.",
-    "amd_wmma": "This is a layout of AMD's matrix instructions.",
     "amd_rotating_shared": "This is a layout of AMD's shared memory.",
     "auto_encoding": "The compiler has yet to choose this layout: it does not say which lane holds what.",
     "coalesced_encoding": "The compiler has yet to choose this layout: it does not say which lane holds what.",
@@ -123,7 +120,7 @@ def recognise_triton_layouts(text: str) -> tuple[TextMeaning, ...]:
             if attribute is None or params is None:
                 continue
             parent = params.get("parent")
-            if isinstance(parent, dict):
+            if isinstance(parent, dict) and "attribute" in parent:
                 inner.add(format_mlir(parent["attribute"], parent["params"]))
             words = format_mlir(attribute, params)
             if words not in layouts and len(layouts) < _MOST_MADE:
@@ -170,7 +167,7 @@ def _parse_attribute(home: TermText, term: SyntaxTerm) -> tuple[str | None, dict
     params = {key: value for key, value in params.items() if key not in _OF_CLUSTERS or value is not None}
     if name == "shared":
         name = "nvmma_shared" if params.get("hasLeadingOffset") is True else "swizzled_shared"
-    return name, params
+    return name, amd_layouts.upgrade_parameters(name, params)
 
 
 def _parse_gluon(home: TermText, term: SyntaxTerm) -> tuple[str | None, dict[str, Any] | None]:
@@ -193,7 +190,7 @@ def _parse_gluon(home: TermText, term: SyntaxTerm) -> tuple[str | None, dict[str
     params |= {names.get(key, key): _parse_parameter(home, value) for key, value in term.named}
     if not params and row.names and name != "TensorMemoryScalesLayout":
         return None, None
-    return row.attribute, _as_mlir(name, params)
+    return row.attribute, amd_layouts.upgrade_parameters(row.attribute, _as_mlir(name, params))
 
 
 def _as_mlir(name: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -225,6 +222,8 @@ def _parse_parameter(home: TermText, value: Any, deep: int = 0) -> Any:
         return value
     if value.path in ("true", "True", "false", "False"):
         return value.path.lower() == "true"
+    if value.path == "{}" and deep < 8:  # ctaLayout = {warp = […]}
+        return {key: _parse_parameter(home, item, deep + 1) for key, item in value.named}
     known = _parse_attribute if value.path.startswith("#") else _parse_gluon
     if value.named or value.args:
         attribute, params = known(home, value)
@@ -259,14 +258,16 @@ def _format_value(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, list):
         return f"[{', '.join(map(_format_value, value))}]"
-    if isinstance(value, dict):
+    if isinstance(value, dict) and "attribute" in value:
         return format_mlir(value["attribute"], value["params"])
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key} = {_format_value(item)}' for key, item in value.items())}}}"
     return str(value)
 
 
 def _list_symbols(value: Any) -> list[str]:
     if isinstance(value, dict):
-        return [name for item in value.get("params", {}).values() for name in _list_symbols(item)]
+        return [name for item in value.get("params", value).values() for name in _list_symbols(item)]
     if isinstance(value, list):
         return [name for item in value for name in _list_symbols(item)]
     return [value] if isinstance(value, str) else []
@@ -287,9 +288,13 @@ def _make_meaning(
         "operand": letter,
         "body": {"text": words, "shape": sizes, "element_bits": bits},
     }
-    notices = [said[attribute] for said in (_REFUSED, _NOTED) if attribute in said]
     version = params.get("versionMajor") if attribute == "nvidia_mma" else None
-    notices += [said for major, said in _OF_VERSIONS if major == version]
+    refused = [_REFUSED[attribute]] if attribute in _REFUSED else []
+    refused += [said for major, said in _OF_VERSIONS if major == version]
+    facts["drawn"] = not refused
+    notices = [*refused, *([_NOTED[attribute]] if attribute in _NOTED else [])]
+    if is_amd(attribute, params):
+        notices.append(NOTICE)
     return TextMeaning(
         "triton", f"Triton layout {shorten_value(words, 100)}", facts, tuple(notices), True, tuple(opened)
     )
@@ -340,7 +345,7 @@ def _find_nvidia_mma(attribute: str, params: dict[str, Any]) -> dict[str, Any] |
     if attribute == "nvidia_mma":
         return params
     parent = params.get("parent")
-    if isinstance(parent, dict) and attribute in ("dot_op", "slice"):
+    if isinstance(parent, dict) and "attribute" in parent and attribute in ("dot_op", "slice"):
         return _find_nvidia_mma(parent["attribute"], parent["params"])
     return None
 

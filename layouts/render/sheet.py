@@ -102,6 +102,7 @@ class TileSheet:
     grouped: str = "tile"
     byte: Longs | None = None
     wide: int = 0  # of tensor memory: columns of the tensor, whose elements `place` numbers row by row
+    lanes: int = 32  # of a warp
 
     @property
     def colours(self) -> dict[str, Longs]:
@@ -114,8 +115,8 @@ class TileSheet:
         assert self.thread is not None and self.value is not None
         held = self.thread >= 0
         return {
-            "warp": np.where(held, self.thread // 32, -1),
-            "thread": np.where(held, self.thread % 32, -1),
+            "warp": np.where(held, self.thread // self.lanes, -1),
+            "thread": np.where(held, self.thread % self.lanes, -1),
             "lane": np.where(held, self.thread % 4, -1),
             "value": self.value,
             "vector": np.where(held, self.value * self.element_bits // 32, -1),
@@ -134,9 +135,11 @@ class TileSheet:
 
 
 def make_threads_sheet(
-    coords: Sequence[Longs], sizes: Sequence[int], plane: DrawingPlane, element_bits: int
+    coords: Sequence[Longs], sizes: Sequence[int], plane: DrawingPlane, element_bits: int, lanes: int = 32
 ) -> TileSheet:
-    """Return the sheet of a layout of threads. coords: an int64 array [threads, values] for each axis."""
+    """Return the sheet of a layout of threads. coords: an int64 array [threads, values] for each axis; lanes: threads
+    of a warp.
+    """
     rows, cols = plane.get_size(sizes)
     down, across, shown = plane.locate_cells(coords, sizes)
     flat = np.where(shown, down * cols + across, rows * cols).reshape(-1)
@@ -155,6 +158,7 @@ def make_threads_sheet(
         element_bits=element_bits,
         row_names=_list_row_names(plane, rows, cols),
         cell=np.where(shown, down * cols + across, -1),
+        lanes=lanes,
     )
 
 

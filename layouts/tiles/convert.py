@@ -104,6 +104,13 @@ def convert_layout(source: TritonLayout, target: TritonLayout, costs: bool = Tru
             "convert_layout keeps the shape.",
             "to",
         )
+    if source.lanes != target.lanes:
+        raise LayoutError(
+            "bad_conversion",
+            f"A warp of the first layout has {source.lanes} lanes, one of the second {target.lanes}.",
+            "All layouts of a kernel have the same ttg.threads-per-warp.",
+            "to",
+        )
     for name in ("warps", "blocks"):
         have, want = getattr(source, name), getattr(target, name)
         if have != want:
@@ -113,21 +120,25 @@ def convert_layout(source: TritonLayout, target: TritonLayout, costs: bool = Tru
                 "All layouts of a kernel have the same ttg.num-warps and blocks.",
                 "to",
             )
-    bits = source.element_bits if costs and source.blocks == 1 else 0
+    costs = costs and source.blocks == 1 and not (source.of_amd or target.of_amd)  # the banks are NVIDIA's
     return count_moves(
-        _number_elements(source), _number_elements(target), prod(source.shape), LANES * source.warps, bits
+        _number_elements(source),
+        _number_elements(target),
+        prod(source.shape),
+        (source.lanes, source.lanes * source.warps),
+        source.element_bits if costs else 0,
     )
 
 
-def count_moves(have: Longs, want: Longs, size: int, block: int, element_bits: int) -> Conversion:
+def count_moves(have: Longs, want: Longs, size: int, units: tuple[int, int], element_bits: int) -> Conversion:
     """Return what moves between two maps of `size` elements.
 
-    have, want: int64 [threads, registers], the number of each place's element; block: threads per block; element_bits:
-    0 or less than 8 for no trip through shared memory.
+    have, want: int64 [threads, registers], the number of each place's element; units: threads of a warp and of a block;
+    element_bits: 0 or less than 8 for no trip through shared memory.
     """
     held = {}
     threads = np.arange(max(len(have), len(want)))[:, None]
-    for name, per in (("thread", 1), ("warp", LANES), ("block", block)):
+    for name, per in zip(("thread", "warp", "block"), (1, *units), strict=True):
         unit = threads // per
         held[name] = _mask_held_units(unit[: len(have)], have, unit[: len(want)], want, size)
     counts = {name: int(np.count_nonzero(mask)) for name, mask in held.items()}

@@ -24,11 +24,13 @@ def render_tile_svg(
     title: str,
     ids: NDArray[Any] | None = None,
     palette: Palette | None = LIGHT,
+    *,
+    lanes: int = 32,
 ) -> str:
     """Draw which thread and value hold each element of a tile; of copies the first, marked `+`.
 
     rows, cols: [threads, values]; ids: the thread of each row of the arrays, where it is not its number; palette: None
-    takes the page's colours.
+    takes the page's colours; lanes: threads of a warp.
     """
     width = min(size[1], 256)
     panel = make_tile_panel(rows, cols, size, title, ids, (max(8, MOST_DRAWN // width), width))
@@ -53,7 +55,7 @@ def make_tile_panel(
     copies = np.bincount(flat, minlength=owner.size).reshape(size)[:height, :width]
     owner = owner.reshape(size)[:height, :width]
     numbers = thread.reshape(-1) if ids is None else np.asarray(ids)[thread.reshape(-1)]
-    category = np.where(owner < 0, -1, numbers[owner] // 32).astype(np.int32)
+    category = np.where(owner < 0, -1, numbers[owner] // lanes).astype(np.int32)
     texts = None
     if owner.size <= MOST_LABELS:
         number = value.reshape(-1)

@@ -10,9 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lanescope.triton.amd import is_amd
 from lanescope.triton.linear import LinearLayout
 from lanescope.triton.memory import MEMORY, get_rank, list_paddings
-from lanescope.triton.parameters import DISTRIBUTED, MOST_RANK, MOST_SIZE, SHARED, TENSOR, Params, make_layout
+from lanescope.triton.parameters import (
+    DISTRIBUTED,
+    MOST_RANK,
+    MOST_SIZE,
+    SHARED,
+    TENSOR,
+    Params,
+    make_layout,
+)
 from lanescope.triton.tensor import TENSORS, mask_occupied
 from lanescope.triton.threads import THREADS
 
@@ -23,6 +32,7 @@ __all__ = [
     "SHARED",
     "TENSOR",
     "get_rank",
+    "is_amd",
     "list_paddings",
     "make_linear_layout",
     "mask_occupied",

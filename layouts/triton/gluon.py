@@ -22,6 +22,7 @@ from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer, shorten_value
 from lanescope.render.palette import LIGHT
+from lanescope.triton.amd import NOTICE
 from lanescope.triton.linear import LinearLayout
 
 Longs = NDArray[np.int64]
@@ -63,7 +64,22 @@ class TritonLayout:
 
     @property
     def threads(self) -> int:
-        return self.blocks * self.warps * self.linear.count_values("lane")
+        return self.blocks * self.warps * self.lanes
+
+    @property
+    def lanes(self) -> int:
+        """Threads of a warp: 32, or 64 of a wave of AMD's CDNA GPUs."""
+        return self.linear.count_values("lane")
+
+    @property
+    def of_amd(self) -> bool:
+        """Whether it is a layout of AMD's GPUs: of their matrix instructions, or of 64 lanes."""
+        return self.of_threads and triton.is_amd(self.kind, self.params)
+
+    @property
+    def notice(self) -> str:
+        """What to know of a layout of AMD's GPUs; "" of another."""
+        return NOTICE if self.of_amd else ""
 
     @property
     def warps(self) -> int:
@@ -142,12 +158,12 @@ class TritonLayout:
             elif self.shared:
                 sheet = drawing.make_memory_sheet(self.offset, plane, self.element_bits)
             else:
-                sheet = drawing.make_threads_sheet(self.coords, self.shape, plane, self.element_bits)
+                sheet = drawing.make_threads_sheet(self.coords, self.shape, plane, self.element_bits, self.lanes)
             return drawing.draw_sheets([(sheet, next(iter(sheet.colours)), self.kind)], self.text, LIGHT, "R")
         from lanescope.tiles.pictures import render_tile_svg  # the drawing loads when something is drawn
 
         size = (1, *self.shape)[-2:]
-        return render_tile_svg(self.rows, self.cols, (size[0], size[1]), self.text)
+        return render_tile_svg(self.rows, self.cols, (size[0], size[1]), self.text, lanes=self.lanes)
 
     @cached_property
     def copies(self) -> int:
@@ -319,6 +335,7 @@ def _find_symbol(value: Any) -> str:
     """Return the first name in a value that stands for a number, or a number that cannot be read; "" if there is
     none.
     """
-    if isinstance(value, list):
-        return next((symbol for item in value if (symbol := _find_symbol(item))), "")
+    if isinstance(value, list | Mapping):
+        items = value.values() if isinstance(value, Mapping) else value
+        return next((symbol for item in items if (symbol := _find_symbol(item))), "")
     return value if isinstance(value, str) else ""

@@ -74,21 +74,17 @@ class LinearLayout:
         name = next(iter(self.bases))
         bases = {key: [list(basis) for basis in vectors] for key, vectors in self.bases.items()}
         gone: set[int] = set()
-        sizes = list(self.sizes)
-        for axis in self.order:
-            bits = [(b[axis], key, at) for key, vectors in bases.items() for at, b in enumerate(vectors) if b[axis]]
-            for _, key, at in sorted(bits, key=lambda bit: -bit[0]):
-                if sizes[axis] <= shape[axis]:
-                    break
+        for axis, size in enumerate(shape):
+            for key, at in [
+                (key, at) for key, vectors in bases.items() for at, b in enumerate(vectors) if b[axis] >= size
+            ]:
                 bases[key][at][axis] = 0
-                sizes[axis] //= 2
                 if key == name and not any(bases[key][at]):
                     gone.add(at)
+        sizes = tuple(map(min, self.sizes, shape))
         if drop:
             bases[name] = [basis for at, basis in enumerate(bases[name]) if at not in gone]
-        return LinearLayout(
-            {k: tuple(tuple(b) for b in vectors) for k, vectors in bases.items()}, tuple(sizes), self.order
-        )
+        return LinearLayout({k: tuple(tuple(b) for b in vectors) for k, vectors in bases.items()}, sizes, self.order)
 
     def drop_axis(self, axis: int) -> LinearLayout:
         """Return the layout without one axis; bits of the first index that then hold copies are dropped."""
@@ -162,6 +158,15 @@ def make_block(
     for axis in order:
         block = block * make_identity(name, shape[axis], axis, rank, order)
     return block
+
+
+def combine_cluster(
+    of_block: LinearLayout, of_cluster: LinearLayout, shape: tuple[int, ...], drop: bool = False
+) -> LinearLayout:
+    """Return one block's layout, grown or cut to its part of the shape, times that of the cluster."""
+    cluster = of_cluster.cut_to(shape)
+    part = [max(1, size // cluster_size) for size, cluster_size in zip(shape, cluster.sizes, strict=True)]
+    return of_block.grow_to(part).cut_to(part, drop) * cluster
 
 
 def _merge_digits(values: Iterable[int]) -> list[tuple[int, int]]:

@@ -12,9 +12,10 @@ from lanescope.inputs import shorten_value
 from lanescope.triton.linear import Basis, LinearLayout, log2, make_copies, make_identity
 
 Params = Mapping[str, Any]
-LANES = 32
+LANES, WAVE_LANES = 32, 64  # of a warp, or wave32; of a wave of AMD's CDNA GPUs
+WARP_LANES = (LANES, WAVE_LANES)
 MOST_RANK, MOST_SIZE = 8, 1 << 16
-DISTRIBUTED = ("blocked", "nvidia_mma", "dot_op", "slice", "linear", "generic_linear")
+DISTRIBUTED = ("blocked", "nvidia_mma", "dot_op", "slice", "linear", "generic_linear", "amd_mfma", "amd_wmma")
 TENSOR = ("tensor_memory_encoding", "tensor_memory_scales_encoding")
 SHARED = ("swizzled_shared", "nvmma_shared", "padded_shared", "shared_linear")
 INDICES = ("register", "lane", "warp", "block")
@@ -67,6 +68,13 @@ class LayoutParameters:
             raise make_error(
                 f"{self.kind}: {name} is {shorten_value(str(value), 40)}.", f"An integer from {least} to {most}."
             )
+        return value
+
+    def read_flag(self, name: str) -> bool:
+        """Return true or false; false if it is left out."""
+        value = self.params.get(name, False)
+        if type(value) is not bool:
+            raise make_error(f"{self.kind}: {name} is {shorten_value(str(value), 40)}.", "true or false.")
         return value
 
     def read_bases(self, name: str, rank: int) -> tuple[Basis, ...]:

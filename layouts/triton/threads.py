@@ -1,4 +1,4 @@
-"""Layouts of threads: blocked, nvidia_mma, dot_op, slice and linear."""
+"""Layouts of threads: blocked, nvidia_mma, dot_op, slice and linear; those of AMD are in amd.py."""
 
 from __future__ import annotations
 
@@ -7,28 +7,20 @@ from math import prod
 
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
-from lanescope.triton.linear import LinearLayout, log2, make_block, make_copies, make_identity
+from lanescope.triton.amd import AMD, MAKE_OPERANDS, drop_operand_axis
+from lanescope.triton.linear import LinearLayout, combine_cluster, log2, make_block, make_copies, make_identity
 from lanescope.triton.parameters import (
     DISTRIBUTED,
     INDICES,
     LANES,
+    WARP_LANES,
+    WAVE_LANES,
     LayoutParameters,
     Maker,
     get_reached_sizes,
     make_error,
     make_layout,
 )
-
-WAVE = 64  # lanes of AMD's CDNA GPUs
-
-
-def _combine_cluster(
-    of_block: LinearLayout, of_cluster: LinearLayout, shape: tuple[int, ...], drop: bool = False
-) -> LinearLayout:
-    """Return one block's layout, grown or cut to its part of the shape, times that of the cluster."""
-    cluster = of_cluster.cut_to(shape)
-    part = [max(1, size // cluster_size) for size, cluster_size in zip(shape, cluster.sizes, strict=True)]
-    return of_block.grow_to(part).cut_to(part, drop) * cluster
 
 
 def _join_indices(*parts: LinearLayout) -> LinearLayout:
@@ -45,20 +37,14 @@ def _make_blocked(read: LayoutParameters, shape: tuple[int, ...], _: int) -> Lin
     sizes = [read.read_sizes(name, rank) for name in ("sizePerThread", "threadsPerWarp", "warpsPerCTA")]
     _require_warp_lanes(read, sizes[1])
     layout = _join_indices(*(make_block(name, size, order) for name, size in zip(INDICES, sizes, strict=False)))
-    return _combine_cluster(layout, read.make_cga_layout(rank), shape, True)
+    return combine_cluster(layout, read.make_cga_layout(rank), shape, True)
 
 
 def _require_warp_lanes(read: LayoutParameters, threads: Sequence[int]) -> None:
-    if prod(threads) == WAVE:
-        raise LayoutError(
-            "unsupported_layout",
-            f"{read.kind}: threadsPerWarp {list(threads)} has {WAVE} lanes: one of AMD's waves.",
-            f"A warp of NVIDIA's GPUs has {LANES}.",
-            "text",
-        )
-    if prod(threads) != LANES:
+    if prod(threads) not in WARP_LANES:
         raise make_error(
-            f"{read.kind}: threadsPerWarp {list(threads)} has {prod(threads)} lanes.", f"Their product is {LANES}."
+            f"{read.kind}: threadsPerWarp {list(threads)} has {prod(threads)} lanes.",
+            f"Their product is {LANES}, or {WAVE_LANES} for a wave of AMD's CDNA GPUs.",
         )
 
 
@@ -115,7 +101,7 @@ def _make_mma(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearL
     tile = _make_mma_tile([1] * (rank - 2) + [rows, cols], 2, order, order)
     warps = read.read_sizes("warpsPerCTA", rank)
     tile = tile * make_block("warp", warps, _get_warp_order(rank, version), order)
-    return _combine_cluster(tile, read.make_cga_layout(rank), shape)
+    return combine_cluster(tile, read.make_cga_layout(rank), shape)
 
 
 def _get_warp_order(rank: int, version: int) -> tuple[int, ...]:
@@ -146,11 +132,13 @@ def _make_dot(read: LayoutParameters, shape: tuple[int, ...], element_bits: int)
         order = (order[1], order[0], *order[2:])
     if parent.kind == "blocked":
         return _make_blocked_dot(parent, shape, k)
+    if make_operand := MAKE_OPERANDS.get(parent.kind):
+        return make_operand(read, parent, shape)
     if parent.kind != "nvidia_mma":
         raise LayoutError(
             "unsupported_layout",
             f"dot_op of '{shorten_value(parent.kind)}' has no maps here.",
-            "A parent of blocked or nvidia_mma.",
+            f"A parent of blocked, nvidia_mma, {' or '.join(MAKE_OPERANDS)}.",
             "text",
         )
     version, _ = _get_mma_shape(parent, rank)
@@ -161,7 +149,7 @@ def _make_dot(read: LayoutParameters, shape: tuple[int, ...], element_bits: int)
     warps, warp_order = parent.read_sizes("warpsPerCTA", rank), _get_warp_order(rank, version)
     layout = _make_mma_tile(tile, 1 << width, order, order)
     layout = layout * _make_broadcast("warp", warps, warp_order, k, order)
-    return _combine_cluster(layout, _drop_k(parent.make_cga_layout(rank), k), shape)
+    return combine_cluster(layout, drop_operand_axis(parent.make_cga_layout(rank), k), shape)
 
 
 def _make_broadcast(
@@ -179,11 +167,6 @@ def _make_broadcast(
     return layout
 
 
-def _drop_k(cluster: LinearLayout, k: int) -> LinearLayout:
-    bases = tuple(tuple(0 if axis == k else v for axis, v in enumerate(basis)) for basis in cluster.bases["block"])
-    return LinearLayout({"block": bases}, tuple(1 if a == k else n for a, n in enumerate(cluster.sizes)), cluster.order)
-
-
 def _make_blocked_dot(parent: LayoutParameters, shape: tuple[int, ...], k: int) -> LinearLayout:
     rank = len(shape)
     order = parent.read_order("order", rank)
@@ -193,7 +176,7 @@ def _make_blocked_dot(parent: LayoutParameters, shape: tuple[int, ...], k: int) 
     sizes[k] = shape[k]
     block = make_block("register", sizes, order)
     block = block * _make_broadcast("lane", lanes, order, k, order) * _make_broadcast("warp", warps, order, k, order)
-    return _combine_cluster(block, _drop_k(parent.make_cga_layout(rank), k), shape)
+    return combine_cluster(block, drop_operand_axis(parent.make_cga_layout(rank), k), shape)
 
 
 def _make_slice(read: LayoutParameters, shape: tuple[int, ...], element_bits: int) -> LinearLayout:
@@ -208,15 +191,11 @@ def _make_slice(read: LayoutParameters, shape: tuple[int, ...], element_bits: in
 def _make_linear(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
     rank = len(shape)
     bases = {name: read.read_bases(name, rank) for name in INDICES}
-    if len(bases["lane"]) == log2(WAVE):
-        raise LayoutError(
-            "unsupported_layout",
-            f"{read.kind}: lane has {log2(WAVE)} bases, those of AMD's waves of {WAVE} lanes.",
-            f"A warp of NVIDIA's GPUs has {LANES}: five bases.",
-            "text",
+    if 1 << len(bases["lane"]) not in WARP_LANES:
+        raise make_error(
+            f"{read.kind}: lane has {len(bases['lane'])} bases.",
+            f"Five: a warp has {LANES} lanes; six for a wave of AMD's CDNA GPUs.",
         )
-    if len(bases["lane"]) != log2(LANES):
-        raise make_error(f"{read.kind}: lane has {len(bases['lane'])} bases.", f"Five: a warp has {LANES} lanes.")
     for basis in (basis for vectors in bases.values() for basis in vectors if read.kind == "linear"):
         if sum(v > 0 for v in basis) > 1 or any(v & (v - 1) for v in basis):
             raise make_error(
@@ -237,4 +216,5 @@ THREADS: dict[str, Maker] = {
     "slice": _make_slice,
     "linear": _make_linear,
     "generic_linear": _make_linear,
+    **AMD,
 }

@@ -15,7 +15,7 @@ from lanescope.app.kit.answer import (
     name_holders,
     name_mates,
 )
-from lanescope.app.kit.maps.bench import LANES, HolderMap, MapBench, split_pin
+from lanescope.app.kit.maps.bench import HolderMap, MapBench, split_pin
 from lanescope.app.kit.maps.find import format_example
 
 OF_LANE = "lane / 4 = {group}, lane % 4 = {member}."
@@ -57,7 +57,7 @@ def get_line_template(bench: MapBench, one: HolderMap) -> str:
 def format_holder(bench: MapBench, holder: int) -> str:
     """A holder as headlines call it."""
     if bench.unit == "thread":
-        return f"warp {holder // LANES}, lane {holder % LANES}"
+        return f"warp {holder // bench.lanes}, lane {holder % bench.lanes}"
     return f"{bench.unit} {holder}"
 
 
@@ -77,7 +77,7 @@ def build_answer(bench: MapBench, look: Mapping[str, str]) -> Answer:
 def _describe_holder(bench: MapBench, words: AnswerWords, holder: int) -> PinnedPlace:
     counts = [(one.title, int((one.cell[holder] >= 0).sum())) for one in list_listed(bench) if holder < len(one.cell)]
     line = count_held(words, format_holder(bench, holder), counts)
-    lane = holder % LANES
+    lane = holder % bench.lanes
     return PinnedPlace(line, words.groups.format(thread=holder, group=lane // 4, member=lane % 4), holder)
 
 
@@ -96,8 +96,8 @@ def _describe_cell(bench: MapBench, words: AnswerWords, one: HolderMap, place: t
         "element": element.format(**names),
         "holder": format_holder(bench, thread),
         "thread": thread,
-        "warp": thread // LANES,
-        "lane": thread % LANES,
+        "warp": thread // bench.lanes,
+        "lane": thread % bench.lanes,
         "value": value,
         "register": one.group[value],
     }

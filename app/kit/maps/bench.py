@@ -120,7 +120,7 @@ class MapBench:
     """Maps side by side whose holders are the same. colours, labels: what may be chosen, and its words; texts: the
     template of each label; unit: what a holder is; letter: what stands before the number of a group; owner: a holder
     read out, in the words of lanescope.render.view.OWNER; answer: the first sentence about a pinned cell; together:
-    what begins a sentence about the other values of its group.
+    what begins a sentence about the other values of its group; lanes: threads of a warp.
     """
 
     path: str
@@ -135,6 +135,7 @@ class MapBench:
     dims: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     answer: str = "`{element}` is in `thread {thread}`, value `{value}`"
     together: str = "The same register also holds"
+    lanes: int = LANES
 
     @property
     def holders(self) -> int:
@@ -142,7 +143,7 @@ class MapBench:
 
     @property
     def warps(self) -> int:
-        return -(-self.holders // LANES) if self.unit == "thread" else 0
+        return -(-self.holders // self.lanes) if self.unit == "thread" else 0
 
     def get_dims(self, one: HolderMap) -> tuple[str, str]:
         """The dimensions that its rows and columns follow: maps with the same ones move together."""

@@ -49,6 +49,7 @@ def find_pins(bench: MapBench, text: str) -> dict[str, str]:
         lambda holder: _list_held(maps, holder),
         bare,
         bench.letter,
+        lanes=bench.lanes,
     )
     return {"pin2": "", **field.find_pins(field.parse_places(text))}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from lanescope.app.kit.fact import fact, make_optional_field
 from lanescope.app.kit.maps.answer import build_words, get_element_template, get_line_template
-from lanescope.app.kit.maps.bench import LANES, PIN, HolderMap, MapBench
+from lanescope.app.kit.maps.bench import PIN, HolderMap, MapBench
 from lanescope.app.kit.matrix import MatrixData
 from lanescope.render import palette
 from lanescope.render.view import BETWEEN_OWNERS, SPOKEN
@@ -63,8 +63,8 @@ def build_page_data(
     return {
         "ptx": bench.says,
         "path": bench.path,
-        "threads": LANES,
-        "warp": LANES if bench.unit == "thread" else 0,
+        "threads": bench.lanes,
+        "warp": bench.lanes if bench.unit == "thread" else 0,
         "warps": bench.warps,
         "unit": "lane" if bench.unit == "thread" else bench.unit,
         "state": dict(state),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lanescope.app.kit.find_field import split_pin_notices
 from lanescope.app.kit.maps.answer import build_answer
-from lanescope.app.kit.maps.bench import LANES, PIN, CellHolders, HolderMap, MapBench, split_pin
+from lanescope.app.kit.maps.bench import PIN, CellHolders, HolderMap, MapBench, split_pin
 from lanescope.app.kit.maps.find import find_pins, format_example
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, parse_integer, parse_pair, parse_ranges, shorten_value
@@ -83,7 +83,7 @@ def _parse_option(bench: MapBench, name: str, given: str) -> str:
     if name in ("colour", "label"):
         return parse_choice(given, name, list(bench.colours if name == "colour" else bench.labels))
     if name in ("warps", "lanes"):
-        spans = parse_ranges(given, name, bench.warps or 1 if name == "warps" else LANES)
+        spans = parse_ranges(given, name, bench.warps or 1 if name == "warps" else bench.lanes)
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
     if name == "view":
         return given if given == window.WHOLE else window.format_ranges(window.parse_ranges(given, bench.extents))
@@ -133,7 +133,7 @@ def select_holders(bench: MapBench, look: Mapping[str, str]) -> NDArray[np.bool_
         return None
     ids = np.arange(bench.holders)
     keep = np.ones(bench.holders, dtype=np.bool_)
-    for name, own in (("warps", ids // LANES), ("lanes", ids % LANES)):
+    for name, own in (("warps", ids // bench.lanes), ("lanes", ids % bench.lanes)):
         if look[name]:
             spans = parse_ranges(look[name], name, MOST_WARPS)
             keep &= np.logical_or.reduce([(own >= first) & (own <= last) for first, last in spans])
@@ -299,7 +299,7 @@ def _build_thread(bench: MapBench, own: int, pinned: bool) -> dict[str, Any]:
                 "rows": one.list_registers(at, bench.letter),
             }
         )
-    small = f"warp {own // LANES}, lane {own % LANES}" if bench.unit == "thread" else ""
+    small = f"warp {own // bench.lanes}, lane {own % bench.lanes}" if bench.unit == "thread" else ""
     return {"who": f"{bench.unit.capitalize()} {own}", "small": small, "pinned": pinned, "operands": out}
 
 
