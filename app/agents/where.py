@@ -32,8 +32,8 @@ from lanescope.shared.tiling import DEFAULT_ORDER
 
 MOST_STORED = 2048  # rows and columns of a storage
 ELEMENT = re.compile(r"([A-Za-z]*)\s*[\[(]?\s*(\d{1,9})\s*(?:\]\s*\[|,)\s*(\d{1,9})\s*[\])]?")
-HOLDER = re.compile(r"(?:[a-z]+\s*(?:0x[0-9a-f]{1,9}|\d{1,9})[\s,]*)+", re.IGNORECASE)
-NUMBER = re.compile(r"([a-z]+?)\s*(0x[0-9a-f]+|\d+)", re.IGNORECASE)
+NUMBER = re.compile(r"([a-z]+?)\s*(0x[0-9a-f]{1,9}|\d{1,9})(?=[\s,]|$)[\s,]*", re.IGNORECASE)
+HOLDER = re.compile(rf"(?>{NUMBER.pattern})+", re.IGNORECASE)  # atomic: what stands there is read in one way only
 
 
 @question
@@ -127,7 +127,10 @@ def parse_place(text: str, example: str) -> Place:
     if match := ELEMENT.fullmatch(plain):
         return Place(match[1].lower(), (int(match[2]), int(match[3])), {})
     if HOLDER.fullmatch(plain):
-        return Place("", None, {name.lower(): int(number, 0) for name, number in NUMBER.findall(plain)})
+        found = NUMBER.findall(plain)
+        numbers = {name.lower(): int(number, 16 if "x" in number.lower() else 10) for name, number in found}
+        if len(numbers) == len(found):  # nothing is named twice
+            return Place("", None, numbers)
     raise LayoutError("bad_find", f"place is {quote_value(text)}.", f"Write {example}.", "place")
 
 
