@@ -47,7 +47,7 @@ def render_skill() -> str:
     commands = [(f"`{name}`", f"`{command}`") for name, command in COMMANDS.items()]
     return "\n\n".join(
         (
-            f"---\nname: lanescope\ndescription: {DESCRIPTION}\n---",
+            f"---\nname: lanescope\ndescription: {format_json(DESCRIPTION)}\n---",  # quoted: it has a colon
             "# Lanescope",
             "\n".join(f"- {rule}" for rule in RULES),
             "## Tools of `lanescope mcp`",

@@ -21,12 +21,13 @@ from unittest import mock
 import anyio
 import numpy as np
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 from mcp import types
 from mcp.shared.exceptions import MCPError
 
 from lanescope.app.agents import server
-from lanescope.app.agents.skill import COMMANDS, render_skill
+from lanescope.app.agents.skill import COMMANDS, DESCRIPTION, render_skill
 from lanescope.app.agents.tools import ADD_ONE, BLOCKED, ROWS, TOOLS, WGMMA, answer_call
 from lanescope.app.kit.question import options_of
 from lanescope.errors import LayoutError
@@ -497,8 +498,10 @@ def test_half_a_surrogate_pair_is_refused() -> None:
 def test_the_skill_has_its_head_and_names_every_tool() -> None:
     text = run_lanescope("skill").stdout
     assert text == render_skill()
-    head = re.match(r"---\nname: ([a-z-]+)\ndescription: (.+)\n---\n\n# ", text)
-    assert head and head[1] == "lanescope" and len(head[2]) <= 1024
+    _, head, body = text.split("---\n", 2)
+    matter = yaml.safe_load(head)  # as agents read it
+    assert matter == {"name": "lanescope", "description": DESCRIPTION} and len(DESCRIPTION) <= 1024
+    assert body.startswith("\n# ")
     assert all(f"| `{name}` |" in text for name in CONTRACT) and set(COMMANDS) == set(CONTRACT)
 
 
