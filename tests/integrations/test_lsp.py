@@ -295,7 +295,18 @@ def test_settings_are_those_of_the_workspace_and_of_the_editor(tmp_path: Path) -
     editor.configure({"servers": ""})
     editor.wait_for(lambda: editor.messages[:1] or None)
     assert "server" in editor.messages[0]
-    assert not [one for one in editor.published if one.uri == old]
+    assert not any(one.diagnostics for one in editor.published if one.uri == old)
+    assert editor.close() == 0
+
+
+def test_a_document_that_is_excluded_loses_its_problems(tmp_path: Path) -> None:
+    editor = Editor(tmp_path)
+    uri = editor.open("k.cu", WRONG)
+    assert editor.wait_for_problems(uri)
+    before = len(editor.published)
+    (tmp_path / "lanescope.toml").write_text('exclude = ["*.cu"]\n', "utf-8")
+    editor.tell_changed("lanescope.toml")
+    assert not editor.wait_for_problems(uri, before)
     assert editor.close() == 0
 
 
