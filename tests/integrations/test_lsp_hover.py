@@ -32,6 +32,7 @@ uint64_t desc_a = 0x4000004000010100ull;
 uint64_t what = 0xdeadbeefcafebabe;
 uint32_t idesc = 0x08400490;
 uint32_t mask = 0x000FFFFF;
+uint64_t desc_b = 0400000000000000200400;
 int n = call(0x04400490);
 __device__ void f(float* d) {
   asm volatile("{\n\t.reg .pred p;\n\t"  /* 𝔻 */
@@ -72,6 +73,7 @@ SASS = "        /*0010*/  HMMA.16816.F32 R4, R8, R2, R4 ;\n"
         ("h.cu", SOURCE, "make_tiled_mma", 4, ["TiledMMA: 128 threads, tile 32×32×16", "T0:0"]),
         ("h.cu", SOURCE, "tile_to_shape", 4, ["Shared-memory layout 128×64, K-major, swizzle 128B"]),
         ("h.cu", SOURCE, "4000004000010100", 4, ["wgmma matrix descriptor 0x4000004000010100", "1024 B", "128B"]),
+        ("h.cu", SOURCE, "0400000000", 4, ["wgmma matrix descriptor 0x4000000000010100"]),  # octal
         (
             "h.cu",
             SOURCE,
