@@ -30,7 +30,7 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.render.palette import RIGHT, WRONG
 from lanescope.render.svg import render_svg
 from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
-from lanescope.shared.storage import Storage
+from lanescope.shared.storage import Storage, make_tile_storage
 from lanescope.shared.tiling import Tile
 
 READ = "`[{row}][{col}]` is read from byte `0x{value:x}`"
@@ -63,8 +63,7 @@ def _parse_word(word: object) -> int:
 
 def _make_storage(stored: object) -> Storage | None:
     if isinstance(stored, Tile):
-        text = stored.cute()["elements"]
-        return Storage(stored.address, text, stored.mn, stored.k, stored, form=stored.form)
+        return make_tile_storage(stored)
     if stored is None or isinstance(stored, Storage):
         return stored
     raise LayoutError(
