@@ -63,7 +63,7 @@ layoutbench: $(VENV)/.integrations  ## ask COMMAND (our own tools if left out) 3
 	@$(BIN)/python -m tests.layoutbench.run $(COMMAND)
 
 fuzz: $(VENV)/.test browser compiler  ## ask every route questions made from its own document (N=… each), and what make test takes samples of whole
-	LANESCOPE_FUZZ=$(or $(N),500) $(BIN)/python -m pytest -q tests/test_fuzz.py
+	LANESCOPE_FULL=1 LANESCOPE_FUZZ=$(or $(N),500) $(BIN)/python -m pytest -q tests/test_fuzz.py
 	LANESCOPE_FULL=1 $(BIN)/python -m pytest -q $$(grep -lE "take_sample|choose_count|is_chosen" tests/test_*.py tests/browser/test_*.py)
 
 lint: $(VENV)/.test  ## ruff

@@ -68,6 +68,7 @@ class SiteExport:
         self.names = {i.ptx for i in chosen}
         self.instructions: dict[str, Instruction | None] = {}
         self.shared_files: dict[tuple[str, ...], str] = {}
+        self.resolved: dict[str, str] = {}  # pages have most of their links in common
         self.files: dict[str, int] = {}
         self.written = 0
         limits = catalogue.CatalogueLimits(MOST_TABLE_VALUES, frozenset(self.names))
@@ -100,6 +101,11 @@ class SiteExport:
 
     def resolve_address(self, address: str) -> str:
         """Return the exported file that stands for a server address."""
+        if address not in self.resolved:
+            self.resolved[address] = self._resolve_address(address)
+        return self.resolved[address]
+
+    def _resolve_address(self, address: str) -> str:
         path, _, fragment = html.unescape(address).partition("#")
         path, _, query = path.partition("?")
         path = unquote(path)
@@ -244,7 +250,9 @@ class SiteExport:
 
     def write_script(self, name: str) -> str:
         """Write a page's script with all its imports as one file; return its path below assets/."""
-        self.write_file(f"assets/{name}", render_bundle(INSTEAD.get(name, name)))
+        path = f"assets/{name}"
+        if path not in self.files:
+            self.write_file(path, render_bundle(INSTEAD.get(name, name)))
         return name
 
     def _share_maps(self, text: str) -> tuple[str, list[str]]:

@@ -30,24 +30,23 @@ settings.load_profile("lanescope")
 
 @pytest.fixture(scope="session")
 def app() -> Iterator[Any]:
-    """The application as it is without any setting."""
-    from lanescope.app.kit.settings import Settings
-    from lanescope.app.main import create_app
-
-    made = create_app(settings=Settings())
-    yield made
-    made.state.work.close()
-
-
-@pytest.fixture(scope="session")
-def client() -> Iterator[Client]:
-    """A client of one server for all tests of a worker that change nothing of it: what one asked for is at hand for the
+    """One application for all tests of a worker that change nothing of it: what one asked for is at hand for the
     next.
     """
     from lanescope.app.main import create_app
+
+    made = create_app()
+    yield made
+    made.state.work.close()
+    made.state.hardware.pool.close()
+
+
+@pytest.fixture(scope="session")
+def client(app: Any) -> Iterator[Client]:
+    """A client of the application."""
     from tests.client import Client
 
-    with Client(create_app()) as made:
+    with Client(app) as made:
         yield made
 
 

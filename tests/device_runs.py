@@ -169,6 +169,24 @@ def _barriers(mistake: int = 0) -> KernelRun:
     )  # fmt: skip
 
 
+def _im2col(mistake: int = 0) -> KernelRun:
+    images, height, width, channels = 3, 7, 9, 32
+    pixels = {
+        "mode": "im2col", "dims": [channels, width, height, images],
+        "strides": [4 * channels, 4 * channels * width, 4 * channels * width * height],
+        "pixel_lower": [-1, -1], "pixel_upper": [-1, -1], "channels": 16, "pixels": 40, "swizzle": "64B",
+    }  # fmt: skip
+    shape = (images, height, width, channels)
+    return KernelRun(
+        f"im2col-{mistake}", "im2col.cu", (10, 3, 2), 128, ("A", "S", "T", "out"),
+        {"a": Buffer("s32", shape, 50), "t": Buffer("s32", shape, 0, True),
+         "out": Buffer("s32", (2, 3, 10, 640), 0, True)},
+        {"A": {"buffer": "a"} | pixels, "S": {"buffer": "a", "element_strides": [1, 2, 2, 1]} | pixels,
+         "T": {"buffer": "t"} | pixels | {"pixel_lower": [0, 0], "pixel_upper": [0, 0]}},
+        2560, mistake,
+    )  # fmt: skip
+
+
 def _triton(
     name: str, source: str, sizes: tuple[int, int, int], types: tuple[str, str], shared: int, most: int = 4
 ) -> KernelRun:
@@ -196,7 +214,7 @@ def _triton_tma(name: str, source: str, block: int, shared: int) -> KernelRun:
 def list_runs() -> list[KernelRun]:
     made: list[tuple[Callable[[int], KernelRun], tuple[int, ...]]] = [
         (_ring, (0, 3, 4, 5)), (_multicast, (0, 1)), (_store, (0, 1)), (_pipeline, (0, 1, 2)), (_exchange, (0, 1)),
-        (_attention, (0, 1)), (_barriers, (0, 1)),
+        (_attention, (0, 1)), (_barriers, (0, 1)), (_im2col, (0,)),
     ]  # fmt: skip
     return [make(mistake) for make, mistakes in made for mistake in mistakes] + [
         _triton("triton-bf16-80", "tri_bf16_80", (112, 80, 144), ("bf16", "f32"), 16384),

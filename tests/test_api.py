@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from typing import Any
 
 import brotli
 import numpy as np
@@ -29,9 +29,8 @@ API = "/api/v1/instructions"
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    with Client(create_app(), raise_server_exceptions=False) as made:
-        yield made
+def client(app: Any) -> Client:
+    return Client(app, raise_server_exceptions=False)
 
 
 def test_listing(client: Client) -> None:

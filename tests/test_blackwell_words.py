@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -14,7 +15,10 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR
 from tests.client import Client
 
-CLIENT = Client(create_app())
+
+@cache
+def open_client() -> Client:
+    return Client(create_app())
 
 
 def _list_placements() -> list[tuple[str, TmemMma, str]]:
@@ -34,7 +38,7 @@ def _list_placements() -> list[tuple[str, TmemMma, str]]:
 def test_every_layout_of_tensor_memory() -> None:
     counted = {"inferred": 0, "open": 0, "agrees": 0}
     for query, mma, operand in _list_placements():
-        told = CLIENT.get(f"/api/v1/tmem/layout?{query}&operand={operand}")
+        told = open_client().get(f"/api/v1/tmem/layout?{query}&operand={operand}")
         try:
             found = tmem.make_tmem_layout(mma, operand)
         except LayoutError:
@@ -70,7 +74,7 @@ OPEN = (
 
 @pytest.mark.parametrize(("word", "address"), [*product(["inferred"], INFERRED), *product(["not documented"], OPEN)])
 def test_a_page_has_the_word(word: str, address: str) -> None:
-    text = CLIENT.get(address).text.split("<main", 1)[1]
+    text = open_client().get(address).text.split("<main", 1)[1]
     assert word in text.lower() and "verified" not in text
 
 
@@ -89,18 +93,18 @@ def test_a_page_has_the_word(word: str, address: str) -> None:
     ],
 )
 def test_no_page_of_blackwell_says_that_it_ran(address: str) -> None:
-    text = CLIENT.get(address).text.split("<main", 1)[1]
+    text = open_client().get(address).text.split("<main", 1)[1]
     assert any(word in text for word in ("documented", "Documented", "not executed", "not run")), address
     assert "ran on" not in text and "verified" not in text
 
 
 def test_an_idesc_that_says_otherwise_is_named() -> None:
-    wrong = CLIENT.get("/tmem?n=256&idesc=0x08400494&access=").text
+    wrong = open_client().get("/tmem?n=256&idesc=0x08400494&access=").text
     assert "sparse_mismatch_between_idesc_mod" in wrong and "Bit 2 of 0x08400494 says sparse" in wrong
-    assert "sparse_mismatch" not in CLIENT.get("/tmem?n=256&idesc=0x08400490&access=").text
+    assert "sparse_mismatch" not in open_client().get("/tmem?n=256&idesc=0x08400490&access=").text
     right: dict[str, Any] = {"m": 128, "n": 64, "sparse": 1}
     word = idesc.encode(idesc.get_kind("f16"), right)
     assert "idesc" not in [
         fault.name for fault in tmem.find_idesc_faults(word, TmemMma(word.kind, ALONE, True, 128, 64))
     ]
-    assert "idesc_size" in CLIENT.get(f"/tmem?n=256&sparse=1&idesc={word}&access=").text
+    assert "idesc_size" in open_client().get(f"/tmem?n=256&sparse=1&idesc={word}&access=").text

@@ -140,7 +140,7 @@ def build_ring(stages: int, turns: int) -> list[Record]:
     return records
 
 
-@pytest.mark.parametrize("stages", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("stages", [1, 2, 5])
 def test_stages_of_a_ring_hold_codes_twice(stages: int) -> None:
     records = build_ring(stages, 7)
     assert verify_records(records).ok

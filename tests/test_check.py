@@ -19,6 +19,7 @@ from tests import test_reader_code as builders
 from tests import workbench_cases
 from tests.guilty_kernels import RIGHT as RIGHT_KERNEL
 from tests.guilty_kernels import plant
+from tests.sample import take_sample
 
 KERNELS = {case.title: case for case in workbench_cases.CASES}
 RIGHT = KERNELS["K-major, 128B, all right"].text
@@ -44,7 +45,15 @@ def test_public_builders_have_no_finding_but_their_own(case: Any) -> None:
     assert told - engine.WARNINGS == set(filter(None, wanted.split(",")))
 
 
-@pytest.mark.parametrize("case", workbench_cases.CASES, ids=str)
+def sample_kernels() -> list[Any]:
+    """Six kernels of every verdict and cause, or a quarter where there are more."""
+    alike: dict[Any, list[Any]] = {}
+    for case in workbench_cases.CASES:
+        alike.setdefault((case.head["verdict"], case.head.get("cause"), "open" in case.head), []).append(case)
+    return [case for some in alike.values() for case in take_sample(some, max(6, len(some) // 4))]
+
+
+@pytest.mark.parametrize("case", sample_kernels(), ids=str)
 def test_kernels_right_and_wrong(case: Any) -> None:
     """A right kernel is clean; of a wrong one the cause is found, or it is open and says what it rests on."""
     made = check(case.text)

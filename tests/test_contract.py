@@ -7,13 +7,11 @@ be added.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from lanescope.app.main import create_app
 from tests.client import Client
 from tests.test_verify import build_canonical
 
@@ -152,9 +150,8 @@ POSTED: tuple[tuple[str, Json, str], ...] = (
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    with Client(create_app(), raise_server_exceptions=False) as made:
-        yield made
+def client(app: Any) -> Client:
+    return Client(app, raise_server_exceptions=False)
 
 
 @pytest.fixture(scope="module")

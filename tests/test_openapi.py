@@ -19,7 +19,6 @@ from lanescope.app.diagram.options import DIAGRAM
 from lanescope.app.kit.errors import STATUS
 from lanescope.app.kit.examples import BODIES, EXAMPLES
 from lanescope.app.kit.media import FORMS
-from lanescope.app.main import create_app
 from lanescope.ptx import catalog
 from lanescope.ptx.table.descriptors import BASE32B
 from lanescope.shared import banks
@@ -36,9 +35,8 @@ M16 = "mma.m16n8k16.row.col.f32.f16.f16.f32"
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    with Client(create_app(), raise_server_exceptions=False, headers={"accept-encoding": "identity"}) as made:
-        yield made
+def client(app: Any) -> Client:
+    return Client(app, raise_server_exceptions=False, headers={"accept-encoding": "identity"})
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from lanescope.reader.code.variants import list_leaves, make_variants
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text
 from tests import cpp_conditions, cpp_macros
+from tests.sample import choose_count
 
 GXX = shutil.which("g++") or ""
 DESC = "uint64_t desc = (uint64_t)((smem & 0x3FFFF) >> 4) | (uint64_t)LBO << 16 | (uint64_t)64 << 32 | 1ull << 62;\n"
@@ -302,7 +303,9 @@ def test_what_is_known_holds_whatever_the_macros_are(tmp_path: Path) -> None:
                 value, which = (get_integer(given) for given in one.term.arguments)
                 assert value is not None and which is not None
                 claims.setdefault(which.known, []).append(value)
-        for flags in rng.sample(choices := cpp_conditions.list_assignments(text), min(6, len(choices))):
+        for flags in rng.sample(
+            choices := cpp_conditions.list_assignments(text), min(choose_count(6, 3), len(choices))
+        ):
             for which, word in cpp_conditions.run_program(text, flags, GXX, tmp_path):
                 for value in claims.get(which, []):
                     decided = (1 << 64) - 1

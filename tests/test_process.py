@@ -138,6 +138,16 @@ def test_a_server_ends_with_what_it_was_at_finished_and_its_workers_gone() -> No
         assert all("message" in json.loads(line) for line in log.decode().splitlines())
 
 
+def test_a_signal_before_it_serves_ends_it() -> None:
+    """A server that is told to end while it starts used to stay."""
+    program = (
+        "import os, signal, time, uvicorn\n"
+        "uvicorn.run = lambda *_, **__: (signal.raise_signal(signal.SIGTERM), time.sleep(1), os._exit(5))\n"
+        "from lanescope.app.cli import main; main()"
+    )
+    assert subprocess.run([sys.executable, "-c", program, "serve"], timeout=50, check=False).returncode == 0
+
+
 def test_ctrl_c_ends_a_server_too() -> None:
     with run_server() as (process, port):
         assert send_request(port, "GET", "/healthz")[0] == 200

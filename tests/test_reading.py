@@ -7,7 +7,6 @@ from urllib.parse import quote
 
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer
 from tests.client import Client
@@ -24,8 +23,8 @@ STORAGES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def client() -> Client:
-    return Client(create_app(), raise_server_exceptions=False)
+def client(app: Any) -> Client:
+    return Client(app, raise_server_exceptions=False)
 
 
 def parse_refusal(answer: Any) -> dict[str, str]:

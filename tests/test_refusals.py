@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from pydantic import TypeAdapter
 from lanescope.app.kit.api import parse_json
 from lanescope.app.kit.errors import Error, ErrorBody
 from lanescope.app.kit.examples import BODIES
-from lanescope.app.main import create_app
 from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory import facts
 from lanescope.errors import LayoutError
@@ -32,9 +30,8 @@ PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    with Client(create_app(), raise_server_exceptions=False) as made:
-        yield made
+def client(app: Any) -> Client:
+    return Client(app, raise_server_exceptions=False)
 
 
 def parse_refusal(answer: Any, status: int) -> ErrorBody:

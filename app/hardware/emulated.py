@@ -22,6 +22,7 @@ from lanescope.app.hardware.device import copy_to_device, read_device_info, wait
 from lanescope.app.hardware.tma_boxes import TYPES, TensorMap
 from lanescope.emulate.parser import parse_module
 from lanescope.emulate.program import Function
+from lanescope.shared.swizzle import get_mode
 
 Array = NDArray[Any]
 _DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -60,6 +61,9 @@ def _check(status: int) -> None:
 
 def _encode_map(one: Mapping[str, Any], launch: Mapping[str, Any], memory: Mapping[str, Any]) -> bytes:
     element = one.get("type", launch["buffer"][one["buffer"]]["type"])
+    address = memory[one["buffer"]].data.ptr
+    if one.get("mode") == "im2col":
+        return _encode_im2col(one, _NAMES.get(element, "UINT8"), address)
     tensor = TensorMap(
         _NAMES.get(element, "UINT8"),
         tuple(one["dims"]),
@@ -69,10 +73,37 @@ def _encode_map(one: Mapping[str, Any], launch: Mapping[str, Any], memory: Mappi
         tuple(one.get("element_strides", ())),
     )
     assert tensor.type in TYPES
-    encoded = tensor.encode(memory[one["buffer"]].data.ptr)
+    encoded = tensor.encode(address)
     if encoded is None:
         raise ValueError(f"the driver refuses {one}")
     return encoded
+
+
+def _encode_im2col(one: Mapping[str, Any], element: str, address: int) -> bytes:
+    """Return the driver's CUtensorMap of a map in im2col mode."""
+    rank = len(one["dims"])
+    room = ctypes.create_string_buffer(192)
+    place = (ctypes.addressof(room) + 63) // 64 * 64
+    corners = [(ctypes.c_int * (rank - 2))(*one[key]) for key in ("pixel_lower", "pixel_upper")]
+    _check(
+        ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeIm2col(
+            ctypes.c_void_p(place),
+            TYPES[element][0],
+            ctypes.c_uint32(rank),
+            ctypes.c_void_p(address),
+            (ctypes.c_uint64 * rank)(*one["dims"]),
+            (ctypes.c_uint64 * (rank - 1))(*one["strides"]),
+            *corners,
+            ctypes.c_uint32(one["channels"]),
+            ctypes.c_uint32(one["pixels"]),
+            (ctypes.c_uint32 * rank)(*one.get("element_strides", (1,) * rank)),
+            0,
+            get_mode(one.get("swizzle", "none")).tma,
+            0,
+            0,
+        )
+    )
+    return ctypes.string_at(place, 128)
 
 
 def _encode_argument(

@@ -40,6 +40,7 @@ def _run_server(settings: Settings) -> None:
     import gc
     import resource
     import signal
+    import sys
 
     from lanescope.app.kit.extras import require_extra
 
@@ -54,8 +55,8 @@ def _run_server(settings: Settings) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is a file, and shells allow few
     # uvicorn ends in-flight requests, shuts down, and raises the signal again: here that is the end of the work, not of
-    # a failure.
-    signal.signal(signal.SIGTERM, lambda *_: None)
+    # a failure. Before uvicorn listens to it the signal ends the process at once.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     uvicorn.run(
         "lanescope.app.main:create_app",
         factory=True,

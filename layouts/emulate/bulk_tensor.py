@@ -168,6 +168,22 @@ def build_tensor_reduction(compiler: Compiler, statement: Statement) -> Action:
     return _build_store(compiler, statement, operands, operation)
 
 
+def _check_corners(statement: Statement, box: Box) -> None:
+    """Refuse a store in im2col mode whose map has corners.
+
+    An H100 and an H200 end the launch where they are -1 (illegal instruction), also where no pixel is outside; others
+    were not tried.
+    """
+    pixels = box.map.pixel_box
+    corners = () if pixels is None else (*pixels.lower, *pixels.upper)
+    if any(corner < 0 for corner in corners):
+        raise FaultError(
+            "store_corners", f"{statement.opcode} stores through a map with negative corners {corners}; they must be 0."
+        )
+    if any(corners):
+        raise UnknownInstructionError(statement, f"{statement.opcode} through a map with the corners {corners}")
+
+
 def _build_store(compiler: Compiler, statement: Statement, operands: list[Operand], operation: str) -> Action:
     place, sources = _Place(compiler, statement, operands[0]), compiler.read_address(operands[1])
 
@@ -180,6 +196,7 @@ def _build_store(compiler: Compiler, statement: Statement, operands: list[Operan
                     "negative_coordinate",
                     f"{statement.opcode} begins at {box.coordinates}; a store has no negative coordinates.",
                 )
+            _check_corners(statement, box)
             issuer = Issuer(group, np.array([n]))
             submit_store(
                 issuer,

@@ -1,7 +1,8 @@
 """Tensor maps in im2col mode: what cuTensorMapEncodeIm2col takes, and the pixels that a load brings.
 
 Sources: PTX ISA 9.1, 5.5.4; CUDA driver API 13.0, cuTensorMapEncodeIm2col. Corners stand innermost first, W H D, as
-CUTLASS (include/cute/atom/copy_traits_sm90_im2col.hpp) and Triton give them to the driver. Not run on hardware.
+CUTLASS (include/cute/atom/copy_traits_sm90_im2col.hpp) and Triton give them to the driver. Loads,
+also with strides, and a store equal those of an H100 and an H200 bit for bit.
 """
 
 from __future__ import annotations

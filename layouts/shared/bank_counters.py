@@ -1,8 +1,9 @@
 """The counters by which Nsight Compute reports the shared-memory accesses of a kernel.
 
 One execution of an access adds its wavefronts to one metric and its wavefronts less its phases to another. ldmatrix
-counts as a load, stmatrix as a store. So ncu 2025.3 counted on an H100 (sm_90, 2026-11-26), with all lanes active and
-with some; where many warps compete, both run up to 0.2 % above. `lanescope gpu verify --part counters` repeats it.
+counts as a load, stmatrix as a store. So ncu 2025.3 counted on an H100 and an H200 (sm_90, 2026-11-26), with all lanes
+active and with some; where many warps compete, both run up to 0.2 % above. `lanescope gpu verify --part counters`
+repeats it.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 Shared memory has 32 banks of 4 bytes. An access is served in phases (lanes whose requests can share a wavefront); in a
 phase every bank serves one 4-byte word a wavefront, and lanes that want the same word share it. The phases were found
-by counting clocks, and with Nsight Compute's counters, on an H100 (sm_90, 2026-11-26): ldmatrix and stmatrix one a
-matrix; 64 bits a lane half a warp, 128 bits a quarter, fewer bits the whole warp. Where every active lane l of a wide
-load asks for what lane l xor 1 asks for, or every one for what lane l xor 2 asks for, two phases join: the halves at 64
-bits, the quarters of each half at 128 bits. `lanescope gpu verify` repeats the count.
+by counting clocks, and with Nsight Compute's counters, on an H100 and an H200 (sm_90, 2026-11-26): ldmatrix and
+stmatrix one a matrix; 64 bits a lane half a warp, 128 bits a quarter, fewer bits the whole warp. Where every active
+lane l of a wide load asks for what lane l xor 1 asks for, or every one for what lane l xor 2 asks for, two phases join:
+the halves at 64 bits, the quarters of each half at 128 bits. `lanescope gpu verify` repeats the count.
 """
 
 from __future__ import annotations

@@ -52,18 +52,19 @@ def run_server(*options: str) -> Iterator[str]:
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(300):
+        end = time.monotonic() + 8 * PATIENCE  # beside whatever else the machine does
+        while True:
             try:
-                urllib.request.urlopen(address + "/readyz", timeout=1).close()
+                urllib.request.urlopen(address + "/readyz", timeout=PATIENCE).close()
                 break
             except OSError:
+                if server.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError("the server did not start") from None
                 time.sleep(0.1)
-        else:
-            raise RuntimeError("the server did not start")
         yield address
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(8 * PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -91,6 +92,7 @@ def browser() -> Iterator[Browser]:
 
 
 Open = Callable[..., Page]
+CLIPBOARD = ["clipboard-read", "clipboard-write"]
 EXPECTED = (
     "404",
     "422",
@@ -142,6 +144,11 @@ class BrowserTab:
         page.mouse.move(0, 0)
         return True
 
+    def take(self, width: int, height: int, scheme: Any, motion: str) -> None:
+        """Give the screen of the next test."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.emulate_media(media="null", color_scheme=scheme, reduced_motion=motion)  # type: ignore[arg-type]
+
     def goto(self, url: str) -> None:
         """Open a page. What the last test's page says when it goes is forgotten with it; it may replace its own query
         before, and the same address with another fragment would not be loaded again.
@@ -160,31 +167,33 @@ class BrowserTab:
 
 
 @pytest.fixture(scope="session")
-def tabs() -> list[BrowserTab]:
-    """Those that wait for the next test."""
-    return []
+def tabs() -> dict[bool, list[BrowserTab]]:
+    """Those that wait for the next test, with scripts (True) and without."""
+    return {True: [], False: []}
 
 
 @pytest.fixture
-def open_page(site: str, browser: Browser, tabs: list[BrowserTab], request: pytest.FixtureRequest) -> Iterator[Open]:
-    """Open a path; the test fails at its end if the page wrote an error to the console or a request failed."""
+def open_page(
+    site: str, browser: Browser, tabs: dict[bool, list[BrowserTab]], request: pytest.FixtureRequest
+) -> Iterator[Open]:
+    """Open a path; the test fails at its end if the page wrote an error to the console or a request failed. Pictures
+    do not move by themselves unless `motion` is "no-preference": each frame of an animation costs as much as a step.
+    """
     opened: list[tuple[BrowserTab, bool]] = []
 
     def open_(
-        path: str, width: int = 1440, height: int = 1000, scheme: Any = "light", scripts: bool = True, wait: bool = True
+        path: str,
+        *,
+        width: int = 1440,
+        height: int = 1000,
+        scheme: Any = "light",
+        scripts: bool = True,
+        wait: bool = True,
+        motion: str = "reduce",
     ) -> Page:
-        if scripts and tabs:
-            tab = tabs.pop()
-            tab.page.set_viewport_size({"width": width, "height": height})
-            tab.page.emulate_media(media="null", color_scheme=scheme)
-        else:
-            tab = BrowserTab(
-                browser,
-                viewport={"width": width, "height": height},
-                color_scheme=scheme,
-                java_script_enabled=scripts,
-                permissions=["clipboard-read", "clipboard-write"],
-            )
+        free = tabs[scripts]
+        tab = free.pop() if free else BrowserTab(browser, java_script_enabled=scripts, permissions=CLIPBOARD)
+        tab.take(width, height, scheme, motion)
         opened.append((tab, scripts))
         page = tab.page
         tab.goto(site + path)
@@ -195,8 +204,8 @@ def open_page(site: str, browser: Browser, tabs: list[BrowserTab], request: pyte
     yield open_
     complaints = [said for tab, _ in opened for said in tab.complaints]
     for tab, scripts in opened:
-        if scripts and not request.node.stash.get(FAILED, False) and not complaints and tab.cleared(site):
-            tabs.append(tab)
+        if not request.node.stash.get(FAILED, False) and not complaints and tab.cleared(site):
+            tabs[scripts].append(tab)
         else:
             tab.page.context.close()
     assert complaints == []

@@ -16,10 +16,14 @@ PAUSE = 0.3  # seconds: some frames, also where the machine is busy
 
 
 def split_page(page: bytes) -> list[bytes]:
-    """A page behind its first form, which often stands below what follows it, and the rest in equal parts."""
-    start = page.find(b"</form>", page.find(b"<main")) + len(b"</form>")
+    """A page before its heading, behind its first form, which often stands below what follows it, and the rest in equal
+    parts.
+    """
+    main = page.find(b"<main")
+    heading, form = page.find(b"<h1", main), page.find(b"</form>", main) + len(b"</form>")
+    start = max(form, heading)
     ends = [start + (len(page) - start) * n // PIECES for n in range(PIECES + 1)]
-    return [page[a:b] for a, b in pairwise([0, *ends])]
+    return [page[a:b] for a, b in pairwise(sorted({0, max(heading, 0), *ends}))]
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from lanescope import find
 from lanescope.render.view import LABEL_TEMPLATES, OperandGrid
 from tests.browser.test_instruction import M16, WIDE, find_centre, hover_cell, list_thread_cells, read_lit_thread
 from tests.browser.waiting import PATIENCE, wait_for_rest, wait_until
+from tests.sample import take_sample
 
 pytestmark = pytest.mark.browser
 
@@ -199,7 +200,7 @@ LABELLED = (
 )
 
 
-@pytest.mark.parametrize(("path", "width"), LABELLED)
+@pytest.mark.parametrize(("path", "width"), take_sample(LABELLED, 3))
 def test_a_cell_of_22_pixels_has_its_label(open_page: Any, path: str, width: int) -> None:
     page = open_page(path, width=width)
     shown = page.evaluate("lanescope.stage.panels.map((p) => [p.name, p.cellWidth, p.cellHeight, p.labelled])")
@@ -233,9 +234,8 @@ def test_plotly_comes_where_a_chart_is_in_sight_and_the_policy_refuses_none_of_i
     assert download.value.suggested_filename.endswith(".svg")
 
 
-@pytest.mark.parametrize("path", [M16, WIDE])
-def test_nothing_moves_after_the_first_paint(open_page: Any, path: str) -> None:
-    page = open_page(f"/i/{path}")
+def test_nothing_moves_after_the_first_paint(open_page: Any) -> None:
+    page = open_page(f"/i/{WIDE}")
     page.wait_for_load_state("networkidle")
     moved = page.evaluate(
         "() => new Promise((done) => { let sum = 0; new PerformanceObserver((list) => { for (const e of"

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from lanescope import find
 from tests.browser.test_instruction import M16, WIDE, find_centre, hover_cell, list_lit_cells, list_thread_cells
-from tests.browser.waiting import wait_until
+from tests.browser.waiting import go_to_query, read_texts, wait_until
 from tests.sample import take_sample
 
 pytestmark = pytest.mark.browser
@@ -53,21 +53,16 @@ BENCHES = (
 
 @pytest.mark.parametrize("path", take_sample(BENCHES, 3))
 def test_tiles_and_layouts_say_of_a_pin_what_the_server_says(open_page: Any, path: str) -> None:
-    said = "#answer .says"
-    want = " ".join(open_page(path, scripts=False).locator(said).inner_text().split())
     page = open_page(path)
     pins = dict(re.findall(r"(pin2?)=([^&]*)", path))
-    assert not want.startswith("Which element?")
-    page.evaluate(
-        "query => history.replaceState(null, '', '?' + query)", re.sub(r"&?pin2?=[^&]*", "", path.split("?")[1])
-    )
-    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    want = read_texts(page, "#answer .says", served=True)
+    assert want[0] and not want[0][0].startswith("Whichelement?")
+    go_to_query(page, re.sub(r"&?pin2?=[^&]*", "", path.split("?")[1]))
     expect(page.locator("#answer h2")).to_have_text("Which element?")
-    page.evaluate("query => history.replaceState(null, '', '?' + query)", path.split("?")[1])
-    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    go_to_query(page, path.split("?")[1])
     expect(page.locator("#answer h2")).to_have_count(len(pins))
     expect(page.locator("#answer h2").first).not_to_have_text("Which element?")
-    assert " ".join(page.locator(said).inner_text().split()) == want
+    assert read_texts(page, "#answer .says") == want
 
 
 def test_two_threads_of_a_tile_are_compared_and_back_undoes_a_pin(open_page: Any) -> None:
@@ -87,17 +82,15 @@ def test_two_threads_of_a_tile_are_compared_and_back_undoes_a_pin(open_page: Any
 def test_the_script_says_of_a_pin_what_the_server_says(open_page: Any, path: str) -> None:
     """The headline and the panel of a page that pins by script are those of its address."""
     query = path.partition("?")[2]
-    plain = open_page(f"/i/{path}", scripts=False)
-    want = [" ".join(plain.locator(css).inner_text().split()) for css in ("#answer .says", "#panel .lanes")]
-    page = open_page(f"/i/{path}")
-    page.evaluate("(query) => history.replaceState(null, '', '?' + query)", re.sub(r"&?pin2?=[^&]*", "", query))
-    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    page, parts = open_page(f"/i/{path}"), ("#answer .says", "#panel .lanes")
+    want = read_texts(page, *parts, served=True)
+    assert all(want)
+    go_to_query(page, re.sub(r"&?pin2?=[^&]*", "", query))
     expect(page.locator("#answer h2")).to_have_text("Which element?")
-    page.evaluate("(query) => history.replaceState(null, '', '?' + query)", query)
-    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    go_to_query(page, query)
     expect(page.locator("#answer h2").first).not_to_have_text("Which element?")
-    got = [" ".join(page.locator(css).inner_text().split()) for css in ("#answer .says", "#panel .lanes")]
-    assert got[0] == want[0] and got[1].replace(" Esc", "") == want[1]
+    said, (lanes,) = read_texts(page, *parts)
+    assert said == want[0] and [lanes.replace("Esc", "")] == want[1]
 
 
 def test_f_finds_an_element_and_back_undoes_the_pin(open_page: Any) -> None:

@@ -25,7 +25,7 @@ def read_window(page: Page, panel: str) -> dict[str, float]:
     return window
 
 
-@pytest.mark.parametrize(("width", "path"), take_sample([*product((390, 1440), TILES)], 3))
+@pytest.mark.parametrize(("width", "path"), take_sample([*product((390, 1440), TILES)], 2))
 def test_a_whole_tile_opens_with_labels(open_page: Any, path: str, width: int) -> None:
     page = open_page(path, width=width)
     sizes = page.evaluate("lanescope.stage.panels.filter((p) => p.operand && !p.operand.shared).map((p) => p.labelled)")
@@ -90,7 +90,9 @@ def test_a_picture_that_fits_has_no_zoom(open_page: Any) -> None:
 
 @pytest.mark.parametrize(
     "path, width",
-    [("/dump?example=swizzle", 1440), ("/capture?example=k-step", 1440), ("/tmem", 1440), ("/chain", 390)],
+    take_sample(
+        [("/dump?example=swizzle", 1440), ("/capture?example=k-step", 1440), ("/tmem", 1440), ("/chain", 390)], 2
+    ),
 )
 def test_the_zoom_covers_nothing_of_its_picture(open_page: Any, path: str, width: int) -> None:
     tools = open_page(path, width=width).locator(".picture-tools .segments")

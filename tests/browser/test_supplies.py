@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.test_instruction import find_centre, hover_cell
-from tests.browser.waiting import wait_until
+from tests.browser.waiting import go_to_query, read_texts, wait_until
 from tests.sample import take_sample
 
 pytestmark = pytest.mark.browser
@@ -23,10 +23,10 @@ PINNED = (
 )
 # The cells of a matrix whose edge the canvas above the stage paints opaque: those with a ring.
 RINGED = """(name) => { const s = lanescope.stage, p = s.panels.find((x) => x.name === name), ratio = devicePixelRatio;
-  const c = s.over.getContext('2d'), out = [];
+  const { data, width } = s.over.getContext('2d').getImageData(0, 0, s.over.width, s.over.height), out = [];
   for (let r = 0; r < p.rows; r++) for (let k = 0; k < p.cols; k++) {
     const [x, y] = [Math.floor(p.columnAt(k + .5) * ratio), Math.floor((p.rowAt(r) + 1) * ratio)];
-    if (c.getImageData(x, y, 1, 1).data[3] > 250) out.push([r, k]);
+    if (data[4 * (y * width + x) + 3] > 250) out.push([r, k]);
   }
   return out; }"""
 
@@ -53,15 +53,12 @@ def test_pointing_at_an_element_rings_its_metadata_and_the_other_way_round(open_
 @pytest.mark.parametrize("path", take_sample(PINNED, 2))
 def test_the_script_says_of_metadata_and_factors_what_the_server_says(open_page: Any, path: str) -> None:
     query = path.partition("?")[2]
-    plain = open_page(f"/i/{path}", scripts=False)
-    said = ("#answer .says", "#panel .told pre", "#panel .held")
-    want = [" ".join(plain.locator(css).first.inner_text().split()) for css in said]
-    page = open_page(f"/i/{path}")
+    page, parts = open_page(f"/i/{path}"), ("#answer .says", "#panel .told pre", "#panel .held")
+    want = read_texts(page, *parts, served=True)
+    assert all(want)
     rest = re.sub(r"&?pin=[^&]*", "", query)
-    page.evaluate("query => history.replaceState(null, '', '?' + query)", rest)
-    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    go_to_query(page, rest)
     expect(page.locator("#answer h2")).to_have_text("Which element?")
-    page.evaluate("query => history.replaceState(null, '', '?' + query)", query)
-    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    go_to_query(page, query)
     expect(page.locator("#answer h2")).not_to_have_text("Which element?")
-    assert [" ".join(page.locator(css).first.inner_text().split()) for css in said] == want
+    assert [texts[0] for texts in read_texts(page, *parts)] == [texts[0] for texts in want]

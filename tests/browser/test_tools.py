@@ -51,7 +51,7 @@ def test_copy_buttons_leave_their_text_free(open_page: Open) -> None:
     assert page.evaluate("navigator.clipboard.readText()") == first.locator("pre").text_content()
 
 
-@pytest.mark.parametrize("path", ["/banks", "/chain", "/diagram"])
+@pytest.mark.parametrize("path", ["/banks", "/diagram"])
 def test_paper_has_no_forms(open_page: Open, path: str) -> None:
     page = open_page(path)
     page.emulate_media(media="print", color_scheme="dark")

@@ -6,7 +6,7 @@ import re
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Request, Route, expect
 
 from tests.browser.conftest import Open
 from tests.browser.waiting import wait_for_rest, wait_until
@@ -44,26 +44,21 @@ def test_a_part_and_its_row_light_together(open_page: Open) -> None:
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_edit_and_assume_work_with_and_without_scripts(browser: Browser, site: str, scripts: bool) -> None:
-    context = browser.new_context(java_script_enabled=scripts)
-    page = context.new_page()
-    try:
-        page.goto(site + "/read?" + urlencode({"text": TEXT}))
-        page.get_by_label("sA", exact=True).fill("0x2000")
-        if scripts:
-            page.keyboard.press("Enter")
-        else:
-            page.get_by_role("button", name="Verify with these").click()
-        expect(page.locator(".names li", has_text="Start address")).to_contain_text("0x2080")
-        assert parse_qs(urlsplit(page.url).query)["at.sA"] == ["0x2000"]
-        page.get_by_text("Edit", exact=True).click()
-        page.locator("textarea#text").fill(LONG)
-        page.get_by_role("button", name="Verify", exact=True).click()
-        expect(page.get_by_role("heading", name="K steps 4 to 7 of A")).to_be_visible()
-        assert list(parse_qs(urlsplit(page.url).query)) == ["z"]
-        assert page.locator(".lines li").count() == len(LONG.rstrip("\n").split("\n"))
-    finally:
-        context.close()
+def test_edit_and_assume_work_with_and_without_scripts(open_page: Open, scripts: bool) -> None:
+    page = open_page("/read?" + urlencode({"text": TEXT}), scripts=scripts)
+    page.get_by_label("sA", exact=True).fill("0x2000")
+    if scripts:
+        page.keyboard.press("Enter")
+    else:
+        page.get_by_role("button", name="Verify with these").click()
+    expect(page.locator(".names li", has_text="Start address")).to_contain_text("0x2080")
+    assert parse_qs(urlsplit(page.url).query)["at.sA"] == ["0x2000"]
+    page.get_by_text("Edit", exact=True).click()
+    page.locator("textarea#text").fill(LONG)
+    page.get_by_role("button", name="Verify", exact=True).click()
+    expect(page.get_by_role("heading", name="K steps 4 to 7 of A")).to_be_visible()
+    assert list(parse_qs(urlsplit(page.url).query)) == ["z"]
+    assert page.locator(".lines li").count() == len(LONG.rstrip("\n").split("\n"))
 
 
 def test_a_long_paste_in_the_bar_leads_to_its_address(open_page: Open) -> None:
@@ -115,28 +110,23 @@ GUILTY = KERNELS[0].text  # 512 in the helper, where 1024 belongs
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_a_repair_is_applied_and_undone_on_the_page(browser: Browser, site: str, scripts: bool) -> None:
+def test_a_repair_is_applied_and_undone_on_the_page(open_page: Open, scripts: bool) -> None:
     """On the line of the literal; the address holds the text as it was pasted, and the repair."""
-    context = browser.new_context(java_script_enabled=scripts)
-    page = context.new_page()
-    try:
-        page.goto(site + "/read?" + urlencode({"text": GUILTY}))
-        line = page.locator(".lines li.line-guilty")
-        expect(line.locator("del")).to_have_text("512")
-        expect(line.locator("ins")).to_have_text("1024")
-        expect(page.locator("#headline")).to_have_text(re.compile(r"SBO is 512, this tile needs 1024 \(line 9\)"))
-        expect(page.locator(".because")).to_contain_text("A[8][0] is stored at 0x800 and read from 0x640")
-        expect(page.locator(".because")).to_contain_text("all 4 words of A become right")
-        line.get_by_role("button", name="Apply 512 → 1024").click()
-        expect(page.locator(".lines li.line-mended ins")).to_have_text("1024")
-        assert page.locator(".ks-match").count() == 4
-        query = parse_qs(urlsplit(page.url).query)
-        assert query["text"] == [GUILTY] and len(query["fix"]) == 1
-        page.locator(".lines li.line-mended").get_by_role("button", name="Undo").click()
-        expect(page.locator(".lines li.line-guilty del")).to_have_text("512")
-        assert "fix" not in parse_qs(urlsplit(page.url).query)
-    finally:
-        context.close()
+    page = open_page("/read?" + urlencode({"text": GUILTY}), scripts=scripts)
+    line = page.locator(".lines li.line-guilty")
+    expect(line.locator("del")).to_have_text("512")
+    expect(line.locator("ins")).to_have_text("1024")
+    expect(page.locator("#headline")).to_have_text(re.compile(r"SBO is 512, this tile needs 1024 \(line 9\)"))
+    expect(page.locator(".because")).to_contain_text("A[8][0] is stored at 0x800 and read from 0x640")
+    expect(page.locator(".because")).to_contain_text("all 4 words of A become right")
+    line.get_by_role("button", name="Apply 512 → 1024").click()
+    expect(page.locator(".lines li.line-mended ins")).to_have_text("1024")
+    assert page.locator(".ks-match").count() == 4
+    query = parse_qs(urlsplit(page.url).query)
+    assert query["text"] == [GUILTY] and len(query["fix"]) == 1
+    page.locator(".lines li.line-mended").get_by_role("button", name="Undo").click()
+    expect(page.locator(".lines li.line-guilty del")).to_have_text("512")
+    assert "fix" not in parse_qs(urlsplit(page.url).query)
 
 
 def test_a_repaired_page_comes_back_by_its_address_and_by_back(open_page: Open) -> None:
@@ -206,24 +196,23 @@ def test_a_template_parameter_is_given_in_its_chip(open_page: Open) -> None:
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_enter_in_a_chip_verifies_once_and_applies_nothing(browser: Browser, site: str, scripts: bool) -> None:
-    context = browser.new_context(java_script_enabled=scripts)
-    page = context.new_page()
+def test_enter_in_a_chip_verifies_once_and_applies_nothing(open_page: Open, scripts: bool) -> None:
+    page = open_page("/read?" + urlencode({"text": GUILTY}), scripts=scripts)
     posts: list[str] = []
-    page.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
-    try:
-        page.goto(site + "/read?" + urlencode({"text": GUILTY}))
-        chip = page.get_by_label("smem", exact=True)
-        chip.fill("0x2000")
-        chip.press("Enter")
-        expect(page).to_have_url(re.compile("at.smem=0x2000"))
-        expect(page.locator(".lines li.line-guilty del")).to_have_text("512")
-        assert "fix" not in parse_qs(urlsplit(page.url).query)
-        assert len(posts) == 1
-        if scripts:
-            expect(page.get_by_label("smem", exact=True)).to_be_focused()
-    finally:
-        context.close()
+
+    def note(request: Request) -> None:
+        posts.extend([request.url] * (request.method == "POST"))
+
+    page.on("request", note)
+    chip = page.get_by_label("smem", exact=True)
+    chip.fill("0x2000")
+    chip.press("Enter")
+    expect(page).to_have_url(re.compile("at.smem=0x2000"))
+    expect(page.locator(".lines li.line-guilty del")).to_have_text("512")
+    assert "fix" not in parse_qs(urlsplit(page.url).query)
+    assert len(posts) == 1
+    if scripts:
+        expect(page.get_by_label("smem", exact=True)).to_be_focused()
 
 
 def test_the_last_of_two_questions_is_answered(open_page: Open) -> None:

@@ -49,3 +49,27 @@ def wait_for_rest(page: Page) -> None:
 def wait_for_analysis(page: Page, word: str) -> None:
     """Until the page of a descriptor has the server's answer to this word."""
     page.wait_for_selector(f"html[data-analysed='{word}']")
+
+
+SERVED = """async (selectors) => {
+  const text = await (await fetch(location.href)).text(), page = new DOMParser().parseFromString(text, "text/html");
+  return selectors.map((css) => [...page.querySelectorAll(css)].map((found) => found.textContent));
+}"""
+SHOWN = """(selectors) => selectors.map((css) =>
+  [...document.querySelectorAll(css)].map((found) => found.textContent))"""
+
+
+def read_texts(page: Page, *selectors: str, served: bool = False) -> list[list[str]]:
+    """Return the texts, without white space, of the parts that match each selector: as the page shows them, or as the
+    server sends them to its address, which is what a browser without scripts shows.
+    """
+    found: list[list[str]] = page.evaluate(SERVED if served else SHOWN, list(selectors))
+    return [["".join(text.split()) for text in texts] for texts in found]
+
+
+def go_to_query(page: Page, query: str) -> None:
+    """Show the state of a query as Back does, in one task: the page writes its own state a moment after a change."""
+    page.evaluate(
+        """(query) => { history.replaceState(null, "", "?" + query); dispatchEvent(new PopStateEvent("popstate")); }""",
+        query,
+    )

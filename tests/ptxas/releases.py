@@ -13,6 +13,7 @@ import re
 import sys
 import tempfile
 import zipfile
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -102,10 +103,11 @@ def select_families(release: Release, names: Iterable[str]) -> Release:
 
 def measure_limit(target: str) -> TargetLimit:
     """The first PTX release with a target, and the static shared memory that ptxas names when a block exceeds it."""
-    versions = [version for version in VERSIONS if _accepts(target, version)]
-    text = assembler.judge_text(ENTRY.format(version=versions[0], target=target, body=LARGE), target)[1]
+    # a release keeps the targets of the one before
+    version = VERSIONS[bisect_left(VERSIONS, True, key=lambda version: _accepts(target, version))]
+    text = assembler.judge_text(ENTRY.format(version=version, target=target, body=LARGE), target)[1]
     found = re.search(r"0x([0-9a-f]+) max", text)
-    return TargetLimit(versions[0], int(found[1], 16) if found else 0)
+    return TargetLimit(version, int(found[1], 16) if found else 0)
 
 
 def _accepts(target: str, version: str) -> bool:
