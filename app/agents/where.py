@@ -188,6 +188,13 @@ def _check(at: tuple[int, int], rows: int, cols: int, of: str) -> tuple[int, int
     return at
 
 
+def _require_letter(place: Place, letter: str) -> None:
+    """Refuse a place in another matrix than the one that is asked about."""
+    if place.letter not in ("", letter):
+        message = f"place is in {place.letter.upper()}, the question about {letter.upper()}."
+        raise LayoutError("bad_find", message, "Ask about that one, or leave its name out.", "place")
+
+
 def _require_found(located: Located, what: str) -> Located:
     if not located.found:
         raise LayoutError("bad_find", f"{located.of} has nothing at {located.place}.", what, "place")
@@ -242,6 +249,7 @@ def _find_in_tensor_memory(text: str, asked: LayoutQuestion) -> Located:
     example = "[70][3] or lane 5 column 3"
     place, rows, cols = parse_place(text, example), np.asarray(told.row), np.asarray(told.col)
     size = told.unit_bits
+    _require_letter(place, asked.operand)
     if place.coords:
         at = _check(place.coords, int(rows.max()) + 1, int(cols.max()) + 1, asked.operand)
         cells = np.argwhere((rows == at[0]) & (cols == at[1]))
@@ -261,8 +269,8 @@ def _find_in_tensor_memory(text: str, asked: LayoutQuestion) -> Located:
         }
         for lane, unit in cells.tolist()
     )
-    of = f"{asked.operand} in tensor memory, layout {told.id or told.pattern}, of one CTA"
-    note = f"Columns count from the operand's first; rows are those of the CTA ({told.rows_of_cta}). {told.evidence}."
+    of = f"{asked.operand.upper()} in tensor memory, layout {told.id or told.pattern}, of one CTA"
+    note = f"Columns count from the operand's first; rows are those of the CTA ({told.rows_of_cta}). Evidence: {told.evidence}."
     return _require_found(_locate(text, of, found, note), f"It has lanes 0 to 127 and {told.columns} columns.")
 
 
@@ -270,7 +278,9 @@ def _find_factor(text: str, asked: ScaleQuestion) -> Located:
     tile, example = parse_tile(asked), "[37][5], row and factor, or lane 5 column 257 byte 1"
     place, looked = parse_place(text, example), tile.looked
     of = f"scale factors of {asked.side.upper()}"
+    _require_letter(place, f"sf{asked.side}")
     if place.coords:
+        _check(place.coords, looked.rows, looked.k // looked.block, "The tile of factors")
         return _locate(text, of, [_describe_factor(looked, *place.coords)])
     lane, column, byte = place.require(example, "lane", "column", "byte")
     firsts = ((factor, looked.locate_factor(0, factor)) for factor in range(looked.k // looked.block))
@@ -291,9 +301,10 @@ def _describe_factor(looked: ScaleOperand, row: int, factor: int) -> Json:
 def _find_index(text: str, asked: OrderQuestion) -> Located:
     order, example = make_order(asked), "[3][5], row and group, or word 3 bit 8"
     place = parse_place(text, example)
+    _require_letter(place, "e")
     if place.coords:
-        word, bit = order.locate_index(*place.coords)
-        row, group = place.coords
+        row, group = _check(place.coords, order.rows, order.groups, "The metadata")
+        word, bit = order.locate_index(row, group)
     else:
         word, bit = place.require(example, "word", "bit")
         rows, groups = (np.asarray(axis) for axis in order.coords)
@@ -302,7 +313,7 @@ def _find_index(text: str, asked: OrderQuestion) -> Located:
             raise LayoutError("bad_find", f"There is no bit {bit} of word {word}.", hint, "place")
         row, group = (int(axis[word, bit // 4]) for axis in (rows, groups))
     one = {"row": row, "group": group, "word": word, "bit": bit - bit % 4, "bits": 4}
-    return _locate(text, f"metadata of {order.order.opcode}", iter([one]), f"{order.evidence}.")
+    return _locate(text, f"metadata of {order.order.opcode}", iter([one]), f"Evidence: {order.evidence}.")
 
 
 def _find_in_map(place: Place, of: str, held: Any, size: tuple[int, int], word: str = "value") -> Iterator[Json]:

@@ -206,6 +206,10 @@ WRONG: tuple[tuple[str, Json, str], ...] = (
     ("where", {"place": "A[5][9]"}, "instruction"),
     ("where", {"place": "A[99][9]", "instruction": MMA}, "place"),
     ("where", {"place": "[5][99]", "tile": {}}, "place"),
+    ("where", {"place": "A[5][9]", "tensor_memory": {"m": 128, "n": 64}}, "place"),  # it is about D
+    ("where", {"place": "SFB[5][1]", "scale_factors": {"side": "a"}}, "place"),
+    ("where", {"place": "[5][9]", "scale_factors": {}}, "place"),
+    ("where", {"place": "[5][900]", "metadata": {}}, "place"),
     ("where", {"place": "[5][9]", "tile": {"swizle": "128B"}}, "tile.swizle"),
     ("where", {"place": "[5][9]", "tile": {}, "instruction": MMA}, "tile"),
     ("where", {"place": "[5][9]", "tile": {"swizzle": "256B"}}, "tile.swizzle"),
