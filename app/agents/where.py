@@ -215,11 +215,8 @@ def _find_in_tile(text: str, asked: TileQuestion) -> Located:
         (byte,) = place.require(example, "byte")
         offsets = bits // 8 + tile.base
         cells = [(mn, k) for mn, k in np.argwhere((offsets <= byte) & (byte < offsets + bytes_)).tolist()]
-    found = _require_found(
-        _locate(text, of, (_describe_byte(int(tile.address(mn, k)), tile.base, mn, k) for mn, k in cells)),
-        f"It has bytes {tile.base} to {tile.base + tile.bytes - 1}.",
-    )
-    return found
+    found = (_describe_byte(int(tile.address(mn, k)), tile.base, mn, k) for mn, k in cells)
+    return _require_found(_locate(text, of, found), f"It has bytes {tile.base} to {tile.base + tile.bytes - 1}.")
 
 
 def _describe_byte(byte: int, base: int, mn: int, k: int) -> Json:
@@ -270,8 +267,11 @@ def _find_in_tensor_memory(text: str, asked: LayoutQuestion) -> Located:
         for lane, unit in cells.tolist()
     )
     of = f"{asked.operand.upper()} in tensor memory, layout {told.id or told.pattern}, of one CTA"
-    note = f"Columns count from the operand's first; rows are those of the CTA ({told.rows_of_cta}). Evidence: {told.evidence}."
-    return _require_found(_locate(text, of, found, note), f"It has lanes 0 to 127 and {told.columns} columns.")
+    note = f"Columns count from the operand's first; rows are those of the CTA ({told.rows_of_cta})."
+    evidence = f"Evidence: {told.evidence}."
+    return _require_found(
+        _locate(text, of, found, note, evidence), f"It has lanes 0 to 127 and {told.columns} columns."
+    )
 
 
 def _find_factor(text: str, asked: ScaleQuestion) -> Located:
