@@ -27,7 +27,7 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 
 from lanescope.app.agents import server
-from lanescope.app.agents.skill import COMMANDS, DESCRIPTION, render_skill
+from lanescope.app.agents.skill import COMMANDS, render_skill
 from lanescope.app.agents.tools import ADD_ONE, BLOCKED, ROWS, TOOLS, WGMMA, answer_call
 from lanescope.app.kit.question import options_of
 from lanescope.errors import LayoutError
@@ -369,12 +369,18 @@ def test_templates_complete(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    "uri", ["lanescope://guide/nope", "lanescope://instruction/mma.m16n8k12", "file:///etc/passwd"]
+    ("uri", "allowed"),
+    [
+        ("lanescope://guide/nope", "/llms.txt lists the pages"),
+        ("lanescope://instruction/mma.m16n8k12", "Nearest: mma.sync.aligned.m16n8k16"),
+        ("lanescope://evidence/x", "lanescope://evidence"),
+        ("file:///etc/passwd", "There are lanescope://guide/index"),
+    ],
 )
-def test_an_unknown_resource_is_refused(session: Session, uri: str) -> None:
+def test_an_unknown_resource_is_refused_with_what_there_is(session: Session, uri: str, allowed: str) -> None:
     with pytest.raises(MCPError) as refused:
         read(session, uri)
-    assert "No" in str(refused.value) or "no" in str(refused.value)
+    assert allowed in str(refused.value)
 
 
 # the process ----------------------------------------------------------------------------------------------------------
@@ -502,10 +508,8 @@ def test_half_a_surrogate_pair_is_refused() -> None:
 def test_the_skill_has_its_head_and_names_every_tool() -> None:
     text = run_lanescope("skill").stdout
     assert text == render_skill()
-    _, head, body = text.split("---\n", 2)
-    matter = yaml.safe_load(head)  # as agents read it
-    assert matter == {"name": "lanescope", "description": DESCRIPTION} and len(DESCRIPTION) <= 1024
-    assert body.startswith("\n# ")
+    head = yaml.safe_load(text.split("---\n")[1])
+    assert head["name"] == "lanescope" and 100 < len(head["description"]) <= 1024
     assert all(f"| `{name}` |" in text for name in CONTRACT) and set(COMMANDS) == set(CONTRACT)
 
 
