@@ -294,16 +294,10 @@ def _suggest_boxes(made: EncodedMap, stored: Storage, placed: _Box, starts: Sequ
         lines.append(f"cause: the tile is stored with swizzle {tile.mode.name}, the map says {made.swizzle}")
         if not _find_problem(replace(made, swizzle=stored_by), stored, placed, starts):
             lines.append(f"repair: CU_TENSOR_MAP_SWIZZLE_{stored_by}")
-    else:
-        orders = (tile.order, "k" if tile.order == "mn" else "mn")
-        stacks = [_stack_copies(order, (tile.mn, tile.k), placed, tile.base) for order in orders]
-        fills = [not _find_problem(made, stored, placed, stack) for stack in stacks]
-        if fills[0]:
-            lines.append(f"cause: the copies; these boxes fill it one after the other from {tile.base:#x}")
-        elif fills[1]:
-            lines.append(
-                f"cause: the tile's atoms are laid {tile.order} first; these boxes would fill it the other way"
-            )
+    elif not _find_problem(
+        made, stored, placed, _stack_copies("k" if tile.order == "mn" else "mn", (tile.mn, tile.k), placed, tile.base)
+    ):
+        lines.append(f"cause: the tile's atoms are laid {tile.order} first; these boxes would fill it the other way")
     series = tma.make_box_series(tile)
     lines.append(
         f"boxes that fill it: {series.count} of {series.wide} × {series.tall} elements ({series.inner} innermost),"

@@ -158,9 +158,7 @@ def test_boxes_that_do_not_fill_it() -> None:
     assert "k 128; the tile ends" in get_failure(assert_box_fills, BOX, "128x64 bf16 K 128B", copies=[(0, 64, 0)])
     assert "no box writes (0, 64)" in get_failure(assert_box_fills, BOX, "128x128 bf16 K 128B", copies=[(0, 0, 0)])
     twice = [(0, 0, 0), (0, 0, 0), (0, 64, 0x4000)]
-    again = get_failure(assert_box_fills, BOX, "128x128 bf16 K 128B", copies=twice)
-    assert "more than one box" in again and "cause: the copies; these boxes fill it" in again
-    assert "atoms are laid" not in get_failure(assert_box_fills, BOX, "128x64 bf16 K 128B", copies=[])
+    assert "more than one box" in get_failure(assert_box_fills, BOX, "128x128 bf16 K 128B", copies=twice)
     order = TensorMap(type="bf16", dims=(64, 64), box=(64, 8), swizzle="128B")
     assert_box_fills(order, "16x128 bf16 K 128B order=k")
     assert "multiples of 128" in get_failure(assert_box_fills, order, "8x64 bf16 K 128B base=16")
