@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from operator import index
-from typing import Any, SupportsIndex
+from typing import Any, SupportsInt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +21,7 @@ from lanescope.tiles.reuse import match_accumulator
 
 MOST_ELEMENTS = 1 << 20
 Ints = NDArray[np.int64]
-Formula = Callable[[int, int], Sequence[SupportsIndex]]  # (thread, value) → coordinates
+Formula = Callable[[int, int], Sequence[SupportsInt]]  # (thread, value) → coordinates
 
 
 def assert_bijection(
@@ -62,11 +61,11 @@ def _require_each_once(coords: Sequence[Ints], sizes: tuple[int, ...]) -> None:
     if outside.any():
         place = tuple(int(n) for n in np.argwhere(outside)[0])
         fail(f"{_format_holder(place)} holds {[int(c[place]) for c in coords]}, outside {named}")
-    places = np.ravel_multi_index(tuple(coords), sizes)
-    held = np.bincount(places.reshape(-1), minlength=prod(sizes))
+    index = np.ravel_multi_index(tuple(coords), sizes)
+    held = np.bincount(index.reshape(-1), minlength=prod(sizes))
     if (held > 1).any():
         element = int(np.argmax(held > 1))
-        holders = [tuple(int(n) for n in place) for place in np.argwhere(places == element)]
+        holders = [tuple(int(n) for n in place) for place in np.argwhere(index == element)]
         at = [int(n) for n in np.unravel_index(element, sizes)]
         who = ", ".join(map(_format_holder, holders[:4])) + ", …" * (len(holders) > 4)
         fail(
@@ -99,7 +98,7 @@ def _list_coordinates(layout: Any, threads: int | None, values: int | None) -> t
         ]
         if len(pairs) > MOST_ELEMENTS:
             raise LayoutError("too_large", f"{len(pairs):,} values are not followed.", "", "values")
-        table = [_list_integers(layout(thread, value)) for thread, value in pairs]
+        table = [[int(n) for n in layout(thread, value)] for thread, value in pairs]
         if len({len(row) for row in table}) != 1:
             raise LayoutError("bad_layout", "The function returns different numbers of coordinates.", "", "layout")
         return [np.array(axis, np.int64).reshape(threads, values) for axis in zip(*table, strict=True)], ()
@@ -110,14 +109,6 @@ def _list_coordinates(layout: Any, threads: int | None, values: int | None) -> t
         own = (layout.row_count, layout.col_count) if hasattr(layout, "row_count") else ()
         return [np.asarray(layout.rows, np.int64), np.asarray(layout.cols, np.int64)], own
     return _convert_arrays(layout), ()
-
-
-def _list_integers(coordinates: Sequence[SupportsIndex]) -> list[int]:
-    try:
-        return [index(n) for n in coordinates]
-    except TypeError:
-        shown = quote_value(str(coordinates))
-        raise LayoutError("bad_layout", f"The function returns {shown}.", "Integers, one an axis.", "layout") from None
 
 
 def _convert_arrays(layout: Any) -> list[Ints]:
