@@ -275,6 +275,8 @@ def test_constants(tmp_path: Path) -> None:
     failed = get_failure(assert_constants, path, {"BK": 64, "BM": 64})
     assert failed.startswith("1 of 2 constants in gemm.cu") and "BM is 128 in the source, 64 in Python" in failed
     assert "no constant 'BX'" in get_refusal(assert_constants, source, {"BX": 1})
+    spaces = "namespace mine { constexpr int BM = 64; template <int K> struct T { static constexpr int Q = K; }; }"
+    assert "Nearest: mine::BM." in get_refusal(assert_constants, spaces, {"BM": 64})
     assert "cannot be read" in get_refusal(assert_constants, tmp_path / "none.cu", {"BK": 64})
     assert "a file's name" in get_refusal(assert_constants, "gemm.cu", {"BK": 64})
     assert "mapping" in get_refusal(assert_constants, source, {})
