@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral
-from typing import Any
+from typing import Any, SupportsIndex
 
 from lanescope.errors import LayoutError
 
@@ -85,7 +85,7 @@ def parse_real(text: str) -> tuple[float, bool] | None:
 
 
 def parse_integer(value: object, field: str, least: int = 0, most: int | None = None, code: str = "bad_number") -> int:
-    """Parse an integer from `least` to `most`: a JSON integer, or text. LayoutError names the field.
+    """Parse an integer from `least` to `most`: a JSON integer, one of NumPy, or text. LayoutError names the field.
 
     >>> parse_integer("0x1_000", "base"), parse_integer("007", "k"), parse_integer("4096ull", "base")
     (4096, 7, 4096)
@@ -94,8 +94,8 @@ def parse_integer(value: object, field: str, least: int = 0, most: int | None = 
     if isinstance(value, str):
         read = parse_digits(value.strip()) if len(value) <= 2 * LONGEST_NUMBER else None
         number = read[0] if read else None
-    elif isinstance(value, int) and not isinstance(value, bool):
-        number = value
+    elif isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        number = value.__index__()
     if number is None or number < least or (most is not None and number > most):
         limit = f"from {least}" + (f" to {most}" if most is not None else "")
         how = ", in decimal, 0x… or 0b…" if number is None else ""

@@ -25,7 +25,7 @@ BOTH = "auto"  # a light picture and a dark one
 def compute_code_stamp() -> str:
     """Return what changes whenever the code that draws does: the version, and its files' names, sizes and times."""
     stamp = hashlib.sha256(importlib.metadata.version("lanescope").encode())
-    for root in {Path(str(lanescope.__file__)).parent, Path(__file__).parents[1]}:
+    for root in sorted({Path(str(lanescope.__file__)).parent, Path(__file__).parents[1]}):
         for path in sorted(root.rglob("*.py")):
             state = path.stat()
             stamp.update(f"{path.relative_to(root)}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())

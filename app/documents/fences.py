@@ -10,8 +10,10 @@ from lanescope.errors import LayoutError
 
 _FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>.*)$")
 _OPTION = re.compile(r"\s*:([A-Za-z_][\w-]*):[ \t]*(.*)$")
-_WORD = re.compile(r"(?<![\\`])\{word\}`([^`\n]+)`(?!`)")
-_CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
+_WORD = re.compile(r"(?<![\\`])\{word\}`([^`]+)`(?!`)")
+_CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", re.S)
+_CONTAINER = re.compile(r"[ \t]*(?:[-*+]|\d+[.)]|!!!|\?\?\?\+?|===\+?|:|\[\^[^\]]+\]:)(?:[ \t]|$)")
+_CODE_INDENT = 4  # columns that make a line code, from where the text around it begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +31,23 @@ Draw = Callable[[str, list[str], int], str]  # what a fence becomes: behind `lan
 def replace_fences(markdown: str, draw: Draw, check: Check) -> str:
     """Return Markdown in which every fence ```lanescope is what `draw` makes of it, every word what `check` makes.
 
-    Both get the line, from 1 on. Other fences and code are left as they are.
+    Both get the line, from 1 on. Other fences and code are left as they are. A word may go on in the next line.
     """
     lines, out, at = markdown.split("\n"), [], 0
+    code_indent: int | None = None
     while at < len(lines):
+        if not lines[at].strip() or (code_indent is not None and _measure_indent(lines[at]) >= code_indent):
+            out.append(lines[at])
+            at += 1
+            continue
+        code_indent = _find_code_indent(lines, at)
+        if code_indent is not None:
+            continue
         opening = _FENCE.match(lines[at])
         if not opening:
-            out.append(_replace_words(lines[at], at + 1, check))
-            at += 1
+            end = _find_paragraph_end(lines, at)
+            out.append(_replace_words("\n".join(lines[at : end + 1]), at + 1, check))
+            at = end + 1
             continue
         end = _find_end(lines, at, opening["mark"])
         words = opening["info"].split(None, 1)
@@ -50,9 +61,37 @@ def replace_fences(markdown: str, draw: Draw, check: Check) -> str:
 
 
 def _find_end(lines: list[str], start: int, mark: str) -> int:
-    """Return the line that closes a fence, or the last one."""
+    """Return the line that closes a fence, or the one past the last."""
     closing = re.compile(rf"^[ \t]*{re.escape(mark[0])}{{{len(mark)},}}[ \t]*$")
-    return next((n for n in range(start + 1, len(lines)) if closing.match(lines[n])), len(lines) - 1)
+    return next((n for n in range(start + 1, len(lines)) if closing.match(lines[n])), len(lines))
+
+
+def _find_paragraph_end(lines: list[str], start: int) -> int:
+    """Return the last line of the text that begins at a line: up to a blank line or a fence."""
+    ends = (n - 1 for n in range(start + 1, len(lines)) if not lines[n].strip() or _FENCE.match(lines[n]))
+    return next(ends, len(lines) - 1)
+
+
+def _find_code_indent(lines: list[str], at: int) -> int | None:
+    """Return the indent from which on lines are code, if a line begins such a block: behind a blank line, and indented
+    from the text around it.
+    """
+    indent, needed = _measure_indent(lines[at]), _CODE_INDENT
+    if indent < needed or (at and lines[at - 1].strip()):
+        return None
+    for line in reversed(lines[:at]):
+        if line.strip() and (around := _measure_indent(line)) < indent:
+            if _CONTAINER.match(line):
+                needed = around + 2 * _CODE_INDENT
+            if needed > _CODE_INDENT or around < _CODE_INDENT:
+                break
+            indent = around
+    return needed if _measure_indent(lines[at]) >= needed else None
+
+
+def _measure_indent(line: str) -> int:
+    spread = line.expandtabs(_CODE_INDENT)
+    return len(spread) - len(spread.lstrip(" "))
 
 
 def parse_fence(argument: str, body: list[str]) -> Fence:
@@ -61,7 +100,10 @@ def parse_fence(argument: str, body: list[str]) -> Fence:
     text: list[str] = []
     for line in body:
         option = _OPTION.match(line)
-        if option and not text:
+        if option and (text or option[1] in options):
+            problem = "stands behind the text" if text else "is given twice"
+            raise LayoutError("bad_figure", f"Option '{option[1]}' {problem}.", "Options first, each once.")
+        if option:
             options[option[1]] = option[2].strip() or "1"
         elif line.strip() or text:
             text.append(line)
@@ -70,19 +112,19 @@ def parse_fence(argument: str, body: list[str]) -> Fence:
     return Fence(argument.strip() or "\n".join(text).strip(), options)
 
 
-def _replace_words(line: str, number: int, check: Check) -> str:
-    """Return a line with its words checked; what stands in code spans is left alone."""
-    if "{word}`" not in line:
-        return line
+def _replace_words(text: str, number: int, check: Check) -> str:
+    """Return a paragraph with its words checked; what stands in code spans is left alone."""
+    if "{word}`" not in text:
+        return text
     out, at = "", 0
-    while at < len(line):
-        word, code = _WORD.search(line, at), _CODE.search(line, at)
+    while at < len(text):
+        word, code = _WORD.search(text, at), _CODE.search(text, at)
         if word and (not code or word.start() < code.start()):
-            out += line[at : word.start()] + check(word[1], number)
+            out += text[at : word.start()] + check(word[1], number + text.count("\n", 0, word.start()))
             at = word.end()
         elif code:
-            out += line[at : code.end()]
+            out += text[at : code.end()]
             at = code.end()
         else:
             break
-    return out + line[at:]
+    return out + text[at:]

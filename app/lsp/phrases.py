@@ -72,6 +72,8 @@ def list_phrases(text: str, offset: int, language: str) -> Iterator[Phrase]:
     low = max(text.rfind("\n", 0, max(offset - MOST_TEXT // 2, 0)) + 1, 0)
     window = text[low : offset + MOST_TEXT // 2]
     for phrase in _list_in_window(window, offset - low, language):
+        if len(phrase.text) > MOST_PHRASE:
+            continue
         yield Phrase(phrase.kind, phrase.text, (phrase.span[0] + low, phrase.span[1] + low), phrase.label, phrase.part)
 
 
@@ -232,7 +234,7 @@ def _find_arguments_end(text: str, at: int) -> int:
         ):
             return at
         past = _find_close(text, first)
-        if past < 0:
+        if past < 0 or (text[first] == "{" and ";" in text[first:past]):  # a body, no arguments
             return at
         at = past
 

@@ -30,7 +30,8 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.render.palette import RIGHT, WRONG
 from lanescope.render.svg import render_svg
 from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
-from lanescope.shared.storage import Storage, make_tile_storage
+from lanescope.shared.storage import Storage, make_tile_storage, require_element_size, storage
+from lanescope.shared.tile_text import parse_tile_text
 from lanescope.shared.tiling import Tile
 
 READ = "`[{row}][{col}]` is read from byte `0x{value:x}`"
@@ -44,13 +45,20 @@ def draw_descriptor(
 ) -> LivePicture:
     """Draw what an instruction reads through a descriptor; with `stored`, against where each element lies.
 
-    word: an integer, its text, or a Descriptor; reader: the instruction, or its PTX; stored: a Tile or a Storage; mn,
-    k: where the slice begins in it.
+    word: an integer, its text, or a Descriptor; reader: the instruction, or its PTX; stored: a Tile, a Storage, or a
+    tile's text; mn, k: where the slice begins in it.
     """
     descriptor = word if isinstance(word, Descriptor) else Descriptor(_parse_word(word))
     instruction = reader if isinstance(reader, Instruction) else find(str(reader))
-    lies = _make_storage(stored)
-    seen = view(instruction, operand, lies.get_major("K") if lies else "K")
+    if isinstance(stored, str):
+        spec = parse_tile_text(stored)
+        seen = view(instruction, operand, str(spec.get("major", "K")))
+        lies: Storage | None = storage(spec, seen.bits, seen.major, seen.form)
+    else:
+        lies = _make_storage(stored)
+        seen = view(instruction, operand, lies.get_major("K") if lies else "K")
+    if lies:
+        require_element_size(lies, seen)
     title = f"{operand.upper()} through {descriptor}"
     if lies is None:
         return _draw_reads(reads(descriptor, seen), seen, title)
@@ -67,7 +75,10 @@ def _make_storage(stored: object) -> Storage | None:
     if stored is None or isinstance(stored, Storage):
         return stored
     raise LayoutError(
-        "bad_view", f"stored is a {type(stored).__name__}.", "Allowed: a Tile, a Storage, or nothing.", "stored"
+        "bad_view",
+        f"stored is a {type(stored).__name__}.",
+        "Allowed: a Tile, a Storage, a tile's text, or nothing.",
+        "stored",
     )
 
 

@@ -15,6 +15,7 @@ from lanescope.capture import Capture, Verified
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.verify import Verdict
 from lanescope.errors import LayoutError
+from lanescope.inputs import quote_value
 from lanescope.ptx.catalog import find
 
 try:
@@ -115,8 +116,8 @@ def show(
     One function takes whatever the engine returns, as `lanescope show` takes whatever is typed: an operand, an
     instruction or its PTX, a Pattern, a TiledMMA, TiledCopy or thread-value layout, a Triton or CuTe layout, a Tile in
     shared memory, a Verdict, a capture or its verification. A descriptor (word, text or Descriptor) needs its `reader`,
-    an instruction or its PTX, and which `operand`; with `stored`, a Tile or Storage, it is verified there from (mn, k)
-    on.
+    an instruction or its PTX, and which `operand`; with `stored`, a Tile, a Storage or a tile's text, it is verified
+    there from (mn, k) on.
     LayoutError for what has no view, and for what is too large.
 
     >>> from lanescope import find
@@ -136,6 +137,13 @@ def show(
                 "reader",
             )
         return LayoutView(draw_descriptor(shown, reader, operand, stored, mn=mn, k=k))
+    if stored is not None or reader is not None:
+        raise LayoutError(
+            "bad_view",
+            f"{type(shown).__name__} is shown alone.",
+            "A tile and a reader are for a descriptor: show(word, tile, reader).",
+            "stored",
+        )
     if isinstance(shown, Verdict):
         return LayoutView(draw_verdict(shown))
     if isinstance(shown, (Verified, Capture)):
@@ -155,7 +163,7 @@ def link(first: LayoutView, second: LayoutView, by: str = "element", at: tuple[i
 
     by: element, lane or value. at: the element of `second` where (0, 0) of `first` lies, for D of one instruction that
     is a part of the next one's A. What the other does not have selects nothing there; of an element's copies, that of
-    the same lane is selected. LayoutError for another `by`.
+    the same lane is selected. LayoutError for another `by`, for what is no view, and for a wrong `at`.
 
     >>> from lanescope import find
     >>> m16 = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -167,6 +175,10 @@ def link(first: LayoutView, second: LayoutView, by: str = "element", at: tuple[i
     """
     if by not in LINKED:
         raise LayoutError("bad_link", f"by is '{by}'.", f"Allowed: {', '.join(LINKED)}.", "by")
+    if not isinstance(first, LayoutView) or not isinstance(second, LayoutView) or first is second:
+        raise LayoutError("bad_link", "A link takes two views.", "What show returned, twice.", "second")
+    if not isinstance(at, tuple | list) or len(at) != 2 or not all(isinstance(n, int) for n in at):
+        raise LayoutError("bad_link", f"at is {quote_value(str(at))}.", "Row, column: at=(0, 8).", "at")
     names = first.matrix, second.matrix
     busy = False
 
@@ -186,13 +198,14 @@ def link(first: LayoutView, second: LayoutView, by: str = "element", at: tuple[i
 
         return move
 
-    moves = (first, follow(first, second, 1)), (second, follow(second, first, -1))
+    moves = [(first, follow(first, second, 1)), (second, follow(second, first, -1))]
     for view, move in moves:
         view.observe(move, [by, "matrix"])
     moves[0][1](Bunch())
 
     def stop() -> None:
-        for view, move in moves:
+        while moves:
+            view, move = moves.pop()
             view.unobserve(move, [by, "matrix"])
 
     return Link(stop)

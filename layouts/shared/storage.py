@@ -128,6 +128,12 @@ def storage(spec: Mapping[str, Any], element_bits: int, major: str, form: Descri
 def parse_operand_storage(spec: Mapping[str, Any], seen: View) -> Storage:
     """Parse the storage of an operand for its reader; LayoutError also if the elements have another size."""
     stored = storage(spec, seen.bits, seen.major, seen.form)
+    require_element_size(stored, seen)
+    return stored
+
+
+def require_element_size(stored: Storage, seen: View) -> None:
+    """LayoutError if a tile has elements of another size than its reader takes."""
     if stored.tile and stored.tile.element_bits != seen.bits:
         raise LayoutError(
             "bad_storage",
@@ -135,7 +141,6 @@ def parse_operand_storage(spec: Mapping[str, Any], seen: View) -> Storage:
             f"element_bits: {seen.bits}.",
             "storage.element_bits",
         )
-    return stored
 
 
 def make_tile_spec(tile: Tile) -> dict[str, Any]:

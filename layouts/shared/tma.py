@@ -180,5 +180,5 @@ def make_box_series(tile: Tile) -> BoxSeries:
         tall = 8
     if tile.element_bits < 8:
         wide = wide * tile.element_bits // 8
-        notes.append("TMA has no 1-bit type: the box counts bytes.")
+        notes.append(f"The box counts bytes of packed {tile.element_bits}-bit elements.")
     return BoxSeries(tile.major, wide, tall, columns * (lines // tall), " ".join(notes))

@@ -84,6 +84,8 @@ def assert_expect_tx(expect_tx: int, boxes: Iterable[TensorMap]) -> None:
     """
     __tracebackhide__ = True
     expected = parse_integer(expect_tx, "expect_tx")
+    if not isinstance(boxes, Iterable):
+        raise TypeError(f"boxes is {type(boxes).__name__}; a list of lanescope.testing.TensorMap is needed")
     sizes = [_count_bytes(_encode_map(box)) for box in boxes]
     total = sum(sizes)
     if expected != total:
@@ -110,7 +112,7 @@ def _encode_map(given: TensorMap) -> EncodedMap:
     if not isinstance(given, TensorMap):
         raise TypeError(f"{type(given).__name__} is not a lanescope.testing.TensorMap")
     numbers = {
-        name: _parse_numbers(name, getattr(given, name) or ()) for name in ("dims", "box", "strides", "element_strides")
+        name: _parse_numbers(name, getattr(given, name)) for name in ("dims", "box", "strides", "element_strides")
     }
     if not numbers["dims"]:
         raise LayoutError("tma_rank", "dims is empty.", "One number a dimension, innermost first.", "dims")
@@ -136,8 +138,11 @@ def _encode_map(given: TensorMap) -> EncodedMap:
         fail(f"cuTensorMapEncodeTiled refuses the tensor map: {error.message}", f"rule: {error.code}")
 
 
-def _parse_numbers(name: str, values: Sequence[int]) -> list[int]:
-    if isinstance(values, str) or not isinstance(values, Sequence):
+def _parse_numbers(name: str, values: Sequence[int] | None) -> list[int]:
+    """Return the integers of a sequence or an array, [] for None."""
+    if values is None:
+        return []
+    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str):
         raise TypeError(f"{name} is {type(values).__name__}; a sequence of integers is needed")
     return [parse_integer(value, name, -(1 << 63)) for value in values]
 
@@ -233,6 +238,8 @@ def _name_axes(made: EncodedMap, inner: str, sizes: Sequence[int], axes: Sequenc
 def _list_copies(made: EncodedMap, stored: Storage, placed: _Box, copies: Iterable[Copy] | None) -> list[Copy]:
     """Return (mn, k, address) of each box."""
     if copies is not None:
+        if not isinstance(copies, Iterable):
+            raise TypeError(f"copies is {type(copies).__name__}; a list of (mn, k, address) is needed")
         return [_parse_copy(copy) for copy in copies]
     tile = stored.tile
     assert tile is not None
@@ -285,19 +292,18 @@ def _find_problem(made: EncodedMap, stored: Storage, placed: _Box, starts: Seque
 
 
 def _suggest_boxes(made: EncodedMap, stored: Storage, placed: _Box, starts: Sequence[Copy]) -> list[str]:
-    """Return what would fill the tile: another swizzle or order of the same boxes, and the boxes that write it."""
+    """Return what would fill the tile: another swizzle, which tile these boxes fill, and the boxes that write it."""
     tile = stored.tile
     assert tile is not None
+    other = "k" if tile.order == "mn" else "mn"
     lines = []
     stored_by = _FORMAT_CODES.get(tile.mode.name, tile.mode.name)
     if stored_by != made.swizzle:
         lines.append(f"cause: the tile is stored with swizzle {tile.mode.name}, the map says {made.swizzle}")
         if not _find_problem(replace(made, swizzle=stored_by), stored, placed, starts):
             lines.append(f"repair: CU_TENSOR_MAP_SWIZZLE_{stored_by}")
-    elif not _find_problem(
-        made, stored, placed, _stack_copies("k" if tile.order == "mn" else "mn", (tile.mn, tile.k), placed, tile.base)
-    ):
-        lines.append(f"cause: the tile's atoms are laid {tile.order} first; these boxes would fill it the other way")
+    elif not _find_problem(made, replace(stored, tile=replace(tile, order=other)), placed, starts):
+        lines.append(f"cause: the tile's atoms are laid {tile.order} first; these boxes fill one laid {other} first")
     series = tma.make_box_series(tile)
     lines.append(
         f"boxes that fill it: {series.count} of {series.wide} × {series.tall} elements ({series.inner} innermost),"

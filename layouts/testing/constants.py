@@ -25,6 +25,8 @@ def assert_constants(
         raise TypeError("expected is not a mapping from names to integers, or empty")
     if not isinstance(defines, Mapping | None):
         raise TypeError("defines is not a mapping from names to values")
+    if none := [name for name, value in (defines or {}).items() if value is None]:
+        raise TypeError(f"defines has None for {none[0]}; a macro that is not defined cannot be given")
     text = _read_source(source)
     wanted = {
         name: int(value) if isinstance(value, bool) else parse_integer(value, str(name), -(1 << 63))

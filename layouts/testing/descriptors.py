@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from lanescope.descriptor.matrix import MOST_SHARED, Descriptor, View
 from lanescope.descriptor.verify import Verdict, verify
@@ -78,6 +78,8 @@ def assert_descriptors_read(
     seen = make_operand_view(instruction, operand, spec, idesc, major)
     stored = parse_operand_storage(spec, seen)
     steps = _list_steps(stored.k if depth is None else parse_integer(depth, "depth", 1, MOST_SHARED * 8), seen.k)
+    if not callable(words) and (isinstance(words, str) or not isinstance(words, Iterable)):
+        raise TypeError(f"words is {type(words).__name__}; a list of words or a function of k is needed")
     given = [words(k) for k in steps] if callable(words) else list(words)
     if len(given) != len(steps):
         fail(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, SupportsInt
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from lanescope.tiles.reuse import match_accumulator
 
 MOST_ELEMENTS = 1 << 20
 Ints = NDArray[np.int64]
-Formula = Callable[[int, int], Sequence[SupportsInt]]  # (thread, value) → coordinates
+Formula = Callable[[int, int], Sequence[SupportsIndex]]  # (thread, value) → coordinates
 
 
 def assert_bijection(
@@ -31,15 +31,22 @@ def assert_bijection(
 
     layout: a fragment (an operand), an operand of a TiledMMA, a TV or Triton layout, coordinates as arrays
     [thread][value] one an axis, a function (thread, value) → coordinates with `threads` and `values`; or a CuTe layout,
-    as an object or text, whose coordinates lead to 0 … size - 1. shape: that of the fragment where left out.
+    as an object or text, whose coordinates lead to 0 … size - 1. shape: that of the fragment where left out; of a CuTe
+    layout its size counts.
     """
     __tracebackhide__ = True
+    if not callable(layout) and (threads, values) != (None, None):
+        raise LayoutError("bad_layout", "threads and values are for a function.", "Leave them out.", "threads")
     if isinstance(layout, str | CuteLayout):
-        return _assert_cute(parse_layout(layout) if isinstance(layout, str) else layout)
+        made = parse_layout(layout) if isinstance(layout, str) else layout
+        wanted = prod(_parse_shape(shape)) if shape is not None else made.size
+        if wanted != made.size:
+            fail(f"{made} has {made.size:,} elements, the shape {wanted:,}")
+        return _assert_cute(made)
     coords, own = _list_coordinates(layout, threads, values)
     if shape is None and not own:
         raise LayoutError("bad_shape", "The layout has no shape of its own.", "Give shape.", "shape")
-    sizes = tuple(parse_integer(size, "shape", 1) for size in (own if shape is None else shape))
+    sizes = own if shape is None else _parse_shape(shape)
     if not sizes or len(sizes) != len(coords):
         raise LayoutError(
             "bad_shape", f"The layout has {len(coords)} axes, the shape {len(sizes)}.", "One number an axis.", "shape"
@@ -50,6 +57,12 @@ def assert_bijection(
         )
     _require_each_once(coords, sizes)
     return None
+
+
+def _parse_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    if not isinstance(shape, Sequence | np.ndarray) or isinstance(shape, str):
+        raise TypeError(f"shape is {type(shape).__name__}; a sequence of integers is needed")
+    return tuple(parse_integer(size, "shape", 1) for size in shape)
 
 
 def _require_each_once(coords: Sequence[Ints], sizes: tuple[int, ...]) -> None:
@@ -98,7 +111,7 @@ def _list_coordinates(layout: Any, threads: int | None, values: int | None) -> t
         ]
         if len(pairs) > MOST_ELEMENTS:
             raise LayoutError("too_large", f"{len(pairs):,} values are not followed.", "", "values")
-        table = [[int(n) for n in layout(thread, value)] for thread, value in pairs]
+        table = [_list_integers(layout(thread, value)) for thread, value in pairs]
         if len({len(row) for row in table}) != 1:
             raise LayoutError("bad_layout", "The function returns different numbers of coordinates.", "", "layout")
         return [np.array(axis, np.int64).reshape(threads, values) for axis in zip(*table, strict=True)], ()
@@ -109,6 +122,18 @@ def _list_coordinates(layout: Any, threads: int | None, values: int | None) -> t
         own = (layout.row_count, layout.col_count) if hasattr(layout, "row_count") else ()
         return [np.asarray(layout.rows, np.int64), np.asarray(layout.cols, np.int64)], own
     return _convert_arrays(layout), ()
+
+
+def _list_integers(coordinates: object) -> list[int]:
+    """Return the coordinates that a function gives; no float is cut to an integer."""
+    if not isinstance(coordinates, Sequence | np.ndarray) or not all(hasattr(n, "__index__") for n in coordinates):
+        raise LayoutError(
+            "bad_layout",
+            f"The function returns {quote_value(str(coordinates))}.",
+            "A tuple of integers, one an axis: (t // 4, v).",
+            "layout",
+        )
+    return [n.__index__() for n in coordinates]
 
 
 def _convert_arrays(layout: Any) -> list[Ints]:

@@ -5,12 +5,14 @@ and builds that end with our refusal at its line. What docs/documents.md shows i
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -18,7 +20,7 @@ from lanescope import find
 from lanescope.app.diagram.forms import render_instruction
 from lanescope.app.documents import cache
 from lanescope.app.documents.cache import PictureCache
-from lanescope.app.documents.fences import replace_fences
+from lanescope.app.documents.fences import parse_fence, replace_fences
 from lanescope.app.documents.figures import read_figure
 from lanescope.app.documents.markup import render_style
 from lanescope.app.documents.words import check_word
@@ -217,6 +219,55 @@ def test_fences_leave_other_code_alone() -> None:
     assert [line.strip() for line in made[7:]].count("DRAWN") == 2 and "lanescope" in made
 
 
+def list_fences_and_words(text: str) -> list[str]:
+    """What replace_fences finds in a text: the words with their lines, and the fences."""
+    found: list[str] = []
+
+    def draw(argument: str, body: list[str], line: int) -> str:
+        found.append(f"{argument} {line}")
+        return ""
+
+    def check(word: str, line: int) -> str:
+        found.append(f"{word} {line}")
+        return ""
+
+    replace_fences(text, draw, check)
+    return found
+
+
+FENCE = "```lanescope x\n```"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a\nb {word}`0x4\n<t>` c\n{word}`0x5 <u>`", ["0x4\n<t> 2", "0x5 <u> 4"]),  # a word may be wrapped
+        ("`a\n{word}`0x4 <t>`", []),  # a code span, too
+        ("a\n\n    {word}`0x4 <t>`\n\n    b\n\n        {word}`0x4 <t>`\n\n{word}`0x5 <u>`", ["0x5 <u> 9"]),
+        (f"a\n\n{indent(FENCE, '    ')}\n", []),  # indented code shows how a fence is written
+        (f"- a\n\n{indent(FENCE, '    ')}\n", ["x 3"]),
+        (f"- a\n\n    b\n\n{indent(FENCE, '    ')}\n", ["x 5"]),
+        (f"- a\n\n{indent(FENCE, '        ')}\n", []),
+        (f"1. a\n\n    - b\n\n{indent(FENCE, '        ')}\n", ["x 5"]),
+        (f"- a\n\nb\n\n{indent(FENCE, '    ')}\n", []),
+        (f'??? note "A"\n\n{indent(FENCE, "    ")}\n', ["x 3"]),
+        ("a\n\n" + "    x\n" * 5000 + FENCE, ["x 5003"]),
+    ],
+)
+def test_what_is_a_fence_or_a_word(text: str, found: list[str]) -> None:
+    assert list_fences_and_words(text) == found
+
+
+def test_a_fence_has_its_options_first_and_each_once() -> None:
+    assert parse_fence("x", [":pin: 2,3", ""]).options == {"pin": "2,3"}
+    for argument, body, said in (
+        ("x", [":pin: 2,3", ":pin: 4,5"], "'pin' is given twice"),
+        ("", ["x", ":pin: 2,3"], "'pin' stands behind the text"),
+    ):
+        with pytest.raises(LayoutError, match=said):
+            parse_fence(argument, body)
+
+
 # what is drawn --------------------------------------------------------------------------------------------------------
 
 
@@ -296,6 +347,18 @@ def test_words() -> None:
             check_word(wrong)
     with pytest.raises(LayoutError, match="The instruction decides rows"):
         check_word(f"{right} rows=8 {by}>")
+
+
+def test_every_process_finds_the_pictures_that_another_kept() -> None:
+    """The stamp of the code does not depend on how a process orders sets."""
+    code = "from lanescope.app.documents.cache import compute_code_stamp; print(compute_code_stamp())"
+    stamps = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in "0123"
+    }
+    assert len(stamps) == 1
 
 
 def test_without_the_renderer_latex_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

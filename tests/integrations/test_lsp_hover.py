@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from lsprotocol import types
 
+from lanescope.app.lsp.phrases import list_phrases
 from tests.guilty_kernels import RIGHT
 from tests.integrations.lsp_editor import Editor, find_position
 from tests.release import ROOT
@@ -109,6 +110,18 @@ def test_a_hover_says_what_stands_there(
 )
 def test_a_hover_says_nothing_of_what_it_does_not_know(editor: Editor, part: str, skip: int) -> None:
     assert _hover(editor, "h.cu", SOURCE, part, skip) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ('__global__ void gemm(int k) { asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 %0;"); }', "gemm"),
+        ("x" * 100_000, "x"),
+    ],
+)
+def test_a_function_is_not_what_stands_in_its_body_and_a_long_word_is_no_text(text: str, part: str) -> None:
+    found = [phrase.text for phrase in list_phrases(text, text.index(part) + 1, "cxx")]
+    assert not [phrase for phrase in found if "asm" in phrase or len(phrase) > 1 << 12]
 
 
 def test_a_hover_over_a_map_or_a_builder_has_the_values_of_the_whole_source(editor: Editor) -> None:

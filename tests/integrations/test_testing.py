@@ -162,6 +162,25 @@ def test_boxes_that_do_not_fill_it() -> None:
     order = TensorMap(type="bf16", dims=(64, 64), box=(64, 8), swizzle="128B")
     assert_box_fills(order, "16x128 bf16 K 128B order=k")
     assert "multiples of 128" in get_failure(assert_box_fills, order, "8x64 bf16 K 128B base=16")
+    by_k = [(mn, k, mn * 256 + k * 16) for mn in (0, 8) for k in (0, 64)]
+    failed = get_failure(assert_box_fills, order, "16x128 bf16 K 128B", copies=by_k)
+    assert "laid mn first; these boxes fill one laid k first" in failed
+    for wrong in ([], [(0, 0, 64)], [(0, 0, 0)] * 2):  # the order of one atom is no cause
+        assert "cause" not in get_failure(assert_box_fills, order, "8x64 bf16 K 128B", copies=wrong)
+
+
+def test_arrays_of_numpy_are_sequences() -> None:
+    sizes = np.array([64, 64])
+    assert_expect_tx(np.int32(8192), [TensorMap(type="bf16", dims=sizes, box=sizes)])
+    assert_bijection("(64,64):(1,64)", sizes)
+    for function, arguments in (
+        (assert_expect_tx, (8192, BOX)),
+        (assert_descriptors_read, (0x40, A, WGMMA_TEXT)),
+        (assert_descriptors_read, ("0x40", A, WGMMA_TEXT)),
+        (assert_bijection, ("8:1", 8)),
+    ):
+        with pytest.raises(TypeError, match="is needed"):
+            function(*arguments)
 
 
 def test_the_drivers_rules_fail() -> None:
@@ -217,7 +236,11 @@ def test_bijections() -> None:
     assert "elements 1 and 504 both lie at 63" in get_failure(assert_bijection, "(8,64):(63,1)")
     assert "0 … 518" in get_failure(assert_bijection, "(8,64):(65,1)")
     assert "is not a layout" in get_refusal(assert_bijection, 5)
+    assert "(8,4):(4,1) has 32 elements, the shape 40" in get_failure(assert_bijection, "(8,4):(4,1)", (8, 5))
     assert "threads and values" in get_refusal(assert_bijection, lambda lane, v: (lane, v), (2, 2))
+    for wrong in (lambda lane, v: (lane / 4, v), lambda lane, v: lane, lambda lane, v: None):
+        assert "A tuple of integers" in get_refusal(assert_bijection, wrong, (2, 2), threads=2, values=2)
+    assert "for a function" in get_refusal(assert_bijection, "(8,4):(4,1)", threads=32, values=1)
     assert "2 axes, the shape 3" in get_refusal(assert_bijection, find(M16N8K16).operand("a"), (16, 8, 1))
 
 
@@ -252,9 +275,13 @@ def test_constants(tmp_path: Path) -> None:
     failed = get_failure(assert_constants, path, {"BK": 64, "BM": 64})
     assert failed.startswith("1 of 2 constants in gemm.cu") and "BM is 128 in the source, 64 in Python" in failed
     assert "no constant 'BX'" in get_refusal(assert_constants, source, {"BX": 1})
+    spaces = "namespace mine { constexpr int BM = 64; template <int K> struct T { static constexpr int Q = K; }; }"
+    assert "Nearest: mine::BM." in get_refusal(assert_constants, spaces, {"BM": 64})
     assert "cannot be read" in get_refusal(assert_constants, tmp_path / "none.cu", {"BK": 64})
     assert "a file's name" in get_refusal(assert_constants, "gemm.cu", {"BK": 64})
     assert "mapping" in get_refusal(assert_constants, source, {})
+    with pytest.raises(TypeError, match="None for SMALL"):  # str(None) would define it
+        assert_constants(source, {"BK": 64}, defines={"SMALL": None})
 
 
 def test_two_kernels_in_twelve_lines() -> None:

@@ -154,6 +154,29 @@ def test_a_descriptor_needs_its_reader() -> None:
         show("0x4000004000010100")
 
 
+def test_a_tile_is_also_its_text() -> None:
+    text = show(TILE.descriptor(k=16), f"64x64 f16 K 128B base={TILE.base}", WGMMA, k=16)
+    assert text._html == show(TILE.descriptor(k=16), TILE, WGMMA, k=16)._html
+    with pytest.raises(LayoutError, match="does not say the major"):
+        show(TILE.descriptor(), "64x64 f16", WGMMA)
+    fp8 = "wgmma.mma_async.m64n64k32.f32.e4m3.e4m3"
+    for sixteen_bits in (TILE, "64x64 f16 K 128B base=0x1000"):
+        with pytest.raises(LayoutError, match="16-bit elements, the instruction 8"):
+            show(TILE.descriptor(), sixteen_bits, fp8)
+
+
+def test_what_is_not_looked_at_is_refused() -> None:
+    a = show(M16.operand("a"))
+    with pytest.raises(LayoutError, match="is shown alone"):
+        show(M16.operand("a"), TILE)
+    for other, at in ((5, (0, 0)), (a, (0, 0)), (show(M16), 5), (show(M16), (0, 1.5))):
+        with pytest.raises(LayoutError):
+            link(a, other, at=at)  # type: ignore[arg-type]
+    joined = link(a, show(M16))
+    joined.unlink()
+    joined.unlink()
+
+
 def test_where_there_is_no_front_end_the_picture_stays() -> None:
     stored = show(M16.operand("a"))._repr_mimebundle_()
     data = stored[0] if isinstance(stored, tuple) else stored

@@ -119,7 +119,11 @@ def _read_constant(
         )
     if isinstance(plain, Cell):
         raise LayoutError("open_constant", f"{name} is not an integer constant.", _HINT, name)
-    nearest = find_nearest_word(name, [*_list_names(scope), *(known for one in owners for known in one.names)])
+    last = name.rpartition("::")[2]
+    inner = ["::".join(one.path) for one in owners if one.path[-1] == last and len(one.path) > 1]
+    nearest = (inner or [""])[0] or find_nearest_word(
+        name, [*_list_names(scope), *(known for one in owners for known in one.names)]
+    )
     raise LayoutError(
         "unknown_constant", f"The source has no constant '{name}'.", f"Nearest: {nearest}." if nearest else _HINT, name
     )
