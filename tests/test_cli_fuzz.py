@@ -56,6 +56,7 @@ WORKS: dict[tuple[str, ...], list[str]] = {
     ("idesc", "encode"): ["--m", "128", "--n", "256", "--a", "bf16", "--b", "bf16", "--field", "transpose_b=1"],
     ("idesc", "mask"): ["0x0003028000000000", "--m", "64"],
     ("tmem", "epilogue"): ["--m", "64", "--n", "128"],
+    ("skill",): [],
     ("targets",): ["--target", "sm_90a"],
     ("scale-factors",): ["--kind", "mxf4nvf4", "--scale-vec", "4X", "--n", "128"],
     ("metadata", "order"): ["--opcode", "wgmma.sp", "--tile-k", "64"],
@@ -69,6 +70,8 @@ UNTRIED = {
     ("serve",),
     ("export",),
     ("capture", "fill"),
+    ("lsp",),
+    ("mcp",),
     ("gpu", "scheduler"),
     ("gpu", "worker"),
 }  # they listen and write; what they refuse is below

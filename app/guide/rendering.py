@@ -219,6 +219,7 @@ def render_thumbnail(slug: str) -> str:
     if not match:
         return ""
     svg, _ = draw_address(guide_values.expand_values(match[1]), match[2], legend=False)
+    svg = svg[: svg.index("</svg>") + len("</svg>")]  # what stands below is its legend
     svg = re.sub(r' data-cells="[^"]*"', "", re.sub(r"<(text|title|desc)\b.*?</\1>\n?", "", svg, flags=re.S))
     return svg.replace('role="img"', 'aria-hidden="true" focusable="false"', 1)
 

@@ -18,7 +18,7 @@ def assert_constants(
 
     source: the text, or a Path to read. expected: name → integer; a name may be qualified: cfg::BM, gemm::BM,
     Traits<128>::STAGES. defines: macros as -D gives them. LayoutError for a name that is not there, and for one whose
-    value the source leaves open: what is unknown never passes.
+    value the source leaves open, also one that depends on __CUDA_ARCH__, if defines does not say which.
     """
     __tracebackhide__ = True
     if not isinstance(expected, Mapping) or not expected:

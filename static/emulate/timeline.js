@@ -24,7 +24,8 @@ for (const timeline of document.querySelectorAll("[data-timeline]")) {
     for (const one of shown) one.classList.add("on");
     if (!said) return;
     const ends = links.filter((link) => link.matches(at(part.dataset))).map((link) => link.dataset.by);
-    said.textContent = part.querySelector("title").textContent + (ends.length ? `; ended by ${ends.join(" and ")}` : "");
+    const ended = ends.length ? `; ended by ${ends.join(" and ")}` : "";
+    said.textContent = part.querySelector("title").textContent + ended;
   }
 
   timeline.addEventListener("pointerover", (event) => show(event.target.closest(".span, .mark")));

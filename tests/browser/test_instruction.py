@@ -137,6 +137,7 @@ def test_url_restores_everything(open_page: Any) -> None:
         "a_major": "K",
         "b_major": "K",
         "idesc": "",
+        "target": "",
         **dict.fromkeys(("selector", "byte_id_a", "byte_id_b", "thread_id_a", "thread_id_b"), 0),
     }
     assert json.loads(page.get_attribute("#stage", "data-lit"))["thread"] == find(M16).operand("d").owner(8, 3)[0][0]

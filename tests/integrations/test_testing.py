@@ -170,15 +170,17 @@ def test_boxes_that_do_not_fill_it() -> None:
 
 
 def test_arrays_of_numpy_are_sequences() -> None:
-    sizes = np.array([64, 64])
-    assert_expect_tx(np.int32(8192), [TensorMap(type="bf16", dims=sizes, box=sizes)])
+    sizes: Any = np.array([64, 64])
+    bytes_of_box: Any = np.int32(8192)
+    assert_expect_tx(bytes_of_box, [TensorMap(type="bf16", dims=sizes, box=sizes)])
     assert_bijection("(64,64):(1,64)", sizes)
-    for function, arguments in (
+    wrong: list[tuple[Callable[..., None], tuple[Any, ...]]] = [
         (assert_expect_tx, (8192, BOX)),
         (assert_descriptors_read, (0x40, A, WGMMA_TEXT)),
         (assert_descriptors_read, ("0x40", A, WGMMA_TEXT)),
         (assert_bijection, ("8:1", 8)),
-    ):
+    ]
+    for function, arguments in wrong:
         with pytest.raises(TypeError, match="is needed"):
             function(*arguments)
 
@@ -238,7 +240,12 @@ def test_bijections() -> None:
     assert "is not a layout" in get_refusal(assert_bijection, 5)
     assert "(8,4):(4,1) has 32 elements, the shape 40" in get_failure(assert_bijection, "(8,4):(4,1)", (8, 5))
     assert "threads and values" in get_refusal(assert_bijection, lambda lane, v: (lane, v), (2, 2))
-    for wrong in (lambda lane, v: (lane / 4, v), lambda lane, v: lane, lambda lane, v: None):
+    formulas: list[Callable[[int, int], Any]] = [
+        lambda lane, v: (lane / 4, v),
+        lambda lane, v: lane,
+        lambda lane, v: None,
+    ]
+    for wrong in formulas:
         assert "A tuple of integers" in get_refusal(assert_bijection, wrong, (2, 2), threads=2, values=2)
     assert "for a function" in get_refusal(assert_bijection, "(8,4):(4,1)", threads=32, values=1)
     assert "2 axes, the shape 3" in get_refusal(assert_bijection, find(M16N8K16).operand("a"), (16, 8, 1))
@@ -275,6 +282,10 @@ def test_constants(tmp_path: Path) -> None:
     failed = get_failure(assert_constants, path, {"BK": 64, "BM": 64})
     assert failed.startswith("1 of 2 constants in gemm.cu") and "BM is 128 in the source, 64 in Python" in failed
     assert "no constant 'BX'" in get_refusal(assert_constants, source, {"BX": 1})
+    device = "#if __CUDA_ARCH__ >= 1000\nconst int BM = 256, BK = 64;\n#else\nconst int BM = 128, BK = 64;\n#endif\n"
+    assert_constants(device, {"BM": 256, "BK": 64}, defines={"__CUDA_ARCH__": 1000})
+    assert_constants(device, {"BK": 64})
+    assert "BM is 128 or 256" in get_refusal(assert_constants, device, {"BM": 128})
     spaces = "namespace mine { constexpr int BM = 64; template <int K> struct T { static constexpr int Q = K; }; }"
     assert "Nearest: mine::BM." in get_refusal(assert_constants, spaces, {"BM": 64})
     assert "cannot be read" in get_refusal(assert_constants, tmp_path / "none.cu", {"BK": 64})

@@ -21,6 +21,7 @@ from lanescope.reader.code.evaluation import BUDGET, make_evaluator
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.predefined import ARCHITECTURE
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.scopes import Cell, NameScope, number_places
 from lanescope.reader.code.source import PreparedSource
@@ -32,6 +33,7 @@ from lanescope.reader.code.variants import list_leaves, make_variants
 MOST_TEXT = 1 << 18
 MOST_NAME = 200
 _PATIENCE = 8
+_DEVICES = ("750", "800", "890", "900", "1000", "1030", "1100", "1200")  # values of __CUDA_ARCH__
 _PROBE = "lanescope_constant_{}"
 _NAME = re.compile(r"[A-Za-z_][\w:<>,\s.()\-+*/]*")
 _HINT = "Name a constexpr or const integer, a macro, an enumerator or a template parameter with a default."
@@ -63,7 +65,11 @@ def read_constants(
         if not isinstance(name, str) or len(name) > MOST_NAME or not _NAME.fullmatch(name):
             raise LayoutError("bad_name", f"'{shorten_value(name)}' is not the name of a constant.", _HINT, "name")
     probes = "".join(f"\nconst auto {_PROBE.format(n)} = ({name});" for n, name in enumerate(names))
-    leaves = tuple(list_leaves(make_variants(Preprocessor(text + probes, _PATIENCE, defines or {}))))
+    leaves = [
+        leaf
+        for given in _list_defines(text, defines or {})
+        for leaf in list_leaves(make_variants(Preprocessor(text + probes, _PATIENCE, given)))
+    ]
     found = [_read_leaf(text + probes, leaf, names) for leaf in leaves]
     for name in names:
         values = {constants[name].value for constants in found}
@@ -76,6 +82,13 @@ def read_constants(
                 name,
             )
     return found[0]
+
+
+def _list_defines(text: str, defines: Mapping[str, str]) -> list[Mapping[str, str]]:
+    """List the macros to read a text with: one list a device, where it asks for the device and nobody says which."""
+    if ARCHITECTURE not in text or ARCHITECTURE in defines:
+        return [defines]
+    return [{**defines, ARCHITECTURE: device} for device in _DEVICES]
 
 
 def _read_leaf(text: str, leaf: PreparedSource, names: Sequence[str]) -> dict[str, NamedConstant]:
