@@ -361,18 +361,6 @@ def test_every_process_finds_the_pictures_that_another_kept() -> None:
     assert len(stamps) == 1
 
 
-def test_every_process_finds_the_pictures_that_another_kept() -> None:
-    """The stamp of the code does not depend on how a process orders sets."""
-    code = "from lanescope.app.documents.cache import compute_code_stamp; print(compute_code_stamp())"
-    stamps = {
-        subprocess.run(
-            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
-        ).stdout
-        for seed in "0123"
-    }
-    assert len(stamps) == 1
-
-
 def test_without_the_renderer_latex_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "explain_missing_renderer", lambda: "Not installed: resvg_py.")
     with pytest.raises(LayoutError, match="LaTeX needs PDF"):
