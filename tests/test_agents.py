@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lanescope.app.agents.excerpt import LIMIT, excerpt_answer, excerpt_part, measure_json
 from lanescope.app.agents.schemas import build_input_schema
 from lanescope.app.agents.tools import ROWS
+from lanescope.app.agents.where import parse_place
 from lanescope.app.guide import page_markdown
 from lanescope.app.guide.page_markdown import list_markdown_slugs, render_llms, render_page_markdown
 from lanescope.errors import LayoutError
@@ -56,6 +57,22 @@ def test_a_note_says_which_items_are_shown() -> None:
     last = cut["a.b"][-1]
     assert cut["a.b"][0] == 1000
     assert cut["left_out"] == {"a.b": f"1000–{last} of 5000 shown"}
+
+
+def test_a_note_within_an_item_names_the_item_of_the_whole_list() -> None:
+    answer = {"a": [{"b": "short"}, {"b": "short"}, {"b": "x" * 5000}]}
+    cut = excerpt_part(answer, "a", 2, {})
+    shown = len(cut["a"][0]["b"])
+    assert cut["left_out"] == {"a.2.b": f"0–{shown - 1} of 5000 shown"}
+    assert excerpt_part(answer, "a.2.b", shown, {})["a.2.b"]
+
+
+def test_a_place_is_read_in_one_way_and_at_once() -> None:
+    assert parse_place("lane 5, column 0x1F", "").numbers == {"lane": 5, "column": 31}
+    for text in ("lane 5 lane 6", "lane", "a0x1" * 100):  # the last has 2^100 readings as names and numbers
+        with pytest.raises(LayoutError) as refused:
+            parse_place(text, "lane 5 column 3")
+        assert refused.value.field == "place"
 
 
 @pytest.mark.parametrize(("show", "first", "field"), [("c", 0, "show"), ("a.7", 0, "show"), ("a", 3, "from")])

@@ -150,11 +150,19 @@ class _Excerpt:
         notes = {}
         for path, (size, words) in self.whole.items():
             if self._has(path):
-                last = self.first + len(self._get(path)) - 1
-                notes[".".join(path)] = f"{self.first}–{last} of {self.first + size} shown"
+                first = self.first if len(path) == 1 else 0
+                last = first + len(self._get(path)) - 1
+                notes[self._name_part(path)] = f"{first}–{last} of {first + size} shown"
             elif self._has(path[:-1]):
-                notes[".".join(path)] = words
+                notes[self._name_part(path)] = words
         return notes | dict(self.rest)
+
+    def _name_part(self, path: Path) -> str:
+        """Name a part as `show` takes it: an item of a list by its index in the whole list."""
+        shown, *inner = path
+        if inner and self.first:
+            inner[0] = str(self.first + int(inner[0]))
+        return ".".join((shown, *inner))
 
     def _has(self, path: Path) -> bool:
         part: Any = self.body

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lanescope.app.catalogue import facts as catalogue
 from lanescope.app.catalogue.forms import find_forms
-from lanescope.app.kit.enumerations import list_element_types
 from lanescope.app.kit.fact import Json, fact
 from lanescope.app.kit.names import name_form
-from lanescope.app.kit.question import (
-    question,
-    text_field,
-    word_field,
-)
+from lanescope.app.kit.question import question, text_field, word_field
 from lanescope.app.kit.rows import build_row
 from lanescope.app.kit.target import target_field
 from lanescope.app.read.facts import Reading
@@ -38,7 +35,7 @@ class FindQuestion:
         examples=("wgmma 64x128x16 half", "SM90_64x128x16_F32BF16BF16_SS", "HMMA.16816.F32"),
     )
     family: str = word_field(catalog.FAMILY_NAMES, "Family", "One family of instructions.", "")
-    type: str = word_field(list_element_types(), "Type", "The element type of some operand.", "")
+    type: str = word_field(catalog.list_element_types(), "Type", "The element type of some operand.", "")
     shape: str = text_field("", "Shape", "A whole shape or a part: m16n8k16, k16.", most=20)
     target: str = target_field()
 
@@ -115,14 +112,14 @@ class Refusal:
     """
 
     legal: bool
-    what: str
-    why: str
-    allowed: str
-    code: str
-    field: str
-    nearest: list[str]
-    targets: str
-    notes: list[str]
+    what: str = ""
+    why: str = ""
+    allowed: str = ""
+    code: str = ""
+    field: str = ""
+    nearest: Sequence[str] = ()
+    targets: str = ""
+    notes: Sequence[str] = ()
 
 
 def explain_refusal(asked: RefusalQuestion) -> Refusal:
@@ -136,18 +133,8 @@ def explain_refusal(asked: RefusalQuestion) -> Refusal:
         require_instruction(form, asked.target)
     except LayoutError as error:
         return _refuse(error, None, form)
-    targets = _format_targets(form)
-    return Refusal(
-        legal=True,
-        what=name_form(form).text,
-        why="",
-        allowed="",
-        code="",
-        field="",
-        nearest=[],
-        targets=targets,
-        notes=[form.ptx] if form.ptx not in asked.text else [],
-    )
+    notes = () if form.ptx in asked.text else (form.ptx,)
+    return Refusal(legal=True, what=name_form(form).text, targets=_format_targets(form), notes=notes)
 
 
 def _format_targets(form: Instruction) -> str:
@@ -155,17 +142,7 @@ def _format_targets(form: Instruction) -> str:
 
 
 def _accept(reading: Reading) -> Refusal:
-    return Refusal(
-        legal=True,
-        what=f"{reading.kind}: {reading.title}",
-        why="",
-        allowed="",
-        code="",
-        field="",
-        nearest=[],
-        targets="",
-        notes=list(reading.notices),
-    )
+    return Refusal(legal=True, what=f"{reading.kind}: {reading.title}", notes=reading.notices)
 
 
 def _refuse(error: LayoutError, reading: Reading | None, form: Instruction | None = None) -> Refusal:
@@ -176,7 +153,7 @@ def _refuse(error: LayoutError, reading: Reading | None, form: Instruction | Non
         allowed=error.hint,
         code=error.code,
         field=error.field,
-        nearest=list(error.nearest),
+        nearest=error.nearest,
         targets=_format_targets(form) if form else "",
         notes=[one for one in reading.notices if error.message not in one] if reading else [],
     )

@@ -13,11 +13,7 @@ from lanescope.app.chain.facts import LoadChainBody, answer_chain, find_loads
 from lanescope.app.emulate.forms import emulate_body
 from lanescope.app.kit.enumerations import PtxText
 from lanescope.app.kit.fact import Json, fact
-from lanescope.app.kit.question import (
-    make_question,
-    options_of,
-    text_field,
-)
+from lanescope.app.kit.question import make_question, options_of, text_field
 from lanescope.inputs import check_keys
 
 MOST_VALUES = 4096  # of an array that an answer has

@@ -26,6 +26,7 @@ from mcp.shared.exceptions import MCPError
 from lanescope.app.agents import resources
 from lanescope.app.agents.excerpt import format_json
 from lanescope.app.agents.schemas import build_input_schema
+from lanescope.app.agents.skill import RULES, SUBJECT
 from lanescope.app.agents.tool import refuse_call
 from lanescope.app.agents.tools import ROWS, answer_call
 from lanescope.app.kit.job import GRACE, Computation
@@ -37,13 +38,6 @@ LOG = logging.getLogger("lanescope")
 Result = TypeVar("Result")
 Context = ServerRequestContext[Any, Any]
 _limiters: RunVar[anyio.CapacityLimiter | None] = RunVar("limiter")
-INSTRUCTIONS = (
-    "Layouts of NVIDIA tensor cores: which lane and register holds which element, matrix and instruction descriptors"
-    " of wgmma and tcgen05, swizzles, bank conflicts, ldmatrix, Triton and CuTe layouts, PTX emulation. Answers come"
-    " from measured or documented maps: ask instead of deriving an index, a descriptor or a swizzle by hand, and verify"
-    " words and sources before you present them. Cite version and input_hash. What is unknown is said so. 64-bit words"
-    " are hex strings. An answer is below 2 kB: left_out names what it leaves out, show=NAME returns that."
-)
 
 
 def build_server() -> Server[Any]:
@@ -52,7 +46,7 @@ def build_server() -> Server[Any]:
         "lanescope",
         version=version("lanescope"),
         title="Lanescope",
-        instructions=INSTRUCTIONS,
+        instructions=" ".join((SUBJECT, *RULES)),
         on_list_tools=_list_tools,
         on_call_tool=_call_tool,
         on_list_resources=_list_resources,

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import json
+
 from lanescope.app.agents.excerpt import format_json
 from lanescope.app.agents.tools import ROWS
 from lanescope.app.guide.markdown import format_table
 
-DESCRIPTION = (
+SUBJECT = (
     "Layouts of NVIDIA tensor cores (mma, wgmma, tcgen05, ldmatrix, TMA): which lane and register holds which element,"
-    " matrix and instruction descriptors, swizzles, bank conflicts, Triton and CuTe layouts, PTX emulation. Use it when"
-    " you write, review or debug CUDA C++, PTX, CUTLASS, CuTe or Triton code that touches fragments, tiles in shared"
-    " memory or descriptors."
+    " matrix and instruction descriptors, swizzles, bank conflicts, Triton and CuTe layouts, PTX emulation."
 )
-RULES = (
+DESCRIPTION = (
+    f"{SUBJECT} Use it when you write, review or debug CUDA C++, PTX, CUTLASS, CuTe or Triton code that touches"
+    " fragments, tiles in shared memory or descriptors."
+)
+RULES = (  # the server gives them to its client, too
     "Ask before you write an index formula, a descriptor constant, a swizzle or a transposition bit; do not derive it"
     " from memory.",
     "Verify every 64-bit or 32-bit word, and every source file with descriptors, before you present it.",
     "Read `assumed`: it names the defaults that an answer rests on. Give them if the code says otherwise.",
     "Cite `version` and `input_hash` of the call in a review.",
-    "An answer names what it leaves out in `left_out`; repeat the call with `show` for that part.",
+    "An answer is below 2 kB and names what it leaves out in `left_out`; repeat the call with `show` for that part.",
     "`unknown` and open questions are answers: say what is missing instead of guessing.",
+    "64-bit words are hex strings.",
 )
 # The command that answers like a tool, for agents without MCP. Each is run by a test.
 COMMANDS: dict[str, str] = {
@@ -47,7 +52,7 @@ def render_skill() -> str:
     commands = [(f"`{name}`", f"`{command}`") for name, command in COMMANDS.items()]
     return "\n\n".join(
         (
-            f"---\nname: lanescope\ndescription: {DESCRIPTION}\n---",
+            f"---\nname: lanescope\ndescription: {json.dumps(DESCRIPTION)}\n---",  # quoted: it has colons
             "# Lanescope",
             "\n".join(f"- {rule}" for rule in RULES),
             "## Tools of `lanescope mcp`",

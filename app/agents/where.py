@@ -32,8 +32,8 @@ from lanescope.shared.tiling import DEFAULT_ORDER
 
 MOST_STORED = 2048  # rows and columns of a storage
 ELEMENT = re.compile(r"([A-Za-z]*)\s*[\[(]?\s*(\d{1,9})\s*(?:\]\s*\[|,)\s*(\d{1,9})\s*[\])]?")
-HOLDER = re.compile(r"(?:[a-z]+\s*(?:0x[0-9a-f]{1,9}|\d{1,9})[\s,]*)+", re.IGNORECASE)
-NUMBER = re.compile(r"([a-z]+?)\s*(0x[0-9a-f]+|\d+)", re.IGNORECASE)
+NUMBER = re.compile(r"([a-z]+?)\s*(0x[0-9a-f]{1,9}|\d{1,9})(?=[\s,]|$)[\s,]*", re.IGNORECASE)
+HOLDER = re.compile(rf"(?>{NUMBER.pattern})+", re.IGNORECASE)  # atomic: what stands there is read in one way only
 
 
 @question
@@ -127,7 +127,10 @@ def parse_place(text: str, example: str) -> Place:
     if match := ELEMENT.fullmatch(plain):
         return Place(match[1].lower(), (int(match[2]), int(match[3])), {})
     if HOLDER.fullmatch(plain):
-        return Place("", None, {name.lower(): int(number, 0) for name, number in NUMBER.findall(plain)})
+        found = NUMBER.findall(plain)
+        numbers = {name.lower(): int(number, 16 if "x" in number.lower() else 10) for name, number in found}
+        if len(numbers) == len(found):  # nothing is named twice
+            return Place("", None, numbers)
     raise LayoutError("bad_find", f"place is {quote_value(text)}.", f"Write {example}.", "place")
 
 
@@ -185,6 +188,13 @@ def _check(at: tuple[int, int], rows: int, cols: int, of: str) -> tuple[int, int
     return at
 
 
+def _require_letter(place: Place, letter: str) -> None:
+    """Refuse a place in another matrix than the one that is asked about."""
+    if place.letter not in ("", letter):
+        message = f"place is in {place.letter.upper()}, the question about {letter.upper()}."
+        raise LayoutError("bad_find", message, "Ask about that one, or leave its name out.", "place")
+
+
 def _require_found(located: Located, what: str) -> Located:
     if not located.found:
         raise LayoutError("bad_find", f"{located.of} has nothing at {located.place}.", what, "place")
@@ -205,11 +215,8 @@ def _find_in_tile(text: str, asked: TileQuestion) -> Located:
         (byte,) = place.require(example, "byte")
         offsets = bits // 8 + tile.base
         cells = [(mn, k) for mn, k in np.argwhere((offsets <= byte) & (byte < offsets + bytes_)).tolist()]
-    found = _require_found(
-        _locate(text, of, (_describe_byte(int(tile.address(mn, k)), tile.base, mn, k) for mn, k in cells)),
-        f"It has bytes {tile.base} to {tile.base + tile.bytes - 1}.",
-    )
-    return found
+    found = (_describe_byte(int(tile.address(mn, k)), tile.base, mn, k) for mn, k in cells)
+    return _require_found(_locate(text, of, found), f"It has bytes {tile.base} to {tile.base + tile.bytes - 1}.")
 
 
 def _describe_byte(byte: int, base: int, mn: int, k: int) -> Json:
@@ -239,6 +246,7 @@ def _find_in_tensor_memory(text: str, asked: LayoutQuestion) -> Located:
     example = "[70][3] or lane 5 column 3"
     place, rows, cols = parse_place(text, example), np.asarray(told.row), np.asarray(told.col)
     size = told.unit_bits
+    _require_letter(place, asked.operand)
     if place.coords:
         at = _check(place.coords, int(rows.max()) + 1, int(cols.max()) + 1, asked.operand)
         cells = np.argwhere((rows == at[0]) & (cols == at[1]))
@@ -258,16 +266,21 @@ def _find_in_tensor_memory(text: str, asked: LayoutQuestion) -> Located:
         }
         for lane, unit in cells.tolist()
     )
-    of = f"{asked.operand} in tensor memory, layout {told.id or told.pattern}, of one CTA"
-    note = f"Columns count from the operand's first; rows are those of the CTA ({told.rows_of_cta}). {told.evidence}."
-    return _require_found(_locate(text, of, found, note), f"It has lanes 0 to 127 and {told.columns} columns.")
+    of = f"{asked.operand.upper()} in tensor memory, layout {told.id or told.pattern}, of one CTA"
+    note = f"Columns count from the operand's first; rows are those of the CTA ({told.rows_of_cta})."
+    evidence = f"Evidence: {told.evidence}."
+    return _require_found(
+        _locate(text, of, found, note, evidence), f"It has lanes 0 to 127 and {told.columns} columns."
+    )
 
 
 def _find_factor(text: str, asked: ScaleQuestion) -> Located:
     tile, example = parse_tile(asked), "[37][5], row and factor, or lane 5 column 257 byte 1"
     place, looked = parse_place(text, example), tile.looked
     of = f"scale factors of {asked.side.upper()}"
+    _require_letter(place, f"sf{asked.side}")
     if place.coords:
+        _check(place.coords, looked.rows, looked.k // looked.block, "The tile of factors")
         return _locate(text, of, [_describe_factor(looked, *place.coords)])
     lane, column, byte = place.require(example, "lane", "column", "byte")
     firsts = ((factor, looked.locate_factor(0, factor)) for factor in range(looked.k // looked.block))
@@ -288,9 +301,10 @@ def _describe_factor(looked: ScaleOperand, row: int, factor: int) -> Json:
 def _find_index(text: str, asked: OrderQuestion) -> Located:
     order, example = make_order(asked), "[3][5], row and group, or word 3 bit 8"
     place = parse_place(text, example)
+    _require_letter(place, "e")
     if place.coords:
-        word, bit = order.locate_index(*place.coords)
-        row, group = place.coords
+        row, group = _check(place.coords, order.rows, order.groups, "The metadata")
+        word, bit = order.locate_index(row, group)
     else:
         word, bit = place.require(example, "word", "bit")
         rows, groups = (np.asarray(axis) for axis in order.coords)
@@ -299,7 +313,7 @@ def _find_index(text: str, asked: OrderQuestion) -> Located:
             raise LayoutError("bad_find", f"There is no bit {bit} of word {word}.", hint, "place")
         row, group = (int(axis[word, bit // 4]) for axis in (rows, groups))
     one = {"row": row, "group": group, "word": word, "bit": bit - bit % 4, "bits": 4}
-    return _locate(text, f"metadata of {order.order.opcode}", iter([one]), f"{order.evidence}.")
+    return _locate(text, f"metadata of {order.order.opcode}", iter([one]), f"Evidence: {order.evidence}.")
 
 
 def _find_in_map(place: Place, of: str, held: Any, size: tuple[int, int], word: str = "value") -> Iterator[Json]:

@@ -6,12 +6,7 @@ from typing import Any, Literal
 
 from lanescope.app.idesc.facts import IdescBody, IdescQuestion, Problem, build_idesc, parse_wish
 from lanescope.app.kit.fact import Json, fact, make_optional_field
-from lanescope.app.kit.question import (
-    make_question,
-    question,
-    question_field,
-    read_question,
-)
+from lanescope.app.kit.question import make_question, question, question_field, read_question
 from lanescope.app.memory import facts as memory
 from lanescope.app.memory.descriptors import encode_descriptor
 from lanescope.app.memory.facts import TileQuestion

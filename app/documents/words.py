@@ -42,7 +42,7 @@ def check_word(text: str) -> CheckedWord:
     word, described = parts["word"], parts["tile"]
     by = _FOR.search(described)
     described = described[: by.start()] if by else described
-    places = dict(_PLACE.findall(described))
+    places = _parse_places(described, alone=not by)
     tile = " ".join(_PLACE.sub("", described).split())
     mn, k = (parse_integer(places.get(name, "0"), name) for name in ("mn", "k"))
     if by:
@@ -59,6 +59,17 @@ def check_word(text: str) -> CheckedWord:
     else:
         _check_all_rows(word, tile, places, (mn, k))
     return CheckedWord(word, f"reads {tile}" + f" at mn {mn}, k {k}" * bool(mn or k))
+
+
+def _parse_places(described: str, alone: bool) -> dict[str, str]:
+    """Return what stands as name=value beside a tile. alone: whether no instruction says what is read."""
+    pairs = _PLACE.findall(described)
+    places = dict(pairs)
+    if len(places) < len(pairs):
+        raise LayoutError("bad_word", f"'{described.strip()[:80]}' gives a number twice.", HINT)
+    if decided := [name for name in ("rows", "format") if name in places and not alone]:
+        raise LayoutError("bad_word", f"The instruction decides {decided[0]}.", f"Leave out {decided[0]}=.")
+    return places
 
 
 def _check_all_rows(word: str, tile: str, places: dict[str, str], at: tuple[int, int]) -> None:

@@ -13,6 +13,7 @@ from lanescope.app.lsp.analysis import Analysis
 from lanescope.app.lsp.cards import CardStyle, escape_text, write_card, write_word
 from lanescope.app.lsp.documents import OpenDocument, PlacedText
 from lanescope.app.lsp.phrases import Phrase, list_phrases
+from lanescope.cxx.literals import parse_literal
 from lanescope.deadline import OverdueError, end_when
 from lanescope.ptx import catalog
 from lanescope.reader import RecognisedText, recognise_text
@@ -147,15 +148,11 @@ def _read_number(phrase: Phrase, style: CardStyle) -> str:
     """Return what a number is: a matrix descriptor of 64 bits, an instruction descriptor of 32 where the source calls
     it so. A word that may be several things has every reading.
     """
-    digits = re.sub(r"[uUlLzZ]+$", "", phrase.text).replace("'", "").replace("_", "")
-    try:
-        value = int(digits, 16 if digits.lower().startswith("0x") else 10)
-    except ValueError:
+    literal = parse_literal(phrase.text.removeprefix("-").replace("_", ""))  # Python and PTX have no other ones
+    if literal is None or (phrase.text.startswith("-") and literal[0] > 1 << 63):
         return ""
-    if not -(1 << 63) <= value < 1 << 64:
-        return ""
-    word = value & ((1 << 64) - 1)
-    wide = word >> 32 and (digits.lower().startswith("0x") or word >> 60)
+    word = (-literal[0] if phrase.text.startswith("-") else literal[0]) & ((1 << 64) - 1)
+    wide = word >> 32 and ("x" in phrase.text.lower() or word >> 60)
     spelled = f"{word:#018x}" if word >> 32 else f"{word:#010x}"
     cards, doubt = _list_labelled(phrase, word, spelled, style), ""
     if not cards:

@@ -97,19 +97,16 @@ class LanescopeServer(LanguageServer):
     async def _check(self, name: str, delay: float, over: threading.Event) -> None:
         await asyncio.sleep(delay)
         document, opened = self.store.documents[name], self.store.snapshot()
-        nothing = Analysis(name=name, versions={name: document.version}, texts={name: document.placed})
+        analysis = Analysis(name=name, versions={name: document.version}, texts={name: document.placed})
         try:
             settings, root = self.read_settings(document)
-            if not is_checked(document, root, settings):
-                return
-            made = self.workers.submit(lambda: analyse_document(document, opened, settings, root, over.is_set))
-            analysis = await asyncio.wrap_future(made)
+            if is_checked(document, root, settings):
+                made = self.workers.submit(lambda: analyse_document(document, opened, settings, root, over.is_set))
+                analysis = await asyncio.wrap_future(made)
         except LayoutError as error:
             self.tell(f"{error.message} {error.hint}")
-            analysis = nothing
         except Exception:
             LOG.exception("the check of %s failed", name)
-            analysis = nothing
         if not over.is_set():
             before = self.board.analyses.get(name)
             self.publish(self.board.put(analysis))

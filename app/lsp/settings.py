@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lanescope.app.check.config import CheckSettings
+from lanescope.app.kit.settings import LOCAL_SITE
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, quote_value
 from lanescope.ptx.targets import TARGETS
@@ -53,17 +54,30 @@ def parse_settings(given: object) -> EditorSettings:
 
 
 def _parse_server(value: object, name: str) -> str:
-    if isinstance(value, str) and (not value or urlsplit(value).scheme in ("http", "https")):
+    if isinstance(value, str) and (not value or _is_address(value)):
         return value.rstrip("/")
-    raise _refuse(name, value, "an address such as http://127.0.0.1:8000")
+    raise _refuse(name, value, f"an address such as {LOCAL_SITE}")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return urlsplit(text).scheme in ("http", "https")
+    except ValueError:  # brackets that are no IPv6 address
+        return False
 
 
 def _parse_words(value: object, name: str) -> tuple[str, ...]:
-    if name == "define" and isinstance(value, Mapping):
-        return tuple(f"{key}={one}" for key, one in value.items())
     if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
         return tuple(value)
     raise _refuse(name, value, "a list of texts")
+
+
+def _parse_defines(value: object, name: str) -> tuple[str, ...]:
+    if not isinstance(value, Mapping):
+        return _parse_words(value, name)
+    if wrong := [key for key, one in value.items() if isinstance(one, bool) or not isinstance(one, int | str)]:
+        raise _refuse(f"{name}.{wrong[0]}", value[wrong[0]], "an integer or text")
+    return tuple(f"{key}={one}" for key, one in value.items())
 
 
 def _parse_flag(value: object, name: str) -> bool:
@@ -84,7 +98,7 @@ _PARSERS: dict[str, Callable[[object, str], Any]] = {
     "server": _parse_server,
     "picture": _parse_picture,
     "notes": _parse_flag,
-    "define": _parse_words,
+    "define": _parse_defines,
     "include": _parse_words,
     "target": _parse_target,
 }

@@ -45,7 +45,7 @@ from lanescope.ptx.table.descriptors import START, WGMMA, get_format
 from lanescope.render.descriptor import render_code
 from lanescope.shared.storage import HINT as STORAGE_HINT
 from lanescope.shared.storage import Storage as StoredTile
-from lanescope.shared.storage import storage
+from lanescope.shared.storage import parse_operand_storage, storage
 
 SEEN_BY = ("instruction", "operand", "major")
 _CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call of a name
@@ -383,14 +383,7 @@ def verify_request(given: Json) -> tuple[Verdict | None, View, Descriptor]:
     if "storage" not in given:
         return None, seen, descriptor
     spec = require_object(given["storage"], "storage", STORAGE_HINT, "bad_storage")
-    stored = storage(spec, seen.bits, seen.major, seen.form)
-    if stored.tile and stored.tile.element_bits != seen.bits:
-        raise LayoutError(
-            "bad_storage",
-            f"The tile has {stored.tile.element_bits}-bit elements, the instruction {seen.bits}.",
-            f"element_bits: {seen.bits}.",
-            "storage.element_bits",
-        )
+    stored = parse_operand_storage(spec, seen)
     computed = "<<" in str(given["descriptor"]) and not written
     verdict = verify(descriptor, seen, stored, mn=mn, k=k, notes=written, computed=computed)
     return replace(verdict, caution=(*verdict.caution, *_list_size_cautions(stored, target))), seen, descriptor

@@ -16,7 +16,7 @@ from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.descriptor.verify import Verdict, verify
 from lanescope.product.plan import DescribedSide, PlacedSide, TiledSide
 from lanescope.shared.pieces import ROW_BYTES
-from lanescope.shared.storage import BitPlacement, Storage, storage
+from lanescope.shared.storage import BitPlacement, Storage, make_tile_storage
 
 Ints = NDArray[np.int64]
 LINES_OF_CORE = 8  # of 16 bytes: one core matrix
@@ -58,19 +58,7 @@ class DescribedOperand:
         if isinstance(side, PlacedSide):
             return side.where, 0
         assert isinstance(side, TiledSide)
-        tile = side.tile
-        spec = {
-            "kind": "canonical",
-            "element_bits": tile.element_bits,
-            "major": tile.major,
-            "swizzle": tile.mode.name,
-            "swizzle_by": tile.swizzle_by,
-            "mn": tile.mn,
-            "k": tile.k,
-            "order": tile.order,
-            "base": tile.base,
-        }
-        return storage(spec, tile.element_bits, tile.major), side.first
+        return make_tile_storage(side.tile), side.first
 
     @property
     def placed(self) -> BitPlacement:

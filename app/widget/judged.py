@@ -30,7 +30,7 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.render.palette import RIGHT, WRONG
 from lanescope.render.svg import render_svg
 from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
-from lanescope.shared.storage import Storage, storage
+from lanescope.shared.storage import Storage, make_tile_storage, require_element_size, storage
 from lanescope.shared.tile_text import parse_tile_text
 from lanescope.shared.tiling import Tile
 
@@ -57,13 +57,8 @@ def draw_descriptor(
     else:
         lies = _make_storage(stored)
         seen = view(instruction, operand, lies.get_major("K") if lies else "K")
-    if lies and lies.tile and lies.tile.element_bits != seen.bits:
-        raise LayoutError(
-            "bad_view",
-            f"The tile has {lies.tile.element_bits}-bit elements, the instruction {seen.bits}-bit ones.",
-            f"element_bits: {seen.bits}.",
-            "stored",
-        )
+    if lies:
+        require_element_size(lies, seen)
     title = f"{operand.upper()} through {descriptor}"
     if lies is None:
         return _draw_reads(reads(descriptor, seen), seen, title)
@@ -76,8 +71,7 @@ def _parse_word(word: object) -> int:
 
 def _make_storage(stored: object) -> Storage | None:
     if isinstance(stored, Tile):
-        text = stored.cute()["elements"]
-        return Storage(stored.address, text, stored.mn, stored.k, stored, form=stored.form)
+        return make_tile_storage(stored)
     if stored is None or isinstance(stored, Storage):
         return stored
     raise LayoutError(

@@ -13,7 +13,7 @@ from typing import Any
 from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.descriptor.matrix import MOST_SHARED
+from lanescope.descriptor.matrix import MOST_SHARED, View
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, quote_value, shorten_value
 from lanescope.ptx.table.descriptors import WGMMA
@@ -123,6 +123,44 @@ def storage(spec: Mapping[str, Any], element_bits: int, major: str, form: Descri
         return replace(parsed, spec={**spec, "kind": kind}, form=form)
     except LayoutError as error:
         raise error.move_to_field(f"storage.{error.field}".rstrip(".")) from None
+
+
+def parse_operand_storage(spec: Mapping[str, Any], seen: View) -> Storage:
+    """Parse the storage of an operand for its reader; LayoutError also if the elements have another size."""
+    stored = storage(spec, seen.bits, seen.major, seen.form)
+    require_element_size(stored, seen)
+    return stored
+
+
+def require_element_size(stored: Storage, seen: View) -> None:
+    """LayoutError if a tile has elements of another size than its reader takes."""
+    if stored.tile and stored.tile.element_bits != seen.bits:
+        raise LayoutError(
+            "bad_storage",
+            f"The tile has {stored.tile.element_bits}-bit elements, the instruction {seen.bits}.",
+            f"element_bits: {seen.bits}.",
+            "storage.element_bits",
+        )
+
+
+def make_tile_spec(tile: Tile) -> dict[str, Any]:
+    """Return a tile as `storage` takes it."""
+    return {
+        "kind": "canonical",
+        "element_bits": tile.element_bits,
+        "major": tile.major,
+        "swizzle": tile.mode.name,
+        "swizzle_by": tile.swizzle_by,
+        "mn": tile.mn,
+        "k": tile.k,
+        "order": tile.order,
+        "base": tile.base,
+    }
+
+
+def make_tile_storage(tile: Tile) -> Storage:
+    """Return where the elements of a tile lie."""
+    return storage(make_tile_spec(tile), tile.element_bits, tile.major, tile.form)
 
 
 def _make_canonical_storage(spec: Mapping[str, Any], element_bits: int, major: str, form: DescriptorFormat) -> Storage:

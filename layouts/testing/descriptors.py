@@ -9,12 +9,11 @@ from lanescope.descriptor.verify import Verdict, verify
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer
 from lanescope.ptx.instruction import Instruction
-from lanescope.shared.storage import Storage
+from lanescope.shared.storage import Storage, parse_operand_storage
 from lanescope.testing.failures import describe_verdict, fail
 from lanescope.testing.operands import (
     TileLike,
     Word,
-    make_operand_storage,
     make_operand_view,
     make_storage_spec,
     parse_descriptor,
@@ -42,7 +41,7 @@ def assert_descriptor_reads(
     __tracebackhide__ = True
     spec = make_storage_spec(tile)
     seen = make_operand_view(instruction, operand, spec, idesc, major)
-    stored = make_operand_storage(spec, seen)
+    stored = parse_operand_storage(spec, seen)
     mn, k = (parse_integer(at, name) for name, at in (("mn", mn), ("k", k)))
     assert_view_reads(word, seen, stored, mn, k, operand)
 
@@ -77,7 +76,7 @@ def assert_descriptors_read(
     __tracebackhide__ = True
     spec = make_storage_spec(tile)
     seen = make_operand_view(instruction, operand, spec, idesc, major)
-    stored = make_operand_storage(spec, seen)
+    stored = parse_operand_storage(spec, seen)
     steps = _list_steps(stored.k if depth is None else parse_integer(depth, "depth", 1, MOST_SHARED * 8), seen.k)
     if not callable(words) and (isinstance(words, str) or not isinstance(words, Iterable)):
         raise TypeError(f"words is {type(words).__name__}; a list of words or a function of k is needed")

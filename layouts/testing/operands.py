@@ -15,7 +15,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.shared.storage import Storage, storage
+from lanescope.shared.storage import Storage, make_tile_spec
 from lanescope.shared.tile_text import parse_tile_text
 from lanescope.shared.tiling import Tile
 
@@ -26,17 +26,7 @@ TileLike = Tile | Storage | Mapping[str, Any] | str
 def make_storage_spec(tile: TileLike) -> dict[str, Any]:
     """Return a tile as a storage of the contract: a Tile, a Storage, a mapping, or a line of text."""
     if isinstance(tile, Tile):
-        return {
-            "kind": "canonical",
-            "element_bits": tile.element_bits,
-            "major": tile.major,
-            "swizzle": tile.mode.name,
-            "mn": tile.mn,
-            "k": tile.k,
-            "order": tile.order,
-            "base": tile.base,
-            "swizzle_by": tile.swizzle_by,
-        }
+        return make_tile_spec(tile)
     if isinstance(tile, Storage):
         return dict(tile.spec)
     if isinstance(tile, str):
@@ -69,19 +59,6 @@ def make_operand_view(
         raise LayoutError("bad_idesc", "idesc is given for a wgmma.", "Leave it out.", "idesc")
     found = instruction if isinstance(instruction, Instruction) else catalog.parse_instruction(text, "instruction")
     return view(found, operand, major or "K")
-
-
-def make_operand_storage(spec: Mapping[str, Any], seen: View) -> Storage:
-    """Return where each element lies for a reader; LayoutError if the tile has elements of another size."""
-    stored = storage(spec, seen.bits, seen.major, seen.form)
-    if stored.tile and stored.tile.element_bits != seen.bits:
-        raise LayoutError(
-            "bad_storage",
-            f"The tile has {stored.tile.element_bits}-bit elements, the instruction {seen.bits}.",
-            f"element_bits: {seen.bits}.",
-            "tile",
-        )
-    return stored
 
 
 def parse_descriptor(word: Word, form: DescriptorFormat) -> Descriptor:

@@ -340,9 +340,13 @@ def test_words() -> None:
     )
     with pytest.raises(AssertionError, match="does not read 64 rows at"):
         check_word(f"0x4000004000010042 <{tile}>")
-    for wrong in ("0x4000004000010040", f"0x4000004000010040 <{tile} colour=1>", "0x40 <64x64 bf16>"):
+    right = f"0x4000004000010040 <{tile}"
+    by = "for wgmma.mma_async.m64n64k16.f32.f16.f16 b"
+    for wrong in ("0x4000004000010040", f"{right} colour=1>", "0x40 <64x64 bf16>", f"{right} k=16 k=0>"):
         with pytest.raises(LayoutError):
             check_word(wrong)
+    with pytest.raises(LayoutError, match="The instruction decides rows"):
+        check_word(f"{right} rows=8 {by}>")
 
 
 def test_every_process_finds_the_pictures_that_another_kept() -> None:

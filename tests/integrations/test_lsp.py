@@ -20,6 +20,7 @@ from lanescope.app.lsp.analysis import analyse_document
 from lanescope.app.lsp.diagnostics import ProblemBoard
 from lanescope.app.lsp.documents import DocumentStore, OpenDocument, PlacedText
 from lanescope.app.lsp.settings import EditorSettings, parse_settings
+from lanescope.errors import LayoutError
 from lanescope.workbench.check import LONGEST
 from tests.guilty_kernels import RIGHT, plant
 from tests.integrations.lsp_editor import COMMAND, Editor, apply_edit, find_position, find_range
@@ -294,8 +295,29 @@ def test_settings_are_those_of_the_workspace_and_of_the_editor(tmp_path: Path) -
     editor.configure({"servers": ""})
     editor.wait_for(lambda: editor.messages[:1] or None)
     assert "server" in editor.messages[0]
-    assert not [one for one in editor.published if one.uri == old]
+    assert not any(one.diagnostics for one in editor.published if one.uri == old)
     assert editor.close() == 0
+
+
+def test_a_document_that_is_excluded_loses_its_problems(tmp_path: Path) -> None:
+    editor = Editor(tmp_path)
+    uri = editor.open("k.cu", WRONG)
+    assert editor.wait_for_problems(uri)
+    before = len(editor.published)
+    (tmp_path / "lanescope.toml").write_text('exclude = ["*.cu"]\n', "utf-8")
+    editor.tell_changed("lanescope.toml")
+    assert not editor.wait_for_problems(uri, before)
+    assert editor.close() == 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"server": "ftp://x"}, {"server": "http://[x"}, {"define": {"BK": None}}, {"define": {"BK": True}}, {"notes": 1}],
+)
+def test_a_wrong_setting_is_refused_with_its_name(given: dict[str, object]) -> None:
+    with pytest.raises(LayoutError) as refused:
+        parse_settings(given)
+    assert refused.value.message.startswith(f"lanescope.{next(iter(given))}")
 
 
 def test_positions_count_what_the_editor_asks_for(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from unittest import mock
 import anyio
 import numpy as np
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 from mcp import types
 from mcp.shared.exceptions import MCPError
@@ -205,6 +206,10 @@ WRONG: tuple[tuple[str, Json, str], ...] = (
     ("where", {"place": "A[5][9]"}, "instruction"),
     ("where", {"place": "A[99][9]", "instruction": MMA}, "place"),
     ("where", {"place": "[5][99]", "tile": {}}, "place"),
+    ("where", {"place": "A[5][9]", "tensor_memory": {"m": 128, "n": 64}}, "place"),  # it is about D
+    ("where", {"place": "SFB[5][1]", "scale_factors": {"side": "a"}}, "place"),
+    ("where", {"place": "[5][9]", "scale_factors": {}}, "place"),
+    ("where", {"place": "[5][900]", "metadata": {}}, "place"),
     ("where", {"place": "[5][9]", "tile": {"swizle": "128B"}}, "tile.swizle"),
     ("where", {"place": "[5][9]", "tile": {}, "instruction": MMA}, "tile"),
     ("where", {"place": "[5][9]", "tile": {"swizzle": "256B"}}, "tile.swizzle"),
@@ -364,12 +369,18 @@ def test_templates_complete(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    "uri", ["lanescope://guide/nope", "lanescope://instruction/mma.m16n8k12", "file:///etc/passwd"]
+    ("uri", "allowed"),
+    [
+        ("lanescope://guide/nope", "/llms.txt lists the pages"),
+        ("lanescope://instruction/mma.m16n8k12", "Nearest: mma.sync.aligned.m16n8k16"),
+        ("lanescope://evidence/x", "lanescope://evidence"),
+        ("file:///etc/passwd", "There are lanescope://guide/index"),
+    ],
 )
-def test_an_unknown_resource_is_refused(session: Session, uri: str) -> None:
+def test_an_unknown_resource_is_refused_with_what_there_is(session: Session, uri: str, allowed: str) -> None:
     with pytest.raises(MCPError) as refused:
         read(session, uri)
-    assert "No" in str(refused.value) or "no" in str(refused.value)
+    assert allowed in str(refused.value)
 
 
 # the process ----------------------------------------------------------------------------------------------------------
@@ -497,8 +508,8 @@ def test_half_a_surrogate_pair_is_refused() -> None:
 def test_the_skill_has_its_head_and_names_every_tool() -> None:
     text = run_lanescope("skill").stdout
     assert text == render_skill()
-    head = re.match(r"---\nname: ([a-z-]+)\ndescription: (.+)\n---\n\n# ", text)
-    assert head and head[1] == "lanescope" and len(head[2]) <= 1024
+    head = yaml.safe_load(text.split("---\n")[1])
+    assert head["name"] == "lanescope" and 100 < len(head["description"]) <= 1024
     assert all(f"| `{name}` |" in text for name in CONTRACT) and set(COMMANDS) == set(CONTRACT)
 
 
