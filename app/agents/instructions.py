@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lanescope.app.catalogue import facts as catalogue
 from lanescope.app.catalogue.forms import find_forms
-from lanescope.app.kit.enumerations import list_element_types
 from lanescope.app.kit.fact import Json, fact
 from lanescope.app.kit.names import name_form
 from lanescope.app.kit.question import (
@@ -38,7 +37,7 @@ class FindQuestion:
         examples=("wgmma 64x128x16 half", "SM90_64x128x16_F32BF16BF16_SS", "HMMA.16816.F32"),
     )
     family: str = word_field(catalog.FAMILY_NAMES, "Family", "One family of instructions.", "")
-    type: str = word_field(list_element_types(), "Type", "The element type of some operand.", "")
+    type: str = word_field(catalog.list_element_types(), "Type", "The element type of some operand.", "")
     shape: str = text_field("", "Shape", "A whole shape or a part: m16n8k16, k16.", most=20)
     target: str = target_field()
 

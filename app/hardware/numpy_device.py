@@ -141,7 +141,7 @@ class NumpyDevice:
             stored[:, element_index * (bits // 8) + byte] = values >> np.uint64(8 * byte) & np.uint64(255)
         return stored, SOURCE
 
-    def cycles(self, access: BankAccess, offsets: Sequence[int]) -> tuple[float, str]:
+    def cycles(self, access: BankAccess, offsets: Sequence[int | None]) -> tuple[float, str]:
         """Serve the lanes turn by turn: every bank delivers one word a turn, to all lanes that want it."""
         addresses = check_addresses(access, offsets)
         turns = 0

@@ -124,10 +124,13 @@ def _encode_map(given: TensorMap) -> EncodedMap:
         return make_tensor_map(
             address=parse_integer(given.address, "address"),
             type=given.type,
+            dims=numbers["dims"],
+            strides=numbers["strides"],
+            box=numbers["box"],
+            element_strides=numbers["element_strides"],
             swizzle=str(given.swizzle),
             interleave=str(given.interleave),
             fill=str(given.fill),
-            **numbers,
         )
     except LayoutError as error:
         if error.hint != DRIVER_REFUSES:
