@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from lanescope.app.agents.excerpt import format_json
 from lanescope.app.agents.tools import ROWS
 from lanescope.app.guide.markdown import format_table
@@ -47,7 +49,7 @@ def render_skill() -> str:
     commands = [(f"`{name}`", f"`{command}`") for name, command in COMMANDS.items()]
     return "\n\n".join(
         (
-            f"---\nname: lanescope\ndescription: {DESCRIPTION}\n---",
+            f"---\nname: lanescope\ndescription: {json.dumps(DESCRIPTION)}\n---",  # quoted: it has colons
             "# Lanescope",
             "\n".join(f"- {rule}" for rule in RULES),
             "## Tools of `lanescope mcp`",

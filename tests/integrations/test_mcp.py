@@ -21,6 +21,7 @@ from unittest import mock
 import anyio
 import numpy as np
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 from mcp import types
 from mcp.shared.exceptions import MCPError
@@ -497,8 +498,8 @@ def test_half_a_surrogate_pair_is_refused() -> None:
 def test_the_skill_has_its_head_and_names_every_tool() -> None:
     text = run_lanescope("skill").stdout
     assert text == render_skill()
-    head = re.match(r"---\nname: ([a-z-]+)\ndescription: (.+)\n---\n\n# ", text)
-    assert head and head[1] == "lanescope" and len(head[2]) <= 1024
+    head = yaml.safe_load(text.split("---\n")[1])
+    assert head["name"] == "lanescope" and 100 < len(head["description"]) <= 1024
     assert all(f"| `{name}` |" in text for name in CONTRACT) and set(COMMANDS) == set(CONTRACT)
 
 
