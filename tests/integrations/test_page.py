@@ -94,7 +94,7 @@ def packaged(release: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
 
 
 def test_every_line_of_pip_installs_what_the_wheel_has(bare: Path, release: dict[str, Path]) -> None:
-    """The first is what the bare environment was made by; the extras of the others are the wheel's, and are found."""
+    """The first is what the bare environment was made by; the extras of the others are those of the wheel."""
     requirements = [Requirement(*shlex.split(line)[2:]) for line in INSTALLS]
     assert {each.name for each in requirements} == {"lanescope"} and str(requirements[0]) == "lanescope"
     extras = sorted(set().union(*(each.extras for each in requirements)))
