@@ -45,7 +45,14 @@ from lanescope.render.view import PanelFigure, make_figure, make_operand_figure
 REASON = "An exported site executes nothing; run the server for that."
 MOST_TABLE_VALUES = 512  # larger maps are in maps/*.json
 NEEDS_SERVER = "needs-server.html"
-STANDING = ("/help", "/gallery", "/gpu", "/guide", "/smem/atoms")  # exported whichever families are chosen
+STANDING = (
+    "/help",
+    "/gallery",
+    "/gpu",
+    "/guide",
+    "/smem/atoms",
+    "/docs/integrations",
+)  # exported whichever families are chosen
 CATALOGUE = {"/": "index.html", "/instructions": "instructions.html"}
 INSTEAD = {"catalogue/page.js": "catalogue/site.js"}  # script that asks the server → its substitute without one
 _LINK = re.compile(r'\b(href|src|action|data-plotly)="(/[^"]*)"')

@@ -23,12 +23,13 @@ EXTRAS = {"serve": "web", "export site": "web", "mcp": "mcp", "lsp": "lsp"}
 
 
 class BareEnvironment:
-    """An environment with pip and nothing else, outside any project."""
+    """An environment with pip and nothing else, outside any project; the one that is there, if there is one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.bin = folder / "env" / "bin"
-        subprocess.run([sys.executable, "-m", "venv", str(folder / "env")], check=True)
+        if not self.bin.exists():
+            subprocess.run([sys.executable, "-m", "venv", str(folder / "env")], check=True)
 
     def run(self, command: str, *words: str, status: int = 0) -> str:
         """Run one of its commands and return both outputs; SystemExit if it ends otherwise than with this status."""

@@ -15,6 +15,7 @@ from lanescope.app.agents.schemas import build_input_schema
 from lanescope.app.agents.tools import ROWS
 from lanescope.app.agents.where import parse_place
 from lanescope.app.guide import page_markdown
+from lanescope.app.guide.integrations import find_code
 from lanescope.app.guide.page_markdown import list_markdown_slugs, render_llms, render_page_markdown
 from lanescope.errors import LayoutError
 from tests.client import Client
@@ -120,8 +121,9 @@ def test_llms_lists_every_page_with_a_line(client: Client) -> None:
     answer = client.get("/llms.txt")
     assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
     assert answer.text == render_llms()
-    listed = re.findall(r"^- \[(.+)\]\(/guide/(\S+)\.md\): (.+)$", answer.text, re.M)
-    assert [slug for _, slug, _ in listed] == list(list_markdown_slugs())
+    listed = re.findall(r"^- \[(.+)\]\((/\S+\.md)\): (.+)$", answer.text, re.M)
+    addresses = [address.removeprefix("/guide/") for _, address, _ in listed]
+    assert addresses == ["/docs/integrations.md", *(f"{slug}.md" for slug in list_markdown_slugs()[1:])]
     assert all("{{" not in sentence and "](" not in sentence for _, _, sentence in listed)
     assert f"]({'/below'}/guide/swizzle.md)" in render_llms("/below")
 
@@ -130,3 +132,15 @@ def test_llms_lists_every_page_with_a_line(client: Client) -> None:
 def test_an_unknown_page_is_refused(client: Client, slug: str) -> None:
     answer = client.get(f"/guide/{slug}.md")
     assert answer.status_code == 404
+
+
+def test_integrations_is_one_page_with_the_code_of_the_documents(client: Client) -> None:
+    """Its code stands in docs/*.md; a code that is not there is refused, and the guide's address leads to the page."""
+    page = client.get("/docs/integrations").text
+    assert "<pre data-copy>" in page and "vim.lsp.config" in page and "@code" not in page
+    assert client.get("/docs/integrations.md").text == render_page_markdown("integrations")
+    assert client.get("/guide/integrations", follow_redirects=False).headers["location"] == "/docs/integrations"
+    assert find_code("agents", "Set-up", 2).startswith('```json\n{"servers"')
+    for heading, number in (("Set-up", 9), ("Nothing", 1)):
+        with pytest.raises(ValueError, match=rf"no block {number} below '{heading}'"):
+            find_code("agents", heading, number)

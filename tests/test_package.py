@@ -63,6 +63,8 @@ def test_a_wheel_holds_one_package_and_all_its_data(wheel: Path) -> None:
     for folder, inside in here.items():
         for path in release.list_tracked(folder):
             assert path.replace(folder, f"lanescope/app/{inside}", 1) in names
+    for path in (ROOT / "docs").glob("*.md"):  # /docs/integrations has code of several
+        assert f"lanescope/app/docs/{path.name}" in names
     for path in release.list_tracked("layouts"):
         assert path.replace("layouts", "lanescope", 1) in names
     for path in release.list_tracked("app"):

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from lanescope import find
 from lanescope.app.catalogue import topics
-from lanescope.app.guide import benchmarks, examples, pipeline_figure, row_figure
+from lanescope.app.guide import benchmarks, examples, integrations, pipeline_figure, row_figure
 from lanescope.app.guide.examples import EXAMPLES, INSTRUCTION, WorkedExample, build_side, format_storage
 from lanescope.app.guide.index import GROUPS, MOVED, ORDER, read_title
 from lanescope.app.guide.page_markdown import render_llms, render_page_markdown
@@ -22,6 +22,7 @@ from lanescope.app.guide.rendering import (
     parse_headings,
     render_blocks,
     render_guide_page,
+    render_integrations,
     render_thumbnail,
 )
 from lanescope.app.guide.row_figure import insert_row_figure
@@ -130,6 +131,26 @@ def _fill_live_parts(body: str, query: Mapping[str, str]) -> str:
     return insert_pipeline(insert_row_figure(insert_ptx_form(body, query.get("ptx", "")), query), query)
 
 
+@router.get(integrations.ADDRESS)
+def integrations_page(request: Request) -> Response:
+    """Show how to set Lanescope up in other tools."""
+    body = render_integrations()
+    context = {
+        "title": integrations.TITLE,
+        "lead": integrations.read_integrations_lead(),
+        "address": integrations.ADDRESS,
+        "sections": parse_headings(body),
+        "body": body,
+    }
+    return render_page(request, "guide/integrations.html", context)
+
+
+@router.get(f"{integrations.ADDRESS}.md")
+def integrations_markdown_page(request: Request) -> Response:
+    """Answer /docs/integrations as Markdown, for programs."""
+    return markdown_page(request, integrations.SLUG)
+
+
 @router.get("/guide/{slug}.md")
 def markdown_page(request: Request, slug: str) -> Response:
     """Answer a page of the guide as Markdown, for programs."""
@@ -167,6 +188,8 @@ def guide_page(request: Request, slug: str) -> Response:
         return render_page(request, "guide/page.html", context)
     if slug in MOVED:
         return RedirectResponse(f"/guide/{MOVED[slug]}", 308)
+    if slug == integrations.SLUG:
+        return RedirectResponse(integrations.ADDRESS, 308)
     raise LayoutError(
         "not_found",
         f"No guide page '{slug[:60]}'.",

@@ -8,7 +8,7 @@ import re
 from functools import partial
 from urllib.parse import quote, urlsplit
 
-from lanescope.app.guide import benchmarks, examples
+from lanescope.app.guide import benchmarks, examples, integrations
 from lanescope.app.guide.index import GROUPS, MOVED, ORDER, read_lead, read_source, read_title
 from lanescope.app.guide.markdown import format_code_block, format_link, format_table
 from lanescope.app.guide.reference import expand_parts, render_part
@@ -39,7 +39,7 @@ INTRODUCTION = (
 
 def list_markdown_slugs() -> tuple[str, ...]:
     """List the pages that are to be had as Markdown, in the guide's order."""
-    return (*ORDER, examples.SLUG, benchmarks.SLUG)
+    return (integrations.SLUG, *ORDER, examples.SLUG, benchmarks.SLUG)
 
 
 def describe_page(slug: str) -> tuple[str, str]:
@@ -48,6 +48,8 @@ def describe_page(slug: str) -> tuple[str, str]:
         return examples.TITLE, examples.LEAD
     if slug == benchmarks.SLUG:
         return benchmarks.TITLE, benchmarks.LEAD
+    if slug == integrations.SLUG:
+        return integrations.TITLE, integrations.read_integrations_lead()
     if slug not in ORDER:
         near = MOVED.get(slug, "").partition("#")[0] or find_nearest_word(slug, list_markdown_slugs())
         hint = f"Did you mean '{near}'? /llms.txt lists the pages." if near else "/llms.txt lists the pages."
@@ -62,6 +64,8 @@ def render_page_markdown(slug: str, root: str = "") -> str:
         return _place_links(_render_examples(), root)
     if slug == benchmarks.SLUG:
         return _place_links(benchmarks.read_benchmarks(), root)
+    if slug == integrations.SLUG:
+        return _place_links(integrations.read_integrations(), root)
     text = expand_values(expand_parts(read_source(slug)))
     text = _FIGURE.sub(lambda match: _link_figure(match[1], match[2]), text)
     text = _STEPPER.sub(lambda match: f"{_link_figure(*match.group(2, 3))}, {format_link('steps', match[1])}", text)
@@ -140,15 +144,20 @@ def render_llms(root: str = "") -> str:
         f" [JSON API]({root}/openapi.json). A 64-bit word is a hex string in JSON.",
         "",
     ]
-    for group, entries in (*GROUPS, ("Examples and figures", ())):
-        slugs = [entry.slug for entry in entries] or [examples.SLUG, benchmarks.SLUG]
+    groups = (
+        ("Set-up", [integrations.SLUG]),
+        *((name, [entry.slug for entry in entries]) for name, entries in GROUPS),
+        ("Examples and figures", [examples.SLUG, benchmarks.SLUG]),
+    )
+    for group, slugs in groups:
         lines += [f"## {group}", "", *(_list_page(slug, root) for slug in slugs), ""]
     return "\n".join(lines)
 
 
 def _list_page(slug: str, root: str) -> str:
     title, lead = describe_page(slug)
-    return f"- [{title}]({root}/guide/{slug}.md): {shorten_lead(lead)}"
+    address = integrations.ADDRESS if slug == integrations.SLUG else f"/guide/{slug}"
+    return f"- [{title}]({root}{address}.md): {shorten_lead(lead)}"
 
 
 def shorten_lead(lead: str) -> str:

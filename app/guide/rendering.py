@@ -17,7 +17,7 @@ from lanescope.app.banks.draw import draw_banks
 from lanescope.app.chain.forms import draw_figure
 from lanescope.app.diagram import forms as pictures
 from lanescope.app.diagram import verdicts
-from lanescope.app.guide import benchmarks, examples
+from lanescope.app.guide import benchmarks, examples, integrations
 from lanescope.app.guide import reference as guide_reference
 from lanescope.app.guide import values as guide_values
 from lanescope.app.guide.index import ORDER, read_source
@@ -198,6 +198,13 @@ def _classify_block(block: str) -> str:
         assert size
         return "narrow" if float(size[1]) < 2 * float(size[2]) or float(size[1]) < 460 else "wide"
     return "text" if block.startswith(("<p>", "<ul>", "<ol>")) and "<p>@ask" not in block else "wide"
+
+
+@lru_cache(maxsize=1)
+def render_integrations() -> str:
+    """Render /docs/integrations below its lead; every block of code may be copied."""
+    blocks = render_blocks(integrations.read_integrations())[2:]
+    return "\n".join(blocks).replace("<pre>", "<pre data-copy>")
 
 
 @lru_cache(maxsize=64)

@@ -32,13 +32,25 @@ TOOLS = {  # page of a menu → the words that find it
         "triton gluon ttgir ttg blocked dot_op nvidia_mma convert_layout convert conversion".split()
     ),
     "/layouts/tv": frozenset("tv thread-value".split()),
+    "/docs/integrations": frozenset(
+        "integration integrations install mcp lsp claude cursor vscode neovim nvim helix emacs sphinx mkdocs jupyter"
+        " jupyterlab anywidget notebook notebooks pytest pre-commit github cmake pip pipx uvx llms layoutbench".split()
+    ),
     "/cute": frozenset("cute algebra composition complement logical_divide zipped_divide raked_product".split()),
 }
 _ASKED = (  # questions whose words stand on many pages, and the page that answers them
     (re.compile(r".*\b(?:c|d|p|accumulators?|result)\b.*\b(?:as|to|into)\b.*\b(?:a|operand)\b.*", re.I), "/reuse"),
     (re.compile(r".*\bfigures?\b.*\b(?:paper|slides?|thesis|talk|document)\b.*", re.I), "/diagram"),
-    (re.compile(r"(?:json|rest|http|web)? ?api\b", re.I), "/docs"),
+    (re.compile(r"(?:json|rest|http|web|open)? ?api\b", re.I), "/docs"),
     (re.compile(r"(?:which|what) (?:gpus?|targets?|architectures?) (?:has|have|supports?)\b.*", re.I), "/targets"),
+    (
+        re.compile(
+            r"(?:vs|visual studio) code|claude code|(?:coding )?agents?|editors?|language server|llms\.txt"
+            r"|model context protocol|(?:how (?:to|do i|can i) )?(?:pip |pipx )?install\b.*",
+            re.I,
+        ),
+        "/docs/integrations",
+    ),
     (re.compile(r"(?:shared )?(?:padding|padded rows?)", re.I), "/banks"),
     (
         re.compile(r".*\b(?:volta|turing|ampere|ada|hopper|blackwell)\b.*\b(?:vs\.?|versus|to)\b.*", re.I),

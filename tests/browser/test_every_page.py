@@ -59,6 +59,7 @@ PAGES = (  # of pages that share a template the fullest first: on it axe sees bo
     f"{LIST}?family=mma&type=f16",
     "/help",
     "/docs",
+    "/docs/integrations",
     "/nothing-here",
     "/read?" + urlencode({"text": WORKBENCH}),
     "/read?" + urlencode({"text": RIGHT}),

@@ -20,10 +20,16 @@ Result = TypeVar("Result")
 class Editor:
     """A running server, and what it has sent. published: every set of problems, in its order."""
 
-    def __init__(self, root: Path, settings: Mapping[str, Any] | None = None, encoding: str = ""):
+    def __init__(
+        self,
+        root: Path,
+        settings: Mapping[str, Any] | None = None,
+        encoding: str = "",
+        command: Sequence[str] = COMMAND,
+    ):
         """settings: sent with the first message; encoding: of positions, where the editor names one."""
         self.root, self.settings = root, dict[str, Any]()
-        self._options, self._encoding = settings, encoding
+        self._options, self._encoding, self._command = settings, encoding, command
         self.published: list[types.PublishDiagnosticsParams] = []
         self.messages: list[str] = []
         self.registered: list[str] = []
@@ -62,7 +68,7 @@ class Editor:
         if self._encoding:
             kinds = [types.PositionEncodingKind(self._encoding)]
             capabilities.general = types.GeneralClientCapabilities(position_encodings=kinds)
-        await self._client.start_io(*COMMAND)
+        await self._client.start_io(*self._command)
         self._client.capabilities = capabilities
         folder = types.WorkspaceFolder(uri=self.root.as_uri(), name=self.root.name)
         params = types.InitializeParams(

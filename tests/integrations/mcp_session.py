@@ -45,7 +45,7 @@ class Session:
 
 
 @contextmanager
-def open_session() -> Iterator[Session]:
-    """Start the server and connect."""
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(SERVER)) as client:
+def open_session(server: StdioServerParameters = SERVER) -> Iterator[Session]:
+    """Start a server and connect."""
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(server)) as client:
         yield Session(portal, client)
