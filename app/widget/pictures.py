@@ -179,10 +179,10 @@ def _draw_map(one: TV | TransferSide) -> LivePicture:
     return _draw_thread_map(one.rows, one.cols, size, str(one.layout))
 
 
-def _draw_thread_map(rows: Any, cols: Any, size: tuple[int, ...], title: str) -> LivePicture:
+def _draw_thread_map(rows: Any, cols: Any, size: tuple[int, ...], title: str, lanes: int = 32) -> LivePicture:
     height, width = size
     _require_few(height, width)
-    panel = make_tile_panel(rows, cols, (height, width), title)
+    panel = make_tile_panel(rows, cols, (height, width), title, lanes=lanes)
     return _draw_panels([panel], [_make_map_matrix("tile", panel, rows, cols)], title)
 
 
@@ -203,7 +203,7 @@ def _draw_triton(one: TritonLayout) -> LivePicture:
             "Allowed: layouts of threads and shared memory.",
         )
     if one.of_threads and len(one.shape) <= 2:
-        return _draw_thread_map(one.rows, one.cols, (1, *one.shape)[-2:], one.text)
+        return _draw_thread_map(one.rows, one.cols, (1, *one.shape)[-2:], one.text, one.lanes)
     plane = DrawingPlane.make_plane(one.shape)
     _require_few(*plane.get_size(one.shape))
     if one.shared:

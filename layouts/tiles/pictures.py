@@ -33,7 +33,7 @@ def render_tile_svg(
     takes the page's colours; lanes: threads of a warp.
     """
     width = min(size[1], 256)
-    panel = make_tile_panel(rows, cols, size, title, ids, (max(8, MOST_DRAWN // width), width))
+    panel = make_tile_panel(rows, cols, size, title, ids, (max(8, MOST_DRAWN // width), width), lanes=lanes)
     figure = PanelFigure(panel.x + panel.width + 8, TOP + panel.height + 8, (panel,))
     return render_svg(figure, title=title, palette=palette, labels_up_to=MOST_LABELS, pointed=palette is None)
 
@@ -45,8 +45,10 @@ def make_tile_panel(
     title: str,
     ids: NDArray[Any] | None = None,
     most: tuple[int, int] | None = None,
+    *,
+    lanes: int = 32,
 ) -> FigurePanel:
-    """Make the panel of a tile: `most` of its rows and columns, None for all."""
+    """Make the panel of a tile: `most` of its rows and columns, None for all; lanes: of a warp."""
     height, width = (min(size[0], most[0]), min(size[1], most[1])) if most else size
     thread, value = np.indices(rows.shape)
     flat = rows.reshape(-1).astype(np.int64) * size[1] + cols.reshape(-1)
