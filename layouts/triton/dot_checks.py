@@ -10,6 +10,7 @@ from lanescope.triton.dot_types import (
     ACCUMULATORS,
     LEAST_K,
     MOST_BLOCKS,
+    MOST_CLUSTER,
     MOST_ELEMENTS,
     MOST_WARPS,
     PRECISIONS,
@@ -19,7 +20,7 @@ from lanescope.triton.dot_types import (
 )
 
 if TYPE_CHECKING:
-    from lanescope.triton.dot import TritonDot
+    from lanescope.triton.dot_product import TritonDot
 
 
 def check_dot(dot: TritonDot) -> None:
@@ -60,15 +61,19 @@ def _check_sizes(dot: TritonDot) -> None:
         ("n", dot.n, MOST_ELEMENTS),
         ("k", dot.k, MOST_ELEMENTS),
         ("num_warps", dot.num_warps, MOST_WARPS),
-        ("num_ctas", dot.num_ctas, MOST_BLOCKS),
+        ("num_ctas", dot.num_ctas, MOST_CLUSTER),
     ):
         if size < 1 or size & (size - 1) or size > most:
             raise _refuse(f"{field} is {size}.", f"A power of two up to {most}, as in Triton.", field)
     for field, rows, cols in (("k", dot.m, dot.k), ("k", dot.k, dot.n), ("n", dot.m, dot.n)):
         if rows * cols > MOST_ELEMENTS:
             raise _refuse(
-                f"A tensor of {rows} × {cols} elements.", f"Triton's tensors have up to {MOST_ELEMENTS} elements.", field
+                f"A tensor of {rows} × {cols} elements.",
+                f"Triton's tensors have up to {MOST_ELEMENTS} elements.",
+                field,
             )
+    if dot.num_ctas > MOST_BLOCKS:
+        raise _leave_open(f"clusters of {dot.num_ctas} blocks.", f"num_ctas up to {MOST_BLOCKS}.", "num_ctas")
     if dot.num_ctas > 1 and dot.capability < 90:
         name = strip_suffix(dot.target)
         raise _refuse(f"num_ctas = {dot.num_ctas} on {name}.", "Clusters exist from sm_90 on.", "num_ctas")
@@ -79,9 +84,7 @@ def _check_plain(dot: TritonDot) -> None:
     if "e2m1" in (a.name, b.name):
         raise _refuse("tl.dot does not take e2m1.", "tl.dot_scaled does: say which operands have scales.", "scales")
     if a != b and not (a.fp8 and b.fp8):
-        raise _refuse(
-            f"tl.dot does not multiply {a.name} by {b.name}.", "Both of one type; of FP8 any two.", "b"
-        )
+        raise _refuse(f"tl.dot does not multiply {a.name} by {b.name}.", "Both of one type; of FP8 any two.", "b")
     if dot.k < LEAST_K[a.bits]:
         raise _refuse(f"K = {dot.k} of {a.name}.", f"tl.dot takes K from {LEAST_K[a.bits]} on for this type.", "k")
     allowed = {"int8": ("int32",), "fp64": ("fp64",), "fp32": ("fp32",), "bf16": ("fp32",)}.get(a.name)
@@ -103,9 +106,7 @@ def _check_plain(dot: TritonDot) -> None:
 def _check_scaled(dot: TritonDot) -> None:
     for field, kind in (("a", dot.a), ("b", dot.b)):
         if kind not in SCALED_TYPES:
-            raise _refuse(
-                f"tl.dot_scaled does not take {kind}.", f"Allowed: {', '.join(SCALED_TYPES)}.", field
-            )
+            raise _refuse(f"tl.dot_scaled does not take {kind}.", f"Allowed: {', '.join(SCALED_TYPES)}.", field)
         if field in dot.scales and TYPES[kind].bits == 16:
             raise _leave_open(f"scale factors of {kind}.", "Scales of FP8 and e2m1.", "scales")
     if {dot.a, dot.b} == {"bf16", "fp16"}:

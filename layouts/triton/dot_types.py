@@ -50,4 +50,5 @@ NATIVE_FP8_MMA = (89, *SCALED_MMA)  # where mma.sync takes FP8 as it is
 F64_MMA = (80, 90, *TENSOR_MEMORY)
 
 MOST_ELEMENTS = 1 << 20  # of a tensor
-MOST_WARPS, MOST_BLOCKS = 32, 4  # of a block; of a cluster, as far as the rules were compared
+MOST_WARPS, MOST_CLUSTER = 32, 16
+MOST_BLOCKS = 4  # of a cluster, as far as the rules were compared

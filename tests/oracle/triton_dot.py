@@ -69,8 +69,11 @@ def write_load(name: str, rows: int, cols: int, element: str) -> str:
 def write_ttir(case: Case) -> str:
     """TTIR of a kernel that loads both operands, multiplies and stores D."""
     m, n, k = case["m"], case["n"], case["k"]
-    a, b, acc = (MLIR.get(case[name], case[name]) for name in ("a", "b", "acc"))
-    of_a, of_b = (f"{m}x{k // (2 if case['a'] == 'e2m1' else 1)}x{a}", f"{k // (2 if case['b'] == 'e2m1' else 1)}x{n}x{b}")
+    a, b, acc = (MLIR.get(str(case[name]), str(case[name])) for name in ("a", "b", "acc"))
+    of_a, of_b = (
+        f"{m}x{k // (2 if case['a'] == 'e2m1' else 1)}x{a}",
+        f"{k // (2 if case['b'] == 'e2m1' else 1)}x{n}x{b}",
+    )
     rows_b, cols_a = int(of_b.split("x")[0]), int(of_a.split("x")[1])
     body = write_load("a", m, cols_a, a) + write_load("b", rows_b, n, b) + write_matrix("c", m, n, acc)
     factor, scale = (k // case.get("factor", 32), "f8E4M3FN" if case.get("factor") == 16 else "i8")
@@ -158,7 +161,9 @@ def find_products(text: str) -> list[dict[str, str]]:
     out = []
     for line in text.splitlines():
         if found := PRODUCT.search(line):
-            types = split_types(resolve(re.split(r" : (?=!ttg\.memdesc|tensor<)", re.sub(r" loc\(.*", "", line), maxsplit=1)[1]))
+            types = split_types(
+                resolve(re.split(r" : (?=!ttg\.memdesc|tensor<)", re.sub(r" loc\(.*", "", line), maxsplit=1)[1])
+            )
             d = types[2] if found[1].startswith("ttng.tc_gen5") else types[-1]
             b = types[2] if "dot_scaled" in found[1] and len(types) == 5 else types[1]
             out.append({"op": found[1], "d": d, "a": types[0], "b": b})
