@@ -15,8 +15,9 @@ from lanescope.triton.gluon import triton_layout
 
 VERSION = "3.9.0"
 SCOPE = (
-    "One product of a tile: A and B are loaded by pointers, A may be computed from what was loaded, and D feeds no other"
-    " product. Chains of dots, tensor descriptors and transposed operands are open."
+    "One product of a tile: A and B are loaded by pointers in the type that is multiplied, A may be computed from what"
+    " was loaded, and D feeds no other product. Chains of dots, tensor descriptors, conversions behind the load and"
+    " transposed operands are open."
 )
 COLUMNS = 512  # of tensor memory
 SCALES = {"none": "", "ab": "ab", "a": "a", "b": "b"}
@@ -93,7 +94,7 @@ class TritonDotFacts:
     ptx: Annotated[str, Description("The PTX instruction, with what stands in its opcode.")]
     products: Annotated[int, Description("Products that one of fp32 becomes: 3 or 6 by input_precision.")]
     layout: Annotated[str, Description("Of D, as Triton prints it.")]
-    shape: Annotated[tuple[int, int], Description("Rows and columns of the product as it is computed.")]
+    shape: Annotated[tuple[int, ...], Description("Rows and columns of the product as it is computed.")]
     transposed: Annotated[bool, Description("Whether Triton computes the transpose, D' = B'·A'.")]
     element_bits: Annotated[int, Description("Of D.")]
     a: TritonOperand

@@ -2,8 +2,8 @@
 
     choose_instruction(TritonDot(128, 128, 64, "fp16", "fp16", "sm_90a"))
 
-One product of a tile whose operands are loaded by pointers, or A computed from what was loaded; D feeds no other
-product. Triton 3.9.0: lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp, F32DotTC.cpp and
+One product of a tile whose operands are loaded by pointers in the type that is multiplied, or A computed from what
+was loaded; D feeds no other product. Triton 3.9.0: lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp, F32DotTC.cpp and
 DecomposeScaledBlocked.cpp, python/triton/language/semantic.py; held to its wheel (tests/test_triton_dot.py).
 """
 
@@ -23,13 +23,15 @@ from lanescope.triton.dot_types import PRODUCTS, SCALED_MMA, TENSOR_MEMORY, TYPE
 __all__ = ["TritonDot", "choose_instruction"]
 
 NAMES = {"tcgen05": "tcgen05.mma", "wgmma": "wgmma.mma_async", "mma": "mma.sync", "fma": "fma"}
+NO_PTX = "Triton 3.9's wheel stops behind the choice: the ptxas in it for targets below sm_90 does not know sm_88."
 SCALED_TENSOR_MEMORY, SCALED_SYNC = "block-scaled tcgen05.mma", "block-scaled mma.sync"
 
 
 def choose_instruction(dot: TritonDot) -> DotChoice:
     """Return what Triton chooses; LayoutError for a product that it refuses, or that is open here."""
     check_dot(dot)
-    return _choose_scaled(dot) if dot.scales else _choose_plain(dot)
+    found = _choose_scaled(dot) if dot.scales else _choose_plain(dot)
+    return replace(found, notes=(*found.notes, NO_PTX)) if dot.capability == 88 else found
 
 
 def _choose_plain(dot: TritonDot) -> DotChoice:
@@ -70,7 +72,9 @@ def _choose_scaled(dot: TritonDot) -> DotChoice:
     wide = "fp16" if "fp16" in (a, b) else "bf16"
     notes = [f"dot_scaled is emulated: both operands become {wide}, the factors are multiplied in, and tl.dot follows."]
     if turned:
-        notes.append("Only B has scales: Triton computes the transpose, D' = B'·A', and turns D' back.")
+        notes.append(
+            "Only B has scales: Triton computes D' = B'·A' and turns D' back; A and B here are those of this product."
+        )
     emulated = replace(product, a=TYPES[wide], b=TYPES[wide], computed=True)
     found = _choose(emulated, tuple(notes))
     return replace(found, attempts=(*tried, *found.attempts), transposed=turned)

@@ -52,7 +52,7 @@ def _refuse(message: str, hint: str, field: str) -> LayoutError:
 
 
 def _leave_open(message: str, hint: str, field: str) -> LayoutError:
-    return LayoutError("open", f"Open here: {message}", hint, field)
+    return LayoutError("open", f"Not compared with Triton, so open: {message}", hint, field)
 
 
 def _check_sizes(dot: TritonDot) -> None:
@@ -99,6 +99,8 @@ def _check_plain(dot: TritonDot) -> None:
             raise _refuse(f"max_num_imprecise_acc with {a.name}.", "Triton reads it for FP8 only.", "imprecise")
         if not 0 <= dot.imprecise <= dot.k:
             raise _refuse(f"max_num_imprecise_acc = {dot.imprecise}.", f"From 0 to K, {dot.k}.", "imprecise")
+    if dot.computed and a.fp8:
+        raise _leave_open("FP8 that is computed.", "FP8 as it was loaded.", "computed")
     if dot.num_ctas > 1 and a.name == "fp32" and dot.precision in PRODUCTS:
         raise _leave_open(f"{dot.precision} with several blocks.", "num_ctas = 1.", "num_ctas")
 
@@ -121,5 +123,7 @@ def _check_scaled(dot: TritonDot) -> None:
         raise _refuse(f"K = {dot.k} has no whole scale.", "From 32 on.", "k")
     if dot.num_ctas > 1:
         raise _leave_open("tl.dot_scaled with several blocks.", "num_ctas = 1.", "num_ctas")
+    if dot.computed:
+        raise _leave_open("tl.dot_scaled of a computed A.", "A as it was loaded.", "computed")
     if dot.imprecise is not None:
         raise _refuse("tl.dot_scaled has no max_num_imprecise_acc.", "Leave it out.", "imprecise")

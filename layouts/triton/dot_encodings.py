@@ -13,6 +13,10 @@ from lanescope.triton.dot_product import DotChoice, DotOperand, Product
 from lanescope.triton.dot_types import NATIVE_FP8_MMA, TYPES, OperandType
 
 FP4_K = 64
+SHORT_ROWS = (
+    "Triton stops if B is contiguous along N: its rows of 8 bytes have no layout for tcgen05.mma. Contiguous along K"
+    " is open."
+)
 
 
 def make_tensor_memory(product: Product) -> DotChoice:
@@ -20,6 +24,7 @@ def make_tensor_memory(product: Product) -> DotChoice:
     rows, cols = product.part
     kind = {16: "f16", 32: "tf32", 8: "i8" if product.a.integer else "f8f6f4"}[product.a.bits]
     stride = 2 if product.acc == "f16" else 1
+    short = product.b.bits == 8 and cols == 8
     return DotChoice(
         product,
         "tcgen05",
@@ -27,6 +32,7 @@ def make_tensor_memory(product: Product) -> DotChoice:
         _format_tensor_memory(128 if rows >= 128 else 64, min(cols, shapes.WIDEST_N), stride, product.split),
         DotOperand("tensor memory" if product.computed else "shared memory", product.a),
         DotOperand("shared memory", product.b),
+        notes=(SHORT_ROWS,) if short else (),
     )
 
 
@@ -83,13 +89,7 @@ def make_fma(product: Product) -> DotChoice:
 def make_scaled_tensor_memory(product: Product) -> DotChoice:
     """Return a block-scaled product as tcgen05.mma; LayoutError where K is shorter than one of FP4."""
     fp4 = product.a.name == product.b.name == "e2m1"
-    if fp4 and product.dot.k < FP4_K:
-        raise LayoutError(
-            "triton_refuses",
-            f"K = {product.dot.k} of e2m1: Triton does not compile it for {strip_suffix(product.dot.target)}.",
-            f"From {FP4_K} on, the K of one block-scaled tcgen05.mma of FP4.",
-            "k",
-        )
+    _require_fp4_k(product, fp4)
     kind = ("mxf4nvf4" if product.dot.factor == 16 else "mxf4") if fp4 else "mxf8f6f4"
     return DotChoice(
         product,
@@ -103,7 +103,8 @@ def make_scaled_tensor_memory(product: Product) -> DotChoice:
 
 
 def make_scaled_mma(product: Product) -> DotChoice:
-    """Return a block-scaled product as mma.sync of sm_120 and sm_121."""
+    """Return a block-scaled product as mma.sync of sm_120 and sm_121; LayoutError as for tcgen05.mma."""
+    _require_fp4_k(product, product.a.name == "e2m1")
     layout = _format_mma(2, shapes.split_over_warps(product.part, product.dot.num_warps), (16, 8), (1, 1))
     a, b, scale = product.a, product.b, "ue8m0"
     words = "m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X"
@@ -112,6 +113,16 @@ def make_scaled_mma(product: Product) -> DotChoice:
         words = f"m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::{vector}"
     ptx = f"mma.sync.aligned.{words}.f32.{a.ptx}.{b.ptx}.f32.{scale}"
     return DotChoice(product, "mma", ptx, layout, *_hold_operands((a, b), layout, 4))
+
+
+def _require_fp4_k(product: Product, fp4: bool) -> None:
+    if fp4 and product.dot.k < FP4_K:
+        raise LayoutError(
+            "triton_refuses",
+            f"K = {product.dot.k} of e2m1: Triton does not compile it for {strip_suffix(product.dot.target)}.",
+            f"From {FP4_K} on, the K of one block-scaled instruction of FP4.",
+            "k",
+        )
 
 
 def _name_sum(product: Product) -> str:

@@ -175,7 +175,7 @@ def split_types(text: str) -> list[str]:
     parts, depth, start = [], 0, 0
     for at, sign in enumerate(text):
         depth += (sign in "<[({") - (sign in ">])}" and text[at - 1] != "-")
-        if not depth and sign in ",*" or text[at : at + 2] == "->":
+        if (not depth and sign in ",*") or text[at : at + 2] == "->":
             parts.append(text[start:at].strip())
             start = at + (2 if sign == "-" else 1)
     return [part for part in (*parts, text[start:].strip()) if part]
