@@ -3,8 +3,8 @@
     choose_instruction(TritonDot(128, 128, 64, "fp16", "fp16", "sm_90a"))
 
 One product of a tile whose operands are loaded by pointers in the type that is multiplied, or A computed from what
-was loaded; D feeds no other product. Triton 3.9.0: lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp, F32DotTC.cpp and
-DecomposeScaledBlocked.cpp, python/triton/language/semantic.py; held to its wheel (tests/test_triton_dot.py).
+was loaded; D feeds no other product. Triton 3.9.0: lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp, F32DotTC.cpp
+and DecomposeScaledBlocked.cpp, python/triton/language/semantic.py; held to its wheel (tests/test_triton_dot.py).
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from lanescope.triton.dot_types import (
     MOST_WARPS,
     PRECISIONS,
     PRODUCTS,
+    RESULTS,
     SCALED_TYPES,
     TYPES,
 )
@@ -87,8 +88,7 @@ def _check_plain(dot: TritonDot) -> None:
         raise _refuse(f"tl.dot does not multiply {a.name} by {b.name}.", "Both of one type; of FP8 any two.", "b")
     if dot.k < LEAST_K[a.bits]:
         raise _refuse(f"K = {dot.k} of {a.name}.", f"tl.dot takes K from {LEAST_K[a.bits]} on for this type.", "k")
-    allowed = {"int8": ("int32",), "fp64": ("fp64",), "fp32": ("fp32",), "bf16": ("fp32",)}.get(a.name)
-    allowed = allowed or ("fp32", "fp16")
+    allowed = RESULTS.get(a.name, ("fp32", "fp16"))
     if dot.acc not in allowed:
         raise _refuse(f"D of {a.name} is not {dot.acc}.", f"Triton has {' or '.join(allowed)}.", "acc")
     if a.integer and dot.capability < 80:

@@ -57,7 +57,8 @@ def make_warpgroup(product: Product) -> DotChoice:
 
 def make_mma(product: Product) -> DotChoice:
     """Return a product as mma.sync: both operands in registers, FP8 as fp16 where Triton has no mma.sync of it."""
-    a, b, notes = product.a, product.b, ()
+    notes: tuple[str, ...] = ()
+    a, b = product.a, product.b
     if a.fp8 and product.dot.capability not in NATIVE_FP8_MMA:
         notes = (f"FP8 becomes fp16 first: on {strip_suffix(product.dot.target)} Triton has no mma.sync of FP8.",)
         a = b = TYPES["fp16"]

@@ -36,7 +36,7 @@ def split_over_warps(shape: Pair, num_warps: int) -> Pair:
     """Return how mma.sync's warps share a tile: the axis with more 16 × 8 fragments is halved first, M where equal.
 
     >>> split_over_warps((128, 128), 4), split_over_warps((16, 16), 8)
-    ((2, 2), (8, 1))
+    ((2, 2), (4, 2))
     """
     rows, cols = (-(-size // one) for size, one in zip(shape, (16, 8), strict=True))
     warps = [1, 1]

@@ -37,6 +37,12 @@ TYPES = {
     )
 }
 ACCUMULATORS = {"fp32": "f32", "fp16": "f16", "int32": "i32", "fp64": "f64"}  # MLIR's names
+RESULTS: dict[str, tuple[str, ...]] = {  # D of a type; fp16 and FP8 have two
+    "int8": ("int32",),
+    "fp64": ("fp64",),
+    "fp32": ("fp32",),
+    "bf16": ("fp32",),
+}
 SCALED_TYPES = ("fp8e4nv", "fp8e5", "e2m1", "bf16", "fp16")
 LEAST_K = {8: 32, 16: 16, 32: 8, 64: 4}  # by bits; smaller tiles are refused
 
