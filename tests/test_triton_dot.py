@@ -12,6 +12,7 @@ from lanescope.errors import LayoutError
 from lanescope.triton.dot import TritonDot, choose_instruction
 from lanescope.triton.dot_product import DotChoice
 from lanescope.triton.dot_types import TYPES
+from lanescope.triton.gluon import triton_layout
 from tests.client import Client
 from tests.oracle.triton_dot import Case, compile_dots
 from tests.sample import choose_count
@@ -220,6 +221,29 @@ def test_what_triton_refuses_or_is_open_is_not_answered(asked: dict[str, Any], f
     with pytest.raises(LayoutError) as error:
         choose(*sizes, **asked)
     assert error.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "acc"), [(64, 64, "fp32"), (128, 32, "fp16"), (256, 64, "fp32"), (512, 128, "fp16")]
+)
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_the_columns_of_d_are_those_of_its_layout(m: int, n: int, acc: str, blocks: int) -> None:
+    found = choose(m, n, 64, acc=acc, target="sm_100", num_ctas=blocks)
+    assert found.columns == triton_layout(found.layout, [m, n], 32 if acc == "fp32" else 16).columns
+
+
+# Every layout that is chosen is one of Triton's that the engine draws: it covers D.
+def test_the_layouts_cover_d() -> None:
+    for _, found in Dots(41).list_chosen(200, 1 << 20):
+        for text in filter(None, (found.layout, found.before)):
+            assert triton_layout(text, list(found.shape), 32).shape == found.shape
+
+
+@pytest.mark.parametrize("query", ["m=1024&n=1024&k=16", "m=1024&n=1024&k=16&target=sm_100", "m=1&n=65536&k=16"])
+def test_a_product_that_is_too_large_to_draw_is_answered(query: str) -> None:
+    with Client(create_app()) as client:
+        page = client.get(f"/triton-dot?{query}")
+    assert page.status_code == 200 and "D is too large to draw" in page.text
 
 
 def test_the_page_draws_d_and_links_the_instruction() -> None:

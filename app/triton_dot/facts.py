@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from lanescope.app.kit.enumerations import Target
 from lanescope.app.kit.fact import Description, fact, make_optional_field
 from lanescope.app.kit.question import flag_field, number_field, question, word_field
+from lanescope.blackwell.tmem import COLUMNS
 from lanescope.ptx.targets import TARGETS, parse_target_name
 from lanescope.triton.dot import TritonDot, choose_instruction
 from lanescope.triton.dot_product import DotChoice, DotOperand
 from lanescope.triton.dot_types import ACCUMULATORS, PRECISIONS, TYPES
-from lanescope.triton.gluon import triton_layout
 
 VERSION = "3.9.0"
 SCOPE = (
@@ -19,7 +19,6 @@ SCOPE = (
     " was loaded, and D feeds no other product. Chains of dots, tensor descriptors, conversions behind the load and"
     " transposed operands are open."
 )
-COLUMNS = 512  # of tensor memory
 SCALES = {"none": "", "ab": "ab", "a": "a", "b": "b"}
 ELEMENT_BITS = {"fp32": 32, "fp16": 16, "int32": 32, "fp64": 64}
 
@@ -133,7 +132,6 @@ def build_triton_dot(asked: TritonDotQuestion) -> TritonDotFacts:
     decided."""
     dot = parse_dot(asked)
     found = choose_instruction(dot)
-    bits = ELEMENT_BITS[dot.acc]
     return TritonDotFacts(
         instruction=found.attempts[-1].instruction,
         reason=f"{found.reason}.",
@@ -146,10 +144,10 @@ def build_triton_dot(asked: TritonDotQuestion) -> TritonDotFacts:
         layout=found.layout,
         shape=found.shape,
         transposed=found.transposed,
-        element_bits=bits,
+        element_bits=ELEMENT_BITS[dot.acc],
         a=_build_operand(found.a),
         b=_build_operand(found.b),
-        notes=[*found.notes, *_warn_of_columns(found, bits)],
+        notes=[*found.notes, *_warn_of_columns(found)],
         scope=SCOPE,
         triton=VERSION,
         layout_before=found.before or None,
@@ -160,11 +158,8 @@ def _build_operand(operand: DotOperand) -> TritonOperand:
     return TritonOperand(place=operand.place, type=operand.type.name, layout=operand.layout or None)
 
 
-def _warn_of_columns(found: DotChoice, bits: int) -> list[str]:
+def _warn_of_columns(found: DotChoice) -> list[str]:
     """Say where D alone takes more tensor memory than an SM has."""
-    if found.instruction != "tcgen05":
+    if found.columns <= COLUMNS:
         return []
-    columns = triton_layout(found.layout, list(found.shape), bits).columns
-    if columns <= COLUMNS:
-        return []
-    return [f"D takes {columns} columns of tensor memory; an SM has {COLUMNS}: the kernel cannot be launched."]
+    return [f"D takes {found.columns} columns of tensor memory; an SM has {COLUMNS}: the kernel cannot be launched."]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,7 +13,9 @@ from lanescope.app.kit.maps import figure
 from lanescope.app.kit.sheets import point_at_sheets
 from lanescope.app.layouts.triton import build_staged_bench
 from lanescope.app.triton_dot.facts import TritonDotFacts, TritonDotQuestion, build_triton_dot
+from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
+from lanescope.triton.gluon import triton_layout
 
 DRAWN = 64  # rows and columns of D that are drawn
 
@@ -29,16 +32,48 @@ def build_dot_context(asked: TritonDotQuestion, told: TritonDotFacts) -> dict[st
     return {
         "instruction": link_instruction(known) if known else "",
         "layouts": f"/layouts/triton?{urlencode(build_query(told))}",
-        "drawn": [min(size, DRAWN) for size in told.shape],
+        "caption": _caption_window(_find_window(told)) if _is_drawn(told) else "",
     }
 
 
 def draw_dot(asked: TritonDotQuestion, told: TritonDotFacts) -> str:
-    """Return D as its layout distributes it; of a large one the first rows and columns."""
-    rows, cols = (min(size, DRAWN) for size in told.shape)
-    view = "" if told.shape == (rows, cols) else f"r:0-{rows},c:0-{cols}"
+    """Return D as its layout distributes it, of a large one the first rows and columns; "" where it is too large."""
+    if not _is_drawn(told):
+        return ""
+    one = _find_window(told)
+    view = f"r:0-{one.rows},c:0-{one.cols}" if one.cut else ""
     bench, look = build_staged_bench({**build_query(told), **({"view": view} if view else {})})
     return point_at_sheets(figure.draw_bench(bench, look, None), figure.list_sheets(bench, look), "thread")
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnWindow:
+    """The part of D's picture that is drawn: rows and columns of D, or lanes and columns of tensor memory."""
+
+    rows: int
+    cols: int
+    cut: bool
+    of_memory: bool
+
+
+def _is_drawn(told: TritonDotFacts) -> bool:
+    try:
+        triton_layout(told.layout, list(told.shape), told.element_bits)
+    except LayoutError:  # of a layout that Triton gives, only the size is refused
+        return False
+    return True
+
+
+def _find_window(told: TritonDotFacts) -> DrawnWindow:
+    bench, _ = build_staged_bench(build_query(told))
+    sizes = bench.maps[0].rows, bench.maps[0].cols
+    rows, cols = (min(size, DRAWN) for size in sizes)
+    return DrawnWindow(rows, cols, (rows, cols) != sizes, "tensor_memory" in told.layout)
+
+
+def _caption_window(one: DrawnWindow) -> str:
+    what = "lanes and columns of tensor memory" if one.of_memory else "rows and columns of D"
+    return f"The first {one.rows} × {one.cols} {what}." if one.cut else f"All {what}: {one.rows} × {one.cols}."
 
 
 def format_dot(asked: TritonDotQuestion, told: TritonDotFacts) -> Iterator[str]:

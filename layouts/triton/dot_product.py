@@ -105,6 +105,12 @@ class DotChoice:
         return self.product.m, self.product.n
 
     @property
+    def columns(self) -> int:
+        """Return the 32-bit columns of tensor memory that D takes in each block; 0 where it lies in registers."""
+        rows, cols = self.product.part
+        return max(1, rows // 128) * cols if self.instruction == "tcgen05" else 0
+
+    @property
     def reason(self) -> str:
         """Return the conditions that decided: those that better instructions fail, or that the first one met."""
         failed = [f"not {one.instruction}: {'; '.join(one.failed)}" for one in self.attempts if one.failed]
