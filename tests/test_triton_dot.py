@@ -15,6 +15,8 @@ from lanescope.triton.dot_types import TYPES
 from lanescope.triton.gluon import triton_layout
 from tests.client import Client
 from tests.oracle.triton_dot import Case, compile_dots
+from tests.oracle.triton_frontend import Case as FrontendCase
+from tests.oracle.triton_frontend import ask_frontend
 from tests.sample import choose_count
 
 TARGETS = (75, 80, 86, 87, 88, 89, 90, 90, 90, 100, 100, 103, 107, 110, 120, 121)
@@ -22,6 +24,7 @@ WARPS = (1, 2, 4, 4, 4, 8, 8, 16, 32)
 NARROW = ("fp8e4nv", "fp8e5", "e2m1")
 KINDS = ("fp16", "bf16", "fp32", "fp32", "fp64", "int8", "fp8e4nv", "fp8e5")
 PRECISIONS = ("tf32", "tf32", "ieee", "tf32x3", "bf16x3", "bf16x6")
+LEAST = {"int8": 32, "fp8e5": 32, "fp16": 16, "bf16": 16, "fp32": 8, "fp64": 4}  # K
 DEFAULT_IMPRECISE = 1 << 30  # of FP8 on sm_90, which Triton's Python fills in
 
 
@@ -143,6 +146,32 @@ def test_the_ptx_has_the_instruction() -> None:
             continue
         assert [one for one in opcodes if not one.startswith("fma")] or found.instruction == "fma", dot
         assert found.ptx in opcodes, (dot, opcodes)
+
+
+def test_what_tritons_python_refuses_is_refused() -> None:
+    cases: list[FrontendCase] = [
+        (80, "fp8e4nv", "fp8e4nv", 64, 64, 64, None),
+        (89, "fp8e4nv", "fp8e4nv", 64, 64, 64, None),
+        (75, "fp8e5", "fp8e5", 64, 64, 64, None),
+        (90, "fp8e5", "fp8e4nv", 64, 64, 64, None),
+        (90, "fp8e5", "fp8e5", 64, 64, 64, 64),
+        (90, "fp8e5", "fp8e5", 64, 64, 64, 128),
+        (80, "fp16", "bf16", 64, 64, 64, None),
+        (80, "fp16", "fp16", 1, 1, 16, None),
+        *((80, kind, kind, 16, 16, k, None) for kind, least in LEAST.items() for k in (least, least // 2)),
+        (80, "fp16", "fp16", 2048, 16, 1024, None),
+    ]
+    answers = ask_frontend(cases)
+    assert answers.count(None) == 10
+    for (capability, a, b, m, n, k, imprecise), told in zip(cases, answers, strict=True):
+        acc = {"f32": "fp32", "f64": "fp64", "i32": "int32"}.get(told or "", "fp64" if a == "fp64" else "fp32")
+        acc = "int32" if a == "int8" else acc
+        dot = TritonDot(m, n, k, a, b, f"sm_{capability}", acc=acc, imprecise=imprecise)
+        if told is None:
+            with pytest.raises(LayoutError):
+                choose_instruction(dot)
+        else:
+            choose_instruction(dot)
 
 
 def test_a_wrong_answer_is_noticed() -> None:
