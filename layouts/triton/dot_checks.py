@@ -107,7 +107,7 @@ def _check_plain(dot: TritonDot) -> None:
 
 def _check_scaled(dot: TritonDot) -> None:
     if dot.capability < 80:
-        raise _leave_open("tl.dot_scaled before sm_80, which Triton compiles for some types.", "From sm_80 on.", "target")
+        raise _leave_open("tl.dot_scaled before sm_80.", "From sm_80 on.", "target")
     for field, kind in (("a", dot.a), ("b", dot.b)):
         if kind not in SCALED_TYPES:
             raise _refuse(f"tl.dot_scaled does not take {kind}.", f"Allowed: {', '.join(SCALED_TYPES)}.", field)
