@@ -50,6 +50,9 @@ FEATURES: dict[str, dict[str, str]] = {
         "convert": "What a conversion between two of Triton's layouts moves. Exit status 1 if elements change threads.",
         "feeds": "The operands of mma and wgmma that a thread layout already matches. Exit status 1 if there is none.",
     },
+    "triton_dot": {
+        "triton-dot": "What Triton makes of tl.dot: the instruction, the layout of D, and the condition that decided."
+    },
     "idesc": {"idesc": "Instruction descriptors of tcgen05.mma, and zero-column masks."},
     "tmem": {"tmem": "Tensor memory of tcgen05."},
     "scales": {

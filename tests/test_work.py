@@ -34,6 +34,7 @@ PAGES = (
     "/kernel/",
     "/tmem/epilogue",
     "/scale-factors",
+    "/triton-dot",
     "/targets",
     "/metadata/order",
     "/tmem",

@@ -128,6 +128,11 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
                 "ptx-cute-triton",
                 "triton gluon cute linear layout translate convert blocked nvidia_mma dot_op TV bases F2",
             ),
+            GuidePage(
+                "triton-dot",
+                "triton tl.dot dot_scaled wgmma HMMA MMAv3 MMAv5 num_warps input_precision emulated chosen select",
+                ("tl.dot", "tl.dot_scaled", "max_num_imprecise_acc", "input_precision"),
+            ),
         ),
     ),
     (

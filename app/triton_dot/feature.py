@@ -1,0 +1,128 @@
+"""What Triton makes of tl.dot: the instruction, the layout of D, the condition that decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.app.kit.links import link_instruction
+from lanescope.app.kit.maps import figure
+from lanescope.app.kit.sheets import point_at_sheets
+from lanescope.app.layouts.triton import build_staged_bench
+from lanescope.app.triton_dot.facts import TritonDotFacts, TritonDotQuestion, build_triton_dot
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.triton.gluon import triton_layout
+
+DRAWN = 64  # rows and columns of D that are drawn
+
+
+def build_query(told: TritonDotFacts) -> dict[str, str]:
+    """Return D's layout as /layouts/triton is asked for it."""
+    sizes = "x".join(map(str, told.shape))
+    return {"text": told.layout, "shape": sizes, "element_bits": str(told.element_bits)}
+
+
+def build_dot_context(asked: TritonDotQuestion, told: TritonDotFacts) -> dict[str, Any]:
+    """Return what the page shows beside the answer."""
+    known = catalog.find_instruction(told.ptx)
+    return {
+        "instruction": link_instruction(known) if known else "",
+        "layouts": f"/layouts/triton?{urlencode(build_query(told))}",
+        "caption": _caption_window(_find_window(told)) if _is_drawn(told) else "",
+    }
+
+
+def draw_dot(asked: TritonDotQuestion, told: TritonDotFacts) -> str:
+    """Return D as its layout distributes it, of a large one the first rows and columns; "" where it is too large."""
+    if not _is_drawn(told):
+        return ""
+    one = _find_window(told)
+    view = f"r:0-{one.rows},c:0-{one.cols}" if one.cut else ""
+    bench, look = build_staged_bench({**build_query(told), **({"view": view} if view else {})})
+    return point_at_sheets(figure.draw_bench(bench, look, None), figure.list_sheets(bench, look), "thread")
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnWindow:
+    """The part of D's picture that is drawn: rows and columns of D, or lanes and columns of tensor memory."""
+
+    rows: int
+    cols: int
+    cut: bool
+    of_memory: bool
+
+
+def _is_drawn(told: TritonDotFacts) -> bool:
+    try:
+        triton_layout(told.layout, list(told.shape), told.element_bits)
+    except LayoutError:  # of a layout that Triton gives, only the size is refused
+        return False
+    return True
+
+
+def _find_window(told: TritonDotFacts) -> DrawnWindow:
+    bench, _ = build_staged_bench(build_query(told))
+    sizes = bench.maps[0].rows, bench.maps[0].cols
+    rows, cols = (min(size, DRAWN) for size in sizes)
+    return DrawnWindow(rows, cols, (rows, cols) != sizes, "tensor_memory" in told.layout)
+
+
+def _caption_window(one: DrawnWindow) -> str:
+    what = "lanes and columns of tensor memory" if one.of_memory else "rows and columns of D"
+    return f"The first {one.rows} × {one.cols} {what}." if one.cut else f"All {what}: {one.rows} × {one.cols}."
+
+
+def format_dot(asked: TritonDotQuestion, told: TritonDotFacts) -> Iterator[str]:
+    """Yield the lines of the command."""
+    times = f"{told.products} × " if told.products > 1 else ""
+    yield f"{times}{told.instruction}: {told.reason}"
+    yield f"  {told.ptx}"
+    rows, cols = told.shape
+    yield f"  D {rows}×{cols}{', transposed' if told.transposed else ''}: {told.layout}"
+    if told.layout_before:
+        yield f"    sums before the last product: {told.layout_before}"
+    for name, one in (("A", told.a), ("B", told.b)):
+        yield f"  {name}: {one.type} in {one.place}{f', {one.layout}' if one.layout else ''}"
+    yield from (f"  {note}" for note in told.notes)
+    yield f"Triton {told.triton}. {told.scope}"
+
+
+TRITON_DOT = Tool(
+    question=TritonDotQuestion,
+    answer=build_triton_dot,
+    api="triton-dot",
+    page="/triton-dot",
+    template="triton_dot/page.html",
+    context=build_dot_context,
+    picture=draw_dot,
+    command="triton-dot",
+    lines=format_dot,
+    examples=(
+        ("fp16, sm_90a", {}),
+        ("M = 32: no wgmma", {"m": "32"}),
+        ("Two warps", {"num_warps": "2"}),
+        ("FP8, exact sums", {"a": "fp8e4nv", "b": "fp8e4nv", "imprecise": "0"}),
+        ("fp32, ieee", {"a": "fp32", "b": "fp32", "precision": "ieee"}),
+        ("fp32, 3×TF32", {"a": "fp32", "b": "fp32", "precision": "tf32x3", "m": "64", "num_warps": "8"}),
+        ("tcgen05, cluster of 2", {"target": "sm_100a", "m": "256", "num_ctas": "2"}),
+        ("MXFP8, sm_120a", {"target": "sm_120a", "a": "fp8e4nv", "b": "fp8e5", "scales": "ab", "k": "128"}),
+        ("FP4 × FP8, sm_120a", {"target": "sm_120a", "a": "e2m1", "b": "fp8e4nv", "scales": "ab", "k": "128"}),
+    ),
+)
+FEATURE = Feature(
+    tools=(TRITON_DOT,),
+    menu=(
+        Entry(
+            "Tiles",
+            8,
+            "Triton's choice",
+            "/triton-dot",
+            "wgmma, mma, FMA or tcgen05 for a tl.dot, the layout of D, and why",
+        ),
+    ),
+    examples={"/api/v1/triton-dot": "/api/v1/triton-dot?m=32&target=sm_90a"},
+)

@@ -1,0 +1,123 @@
+"""tl.dot as it is asked, as Triton has it when it chooses, and what it becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lanescope.ptx.targets import strip_suffix
+from lanescope.triton.dot_shapes import Pair
+from lanescope.triton.dot_types import ACCUMULATORS, OperandType
+
+
+@dataclass(frozen=True, slots=True)
+class TritonDot:
+    """One tl.dot, or tl.dot_scaled where `scales` names operands: sizes of the tile, types by Triton's names.
+
+    scales: "", "ab", "a" or "b"; factor: elements of K that share a scale; imprecise: max_num_imprecise_acc, None for
+    Triton's default; computed: A is computed in registers from what was loaded.
+    """
+
+    m: int
+    n: int
+    k: int
+    a: str
+    b: str
+    target: str
+    acc: str = "fp32"
+    num_warps: int = 4
+    num_ctas: int = 1
+    precision: str = "tf32"
+    scales: str = ""
+    factor: int = 32
+    imprecise: int | None = None
+    computed: bool = False
+
+    @property
+    def capability(self) -> int:
+        return int(strip_suffix(self.target).removeprefix("sm_"))
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product of the tile as Triton has it when it chooses: types after rewriting, D's part of one block."""
+
+    dot: TritonDot
+    m: int
+    n: int
+    a: OperandType
+    b: OperandType
+    split: Pair
+    loaded_bits: int  # of the narrowest operand as it was loaded
+    computed: bool
+    count: int = 1
+
+    @property
+    def part(self) -> Pair:
+        return max(1, self.m // self.split[0]), max(1, self.n // self.split[1])
+
+    @property
+    def acc(self) -> str:
+        return ACCUMULATORS[self.dot.acc]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An instruction that Triton considers: the conditions that it fails; none for the one it takes."""
+
+    instruction: str
+    failed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DotOperand:
+    """Where an operand lies when the instruction reads it: its type there, and its layout as Triton prints it.
+
+    layout: "" where it depends on how the operand lies in global memory.
+    """
+
+    place: str
+    type: OperandType
+    layout: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DotChoice:
+    """What a product becomes.
+
+    layout: of D, as Triton prints it; before: that of the sums before the last of several products, where it differs;
+    transposed: whether D' = B'·A' is computed.
+    """
+
+    product: Product
+    instruction: str
+    ptx: str
+    layout: str
+    a: DotOperand
+    b: DotOperand
+    attempts: tuple[Attempt, ...] = ()
+    notes: tuple[str, ...] = ()
+    transposed: bool = False
+    before: str = ""
+
+    @property
+    def shape(self) -> Pair:
+        """Rows and columns of the product as it is computed."""
+        return self.product.m, self.product.n
+
+    @property
+    def columns(self) -> int:
+        """Return the 32-bit columns of tensor memory that D takes in each block; 0 where it lies in registers."""
+        rows, cols = self.product.part
+        return max(1, rows // 128) * cols if self.instruction == "tcgen05" else 0
+
+    @property
+    def reason(self) -> str:
+        """Return the conditions that decided: those that better instructions fail, or that the first one met."""
+        failed = [f"not {one.instruction}: {'; '.join(one.failed)}" for one in self.attempts if one.failed]
+        if failed:
+            return ". ".join(failed)
+        dot, taken = self.product.dot, self.attempts[-1].instruction
+        name = strip_suffix(dot.target)
+        if taken == "mma.sync":
+            return f"{name} has neither wgmma nor tcgen05.mma: Triton uses mma.sync"
+        return f"{name}, M = {dot.m}, N = {dot.n}, K = {dot.k}, num_warps = {dot.num_warps}: {taken} takes them"
