@@ -94,6 +94,12 @@ def test_a_print_says_which_rule_its_map_breaks(form: str, changed: dict[str, ob
     assert said in " ".join(text_meanings.read_text(form.format(**{**GOOD, **changed})).notices)
 
 
+@pytest.mark.parametrize("form", [CUTLASS, TVM, TENSORRT], ids=lambda form: form[:12])
+def test_a_printed_swizzle_code_that_the_driver_does_not_have_is_named(form: str) -> None:
+    notices = text_meanings.read_text(form.format(**GOOD | {"mode": 9})).notices
+    assert "9 is not a CUtensorMapSwizzle." in " ".join(notices)
+
+
 def test_the_addresses_of_a_map_have_rules_too() -> None:
     told = text_meanings.read_text(CUTLASS.format(**{**GOOD, "address": "0x7f7e12000008"}))
     assert told.notices == ("globalAddress is 0x7f7e12000008; it must be a multiple of 16.",)

@@ -131,3 +131,17 @@ def test_a_stride_says_which_rule_it_breaks() -> None:
     assert [s.partition("; ")[2] for s in told(200)] == ["it must be a multiple of 16."]
     assert [s.partition("; ")[2] for s in told(1 << 40)] == ["it must be from 0 to less than 2^40."]
     assert len(told((1 << 40) + 8)) == 2
+
+
+def test_a_swizzle_code_that_the_driver_does_not_have_is_named() -> None:
+    """CUtensorMapSwizzle has the codes 0 to 6."""
+
+    def told(code: int) -> list[str]:
+        text = CALL.replace("TYPE_TYPE", "TYPE_BFLOAT16").replace("RANK", "2")
+        text = text.replace("CU_TENSOR_MAP_SWIZZLE_MODE", f"(CUtensorMapSwizzle){code}")
+        for word, values in {"DIMS": "256, 256", "STRIDES": "512", "BOX": "16, 64", "STEPS": "1, 1"}.items():
+            text = text.replace(f"{{{word}}}", f"{{{values}}}")
+        (found,) = find_tensor_maps(text)
+        return [problem.message for problem in found.problems]
+
+    assert told(6) == [] and told(7) == ["7 is not a CUtensorMapSwizzle."]
