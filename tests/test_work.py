@@ -58,6 +58,8 @@ PAGES = (
     "/instructions?q=bf16&part=rows",
     f"/go?ptx={M16}",
     "/docs",
+    "/docs/integrations",
+    "/docs/integrations.md",
     "/help",
     f"/i/{M16}",
     f"/i/{M16}/a.svg",
