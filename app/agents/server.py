@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from functools import cache, partial
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -36,7 +36,7 @@ SECONDS = 10.0  # that a call may take
 THREADS = 4  # of calls that compute at once
 LOG = logging.getLogger("lanescope")
 Result = TypeVar("Result")
-Context = ServerRequestContext[Any, Any]
+Context: TypeAlias = ServerRequestContext[Any, Any]
 _limiters: RunVar[anyio.CapacityLimiter | None] = RunVar("limiter")
 
 
