@@ -1,4 +1,4 @@
-"""Whole programs: they compile without a warning, and run on the CPU with the reference in the instruction's place."""
+"""Whole programs: they compile without a warning, and compute their product where the emulator executes their PTX."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lanescope.ptx import catalog
 from lanescope.render import kernel, kernel_device
 from tests import cpp
 from tests.client import Client
-from tests.emulator import ProgramEmulator
+from tests.emulator import MISSING, ProgramEmulator
 from tests.program_bundle import TargetDevice, join_programs
 from tests.ptxas import nvcc, nvrtc
 from tests.sample import take_sample
@@ -89,8 +89,8 @@ def build_plan(case: tuple[str, str, str, str]) -> ProductPlan:
 
 @pytest.fixture(scope="module")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> ProgramEmulator:
-    if cpp.find_compiler() is None:
-        pytest.skip(cpp.MISSING)
+    if cpp.find_compiler() is None or nvrtc.find_library() is None:
+        pytest.skip(MISSING)
     return ProgramEmulator([build_plan(case) for case in CASES], tmp_path_factory.mktemp("programs"))
 
 
@@ -104,11 +104,11 @@ def test_a_program_computes_its_product(
 
 def test_a_wrong_product_is_told(emulator: ProgramEmulator, capfd: pytest.CaptureFixture[str]) -> None:
     """Both forms notice that the device's D differs, say where, and end with 1."""
-    emulator.wrong = 1.0
+    emulator.wrong = 1
     try:
         assert emulator.main(0) == emulator.script(0) == 1
     finally:
-        emulator.wrong = 0.0
+        emulator.wrong = 0
     assert "FAILED: 2048 of 2048 elements of D differ" in capfd.readouterr().out
 
 
@@ -150,6 +150,15 @@ def sample_plans() -> dict[str, list[ProductPlan]]:
         out.setdefault(kernel.get_target(plans[0]), []).extend(plans)
     out["sm_90a"] += [make_plan(find(F16), *given) for given in script_runs.CHOSEN]
     return out
+
+
+def test_programs_of_the_tables_compute_their_products(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The first and the last program of the tables; in a full run those of every row, mode and major."""
+    if cpp.find_compiler() is None or nvrtc.find_library() is None:
+        pytest.skip(MISSING)
+    plans = take_sample([plan for target in TARGETS for plan in sample_plans()[target]], 2)
+    emulator = ProgramEmulator(plans, tmp_path)
+    assert [emulator.main(number) for number in range(len(plans))] == [0] * len(plans)
 
 
 # The programs are planned when they are compiled: every process collects every test.
@@ -272,11 +281,13 @@ def test_the_sample_for_a_device_is_bounded_and_has_every_mode() -> None:
 
 def test_a_script_that_is_wrong_counts_as_wrong(monkeypatch: pytest.MonkeyPatch, emulator: ProgramEmulator) -> None:
     """Each script is judged by its own check, through CuPy as it stands; the emulator takes CuPy's place."""
+    plan = emulator.plans[0]
+    assert isinstance(plan, ProductPlan)
     with emulator.as_cupy(0):
-        assert script_runs.run_script(emulator.plans[0])
-        emulator.wrong = 1.0
-        assert not script_runs.run_script(emulator.plans[0])
-    emulator.wrong = 0.0
+        assert script_runs.run_script(plan)
+        emulator.wrong = 1
+        assert not script_runs.run_script(plan)
+    emulator.wrong = 0
 
 
 @pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
