@@ -75,6 +75,7 @@ def draw_loop(found: LoopFacts, theme: Palette | None, title: str = "") -> str:
         labelled=True,
         extra="".join(extra),
         least=(wide, y + 10),
+        pointed=theme is None,
     )
 
 

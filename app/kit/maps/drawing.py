@@ -56,9 +56,10 @@ def draw_panels(
     labelled: bool,
     extra: str = "",
     least: tuple[float, float] = (200.0, 0.0),
+    pointed: bool = False,
 ) -> str:
     """The SVG of panels that stand below a title, where there is one, with the legend under them; least: its width
-    and height."""
+    and height; pointed: its cells answer the pointer."""
     width = max((p.x + p.width + 8 for p in panels), default=0.0)
     height = max((p.y + p.height + 8 for p in panels), default=least[1])
     parts = [extra]
@@ -80,6 +81,7 @@ def draw_panels(
         labels_up_to=MOST_LABELS,
         extra="".join(parts),
         label="lane:value" if labelled else "none",
+        pointed=pointed,
     )
 
 
