@@ -220,15 +220,21 @@ def _cut_fragment(home: TermText, value: SyntaxTerm, letter: str, deep: int) -> 
         return None
     if mma is None or whole is None or len(whole.shape) < 2:
         return None
+    return _cut_operand(mma, _list_sizes(whole.shape), letter)
+
+
+def _cut_operand(mma: TextMeaning, sizes: list[Any], letter: str) -> TensorShape | None:
+    """Return what a thread holds of an operand of these sizes: the atom's values, then the repeats of the atoms."""
     atom, shape = mma.facts["body"]["atom"], mma.facts["atom_mnk"]
+    if not atom or not shape or "atom_layout" in mma.undetermined or len(mma.facts["candidates"]) != 1:
+        return None
     try:
-        made = make_mma_atom(atom) if atom and shape and "atom_layout" not in mma.undetermined else None
-        counts = tiled_mma.parse_atoms(mma.facts["body"]["atom_layout"]) if made else []
+        made = make_mma_atom(atom)
+        counts = tiled_mma.parse_atoms(mma.facts["body"]["atom_layout"])
     except LayoutError:
         return None
-    if made is None or letter.lower() in made.shared or len(mma.facts["candidates"]) != 1:
+    if letter.lower() in made.shared:
         return None
-    sizes = _list_sizes(whole.shape)
     rests = [_repeat(sizes[at], shape[n] * counts[n]) for at, n in enumerate(_SIDES[letter])]
     values = made.layouts[letter.lower()].modes[1].shape
     return TensorShape((values, *rests, *sizes[2:]), tuple(sizes[:2]))
@@ -243,10 +249,7 @@ def _cut_copy(home: TermText, value: SyntaxTerm, way: str, deep: int) -> TensorS
     owner, args = _split_owner(value)
     if owner is None or len(args) != 1:
         return None
-    made = home.resolve_value(_find_whole(home, owner))
-    copy = (
-        tiled_copy.parse_tiled_copy(home, made) if isinstance(made, SyntaxTerm) and tiled_copy.is_made(made) else None
-    )
+    copy = _find_tiled_copy(home, _find_whole(home, owner))
     tensor = parse_tensor(home, args[0], deep + 1)
     if copy is None or tensor is None or len(tensor.shape) < 2:
         return None
@@ -259,6 +262,13 @@ def _cut_copy(home: TermText, value: SyntaxTerm, way: str, deep: int) -> TensorS
     rests = [_repeat(size, step) for size, step in zip(sizes[:2], tiler, strict=True)]
     more = tensor.shape[3:] if way == "retile" else tensor.shape[2:]
     return TensorShape((values, *rests, *more))
+
+
+def _find_tiled_copy(home: TermText, value: Value) -> TextMeaning | None:
+    made = home.resolve_value(value)
+    return (
+        tiled_copy.parse_tiled_copy(home, made) if isinstance(made, SyntaxTerm) and tiled_copy.is_made(made) else None
+    )
 
 
 def _parse_shape(home: TermText, value: Value) -> Any:

@@ -189,22 +189,8 @@ def find_legal_forms(word: IdescWord) -> tuple[str, ...]:
 
 def find_warnings(word: IdescWord) -> list[FieldNotice]:
     """Return what is legal but should be checked, each with its reason."""
-    warnings, row = [], word.kind
-    if word.format_field("k") == K96:
-        if word.m != 256:
-            message = (
-                "PTX's table lists K = 96 for M = 256 only; CUTLASS also runs it with M = 128, which is not documented."
-            )
-            warnings.append(FieldNotice("k96_m", "m", message, SIZES))
-        if word.get_code("sfa_id") % 2 or word.get_code("sfb_id") % 2:
-            message = (
-                "PTX allows the ids 0 and 2 in Table 44, and 0 to 3 with K = 96 in 9.7.16.10.7.2. Which holds is not"
-                " documented."
-            )
-            warnings.append(FieldNotice("k96_id", "sfa_id", message, row.source))
-        if not word.target:
-            message = f"K = 96 takes {_K96_TARGET}; on sm_107, bit {row.k_dim_bit} is k_dim and may say another K."
-            warnings.append(FieldNotice("k96_target", "k", message, SIZES))
+    row = word.kind
+    warnings = list(_list_k96_warnings(word)) if word.format_field("k") == K96 else []
     if word.has_k_dim:
         message = f"Bit {row.k_dim_bit} is k_dim on {word.target}; which K it chooses is not documented."
         warnings.append(FieldNotice("k_dim", "k", message, "NVIDIA cudnn-frontend, pull request 954"))
@@ -228,6 +214,24 @@ def find_warnings(word: IdescWord) -> list[FieldNotice]:
         message = f"{targets} have kind::{row.name}; {join_words(lacking)} {verb} not."
         warnings.append(FieldNotice(f"{row.name}_target", "kind", message, catalog.get_assembler_release()))
     return warnings
+
+
+def _list_k96_warnings(word: IdescWord) -> Iterator[FieldNotice]:
+    """Yield what should be checked of a word with K = 96."""
+    if word.m != 256:
+        message = (
+            "PTX's table lists K = 96 for M = 256 only; CUTLASS also runs it with M = 128, which is not documented."
+        )
+        yield FieldNotice("k96_m", "m", message, SIZES)
+    if word.get_code("sfa_id") % 2 or word.get_code("sfb_id") % 2:
+        message = (
+            "PTX allows the ids 0 and 2 in Table 44, and 0 to 3 with K = 96 in 9.7.16.10.7.2. Which holds is not"
+            " documented."
+        )
+        yield FieldNotice("k96_id", "sfa_id", message, word.kind.source)
+    if not word.target:
+        message = f"K = 96 takes {_K96_TARGET}; on sm_107, bit {word.kind.k_dim_bit} is k_dim and may say another K."
+        yield FieldNotice("k96_target", "k", message, SIZES)
 
 
 def _find_narrow_mn_major(word: IdescWord) -> list[tuple[str, str]]:
