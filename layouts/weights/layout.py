@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from lanescope.ptx.operand import Operand
 
     Words: TypeAlias = NDArray[np.uint32]
+    Longs: TypeAlias = NDArray[np.int64]
 else:
-    Words = Any
+    Words = Longs = Any
 
 WORD_BITS = 32
 MOST = 1 << 20  # rows or columns
@@ -197,6 +198,27 @@ class WeightLayout:
         (down, across), (rows, cols) = self.tile.extents, self.tiles
         row, col = divmod(tile, cols) if self.format.k_first else divmod(tile, rows)[::-1]
         return int(row * down + k), int(col * across + n)
+
+    def number_elements(self, k: Longs, n: Longs) -> tuple[Longs, Longs, Longs]:
+        """Return (word, field, thread) of elements of W, each int64 in the shape of k and n; thread 0 without threads."""
+        import numpy as np
+
+        thread, value = self._find_values(k, n)
+        (down, across), (rows, cols) = self.tile.extents, self.tiles
+        tile = k // down * cols + n // across if self.format.k_first else n // across * rows + k // down
+        word = tile * self.words_of_tile + thread * self.words_of_thread + value // self.fields
+        return word.astype(np.int64), (value % self.fields).astype(np.int64), thread.astype(np.int64)
+
+    def find_operand_places(self, k: Longs, n: Longs) -> tuple[IntArray, ...]:
+        """Return (instruction, row, column) of elements of W in the operand that the words feed."""
+        assert self.fragment
+        thread, value = self._find_values(k, n)
+        return tuple(axis[thread, value] for axis in self.fragment.evaluate())
+
+    def _find_values(self, k: Longs, n: Longs) -> tuple[IntArray, IntArray]:
+        down, across = self.tile.extents
+        thread, value = self.tile.inverse()
+        return thread[k % down, n % across, 0], value[k % down, n % across, 0]
 
     def _number_tile(self, row: int, col: int) -> int:
         rows, cols = self.tiles
