@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def test_a_digit_in_another_place_is_noticed(name: str, bits: int) -> None:
     weights = make_weights(layout)
     expected = oracle.pack(name, weights, bits)
     digits = [digit for digit in layout.tile.values if digit.size > 1]
-    for one, other in zip(digits, digits[1:], strict=False):
+    for one, other in pairwise(digits):
         text = str(layout.tile).replace(str(one), "?").replace(str(other), str(one)).replace("?", str(other))
         layout.__dict__["tile"] = Pattern.parse(text)
         assert (layout.pack(weights).reshape(-1) != expected).any(), text
@@ -298,7 +299,11 @@ def test_fields_in_order_have_no_fast_conversion_to_pairs() -> None:
 @pytest.mark.parametrize(
     ("asked", "code", "said"),
     [
-        ({"name": "marlin", "k": 24}, "bad_tile", "k is 24. A tile of Marlin with 4 bits has 16. Give a multiple of 16"),
+        (
+            {"name": "marlin", "k": 24},
+            "bad_tile",
+            "k is 24. A tile of Marlin with 4 bits has 16. Give a multiple of 16",
+        ),
         ({"name": "marlin", "n": 32}, "bad_tile", "Give a multiple of 64"),
         ({"name": "machete", "n": 64}, "bad_tile", "Give a multiple of 128"),
         ({"name": "gptq", "bits": 3}, "bad_bits", "Give 2 or 4 or 8."),

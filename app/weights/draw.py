@@ -1,4 +1,4 @@
-"""The picture of prepacked weights: a part of W coloured by lane, and the words of the selected thread. No framework."""
+"""The picture of prepacked weights: a part of W coloured by lane, and the words of one thread. No framework."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def caption_weights(layout: WeightLayout, place: WeightPlace) -> str:
         return f"{ranges} ({down}). Colour: word mod {COLOURS}; number: {field}. The ring is W[{place.k}, {place.n}]."
     warp = f" of warp {place.thread // WARP}" if layout.threads > WARP else ""
     return (
-        f"{ranges}{warp} ({down}). Colour: lane / {GROUP}; number: lane. Beside it the words of lane"
-        f" {place.thread % WARP}, the high {field} first, with k,n. The ring is W[{place.k}, {place.n}]."
+        f"{ranges}{warp} ({down}). Colour: lane / {GROUP}; number: lane. The words are those of"
+        f" lane {place.thread % WARP}, the high {field} first, with k,n. The ring is W[{place.k}, {place.n}]."
     )
 
 

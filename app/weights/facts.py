@@ -6,9 +6,9 @@ from typing import Annotated
 
 from lanescope.app.kit.fact import Description, fact, make_optional_field
 from lanescope.app.kit.question import number_field, question, text_field, word_field
-from lanescope.app.weights.find import EXAMPLE, parse_place
+from lanescope.app.weights.find import EXAMPLE, parse_element, parse_place
 from lanescope.weights.formats import FORMATS, SideValues
-from lanescope.weights.layout import WORD_BITS, WeightLayout, WeightPlace, packed_weights
+from lanescope.weights.layout import MOST, WORD_BITS, WeightLayout, WeightPlace, packed_weights
 from lanescope.weights.sparse import locate_metadata
 
 LEAST = 16  # rows and columns of W where its sizes are left out: whole tiles from here on
@@ -26,8 +26,8 @@ class WeightQuestion:
         called={name: row.title for name, row in FORMATS.items()},
     )
     bits: int = number_field(4, "Bits", "Bits of an integer: 4 or 8; GPTQ 2 too.", least=1, most=16)
-    k: int | None = number_field(None, "K", "Rows of W, whole tiles; a few where it is empty.")
-    n: int | None = number_field(None, "N", "Columns of W, whole tiles; a few where it is empty.")
+    k: int | None = number_field(None, "K", "Rows of W, whole tiles; what the element needs where it is empty.")
+    n: int | None = number_field(None, "N", "Columns of W, whole tiles; what the element needs where it is empty.")
     find: str = text_field(
         EXAMPLE,
         "Find",
@@ -92,9 +92,7 @@ class SideFacts:
     """Scales or zero points."""
 
     about: str
-    orders: Annotated[
-        dict[str, str], Description("By what a scale covers, or by bits: (block)(place or field) → (n).")
-    ]
+    orders: Annotated[dict[str, str], Description("By what a scale covers, or by bits: (block)(place or field) → (n).")]
 
 
 @fact
@@ -127,10 +125,17 @@ class WeightFacts:
 
 
 def make_layout(asked: WeightQuestion) -> WeightLayout:
-    """Return the layout of a question; LayoutError names the wrong field."""
+    """Return the layout of a question, where sizes are left out the least that hold the element that is looked for.
+
+    LayoutError names the wrong field.
+    """
     smallest = packed_weights(asked.format, bits=asked.bits)
-    down, across = (max(unit, LEAST) // unit * unit for unit in smallest.tile.extents)
-    return packed_weights(asked.format, asked.k or down, asked.n or across, asked.bits)
+    element = parse_element(asked.find) or (0, 0)
+    units = smallest.tile.extents
+    sizes = (-(-max(at + 1, LEAST) // unit) * unit for at, unit in zip(element, units, strict=True))
+    down, across = (min(size, MOST // unit * unit) for size, unit in zip(sizes, units, strict=True))
+    k, n = (size if given is None else given for given, size in zip((asked.k, asked.n), (down, across), strict=True))
+    return packed_weights(asked.format, k, n, asked.bits)
 
 
 def find_place(asked: WeightQuestion, layout: WeightLayout) -> WeightPlace:
@@ -141,8 +146,8 @@ def find_place(asked: WeightQuestion, layout: WeightLayout) -> WeightPlace:
 
 
 def locate_weight(asked: WeightQuestion) -> WeightFacts:
-    """A matrix of 4- or 8-bit integers as Marlin, Machete, AWQ or GPTQ stores it: the word, nibble, lane and register of
-    an element, and which operand the words feed."""
+    """A matrix of 4- or 8-bit integers as Marlin, Machete, AWQ or GPTQ stores it: the word, nibble, lane and register
+    of an element, and which operand the words feed."""
     layout = make_layout(asked)
     row, place = layout.format, find_place(asked, layout)
     return WeightFacts(

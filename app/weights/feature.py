@@ -42,8 +42,8 @@ def format_place(told: WeightFacts) -> Iterator[str]:
     """Yield where the element is, in sentences: its word, its thread, its slot in the operand, its metadata."""
     at, field = told.place, FIELD_NAMES.get(told.bits, "field")
     yield (
-        f"W[{at.k}, {at.n}] is {field} {at.field} (bits {at.bit}–{at.bit + told.bits - 1}) of word {at.word}, in tile"
-        f" {at.tile}."
+        f"W[{at.k}, {at.n}] of {told.k} × {told.n} is {field} {at.field} (bits {at.bit}–{at.bit + told.bits - 1}) of"
+        f" word {at.word}, in tile {at.tile}."
     )
     if at.thread is not None:
         several = f" (warp {at.thread // 32}, lane {at.thread % 32})" if told.threads > 32 else ""
@@ -51,8 +51,8 @@ def format_place(told: WeightFacts) -> Iterator[str]:
         yield f"{who} loads it as word {at.word_of_thread} of {told.words_of_thread} of the tile."
     if at.slot and told.operand:
         yield (
-            f"Instruction {at.slot.instruction} of the tile has it in {told.operand.upper()} at row {at.slot.row}, column"
-            f" {at.slot.col}: register {at.slot.register}, value {at.slot.value}."
+            f"Instruction {at.slot.instruction} of the tile has it in {told.operand.upper()} at row {at.slot.row},"
+            f" column {at.slot.col}: register {at.slot.register}, value {at.slot.value}."
         )
     if at.index:
         yield (

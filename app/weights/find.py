@@ -21,15 +21,21 @@ _FIELD = re.compile(
 )
 
 
+def parse_element(text: str) -> tuple[int, int] | None:
+    """Return (k, n) of a text that names an element, None for any other."""
+    match = _ELEMENT.fullmatch(text.strip())
+    return (int(match[1]), int(match[2])) if match else None
+
+
 def parse_place(text: str, layout: WeightLayout) -> tuple[int, int]:
     """Return (k, n) of the place that a text names. A word counts in the whole array, after a thread in that thread's
     words of a tile. LayoutError `bad_find` for any other text, or a place outside W.
     """
     given = text.strip()
     try:
-        if match := _ELEMENT.fullmatch(given):
-            place = layout.locate(int(match[1]), int(match[2]))
-            return place.k, place.n
+        if element := parse_element(given):
+            layout.locate(*element)
+            return element
         if match := _FIELD.fullmatch(given):
             tile, thread, word, field = (None if part is None else int(part) for part in match.groups())
             assert word is not None

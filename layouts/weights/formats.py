@@ -35,9 +35,9 @@ class SideValues:
 class WeightFormat:
     """One format.
 
-    k_first: whether tiles follow along n before k. rows: an axis and how many of it a published
-    row of words has, 0 for as many as a word has fields; "" for a flat array. unit: what the kernel takes, in words. feeds: what the words feed, in words.
-    open: what the code does not establish.
+    k_first: whether tiles follow along n before k. rows: an axis and how many of it a published row of words has, 0
+    for as many as a word has fields; "" for a flat array. unit: what the kernel takes; feeds: what the words feed;
+    open: what the code does not establish, in words. metadata: (word)(index) → (n)(group of k) of 2:4 sparsity.
     """
 
     name: str
@@ -92,7 +92,7 @@ FORMATS = {
             "(j b) (h t e) (g)",
             "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
             "b",
-            groups="-1 (all of K) and 128 in the first kernel; -1, 32, 64 and 128 in vLLM",
+            groups="-1 (all of K) and 128 in IST-DASLab's kernel; -1, 32, 64 and 128 in vLLM's",
             scales=SideValues(
                 "fp16 (group, n), permuted over 64 columns: eight halves of lane group g are its columns g + 8j. One"
                 " scale per column (group = K): over 32 columns, so that they match D",
@@ -102,9 +102,9 @@ FORMATS = {
                 "vLLM: permuted as the scales of groups, then packed along n in the order of the weights' fields",
                 MARLIN_ZEROS,
             ),
-            unit="The first kernel takes K in multiples of 128 and N of 256; vLLM's K of 128 and N of 64.",
+            unit="IST-DASLab's kernel takes K in multiples of 128 and N of 256; vLLM's K of 128 and N of 64.",
             notes=(
-                "4-bit values are stored with 8 added (u4b8), or with a zero point; 8-bit ones with 128 added (u8b128).",
+                "4-bit values have 8 added (u4b8) or a zero point, 8-bit ones 128 added (u8b128).",
                 "With act_order the rows of W are sorted by group before packing; g_idx stays beside the words.",
             ),
         ),
@@ -121,7 +121,7 @@ FORMATS = {
             "b",
             groups="-1, 32, 64 and 128",
             scales=SideValues(
-                "over 32 columns, with groups too", {name: MARLIN_SCALES["channel"] for name in ("group", "channel")}
+                "over 32 columns, with groups too", dict.fromkeys(("group", "channel"), MARLIN_SCALES["channel"])
             ),
             zeros=SideValues(
                 "permuted as Marlin's scales of groups, then packed along n in order",
@@ -154,7 +154,9 @@ FORMATS = {
                 {"group": "() (e:4 b:2) -> (b e)", "channel": "() (c:8) -> (c)"},
             ),
             unit="The kernel takes K in multiples of 128 and N of 256.",
-            notes=("k counts the stored half of K. A group of four keeps two; its metadata are a matrix of their own.",),
+            notes=(
+                "k counts the stored half of K. A group of four keeps two; its metadata are a matrix of their own.",
+            ),
             metadata="(y:2 g:8 x:2 c:2) (b:2 q:4) -> (g b y x) (c q)",
         ),
         WeightFormat(
@@ -163,8 +165,8 @@ FORMATS = {
             {4: "(q:2 w:4 g:8 t:4) (s:4 e:2 h:2 i:2)", 8: "(q:2 w:4 g:8 t:4) (s:4 h:2 i:2 e:2)"},
             "(s h t e) (q w i g)",
             ("", 0),
-            "A of wgmma m64nNk16 from registers, as the product is transposed (rows are n): two warpgroups, four steps of"
-            " K. With 4 bits a thread's words are 128 bits.",
+            "A of wgmma m64nNk16 from registers, as the product is transposed (rows are n): two warpgroups, four steps"
+            " of K. With 4 bits a thread's words are 128 bits.",
             (
                 f"{VLLM}, {CODE}/machete/machete_prepacked_layout.cuh, machete_interleaving_utils.cuh",
                 f"{VLLM}, {CODE}/machete/machete_prepack_kernel.cuh, machete_mainloop.cuh, generate.py, Readme.md",
@@ -175,7 +177,9 @@ FORMATS = {
             groups="the format fixes none",
             zeros=SideValues("of the scales' type, multiplied by them beforehand (group, n), not packed", plain=True),
             unit="K is a multiple of 64 and N of 128.",
-            notes=("4-bit values are stored with 8 added (u4b8) or unsigned (u4), 8-bit ones with 128 added or unsigned.",),
+            notes=(
+                "4-bit values are stored with 8 added (u4b8) or unsigned (u4), 8-bit ones with 128 added or unsigned.",
+            ),
             open="The rows and columns that the packed tensor reports are those of what was packed; only the order in"
             " memory means something.",
         ),
@@ -185,8 +189,8 @@ FORMATS = {
             {4: "(q:2 w:4 g:8 t:4) (s:2 h:2 i:2 e:4)"},
             "(s h t e) (q w i g)",
             ("", 0),
-            "A of wgmma m64nNk32 from registers, as the product is transposed (rows are n): two warpgroups, two steps of"
-            " K. The fields of a word are in order.",
+            "A of wgmma m64nNk32 from registers, as the product is transposed (rows are n): two warpgroups, two steps"
+            " of K. The fields of a word are in order.",
             (f"{VLLM}, {CODE}/machete/machete_prepacked_layout.cuh, machete_interleaving_utils.cuh",),
             "(q s) (w i g) (h t e)",
             "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3",
@@ -202,8 +206,8 @@ FORMATS = {
             {4: "() (e:2 c:4)", 8: "() (e:2 c:2)"},
             "() (c e)",
             ("k", 1),
-            "No fragment by itself: a thread converts one word to eight fp16 in the order of n and stores them in a row of"
-            " shared memory, from which ldmatrix.trans loads B of mma.m16n8k16.",
+            "No fragment by itself: a thread converts one word to eight fp16 in the order of n and stores them in a row"
+            " of shared memory, from which ldmatrix.trans loads B of mma.m16n8k16.",
             (
                 f"{VLLM}, {UTILS}/quant_utils.py (awq_pack), {CODE}/gptq_marlin/awq_marlin_repack.cu",
                 f"{VLLM}, {CODE}/awq/gemm_kernels.cu, dequantize.cuh",

@@ -172,7 +172,9 @@ class WeightLayout:
         """Return where element (k, n) lies; LayoutError names the axis and its limit."""
         for name, at, size in (("k", k, self.k), ("n", n, self.n)):
             if not 0 <= at < size:
-                raise LayoutError("outside", f"{name} is {at}. W is {self.k} × {self.n}.", f"From 0 to {size - 1}.", name)
+                raise LayoutError(
+                    "outside", f"{name} is {at}. W is {self.k} × {self.n}.", f"From 0 to {size - 1}.", name
+                )
         down, across = self.tile.extents
         ((thread, value),) = self.tile.owners(k % down, n % across)
         tile = self._number_tile(k // down, n // across)
@@ -200,7 +202,7 @@ class WeightLayout:
         return int(row * down + k), int(col * across + n)
 
     def number_elements(self, k: Longs, n: Longs) -> tuple[Longs, Longs, Longs]:
-        """Return (word, field, thread) of elements of W, each int64 in the shape of k and n; thread 0 without threads."""
+        """Return (word, field, thread) of elements of W, each int64 shaped as k and n; thread 0 without threads."""
         import numpy as np
 
         thread, value = self._find_values(k, n)
@@ -242,7 +244,9 @@ def packed_weights(name: str, k: int | None = None, n: int | None = None, bits: 
     row = FORMATS[parse_choice(name, "format", tuple(FORMATS), "bad_format")]
     if bits not in row.left:
         allowed = " or ".join(map(str, sorted(row.left)))
-        raise LayoutError("bad_bits", f"bits is {bits}. {row.title} is not described for it.", f"Give {allowed}.", "bits")
+        raise LayoutError(
+            "bad_bits", f"bits is {bits}. {row.title} is not described for it.", f"Give {allowed}.", "bits"
+        )
     tile = Pattern.parse(row.tile_of(bits))
     sizes = []
     for axis, given, unit in zip("kn", (k, n), tile.extents, strict=True):
