@@ -343,7 +343,7 @@ def render_scale_conversion() -> str:
 def render_weight_formats() -> str:
     """Render the formats of prepacked weights with the tile of each."""
     rows = [
-        (f"[{row.title}](/weights?format={row.name}&bits={bits})", bits, f"`{row.tile_of(bits)}`")
+        (f"[{row.title}](/weights?format={row.name}&bits={bits})", str(bits), f"`{row.tile_of(bits)}`")
         for row in FORMATS.values()
         for bits in row.left
     ]

@@ -8,7 +8,7 @@ from lanescope.app.kit.fact import Description, fact, make_optional_field
 from lanescope.app.kit.question import number_field, question, text_field, word_field
 from lanescope.app.weights.find import EXAMPLE, parse_element, parse_place
 from lanescope.weights.formats import FORMATS, SideValues
-from lanescope.weights.layout import MOST, WORD_BITS, WeightLayout, WeightPlace, packed_weights
+from lanescope.weights.layout import MOST, WORD_BITS, FragmentPlace, WeightLayout, WeightPlace, packed_weights
 from lanescope.weights.sparse import locate_metadata
 
 LEAST = 16  # rows and columns of W where its sizes are left out: whole tiles from here on
@@ -183,15 +183,6 @@ def locate_weight(asked: WeightQuestion) -> WeightFacts:
 
 def _build_place(layout: WeightLayout, place: WeightPlace) -> PlacedWeight:
     held, known = place.fragment, place.thread >= 0
-    slot = held and WeightSlot(
-        instruction=held.instruction,
-        row=held.row,
-        col=held.col,
-        lane=held.thread,
-        register=held.register,
-        bit=held.bit,
-        value=held.value,
-    )
     return PlacedWeight(
         k=place.k,
         n=place.n,
@@ -201,8 +192,20 @@ def _build_place(layout: WeightLayout, place: WeightPlace) -> PlacedWeight:
         tile=place.tile,
         thread=place.thread if known else None,
         word_of_thread=place.word_of_thread if known else None,
-        slot=slot,
+        slot=_build_slot(held) if held else None,
         index=SparseIndex(**locate_metadata(layout, place.k, place.n)) if layout.format.metadata else None,
+    )
+
+
+def _build_slot(held: FragmentPlace) -> WeightSlot:
+    return WeightSlot(
+        instruction=held.instruction,
+        row=held.row,
+        col=held.col,
+        lane=held.thread,
+        register=held.register,
+        bit=held.bit,
+        value=held.value,
     )
 
 
