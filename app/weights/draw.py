@@ -106,7 +106,9 @@ def _list_words(layout: WeightLayout, place: WeightPlace) -> list[int]:
 
 
 def _find_elements(layout: WeightLayout, word: Longs, field: Longs) -> tuple[Longs, Longs]:
-    found = np.array([layout.find_element(*at) for at in zip(word.ravel().tolist(), field.ravel().tolist(), strict=True)], np.int64)
+    found = np.array(
+        [layout.find_element(*at) for at in zip(word.ravel().tolist(), field.ravel().tolist(), strict=True)], np.int64
+    )
     return found[:, 0].reshape(word.shape), found[:, 1].reshape(word.shape)
 
 

@@ -106,7 +106,7 @@ class WeightFacts:
     n: int
     shape: Annotated[tuple[int, ...], Description("Of the array of 32-bit words; flat where only its order counts.")]
     bytes: int
-    tile: Annotated[tuple[int, int], Description("k and n of a tile.")]
+    tile: Annotated[tuple[int, ...], Description("k and n of a tile.")]
     pattern: Annotated[str, Description("(thread)(word field) → (k)(n) of a tile.")]
     threads: Annotated[int, Description("That hold a tile; 0 where the format does not say who loads a word.")]
     words_of_thread: Annotated[int, Description("Of a tile; all of its words where there are no threads.")]
@@ -158,7 +158,7 @@ def locate_weight(asked: WeightQuestion) -> WeightFacts:
         n=layout.n,
         shape=layout.shape,
         bytes=layout.word_count * WORD_BITS // 8,
-        tile=(layout.tile.extents[0], layout.tile.extents[1]),
+        tile=layout.tile.extents,
         pattern=row.tile_of(layout.bits),
         threads=layout.threads,
         words_of_thread=layout.words_of_thread,
