@@ -288,6 +288,20 @@ __global__ void convert(const unsigned* words, unsigned* out) {{
         assert given.view(np.float16).reshape(count, 8)[word].tolist() == [int(weights[at]) - 8 for at in inside]
 
 
+@needs_nvrtc
+def test_the_conversions_take_any_zero_point() -> None:
+    four, eight = (render_weights(packed_weights("marlin", bits=bits))["fragments"] for bits in (4, 8))
+    source = f"""{four.partition("using Fragments")[0]}{eight.partition("using Fragments")[0]}
+__global__ void convert(const unsigned* words, unsigned* out) {{
+  const unsigned q = words[0];
+  out[0] = low_halves<0>(q), out[1] = low_halves<15>(q), out[2] = high_halves<0>(q), out[3] = high_halves<15>(q);
+  out[4] = byte_halves<0x5350, 0>(q), out[5] = byte_halves<0x5350, 255>(q);
+}}"""
+    words = np.array([0xF3A29160], np.uint32)
+    given = run_cuda(source, "convert", 1, ["words", "out"], np.empty(6, np.uint32), words=words)
+    assert given.view(np.float16).tolist() == [0, 2, -15, -13, 6, 10, -9, -5, 0x60, 0xF3, 0x60 - 255, 0xF3 - 255]
+
+
 def test_fields_in_order_have_no_fast_conversion_to_pairs() -> None:
     """Why GPTQ's 4-bit words are repacked: a pair of fp16 takes fields that are 16 bits apart."""
     assert render_weights(packed_weights("gptq"))["fragments"] == ""

@@ -157,7 +157,8 @@ def _make_sheet(layout: WeightLayout, panel: FigurePanel, cells: tuple[Longs, Lo
     k, n = cells
     numbers = dict(_number_cells(layout, k, n))
     line = "`W[{k},{n}]`: bits {low} to {high} of word {word}"
-    line += ", which thread {thread} loads" if layout.threads else ""
+    if layout.threads:
+        line += f", which {'thread' if layout.threads > WARP else 'lane'} {{thread}} loads"
     if "register" in numbers:
         line += "; instruction {instruction}, row {down}, column {across}, register {register}"
     grid = SheetGrid("", panel.x, panel.y, panel.cell_width, panel.cell_height)

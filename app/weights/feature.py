@@ -22,11 +22,12 @@ from lanescope.render.weights import render_weights
 
 def build_weight_context(asked: WeightQuestion, told: WeightFacts) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
-    layout = make_layout(asked)
+    layout, slot = make_layout(asked), told.place.slot
+    pin = {"pin": f"{told.operand}:{slot.row},{slot.col}"} if slot else {}
     return {
         "code": render_weights(layout),
         "caption": caption_weights(layout, find_place(asked, layout)),
-        "instruction": link_instruction(catalog.find(told.ptx)) if told.ptx else "",
+        "instruction": link_instruction(catalog.find(told.ptx), query=pin) if told.ptx else "",
         "sentences": list(format_place(told)),
         "field_name": FIELD_NAMES.get(told.bits, "field"),
     }

@@ -59,11 +59,6 @@ class WeightFormat:
     open: str = ""
     metadata: str = ""
 
-    @property
-    def tile(self) -> str:
-        """Return the pattern's text of its first width."""
-        return self.tile_of(next(iter(self.left)))
-
     def tile_of(self, bits: int) -> str:
         """Return the text of a tile's pattern."""
         return f"{self.left[bits]} -> {self.right}"
