@@ -10,10 +10,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from lanescope.emulate.kernel import prepare_kernel
-from lanescope.emulate.launch import parse_launch
-from lanescope.emulate.parser import parse_module
-from lanescope.emulate.run import run_kernel
 from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import Pattern
 from lanescope.render.weights import render_weights
@@ -28,7 +24,7 @@ from lanescope.weights.layout import (
     permute_scales,
 )
 from tests.oracle import weights as oracle
-from tests.ptxas import nvrtc
+from tests.weight_kernels import needs_nvrtc, run_cuda
 
 EVERY = [(name, bits) for name, row in FORMATS.items() for bits in row.left]
 FED = [(name, bits) for name, bits in EVERY if FORMATS[name].ptx]
@@ -209,29 +205,6 @@ def test_the_numpy_code_packs_and_unpacks(name: str, bits: int) -> None:
     words = layout.pack(weights).reshape(-1)
     assert (scope["pack"](weights) == words).all()
     assert (scope["unpack"](words, layout.k, layout.n) == weights).all()
-
-
-def run_cuda(source: str, kernel: str, threads: int, args: list[Any], out: NDArray[Any], **arrays: Any) -> NDArray[Any]:
-    """What a kernel writes over `out` in the emulator, in blocks of at most 256 threads."""
-    block = min(threads, 256)
-    ptx, log = nvrtc.compile_ptx(source, "sm_90a")
-    assert not log, log[:2000]
-    module = parse_module(ptx)
-    buffers = {name: array.reshape(-1) for name, array in arrays.items()} | {"out": out.reshape(-1)}
-    launch = {
-        "kernel": kernel,
-        "grid": [-(-threads // block), 1, 1],
-        "block": [block, 1, 1],
-        "args": args,
-        "buffer": {name: {"type": f"u{8 * array.itemsize}"} for name, array in buffers.items()},
-    }
-    launch["buffer"]["out"]["output"] = "out"
-    result = run_kernel(prepare_kernel(module, parse_launch(launch), buffers))
-    assert result.passed, result.findings
-    return result.outputs["out"].array
-
-
-needs_nvrtc = pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC")
 
 
 @needs_nvrtc

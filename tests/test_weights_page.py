@@ -65,6 +65,15 @@ def test_the_route_answers_what_the_engine_says() -> None:
     assert index and index.selector == 0 and index.register == 1
 
 
+def test_an_element_outside_of_given_sizes_is_refused_and_one_without_sizes_is_inside() -> None:
+    with pytest.raises(LayoutError, match="k is 5"):
+        locate_weight(read_question(WeightQuestion, {"format": "awq", "k": 1, "n": 8, "find": "W[5, 18]"}))
+    told = locate_weight(read_question(WeightQuestion, {"format": "awq", "find": "W[100, 77]"}))
+    assert (told.k, told.n, told.place.k, told.place.n) == (101, 80, 100, 77)
+    smallest = locate_weight(read_question(WeightQuestion, {"format": "gptq"}))
+    assert (smallest.k, smallest.n, smallest.place.k, smallest.place.n) == (16, 16, 5, 15)
+
+
 @pytest.mark.parametrize(("name", "bits"), EVERY)
 def test_the_picture_has_the_element_in_both_panels(name: str, bits: int) -> None:
     """Its cells name what the engine says of them."""

@@ -29,10 +29,11 @@ class WeightQuestion:
     k: int | None = number_field(None, "K", "Rows of W, whole tiles; what the element needs where it is empty.")
     n: int | None = number_field(None, "N", "Columns of W, whole tiles; what the element needs where it is empty.")
     find: str = text_field(
-        EXAMPLE,
+        "",
         "Find",
-        "An element, W[k, n], or the place of one: lane 10, word 1, nibble 4.",
+        "An element, W[k, n], or its place: lane 10, word 1, nibble 4. W[5, 18] or near it where it is empty.",
         most=80,
+        placeholder=EXAMPLE,
         size=22,
         examples=("W[5, 18]", "lane 10, word 1, nibble 4", "word 41, nibble 4"),
     )
@@ -139,9 +140,10 @@ def make_layout(asked: WeightQuestion) -> WeightLayout:
 
 
 def find_place(asked: WeightQuestion, layout: WeightLayout) -> WeightPlace:
-    """Return the place that is looked at; the last element for the default text where W is smaller."""
-    if asked.find == EXAMPLE:
-        return layout.locate(min(5, layout.k - 1), min(18, layout.n - 1))
+    """Return the place that is looked at; without a text that of the example, or the nearest in a smaller W."""
+    if not asked.find.strip():
+        k, n = parse_element(EXAMPLE) or (0, 0)
+        return layout.locate(min(k, layout.k - 1), min(n, layout.n - 1))
     return layout.locate(*parse_place(asked.find, layout))
 
 
