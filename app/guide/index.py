@@ -129,6 +129,12 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
                 "triton gluon cute linear layout translate convert blocked nvidia_mma dot_op TV bases F2",
             ),
             GuidePage(
+                "prepacked-weights",
+                "prepacked repack quantized int4 4-bit W4A16 marlin machete awq gptq qweight qzeros scale permutation"
+                " dequantize lop3 nibble",
+                ("qweight", "qzeros", "marlin_permute_scales", "machete_prepack_B"),
+            ),
+            GuidePage(
                 "triton-dot",
                 "triton tl.dot dot_scaled wgmma HMMA MMAv3 MMAv5 num_warps input_precision emulated chosen select",
                 ("tl.dot", "tl.dot_scaled", "max_num_imprecise_acc", "input_precision"),

@@ -36,6 +36,7 @@ from lanescope.app.tmem.feature import PLACEMENT
 from lanescope.app.tmem.find import make_sheet_page as make_tensor_sheets
 from lanescope.app.tmem.placement import draw_placement
 from lanescope.app.triton_dot.feature import TRITON_DOT
+from lanescope.app.weights.feature import WEIGHTS
 from lanescope.blackwell.idesc import IdescWord, get_kind, parse_idesc_word
 from lanescope.errors import LayoutError
 from lanescope.render.diagram import render_diagram
@@ -356,6 +357,7 @@ DRAWINGS: dict[str, Callable[[FigureRequest], str | tuple[str, str]]] = {
     "tmem": _draw_tensor_memory,
     "idesc": _draw_instruction_descriptor,
     "triton-dot": lambda request: TRITON_DOT.draw_query(request.query),
+    "weights": lambda request: WEIGHTS.draw_query(request.query),
     "scale-factors": lambda request: SCALE_FACTORS.draw_query(request.query),
     "banks": _draw_banks,
     "chain": lambda request: draw_figure(request.query),

@@ -33,6 +33,7 @@ from lanescope.shared.swizzle import BY_WIDTH, MODES, Mode
 from lanescope.shared.tiling import Tile
 from lanescope.tiles.cute_equivalent import find_cute_equivalent
 from lanescope.triton.gluon import triton_layout
+from lanescope.weights.formats import FORMATS
 
 _VALUE = re.compile(r"\{\{(\w+) ?([^{}]*)\}\}")
 _TABLE = re.compile(r"^@table (\S+)$", re.M)
@@ -339,6 +340,16 @@ def render_scale_conversion() -> str:
     return "\n\n".join(format_code_block(code) for code in render_order().values())
 
 
+def render_weight_formats() -> str:
+    """Render the formats of prepacked weights with the tile of each."""
+    rows = [
+        (f"[{row.title}](/weights?format={row.name}&bits={bits})", str(bits), f"`{row.tile_of(bits)}`")
+        for row in FORMATS.values()
+        for bits in row.left
+    ]
+    return format_table(("format", "bits", "(thread)(word field) → (k)(n)"), rows)
+
+
 def render_tmem_copies() -> str:
     """Render the shapes of tcgen05.cp."""
     rows = [(name, f"`{pattern}`") for name, pattern in rows_of_tmem.COPIES.items()]
@@ -376,5 +387,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "tmem-copies": render_tmem_copies,
     "scale-order": render_scale_code,
     "scale-codes": render_scale_conversion,
+    "weight-formats": render_weight_formats,
     "idesc-fields": render_idesc_fields,
 }
