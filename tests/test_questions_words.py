@@ -32,7 +32,7 @@ def read(text: str) -> Reading:
         ("wrong results", ("/guide/debugging",)),
         ("scale factor layout", ("/guide/scale-factors", "/scale-factors")),
         ("reorder_meta", ("/metadata/order",)),
-        ("TMA multicast", ("/smem",)),
+        ("TMA multicast", ("/guide/multicast",)),
         ("how do I build a wgmma descriptor", ("/guide/five-minutes", "/descriptor", "/guide/descriptor")),
         ("what is SBO", ("/guide/one-tile",)),
         ("which warp may read tensor memory", ("/guide/tensor-memory", "/tmem")),

@@ -1,5 +1,5 @@
-"""Layouts of registers: fragments made like a partition, an accumulator as a matrix and as the next A, and a fragment in
-the values of a copy.
+"""Layouts of registers: fragments made like a partition, an accumulator as a matrix and as the next A, a fragment in the
+values of a copy.
 
     make_fragment_like(((2,2,2),4,4):((1,512,8),2048,16))       ((2,2,2),4,4):((1,2,4),32,8)
     convert_layout_acc_rowcol(((2,2),1,8):((1,2),0,4))          ((2,1),(2,8)):((2,0),(1,4))
@@ -54,8 +54,8 @@ def make_fragment_like(one: CuteLayout, dynamic: Nested = ()) -> CuteLayout:
     """Return the layout of registers for a partition: mode 0 first and compact, the other modes in the order of their
     strides.
 
-    A swizzle and an offset are left out, as since CUTLASS 3.5.1. dynamic: nested as the strides, True for those that C++
-    knows at run time only; they come after all others, in the order of the modes.
+    A swizzle and an offset are left out, as since CUTLASS 3.5.1. dynamic: nested as the strides, True for those that
+    C++ knows at run time only; they come after all others, in the order of the modes.
     """
     plain = strip_swizzle(one)
     if plain.rank < 2:
@@ -70,8 +70,8 @@ def make_fragment_like(one: CuteLayout, dynamic: Nested = ()) -> CuteLayout:
 
 
 def decay_swizzle(one: CuteLayout) -> tuple[CuteLayout, Nested]:
-    """Return what is left of a swizzled layout once a thread is fixed, and which strides depend on the thread: nested as
-    they are, () for none.
+    """Return what is left of a swizzled layout once a thread is fixed, and which strides depend on the thread: nested
+    as they are, () for none.
 
     Where the modes reach only one of two bits that a swizzle combines, CuTe replaces the XOR by strides whose sign the
     thread decides. Where they reach both, the layout stays behind its swizzle.

@@ -76,6 +76,7 @@ class AlgebraStep:
 class Operation:
     """An operation: how many arguments it takes, the function that computes it, and the one that describes it in a
     sentence. kinds: what its arguments must be, the last for all further ones; () where the tables below say it.
+    called: how many of them stand in the call's brackets, where the others are template arguments; 0 for all.
     """
 
     least: int
@@ -85,6 +86,7 @@ class Operation:
     parts: Callable[..., Sequence[tuple[str, tuple[Value, ...]]]] | None = None
     signature: str = ""
     kinds: tuple[ArgumentKind, ...] = ()
+    called: int = 0
 
 
 def _list_divide_parts(a: CuteLayout, tiler: Any) -> list[tuple[str, tuple[Value, ...]]]:
@@ -212,6 +214,7 @@ OPS |= {
         None,
         "<mode, …>(layout)",
         (_LAYOUT, _INDEX),
+        1,
     ),
     "make_layout_like": Operation(
         1, 1, algebra.make_layout_like, lambda *_: "Compact strides, in the order of the strides.", None, "(layout)"
@@ -237,6 +240,7 @@ OPS |= {
         _list_aregs_parts,
         "<bits of A>(accumulator)",
         (_LAYOUT, _COUNT),
+        1,
     ),
     "create_tma_multicast_mask": Operation(
         3,
@@ -246,6 +250,7 @@ OPS |= {
         None,
         "<mode, …>(layout of the CTAs, coordinate)",
         (_LAYOUT, _COORDINATE, _INDEX),
+        2,
     ),
 }
 OPS |= {
@@ -267,7 +272,7 @@ PAIRS = {"blocked_product", "raked_product", "max_common_layout", "max_common_ve
 def apply_operation(op: str, given: Sequence[Value]) -> AlgebraStep:
     """Run one operation on values; a refusal is a step with its error."""
     row = OPS[op]
-    text = f"{op}({', '.join(map(format_value, given))})"
+    text = _format_call(op, row, given)
     try:
         values = _check_arguments(op, row, given)
         made = row.act(*values)
@@ -277,6 +282,13 @@ def apply_operation(op: str, given: Sequence[Value]) -> AlgebraStep:
         )
     parts = tuple(apply_operation(name, args) for name, args in (row.parts(*values) if row.parts else ()))
     return AlgebraStep(op, text, tuple(values), result=made, says=row.says(*values, made), error=None, parts=parts)
+
+
+def _format_call(op: str, row: Operation, given: Sequence[Value]) -> str:
+    """Return a call with its arguments written out, template arguments in angle brackets."""
+    called = row.called or len(given)
+    template = f"<{','.join(map(format_value, given[called:]))}>" if given[called:] else ""
+    return f"{op}{template}({', '.join(map(format_value, given[:called]))})"
 
 
 def _check_arguments(op: str, row: Operation, given: Sequence[Value]) -> list[Value]:
