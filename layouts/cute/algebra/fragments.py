@@ -1,5 +1,5 @@
-"""Layouts of registers: fragments made like a partition, an accumulator as a matrix and as the next A, a fragment in the
-values of a copy.
+"""Layouts of registers: fragments made like a partition, an accumulator as a matrix and as the next A, a fragment in
+the values of a copy.
 
     make_fragment_like(((2,2,2),4,4):((1,512,8),2048,16))       ((2,2,2),4,4):((1,2,4),32,8)
     convert_layout_acc_rowcol(((2,2),1,8):((1,2),0,4))          ((2,1),(2,8)):((2,0),(1,4))

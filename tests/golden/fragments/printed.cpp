@@ -1,5 +1,5 @@
 // What CuTe's headers print for fragments, retiled fragments and multicast masks: a line is `name | value`.
-// printed.txt is its output with CUTLASS 4.7's headers:
+// printed.txt is its output, the same with the headers of CUTLASS 4.2 and 4.7:
 //   g++ -std=c++17 -w -I cutlass/include -I cuda/include -I cuda/include/cccl printed.cpp -o printed && ./printed
 #include <cute/tensor.hpp>
 #include <cute/atom/copy_traits_sm90_tma.hpp>
@@ -37,14 +37,14 @@ template <class Copy, class Mma, class Layout>
 void retiled_a(char const* name, Copy const& atom, Mma const& mma, Layout const& layout) {
   auto copy = make_tiled_copy_A(atom, mma);
   auto fragment = mma.get_thread_slice(0).partition_fragment_A(view(layout));
-  printf("%s retile_D | ", name), print(copy.get_thread_slice(0).retile_D(fragment).layout()), printf("\n");
+  printf("%s retile_D of A | ", name), print(copy.get_thread_slice(0).retile_D(fragment).layout()), printf("\n");
 }
 
 template <class Copy, class Mma, class Layout>
 void retiled_b(char const* name, Copy const& atom, Mma const& mma, Layout const& layout) {
   auto copy = make_tiled_copy_B(atom, mma);
   auto fragment = mma.get_thread_slice(0).partition_fragment_B(view(layout));
-  printf("%s retile_D | ", name), print(copy.get_thread_slice(0).retile_D(fragment).layout()), printf("\n");
+  printf("%s retile_D of B | ", name), print(copy.get_thread_slice(0).retile_D(fragment).layout()), printf("\n");
 }
 
 template <class Copy, class Mma, class Shape>
