@@ -157,12 +157,18 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
             GuidePage(
                 "v-without-swizzle",
                 "V transposed swizzle register fragment flash-attention 1107 tOrVt NoSwizzle",
-                ("sVtNoSwizzle", "SmemLayoutVtransposedNoSwizzle", "get_nonswizzle_portion"),
+                (
+                    *("sVtNoSwizzle", "SmemLayoutVtransposedNoSwizzle", "get_nonswizzle_portion"),
+                    *("flash-attention #1107", "flash-attention/issues/1107"),
+                ),
             ),
             GuidePage(
                 "v-transposed",
                 "V transpose atom kBlockN tile_to_shape order Step flash-attention 456",
-                ("SmemLayoutAtomVtransposed", "SmemLayoutVtransposed"),
+                (
+                    *("SmemLayoutAtomVtransposed", "SmemLayoutVtransposed"),
+                    *("flash-attention #456", "flash-attention/issues/456"),
+                ),
             ),
             GuidePage(
                 "elect-one",
@@ -172,7 +178,7 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
             GuidePage(
                 "multicast",
                 "cluster mask slice CTA rank share bytes TMA multicast",
-                ("create_tma_multicast_mask", "SM90_TMA_LOAD_MULTICAST"),
+                ("create_tma_multicast_mask",),
             ),
         ),
     ),

@@ -25,9 +25,6 @@ from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.smem_layouts import parse_layout_text
 from lanescope.reader.terms import TermText
 from lanescope.tiles.atoms import make_mma_atom
-from lanescope.tiles.fragments import make_fragment
-from lanescope.tiles.mma import TiledMMA
-from lanescope.tiles.tiled_mma import tiled_mma as build_tiled_mma
 
 OPEN = "?"  # a size that the text leaves open
 _SIDES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N and K
@@ -254,6 +251,10 @@ def _cut_fragment(home: TermText, value: SyntaxTerm, letter: str, deep: int) -> 
 
 def _make_registers(mma: TextMeaning, letter: str, whole: TensorShape) -> CuteLayout | None:
     """Return the registers of a fragment; None where the TiledMMA or the strides of A and B are open."""
+    from lanescope.tiles.fragments import make_fragment  # tiled_mma reads its text by this package
+    from lanescope.tiles.mma import TiledMMA
+    from lanescope.tiles.tiled_mma import tiled_mma as build_tiled_mma
+
     body = mma.facts["body"]
     tensor = whole.layout
     if letter == "C" and whole.known and len(whole.shape) == 2:
