@@ -23,6 +23,7 @@ from lanescope.cute.calls import evaluate_statements
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
+from lanescope.ptx.catalog import instructions
 from lanescope.shared import chain
 from lanescope.tiles.copy import tiled_copy
 from lanescope.tiles.fragments import make_fragment, retile_fragment
@@ -344,3 +345,24 @@ def test_the_table_of_accumulators_is_what_the_fragments_say() -> None:
         shares.append(same / a.rows.size)
     counted = [int(one.split(" of ")[0].replace(",", "")) / int(one.split(" of ")[1].replace(",", "")) for one in stays]
     assert counted == shares == [1, 1, 0.25, 1, 0.25, 0.25, 1, 0.25]
+
+
+def test_what_one_thread_issues_is_not_aligned() -> None:
+    """elect_one: `.sync.aligned` is what needs a whole warp, by the instructions of the catalogue and of PTX."""
+    whole = [
+        "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+        "mma.m16n8k16.row.col.f32.f16.f16.f32",
+        "wgmma.mma_async.m64n64k16.f32.f16.f16",
+    ]
+    assert all(".sync.aligned" in find(name).ptx for name in whole)
+    rows = re.findall(r"^\| (`.*?) \| (one thread|a whole \w+) \| (.*) \|$", read_source("elect-one"), re.M)
+    issued = {name: who for names, who, _ in rows for name in re.findall(r"`([\w.]+)`", names)}
+    assert all((who == "one thread") != (".sync.aligned" in why) for _, who, why in rows)
+    single = [name for name, who in issued.items() if who == "one thread"]
+    assert single == [
+        *("mbarrier.init", "mbarrier.arrive.expect_tx", "cp.async.bulk.tensor"),
+        *("tcgen05.mma", "tcgen05.cp", "tcgen05.commit"),
+    ]
+    for opcode, aligned in (("mma", False), ("cp", False), ("ld", True), ("st", True)):
+        found = [one.ptx for one in instructions() if one.ptx.startswith(f"tcgen05.{opcode}.")]
+        assert found and all((".sync.aligned" in ptx) == aligned for ptx in found)

@@ -95,6 +95,17 @@ def format_retile_query(text: str) -> str:
     return f"expression={quote(called, safe='(),:')}"
 
 
+def format_rows(text: str) -> str:
+    """Format an accumulator as rows and columns."""
+    return str(algebra.convert_layout_acc_rowcol(_find_fragment(text).registers))
+
+
+def format_next_a(text: str) -> str:
+    """Format an accumulator in the modes of the next A; the first word is the bits of an element of A."""
+    bits, fragment = text.split(" ", 1)
+    return str(algebra.convert_layout_acc_aregs(_find_fragment(fragment).registers, int(bits)))
+
+
 def format_result(expression: str) -> str:
     """Format the result of an expression of CuTe's algebra as it stands in an address."""
     last = evaluate_statements(expression)[-1]

@@ -172,6 +172,8 @@ VALUES: dict[str, Callable[[str], str]] = {
     "fragment": fragments.format_fragment,
     "retiled": fragments.format_retiled,
     "retile": fragments.format_retile_query,
+    "rowcol": fragments.format_rows,
+    "aregs": fragments.format_next_a,
     "result": fragments.format_result,
     "variants": lambda start: str(sum(i.ptx.startswith(start) for i in catalog.instructions())),
 }

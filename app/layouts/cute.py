@@ -93,8 +93,8 @@ def build_step_sheets(step: AlgebraStep) -> list[Drawn]:
     """The first operand with the elements that the result takes, and the result; one fill is one tile or copy."""
     a, made = step.operands[0] if step.operands else None, step.result
     if step.op == "create_tma_multicast_mask" and isinstance(a, CuteLayout):
-        own = [mode for mode in a.modes if mode.size > 1] or [algebra.ONE]
-        return [_build_index_sheet(algebra.concatenate(*own), _number_tiles(step), f"CTAs of {a}")]
+        wide = [mode for mode in a.modes if mode.size > 1] or [algebra.ONE]
+        return [_build_index_sheet(algebra.concatenate(*wide), _number_tiles(step), f"CTAs of {a}")]
     if step.op == "complement" and isinstance(a, CuteLayout) and isinstance(made, CuteLayout):
         return _build_target_sheet(a, made)
     out = []

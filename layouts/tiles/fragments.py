@@ -11,7 +11,6 @@ tests/golden/fragments/.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import cast
 
 from lanescope.cute import algebra, tuples
 from lanescope.cute.layout import CuteLayout
@@ -82,7 +81,7 @@ def _require_fit(made: TiledMMA, name: str, tensor: CuteLayout) -> None:
             "bad_layout", f"{tensor} is not a tensor of two modes.", "e.g. (128,64):(64,1), with a swizzle.", "tensor"
         )
     for mode, side in zip(tensor.modes, SIDES[name], strict=True):
-        own = cast(int, made.shape[side])
+        own = made.shape[side]
         if mode.size % own:
             raise LayoutError(
                 "bad_layout",
