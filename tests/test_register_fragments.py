@@ -26,6 +26,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.catalog import instructions
 from lanescope.shared import chain
 from lanescope.tiles.copy import tiled_copy
+from lanescope.tiles.copy_layouts import copy_from_layouts
 from lanescope.tiles.fragments import make_fragment, retile_fragment
 from lanescope.tiles.mma import TiledMMA
 from lanescope.tiles.tiled_mma import tiled_mma
@@ -101,6 +102,13 @@ def test_retiled_fragments_are_those_that_cutes_headers_print() -> None:
         size = 128 if mma == "hopper" else 64
         fragment = make_fragment(MMAS[mma], "c", CuteLayout((size, size), (1, size)))
         assert drop(retile_fragment(MMAS[mma], fragment, COPIES[copy])) == strip(value), mma
+
+
+def test_values_in_rows_are_retiled_as_cutes_headers_print() -> None:
+    tv, tiler = copy_from_layouts("(16,2):(1,16)", "(2,4):(4,1)")
+    held = CuteLayout((1, 4, 8), (0, 1, 4))
+    for values, name in ((1, "singles"), (4, "fours")):
+        assert drop(algebra.retile(held, tv, tiler, values)) == strip(PRINTED[f"rows of 4, {name}"])
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,14 @@ int main() {
   retiled_c("two flash", two, flash, Shape<_64, _64>{});
   retiled_c("two hopper", two, hopper, Shape<_128, _128>{});
 
+  // values of a thread in rows of 4, one atom a value and four atoms a value
+  auto rows = Layout<Shape<_2, _4>, Stride<_4, _1>>{};
+  auto singles = make_tiled_copy(Copy_Atom<UniversalCopy<half_t>, half_t>{}, Layout<Shape<_16, _2>>{}, rows);
+  auto fours = make_tiled_copy(Copy_Atom<UniversalCopy<uint64_t>, half_t>{}, Layout<Shape<_16, _2>>{}, rows);
+  auto held = make_tensor<half_t>(Shape<_1, _4, _8>{});
+  say("rows of 4, singles", singles.get_thread_slice(0).retile_S(held).layout());
+  say("rows of 4, fours", fours.get_thread_slice(0).retile_S(held).layout());
+
   // FlashAttention's convert_layout_acc_rowcol and convert_layout_acc_Aregs, step by step
   auto acc = partition_fragment_C(flash, Shape<_64, _64>{}).layout();
   auto l = logical_divide(acc, Shape<_2>{});
