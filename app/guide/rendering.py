@@ -29,6 +29,7 @@ from lanescope.app.memory import descriptors
 from lanescope.app.memory import facts as memory
 from lanescope.app.memory.tile_figure import LABELLED, draw_tile, parse_look
 from lanescope.app.read import text_meanings
+from lanescope.app.reuse.feature import REUSE
 from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.app.tiles import chains, main_loop_figure, tiled_copy_figure
 from lanescope.app.tiles import figure as whole_tiles
@@ -288,7 +289,7 @@ def draw_address(address: str, caption: str, legend: bool = True) -> tuple[str, 
         raise LayoutError(
             "bad_figure",
             f"'{address}' draws nothing.",
-            "/i/…, /smem, /tmem, /descriptor/…, /banks, /chain, /cute, /layouts/…, /tiles/…",
+            "/i/…, /smem, /tmem, /descriptor/…, /banks, /chain, /reuse, /cute, /layouts/…, /tiles/…",
             "figure",
         )
     drawing = draw(FigureRequest(address, rest, parts.query, dict(parse_qsl(parts.query)), caption, legend))
@@ -360,6 +361,7 @@ DRAWINGS: dict[str, Callable[[FigureRequest], str | tuple[str, str]]] = {
     "weights": lambda request: WEIGHTS.draw_query(request.query),
     "scale-factors": lambda request: SCALE_FACTORS.draw_query(request.query),
     "banks": _draw_banks,
+    "reuse": lambda request: REUSE.draw_query(request.query),
     "chain": lambda request: draw_figure(request.query),
     "cute": lambda request: cute.draw_figure(request.query, request.caption),
     "layouts/triton": lambda request: triton.draw_figure(request.query, request.caption),

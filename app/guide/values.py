@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from lanescope import find
-from lanescope.app.guide import byte_pairs, lesson
+from lanescope.app.guide import byte_pairs, fragments, lesson
 from lanescope.app.guide.markdown import format_code_block, format_table
 from lanescope.app.hardware.evidence import summarize
 from lanescope.app.memory import facts as memory
@@ -168,6 +168,14 @@ VALUES: dict[str, Callable[[str], str]] = {
     "instructions": lambda family: f"{sum(not family or i.family.name == family for i in catalog.instructions()):,}",
     "lesson": lesson.format_lesson_value,
     "pair": lambda _: byte_pairs.describe_lane(),
+    "tensor": fragments.format_tensor,
+    "partition": fragments.format_partition,
+    "fragment": fragments.format_fragment,
+    "retiled": fragments.format_retiled,
+    "retile": fragments.format_retile_query,
+    "rowcol": fragments.format_rows,
+    "aregs": fragments.format_next_a,
+    "result": fragments.format_result,
     "variants": lambda start: str(sum(i.ptx.startswith(start) for i in catalog.instructions())),
 }
 
@@ -389,4 +397,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scale-codes": render_scale_conversion,
     "weight-formats": render_weight_formats,
     "idesc-fields": render_idesc_fields,
+    "accumulators": fragments.render_accumulators,
+    "transposed-atoms": fragments.render_transposed_atoms,
+    "multicast-masks": fragments.render_masks,
 }

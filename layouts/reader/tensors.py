@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import parse_cute_layout
 from lanescope.cute.tuples import list_leaves
 from lanescope.cute.words import UNDERSCORES
@@ -39,10 +41,14 @@ _MOST_SENTENCES = 16
 
 @dataclass(frozen=True, slots=True)
 class TensorShape:
-    """The shape of a tensor; tile: of a fragment, the sizes of the operand's tile that it holds a thread's part of."""
+    """The shape of a tensor; tile: of a fragment, the sizes of the operand's tile that it holds a thread's part of.
+
+    layout: of memory, coordinate → index; of a fragment, coordinate → register; None where the text leaves it open.
+    """
 
     shape: tuple[Any, ...]
     tile: tuple[Any, ...] = ()
+    layout: CuteLayout | None = None
 
     @property
     def known(self) -> bool:
@@ -96,13 +102,21 @@ def _parse_made(home: TermText, value: SyntaxTerm) -> TensorShape | None:
         return None
     made = _make_shape(home, args[at])
     if made is not None:
-        return made
-    text = parse_layout_text(home, args[at], 16)  # the element's bits do not change how many modes and sizes there are
+        layout = _parse_layout(home, args[at], 16) if len(args) == at + 1 else None
+        return replace(made, layout=layout if layout is not None and layout.shape == made.shape else None)
+    # the element's bits do not change how many modes and sizes there are, but perhaps the strides
+    layout, other = (_parse_layout(home, args[at], bits) for bits in (16, 8))
+    if layout is None or not isinstance(layout.shape, tuple):
+        return None
+    return TensorShape(layout.shape, layout=layout if layout == other else None)
+
+
+def _parse_layout(home: TermText, value: Value, bits: int) -> CuteLayout | None:
+    text = parse_layout_text(home, value, bits)
     try:
-        layout = parse_cute_layout(text) if text else None
+        return parse_cute_layout(text) if text else None
     except LayoutError:
         return None
-    return TensorShape(layout.shape) if layout is not None and isinstance(layout.shape, tuple) else None
 
 
 def _list_sizes(shape: tuple[Any, ...]) -> list[Any]:
@@ -237,7 +251,27 @@ def _cut_operand(mma: TextMeaning, sizes: list[Any], letter: str) -> TensorShape
         return None
     rests = [_repeat(sizes[at], shape[n] * counts[n]) for at, n in enumerate(_SIDES[letter])]
     values = made.layouts[letter.lower()].modes[1].shape
-    return TensorShape((values, *rests, *sizes[2:]), tuple(sizes[:2]))
+    registers = _make_registers(mma, letter, whole) if "fragment" in value.name else None
+    return TensorShape((values, *rests, *sizes[2:]), tuple(sizes[:2]), registers)
+
+
+def _make_registers(mma: TextMeaning, letter: str, whole: TensorShape) -> CuteLayout | None:
+    """Return the registers of a fragment; None where the TiledMMA or the strides of A and B are open."""
+    from lanescope.tiles.fragments import make_fragment  # tiled_mma reads its text by this package
+    from lanescope.tiles.mma import TiledMMA
+    from lanescope.tiles.tiled_mma import tiled_mma as build_tiled_mma
+
+    body = mma.facts["body"]
+    tensor = whole.layout
+    if letter == "C" and whole.known and len(whole.shape) == 2:
+        tensor = algebra.make_layout(whole.shape)
+    if tensor is None or "permutation" in mma.undetermined:
+        return None
+    try:
+        made = build_tiled_mma(body["atom"], body["atom_layout"], body["permutation"])
+        return make_fragment(made, letter, tensor).registers if isinstance(made, TiledMMA) else None
+    except LayoutError:
+        return None
 
 
 def _repeat(size: Any, step: int) -> Any:
@@ -301,7 +335,8 @@ def _list_sentences(home: TermText) -> Iterator[str]:
         count = shapes.compute_size(tensor.shape)
         sizes = join_words([str(size) for size in _list_sizes(tensor.shape)])
         what = " of each thread" if "local_tile" not in term.name else ""
-        yield f"{name}{term.name}: modes of {sizes}, {count:,} elements{what}."
+        kept = f" Registers {tensor.layout}." if tensor.layout is not None and "fragment" in term.name else ""
+        yield f"{name}{term.name}: modes of {sizes}, {count:,} elements{what}.{kept}"
 
 
 def add_cuts(text: str, meanings: list[TextMeaning]) -> list[TextMeaning]:
