@@ -29,9 +29,10 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 @router.get("/i/{rest:path}")
 def instruction_page(request: Request, rest: str) -> Response:
     """Show one instruction; /operand leads to its page with that operand pinned."""
-    name, slash, letter = rest.rpartition("/")
+    front, slash, letter = rest.rpartition("/")
+    name = front if slash else rest
     try:
-        instruction = catalog.find(name if slash else rest)
+        instruction = catalog.find(name)
     except LayoutError:
         named_topics = topics.find_named_topics(rest)
         if named_topics:
@@ -43,7 +44,7 @@ def instruction_page(request: Request, rest: str) -> Response:
     if wish := forms.parse_idesc_query(instruction, query):
         return RedirectResponse(link_instruction(instruction, query=wish), 303)
     instruction, refusals = _bind_query_descriptor(instruction, query)
-    refusals += [refused.message for refused in statements.find_refused_lines(name if slash else rest)]
+    refusals += [refused.message for refused in statements.find_refused_lines(name)]
     operand = instruction.operand(letter) if slash else None
     page_state, notices = state.parse_state(instruction, query)
     notices += _list_target_notices(instruction, page_state.target)
@@ -57,8 +58,8 @@ def instruction_page(request: Request, rest: str) -> Response:
     if found is not None:
         return RedirectResponse(found, 303)
     if operand:
-        descriptor = {"idesc": query["idesc"]} if query.get("idesc") else {}
-        return RedirectResponse(link_instruction(instruction, query={"pin": f"{operand.name}:0,0", **descriptor}), 303)
+        pin = {"pin": f"{operand.name}:0,0"}
+        return RedirectResponse(link_instruction(instruction, query=pin | _keep_descriptor(query)), 303)
     server = request.app.state
     context = build_context(
         instruction, page_state, notices, request.query_params, server.hardware.reason, server.limits.table_values
@@ -98,3 +99,7 @@ def _bind_query_descriptor(instruction: Instruction, query: Mapping[str, str]) -
         return state.bind_descriptor(instruction, query), []
     except LayoutError as error:
         return state.bind_descriptor(instruction, {}), [f"idesc is not used: {error.message} {error.hint}"]
+
+
+def _keep_descriptor(query: Mapping[str, str]) -> dict[str, str]:
+    return {"idesc": query["idesc"]} if query.get("idesc") else {}

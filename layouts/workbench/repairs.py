@@ -126,7 +126,6 @@ def _list_starts(
     places: Mapping[str, Sequence[Span]],
 ) -> Iterator[Iterable[Edits]]:
     """Yield groups of edits that change where a wrong read begins; none where other fields are wrong, too."""
-
     if len(places) > 1:
         return
     starts = places["start_address"]

@@ -138,8 +138,8 @@ def _read_constant(
     )
 
 
-def _find_nearest(scope: NameScope, owners: tuple[_Owner, ...], name: str) -> str | None:
-    """Return a function or class of the name, else the known name that is most like it."""
+def _find_nearest(scope: NameScope, owners: tuple[_Owner, ...], name: str) -> str:
+    """Return a function or class of the name, else the known name that is most like it, "" for none."""
     last = name.rpartition("::")[2]
     inner = ["::".join(one.path) for one in owners if one.path[-1] == last and len(one.path) > 1]
     every = [*_list_names(scope), *(known for one in owners for known in one.names)]
