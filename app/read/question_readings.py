@@ -7,8 +7,10 @@ import re
 from collections.abc import Sequence
 
 from lanescope.app.catalogue import full_text
+from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
 from lanescope.app.kit.find import check_whole
+from lanescope.app.kit.names import name_form
 from lanescope.app.read import (
     element_forms,
     element_texts,
@@ -21,6 +23,11 @@ from lanescope.app.read import (
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.errors import LayoutError
 from lanescope.reader import pasted_text
+
+
+_REGISTER = re.compile(
+    r"(?<![\w.])(?:reg(?:ister)?\s*|R)(?P<number>\d{1,3})(?![\w.])(?:\s+of\s+(?P<matrix>[a-dA-D])\b)?"
+)
 
 
 def build_unknown(text: str, title: str, notices: Sequence[str], also: Sequence[Meaning] = ()) -> Reading:
@@ -40,7 +47,7 @@ def read_place_question(text: str) -> Reading | None:
         return _read_scales(text)
     answers = elements.answer_question(cleaned)
     if answers is None:
-        return _ask_for_instruction(cleaned)
+        return _ask_for_instruction(cleaned) or _ask_for_lane(cleaned)
     if answers.refused:
         return _read_refused_place(text, answers.refused, answers.elsewhere)
     first, *rest = answers.meanings
@@ -49,7 +56,8 @@ def read_place_question(text: str) -> Reading | None:
         first = dataclasses.replace(first, notices=(*first.notices, more))
     if first.facts["operand"] == "address":
         rest += page_meanings.search_question(cleaned, ())
-    pages = page_meanings.find_pages(" ".join(answers.unused)) if full_text.is_asked(cleaned) else []
+    unused = " ".join(word for word in answers.unused if word.lower() not in full_text.SILENT)
+    pages = page_meanings.find_pages(unused) if full_text.is_asked(cleaned) else []
     if pages:
         return extend_fact(pages[0], Reading, also=(*pages[1:], first, *rest))
     return extend_fact(first, Reading, also=tuple(rest))
@@ -78,6 +86,24 @@ def _ask_for_instruction(text: str) -> Reading | None:
     notice = f"Say of which instruction: {question.text} of {examples.get(question.place.letter, 'mma.m16n8k16 bf16')}."
     pages = page_meanings.find_pages(text) or page_meanings.find_sharing(text)
     return build_unknown(text, "Of which instruction?", [notice], pages)
+
+
+def _ask_for_lane(text: str) -> Reading | None:
+    """Read a question about a register that does not say of which lane; None for any other text."""
+    match = _REGISTER.search(text)
+    if not match or element_texts.parse_question(text) is not None:
+        return None
+    named = element_forms.find_forms(f"{text[: match.start()]} {text[match.end() :]}").forms
+    if not named:
+        return None
+    form = named[0]
+    unit = form.family.scope.thread
+    matrix = f"{match['matrix'].upper()} " if match["matrix"] else ""
+    notice = f"Every {unit} has its own registers: ask for {matrix}R{match['number']} of {unit} 20 of {name_form(form).text}."
+    facts = {"ptx": form.ptx, "candidates": [], "operand": None, "all": [form.ptx]}
+    link = links.link_instruction(form)
+    also = Meaning(kind="instruction", title=name_form(form).text, link=link, facts=facts, notices=())
+    return build_unknown(text, f"Of which {unit}?", [notice], [also])
 
 
 def _read_refused_place(text: str, error: LayoutError, also: Sequence[Meaning] = ()) -> Reading:
