@@ -69,7 +69,7 @@ _WHOLE = (  # templates of a text that is nothing but a place, beside those abov
 _LONE_LINE = rf"{_BEFORE}{_LINE}{_AFTER}"
 _TAIL = re.compile(r"(?<![\w.:])(?:([A-E])|(accumulator|acc))\s*[?.]?\s*$")
 _ASKING = re.compile(  # the words of a question before a place: `which lane holds`
-    r"(?:(?:who|which|what|whose|where|does|do|is|are|find|show|the|(?:lane|thread|warp|register)s?(?!\s*[#=]?\s*\d)|"
+    r"^(?:(?:who|which|what|whose|where|does|do|is|are|find|show|the|(?:lane|thread|warp|register)s?(?!\s*[#=]?\s*\d)|"
     r"element|holds?|owns?|has|have)\s+)+(?=\S)",
     re.I,
 )
@@ -263,9 +263,8 @@ def _share_matrix(places: list[SoughtPlace]) -> list[SoughtPlace]:
 def _find_whole(text: str, grammar: _Grammar) -> SoughtPlace | None:
     """Find the place that a text is, with or without the words of a question before it."""
     text = text.strip().rstrip("?").rstrip()
-    asked = _ASKING.match(text)
-    for one in (text, text[asked.end() :] if asked else ""):
-        for form in _compile(grammar) if one else ():
+    for one in (text, _ASKING.sub("", text, count=1)):
+        for form in _compile(grammar):
             if match := form.fullmatch(one):
                 return _build_place(_get_groups(match))
         found = _find_holder(one, grammar, warps=True)

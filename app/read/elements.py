@@ -18,7 +18,7 @@ from lanescope.app.kit import links
 from lanescope.app.kit.find import MOST_TOGETHER, SoughtPlace, check_whole
 from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.names import name_form
-from lanescope.app.read import place_readings, scale_elements
+from lanescope.app.read import address_elements, place_readings, scale_elements
 from lanescope.app.read.element_forms import NamedForms, find_forms
 from lanescope.app.read.element_texts import SCALES, ElementQuestion, parse_question
 from lanescope.app.read.facts import Meaning
@@ -163,13 +163,13 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
     elif place.coords:
         holders, query, notices = _answer_element(form, place)
     elif form.address and place.line and place.line[0] == "row" and _ADDRESS.search(question.rest):
-        holders, query, notices = _answer_row_address(form, place, place.line[1])
+        holders, query, notices = address_elements.answer_row(form, place, place.line[1])
     elif place.line:
         holders, query, notices = _answer_line(form, place, *place.line)
     elif place.is_warp:
         holders, query, notices = _answer_warp(form, place, named.a_shared)
     elif form.address and _ADDRESS.search(question.rest):
-        holders, query, notices = _answer_address(form, place)
+        holders, query, notices = address_elements.answer_lane(form, place)
     else:
         holders, query, notices = _answer_lane(form, place, named.a_shared)
     name = name_form(form).text
@@ -216,46 +216,6 @@ def _answer_element(
     if not panel and op.name == "c":
         notices.append("The page shows D, which lies otherwise.")
     return holders, {"pin": PIN.format(panel=panel, row=row, col=col)} if panel else {}, tuple(notices)
-
-
-def _answer_address(
-    form: Instruction, sought: SoughtPlace
-) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    """Answer which row's address a lane supplies."""
-    op, lane = form.address, sought.thread or 0
-    assert op is not None
-    if lane >= op.threads:
-        hint = f"Lanes 0 to {op.threads - 1} supply the addresses of rows."
-        raise LayoutError("bad_lane", f"{name_form(form).text} uses no address of lane {lane}.", hint, "text")
-    return _describe_addresses(op, [lane])
-
-
-def _answer_row_address(
-    form: Instruction, sought: SoughtPlace, number: int
-) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    """Answer which lane supplies the address of a row, of one matrix or of each."""
-    op = form.address
-    assert op is not None
-    matrices, rows = (op.coords[axis][:, 0].tolist() for axis in ("matrix", "row"))
-    places = list(zip(matrices, rows, strict=True))
-    part = range(max(matrices) + 1) if sought.part is None else [sought.part]
-    lanes_found = [places.index(place) for matrix in part if (place := (matrix, number)) in places]
-    if not lanes_found:
-        hint = f"It takes the addresses of rows 0–{max(rows)} of matrices 0–{max(matrices)}."
-        raise LayoutError("bad_coordinate", f"{name_form(form).text} has no {sought.text}.", hint, "text")
-    return _describe_addresses(op, lanes_found)
-
-
-def _describe_addresses(
-    op: Operand, supplying: list[int]
-) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    """Describe which row's address each of these lanes supplies."""
-    holders = []
-    for lane in supplying:
-        matrix, row = (int(op.coords[axis][lane, 0]) for axis in ("matrix", "row"))
-        holders.append({"operand": op.name, "thread": lane, "matrix": matrix, "row": row, "text": f"lane {lane}"})
-    notices = (f"Lane {one['thread']} supplies the address of row {one['row']} of matrix {one['matrix']}." for one in holders)
-    return holders, {"lanes": lanes.format_runs(supplying, "-", ",")}, tuple(notices)
 
 
 def _answer_line(

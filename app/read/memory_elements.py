@@ -26,9 +26,10 @@ _MODES = {  # as people write a mode → the mode
     "swizzle<1,4,3>": "32B",
 }
 _MAJORS = {"k-major": "K", "mn-major": "MN", "m-major": "MN", "n-major": "MN"}
+_OF_TENSOR = r"(?:(?:what|which|element|is|lies|in|at|of|the|tmem|tensor memory)\b\W*)*"
 _CELL = re.compile(
-    r"(?=.*\b(?:tmem|tensor memory)\b)(?:(?:what|which|element|is|lies|in|at|of|the|tmem|tensor memory)\b\W*)*"
-    r"lane\s*(?P<lane>\d{1,3})\W*(?:and\s+)?col(?:umn)?\s*(?P<column>\d{1,3})\W*(?:(?:in|of|the|tmem|tensor memory)\b\W*)*",
+    rf"(?=.*\b(?:tmem|tensor memory)\b){_OF_TENSOR}lane\s*(?P<lane>\d{{1,3}})\W*(?:and\s+)?"
+    rf"col(?:umn)?\s*(?P<column>\d{{1,3}})\W*{_OF_TENSOR}",
     re.I,
 )
 _BYTE = re.compile(r"\b(?:byte|offset)\s*(?P<byte>0x[0-9a-f]{1,5}|\d{1,5})\b", re.I)

@@ -15,6 +15,7 @@ from lanescope.app.read import (
     element_forms,
     element_texts,
     elements,
+    layout_elements,
     meaning_links,
     memory_elements,
     page_meanings,
@@ -23,7 +24,6 @@ from lanescope.app.read import (
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.errors import LayoutError
 from lanescope.reader import pasted_text
-
 
 _REGISTER = re.compile(
     r"(?<![\w.])(?:reg(?:ister)?\s*|R)(?P<number>\d{1,3})(?![\w.])(?:\s+of\s+(?P<matrix>[a-dA-D])\b)?"
@@ -39,6 +39,8 @@ def build_unknown(text: str, title: str, notices: Sequence[str], also: Sequence[
 def read_place_question(text: str) -> Reading | None:
     """Read a question about an element, a lane or a register, or say why it has no answer; None for any other text."""
     cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
+    if (laid := layout_elements.answer_question(cleaned)) is not None:
+        return _read_refused_place(text, laid) if isinstance(laid, LayoutError) else extend_fact(laid, Reading, also=())
     if tile := tile_elements.answer_question(cleaned):
         return _read_refused_place(text, tile) if isinstance(tile, LayoutError) else extend_fact(tile, Reading, also=())
     if in_memory := memory_elements.answer_question(cleaned):
@@ -99,7 +101,8 @@ def _ask_for_lane(text: str) -> Reading | None:
     form = named[0]
     unit = form.family.scope.thread
     matrix = f"{match['matrix'].upper()} " if match["matrix"] else ""
-    notice = f"Every {unit} has its own registers: ask for {matrix}R{match['number']} of {unit} 20 of {name_form(form).text}."
+    example = f"{matrix}R{match['number']} of {unit} 20 of {name_form(form).text}"
+    notice = f"Every {unit} has its own registers: ask for {example}."
     facts = {"ptx": form.ptx, "candidates": [], "operand": None, "all": [form.ptx]}
     link = links.link_instruction(form)
     also = Meaning(kind="instruction", title=name_form(form).text, link=link, facts=facts, notices=())

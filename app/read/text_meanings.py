@@ -43,6 +43,7 @@ ACCEPTED = (
     ("a word to look up, or a question", "bank conflicts"),
 )
 TRIED = (
+    ("A[5][9] of mma.m16n8k16 bf16", "A[5][9] of mma.m16n8k16 bf16"),
     ("wgmma … m64n256k16.f32.bf16.bf16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
     ("0x4000004000010100", "0x4000004000010100"),
     ("SM90_64x128x16_F32BF16BF16_SS", "SM90_64x128x16_F32BF16BF16_SS"),
