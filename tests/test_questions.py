@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -208,10 +209,13 @@ def test_a_load_names_the_matrix_of_an_element(client: Client) -> None:
     assert read("lane 5 register 3 of tcgen05.ld.32x32b.x4").notices[0] == "data: R3 lane 5 column 3."
 
 
-def test_the_address_of_a_row_is_supplied_by_one_lane_of_each_matrix() -> None:
+def test_the_address_of_a_row_is_supplied_by_one_lane_of_each_matrix(client: Client) -> None:
     """PTX ISA, ldmatrix: threads 0–7 supply the rows of matrix 0, 8–15 of matrix 1, 16–23 of 2, 24–31 of 3."""
     reading = read("which lane of ldmatrix x4 supplies the address of row 3 of matrix 2")
-    assert reading.notices[0] == "Lane 19 supplies the address of row 3 of matrix 2." and "lanes=19" in reading.link
+    assert reading.notices[0] == "Lane 19 supplies the address of row 3 of matrix 2."
+    assert reading.link.endswith("?pin=address2:3,0")
+    told = re.sub(r"</?code>", "", client.get(reading.link).text)
+    assert "lane 19 points at row 3 of matrix 2" in told
     every = read("address of row 5 of ldmatrix.x4")
     assert [one["thread"] for one in every.facts["holders"]] == [5, 13, 21, 29]
     assert "matrices 0–1" in read("ldmatrix x2 which lane gives the address of row 3 of matrix 3").notices[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lanescope.app.instruction import lanes
-from lanescope.app.kit.find import SoughtPlace
+from lanescope.app.kit.find import MOST_TOGETHER, SoughtPlace
+from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.names import name_form
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction, Operand
@@ -51,4 +51,5 @@ def _describe_addresses(
     notices = (
         f"Lane {one['thread']} supplies the address of row {one['row']} of matrix {one['matrix']}." for one in holders
     )
-    return holders, {"lanes": lanes.format_runs(supplying, "-", ",")}, tuple(notices)
+    pins = [PIN.format(panel=f"{op.name}{one['matrix']}", row=one["row"], col=0) for one in holders[:MOST_TOGETHER]]
+    return holders, dict(zip(("pin", "pin2"), pins, strict=False)), tuple(notices)
