@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
@@ -267,6 +268,11 @@ def test_a_word_may_name_its_kind_after_it() -> None:
         ("does my code leave this machine", "/help#privacy"),
         ("license", "/help#licence"),
         ("port wgmma to tcgen05", "/guide/wgmma-to-tcgen05"),
+        (
+            "Unexpected instruction types specified for 'mma'",
+            "/instructions?q=mma",
+        ),  # a message: its meaning first
+        ("K-major vs MN-major", "/guide/k-major-needs-no-transpose#the-four-operands"),
         ("what is a core matrix", "/guide/one-tile"),  # an explanation: the guide first
         ("how to transpose with ldmatrix", "/guide/bytes-and-trans"),
         ("every other 8 columns are swapped", "/guide/debugging"),
@@ -329,6 +335,9 @@ def test_the_parts_of_a_line_may_stand_apart() -> None:
         assert found.exact and found.forms == (form,), form.ptx
     assert forms.find_forms("mma m16n8k8 f16 f16 f16").forms[0].types["d"] == "f16"  # as often as the text has it
     assert "row.row" in forms.find_forms("wmma row row m32n8k16 s32 u8").forms[0].ptx
+    for form in catalog.instructions()[::53]:  # a name without its signs means the form first
+        named = forms.find_forms(re.sub(r"\+=|×|,|=|\+", " ", name_form(form).text))
+        assert named.forms[0] is form, (form.ptx, named.forms[0].ptx)
     assert read("wgmma 64 x 128 x 16 bf16").title == read("wgmma 64x128x16 bf16").title
 
 

@@ -20,6 +20,7 @@ LONGEST = 400  # characters of a text that may be a name
 MOST_WORDS = 16
 _WORD = re.compile(r"[0-9a-z_]+(?:::[0-9a-z_]+)*")
 _TOKEN = re.compile(rf"{_WORD.pattern}|\+=|[=+×*]")
+_SIGNS = ("+=", "=", "+", "×")  # of a name, which people leave out
 _ASSIGNED = re.compile(r"(\w+)\s*\+=\s*(\w+)\s*[×x*]\s*(\w+)|(\w+)\s*=\s*(\w+)\s*[×x*]\s*(\w+)\s*\+\s*(\w+)")
 _TYPE_ORDER = ("f16", "bf16", "tf32", "f64", "e4m3", "s8")  # of products: which one a shorter name means first
 
@@ -80,7 +81,7 @@ def find_forms(text: str) -> FormMatches:
 def _join_sizes(text: str) -> str:
     """Join the sizes of a shape that a text writes apart: n=256, 16 8 16, 64 x 128 x 16."""
     text = re.sub(r"\b([mnk])\s*=\s*(\d+)\b", r"\1\2", text)
-    text = re.sub(r"(?<![\w.])(\d{1,3})\s*[x×*]\s*(\d{1,3})\s*[x×*]\s*(\d{1,3})(?![\w.])", r"m\1n\2k\3", text)
+    text = re.sub(r"(?<![\w.])(\d{1,3})\s*[x×*]\s*(\d{1,3})\s*[x×*]\s*(\d{1,3})(?![\w.])", r"\1x\2x\3", text)
     return re.sub(r"(?<![\w.])(\d{1,3})(?:,\s*|\s+)(\d{1,3})(?:,\s*|\s+)(\d{1,3})(?![\w.])", r"m\1n\2k\3", text)
 
 
@@ -134,9 +135,9 @@ def _index_names() -> dict[tuple[str, ...], Instruction]:
             texts = {shown.text, f"{form.shape} {opcode} {shown.types} {shown.apart}"}
             if not _intersect(_WORD.findall(shown.apart.lower())) & other_types:
                 texts.add(f"{shown.name} {shown.apart}")
-            for text in texts:
-                tokens = _tokenize(text)
-                names[tokens] = form if names.get(tokens, form) is form else None
+            for tokens in map(_tokenize, texts):
+                for key in (tokens, tuple(token for token in tokens if token not in _SIGNS)):
+                    names[key] = form if names.get(key, form) is form else None
     whole = {_tokenize(name_form(form).text): form for form in catalog.instructions()}
     return {tokens: form for tokens, form in {**names, **whole}.items() if form is not None}
 
@@ -249,7 +250,7 @@ def _rank_form(form: Instruction, words: list[str], said: list[str]) -> tuple[in
     opcode = [word for word in re.split(r"\.|::", parts.opcode) if word not in told]
     modifiers = [word for word in parts.modifiers if word not in told and word not in catalog.SPACES]
     order = [types.get(name, "") for name in "dabc"]
-    given = [word for word in said if word in DTYPES]
+    given = [word for word in said if word in DTYPES and word != types.get("s")]
     layouts = tuple(word for word in said if word in syntax.LAYOUTS)
     other_scale = types.get("s") == "ue8m0" or "scale_vec::2X" in form.ptx
     return (

@@ -25,8 +25,9 @@ from lanescope.app.read.facts import Meaning, Reading
 from lanescope.errors import LayoutError
 from lanescope.reader import pasted_text
 
-_REGISTER = re.compile(
-    r"(?<![\w.])(?:reg(?:ister)?\s*|R)(?P<number>\d{1,3})(?![\w.])(?:\s+of\s+(?P<matrix>[a-dA-D])\b)?"
+_REGISTER = re.compile(  # `R2` alone is an operand of SASS
+    r"(?<![\w.])(?:reg(?:ister)?\s*(?P<number>\d{1,3})(?![\w.])|R(?P<of>\d{1,3})(?=\s+of\s))"
+    r"(?:\s+of\s+(?P<matrix>[a-dA-D])\b)?"
 )
 
 
@@ -101,7 +102,7 @@ def _ask_for_lane(text: str) -> Reading | None:
     form = named[0]
     unit = form.family.scope.thread
     matrix = f"{match['matrix'].upper()} " if match["matrix"] else ""
-    example = f"{matrix}R{match['number']} of {unit} 20 of {name_form(form).text}"
+    example = f"{matrix}R{match['number'] or match['of']} of {unit} 20 of {name_form(form).text}"
     notice = f"Every {unit} has its own registers: ask for {example}."
     facts = {"ptx": form.ptx, "candidates": [], "operand": None, "all": [form.ptx]}
     link = links.link_instruction(form)

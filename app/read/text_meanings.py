@@ -109,7 +109,7 @@ def read_text(text: str) -> Reading:
     if meanings_found and all(meaning.fits for meaning in meanings_found):
         return _read_bare_number(text, meanings)
     if meanings_found and all(meaning.kind == "topic" for meaning in meanings_found):
-        meanings = _join_pages(text, meanings)
+        meanings = _join_pages(text, meanings, meanings_found)
     if meanings_found or (pages and not _is_malformed(recognised)):
         return extend_fact(meanings[0], Reading, also=tuple(meanings[1:]))
     if recognised.refused and (reading := _read_named_part(text, recognised.refused[0])) is not None:
@@ -119,11 +119,12 @@ def read_text(text: str) -> Reading:
     return _explain_unknown(text, recognised.refused, addresses, pages)
 
 
-def _join_pages(text: str, meanings: list[Meaning]) -> list[Meaning]:
+def _join_pages(text: str, meanings: list[Meaning], recognised: Sequence[TextMeaning]) -> list[Meaning]:
     """Join the subject of a text with the pages that share its words; those come first if it asks for one: `epilogue of
     tcgen05`.
     """
-    is_words = len(text.split()) > 2 and text.isascii() and not re.search(r"[^\w\s.,:?'+-]", text)
+    is_message = any(meaning.facts["topic"] == "ptxas" for meaning in recognised)
+    is_words = not is_message and len(text.split()) > 2 and not re.search(r"[^\w\s.,:?+-]", text)
     asked = page_meanings.find_pages(text) if is_words else []
     found = [*asked, *meanings] if asked else [*meanings, *page_meanings.search_question(text, meanings)]
     first: dict[str, Meaning] = {}

@@ -15,7 +15,7 @@ TOOLS = {  # page of a menu, or outside all menus → the words that find it
     "/reuse": frozenset("reuse shuffle accumulator".split()),
     "/compare": frozenset("compare comparison differ differs difference".split()),
     "/metadata/order": frozenset("reorder compressor".split()),
-    "/scale-factors": frozenset("sfa sfb nvfp4 mxf4 mxf8 mxf8f6f4 mxfp4 mxfp8".split()),
+    "/scale-factors": frozenset("sfa sfb".split()),
     "/steps": frozenset("step stepper steps animate animated animation visualize visualizer watch".split()),
     "/targets": frozenset("target targets gpu gpus occupancy limit limits budget capability".split()),
     "/capture": frozenset("capture record instrument".split()),
@@ -74,6 +74,6 @@ ASKED = (  # questions whose words stand on many pages, and the page that answer
 )
 EXPLAINING = re.compile(  # a question that a text answers rather than a tool
     r"\s*(?:why|how(?! (?:much|many)\b)|when|who|explain|difference|should|must|is|are|can|may"
-    r"|what (?:is|are)\b(?!.*\bthis\b))\b",
+    r"|what (?:is|are)\b(?!.*\bthis\b)|.*\b(?:vs|versus))\b",
     re.I,
 )
