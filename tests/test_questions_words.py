@@ -276,6 +276,8 @@ def test_a_word_may_name_its_kind_after_it() -> None:
         ("what is a core matrix", "/guide/one-tile"),  # an explanation: the guide first
         ("how to transpose with ldmatrix", "/guide/bytes-and-trans"),
         ("every other 8 columns are swapped", "/guide/debugging"),
+        ("half the output is zero", "/guide/debugging"),
+        ("print_latex(tiled_mma)", "/diagram"),
     ],
 )
 def test_a_task_opens_its_tool_and_a_question_its_text(client: Client, text: str, page: str) -> None:
@@ -322,7 +324,10 @@ def test_a_question_about_a_target_and_instructions_counts_them() -> None:
     assert read("V100").title == "No target 'sm_70'" and read("sm_91").title == "No target 'sm_91'"
 
 
-@pytest.mark.parametrize("text", ["wgmma", "ldmatrix", "mma.sync", "tcgen05.mma", "tcgen05.ld", "wmma"])
+@pytest.mark.parametrize(
+    "text",
+    ["wgmma", "ldmatrix", "mma.sync", "tcgen05.mma", "tcgen05.ld", "wmma", "wgmma layouts", "wgmma register layout"],
+)
 def test_an_opcode_alone_lists_its_forms_first(text: str) -> None:
     reading = read(text)
     assert reading.link.startswith("/instructions?q=") and reading.facts["candidates"][0].startswith(text.split(".")[0])

@@ -54,6 +54,7 @@ SYNONYMS = {
     "nan": "wrong results",
     "permuted": "wrong results permuted",
     "swapped": "wrong results permuted",
+    "zero": "zero wrong results",
     "shuffled": "wrong results permuted",
     "preshuffle": "permutation pair rows",
     "tensormap": "tensor map tma",

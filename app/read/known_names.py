@@ -209,6 +209,11 @@ NAMES = (
         "TiledMMA says which thread holds what of a tile: atom, atoms along M, N and K, and a permutation.",
     ),
     _name(
+        r"print_(?:latex|svg|layout|tensor)",
+        "/diagram",
+        "CuTe's pictures of an atom or a layout; here as SVG, PNG, PDF or TikZ, light, dark or for print.",
+    ),
+    _name(
         r"mbarrier(?:\.\w+(?:::\w+)*)*|ClusterTransactionBarrier|ClusterBarrier|PipelineTma\w*|PipelineAsync",
         "/guide/barriers-and-pipelines",
         "An mbarrier counts arrivals and bytes; a wait names the phase whose end it wants.",

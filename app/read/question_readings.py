@@ -67,12 +67,28 @@ def read_place_question(text: str) -> Reading | None:
 
 
 def _read_scales(text: str) -> Reading:
-    """Read a question about scale factors or metadata that does not say which."""
+    """Read a question about scale factors or metadata: of a row or a column, the first of it; else what to ask."""
+    if (spelled := _spell_scale(text)) and (reading := read_place_question(spelled)) and reading.kind != "unknown":
+        return dataclasses.replace(reading, notices=(*reading.notices, "The page shows the others of its row."))
     notice = (
         "Write SFA[row][block], SFB[column][block] or E[row][group] of the instruction; its page shows all of them."
     )
     pages = page_meanings.find_pages("metadata" if "metadata" in text.lower() else "scale factors")
     return build_unknown(text, "Not answered", [notice], pages)
+
+
+def _spell_scale(text: str) -> str:
+    """Spell a question about the scale factor or the metadata of a row or a column as one about its first: `SFA[5][0]`;
+    "" if it names no row.
+    """
+    question = element_texts.parse_question(text)
+    line = question.place.line if question else None
+    if question is None or line is None or question.place.letter not in ("", "a", "b"):
+        return ""
+    is_metadata = "meta" in text.lower()
+    letter = "E" if is_metadata else "SFA" if line[0] == "row" else "SFB"
+    rest = re.sub(r"(?i)\b(?:the )?(?:scales?|factors?|metadata|meta|sf[ab]?)\b", " ", question.rest)
+    return f"{letter}[{line[1]}][0] {' '.join(rest.split())}"
 
 
 def _ask_for_instruction(text: str) -> Reading | None:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope import inputs, reader
-from lanescope.app.catalogue import topics
+from lanescope.app.catalogue import topics, vocabulary
 from lanescope.app.catalogue.forms import FormMatches, is_opcode
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
@@ -27,6 +27,7 @@ from lanescope.app.read import (
     spelling,
     tensor_forms,
     tile_elements,
+    tool_words,
 )
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.cute import calls as cutecalls
@@ -178,9 +179,13 @@ def _is_worded(text: str, named: FormMatches) -> bool:
 
 
 def _is_opcode_alone(text: str, named: FormMatches) -> bool:
-    """Return whether a text is an opcode alone, of which there are several forms; of tcgen05 the page explains more."""
-    is_topic = text.strip().lower() in meaning_links.TOPICS
-    return len(named.forms) > 1 and not is_topic and named_forms.is_whole_opcode(text)
+    """Return whether a text is an opcode with several forms and nothing that asks for more: `register layout of wgmma`.
+
+    Of tcgen05 alone the page explains more.
+    """
+    words = [word for word in text.strip().rstrip("?").lower().split() if word not in vocabulary.SILENT]
+    is_explained = words == ["tcgen05"] or (len(text.split()) > 1 and tool_words.EXPLAINING.match(text) is not None)
+    return len(named.forms) > 1 and not is_explained and len(words) == 1 and named_forms.is_whole_opcode(words[0])
 
 
 def _is_name_of_topic(named: FormMatches, recognised: reader.RecognisedText) -> bool:

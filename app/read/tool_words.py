@@ -12,7 +12,7 @@ TOOLS = {  # page of a menu, or outside all menus → the words that find it
     "/smem": frozenset("tile box smem shared swizzle k-major mn-major tma fill fills".split()),
     "/banks": frozenset("pad padding padded bank banks conflict conflicts wavefront wavefronts".split()),
     "/chain": frozenset("chain ldmatrix ldsm".split()),
-    "/reuse": frozenset("reuse shuffle accumulator".split()),
+    "/reuse": frozenset("reuse shuffle".split()),
     "/compare": frozenset("compare comparison differ differs difference".split()),
     "/metadata/order": frozenset("reorder compressor".split()),
     "/scale-factors": frozenset("sfa sfb".split()),
