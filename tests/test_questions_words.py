@@ -349,3 +349,10 @@ def test_the_parts_of_a_line_may_stand_apart() -> None:
 def test_a_word_is_not_respelled_into_one_with_another_first_letter() -> None:
     assert "Did you mean" not in "".join(read("settings").notices)
     assert "Did you mean ‘mbarrier’?" in read("mbarier").notices
+
+
+def test_a_list_of_forms_leaves_the_pages_in_sight(client: Client) -> None:
+    page = client.get("/read", params={"text": "wgmma"}).text.partition("<main")[2]
+    before, _, after = page.partition("<summary>")
+    assert "Instructions, and pages about them" in before and before.count("<code>wgmma.mma_async") == 8
+    assert after.startswith("40 more<") and "/guide/wmma-mma-wgmma" in after
