@@ -12,6 +12,7 @@ from lanescope.app.read.facts import Meaning
 from lanescope.app.read.languages import translate_words
 from lanescope.reader import pasted_text
 
+MOST_LONE = 5  # words of a text in which one of a tool's is enough; a longer one has to ask
 MOST_WORDS = 8  # longest text that is looked up word by word
 _OF_CODE = re.compile(
     r"[;{}=]|::|->|\w\(\w*[,)(]|[\"'],|(?:^|\s)\.(?:reg|pred|shared|global|param|local|const|entry|visible|func)\b"
@@ -86,7 +87,8 @@ def find_pages(text: str, *, by_title: bool = True) -> list[Meaning]:
     meanings = [build_topic(topic) for topic in topics.find_topics(text)]
     lone_words = set(re.findall(r"(?<![\w.%-])[\w-]+(?![\w-]|\.\w)", text.lower()))
     tools = _find_tools(lone_words)
-    if not (titled or meanings or tools or full_text.is_asked(text)):
+    is_short = len(lone_words) <= MOST_LONE
+    if not (titled or meanings or (tools and is_short) or full_text.is_asked(text)):
         return []
     searched = _search_pages(text)
     if len(lone_words) > 2 and not tool_words.EXPLAINING.match(text):

@@ -25,7 +25,7 @@ TOOLS = {  # page of a menu, or outside all menus → the words that find it
     "/gpu": frozenset("evidence hardware verified gpu run".split()),
     "/tiles/mma": frozenset("tiledmma tiled_mma make_tiled_mma partition_fragment_c permutationmnk".split()),
     "/tiles/mma/chain": frozenset(
-        "convert_layout_acc_aregs flashattention attention flash back-to-back gemm feed feeds second".split()
+        "convert_layout_acc_aregs flashattention attention flash back-to-back gemm feed feeds".split()
     ),
     "/tiles/copy": frozenset("tiledcopy tiled_copy make_tiled_copy coalescing coalesced vectorized".split()),
     "/tiles/loop": frozenset("mainloop main-loop stage stages".split()),
