@@ -130,14 +130,15 @@ def _describe_shown(words: AnswerWords, grids: Mapping[str, OperandGrid], thread
 
 def _describe_held(words: AnswerWords, title: str, grid: OperandGrid, threads: Collection[int]) -> str:
     found = np.isin(grid.thread, list(threads))
-    cells = found.any(axis=2) if found.ndim > 2 else found
-    rows, cols = (np.flatnonzero(cells.any(axis=axis)).tolist() for axis in (1, 0))
+    at = np.argwhere(found)[:, :2].tolist()  # several copies of an element are one cell
+    cells = {(row, col) for row, col in at}
+    rows, cols = sorted({row for row, _ in cells}), sorted({col for _, col in cells})
     if not rows:
         return ""
     for first, numbers, whole in ((0, rows, len(cols) == grid.cols), (2, cols, len(rows) == grid.rows)):
-        if whole and int(cells.sum()) == len(rows) * len(cols):
+        if whole and len(cells) == len(rows) * len(cols):
             return words.lines[first + (len(numbers) > 1)].format(numbers=lanes.format_runs(numbers), title=title)
-    return words.count.format(count=int(found.sum()), title=title)
+    return words.count.format(count=len(at), title=title)
 
 
 def _describe_supply(words: AnswerWords, one: SupplyMatrix, element: tuple[str, int, int]) -> PinnedPlace:

@@ -39,7 +39,7 @@ TOOLS = {  # page of a menu, or outside all menus → the words that find it
         " python header plugin action agent agents editor".split()
     ),
     "/docs": frozenset("api json openapi rest".split()),
-    "/help": frozenset("shortcut shortcuts keyboard hotkey hotkeys key keys glossary dark theme".split()),
+    "/help": frozenset("shortcut shortcuts keyboard hotkey hotkeys keys glossary dark theme".split()),
     "/help#report": frozenset("bug bugs report feedback".split()),
     "/help#licence": frozenset("licence license copyright".split()),
     "/help#privacy": frozenset("privacy private cookies cookie offline telemetry upload leave leaves internet".split()),
