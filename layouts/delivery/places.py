@@ -1,0 +1,194 @@
+"""What a warp's registers hold, as a map of bits: every bit of a place (inside the register, lane, register) has the
+bit of the element's coordinates that it stands for.
+
+A coordinate vector is an int: its low bits are those of the first axis (m of A and D, n of B), the others those of the
+second. Zero: the place bit changes no coordinate, so that lanes hold copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import permutations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.errors import LayoutError
+from lanescope.inputs import quote_value
+from lanescope.ptx.instruction import Operand
+from lanescope.ptx.pattern import Pattern
+
+Longs = NDArray[np.int64]
+Vectors = tuple[int, ...]
+LANE_BITS = 5
+WIDTHS = (4, 8, 16, 32)
+MOST_ELEMENTS = 1 << 14
+AXES = {"a": ("m", "k"), "b": ("n", "k"), "c": ("m", "n"), "d": ("m", "n")}
+PER = {"element": (0, 1), "row": (0,), "column": (1,)}
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The coordinates of the elements: names of the two axes, and how many bits each has."""
+
+    axes: tuple[str, str]
+    bits: tuple[int, int]
+
+    @property
+    def size(self) -> int:
+        return 1 << sum(self.bits)
+
+    def name_vector(self, vector: int) -> str:
+        """Return `k0`, or `k0⊕n3` where a place bit changes several coordinates, or `·` where it changes none."""
+        first = self.bits[0]
+        names = [
+            f"{self.axes[0]}{n}" if n < first else f"{self.axes[1]}{n - first}"
+            for n in range(sum(self.bits))
+            if vector >> n & 1
+        ]
+        return "⊕".join(names) or "·"
+
+    def split(self, element: Longs) -> tuple[Longs, Longs]:
+        """Return both coordinates of element numbers."""
+        return element & ((1 << self.bits[0]) - 1), element >> self.bits[0]
+
+    def list_units(self, axis: int) -> list[int]:
+        """Return the vectors of one axis's bits."""
+        first = self.bits[0] if axis else 0
+        return [1 << (first + n) for n in range(self.bits[axis])]
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """What registers of one warp hold. width: bits of an element; vectors: those of the places inside a register
+    (lowest first), of the five lane bits, and of the registers (lowest first).
+    """
+
+    space: Space
+    width: int
+    vectors: Vectors
+    labels: tuple[str, ...] = field(default=())
+
+    @property
+    def inner(self) -> int:
+        return count_inner_bits(self.width)
+
+    @property
+    def registers(self) -> int:
+        return 1 << (len(self.vectors) - self.inner - LANE_BITS)
+
+    def list_elements(self) -> Longs:
+        """Return the number of the element at every place: [lane, register, place inside it]."""
+        numbers = np.zeros(1, np.int64)
+        for vector in self.vectors:
+            numbers = np.concatenate([numbers, numbers ^ vector])
+        return numbers.reshape(self.registers, 32, 1 << self.inner).transpose(1, 0, 2)
+
+
+def count_inner_bits(width: int) -> int:
+    """Return how many bits number the elements of a register: 3 for 4-bit elements, 0 for 32-bit ones."""
+    return 5 - width.bit_length() + 1
+
+
+def name_places(width: int, count: int) -> tuple[str, ...]:
+    """Return the names of the places of a fragment with `count` place bits.
+
+    >>> name_places(8, 8)
+    ('byte 0', 'byte 1', 'lane 0', 'lane 1', 'lane 2', 'lane 3', 'lane 4', 'register 0')
+    """
+    inner = {4: ("nibble", "byte 0", "byte 1"), 8: ("byte 0", "byte 1"), 16: ("half",), 32: ()}[width]
+    lanes = tuple(f"lane {n}" for n in range(LANE_BITS))
+    return (*inner, *lanes, *(f"register {n}" for n in range(count - len(inner) - LANE_BITS)))
+
+
+def make_fragment(operand: Operand, tiles: tuple[int, int] = (1, 1), per: str = "element", width: int = 0) -> Fragment:
+    """Return what the registers of an operand hold, of `tiles` operands side by side along its two axes.
+
+    per: row or column for what a whole row or column of the operand's matrix shares (scale factors): each lane then
+    holds every value that it needs once. width: bits of an element where it is not the operand's. Of an operand that
+    several warps hold, the first warp's part. LayoutError for one that is no map of bits, or too large.
+    """
+    width = width or operand.container_bits
+    if len(operand.axes) != 2 or operand.register_bits != 32 or width not in WIDTHS:
+        raise _refuse(f"Operand {operand.name} has {operand.element.name} in {width} bits.", operand)
+    swap = operand.name == "b"
+    axes = AXES.get(operand.name, ("row", "column"))
+    arrays = [np.asarray(operand.coords[axis], np.int64)[:32] for axis in operand.axes]
+    first, second = reversed(arrays) if swap else arrays
+    kept = {int(not axis) if swap else axis for axis in PER[per]}
+    sizes = [int(array.max()) + 1 for array in (first, second)]
+    for size in (*sizes, *tiles, operand.values):
+        if size & (size - 1):
+            raise _refuse(f"{size} is not a power of two.", operand)
+    bits = [(size * count).bit_length() - 1 if n in kept else 0 for n, (size, count) in enumerate(zip(sizes, tiles))]
+    space = Space(axes, (bits[0], bits[1]))
+    if space.size > MOST_ELEMENTS:
+        raise LayoutError("too_large", f"{space.size:,} elements.", f"At most {MOST_ELEMENTS:,}.", "tiles")
+    numbers = (first if 0 in kept else 0 * first) | (second if 1 in kept else 0 * second) << bits[0]
+    values = [int(numbers[0, 1 << n]) for n in range(operand.values.bit_length() - 1)]
+    lanes = [int(numbers[1 << n, 0]) for n in range(LANE_BITS)]
+    offset = int(numbers[0, 0])
+    values += [
+        size << n << (bits[0] if axis else 0)
+        for axis, (size, count) in enumerate(zip(sizes, tiles, strict=True))
+        if axis in kept
+        for n in range(count.bit_length() - 1)
+    ]
+    values = [vector for vector in values if vector]  # a copy inside a lane is no second register
+    inner = count_inner_bits(width)
+    if len(values) < inner:
+        raise _refuse(f"A lane holds {1 << len(values)} elements of {width} bits, less than a register.", operand)
+    found = Fragment(space, width, (*values[:inner], *lanes, *values[inner:]))
+    if per == "element" and tiles == (1, 1):
+        held = found.list_elements().reshape(32, -1)
+        if offset or held.shape != numbers.shape or not np.array_equal(held, numbers):
+            raise _refuse("It holds copies in a lane, or adds where a linear map XORs.", operand)
+    return found
+
+
+def make_pattern_operand(text: str, width: int) -> Operand:
+    """Return an operand that a pattern describes, e.g. `(t:32) (e:8) -> (t) (e)`, in elements of `width` bits."""
+    from dataclasses import replace
+
+    from lanescope.ptx import catalog
+    from lanescope.ptx.dtypes import get_dtype
+
+    pattern = Pattern.parse(text)
+    if len(pattern.coords) != 2 or pattern.thread_count != 32:
+        raise LayoutError(
+            "bad_pattern",
+            f"{quote_value(text)} has {pattern.thread_count} threads and {len(pattern.coords)} axes.",
+            "Give the 32 lanes of a warp, and two axes: (t:32) (e:8) -> (t) (e).",
+            "operand",
+        )
+    names = {4: "u4", 8: "b8", 16: "f16", 32: "b32"}
+    model = catalog.find("mma.m16n8k16.row.col.f32.f16.f16.f32").operand("a")
+    element = get_dtype(names[width])
+    return replace(
+        model, name="pattern", element=element, container_bits=width, pattern=pattern, axes=("row", "col"), threads=32
+    )
+
+
+def list_renumberings(goal: Fragment, axes: Sequence[str]) -> list[Fragment]:
+    """Return the goal under every permutation of the coordinate bits of some axes, unchanged first."""
+    space = goal.space
+    units = [space.list_units(axis) for axis in (0, 1) if space.axes[axis] in axes]
+    found: dict[Vectors, Fragment] = {}
+    for orders in product(*(permutations(axis) for axis in units)):
+        renamed = {old: new for axis, order in zip(units, orders, strict=True) for old, new in zip(axis, order)}
+        vectors = tuple(
+            sum(renamed.get(1 << n, 1 << n) for n in range(vector.bit_length()) if vector >> n & 1)
+            for vector in goal.vectors
+        )
+        found.setdefault(vectors, Fragment(space, goal.width, vectors))
+    return list(found.values())
+
+
+def _refuse(why: str, operand: Operand) -> LayoutError:
+    return LayoutError(
+        "bad_operand",
+        f"{why} Its pattern is {operand.pattern}.",
+        "Give an operand of 4-, 8-, 16- or 32-bit elements whose sizes are powers of two, held once.",
+        "operand",
+    )
