@@ -106,11 +106,11 @@ Instruction = Load | Permute | Shuffle | Select | Transpose | Shift | Blend | Co
 
 
 def simulate(
-    instructions: Sequence[Instruction], registers: dict[int, Longs], memory: Memory | None, width: int
+    instructions: Sequence[Instruction], registers: dict[int, Longs], memory: Memory | None
 ) -> dict[int, Longs]:
     """Return what every register holds after the instructions: element numbers [lane, place], −1 for none.
 
-    registers: those that hold something before; width: bits of the elements before a conversion.
+    registers: those that hold something before.
     """
     held = dict(registers)
     for one in instructions:
@@ -119,7 +119,7 @@ def simulate(
                 held[target] = np.stack([held[one.sources[source]][:, place] for source, place in moves], axis=1)
         elif isinstance(one, Load):
             assert memory is not None
-            _load(one, held, memory, width)
+            _load(one, held, memory)
         else:
             held[one.target] = _compute(one, held)
     return held
@@ -168,9 +168,9 @@ def _join_bytes(parts: Longs, places: int) -> Longs:
     return np.where(whole, units[:, :, 0] // 4, -1)
 
 
-def _load(one: Load, held: dict[int, Longs], memory: Memory, width: int) -> None:
+def _load(one: Load, held: dict[int, Longs], memory: Memory) -> None:
+    width, elements = memory.width, memory.element_at
     places = 32 // width
-    elements = memory.element_at
     if one.matrix is None:
         start = np.array(one.address) * 8 // width
         for number, target in enumerate(one.targets):

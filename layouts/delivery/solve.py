@@ -25,7 +25,7 @@ from lanescope.delivery.places import (
 from lanescope.delivery.program import Instruction, Load, simulate
 from lanescope.delivery.search import Found, Problem, SearchResult, search_program
 from lanescope.errors import LayoutError
-from lanescope.inputs import join_words, parse_choice
+from lanescope.inputs import parse_choice
 from lanescope.shared.banks import ACCESSES, Cost, compute_cost
 
 DEFAULT_LIMIT = 64
@@ -81,7 +81,7 @@ class Delivery:
         held = self.list_start_registers()
         out = []
         for step in self.steps:
-            held = simulate(step.made, held, self.memory, WIDTHS[self.stored])
+            held = simulate(step.made, held, self.memory)
             out.append(held)
         return out
 
@@ -143,12 +143,13 @@ def deliver(
     """
     stored, allowed = stored or type, tuple(allowed)
     rows = find_conversions(stored, type)
+    width = WIDTHS[stored] if rows else wanted.width
     if source is None:
-        source = choose_memory(wanted, rows, WIDTHS[stored])
+        source = choose_memory(wanted, rows, width)
     problem = Problem(
         wanted.space,
         wanted.width,
-        WIDTHS[stored],
+        width,
         rows,
         tuple(name for name in allowed if name in NAMES),
         tuple(name for name in loads.NAMES if name in allowed),
@@ -295,8 +296,3 @@ def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
                 )
                 break
     return says
-
-
-def describe_allowed(allowed: Iterable[str]) -> str:
-    """Return the named set as a phrase: `ld.32, prmt and shfl`."""
-    return join_words(list(allowed))

@@ -1,0 +1,144 @@
+"""A question about a delivery as text: an instruction or a pattern, where the elements lie, what may be permuted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from lanescope.delivery.conversions import ROWS, WIDTHS
+from lanescope.delivery.memory import Memory, place_elements
+from lanescope.delivery.places import Fragment, make_fragment, make_pattern_operand
+from lanescope.delivery.solve import DEFAULT_LIMIT, Delivery, deliver, parse_allowed
+from lanescope.errors import LayoutError
+from lanescope.inputs import parse_choice, quote_value
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.shared.storage import Storage, storage
+
+SOURCES = ("rows", "columns", "layout", "chosen", "accumulator")
+RENUMBERED = {"none": (), "k": ("k",), "n": ("n",), "both": ("k", "n")}
+PER = ("element", "row", "column")
+TYPES = tuple(dict.fromkeys((*(row.source for row in ROWS), *(row.target for row in ROWS))))
+LONGEST_SIDE = 64  # operands side by side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryRequest:
+    """instruction: PTX, with an operand's letter, or a pattern of one warp, with the element's `type`.
+
+    first, second: how many operands lie side by side along m or n, and along k (n of A's and B's product for C and D).
+    source: rows (k contiguous), columns (m or n contiguous), a CuTe layout over (m or n, k) in elements, the order that
+    one wide load delivers, or the accumulator (D) of `accumulator`, the same instruction where it is left out.
+    """
+
+    instruction: str
+    operand: str = "a"
+    type: str = ""
+    per: str = "element"
+    first: int = 1
+    second: int = 1
+    stored: str = ""
+    source: str = "rows"
+    pitch_bytes: int = 0
+    swizzle: str = "none"
+    layout: str = ""
+    accumulator: str = ""
+    renumber: str = "none"
+    moves: str = ""
+    limit: int = DEFAULT_LIMIT
+
+
+def answer_request(asked: DeliveryRequest) -> Delivery:
+    """Return the shortest program for a request; LayoutError names the wrong field."""
+    operand, type_ = _read_operand(asked)
+    stored = parse_choice(asked.stored, "stored", TYPES) if asked.stored else type_
+    tiles = (_check_tiles(asked.first, "first"), _check_tiles(asked.second, "second"))
+    per = parse_choice(asked.per, "per", PER)
+    wanted = make_fragment(operand, tiles, per, WIDTHS[type_] if asked.type else 0)
+    allowed = parse_allowed(asked.moves)
+    renumber = RENUMBERED[parse_choice(asked.renumber, "renumber", RENUMBERED)]
+    unknown = [axis for axis in renumber if axis not in wanted.space.axes]
+    if unknown:
+        raise LayoutError(
+            "bad_choice",
+            f"renumber is '{asked.renumber}'; the operand has no {unknown[0]}.",
+            f"Its axes are {' and '.join(wanted.space.axes)}.",
+            "renumber",
+        )
+    source = _read_source(asked, wanted, WIDTHS[stored] if asked.stored else wanted.width)
+    return deliver(wanted, type_, source, stored, renumber=renumber, allowed=allowed, limit=asked.limit)
+
+
+def _check_tiles(count: int, field: str) -> int:
+    if count < 1 or count > LONGEST_SIDE or count & count - 1:
+        raise LayoutError(
+            "bad_number", f"{field} is {count}.", f"A power of two from 1 to {LONGEST_SIDE}.", field
+        )
+    return count
+
+
+def _read_operand(asked: DeliveryRequest) -> tuple[Operand, str]:
+    """Return the operand and the name of its element type."""
+    if "->" in asked.instruction:
+        type_ = parse_choice(asked.type or "f16", "type", TYPES)
+        return make_pattern_operand(asked.instruction, WIDTHS[type_]), type_
+    found = catalog.parse_instruction(asked.instruction, "instruction")
+    operand = _find_operand(found, asked.operand, "operand")
+    return operand, parse_choice(asked.type, "type", TYPES) if asked.type else operand.element.name
+
+
+def _find_operand(instruction: Instruction, letter: str, field: str) -> Operand:
+    operand = instruction.operands.get(letter)
+    if letter not in "abcd" or operand is None:
+        letters = ", ".join(name for name in instruction.operands if name in "abcd")
+        raise LayoutError("bad_operand", f"{instruction.ptx} has no operand {quote_value(letter)}.", letters, field)
+    return operand
+
+
+def _read_source(asked: DeliveryRequest, wanted: Fragment, width: int) -> Memory | Fragment | None:
+    source = parse_choice(asked.source, "source", SOURCES)
+    if source == "chosen":
+        return None
+    if source == "accumulator":
+        return _read_accumulator(asked, wanted)
+    return place_elements(wanted.space, width, _read_storage(asked, wanted, width, source))
+
+
+def _read_storage(asked: DeliveryRequest, wanted: Fragment, width: int, source: str) -> Storage:
+    if source == "layout":
+        spec: Mapping[str, object] = {"kind": "cute", "layout": asked.layout, "unit": "elements"}
+        try:
+            return storage(spec, width, "K")
+        except LayoutError as error:
+            raise error.move_to_field("layout") from None
+    inner = "K" if source == "rows" else "MN"
+    along = wanted.space.bits[1 if source == "rows" else 0]
+    pitch = asked.pitch_bytes or max(16, (width << along) // 8)
+    spec = {"kind": "rows", "inner": inner, "pitch_bytes": pitch, "swizzle": asked.swizzle}
+    try:
+        return storage(spec, width, inner)
+    except LayoutError as error:
+        raise error.move_to_field(error.field.removeprefix("storage.")) from None
+
+
+def _read_accumulator(asked: DeliveryRequest, wanted: Fragment) -> Fragment:
+    """Return what D's registers hold: its columns are the k of the next product's A."""
+    if asked.operand != "a" or "->" in asked.instruction or asked.per != "element":
+        raise LayoutError(
+            "bad_operand",
+            f"The accumulator is asked to become {asked.instruction if '->' in asked.instruction else asked.operand}.",
+            "D becomes operand a of the next product: its columns are that product's k.",
+            "operand",
+        )
+    product = catalog.parse_instruction(asked.accumulator or asked.instruction, "accumulator")
+    operand = _find_operand(product, "d", "accumulator")
+    rows, columns = (1 << bits for bits in wanted.space.bits)
+    if rows % operand.row_count or columns % operand.col_count:
+        raise LayoutError(
+            "bad_operand",
+            f"D has {operand.row_count}×{operand.col_count} elements, A {rows}×{columns}.",
+            "Give a D of which whole ones fill A.",
+            "accumulator",
+        )
+    held = make_fragment(operand, (rows // operand.row_count, columns // operand.col_count))
+    return replace(held, space=wanted.space)
