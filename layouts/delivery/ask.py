@@ -71,9 +71,7 @@ def answer_request(asked: DeliveryRequest) -> Delivery:
 
 def _check_tiles(count: int, field: str) -> int:
     if count < 1 or count > LONGEST_SIDE or count & count - 1:
-        raise LayoutError(
-            "bad_number", f"{field} is {count}.", f"A power of two from 1 to {LONGEST_SIDE}.", field
-        )
+        raise LayoutError("bad_number", f"{field} is {count}.", f"A power of two from 1 to {LONGEST_SIDE}.", field)
     return count
 
 

@@ -122,14 +122,8 @@ ROWS = (
     Conversion("u8", "f16", (1,), 4, "prmt with 0x64646464 and f16 arithmetic"),
     Conversion("f32", "f16", (0,), 1, "cvt.rn.f16x2"),
     Conversion("f32", "bf16", (0,), 1, "cvt.rn.bf16x2"),
-    *(
-        Conversion("f32", narrow, (0, 1), 3, f"cvt.rn.satfinite.{narrow}x2 and mov")
-        for narrow in ("e4m3", "e5m2")
-    ),
-    *(
-        Conversion("f16", narrow, (1,), 3, f"cvt.rn.satfinite.{narrow}x2 and mov")
-        for narrow in ("e4m3", "e5m2")
-    ),
+    *(Conversion("f32", narrow, (0, 1), 3, f"cvt.rn.satfinite.{narrow}x2 and mov") for narrow in ("e4m3", "e5m2")),
+    *(Conversion("f16", narrow, (1,), 3, f"cvt.rn.satfinite.{narrow}x2 and mov") for narrow in ("e4m3", "e5m2")),
 )
 
 

@@ -124,7 +124,7 @@ def make_loads(kind: LoadKind, fragment: Fragment, memory: Memory) -> list[Load]
         move, address = kind.matrix, kind.matrix.instruction.address
         assert address is not None
         lanes = []
-        for matrix, row in zip(address.coords["matrix"][:, 0].tolist(), address.coords["row"][:, 0].tolist()):
+        for matrix, row in zip(*(address.coords[axis][:, 0].tolist() for axis in ("matrix", "row")), strict=True):
             place = np.argwhere((move.matrix == matrix) & (move.row == row) & (move.byte == 0))[0]
             lane, register, byte = (int(n) for n in place)
             lanes.append(int(at[lane, begin + register, byte * 8 // memory.width]))

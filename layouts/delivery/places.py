@@ -8,14 +8,16 @@ second. Zero: the place bit changes no coordinate, so that lanes hold copies.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import permutations, product
+from dataclasses import dataclass, replace
+from itertools import chain, permutations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.errors import LayoutError
 from lanescope.inputs import quote_value
+from lanescope.ptx import catalog
+from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import Operand
 from lanescope.ptx.pattern import Pattern
 
@@ -68,7 +70,6 @@ class Fragment:
     space: Space
     width: int
     vectors: Vectors
-    labels: tuple[str, ...] = field(default=())
 
     @property
     def inner(self) -> int:
@@ -121,7 +122,7 @@ def make_fragment(operand: Operand, tiles: tuple[int, int] = (1, 1), per: str = 
     for size in (*sizes, *tiles, operand.values):
         if size & (size - 1):
             raise _refuse(f"{size} is not a power of two.", operand)
-    bits = [(size * count).bit_length() - 1 if n in kept else 0 for n, (size, count) in enumerate(zip(sizes, tiles))]
+    bits = [(sizes[n] * tiles[n]).bit_length() - 1 if n in kept else 0 for n in (0, 1)]
     space = Space(axes, (bits[0], bits[1]))
     if space.size > MOST_ELEMENTS:
         raise LayoutError("too_large", f"{space.size:,} elements.", f"At most {MOST_ELEMENTS:,}.", "tiles")
@@ -149,11 +150,6 @@ def make_fragment(operand: Operand, tiles: tuple[int, int] = (1, 1), per: str = 
 
 def make_pattern_operand(text: str, width: int) -> Operand:
     """Return an operand that a pattern describes, e.g. `(t:32) (e:8) -> (t) (e)`, in elements of `width` bits."""
-    from dataclasses import replace
-
-    from lanescope.ptx import catalog
-    from lanescope.ptx.dtypes import get_dtype
-
     pattern = Pattern.parse(text)
     if len(pattern.coords) != 2 or pattern.thread_count != 32:
         raise LayoutError(
@@ -176,7 +172,7 @@ def list_renumberings(goal: Fragment, axes: Sequence[str]) -> list[Fragment]:
     units = [space.list_units(axis) for axis in (0, 1) if space.axes[axis] in axes]
     found: dict[Vectors, Fragment] = {}
     for orders in product(*(permutations(axis) for axis in units)):
-        renamed = {old: new for axis, order in zip(units, orders, strict=True) for old, new in zip(axis, order)}
+        renamed = dict(zip(chain(*units), chain(*orders), strict=True))
         vectors = tuple(
             sum(renamed.get(1 << n, 1 << n) for n in range(vector.bit_length()) if vector >> n & 1)
             for vector in goal.vectors

@@ -125,9 +125,7 @@ def simulate(
     return held
 
 
-def _compute(
-    one: Permute | Shuffle | Select | Transpose | Shift | Blend, held: dict[int, Longs]
-) -> Longs:
+def _compute(one: Permute | Shuffle | Select | Transpose | Shift | Blend, held: dict[int, Longs]) -> Longs:
     source = held[one.a]
     places = source.shape[1]
     if isinstance(one, Shuffle):

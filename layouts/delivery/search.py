@@ -134,16 +134,17 @@ def _push_loads(node: _Node, problem: Problem, low: Sequence[int], queue: _Queue
 
 def _push_moves(node: _Node, problem: Problem, queue: _Queue) -> None:
     width, vectors = node.state
-    for move in list_moves(width, len(vectors), problem.moves):
-        labels, cost = move.rearrange(node.labels), node.cost + move.cost
-        if queue.improves(_make_key(width, labels), cost):
+    moves = {move.rearrange(node.labels): move for move in reversed(list_moves(width, len(vectors), problem.moves))}
+    first, best = count_inner_bits(width) + LANE_BITS, queue.best
+    for labels, move in reversed(moves.items()):
+        cost, key = node.cost + move.cost, (width, labels[:first], tuple(sorted(labels[first:])))
+        if cost < best.get(key, cost + 1):
+            best[key] = cost
             state = (width, move.rearrange(vectors))
             queue.push(_Node(cost, state, labels, node, move), cost + queue.bound(state))
 
 
-def _push_conversions(
-    node: _Node, problem: Problem, queue: _Queue, label: Callable[[Vectors], Vectors]
-) -> None:
+def _push_conversions(node: _Node, problem: Problem, queue: _Queue, label: Callable[[Vectors], Vectors]) -> None:
     width, vectors = node.state
     for row in problem.conversions if width == problem.width else ():
         for before in row.list_sources(vectors):

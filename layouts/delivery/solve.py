@@ -236,9 +236,7 @@ def _write_program(found: Found, problem: Problem) -> tuple[tuple[Step, ...], tu
             emit_move(replace(by, order=inverse), builder)
         made_now = tuple(builder.made[begin:])
         says = by.says if isinstance(by, Move) else f"{by.name}: {by.says}" if by else ""
-        steps.append(
-            Step(says, sum(one.count for one in made_now), Fragment(problem.space, width, after), made_now)
-        )
+        steps.append(Step(says, sum(one.count for one in made_now), Fragment(problem.space, width, after), made_now))
         vectors = after
     return tuple(steps), tuple(builder.registers)
 
@@ -275,7 +273,9 @@ def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
     rows = problem.conversions
     vectors = next(rows[0].list_sources(wanted.vectors, natural=True)) if rows else wanted.vectors
     width = problem.stored
-    moved = {p for one in list_moves(width, len(vectors), problem.moves) for p in range(len(vectors)) if one.order[p] != p}
+    moved = {
+        p for one in list_moves(width, len(vectors), problem.moves) for p in range(len(vectors)) if one.order[p] != p
+    }
     moved |= set(range(count_inner_bits(width) + LANE_BITS, len(vectors)))
     if rows and rows[0].widens:
         moved |= set(rows[0].spread)

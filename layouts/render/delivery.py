@@ -123,10 +123,8 @@ def _write_load(one: Load) -> list[str]:
     count = len(names)
     slots = ", ".join(f"%{n}" for n in range(count))
     held = f"{{{slots}}}" if count > 1 or one.matrix else slots
-    if one.matrix:
-        opcode = one.matrix.instruction.ptx
-    else:
-        opcode = f"ld.shared.{f'v{count}.' if count > 1 else ''}u32"
+    vector = f"v{count}." if count > 1 else ""
+    opcode = one.matrix.instruction.ptx if one.matrix else f"ld.shared.{vector}u32"
     address, table = format_lane_word(one.address), []
     if not address:
         address = f"at{one.targets[0]}[lane % {len(one.address)}]"
