@@ -16,7 +16,7 @@ from lanescope.delivery.memory import Memory
 from lanescope.delivery.named import FP8, NAMED
 from lanescope.delivery.places import Fragment, Space, count_inner_bits
 from lanescope.delivery.program import Convert, Load, Permute, Shuffle
-from lanescope.delivery.solve import Delivery, deliver, list_fitting_orders, name_access
+from lanescope.delivery.solve import Delivery, list_fitting_orders, name_access, solve_delivery
 from lanescope.emulate.kernel import prepare_kernel
 from lanescope.emulate.launch import parse_launch
 from lanescope.emulate.parser import parse_module
@@ -152,7 +152,7 @@ def test_no_program_is_shorter(seed: int) -> None:
     width = (8, 16)[seed % 2]
     wanted, memory = make_problem(seed, width, 1)
     moves, names, limit = SETS[seed % 3]
-    found = deliver(wanted, TYPES[width], memory, allowed=(*moves, *names), limit=limit)
+    found = solve_delivery(wanted, TYPES[width], memory, allowed=(*moves, *names), limit=limit)
     goal = wanted.list_elements().transpose(1, 0, 2)
     least = deliveries.search_arrays(goal, memory.address, width, moves, names, limit)
     assert (found.count if found.found else None) == least
@@ -162,7 +162,7 @@ def test_no_program_is_shorter(seed: int) -> None:
 @given(st.integers(0, 10_000), st.sampled_from((4, 8, 16, 32)), st.integers(0, 1))
 def test_the_simulated_program_is_the_goal(seed: int, width: int, registers: int) -> None:
     wanted, memory = make_problem(seed, width, registers)
-    found = deliver(wanted, TYPES[width], memory, limit=9)
+    found = solve_delivery(wanted, TYPES[width], memory, limit=9)
     if not found.found:
         assert not found.steps and found.why
         return
@@ -215,16 +215,16 @@ def test_the_generated_code_runs() -> None:
     [
         ({"operand": "x"}, "operand"),
         ({"instruction": "mma.m16n8k17"}, "instruction"),
-        ({"instruction": "(t:16) (e:8) -> (t) (e)"}, "operand"),
+        ({"instruction": "(t:16) (e:8) -> (t) (e)"}, "instruction"),
         ({"first": 3}, "first"),
         ({"stored": "u4", "instruction": FP8}, "stored"),
         ({"source": "layout", "layout": "(8,8:x"}, "layout"),
-        ({"source": "layout", "layout": "(8,8):(8,1)"}, "storage"),
+        ({"source": "layout", "layout": "(8,8):(8,1)"}, "source"),
         ({"moves": "ldmatrix wgmma"}, "moves"),
         ({"renumber": "n"}, "renumber"),
-        ({"source": "rows", "pitch_bytes": 2}, "storage"),
+        ({"source": "rows", "pitch_bytes": 2}, "source"),
         ({"operand": "b", "source": "accumulator"}, "operand"),
-        ({"second": 64, "first": 64}, "tiles"),
+        ({"second": 64, "first": 64}, "first"),
     ],
 )
 def test_refused_requests_name_the_field(fields: dict[str, object], field: str) -> None:

@@ -21,6 +21,7 @@ from lanescope.app.guide import benchmarks, examples, integrations
 from lanescope.app.guide import reference as guide_reference
 from lanescope.app.guide import values as guide_values
 from lanescope.app.guide.index import ORDER, read_source
+from lanescope.app.delivery.feature import DELIVER
 from lanescope.app.idesc.draw import draw_idesc
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.sheets import point_at_sheets
@@ -359,6 +360,7 @@ DRAWINGS: dict[str, Callable[[FigureRequest], str | tuple[str, str]]] = {
     "scale-factors": lambda request: SCALE_FACTORS.draw_query(request.query),
     "banks": _draw_banks,
     "chain": lambda request: draw_figure(request.query),
+    "deliver": lambda request: DELIVER.draw_query(request.query),
     "cute": lambda request: cute.draw_figure(request.query, request.caption),
     "layouts/triton": lambda request: triton.draw_figure(request.query, request.caption),
     "layouts/tv": lambda request: tv.draw_figure(request.query, request.caption),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -66,7 +67,10 @@ def _pack(codes: Array, width: int) -> Array:
 def generate_requests(rng: np.random.Generator) -> Iterator[DeliveryRequest]:
     """Yield random questions that have an answer or none: operands, sizes, storages, what may be permuted."""
     while True:
-        pick = lambda *words: words[int(rng.integers(len(words)))]  # noqa: E731
+
+        def pick(*words: Any) -> Any:
+            return words[int(rng.integers(len(words)))]
+
         operand = pick("a", "b")
         yield DeliveryRequest(
             instruction=pick(*_INSTRUCTIONS),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from lanescope.delivery.conversions import ROWS, WIDTHS
 from lanescope.delivery.memory import Memory, place_elements
 from lanescope.delivery.places import Fragment, make_fragment, make_pattern_operand
-from lanescope.delivery.solve import DEFAULT_LIMIT, Delivery, deliver, parse_allowed
+from lanescope.delivery.solve import DEFAULT_LIMIT, Delivery, parse_allowed, solve_delivery
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, quote_value
 from lanescope.ptx import catalog
@@ -48,6 +49,18 @@ class DeliveryRequest:
     limit: int = DEFAULT_LIMIT
 
 
+def deliver(instruction: str, operand: str = "a", **fields: Any) -> Delivery:
+    """Return the shortest program that delivers an operand from memory, or why there is none.
+
+    fields: those of DeliveryRequest.
+
+    >>> found = deliver("mma.m16n8k16.row.col.f32.f16.f16.f32", "b", source="columns")
+    >>> [step.says for step in found.steps], found.count
+    (['ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16'], 1)
+    """
+    return answer_request(DeliveryRequest(instruction=instruction, operand=operand, **fields))
+
+
 def answer_request(asked: DeliveryRequest) -> Delivery:
     """Return the shortest program for a request; LayoutError names the wrong field."""
     operand, type_ = _read_operand(asked)
@@ -66,7 +79,7 @@ def answer_request(asked: DeliveryRequest) -> Delivery:
             "renumber",
         )
     source = _read_source(asked, wanted, WIDTHS[stored] if asked.stored else wanted.width)
-    return deliver(wanted, type_, source, stored, renumber=renumber, allowed=allowed, limit=asked.limit)
+    return solve_delivery(wanted, type_, source, stored, renumber=renumber, allowed=allowed, limit=asked.limit)
 
 
 def _check_tiles(count: int, field: str) -> int:

@@ -78,7 +78,7 @@ def place_elements(space: Space, width: int, storage: Storage) -> Memory:
                 "bad_storage",
                 f"The storage has {size} elements along {name}, the operand {1 << bits}.",
                 f"Give {1 << bits} or more.",
-                "storage",
+                "source",
             )
     placed = storage.placed
     assert placed is not None
@@ -90,6 +90,6 @@ def place_elements(space: Space, width: int, storage: Storage) -> Memory:
             "bad_storage",
             "Elements of the operand share a place in this storage, or lie before its start.",
             "Give a pitch of at least one row, and a base that is a multiple of the swizzle's pattern.",
-            "storage",
+            "source",
         )
     return Memory(space, width, bits_at // width, storage)

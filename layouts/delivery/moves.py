@@ -67,7 +67,7 @@ def list_moves(width: int, count: int, allowed: tuple[str, ...]) -> tuple[Move, 
 
 @lru_cache(maxsize=64)
 def _list_moves(width: int, count: int, allowed: tuple[str, ...]) -> tuple[Move, ...]:
-    every = {}
+    every: dict[Order, Move] = {}
     for move in _generate_moves(width, count):
         if set(move.needs) <= set(allowed):
             kept = every.get(move.order)

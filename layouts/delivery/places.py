@@ -125,7 +125,7 @@ def make_fragment(operand: Operand, tiles: tuple[int, int] = (1, 1), per: str = 
     bits = [(sizes[n] * tiles[n]).bit_length() - 1 if n in kept else 0 for n in (0, 1)]
     space = Space(axes, (bits[0], bits[1]))
     if space.size > MOST_ELEMENTS:
-        raise LayoutError("too_large", f"{space.size:,} elements.", f"At most {MOST_ELEMENTS:,}.", "tiles")
+        raise LayoutError("too_large", f"{space.size:,} elements.", f"At most {MOST_ELEMENTS:,}.", "first")
     numbers = (first if 0 in kept else 0 * first) | (second if 1 in kept else 0 * second) << bits[0]
     values = [int(numbers[0, 1 << n]) for n in range(operand.values.bit_length() - 1)]
     lanes = [int(numbers[1 << n, 0]) for n in range(LANE_BITS)]
@@ -156,7 +156,7 @@ def make_pattern_operand(text: str, width: int) -> Operand:
             "bad_pattern",
             f"{quote_value(text)} has {pattern.thread_count} threads and {len(pattern.coords)} axes.",
             "Give the 32 lanes of a warp, and two axes: (t:32) (e:8) -> (t) (e).",
-            "operand",
+            "instruction",
         )
     names = {4: "u4", 8: "b8", 16: "f16", 32: "b32"}
     model = catalog.find("mma.m16n8k16.row.col.f32.f16.f16.f32").operand("a")

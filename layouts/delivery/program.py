@@ -129,7 +129,7 @@ def _compute(one: Permute | Shuffle | Select | Transpose | Shift | Blend, held: 
     source = held[one.a]
     places = source.shape[1]
     if isinstance(one, Shuffle):
-        return source[np.array(one.lanes)]
+        return np.asarray(source[np.array(one.lanes)])
     if isinstance(one, Select):
         return np.where((LANE >> one.bit & 1)[:, None] == 1, held[one.b], source)
     if isinstance(one, Shift):

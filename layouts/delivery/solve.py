@@ -5,7 +5,7 @@ none.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from lanescope.shared.banks import ACCESSES, Cost, compute_cost
 
 DEFAULT_LIMIT = 64
 ALLOWED = (*loads.NAMES, *NAMES)
+DEFAULT_ALLOWED = tuple(name for name in ALLOWED if name != "ldmatrix.b8")  # which only sm_100a and sm_120a have
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Step:
     says: str
     count: int
     after: Fragment
-    made: tuple[Instruction, ...]
+    made: tuple[Instruction, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,19 +121,17 @@ def name_access(load: Load) -> str:
 def parse_allowed(text: str) -> tuple[str, ...]:
     """Return the loads and moves that a text names, all where it is empty; LayoutError for another word."""
     words = text.replace(",", " ").split()
-    return tuple(parse_choice(word, "moves", ALLOWED) for word in words) or tuple(
-        name for name in ALLOWED if name != "ldmatrix.b8"
-    )
+    return tuple(parse_choice(word, "moves", ALLOWED) for word in words) or DEFAULT_ALLOWED
 
 
-def deliver(
+def solve_delivery(
     wanted: Fragment,
     type: str,
     source: Memory | Fragment | None,
     stored: str = "",
     *,
     renumber: Iterable[str] = (),
-    allowed: Iterable[str] = tuple(name for name in ALLOWED if name != "ldmatrix.b8"),
+    allowed: Iterable[str] = DEFAULT_ALLOWED,
     limit: int = DEFAULT_LIMIT,
 ) -> Delivery:
     """Return the shortest program that leaves `wanted` in a warp's registers, and its certificate.

@@ -45,7 +45,7 @@ def render_function(delivery: Delivery) -> str:
     lane = ["const unsigned lane = threadIdx.x % 32;"] if re.search(r"\blane\b", text) else []
     return TEMPLATES.fill(
         "delivery.cu",
-        title=f"{delivery.count} instructions of one warp.",
+        title=f"{format_count(delivery.count, 'instruction')} of one warp.",
         parts="\n\n".join(part.strip("\n") for part in parts) + "\n\n" if parts else [],
         registers=len(delivery.registers),
         parameter=parameter,
