@@ -83,5 +83,3 @@ def _render(panel: FigurePanel) -> str:
     width = max(panel.x + panel.width + 8, 7.4 * len(panel.title) + LEFT)
     figure = PanelFigure(width, TOP + panel.height + 8, (panel,))
     return render_svg(figure, title=panel.title, palette=None, labels_up_to=3000, pointed=True)
-
-

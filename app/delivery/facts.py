@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from lanescope.app.kit.enumerations import PTX
-from lanescope.app.kit.fact import Description, fact
+from lanescope.app.kit.fact import Description, IntegerArray, fact
 from lanescope.app.kit.question import number_field, question, text_field, word_field
 from lanescope.delivery.ask import LONGEST_SIDE, RENUMBERED, SOURCES, TYPES, DeliveryRequest, answer_request
 from lanescope.delivery.conversions import WIDTHS, find_conversions
@@ -34,22 +34,29 @@ class DeliveryQuestion:
     """An operand, and where its elements lie."""
 
     instruction: str = text_field(
-        PTX, "Instruction", "PTX text, or a pattern of one warp such as (t:32) (e:8) -> (t) (e).", size=60, wide=True
+        PTX,
+        "Instruction",
+        "PTX text, or a pattern of one warp such as (t:32) (e:8) -> (t) (e).",
+        size=60,
+        wide=True,
+        argument=True,
     )
-    operand: str = word_field(("a", "b", "c", "d"), "Operand", "Which operand of the instruction.")
+    operand: str = word_field(("a", "b", "c", "d"), "Operand", "Which operand of the instruction")
     type: str = word_field(
-        TYPES, "Element", "Element type in the registers, the operand's where it is left out.", "", called=SAME
+        TYPES, "Element", "Element type in the registers; the operand's where it is left out", "", called=SAME
     )
     per: str = word_field(
         PER,
         "A value per",
-        "What each value belongs to: element; or row or column for scale factors.",
+        "What each value belongs to; row and column for scale factors",
     )
     first: int = number_field(1, "Along m or n", "Operands side by side along m or n.", least=1, most=LONGEST_SIDE)
     second: int = number_field(1, "Along k", "Operands side by side along k; n of C and D.", least=1, most=LONGEST_SIDE)
-    source: str = word_field(SOURCES, "Stored as", "Where the elements lie.", called=WHERE)
+    source: str = word_field(
+        SOURCES, "Stored as", "Where the elements lie; chosen: the order that one wide load delivers", called=WHERE
+    )
     stored: str = word_field(
-        TYPES, "Stored type", "Element type where they lie, the operand's where it is left out.", "", called=SAME
+        TYPES, "Stored type", "Element type where they lie; the operand's where it is left out", "", called=SAME
     )
     pitch_bytes: int = number_field(0, "Pitch", "Bytes from row to row; 0: rows without gaps.", most=1 << 20)
     swizzle: str = word_field([mode.name for mode in BY_WIDTH], "Swizzle", "The swizzle mode of rows.", "none")
@@ -60,7 +67,7 @@ class DeliveryQuestion:
     renumber: str = word_field(
         RENUMBERED,
         "May permute",
-        "The axes whose numbering is free: k if the other operand is permuted alike, n if D may be.",
+        "The axes whose numbering is free; k where the other operand is permuted alike, n where D may be",
         called={"none": "nothing", "both": "k and n"},
     )
     moves: str = text_field(
@@ -109,8 +116,8 @@ class DeliveryFacts:
     steps: list[DeliveryStep]
     fitting: Annotated[list[FittingStorage], Description("Storages that need no move between registers.")]
     order: Annotated[
-        list[tuple[int, int]],
-        Description("Of a chosen storage: (m or n, k) of the element at each place of memory, from its start."),
+        list[list[int]],
+        IntegerArray(2, "Of a chosen storage: [place of memory, from its start] → m or n, and k, of its element."),
     ]
     wavefronts: Annotated[int | None, Description("Of all loads in shared memory.")]
     ideal_wavefronts: int | None
@@ -167,10 +174,10 @@ def list_places(fragment: Fragment) -> list[PlaceBit]:
     ]
 
 
-def _list_order(found: Delivery) -> list[tuple[int, int]]:
+def _list_order(found: Delivery) -> list[list[int]]:
     assert found.memory
-    first, second = found.memory.space.split(found.memory.element_at)
-    return list(zip(first.tolist(), second.tolist(), strict=True))
+    coordinates = found.memory.space.split(found.memory.element_at)
+    return [list(element) for element in zip(*(axis.tolist() for axis in coordinates), strict=True)]
 
 
 def _find_swizzle(found: Delivery) -> str:
