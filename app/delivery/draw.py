@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,36 +15,56 @@ from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 MOVED = "▸"  # before what a step brought to a place
 MOST_COLUMNS = 32
 COLOURS = 8
+KINDS = ("nibble", "byte", "half", "lane", "register")  # of places, as columns stand
 
 
 def draw_bits(told: DeliveryFacts) -> str:
-    """Draw a row a step: the coordinate bit that each place bit stands for, moved ones marked."""
-    rows = [(step.says.partition(":")[0], step.after) for step in told.steps] or [("operand", told.goal)]
+    """Draw the address bits of memory, then a row a step: the coordinate bit that each place bit stands for, moved
+    ones marked.
+    """
+    rows = [(_shorten_step(step.says), step.after) for step in told.steps] or [("operand", told.goal)]
+    if told.start:
+        rows.insert(0, ("accumulator", told.start))
     names = list(dict.fromkeys(bit.place for _, after in rows for bit in after))
-    names.sort(key=lambda name: (("nibble", "byte", "half", "lane", "register").index(name.split()[0]), name))
-    bits = sorted({bit.holds for _, after in rows for bit in after})
-    texts, colours, before = [], [], dict[str, str]()
+    names.sort(key=lambda name: (KINDS.index(name.split()[0]), name))
+    bits = sorted({bit.holds for _, after in rows for bit in after} | set(told.memory))
+    texts, before = [], dict[str, str]()
     for _, after in rows:
         held = {bit.place: bit.holds for bit in after}
         texts.append([_mark(held.get(name, ""), before.get(name, held.get(name, ""))) for name in names])
-        colours.append([bits.index(held[name]) % COLOURS if name in held else -1 for name in names])
         before = held
-    panel = FigurePanel(
+    x = LEFT + 7.2 * max(len(name) for name in ("memory", *(name for name, _ in rows)))
+    panels, y = [], TOP
+    if told.memory:
+        panels.append(_make_panel("Address bits, in elements", bits, [told.memory], x, y))
+        addresses = tuple(f"bit {n}" for n in range(len(told.memory)))
+        panels[0] = replace(panels[0], name="memory", row_names=("memory",), col_names=addresses)
+        y += panels[0].height + 44
+    panel = _make_panel("Place bits of a warp's registers, and the element's bit in each", bits, texts, x, y)
+    panels.append(replace(panel, row_names=tuple(name for name, _ in rows), col_names=tuple(names)))
+    return _render(panels)
+
+
+def _shorten_step(says: str) -> str:
+    return says.partition(":")[0].replace(".sync.aligned", "").replace(".shared", "")
+
+
+def _make_panel(title: str, bits: list[str], texts: list[list[str]], x: float, y: float) -> FigurePanel:
+    numbers = {name: bits.index(name) % COLOURS for name in bits}
+    colours = [[numbers.get(text.removeprefix(MOVED), -1) if text != "·" else -1 for text in row] for row in texts]
+    return FigurePanel(
         "bits",
-        "The bits of a register's place (top), and the coordinate bit of the element that each stands for",
-        rows=len(rows),
-        cols=len(names),
-        x=LEFT + 7.2 * max(len(name) for name, _ in rows),
-        y=TOP,
+        title,
+        rows=len(texts),
+        cols=len(texts[0]),
+        x=x,
+        y=y,
         cell_width=72.0,
         cell_height=26.0,
         grid=None,
         category=np.array(colours, np.int32),
         texts=texts,
-        row_names=tuple(name for name, _ in rows),
-        col_names=tuple(names),
     )
-    return _render(panel)
 
 
 def _mark(now: str, before: str) -> str:
@@ -72,14 +93,14 @@ def draw_registers(found: Delivery) -> str:
         row_names=tuple(f"T{lane}" for lane in range(32)),
         col_names=tuple(f"r{n // per}" if n % per == 0 else "" for n in range(columns)),
     )
-    return _render(panel)
+    return _render([panel])
 
 
 def _name_elements(first: Sequence[Sequence[int]], second: Sequence[Sequence[int]]) -> list[list[str]]:
     return [[f"{a},{b}" for a, b in zip(*row, strict=True)] for row in zip(first, second, strict=True)]
 
 
-def _render(panel: FigurePanel) -> str:
-    width = max(panel.x + panel.width + 8, 7.4 * len(panel.title) + LEFT)
-    figure = PanelFigure(width, TOP + panel.height + 8, (panel,))
-    return render_svg(figure, title=panel.title, palette=None, labels_up_to=3000, pointed=True)
+def _render(panels: Sequence[FigurePanel]) -> str:
+    width = max(max(panel.x + panel.width + 8, panel.x + 7.4 * len(panel.title)) for panel in panels)
+    figure = PanelFigure(width, panels[-1].y + panels[-1].height + 8, tuple(panels))
+    return render_svg(figure, title=panels[-1].title, palette=None, labels_up_to=3000, pointed=True)

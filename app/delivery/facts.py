@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated
 
 from lanescope.app.kit.enumerations import PTX
@@ -111,7 +112,16 @@ class DeliveryFacts:
     exhausted: Annotated[bool, Description("Whether no number of the allowed instructions would do.")]
     states: Annotated[int, Description("Arrangements that the search told apart.")]
     certified: Annotated[bool, Description("Whether a simulation of every instruction ends in the operand's map.")]
-    renumbered: Annotated[bool, Description("Whether the program permutes an axis that it may permute.")]
+    renumbering: Annotated[
+        list[str], Description("Where the registers hold another coordinate bit than the operand's own map: k1 ← k3.")
+    ]
+    memory: Annotated[
+        list[str],
+        Description(
+            "The coordinate bit of each address bit, in elements, · for a gap; as far as it is one everywhere."
+        ),
+    ]
+    start: Annotated[list[PlaceBit], Description("The map of the registers that it begins with, if it does.")]
     goal: list[PlaceBit]
     steps: list[DeliveryStep]
     fitting: Annotated[list[FittingStorage], Description("Storages that need no move between registers.")]
@@ -131,10 +141,13 @@ def make_request(asked: DeliveryQuestion) -> DeliveryRequest:
     return DeliveryRequest(**{name: getattr(asked, name) for name in DeliveryRequest.__dataclass_fields__})
 
 
+find_delivery = lru_cache(maxsize=16)(answer_request)  # a page asks twice: for its facts and its pictures
+
+
 def build_delivery(asked: DeliveryQuestion) -> DeliveryFacts:
     """The shortest program of ld, ldmatrix, prmt, shfl, movmatrix, lop3 and cvt that brings stored elements to an
     operand's registers, with the map after each step and its code; or why there is none."""
-    return describe_delivery(answer_request(make_request(asked)), asked.source == "chosen")
+    return describe_delivery(find_delivery(make_request(asked)), asked.source == "chosen")
 
 
 def describe_delivery(found: Delivery, chosen: bool = False) -> DeliveryFacts:
@@ -142,7 +155,7 @@ def describe_delivery(found: Delivery, chosen: bool = False) -> DeliveryFacts:
     costs = [cost for _, cost in found.list_bank_costs()]
     rows = find_conversions(found.stored, found.type)
     width = WIDTHS[found.stored] if rows else found.wanted.width
-    fitting = list_fitting_orders(found.wanted, rows, width)
+    fitting = {} if found.start else list_fitting_orders(found.wanted, rows, width)
     return DeliveryFacts(
         found=found.found,
         instructions=found.count,
@@ -150,7 +163,9 @@ def describe_delivery(found: Delivery, chosen: bool = False) -> DeliveryFacts:
         exhausted=found.exhausted,
         states=found.states,
         certified=found.found and found.certified,
-        renumbered=found.renumbered,
+        renumbering=_list_renumbered(found),
+        memory=_list_memory(found),
+        start=list_places(found.start) if found.start else [],
         goal=list_places(found.goal),
         steps=[
             DeliveryStep(says=step.says, instructions=step.count, after=list_places(step.after)) for step in found.steps
@@ -172,6 +187,17 @@ def list_places(fragment: Fragment) -> list[PlaceBit]:
         PlaceBit(place=name, holds=fragment.space.name_vector(vector))
         for name, vector in zip(names, fragment.vectors, strict=True)
     ]
+
+
+def _list_renumbered(found: Delivery) -> list[str]:
+    name = found.goal.space.name_vector
+    pairs = zip(found.wanted.vectors, found.goal.vectors, strict=True)
+    return sorted({f"{name(own)} ← {name(held)}" for own, held in pairs if own != held})
+
+
+def _list_memory(found: Delivery) -> list[str]:
+    bits = found.memory.list_address_bits() if found.memory else []
+    return [found.goal.space.name_vector(vector) for vector in bits]
 
 
 def _list_order(found: Delivery) -> list[list[int]]:

@@ -7,12 +7,12 @@ from dataclasses import fields
 from typing import Any
 
 from lanescope.app.delivery.draw import draw_bits, draw_registers
-from lanescope.app.delivery.facts import DeliveryFacts, DeliveryQuestion, build_delivery, make_request
+from lanescope.app.delivery.facts import DeliveryFacts, DeliveryQuestion, build_delivery, find_delivery, make_request
 from lanescope.app.kit.feature import Entry, Feature, Tool
-from lanescope.delivery.ask import DeliveryRequest, answer_request
+from lanescope.delivery.ask import DeliveryRequest
 from lanescope.delivery.named import NAMED
-from lanescope.delivery.solve import ALLOWED
-from lanescope.inputs import format_count
+from lanescope.delivery.solve import parse_allowed
+from lanescope.inputs import format_count, join_words
 
 
 def list_changes(request: DeliveryRequest) -> dict[str, str]:
@@ -26,11 +26,11 @@ def list_changes(request: DeliveryRequest) -> dict[str, str]:
 
 def build_delivery_context(asked: DeliveryQuestion, told: DeliveryFacts) -> dict[str, Any]:
     """Return what the page shows beside the answer."""
-    found = answer_request(make_request(asked))
+    found = find_delivery(make_request(asked))
     return {
         "registers": draw_registers(found) if told.found else "",
-        "summary": summarize(told),
-        "moves": ", ".join(asked.moves.replace(",", " ").split() or ALLOWED),
+        "verdict": summarize(told),
+        "moves": join_words(parse_allowed(asked.moves)),
     }
 
 
@@ -52,7 +52,9 @@ def format_delivery(asked: DeliveryQuestion, told: DeliveryFacts) -> Iterator[st
         yield f"  bank conflicts: {told.wavefronts} wavefronts for {told.ideal_wavefronts}; {told.least_swizzle} frees"
     if not told.found:
         for one in told.fitting:
-            yield f"  {one.load} would do where the lowest address bits are {' '.join(one.lowest)}"
+            yield f"  {one.load} would do where the lowest address bits are {' '.join(one.lowest) or 'any'}"
+    if told.renumbering:
+        yield f"  permuted: {', '.join(told.renumbering)}"
     yield told.executed
     if told.code:
         yield told.code

@@ -15,13 +15,13 @@ from lanescope import find
 from lanescope.app.banks import facts as bank_facts
 from lanescope.app.banks.draw import draw_banks
 from lanescope.app.chain.forms import draw_figure
+from lanescope.app.delivery.feature import DELIVER
 from lanescope.app.diagram import forms as pictures
 from lanescope.app.diagram import verdicts
 from lanescope.app.guide import benchmarks, examples, integrations
 from lanescope.app.guide import reference as guide_reference
 from lanescope.app.guide import values as guide_values
 from lanescope.app.guide.index import ORDER, read_source
-from lanescope.app.delivery.feature import DELIVER
 from lanescope.app.idesc.draw import draw_idesc
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.sheets import point_at_sheets

@@ -63,6 +63,20 @@ class Memory:
             expected = np.concatenate([expected, expected ^ (int(self.address[1 << n]) ^ int(self.address[0])) & low])
         return bool((expected == (self.address ^ self.address[0]) & low).all())
 
+    def list_address_bits(self) -> list[int]:
+        """Return the coordinate vector of each address bit, lowest first, 0 for a gap; only of the runs where the
+        others add up to no linear map.
+        """
+        numbers, start = np.arange(len(self.address)), int(self.address[0])
+        found = []
+        for bit in range((self.size - 1).bit_length()):
+            at = start ^ 1 << bit
+            vector = int(self.element_at[at]) if at < self.size else -1
+            if vector >= 0 and not np.array_equal(self.address[numbers ^ vector], self.address ^ 1 << bit):
+                return list(self.runs)
+            found.append(max(vector, 0))
+        return found
+
     def name_low_bits(self) -> list[int]:
         """Return, for each unit vector of the coordinates, the address bits inside a run of 16 bytes it changes."""
         low = (1 << len(self.runs)) - 1
