@@ -86,7 +86,7 @@ def test_python_takes_the_fields_of_the_request() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["marlin", "transpose fp8 V", "int4 to f16 nibble order", "75316420", "prepacked weights", "movmatrix prmt"]
+    "text", ["marlin", "transpose fp8 V", "int4 to f16 nibble order", "75316420", "prepacked weights", "prmt shfl lop3"]
 )
 def test_the_box_finds_the_guide(text: str) -> None:
     assert any(topic.page == "/guide/storage-to-operand" for topic in find_topics(text))

@@ -80,7 +80,7 @@ FEATURE = Feature(
         Entry(
             "Shared memory",
             5,
-            "Storage to operand",
+            "Loads and moves",
             "/deliver",
             "the shortest loads and register moves that deliver an operand, or why there are none",
             below="/chain",

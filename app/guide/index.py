@@ -69,7 +69,7 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
             GuidePage(
                 "storage-to-operand",
                 "marlin awq prepack prepacked permutation weights quantized int4 nibble order 75316420 lop3 prmt shfl"
-                " movmatrix transpose fp8 v how do get deliver load operand register fast conversion f16 dequantize"
+                " transpose fp8 v how do get deliver load operand register fast conversion f16 dequantize"
                 " interleaved accumulator",
                 ("75316420",),
             ),

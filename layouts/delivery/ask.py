@@ -64,7 +64,9 @@ def deliver(instruction: str, operand: str = "a", **fields: Any) -> Delivery:
 def answer_request(asked: DeliveryRequest) -> Delivery:
     """Return the shortest program for a request; LayoutError names the wrong field."""
     operand, type_ = _read_operand(asked)
-    stored = parse_choice(asked.stored, "stored", TYPES) if asked.stored else type_
+    accumulator = _find_accumulator(asked) if parse_choice(asked.source, "source", SOURCES) == "accumulator" else None
+    held = accumulator.element.name if accumulator else type_
+    stored = parse_choice(asked.stored, "stored", TYPES) if asked.stored else held
     tiles = (_check_tiles(asked.first, "first"), _check_tiles(asked.second, "second"))
     per = parse_choice(asked.per, "per", PER)
     wanted = make_fragment(operand, tiles, per, WIDTHS[type_] if asked.type else 0)
@@ -78,7 +80,12 @@ def answer_request(asked: DeliveryRequest) -> Delivery:
             f"Its axes are {' and '.join(wanted.space.axes)}.",
             "renumber",
         )
-    source = _read_source(asked, wanted, WIDTHS[stored] if asked.stored else wanted.width)
+    source: Memory | Fragment | None = None
+    if accumulator:
+        source = _fill_with_accumulators(accumulator, wanted, stored)
+    elif asked.source != "chosen":
+        width = WIDTHS[stored] if asked.stored else wanted.width
+        source = place_elements(wanted.space, width, _read_storage(asked, wanted, width))
     return solve_delivery(wanted, type_, source, stored, renumber=renumber, allowed=allowed, limit=asked.limit)
 
 
@@ -106,16 +113,8 @@ def _find_operand(instruction: Instruction, letter: str, field: str) -> Operand:
     return operand
 
 
-def _read_source(asked: DeliveryRequest, wanted: Fragment, width: int) -> Memory | Fragment | None:
-    source = parse_choice(asked.source, "source", SOURCES)
-    if source == "chosen":
-        return None
-    if source == "accumulator":
-        return _read_accumulator(asked, wanted)
-    return place_elements(wanted.space, width, _read_storage(asked, wanted, width, source))
-
-
-def _read_storage(asked: DeliveryRequest, wanted: Fragment, width: int, source: str) -> Storage:
+def _read_storage(asked: DeliveryRequest, wanted: Fragment, width: int) -> Storage:
+    source = asked.source
     if source == "layout":
         spec: Mapping[str, object] = {"kind": "cute", "layout": asked.layout, "unit": "elements"}
         try:
@@ -132,8 +131,8 @@ def _read_storage(asked: DeliveryRequest, wanted: Fragment, width: int, source: 
         raise error.move_to_field(error.field.removeprefix("storage.")) from None
 
 
-def _read_accumulator(asked: DeliveryRequest, wanted: Fragment) -> Fragment:
-    """Return what D's registers hold: its columns are the k of the next product's A."""
+def _find_accumulator(asked: DeliveryRequest) -> Operand:
+    """Return the D that becomes A of the next product: its columns are that product's k."""
     if asked.operand != "a" or "->" in asked.instruction or asked.per != "element":
         raise LayoutError(
             "bad_operand",
@@ -142,14 +141,26 @@ def _read_accumulator(asked: DeliveryRequest, wanted: Fragment) -> Fragment:
             "operand",
         )
     product = catalog.parse_instruction(asked.accumulator or asked.instruction, "accumulator")
-    operand = _find_operand(product, "d", "accumulator")
+    return _find_operand(product, "d", "accumulator")
+
+
+def _fill_with_accumulators(operand: Operand, wanted: Fragment, stored: str) -> Fragment:
+    """Return what the registers of as many D hold as fill A."""
     rows, columns = (1 << bits for bits in wanted.space.bits)
-    if rows % operand.row_count or columns % operand.col_count:
+    one = make_fragment(operand)
+    tiles = [size >> bits for size, bits in zip((rows, columns), one.space.bits, strict=True)]
+    if 0 in tiles:
         raise LayoutError(
             "bad_operand",
-            f"D has {operand.row_count}×{operand.col_count} elements, A {rows}×{columns}.",
-            "Give a D of which whole ones fill A.",
-            "accumulator",
+            f"D has {1 << one.space.bits[0]}×{1 << one.space.bits[1]} elements of a warp, A {rows}×{columns}.",
+            "Give more of A side by side.",
+            "first",
         )
-    held = make_fragment(operand, (rows // operand.row_count, columns // operand.col_count))
-    return replace(held, space=wanted.space)
+    if one.width != WIDTHS.get(stored, one.width):
+        raise LayoutError(
+            "bad_choice",
+            f"stored is '{stored}', but the accumulator has {operand.element.name}.",
+            f"Leave it out: {operand.element.name}.",
+            "stored",
+        )
+    return replace(make_fragment(operand, (tiles[0], tiles[1])), space=wanted.space)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, permutations, product
+from math import factorial, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ Vectors = tuple[int, ...]
 LANE_BITS = 5
 WIDTHS = (4, 8, 16, 32)
 MOST_ELEMENTS = 1 << 14
+MOST_NUMBERINGS = 5040  # of axes that may be permuted
 AXES = {"a": ("m", "k"), "b": ("n", "k"), "c": ("m", "n"), "d": ("m", "n")}
 PER = {"element": (0, 1), "row": (0,), "column": (1,)}
 
@@ -169,6 +171,14 @@ def make_pattern_operand(text: str, width: int) -> Operand:
 def list_renumberings(goal: Fragment, axes: Sequence[str]) -> list[Fragment]:
     """Return the goal under every permutation of the coordinate bits of some axes, unchanged first."""
     space = goal.space
+    count = prod(factorial(bits) for axis, bits in zip(space.axes, space.bits, strict=True) if axis in axes)
+    if count > MOST_NUMBERINGS:
+        raise LayoutError(
+            "too_large",
+            f"The bits of {' and '.join(axes)} have {count:,} orders.",
+            f"At most {MOST_NUMBERINGS:,}: permute one axis, or give fewer operands side by side.",
+            "renumber",
+        )
     units = [space.list_units(axis) for axis in (0, 1) if space.axes[axis] in axes]
     found: dict[Vectors, Fragment] = {}
     for orders in product(*(permutations(axis) for axis in units)):

@@ -19,7 +19,7 @@ from lanescope.delivery.moves import Move, list_moves
 from lanescope.delivery.places import LANE_BITS, Fragment, Space, Vectors, count_inner_bits
 from lanescope.errors import LayoutError
 
-MOST_STATES = 200_000
+MOST_STATES = 50_000
 State = tuple[int, Vectors]  # bits of an element, place bits
 
 

@@ -25,7 +25,7 @@ from lanescope.delivery.places import (
 from lanescope.delivery.program import Instruction, Load, simulate
 from lanescope.delivery.search import Found, Problem, SearchResult, search_program
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_choice
+from lanescope.inputs import format_count, parse_choice
 from lanescope.shared.banks import ACCESSES, Cost, compute_cost
 
 DEFAULT_LIMIT = 64
@@ -142,6 +142,15 @@ def solve_delivery(
     """
     stored, allowed = stored or type, tuple(allowed)
     rows = find_conversions(stored, type)
+    registers = len(wanted.vectors) - wanted.inner - LANE_BITS
+    for row in rows:
+        if row.widens and len(row.spread) > registers:
+            raise LayoutError(
+                "bad_operand",
+                f"A lane holds {format_count(wanted.registers, 'register')}; {row.name} fills {1 << len(row.spread)}.",
+                "Give more operands side by side.",
+                "first",
+            )
     width = WIDTHS[stored] if rows else wanted.width
     if source is None:
         source = choose_memory(wanted, rows, width)
