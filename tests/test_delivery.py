@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from lanescope.app.hardware import delivery_runs
 from lanescope.app.hardware.verification import rename_kernel
 from lanescope.delivery.ask import DeliveryRequest, answer_request
 from lanescope.delivery.memory import Memory
-from lanescope.delivery.named import FP8, NAMED
+from lanescope.delivery.named import F16, FP8, LANE_ROW, NAMED
 from lanescope.delivery.places import Fragment, Space, count_inner_bits
 from lanescope.delivery.program import Convert, Load, Permute, Shuffle
 from lanescope.delivery.solve import Delivery, list_fitting_orders, name_access, solve_delivery
@@ -28,6 +29,9 @@ from lanescope.shared.swizzle import Swizzle
 from tests.oracle import deliveries
 from tests.ptxas import nvrtc
 
+needs_nvrtc = pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
+LANE_NIBBLE = "(u:16 a:2) (f:4 b:2) -> (u b) (f a)"  # neighbours in memory are in two lanes
+S4 = "mma.m16n8k64.row.col.s32.s4.s4.s32"
 TYPES = {4: "u4", 8: "u8", 16: "f16", 32: "f32"}
 
 
@@ -158,7 +162,7 @@ def test_no_program_is_shorter(seed: int) -> None:
     assert (found.count if found.found else None) == least
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from((4, 8, 16, 32)), st.integers(0, 1))
 def test_the_simulated_program_is_the_goal(seed: int, width: int, registers: int) -> None:
     wanted, memory = make_problem(seed, width, registers)
@@ -187,13 +191,10 @@ def test_a_wrong_selector_is_no_certificate() -> None:
 # executed -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
-def test_the_generated_code_runs() -> None:
-    """The named programs and random ones: every word of every register, in the emulator."""
-    cases = list(delivery_runs.generate_cases(count=5))
-    assert len(cases) == len(NAMED) + 5
+def run_cases(cases: Sequence[delivery_runs.DeliveryCase], target: str) -> None:
+    """Every word of every register, in the emulator."""
     texts = [f"namespace n{n} {{\n{rename_kernel(case.render_kernel(), n)}}}\n" for n, case in enumerate(cases)]
-    ptx, log = nvrtc.compile_ptx("".join(texts), "sm_90a", optimized=True)
+    ptx, log = nvrtc.compile_ptx("".join(texts), target, optimized=True)
     assert not log, log[:2000]
     module = parse_module(ptx)
     for number, case in enumerate(cases):
@@ -208,6 +209,42 @@ def test_the_generated_code_runs() -> None:
         ran = run_kernel(prepare_kernel(module, parse_launch(launch), {"in": case.words_in, "out": out}))
         assert ran.passed, (case.key, ran.findings)
         assert case.is_expected(ran.outputs["out"].array), case.key
+
+
+@needs_nvrtc
+def test_the_generated_code_runs() -> None:
+    cases = list(delivery_runs.generate_cases(count=5))
+    assert len(cases) == len(NAMED) + 5
+    run_cases(cases, "sm_90a")
+
+
+RARE = (
+    DeliveryRequest(instruction=FP8, operand="b", first=2, source="columns", moves="ldmatrix.b8 prmt"),
+    DeliveryRequest(instruction=LANE_ROW, type="bf16", stored="u4", source="chosen"),
+    DeliveryRequest(instruction=LANE_ROW, type="u8", stored="u4", source="chosen"),
+    DeliveryRequest(instruction=LANE_ROW, type="f16", stored="u8", source="rows"),
+    DeliveryRequest(instruction=LANE_ROW, type="bf16", stored="f32", source="rows"),
+    DeliveryRequest(instruction=LANE_ROW, type="e5m2", stored="f16", source="columns"),
+    DeliveryRequest(instruction=F16, stored="f32", source="accumulator"),
+    DeliveryRequest(
+        instruction=S4, operand="b", first=8, source="columns", renumber="n", moves="ld.32 lop3 prmt", limit=99
+    ),
+    DeliveryRequest(instruction=LANE_NIBBLE, type="u4", source="rows", moves="ld.32 shfl lop3"),
+    DeliveryRequest(instruction=F16, operand="a", source="columns", moves="ldmatrix movmatrix prmt"),
+)
+
+
+@needs_nvrtc
+def test_every_conversion_and_move_runs() -> None:
+    """Rows of conversions, nibbles between lanes and registers, movmatrix, and the 8-bit ldmatrix of sm_100a."""
+    found = [answer_request(request) for request in RARE]
+    assert all(one.found for one in found), [one.why for one in found]
+    assert found[8].count == 1 + 5
+    kinds = {type(one).__name__ for delivery in found for one in delivery.instructions}
+    assert kinds >= {"Load", "Permute", "Shift", "Blend", "Transpose", "Convert"}
+    assert found[0].count == 5 and not found[0].renumbered  # one load, a prmt a register: n stays in order
+    rng = np.random.default_rng(1)
+    run_cases([delivery_runs.make_case(str(n), one, rng) for n, one in enumerate(found)], "sm_100a")
 
 
 @pytest.mark.parametrize(

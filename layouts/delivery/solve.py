@@ -142,9 +142,8 @@ def solve_delivery(
     """
     stored, allowed = stored or type, tuple(allowed)
     rows = find_conversions(stored, type)
-    registers = len(wanted.vectors) - wanted.inner - LANE_BITS
     for row in rows:
-        if row.widens and len(row.spread) > registers:
+        if row.widens and 1 << len(row.spread) > wanted.registers:
             raise LayoutError(
                 "bad_operand",
                 f"A lane holds {format_count(wanted.registers, 'register')}; {row.name} fills {1 << len(row.spread)}.",
