@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lanescope.app.delivery.facts import DeliveryFacts
+from lanescope.app.delivery.facts import DeliveryFacts, PlaceBit
 from lanescope.delivery.solve import Delivery
 from lanescope.render.svg import render_svg
 from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
@@ -25,24 +25,30 @@ def draw_bits(told: DeliveryFacts) -> str:
     rows = [(_shorten_step(step.says), step.after) for step in told.steps] or [("operand", told.goal)]
     if told.start:
         rows.insert(0, ("accumulator", told.start))
-    names = list(dict.fromkeys(bit.place for _, after in rows for bit in after))
-    names.sort(key=lambda name: (KINDS.index(name.split()[0]), name))
     bits = sorted({bit.holds for _, after in rows for bit in after} | set(told.memory))
-    texts, before = [], dict[str, str]()
-    for _, after in rows:
-        held = {bit.place: bit.holds for bit in after}
-        texts.append([_mark(held.get(name, ""), before.get(name, held.get(name, ""))) for name in names])
-        before = held
     x = LEFT + 7.2 * max(len(name) for name in ("memory", *(name for name, _ in rows)))
     panels, y = [], TOP
     if told.memory:
-        panels.append(_make_panel("Address bits, in elements", bits, [told.memory], x, y))
         addresses = tuple(f"bit {n}" for n in range(len(told.memory)))
-        panels[0] = replace(panels[0], name="memory", row_names=("memory",), col_names=addresses)
-        y += panels[0].height + 44
-    panel = _make_panel("Place bits of a warp's registers, and the element's bit in each", bits, texts, x, y)
-    panels.append(replace(panel, row_names=tuple(name for name, _ in rows), col_names=tuple(names)))
+        memory = _make_panel("Address bits, in elements", bits, [told.memory], x, y)
+        panels.append(replace(memory, name="memory", row_names=("memory",), col_names=addresses))
+        y += memory.height + 44
+    names, texts = _mark_steps([after for _, after in rows])
+    steps = _make_panel("Place bits of a warp's registers, and the element's bit in each", bits, texts, x, y)
+    panels.append(replace(steps, row_names=tuple(name for name, _ in rows), col_names=tuple(names)))
     return _render(panels)
+
+
+def _mark_steps(maps: Sequence[Sequence[PlaceBit]]) -> tuple[list[str], list[list[str]]]:
+    """Return the names of all places, and what each holds in each map, marked where it changes."""
+    every = dict.fromkeys(bit.place for places in maps for bit in places)
+    names = sorted(every, key=lambda name: (KINDS.index(name.split()[0]), int(name.partition(" ")[2] or 0)))
+    texts, before = [], dict[str, str]()
+    for places in maps:
+        held = {bit.place: bit.holds for bit in places}
+        texts.append([_mark(held.get(name, ""), before.get(name, held.get(name, ""))) for name in names])
+        before = held
+    return names, texts
 
 
 def _shorten_step(says: str) -> str:

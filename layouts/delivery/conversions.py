@@ -69,38 +69,39 @@ class Conversion:
         """Append the conversion: the registers before are those of `before`, afterwards those of `after`."""
         old_inner, new_inner = count_inner_bits(WIDTHS[self.source]), count_inner_bits(WIDTHS[self.target])
         old, new = before[old_inner + LANE_BITS :], after[new_inner + LANE_BITS :]
-        count = 1 << len(new)
-        targets = [builder.name_register() for _ in range(count)]
-        many = 1 << len(self.spread)
-        if self.widens:
-            spread = [before[n] for n in self.spread]
-            for number, source in enumerate(builder.registers):
-                made = []
-                for part in range(many):
-                    at = _number_of(new, _value_of(old, number) ^ _value_of(spread, part))
-                    base = sum((part >> n & 1) << place for n, place in enumerate(self.spread))
-                    units = [
-                        base + sum((unit >> n & 1) << place for n, place in enumerate(self.kept))
-                        for unit in range(1 << len(self.kept))
-                    ]
-                    made.append((targets[at], tuple((0, unit) for unit in units)))
-                builder.made.append(
-                    Convert(tuple(t for t, _ in made), (source,), self.name, tuple(m for _, m in made), self.cost)
-                )
-        else:
-            spread = [after[n] for n in self.spread]
-            for number, target in enumerate(targets):
-                parts = [
-                    builder.registers[_number_of(old, _value_of(new, number) ^ _value_of(spread, part))]
-                    for part in range(many)
-                ]
-                moves = []
-                for unit in range(1 << new_inner):
-                    part = sum((unit >> place & 1) << n for n, place in enumerate(self.spread))
-                    inside = sum((unit >> place & 1) << n for n, place in enumerate(self.kept))
-                    moves.append((part, inside))
-                builder.made.append(Convert((target,), tuple(parts), self.name, (tuple(moves),), self.cost))
+        targets = [builder.name_register() for _ in range(1 << len(new))]
+        narrow, wide, spread = (old, new, before) if self.widens else (new, old, after)
+        parts = [_value_of([spread[place] for place in self.spread], part) for part in range(1 << len(self.spread))]
+        for number in range(1 << len(narrow)):
+            value = _value_of(narrow, number)
+            wides = [_number_of(wide, value ^ part) for part in parts]  # where its elements are
+            made: tuple[int, ...]
+            sources: tuple[int, ...]
+            if self.widens:
+                made, sources = tuple(targets[at] for at in wides), (builder.registers[number],)
+                moves = tuple(tuple((0, unit) for unit in self._list_units(part)) for part in range(len(parts)))
+            else:
+                made, sources = (targets[number],), tuple(builder.registers[at] for at in wides)
+                moves = (self._list_origins(new_inner),)
+            builder.made.append(Convert(made, sources, self.name, moves, self.cost))
         builder.registers, builder.width = targets, WIDTHS[self.target]
+
+    def _list_units(self, part: int) -> list[int]:
+        """Return the places of a narrow register whose elements a wide one takes, in its order."""
+        base = _scatter_bits(part, self.spread)
+        return [base + _scatter_bits(unit, self.kept) for unit in range(1 << len(self.kept))]
+
+    def _list_origins(self, inner: int) -> tuple[tuple[int, int], ...]:
+        """Return, of each place of a narrow register, the wide register and the place in it."""
+        return tuple((_gather_bits(unit, self.spread), _gather_bits(unit, self.kept)) for unit in range(1 << inner))
+
+
+def _scatter_bits(number: int, places: Sequence[int]) -> int:
+    return sum((number >> n & 1) << place for n, place in enumerate(places))
+
+
+def _gather_bits(number: int, places: Sequence[int]) -> int:
+    return sum((number >> place & 1) << n for n, place in enumerate(places))
 
 
 def _value_of(vectors: Sequence[int], number: int) -> int:

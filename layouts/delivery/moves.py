@@ -6,10 +6,10 @@ instructions of one warp for all its registers; lane-dependent selectors and mas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import permutations
+from itertools import permutations, product
 from operator import itemgetter
 
 from lanescope.delivery.places import LANE_BITS, count_inner_bits
@@ -76,44 +76,78 @@ def _list_moves(width: int, count: int, allowed: tuple[str, ...]) -> tuple[Move,
     return tuple(sorted(every.values(), key=lambda move: move.cost))
 
 
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The numbers of the place bits. units: those that number bytes or halves of a register; nibble: of 4-bit elements,
+    in a tuple.
+    """
+
+    count: int
+    nibble: tuple[int, ...]
+    units: tuple[int, ...]
+    lanes: tuple[int, ...]
+    registers: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """Registers."""
+        return 1 << len(self.registers)
+
+    def reorder(self, moved: Mapping[int, int]) -> Order:
+        """Return the order that moves some places."""
+        return tuple(moved.get(p, p) for p in range(self.count))
+
+    def exchange(self, a: int, b: int) -> Order:
+        return self.reorder({a: b, b: a})
+
+
 def _generate_moves(width: int, count: int) -> Iterator[Move]:
     inner = count_inner_bits(width)
-    lanes = tuple(range(inner, inner + LANE_BITS))
-    registers = tuple(range(inner + LANE_BITS, count))
-    total = 1 << len(registers)
-    identity = tuple(range(count))
-    bytes_ = tuple(range(inner))[max(0, inner - 2) :]  # the places that number bytes or halves of a register
-    nibble = 0 if width == 4 else None
-
-    def exchange(a: int, b: int) -> Order:
-        return tuple(b if p == a else a if p == b else p for p in identity)
-
-    for register in (None, *registers):
-        places = (*bytes_, *(() if register is None else (register,)))
-        for order in permutations(places):
-            moved = dict(zip(places, order, strict=True))
-            if all(moved[p] == p for p in bytes_) or (register is not None and moved[register] == register):
-                continue
-            yield Move("bytes", ("prmt",), tuple(moved.get(p, p) for p in identity), total, "prmt")
-    for order in permutations(lanes):
-        if order != lanes:
-            yield Move("lanes", ("shfl",), (*identity[:inner], *order, *registers), total, "shfl")
-    for lane in lanes:
-        for byte in bytes_:
-            yield Move("lane byte", ("shfl", "prmt"), exchange(lane, byte), 2 * total, "shfl and prmt")
-        for register in registers:
-            yield Move("lane register", ("shfl",), exchange(lane, register), 2 * total, "selp, shfl and selp")
-        if nibble is not None:
-            yield Move("lane nibble", ("shfl", "lop3"), exchange(lane, nibble), 5 * total, "shfl and lop3")
-    if nibble is not None:
-        for byte in bytes_:
-            yield Move("nibbles", ("lop3",), exchange(nibble, byte), 4 * total, "shifts and lop3")
-        for register in registers:
-            yield Move("nibble register", ("lop3",), exchange(nibble, register), 2 * total, "shifts and lop3")
-    if inner:
-        half, (a, b, c, d, e) = inner - 1, lanes
+    first = max(0, inner - 2)
+    begin = inner + LANE_BITS
+    at = _Places(
+        count,
+        tuple(range(first)),
+        tuple(range(first, inner)),
+        tuple(range(inner, begin)),
+        tuple(range(begin, count)),
+    )
+    yield from _generate_byte_moves(at)
+    yield from _generate_lane_moves(at)
+    yield from _generate_nibble_moves(at)
+    if at.units:
+        half, (a, b, c, d, e) = inner - 1, at.lanes
         swapped = dict(zip((half, a, b, c, d, e), (c, d, e, half, a, b), strict=True))
-        yield Move("matrix", ("movmatrix",), tuple(swapped.get(p, p) for p in identity), total, "movmatrix")
+        yield Move("matrix", ("movmatrix",), at.reorder(swapped), at.total, "movmatrix")
+
+
+def _generate_byte_moves(at: _Places) -> Iterator[Move]:
+    """Every order of the bytes' places and one register's, in which a byte's place moves."""
+    groups = [at.units, *((*at.units, register) for register in at.registers)]
+    for group in groups:
+        for order in permutations(group):
+            moved = dict(zip(group, order, strict=True))
+            if any(moved[p] != p for p in at.units):
+                yield Move("bytes", ("prmt",), at.reorder(moved), at.total, "prmt")
+
+
+def _generate_lane_moves(at: _Places) -> Iterator[Move]:
+    for order in permutations(at.lanes):
+        if order != at.lanes:
+            yield Move("lanes", ("shfl",), at.reorder(dict(zip(at.lanes, order, strict=True))), at.total, "shfl")
+    for lane, unit in product(at.lanes, at.units):
+        yield Move("lane byte", ("shfl", "prmt"), at.exchange(lane, unit), 2 * at.total, "shfl and prmt")
+    for lane, register in product(at.lanes, at.registers):
+        yield Move("lane register", ("shfl",), at.exchange(lane, register), 2 * at.total, "selp, shfl and selp")
+
+
+def _generate_nibble_moves(at: _Places) -> Iterator[Move]:
+    for nibble, lane in product(at.nibble, at.lanes):
+        yield Move("lane nibble", ("shfl", "lop3"), at.exchange(lane, nibble), 5 * at.total, "shfl and lop3")
+    for nibble, unit in product(at.nibble, at.units):
+        yield Move("nibbles", ("lop3",), at.exchange(nibble, unit), 4 * at.total, "shifts and lop3")
+    for nibble, register in product(at.nibble, at.registers):
+        yield Move("nibble register", ("lop3",), at.exchange(nibble, register), 2 * at.total, "shifts and lop3")
 
 
 def emit_move(move: Move, builder: Builder) -> None:

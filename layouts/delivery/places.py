@@ -113,41 +113,53 @@ def make_fragment(operand: Operand, tiles: tuple[int, int] = (1, 1), per: str = 
     several warps hold, the first warp's part. LayoutError for one that is no map of bits, or too large.
     """
     width = width or operand.container_bits
-    if len(operand.axes) != 2 or operand.register_bits != 32 or width not in WIDTHS:
-        raise _refuse(f"Operand {operand.name} has {operand.element.name} in {width} bits.", operand)
-    swap = operand.name == "b"
-    axes = AXES.get(operand.name, ("row", "column"))
-    arrays = [np.asarray(operand.coords[axis], np.int64)[:32] for axis in operand.axes]
-    first, second = reversed(arrays) if swap else arrays
-    kept = {int(not axis) if swap else axis for axis in PER[per]}
-    sizes = [int(array.max()) + 1 for array in (first, second)]
-    for size in (*sizes, *tiles, operand.values):
-        if size & (size - 1):
-            raise _refuse(f"{size} is not a power of two.", operand)
-    bits = [(sizes[n] * tiles[n]).bit_length() - 1 if n in kept else 0 for n in (0, 1)]
-    space = Space(axes, (bits[0], bits[1]))
+    arrays = _list_coordinates(operand, tiles, width)
+    kept = tuple(1 - axis for axis in PER[per]) if operand.name == "b" else PER[per]
+    sizes = [int(array.max()) + 1 for array in arrays]
+    bits = [(sizes[axis] * tiles[axis]).bit_length() - 1 for axis in (0, 1)]
+    _require_linear(operand, arrays[0] << bits[1] | arrays[1], per == "element")
+    space = Space(AXES.get(operand.name, ("row", "column")), (bits[0] * (0 in kept), bits[1] * (1 in kept)))
     if space.size > MOST_ELEMENTS:
         raise LayoutError("too_large", f"{space.size:,} elements.", f"At most {MOST_ELEMENTS:,}.", "first")
-    numbers = (first if 0 in kept else 0 * first) | (second if 1 in kept else 0 * second) << bits[0]
-    values = [int(numbers[0, 1 << n]) for n in range(operand.values.bit_length() - 1)]
+    shifts = (0, space.bits[0])
+    numbers = np.bitwise_or.reduce([arrays[axis] << shifts[axis] for axis in kept])
+    side_by_side = [_list_powers(sizes[axis] << shifts[axis], tiles[axis]) for axis in sorted(kept)]
     lanes = [int(numbers[1 << n, 0]) for n in range(LANE_BITS)]
-    offset = int(numbers[0, 0])
-    values += [
-        size << n << (bits[0] if axis else 0)
-        for axis, (size, count) in enumerate(zip(sizes, tiles, strict=True))
-        if axis in kept
-        for n in range(count.bit_length() - 1)
-    ]
-    values = [vector for vector in values if vector]  # a copy inside a lane is no second register
+    own = [int(numbers[0, step]) for step in _list_powers(1, operand.values)]
+    values = [vector for vector in chain(own, *side_by_side) if vector]  # what a lane shares it holds once
     inner = count_inner_bits(width)
     if len(values) < inner:
         raise _refuse(f"A lane holds {1 << len(values)} elements of {width} bits, less than a register.", operand)
-    found = Fragment(space, width, (*values[:inner], *lanes, *values[inner:]))
-    if per == "element" and tiles == (1, 1):
-        held = found.list_elements().reshape(32, -1)
-        if offset or held.shape != numbers.shape or not np.array_equal(held, numbers):
-            raise _refuse("It holds copies in a lane, or adds where a linear map XORs.", operand)
-    return found
+    return Fragment(space, width, (*values[:inner], *lanes, *values[inner:]))
+
+
+def _list_coordinates(operand: Operand, tiles: tuple[int, int], width: int) -> list[Longs]:
+    """Return both coordinates of each element of the first warp, [lane, value]: of m or n, then of k."""
+    if len(operand.axes) != 2 or operand.register_bits != 32 or width not in WIDTHS:
+        raise _refuse(f"Operand {operand.name} has {operand.element.name} in {width} bits.", operand)
+    arrays = [np.asarray(operand.coords[axis], np.int64)[:32] for axis in operand.axes]
+    for size in (*(int(array.max()) + 1 for array in arrays), *tiles, operand.values):
+        if size & (size - 1):
+            raise _refuse(f"{size} is not a power of two.", operand)
+    return arrays[::-1] if operand.name == "b" else arrays  # B is (k, n)
+
+
+def _list_powers(first: int, count: int) -> list[int]:
+    """Return what each bit of a number below `count` adds, in steps of `first`."""
+    return [first << n for n in range(count.bit_length() - 1)]
+
+
+def _require_linear(operand: Operand, numbers: Longs, once: bool) -> None:
+    """Refuse an operand whose element is no XOR of what the bits of lane and value change; once: and copies in a
+    lane.
+    """
+    folded = np.zeros(1, np.int64)
+    units = [(0, step) for step in _list_powers(1, operand.values)] + [(step, 0) for step in _list_powers(1, 32)]
+    for unit in units:
+        folded = np.concatenate([folded, folded ^ numbers[unit]])
+    copies = once and len(np.unique(numbers[0])) < operand.values
+    if copies or not np.array_equal(folded.reshape(numbers.shape), numbers):
+        raise _refuse("It holds copies in a lane, or adds where a map of bits XORs.", operand)
 
 
 def make_pattern_operand(text: str, width: int) -> Operand:

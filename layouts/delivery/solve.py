@@ -142,28 +142,13 @@ def solve_delivery(
     """
     stored, allowed = stored or type, tuple(allowed)
     rows = find_conversions(stored, type)
-    for row in rows:
-        if row.widens and 1 << len(row.spread) > wanted.registers:
-            raise LayoutError(
-                "bad_operand",
-                f"A lane holds {format_count(wanted.registers, 'register')}; {row.name} fills {1 << len(row.spread)}.",
-                "Give more operands side by side.",
-                "first",
-            )
+    _require_registers(wanted, rows)
     width = WIDTHS[stored] if rows else wanted.width
     if source is None:
         source = choose_memory(wanted, rows, width)
-    problem = Problem(
-        wanted.space,
-        wanted.width,
-        width,
-        rows,
-        tuple(name for name in allowed if name in NAMES),
-        tuple(name for name in loads.NAMES if name in allowed),
-        source if isinstance(source, Memory) else None,
-        source.vectors if isinstance(source, Fragment) else (),
-        limit,
-    )
+    moves, kinds = (tuple(name for name in names if name in allowed) for names in (NAMES, loads.NAMES))
+    memory, held = (source, ()) if isinstance(source, Memory) else (None, source.vectors)
+    problem = Problem(wanted.space, wanted.width, width, rows, moves, kinds, memory, held, limit)
     goals = list_renumberings(wanted, tuple(renumber))
     result = search_program(problem, [goal.vectors for goal in goals])
     if result.found is None:
@@ -176,6 +161,18 @@ def solve_delivery(
     )
     assert made.certified and made.count == result.found.cost
     return made
+
+
+def _require_registers(wanted: Fragment, rows: tuple[Conversion, ...]) -> None:
+    """Refuse a conversion that fills more registers than a lane has."""
+    for row in rows:
+        if row.widens and 1 << len(row.spread) > wanted.registers:
+            raise LayoutError(
+                "bad_operand",
+                f"A lane holds {format_count(wanted.registers, 'register')}; {row.name} fills {1 << len(row.spread)}.",
+                "Give more operands side by side.",
+                "first",
+            )
 
 
 def choose_memory(wanted: Fragment, rows: tuple[Conversion, ...], stored: int) -> Memory:
