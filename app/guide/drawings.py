@@ -10,6 +10,7 @@ from lanescope import find
 from lanescope.app.banks import facts as bank_facts
 from lanescope.app.banks.draw import draw_banks
 from lanescope.app.chain.forms import draw_figure
+from lanescope.app.delivery.feature import DELIVER
 from lanescope.app.diagram import forms as pictures
 from lanescope.app.diagram import verdicts
 from lanescope.app.idesc.draw import draw_idesc
@@ -138,6 +139,7 @@ DRAWINGS: dict[str, Callable[[FigureRequest], str | tuple[str, str]]] = {
     "descriptor/": _draw_descriptor,
     "tmem": _draw_tensor_memory,
     "idesc/": _draw_instruction_descriptor,
+    "deliver": lambda request: DELIVER.draw_query(request.query),
     "reuse": lambda request: REUSE.draw_query(request.query),
     "weights": lambda request: WEIGHTS.draw_query(request.query),
     "triton-dot": lambda request: TRITON_DOT.draw_query(request.query),
