@@ -21,6 +21,7 @@ from lanescope.app.hardware import (
     bank_runs,
     chain_runs,
     code_runs,
+    delivery_runs,
     descriptor_runs,
     device,
     evidence,
@@ -279,6 +280,8 @@ def test_each_part_alone_and_its_evidence(
     for module in (chain_runs, code_runs):
         every = module.generate_cases
         monkeypatch.setattr(module, "generate_cases", lambda every=every: islice(every(), 0, 20, 2))
+    deliveries = delivery_runs.generate_cases
+    monkeypatch.setattr(delivery_runs, "generate_cases", lambda target: islice(deliveries(target), 0, 9, 2))
     chosen = [make_plan(find(MMA)), make_plan(find(WGMMA)), make_plan(find(WGMMA), "swizzle=32B")]
     monkeypatch.setattr(script_runs, "generate_plans", lambda device: iter(chosen))
     monkeypatch.setattr(script_runs, "run_script", lambda made: made is not chosen[2])
@@ -300,6 +303,7 @@ def test_each_part_alone_and_its_evidence(
         "banks": sum(len(list_regular_addresses(ACCESSES[name])) for name in ACCESSES),
         "chains": 10,
         "code": 10,
+        "delivery": 5,
     }
     assert sum(row["ran"] for row in rows.values()) == counts[part]
     if part == "banks":

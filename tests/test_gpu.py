@@ -147,6 +147,7 @@ def test_evidence_of_descriptors_and_banks(path: Path) -> None:
         "chains": 1,
         "programs": 1,
         "code": 1,
+        "delivery": 1,
         "boxes": 4,
         "captures": 6,
     }

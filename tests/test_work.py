@@ -36,6 +36,7 @@ PAGES = (
     "/scale-factors",
     "/triton-dot",
     "/weights",
+    "/deliver",
     "/targets",
     "/metadata/order",
     "/tmem",

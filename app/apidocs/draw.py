@@ -21,7 +21,7 @@ SECTIONS = {
     "Instructions": ("instructions", "targets", "topics", "compare", "reuse"),
     "Step by step": ("stepper", "steps"),
     "Any text": ("read", "check"),
-    "Shared memory and descriptors": ("smem", "descriptors", "chain", "banks"),
+    "Shared memory and descriptors": ("smem", "descriptors", "chain", "deliver", "banks"),
     "Dumps and captures": ("dumps", "captures"),
     "Emulation": ("emulate",),
     "Whole tiles and layouts": ("tiles", "layouts", "cute", "triton-dot", "weights"),

@@ -33,6 +33,7 @@ METHODS = {
         "generated element loads and stores, tile fills, descriptors and accumulator reuse executed as they stand,"
         " every word against the maps"
     ),
+    "delivery": "generated programs from storage to operand executed, every word of every register against the maps",
     "banks": "clocks of random and regular lane addresses against the predicted wavefronts",
     "counters": "ncu's counters of shared-memory wavefronts and bank conflicts against the predicted counts",
     "boxes": (
@@ -56,6 +57,7 @@ PARTS = {
     "chains": "generated loads and stores that moved every byte correctly",
     "programs": "whole programs whose own check passed",
     "code": "generated functions whose words all match the maps",
+    "delivery": "programs from storage to operand whose registers all match the maps",
     "boxes": "TMA loads and tensor maps that follow the rules",
     "captures": "kernels, correct or with a planted mistake, that the capture diagnosed correctly",
     "tcgen05": "reads of tensor memory that match the maps",
