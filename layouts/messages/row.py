@@ -1,0 +1,77 @@
+"""A message of a tool: its texts, why it comes, what to change, and the smallest programs with and without it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+PTXAS, DRIVER, CUTE = "ptxas", "driver", "cute"
+SOURCES = {
+    PTXAS: "ptxas",
+    DRIVER: "cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col",
+    CUTE: "Static assertions of CuTe",
+}
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageRow:
+    """One message.
+
+    slug: its address; texts: as the tool prints it, {name} where it prints a value, the newest first; codes: (release,
+    number) of ptxas; place: where it is raised. wrong, right: whole programs, wrong raises the message and right does
+    not; "" where no program of this project raises it. target, options: how ptxas is called. rule: the code by which
+    `lanescope` refuses the same. links: (words, page).
+    """
+
+    slug: str
+    source: str
+    title: str
+    texts: tuple[str, ...] = ()
+    reason: str
+    change: str
+    wrong: str = ""
+    right: str = ""
+    codes: tuple[tuple[str, str], ...] = ()
+    place: str = ""
+    release: str = ""  # the tool that raised it in this project's tests
+    target: str = "sm_90a"
+    options: tuple[str, ...] = ()
+    right_options: tuple[str, ...] | None = None  # of the right program, if others
+    rule: str = ""
+    links: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def raised(self) -> bool:
+        """Return whether a program of this project raises it."""
+        return bool(self.wrong)
+
+    @property
+    def language(self) -> str:
+        """Return the language of its programs, as Markdown calls it."""
+        return "ptx" if self.source == PTXAS else "cpp"
+
+    def compile_texts(self) -> tuple[re.Pattern[str], ...]:
+        """Compile patterns of the texts for a text whose blanks are single spaces."""
+        return tuple(compile_text(text) for text in self.texts)
+
+
+def compile_text(text: str) -> re.Pattern[str]:
+    """Compile the pattern of one text, with a group for each placeholder.
+
+    >>> compile_text("Insufficient registers ({n})").search("fatal: Insufficient registers (64) to compile")["n"]
+    '64'
+    """
+    parts, end, seen = [], 0, set()
+    for match in _PLACEHOLDER.finditer(text):
+        name = match[1]
+        parts.append(re.escape(text[end : match.start()]))
+        parts.append("(?:.{1,2000}?)" if name in seen else f"(?P<{name}>.{{1,2000}}?)")
+        seen.add(name)
+        end = match.end()
+    tail = text[end:]
+    parts.append(re.escape(tail) if tail or not seen else "(?=$|[\\s'\".,;])")
+    pattern = "".join(parts).replace("\\ ", " ")
+    before = r"(?<![\w:])" if text[0].isalnum() else ""
+    after = r"(?!\w)" if tail and tail[-1].isalnum() else ""
+    return re.compile(f"{before}{pattern}{after}")
