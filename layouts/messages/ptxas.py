@@ -59,7 +59,8 @@ ORDER_ROWS = (
         codes=_number("C7510"),
         reason="A kernel with wgmma calls a function that is not inlined. ptxas says so wherever the call stands, even"
         f" behind wgmma.wait_group 0. printf and assert are such calls.{_SERIAL}",
-        change="Inline the function: __forceinline__, also for lambdas and templates of the loop. Take printf and assert"
+        change="Inline the function: __forceinline__, also for lambdas and templates of the loop. Take printf and"
+        " assert"
         " out of the kernel; a condition with trap is no call.",
         wrong=ptx.render_module(ptx.FENCE, ptx.WGMMA_D, ptx.COMMIT, ptx.WAIT, _CALL_PRINT, before=_PRINT),
         right=ptx.render_module(ptx.FENCE, ptx.WGMMA_D, ptx.COMMIT, ptx.WAIT, _CALL_INLINED, before=_INLINED),
@@ -98,7 +99,8 @@ ORDER_ROWS = (
         title="wgmma is serialized: registers of A are written too early",
         texts=(f"{_SERIALIZED}non wgmma instructions defining input registers of a wgmma {_STAGE}",),
         codes=_number("C7513"),
-        reason="A comes from registers, and an instruction writes them between the wgmma and its wgmma.wait_group, while"
+        reason="A comes from registers, and an instruction writes them between the wgmma and its wgmma.wait_group,"
+        " while"
         f" the tensor core may still read them.{_SERIAL}",
         change="Wait for the wgmma (wgmma.wait_group 0) before A's registers are written, or convert the next A"
         " fragment into other registers; then wgmma.fence before the wgmma that reads them.",
@@ -243,7 +245,8 @@ ORDER_ROWS = (
         codes=_number("C7519", ("12.9",)),
         reason="Registers of a wgmma, D or A, are written before it and no wgmma.fence stands between. ptxas 12.9"
         " inserts one and says so. ptxas 13.5 has no such message: it assembles the same program in silence.",
-        change="Put wgmma.fence (warpgroup_arrive in CUTLASS) after the last write to the registers and before the first"
+        change="Put wgmma.fence (warpgroup_arrive in CUTLASS) after the last write to the registers and before the"
+        " first"
         " wgmma that uses them.",
         wrong=ptx.render_module(ptx.WGMMA_D, ptx.COMMIT, ptx.WAIT),
         right=ptx.render_module(ptx.FENCE, ptx.WGMMA_D, ptx.COMMIT, ptx.WAIT),

@@ -99,7 +99,8 @@ TARGET_ROWS = (
         source=PTXAS,
         title="The instruction needs a later version of PTX",
         texts=("Feature '{what}' requires PTX ISA .version {version} or later",),
-        reason="The module's .version is older than the instruction. Generators of PTX write it: Triton and LLVM take it"
+        reason="The module's .version is older than the instruction. Generators of PTX write it: Triton and LLVM take"
+        " it"
         " from the CUDA that they find, NVRTC is of one release.",
         change="Raise .version, or compile with a toolkit whose PTX is new enough: wgmma needs 8.0, tcgen05 8.6.",
         wrong=render_line(_WGMMA, "sm_90a", "7.8"),
@@ -161,7 +162,8 @@ FORM_ROWS = (
             "Incorrect instruction type specified for {opcode}",
         ),
         reason="Each type is legal by itself, and not together with the others, or not with this shape.",
-        change="A and B have one type, unless both are integers or both have 8 bits or fewer; C and D follow from them. The table of"
+        change="A and B have one type, unless both are integers or both have 8 bits or fewer; C and D follow from"
+        " them. The table of"
         " shapes and types lists what exists.",
         wrong=render_line(_MMA.replace("f16.f16", "f16.bf16"), "sm_80"),
         right=render_line(_MMA, "sm_80"),
@@ -189,7 +191,8 @@ FORM_ROWS = (
             "Illegal alayout '{word}' for instruction '{opcode}'",
             "Illegal blayout '{word}' for instruction '{opcode}'",
         ),
-        reason="The word exists and does not stand with this opcode, shape or type: mma takes .row.col in all shapes but"
+        reason="The word exists and does not stand with this opcode, shape or type: mma takes .row.col in all shapes"
+        " but"
         " m8n8k4 of f16.",
         change="Take the word off, or load the operand in the order that the instruction takes: .trans of ldmatrix"
         " exchanges rows and columns.",
