@@ -122,7 +122,7 @@ SELECTOR_ROWS = (
     make_row(
         "umma-m",
         "tcgen05.mma of one CTA has no such M",
-        ("{operation} M-mode size should be 64 or 128 for 1 CTA cluster MMA.",),
+        ("M-mode size should be 64 or 128 for 1 CTA cluster MMA.",),
         _SM100,
         reason="M of a tcgen05.mma with cta_group::1 is 64 or 128.",
         change="Take M = 128, or the 2x1SM operation for 256.",
@@ -133,7 +133,7 @@ SELECTOR_ROWS = (
     make_row(
         "umma-pair-m",
         "tcgen05.mma of two CTAs has no such M",
-        ("{operation} M-mode size should be 128 or 256 for 2 CTA cluster MMA.",),
+        ("M-mode size should be 128 or 256 for 2 CTA cluster MMA.",),
         _SM100,
         reason="M of a tcgen05.mma with cta_group::2 is 128 or 256, over both CTAs.",
         change="Take M = 256, or the 1SM operation for 64.",

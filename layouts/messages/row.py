@@ -11,6 +11,7 @@ SOURCES = {
     DRIVER: "cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col",
     CUTE: "Static assertions of CuTe",
 }
+LONGEST_VALUE = 4000  # characters of a name that a tool prints: mangled names are long
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
@@ -62,16 +63,18 @@ def compile_text(text: str) -> re.Pattern[str]:
     >>> compile_text("Insufficient registers ({n})").search("fatal: Insufficient registers (64) to compile")["n"]
     '64'
     """
-    parts, end, seen = [], 0, set()
+    parts: list[str] = []
+    end, seen = 0, set[str]()
     for match in _PLACEHOLDER.finditer(text):
-        name = match[1]
         parts.append(re.escape(text[end : match.start()]))
-        parts.append("(?:.{1,2000}?)" if name in seen else f"(?P<{name}>.{{1,2000}}?)")
-        seen.add(name)
+        closing = text[match.end() : match.end() + 1]
+        value = rf"[^{re.escape(closing)}]" if closing in ("'", ")", "]") else r"\S"
+        name = "" if match[1] in seen else f"?P<{match[1]}>"
+        parts.append(f"({name}{value}{{1,{LONGEST_VALUE}}}{'?' if closing else ''})")
+        seen.add(match[1])
         end = match.end()
     tail = text[end:]
-    parts.append(re.escape(tail) if tail or not seen else "(?=$|[\\s'\".,;])")
-    pattern = "".join(parts).replace("\\ ", " ")
+    pattern = "".join([*parts, re.escape(tail)]).replace("\\ ", " ")
     before = r"(?<![\w:])" if text[0].isalnum() else ""
     after = r"(?!\w)" if tail and tail[-1].isalnum() else ""
     return re.compile(f"{before}{pattern}{after}")
