@@ -60,6 +60,7 @@ FEATURES: dict[str, dict[str, str]] = {
         " each MMA."
     },
     "agents": {"mcp": "", "skill": ""},
+    "messages": {"explain": ""},
     "guide": {},
     "share": {"share": ""},
     "home": {},

@@ -6,9 +6,12 @@ lanescope.emulate.tensor_maps has the rules as code. The part "maps" of the evid
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from lanescope.messages.map_calls import MapCall, render_call
+from lanescope.messages.map_calls import MapCall, find_refusal, render_call
 from lanescope.messages.row import DRIVER, MessageRow
 
 _TILED = "cuTensorMapEncodeTiled"
@@ -315,3 +318,29 @@ INVALID_VALUE = MessageRow(
     links=(_PAGE,),
 )
 MAP_ROWS = (INVALID_VALUE, *(rule.row for rule in RULES))
+
+
+_NUMBER = re.compile(r"0x[0-9a-f]+|-?\d[\d,]*")
+
+
+def _generalise(sentence: str) -> re.Pattern[str]:
+    """Compile a sentence of lanescope's checks for any numbers before its limit."""
+    given, must, limit = sentence.partition(" must be ")
+    parts = [re.escape(part) for part in _NUMBER.split(given)]
+    return re.compile(r"(?:0x[0-9a-f]+|-?\d[\d,]*)".join(parts) + re.escape(must + limit))
+
+
+@lru_cache(maxsize=1)
+def _compile_sentences() -> tuple[tuple[MessageRow, re.Pattern[str]], ...]:
+    refused = [(rule.row, find_refusal(rule.wrong)) for rule in RULES]
+    return tuple((row, _generalise(error.message)) for row, error in refused if error is not None)
+
+
+def find_rules(sentences: Iterable[str]) -> tuple[MessageRow, ...]:
+    """Find the rules that sentences of lanescope's checks say are broken.
+
+    >>> [row.slug for row in find_rules(["boxDim[1] is 512; it must be 1 to 256."])]
+    ['tensor-map-box']
+    """
+    rows = [row for sentence in sentences for row, pattern in _compile_sentences() if pattern.search(sentence)]
+    return tuple(dict.fromkeys(rows))

@@ -79,6 +79,7 @@ ORDER_ROWS = (
         " (__launch_bounds__, setmaxnreg of a warp-specialized kernel), and compile with optimization.",
         wrong=ptx.render_module(ptx.render_accumulators(2, 256), uses="desc"),
         right=ptx.render_module(ptx.render_accumulators(1, 256), uses="desc"),
+        release="13.5",
         links=(("Registers of a wgmma", "/i/wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"), _ORDER),
     ),
     MessageRow(

@@ -124,6 +124,7 @@ FORM_ROWS = (
     MessageRow(
         slug="vector-size",
         source=PTXAS,
+        matrix_only=True,
         title="An operand has another number of registers than the fragment",
         texts=(
             "Argument vector size mismatch for instruction '{opcode}'",
@@ -142,6 +143,7 @@ FORM_ROWS = (
     MessageRow(
         slug="arguments-mismatch",
         source=PTXAS,
+        matrix_only=True,
         title="An operand of the wrong kind",
         texts=("Arguments mismatch for instruction '{opcode}'",),
         reason="An operand has another type of register than the instruction takes, or there are too many or too few:"
@@ -156,6 +158,7 @@ FORM_ROWS = (
     MessageRow(
         slug="instruction-types",
         source=PTXAS,
+        matrix_only=True,
         title="No instruction has these types",
         texts=(
             "Unexpected instruction types specified for '{opcode}'",
@@ -173,6 +176,7 @@ FORM_ROWS = (
     MessageRow(
         slug="unknown-modifier",
         source=PTXAS,
+        matrix_only=True,
         title="PTX has no such modifier",
         texts=("Unknown modifier '{word}'",),
         reason="A word of the instruction is misspelled, of another opcode, or newer than this ptxas. A shape such as"
@@ -185,6 +189,7 @@ FORM_ROWS = (
     MessageRow(
         slug="illegal-modifier",
         source=PTXAS,
+        matrix_only=True,
         title="The instruction does not take this modifier",
         texts=(
             "Illegal modifier '{word}' for instruction '{opcode}'",
@@ -204,6 +209,7 @@ FORM_ROWS = (
     MessageRow(
         slug="modifier-required",
         source=PTXAS,
+        matrix_only=True,
         title="A modifier is missing",
         texts=(
             "modifier required for instruction '{opcode}'",
@@ -257,6 +263,7 @@ FORM_ROWS = (
         ),
         right=render_line("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [r0], 32;", "sm_100a"),
         target="sm_100a",
+        release="13.5",
         links=(("Tensor memory", "/guide/tensor-memory"),),
     ),
 )

@@ -65,17 +65,15 @@ def render_line(line: str, target: str, version: str = "8.8") -> str:
 
 
 def render_accumulators(count: int, n: int) -> str:
-    """Render `count` wgmmas of one group with accumulators of their own, which are loaded before and stored after."""
+    """Render `count` wgmmas of one group with accumulators of their own, which begin with 0 and are stored."""
     registers = n // 2
-    lines = []
-    for i in range(count):
-        lines.append(f".reg .f32 z{i}_<{registers}>;")
-        lines += [f"ld.global.f32 z{i}_{j}, [q+{4 * (i * registers + j)}];" for j in range(registers)]
-    lines.append(FENCE)
+    lines = [f".reg .f32 z{i}_<{registers}>;" for i in range(count)] + [FENCE]
     for i in range(count):
         held = ", ".join(f"z{i}_{j}" for j in range(registers))
-        lines.append(f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16 {{{held}}}, desc, desc, 1, 1, 1, 0, 0;")
+        lines.append(f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16 {{{held}}}, desc, desc, 0, 1, 1, 0, 0;")
     lines += [COMMIT, WAIT]
     for i in range(count):
-        lines += [f"st.global.f32 [q+{4 * (i * registers + j)}], z{i}_{j};" for j in range(registers)]
+        for j in range(0, registers, 4):
+            held = ", ".join(f"z{i}_{j + part}" for part in range(4))
+            lines.append(f"st.global.v4.f32 [q+{4 * (i * registers + j)}], {{{held}}};")
     return "\n".join(lines)

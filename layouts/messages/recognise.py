@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from lanescope.messages.row import CUTE, PTXAS, MessageRow, compile_text
 from lanescope.messages.table import ROWS
+from lanescope.reader.assembler import recognise_ptxas_message
 
 LONGEST = 1 << 16  # characters that are read
 NEAREST = 3
@@ -59,6 +60,8 @@ def recognise_messages(text: str) -> MessageReading:
     if not cleaned:
         return MessageReading()
     found = _drop_contained([(match.start(), match.end(), row, match) for row, match in _match_rows(cleaned)])
+    if any(row.matrix_only for _, _, row, _ in found) and not recognise_ptxas_message(text[:LONGEST]):
+        found = [one for one in found if not one[2].matrix_only]
     first: dict[str, FoundMessage] = {}
     for start, _, row, match in found:
         values = tuple((name, value) for name, value in match.groupdict().items() if value)

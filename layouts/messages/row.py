@@ -40,12 +40,24 @@ class MessageRow:
     options: tuple[str, ...] = ()
     right_options: tuple[str, ...] | None = None  # of the right program, if others
     rule: str = ""
+    matrix_only: bool = False  # said of many instructions; the row is about those of tensor cores
     links: tuple[tuple[str, str], ...] = ()
 
     @property
     def raised(self) -> bool:
         """Return whether a program of this project raises it."""
         return bool(self.wrong)
+
+    @property
+    def silent_options(self) -> tuple[str, ...]:
+        """Return how ptxas is called for the right program."""
+        return self.options if self.right_options is None else self.right_options
+
+    @property
+    def right_target(self) -> str:
+        """Return the target of the right program of ptxas, "" for another source."""
+        named = re.search(r"^\.target (\w+)", self.right, re.M)
+        return named[1] if named else ""
 
     @property
     def language(self) -> str:
