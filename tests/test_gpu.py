@@ -148,6 +148,7 @@ def test_evidence_of_descriptors_and_banks(path: Path) -> None:
         "programs": 1,
         "code": 1,
         "boxes": 4,
+        "maps": 2,
         "captures": 6,
     }
     assert all(

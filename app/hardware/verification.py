@@ -24,6 +24,7 @@ from lanescope.app.hardware import (
     descriptor_runs,
     fragment_runs,
     kernel_source,
+    map_calls,
     mma_runs,
     product_inputs,
     script_runs,
@@ -44,7 +45,17 @@ from lanescope.shared.banks import ACCESSES, list_regular_addresses
 BATCH = 12
 DESCRIPTOR_RUNS, BANK_RUNS = 40, 40
 # Cases of each kind in a quick verification; descriptors take one of every swizzle mode.
-QUICK = {"descriptors": 4, "banks": 4, "counters": 4, "chains": 1, "code": 1, "programs": 3, "boxes": 3, "captures": 1}
+QUICK = {
+    "descriptors": 4,
+    "banks": 4,
+    "counters": 4,
+    "chains": 1,
+    "code": 1,
+    "programs": 3,
+    "boxes": 3,
+    "maps": 40,
+    "captures": 1,
+}
 Progress = Callable[[str, str, int], None]
 Stage = Callable[[str], None]
 ALL = slice(None)
@@ -349,6 +360,7 @@ _VERIFY: dict[str, Callable[..., dict[str, dict[str, Any]]]] = {
     "programs": script_runs.run_scripts,
     "code": verify_code,
     "boxes": tma_boxes.run_boxes,
+    "maps": map_calls.run_maps,
     "captures": capture_verdicts.run_verdicts,
     "tcgen05": lambda device, per_kind: tensor_probes.run_probes(tensor_memory.CudaTensorDevice(device)),
 }

@@ -10,7 +10,7 @@ from lanescope.app.kit.fact import extend_fact
 from lanescope.app.messages.facts import link_message
 from lanescope.app.read import meaning_links
 from lanescope.app.read.facts import Meaning, Reading
-from lanescope.messages import MessageRow, recognise_messages
+from lanescope.messages import FoundMessage, MessageRow, recognise_messages
 from lanescope.messages.map_rules import find_rules
 from lanescope.messages.row import DRIVER, PTXAS
 from lanescope.reader.assembler import recognise_ptxas_message
@@ -51,10 +51,24 @@ def list_nearest(text: str) -> list[Meaning]:
     return [build_page(row) for row in recognise_messages(text).nearest]
 
 
-def add_rules(meanings: Sequence[Meaning]) -> list[Meaning]:
-    """Add the page of each rule that a tensor map among the meanings breaks."""
-    broken = [notice for meaning in meanings if meaning.kind == "tensor_map" for notice in meaning.notices]
-    return [*meanings, *(build_page(row) for row in find_rules(broken))]
+def add_rules(meanings: Sequence[Meaning], text: str) -> list[Meaning]:
+    """Add the page of each rule that a tensor map among the meanings breaks, and of the driver's own message."""
+    maps = [meaning for meaning in meanings if meaning.kind == "tensor_map"]
+    if not maps:
+        return list(meanings)
+    rows = find_rules(notice for meaning in maps for notice in meaning.notices)
+    said = [_build_refusal(one) for one in recognise_messages(text).found if one.row.source == DRIVER]
+    return [*meanings, *(build_page(row) for row in rows), *said]
+
+
+def _build_refusal(found: FoundMessage) -> Meaning:
+    """Build the meaning of the driver's message, with what its result says."""
+    page = build_page(found.row)
+    result = dict(found.values).get("result", "1")
+    if result == "1":
+        return page
+    notice = f"The result is {result}, not 1: an earlier kernel failed, and the tensor map may well be right."
+    return dataclasses.replace(page, notices=(notice, *page.notices))
 
 
 def _explain_instruction(text: str) -> Meaning | None:

@@ -112,7 +112,7 @@ def read_text(text: str) -> Reading:
         return _read_bare_number(text, meanings)
     if meanings_found and all(meaning.kind == "topic" for meaning in meanings_found):
         meanings += page_meanings.search_question(text, meanings)
-    meanings = message_readings.add_rules(meanings)
+    meanings = message_readings.add_rules(meanings, text)
     if meanings_found or (pages and not _is_malformed(recognised)):
         return extend_fact(meanings[0], Reading, also=tuple(meanings[1:]))
     if recognised.refused and (reading := _read_named_part(text, recognised.refused[0])) is not None:
