@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lanescope.app.read import text_meanings
+from lanescope.messages.map_rules import RULES
 from tests.client import Client
 
 PIPE = "Potential Performance Loss: wgmma.mma_async instructions are serialized due to"
@@ -223,12 +224,12 @@ def test_a_number_alone_stands_for_each_release(client: Client) -> None:
     assert text_meanings.read_text("C7514").link == "/messages/wgmma-accumulator-read"
 
 
-def test_the_rule_that_a_printed_map_breaks_has_its_page() -> None:
-    text = "cuTensorMapEncodeTiled(&m, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, p, (cuuint64_t[]){64, 512},"
-    " (cuuint64_t[]){128},"
-    text += " (cuuint32_t[]){64, 512}, (cuuint32_t[]){1, 1}, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, 0, 0);"
-    reading = text_meanings.read_text(text)
-    assert reading.kind == "tensor_map" and "/messages/tensor-map-box" in [one.link for one in reading.also]
+def test_the_rule_that_a_call_breaks_has_its_page() -> None:
+    for rule in RULES:
+        if rule.row.slug in ("tensor-map-box", "tensor-map-inner-box", "tensor-map-stride", "tensor-map-swizzle-width"):
+            reading = text_meanings.read_text(rule.row.wrong)
+            pages = [one.link for one in (reading, *reading.also)]
+            assert reading.kind == "tensor_map" and f"/messages/{rule.row.slug}" in pages, pages
 
 
 def test_every_message_has_a_page_and_an_answer(client: Client) -> None:

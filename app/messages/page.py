@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -9,7 +11,7 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
 from lanescope.app.messages.facts import build_message, link_message
 from lanescope.errors import LayoutError
-from lanescope.inputs import find_nearest_word, shorten_value
+from lanescope.inputs import find_nearest_word, join_words, shorten_value
 from lanescope.messages import BY_SLUG, GROUPS, SOURCES, MessageRow
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
@@ -24,6 +26,23 @@ def require_message(slug: str) -> MessageRow:
     raise LayoutError("not_found", f"No message '{shorten_value(slug, 60)}'.", hint, "slug")
 
 
+def format_numbers(row: MessageRow) -> str:
+    """Return the numbers of a message with their releases, "" if it has none."""
+    releases: dict[str, list[str]] = {}
+    for release, code in row.codes:
+        releases.setdefault(code, []).append(release)
+    return ", ".join(f"{code} in ptxas {join_words(names, 'and')}" for code, names in releases.items())
+
+
+def mark_changes(program: str, other: str) -> list[tuple[str, bool]]:
+    """Return the lines of a program, each with whether the other one lacks it."""
+    lines = program.splitlines()
+    kept: set[int] = set()
+    for block in SequenceMatcher(None, lines, other.splitlines(), autojunk=False).get_matching_blocks():
+        kept |= set(range(block.a, block.a + block.size))
+    return [(line, n not in kept) for n, line in enumerate(lines)]
+
+
 @router.get("/messages/{slug}")
 def message_page(request: Request, slug: str) -> Response:
     """Show one message."""
@@ -33,6 +52,9 @@ def message_page(request: Request, slug: str) -> Response:
         "row": row,
         "told": build_message(row),
         "source": SOURCES[row.source],
+        "numbers": format_numbers(row),
+        "wrong": mark_changes(row.wrong, row.right),
+        "right": mark_changes(row.right, row.wrong),
         "group": group,
         "beside": [other for other in rows if other is not row],
         "link_message": link_message,

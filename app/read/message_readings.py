@@ -77,4 +77,3 @@ def _explain_instruction(text: str) -> Meaning | None:
         page = meaning_links.link_topic(dict(found.facts))
         return Meaning(kind="topic", title=found.title, link=page, facts={"page": page}, notices=found.notices)
     return None
-
