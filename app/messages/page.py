@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import SequenceMatcher
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -13,6 +14,7 @@ from lanescope.app.messages.facts import build_message, link_message
 from lanescope.errors import LayoutError
 from lanescope.inputs import find_nearest_word, join_words, shorten_value
 from lanescope.messages import BY_SLUG, GROUPS, SOURCES, MessageRow
+from lanescope.messages.row import DRIVER
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
@@ -34,6 +36,14 @@ def format_numbers(row: MessageRow) -> str:
     return ", ".join(f"{code} in ptxas {join_words(names, 'and')}" for code, names in releases.items())
 
 
+def link_readings(row: MessageRow) -> tuple[str, str] | None:
+    """Return where the reader draws the boxes of a rule's calls, the wrong one and the right one; None for others."""
+    if row.source != DRIVER or not row.raised:
+        return None
+    wrong, right = (f"/read?{urlencode({'text': text})}" for text in (row.wrong, row.right))
+    return wrong, right
+
+
 def mark_changes(program: str, other: str) -> list[tuple[str, bool]]:
     """Return the lines of a program, each with whether the other one lacks it."""
     lines = program.splitlines()
@@ -53,6 +63,7 @@ def message_page(request: Request, slug: str) -> Response:
         "told": build_message(row),
         "source": SOURCES[row.source],
         "numbers": format_numbers(row),
+        "readings": link_readings(row),
         "wrong": mark_changes(row.wrong, row.right),
         "right": mark_changes(row.right, row.wrong),
         "group": group,
