@@ -228,7 +228,7 @@ def gpu_verify(
     part: Annotated[
         str,
         typer.Option(
-            help="One part only: descriptors, banks, counters, chains, programs, code, boxes, maps, captures,"
+            help="One part only: descriptors, banks, counters, chains, programs, code, boxes, maps, captures"
             " or tcgen05."
         ),
     ] = "",

@@ -234,7 +234,7 @@ WRONG: tuple[tuple[str, Json, str], ...] = (
     ("plan_load", {"mma": MMA}, "storage"),
     ("convert_layouts", {"text": BLOCKED, "to": "#ttg.nonsense<{}>", "shape": [32, 32]}, "to"),
     ("explain_refusal", {"text": MMA, "target": "sm_1"}, "target"),
-    ("explain_message", {"text": "  "}, "text"),
+    ("explain_message", {"text": ""}, "text"),
     ("emulate", {"ptx": ADD_ONE, "launch": {"grid": [1]}}, "block"),
     ("emulate", {"ptx": ADD_ONE, "launch": LAUNCH, "buffers": {"C": "no base64"}}, "buffers.C"),
     ("where", {"place": "A[5][9]", "instruction": MMA, "show": "fond"}, "show"),
