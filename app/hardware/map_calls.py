@@ -94,14 +94,17 @@ def _has_field(call: MapCall, name: str) -> bool:
 
 def _change_field(call: MapCall, name: str, rng: np.random.Generator) -> MapCall:
     """Change one argument, of an array one number."""
+    changed: dict[str, Any] = {}
     if name in _CHOICES:
         values = _CHOICES[name]
-        return replace(call, **{name: values[int(rng.integers(len(values)))]})
+        changed[name] = values[int(rng.integers(len(values)))]
+        return replace(call, **changed)
     array = list(call.element_strides if name == "steps" else getattr(call, name))
     if array:
         numbers = _NUMBERS[name]
         array[int(rng.integers(len(array)))] = numbers[int(rng.integers(len(numbers)))]
-    return replace(call, **{name: tuple(array)})
+    changed[name] = tuple(array)
+    return replace(call, **changed)
 
 
 def run_maps(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
