@@ -222,6 +222,24 @@ def test_a_number_alone_stands_for_each_release(client: Client) -> None:
     answer = client.get("/api/v1/messages", params={"text": "C7519"}).json()
     assert [one["slug"] for one in answer["numbers"]] == ["wgmma-fence-divergent", "wgmma-fence-injected"]
     assert text_meanings.read_text("C7514").link == "/messages/wgmma-accumulator-read"
+    assert text_meanings.read_text("what does (C7511) mean?").link == "/messages/wgmma-pipeline-registers"
+
+
+@pytest.mark.parametrize(
+    ("part", "link"),
+    [
+        ("warpgroup.arrive is injected", "/messages/wgmma-fence-injected"),
+        ("insufficient register resources for the wgmma pipeline", "/messages/wgmma-pipeline-registers"),
+        ("Expected MN-size multiple of 8", "/messages/cute-gmma-mn-size"),
+    ],
+)
+def test_a_part_that_one_message_has_stands_for_it(part: str, link: str) -> None:
+    assert text_meanings.read_text(part).link == link
+
+
+def test_a_part_that_several_have_stands_for_none() -> None:
+    for part in ("the pipeline stage in the function", "Expected stride failure."):
+        assert not text_meanings.read_text(part).link.startswith("/messages/")
 
 
 def test_the_rule_that_a_call_breaks_has_its_page() -> None:

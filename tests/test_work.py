@@ -35,6 +35,8 @@ PAGES = (
     "/tmem/epilogue",
     "/scale-factors",
     "/triton-dot",
+    "/messages",
+    "/messages/wgmma-accumulator-read",
     "/targets",
     "/metadata/order",
     "/tmem",

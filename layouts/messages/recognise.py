@@ -12,6 +12,8 @@ from lanescope.reader.assembler import recognise_ptxas_message
 
 LONGEST = 1 << 16  # characters that are read
 NEAREST = 3
+MOST_WORDS = 8  # blanks of a question about a number
+LEAST_FRAGMENT, LEAST_WORDS = 16, 3  # characters and words of a part of a message that stands for it
 _ASSERTION = re.compile(r"static[ _]assert(?:ion)? failed", re.I)
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "`": "'", "“": '"', "”": '"', "\u00a0": " "})
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
@@ -54,7 +56,7 @@ def recognise_messages(text: str) -> MessageReading:
     """Recognise the messages that a tool printed in a text.
 
     Assertions of CuTe are short and common words: they count behind "static assertion failed", or where they are the
-    whole text.
+    whole text. A part of a message stands for it where no other has it.
     """
     cleaned = clean_message(text)
     if not cleaned:
@@ -68,9 +70,21 @@ def recognise_messages(text: str) -> MessageReading:
         first.setdefault(row.slug, FoundMessage(row, values, _find_code_before(cleaned, start), start))
     if first:
         return MessageReading(found=tuple(first.values()))
-    if code := _CODE.fullmatch(cleaned):
+    is_printed = _PRINTED.search(cleaned) is not None
+    if (code := _CODE.search(cleaned)) and not is_printed and cleaned.count(" ") < MOST_WORDS:
         return MessageReading(numbers=list_numbered(code[1]))
-    return MessageReading(nearest=_find_nearest(cleaned) if _PRINTED.search(cleaned) else ())
+    if row := _find_fragment(cleaned):
+        return MessageReading(found=(FoundMessage(row, (), "", 0),))
+    return MessageReading(nearest=_find_nearest(cleaned) if is_printed else ())
+
+
+def _find_fragment(cleaned: str) -> MessageRow | None:
+    """Find the one row of which a text is a part; None for a short text, and for one that stands in several."""
+    part = cleaned.strip("\"'.: ").lower()
+    if len(part) < LEAST_FRAGMENT or part.count(" ") < LEAST_WORDS - 1:
+        return None
+    rows = [row for row in ROWS if any(part in text.lower() for text in row.texts)]
+    return rows[0] if len(rows) == 1 else None
 
 
 def list_numbered(code: str) -> tuple[MessageRow, ...]:
