@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from lanescope.app.hardware import map_calls as asked_maps
+from lanescope.app.messages import facts
 from lanescope.messages import BY_SLUG, GROUPS, ROWS, MessageRow, clean_message, recognise_messages
 from lanescope.messages.map_calls import TYPE_CODES, MapCall, find_refusal
 from lanescope.messages.map_rules import RULES, find_rules
@@ -258,3 +259,13 @@ def test_a_text_is_found_as_its_tool_prints_it() -> None:
 def test_blanks_quotes_and_colours_do_not_matter() -> None:
     text = "\x1b[31mnote:\x1b[0m ‘a’\n\t  b\u00a0c"
     assert clean_message(text) == "note: 'a' b c"
+
+
+def test_a_page_says_which_driver_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = BY_SLUG["tensor-map-box"]
+    for agreed, said in ((2, "refuses the first call and takes the second"), (1, "answers otherwise")):
+        evidence = {"meta": {"device": "NVIDIA H200"}, "maps": {row.slug: {"ran": 2, "agreed": agreed}}}
+        monkeypatch.setattr(facts.catalog, "load_evidence", lambda evidence=evidence: (evidence,))
+        assert facts.describe_proof(row) == f"The driver of an H200 {said}."
+    monkeypatch.setattr(facts.catalog, "load_evidence", lambda: ())
+    assert "not asked of a driver yet" in facts.describe_proof(row)

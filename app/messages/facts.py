@@ -177,7 +177,8 @@ def _describe_driver_runs(row: MessageRow) -> str:
         if row.slug in data.get("maps", {})
     ]
     if not asked:
-        return "Not asked of a driver yet: the rule is that of CUDA's documentation and of lanescope's checks."
+        tried = _describe_random_maps(row)
+        return f"These two calls are not asked of a driver yet. {tried}".strip()
     agree = [name for name, counts in asked if counts["ran"] == counts["agreed"]]
     differ = [name for name, counts in asked if counts["ran"] != counts["agreed"]]
     said = []
@@ -186,6 +187,34 @@ def _describe_driver_runs(row: MessageRow) -> str:
     if differ:
         said.append(f"The driver of {_join(differ)} answers otherwise.")
     return " ".join(said)
+
+
+_TRIED = {  # slug of a rule → the random maps of the part "boxes" that are about it
+    "tensor-map-box": "box",
+    "tensor-map-inner-box": "inner box",
+    "tensor-map-stride": "stride",
+    "tensor-map-stride-range": "stride",
+    "tensor-map-dim": "dimension",
+    "tensor-map-element-stride": "element strides",
+    "tensor-map-box-bytes": "bytes of the box",
+    "tensor-map-rank": "rank",
+}
+
+
+def _describe_random_maps(row: MessageRow) -> str:
+    """Say which drivers answered random maps around a rule as it says."""
+    key = f"rule: {_TRIED.get(row.slug, '')}"
+    tried = [
+        (data["meta"]["device"], data["boxes"][key]) for data in catalog.load_evidence() if key in data.get("boxes", {})
+    ]
+    said = [
+        f"The driver of an {catalog.shorten_device_name(device)} answered {counts['ran']} random maps around this rule"
+        f" as it"
+        " says."
+        for device, counts in tried
+        if counts["ran"] == counts["agreed"]
+    ]
+    return " ".join(said) or "The rule is that of CUDA's documentation and of lanescope's checks."
 
 
 def _join(names: list[str]) -> str:

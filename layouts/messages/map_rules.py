@@ -167,7 +167,7 @@ RULES = (
         "tma_box_bytes",
         "The box is larger than shared memory",
         reason="The whole box has at most 233,472 bytes, the 228 KB of shared memory of an SM. The"
-        " driver's documentation does not have this rule; the drivers of an H100 and an H200 refuse such boxes.",
+        " driver's documentation does not have this rule; the driver of an H200 refuses such boxes.",
         change="Load a smaller box.",
         wrong=replace(_VOLUME, dims=(64, 256, 16), strides=(128, 32768), box=(64, 256, 8)),
         right=replace(_VOLUME, dims=(64, 256, 16), strides=(128, 32768), box=(64, 256, 7)),

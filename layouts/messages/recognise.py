@@ -73,8 +73,8 @@ def recognise_messages(text: str) -> MessageReading:
     is_printed = _PRINTED.search(cleaned) is not None
     if (code := _CODE.search(cleaned)) and not is_printed and cleaned.count(" ") < MOST_WORDS:
         return MessageReading(numbers=list_numbered(code[1]))
-    if row := _find_fragment(cleaned):
-        return MessageReading(found=(FoundMessage(row, (), "", 0),))
+    if part_of := _find_fragment(cleaned):
+        return MessageReading(found=(FoundMessage(part_of, (), "", 0),))
     return MessageReading(nearest=_find_nearest(cleaned) if is_printed else ())
 
 
