@@ -62,6 +62,7 @@ WORKS: dict[tuple[str, ...], list[str]] = {
     ("triton-dot",): ["--m", "32"],
     ("weights",): ["--format", "awq", "--find", "W[3,9]"],
     ("deliver",): ["--pitch-bytes", "144"],
+    ("explain",): ["C7514"],
     ("metadata", "order"): ["--opcode", "wgmma.sp", "--tile-k", "64"],
     ("smem",): ["--mn", "8", "--k", "64"],
     ("steps",): ["mma.m8n8k4.row.col.f64.f64.f64.f64"],
