@@ -12,6 +12,7 @@ from lanescope.app.read import text_meanings
 from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
 from lanescope.ptx.architectures import (
     ARCHITECTURES,
     KB,
@@ -96,6 +97,16 @@ def test_kinds_of_tcgen05_mma() -> None:
     assert {"sm_100f", "sm_103a", "sm_107a"} <= set(list_targets_of_kind("f16"))
 
 
+def test_b_has_a_collector_on_rubin_alone() -> None:
+    """PTX ISA 9.4, 9.7.18.10.10.1; kind::i8 has none, and .ws names its buffers b0 to b3."""
+    both = catalog.find("tcgen05.mma.cta_group::1.kind::f16.collector::a::fill.collector::b::use")
+    support = catalog.get_target_support(both)
+    assert (support.targets, support.ptx_version) == (("sm_107f", "sm_107a"), "9.4")
+    for wrong in ("cta_group::1.kind::i8.collector::b::use", "ws.cta_group::1.kind::f16.collector::b::use"):
+        with pytest.raises(LayoutError):
+            catalog.find(f"tcgen05.mma.{wrong}")
+
+
 DECLARED = ".reg .b32 r<5>; .reg .b64 d<3>; .reg .pred p; .reg .f32 f<4>; "
 
 
@@ -112,8 +123,14 @@ def test_a_newer_form_is_assembled_where_its_row_says(row: NewerForm) -> None:
 
 
 def test_a_newer_form_is_told_apart_from_a_wrong_one() -> None:
-    told = text_meanings.read_text("tcgen05.mma.cta_group::1.kind::f16.collector::b::fill [r1], d1, d2, r2, p;")
-    assert "new in PTX 9.4 and exists on sm_107f, sm_107a only" in " ".join(told.notices)
+    told = text_meanings.read_text("tcgen05.mma.cta_group::1.kind::ti16.collector::b::fill [r1], d1, d2, r2, p;")
+    assert "new in PTX 9.4 (CUDA 13.4) and exists on sm_107f, sm_107a only" in " ".join(told.notices)
+    for text in (
+        "tcgen05.mma.cta_group::2.kind::ti16",
+        "tcgen05.ld.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.f32.b2",
+    ):
+        with pytest.raises(LayoutError, match=r"new in PTX 9.4 \(CUDA 13.4\)"):
+            catalog.find(text)
     older = text_meanings.read_text("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 512;")
     assert "new in PTX" not in " ".join(older.notices)
 

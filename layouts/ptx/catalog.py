@@ -19,6 +19,7 @@ from lanescope.ptx.instruction import Family, Instruction
 from lanescope.ptx.refusals import shorten as shorten
 from lanescope.ptx.syntax import OpcodeSyntax
 from lanescope.ptx.table import TABLES
+from lanescope.ptx.table.newer import find_newer_form
 from lanescope.ptx.targets import TARGETS as TARGETS
 
 LONGEST = 1 << 16  # characters of a pasted text; the opcode in it has its own limit
@@ -422,6 +423,9 @@ def require_access(product: Instruction, operand: str, layout: str) -> Instructi
 
 
 def _make_refusal(opcode: str, syntax: OpcodeSyntax) -> LayoutError:
+    """Return why a text names no instruction; a form of newer PTX is named with its release and targets."""
+    if newer := find_newer_form(opcode):
+        return LayoutError("unmapped_form", newer.message, f"See {newer.source}.", "ptx")
     full_opcode = SHORTS.get(syntax.opcode)
     if full_opcode and not _get_listed(replace(syntax, opcode=full_opcode)):
         syntax = replace(syntax, opcode=full_opcode)  # the short name is understood: report what else is wrong
