@@ -139,13 +139,24 @@ class SassListing:
 @lru_cache(maxsize=1)
 def load_sass() -> dict[str, tuple[SassListing, ...]]:
     """Return the SASS of every variant, as established by disassembling it (`make sass`), in the catalogue's order."""
+    listings = _load_sass_table()
+    return {i.ptx: listings[i.ptx] for i in instructions() if i.ptx in listings}
+
+
+@lru_cache(maxsize=1)
+def load_unmapped_sass() -> dict[str, tuple[SassListing, ...]]:
+    """Return the SASS of the forms of newer PTX without a map here."""
+    return {ptx: forms for ptx, forms in _load_sass_table().items() if find_newer_form(ptx)}
+
+
+@lru_cache(maxsize=1)
+def _load_sass_table() -> dict[str, tuple[SassListing, ...]]:
     data = json.loads((files("lanescope.ptx.table") / "sass.json").read_text())
     sets = [tuple(names) for names in data["target_sets"]]
-    listings = {
+    return {
         ptx: tuple(SassListing(sets[which], tuple((name, count) for name, count in runs)) for which, *runs in forms)
         for ptx, forms in data["variants"].items()
     }
-    return {i.ptx: listings[i.ptx] for i in instructions() if i.ptx in listings}
 
 
 @lru_cache(maxsize=1)

@@ -67,10 +67,10 @@ NEWER_FORMS = (
         "9.4",
         _RUBIN,
         "tcgen05.mma.cta_group::1.kind::ti16 [r1], d1, d2, r2, p;",
-        "A and B are s1z4m11, 16 bits with a sign, four zeros and 11 bits of magnitude (-2047 to 2047); D is s32; K is 16,"
-        " with a sparse A 32. Its instruction descriptor is that of kind::f16 with type 3 for A and B and 2 for D.",
+        "A and B are s1z4m11, 16 bits with a sign, four zeros and 11 bits of magnitude (-2047 to 2047); D is s32; K is"
+        " 16, with a sparse A 32. Its instruction descriptor is that of kind::f16 with type 3 for A and B and 2 for D.",
         "PTX ISA 9.4, Tables 48 and 51",
-        "PTX contradicts itself on MN-major operands (Table 51 has none, Table 62 has them), so its word is not judged.",
+        "PTX contradicts itself on MN-major operands (Table 51: none, Table 62: some), so its word is not judged.",
     ),
     NewerForm(
         re.compile(r"tcgen05\.mma[\w.:]*\.decompress::lut::b"),
@@ -78,8 +78,8 @@ NEWER_FORMS = (
         "9.4",
         _RUBIN,
         "tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b [r1], d1, d2, [r3], r2, p;",
-        "B in shared memory holds an index of 3 bits an element; it selects one of the 8 e4m3 values that every 8 columns"
-        " of B share, in a table in tensor memory. B is K-major; kinds f8f6f4 and mxf8f6f4, dense.",
+        "B in shared memory holds an index of 3 bits an element; it selects one of the 8 e4m3 values that every 8"
+        " columns of B share, in a table in tensor memory. B is K-major; kinds f8f6f4 and mxf8f6f4, dense.",
         _MMA,
         "PTX shows how indices and table lie in figures alone, so no map shows them.",
     ),
@@ -89,8 +89,8 @@ NEWER_FORMS = (
         "9.4",
         ("sm_107a",),
         "tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.f32.b2 {r1}, {f2, f3}, f1, [r4];",
-        "Of every four f32 columns of a lane it loads the two that are largest (.max) or smallest (.min), by magnitude with"
-        " .abs: num / 2 registers of data, ceil(num / 32) registers of 2-bit indices; .red adds the reduced value.",
+        "Of every four f32 columns of a lane it loads the two that are largest (.max) or smallest (.min), by magnitude"
+        " with .abs: num / 2 registers of data, ceil(num / 32) registers of 2-bit indices; .red adds the reduced value.",
         "PTX ISA 9.4, 9.7.18.8.3",
         _NO_MAP,
     ),
@@ -100,8 +100,8 @@ NEWER_FORMS = (
         "9.4",
         _EIGHT,
         "ldmatrix.sync.aligned.m8n16.x1.shared.s8.s4 {r1}, [r2];",
-        "It loads 8 × 16 signed 4-bit elements a matrix and widens each to a signed byte: lane 4g + t gets columns 4t to"
-        " 4t + 3 of row g, the lowest in the low byte.",
+        "It loads 8 × 16 signed 4-bit elements a matrix and widens each to a signed byte: lane 4g + t gets columns"
+        " 4t to 4t + 3 of row g, the lowest in the low byte.",
         "PTX ISA 9.4, 9.7.16.5.15",
         "PTX does not say how the 16 elements of a row are packed in memory, so no picture shows it.",
     ),
@@ -111,8 +111,8 @@ NEWER_FORMS = (
         "9.4",
         _TENSOR,
         "tcgen05.alloc.exclusive.cta_group::1.sync.aligned.shared::cta.b32 [r1], r2;",
-        "It waits until no other allocation of the SM lives, and may then take any multiple of 32 columns: up to 512, on"
-        " sm_107 up to 576.",
+        "It waits until no other allocation of the SM lives, and may then take any multiple of 32 columns: up to 512,"
+        " on sm_107 up to 576.",
         "PTX ISA 9.4, 9.7.18.7.1",
         "It allocates and has no map.",
     ),
