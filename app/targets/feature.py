@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.app.kit.terminal import print_json
 from lanescope.app.targets import facts
 from lanescope.app.targets.facts import TargetLimits, TargetQuestion
+from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 
@@ -72,6 +76,23 @@ def format_targets(question: TargetQuestion, answer: tuple[TargetLimits, ...]) -
             yield f"  ✗ {one.called:18} {where}" + (f"; {instead} instead" if instead else "")
 
 
+def run_targets(
+    words: dict[str, Any],
+    *,
+    name: Annotated[str, typer.Argument(help="One target, as --target.", metavar="[target]")] = "",
+    as_json: bool,
+) -> None:
+    """Print what a target has, or all of them."""
+    given = words.get("target", name)
+    if name and given != name:
+        raise LayoutError("bad_usage", f"Two targets: '{name[:20]}' and '{given[:20]}'.", "Give one.", "target")
+    asked, found = TARGETS_TOOL.ask(words | ({"target": name} if name else {}))
+    if as_json:
+        print_json(found)
+    else:
+        print("\n".join(format_targets(asked, found)))
+
+
 TARGETS_TOOL = Tool(
     question=TargetQuestion,
     answer=facts.list_targets,
@@ -82,6 +103,7 @@ TARGETS_TOOL = Tool(
     opening={"target": DEFAULT},
     command="targets",
     lines=format_targets,
+    run=run_targets,
     examples=tuple(
         (title, {"target": target})
         for title, target in (
