@@ -15,7 +15,6 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.architectures import (
     ARCHITECTURES,
-    KB,
     STATIC_SHARED_MEMORY,
     explain_missing,
     find_substitutes,
@@ -50,7 +49,8 @@ def test_every_target_has_one_architecture() -> None:
 def test_ptxas_knows_a_target_since_its_release_and_allows_a_block_as_much_shared_memory(target: str) -> None:
     """Without `a` a block declares 48 KB; with it as much as it may opt in to, and on sm_107a 227 KB."""
     row = get_architecture(target)
-    most = (row.block_shared_memory or 227 * KB) if target.endswith("a") else STATIC_SHARED_MEMORY
+    opted = row.oversized_above or row.block_shared_memory or 0
+    most = opted if target.endswith("a") else STATIC_SHARED_MEMORY
     assert measure_limit(target) == TargetLimit(row.get_ptx(target), most)
 
 
@@ -142,7 +142,9 @@ def test_the_api_lists_every_target_with_its_limits(client: Client) -> None:
     rows = {row["target"]: row for row in client.get("/api/v1/targets").json()}
     assert list(rows) == list(TARGETS)
     assert rows["sm_90a"]["shared_memory_bytes"] == 232448 and rows["sm_120a"]["shared_memory_bytes"] == 101376
-    assert rows["sm_107a"]["shared_memory_bytes"] is None and rows["sm_107a"]["ptx"] == "9.4"
+    assert rows["sm_107a"]["shared_memory_bytes"] == 334848 and rows["sm_107a"]["oversized_above_bytes"] == 232448
+    assert (rows["sm_107a"]["exclusive_columns"], rows["sm_103a"]["exclusive_columns"]) == (576, 512)
+    assert rows["sm_107a"]["ptx"] == "9.4"
     assert rows["sm_100a"]["tensor_memory_columns"] == 512 and rows["sm_121a"]["tensor_memory_columns"] == 0
     assert rows["sm_90"]["max_cluster"] == 16 and rows["sm_89"]["max_cluster"] == 1
 
@@ -156,17 +158,73 @@ def test_the_page_says_what_a_gpu_has_and_lacks(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "legal", "reserved"), [("", False, 1 << 29), ("sm_100a", False, 1 << 29), ("sm_107a", True, 0)]
+    ("kind", "target", "k", "legal", "reserved"),
+    [
+        ("f8f6f4", "", 32, False, 1 << 29),
+        ("f8f6f4", "sm_100a", 32, False, 1 << 29),
+        ("f8f6f4", "sm_107a", 64, True, 0),
+        ("f8f6f4", "sm_107f", 64, True, 0),
+        ("f16", "sm_107a", None, False, 0),
+        ("tf32", "sm_107a", None, False, 0),
+    ],
 )
-def test_bit_29_is_k_dim_on_rubin_alone(client: Client, target: str, legal: bool, reserved: int) -> None:
-    """NVIDIA cudnn-frontend, pull request 954."""
-    told = client.get(f"/api/v1/instruction-descriptors/0x28400490?kind=f16&target={target}").json()
-    assert told["legal"] is legal and int(told["reserved"], 16) == reserved
-    assert (told["k"] is None) == (target == "sm_107a")
+def test_bit_29_is_k_on_rubin_alone(
+    client: Client, kind: str, target: str, k: int | None, legal: bool, reserved: int
+) -> None:
+    """PTX ISA 9.4, Table 51: 1 is K = 64 of kind::f8f6f4; kinds f16 and tf32 have 0 alone, as in cuDNN."""
+    word = {"f8f6f4": 0x28400010, "f16": 0x28400490, "tf32": 0x28400910}[kind]
+    told = client.get(f"/api/v1/instruction-descriptors/{word:#x}?kind={kind}&target={target}").json()
+    assert (told["k"], told["legal"], int(told["reserved"], 16)) == (k, legal, reserved)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sparse", "bits", "k"),
+    [
+        ("mxf8f6f4", 0, 0, 32),
+        ("mxf8f6f4", 0, 1 << 31, 64),
+        ("mxf8f6f4", 1, 1 << 31, 128),
+        ("mxf4", 0, 0, 64),
+        ("mxf4", 0, 1 << 31, 96),
+        ("mxf4nvf4", 0, 1 << 3, 128),
+        ("mxf4nvf4", 1, 1 << 31, 192),
+    ],
+)
+def test_k_of_block_scaled_kinds_on_rubin(kind: str, sparse: int, bits: int, k: int) -> None:
+    """PTX ISA 9.4, Tables 52 and 53: bit 31, and for 4 bits an element bit 3 above it."""
+    row = idesc.get_kind(kind, "sm_107a")
+    word = IdescWord(
+        idesc.encode(row, {"m": 256, "n": 128, "sparse": sparse}, target="sm_107a").word | bits, row, "sm_107a"
+    )
+    assert word.k == k and not word.reserved and idesc.find_legal_forms(word)
+    if not sparse:
+        assert idesc.encode(row, {"m": 256, "n": 128, "k": k}, target="sm_107a") == word
+
+
+def test_what_rubin_forbids_in_its_own_fields() -> None:
+    """PTX ISA 9.4, Tables 48, 53 and 62."""
+
+    def list_codes(kind: str, **wish: object) -> set[str]:
+        row = idesc.get_kind(kind, "sm_107a")
+        word = 0
+        for part in row.parts:
+            word = part.field.put(word, part.codes.get(str(wish.get(part.name)), next(iter(part.codes.values()), 0)))
+        return {one.code for one in idesc.find_problems(IdescWord(word, row, "sm_107a"))}
+
+    assert list_codes("f8f6f4", k=64, a="e2m1") == {"k64_type"} and not list_codes("f8f6f4", k=32, a="e2m1")
+    assert list_codes("mxf8f6f4", k=64, b="e2m3", transpose_b="MN") == {"bad_major"}
+    assert list_codes("mxf4", k=96, k_high="yes") == {"reserved_code"}
+    assert list_codes("mxf4", k_high="yes", sparse="yes") == {"k128_sparse"}
+    assert list_codes("mxf4", sparsity_version="v0", sparse="yes") == {"sparsity_version"}
+    assert not list_codes("mxf4nvf4", scale_type="ue5m3", sfa_layout=128)
+
+
+def test_fields_of_rubin_are_named_where_no_target_is_given() -> None:
+    word = IdescWord(0x28400010, idesc.get_kind("f8f6f4"))
+    assert "on sm_107, where they say: K (64)" in idesc.find_problems(word)[0].message
 
 
 def test_bit_31_of_a_4_bit_kind_says_k_96_on_one_target(client: Client) -> None:
-    """PTX ISA 9.1, Table 39: K = 96 is of sm_103a."""
+    """PTX ISA 9.1, Table 39, and 9.4, Table 48: K = 96 is of sm_103a and sm_107a."""
     word = client.post(
         "/api/v1/instruction-descriptors/encode", json={"kind": "mxf4", "m": 256, "n": 128, "k": 96}
     ).json()["word"]
@@ -174,7 +232,7 @@ def test_bit_31_of_a_4_bit_kind_says_k_96_on_one_target(client: Client) -> None:
         target: client.get(f"/api/v1/instruction-descriptors/{word}?kind=mxf4&target={target}").json()
         for target in ("sm_103a", "sm_100a", "sm_107a")
     }
-    assert [answers[target]["k"] for target in answers] == [96, 96, None]
+    assert [answers[target]["k"] for target in answers] == [96, 96, 96]
     assert [answers[target]["legal"] for target in answers] == [True, False, True]
 
 
@@ -235,11 +293,9 @@ def test_a_form_asks_about_any_target_until_one_is_chosen(client: Client) -> Non
     assert re.search(r'<select\s+name="target"><option value="" selected>any</option>', text)
 
 
-@pytest.mark.parametrize("kind", ["f16", "mxf4"])
-def test_the_constant_of_a_word_with_k_dim_is_that_word(kind: str) -> None:
-    row = idesc.get_kind(kind)
-    legal = idesc.encode(row, {"m": 128, "n": 128}).word
-    word = IdescWord(legal | 1 << row.k_dim_bit, row, "sm_107a")
+@pytest.mark.parametrize(("kind", "k"), [("f8f6f4", 64), ("mxf4", 96), ("mxf4", 128)])
+def test_the_constant_of_a_word_of_rubin_is_that_word(kind: str, k: int) -> None:
+    word = idesc.encode(idesc.get_kind(kind), {"m": 128, "n": 128, "k": k}, target="sm_107a")
     code = render_constant(word)
     terms = re.findall(r"(\d+)u << (\d+)", code)
     assert sum(int(value) << int(shift) for value, shift in terms) == word.word

@@ -2,7 +2,8 @@
 
 PTX releases and shared memory that a block declares statically: ptxas 13.5, asked (tests/test_architectures.py).
 Shared memory that a block may opt in to: the shared memory of an SM without the 1 KB that the system takes of each
-block (CUDA Programming Guide, compute capabilities; cuda_occupancy.h of CUDA 13.5). Clusters: Hopper and Blackwell
+block (CUDA Programming Guide, compute capabilities; cuda_occupancy.h of CUDA 13.5). Oversized shared memory of
+compute capability 10.7: CUDA Programming Guide 13.4; cuda.h of CUDA 13.5. Clusters: Hopper and Blackwell
 tuning guides. Columns: PTX ISA, tcgen05.alloc.
 """
 
@@ -33,6 +34,7 @@ class Architecture:
     sm_shared_memory: int  # bytes
     block_shared_memory: int | None  # bytes of one block that opts in
     cluster: int = PORTABLE_CLUSTER  # blocks, the largest that is documented; 1: no clusters
+    oversized_above: int = 0  # bytes beyond which a kernel must allow oversized shared memory; 0: none are
 
     @cached_property
     def targets(self) -> tuple[str, ...]:
@@ -54,7 +56,7 @@ ARCHITECTURES = (
     Architecture("sm_90", ("H100", "H200", "GH200"), ("7.8", "", "8.0"), 228 * KB, 227 * KB, 16),
     Architecture("sm_100", ("B200", "GB200"), ("8.6", "8.8", "8.6"), 228 * KB, 227 * KB, 16),
     Architecture("sm_103", ("B300", "GB300"), ("8.8", "8.8", "8.8"), 228 * KB, 227 * KB),
-    Architecture("sm_107", ("Rubin",), ("9.4", "9.4", "9.4"), 328 * KB, None),
+    Architecture("sm_107", ("Rubin",), ("9.4", "9.4", "9.4"), 328 * KB, 327 * KB, oversized_above=227 * KB),
     Architecture("sm_110", ("Jetson Thor",), ("9.0", "9.0", "9.0"), 228 * KB, 227 * KB),
     Architecture("sm_120", ("RTX 50", "RTX PRO 6000 Blackwell"), ("8.7", "8.8", "8.7"), 100 * KB, 99 * KB),
     Architecture("sm_121", ("DGX Spark", "GB10"), ("8.8", "8.8", "8.8"), 100 * KB, 99 * KB),

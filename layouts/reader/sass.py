@@ -66,7 +66,10 @@ def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
         return ()
     seen = Counter(_split_line(match) for match in lines)
     targets = tuple(dict.fromkeys(f"sm_{match[1].lower()}" for match in _TARGET.finditer(text)))
-    each, notices, wrong, newer = [], [], [], []
+    each: list[tuple[str, int, list[str], dict[str, int]]] = []
+    notices: list[str] = []
+    wrong: list[str] = []
+    newer: list[str] = []
     for line in list(seen)[:_MOST]:
         spelled, operands = line
         names, left_out = _expand_mnemonic(spelled)

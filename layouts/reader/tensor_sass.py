@@ -83,8 +83,8 @@ def parse_mma_operands(text: str) -> MmaOperands | None:
     words = [{part for part in one[2].split(".") if part} for one in sources]
     a, b = ({word[2:] for word in own if word[:2] in ("A_", "B_")} for own in words)
     buffer = next((int(word[-1]) for word in words[1] if word.startswith("BUFFER")), 0)
-    uses = [_USES.get(tuple(sorted(own)), "") for own in (a, b)]
-    return MmaOperands(sources[0][0], *uses, buffer=buffer, scaled=bool(idesc[2]), idesc=idesc[1])
+    use_a, use_b = (_USES.get(tuple(sorted(own)), "") for own in (a, b))
+    return MmaOperands(sources[0][0], use_a, use_b, buffer, bool(idesc[2]), idesc[1])
 
 
 def fit_operands(candidates: list[str], operands: MmaOperands | None) -> list[str]:

@@ -90,7 +90,7 @@ NEWER_FORMS = (
         ("sm_107a",),
         "tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.min.sp::2:4.f32.b2 {r1}, {f2, f3}, f1, [r4];",
         "Of every four f32 columns of a lane it loads the two that are largest (.max) or smallest (.min), by magnitude"
-        " with .abs: num / 2 registers of data, ceil(num / 32) registers of 2-bit indices; .red adds the reduced value.",
+        " with .abs: num / 2 registers of data, ceil(num / 32) of 2-bit indices; .red adds the reduced value.",
         "PTX ISA 9.4, 9.7.18.8.3",
         _NO_MAP,
     ),
@@ -189,6 +189,11 @@ NEWER_FORMS = (
         _NO_MAP,
     ),
 )
+
+
+def list_newer_forms(target: str) -> tuple[NewerForm, ...]:
+    """Return the newer forms that a target has."""
+    return tuple(row for row in NEWER_FORMS if target in row.targets)
 
 
 def find_newer_form(text: str) -> NewerForm | None:
