@@ -91,6 +91,19 @@ def test_a_refusal_names_the_target_of_the_same_gpu_first() -> None:
     assert explain_missing("wgmma", ["sm_90a"], "") is None
 
 
+def test_a_refusal_names_the_release_of_a_form(client: Client) -> None:
+    for ptx, target, words in (
+        (
+            "tcgen05.mma.cta_group::1.kind::f16.collector::b::use",
+            "sm_100a",
+            "It needs sm_107f. It came with PTX 9.4 (CUDA 13.4).",
+        ),
+        (WGMMA, "sm_120a", "It needs sm_90a. It came with PTX 8.0."),
+    ):
+        error = client.get(f"/api/v1/instructions/{ptx}?target={target}").json()["error"]
+        assert error["code"] == "not_on_target" and error["hint"] == words
+
+
 def test_kinds_of_tcgen05_mma() -> None:
     """PTX ISA 9.1, 9.7.16.10.9: kind::i8 is of sm_100a and sm_110a alone; the floats are of the family."""
     assert list_targets_of_kind("i8") == ("sm_100a", "sm_110a")
@@ -306,6 +319,21 @@ def test_the_command_lists_every_target_in_a_line() -> None:
     lines = run_lanescope("targets").stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == list(TARGETS)
     assert lines[0].split() == ["target", "PTX", "block", "columns", "cluster", "GPUs"]
+
+
+def test_the_command_takes_a_target_with_and_without_its_option() -> None:
+    plain, option = (run_lanescope("targets", *words).stdout for words in (["sm_121a"], ["--target", "sm_121a"]))
+    assert plain == option and "no tensor memory" in plain
+    assert "Did you mean sm_90a?" in run_lanescope("targets", "sm_90b").stderr
+    assert "Two targets" in run_lanescope("targets", "sm_90", "--target", "sm_80").stderr
+
+
+def test_rubin_s_page_says_what_has_no_map(client: Client) -> None:
+    page = re.sub(r"\s+", " ", client.get("/targets?target=sm_107a").text)
+    assert "kind::ti16 of tcgen05.mma" in page and "Without a map here" in page and "327&nbsp;KB" in page
+    assert "576 columns" in page and "Without a map here" not in client.get("/targets?target=sm_89").text
+    (row,) = client.get("/api/v1/targets?target=sm_107a").json()
+    assert {one["ptx"] for one in row["unmapped"]} == {"9.4"} and all(one["missing"] for one in row["unmapped"])
 
 
 @pytest.mark.parametrize(

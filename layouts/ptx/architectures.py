@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.table.newer import format_release
 from lanescope.ptx.table.substitutes import SUBSTITUTES
 from lanescope.ptx.targets import TARGETS, format_targets, make_unknown_target_error, strip_suffix
 
@@ -137,7 +138,8 @@ def explain_missing(what: str, targets: Iterable[str], target: str) -> tuple[str
 
 def require_instruction(instruction: Instruction, target: str) -> None:
     """Raise LayoutError where ptxas does not assemble an instruction for a target; "" is any target."""
-    _require(instruction.ptx, catalog.get_target_support(instruction).targets, target)
+    support = catalog.get_target_support(instruction)
+    _require(instruction.ptx, support.targets, target, f" It came with {format_release(support.ptx_version)}.")
 
 
 def require_kind(kind: str, target: str) -> None:
@@ -145,6 +147,6 @@ def require_kind(kind: str, target: str) -> None:
     _require(f"kind::{kind}", list_targets_of_kind(kind), target)
 
 
-def _require(what: str, targets: Iterable[str], target: str) -> None:
+def _require(what: str, targets: Iterable[str], target: str, since: str = "") -> None:
     if why := explain_missing(what, targets, target):
-        raise LayoutError("not_on_target", *why, "target")
+        raise LayoutError("not_on_target", why[0], why[1] + since, "target")
