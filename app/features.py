@@ -53,6 +53,9 @@ FEATURES: dict[str, dict[str, str]] = {
     "triton_dot": {
         "triton-dot": "What Triton makes of tl.dot: the instruction, the layout of D, and the condition that decided."
     },
+    "weights": {
+        "weights": "Prepacked weights of Marlin, Machete, AWQ and GPTQ: the word, lane and register of an element."
+    },
     "idesc": {"idesc": "Instruction descriptors of tcgen05.mma, and zero-column masks."},
     "tmem": {"tmem": "Tensor memory of tcgen05."},
     "scales": {

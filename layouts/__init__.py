@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lanescope.tiles.tiled_mma import tiled_mma
     from lanescope.tiles.tv import tv
     from lanescope.triton.gluon import triton_layout
+    from lanescope.weights.layout import packed_weights
 
 # Loaded when they are asked for: `lanescope --help` must not wait for NumPy and the tables.
 _HOMES = {
@@ -36,6 +37,7 @@ _HOMES = {
     "feed": "tiles.loop",
     "find": "ptx.catalog",
     "instructions": "ptx.catalog",
+    "packed_weights": "weights.layout",
     "tiled_copy": "tiles.copy",
     "tiled_mma": "tiles.tiled_mma",
     "tma_copy": "tiles.bulk",
@@ -51,6 +53,7 @@ __all__ = [
     "feed",
     "find",
     "instructions",
+    "packed_weights",
     "tiled_copy",
     "tiled_mma",
     "tma_copy",

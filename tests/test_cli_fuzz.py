@@ -60,6 +60,7 @@ WORKS: dict[tuple[str, ...], list[str]] = {
     ("targets",): ["--target", "sm_90a"],
     ("scale-factors",): ["--kind", "mxf4nvf4", "--scale-vec", "4X", "--n", "128"],
     ("triton-dot",): ["--m", "32"],
+    ("weights",): ["--format", "awq", "--find", "W[3,9]"],
     ("metadata", "order"): ["--opcode", "wgmma.sp", "--tile-k", "64"],
     ("smem",): ["--mn", "8", "--k", "64"],
     ("steps",): ["mma.m8n8k4.row.col.f64.f64.f64.f64"],

@@ -319,6 +319,8 @@ def test_a_size_follows_through_tiles_and_fragments(question: str, value: int | 
 def test_the_shapes_that_a_kernel_cuts_are_told() -> None:
     said = recognise_text(KERNEL).found[0].notices
     assert "tCrA = partition_fragment_A: modes of 8, 4 and 4, 128 elements of each thread." in said
+    (c,) = (sentence for sentence in said if sentence.startswith("acc = partition_fragment_C"))
+    assert c.endswith("modes of 4, 4 and 6, 96 elements of each thread. Registers ((2,2),4,6):((1,2),4,16).")
     assert "part = local_partition: modes of 4 and 8, 32 elements of each thread." in said
     assert not any(sentence.startswith("gA") for sentence in said), "its last mode is k / 64"
 

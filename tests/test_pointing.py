@@ -68,6 +68,7 @@ def test_a_cell_says_the_lane_and_value_that_ptx_gives_it() -> None:
         "/zero-column-mask",
         "/scale-factors",
         "/triton-dot",
+        "/weights",
         "/guide/descriptor",
         "/guide/tensor-memory",
         "/guide/scale-factors",

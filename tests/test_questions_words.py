@@ -32,7 +32,7 @@ def read(text: str) -> Reading:
         ("wrong results", ("/guide/debugging",)),
         ("scale factor layout", ("/guide/scale-factors", "/scale-factors")),
         ("reorder_meta", ("/metadata/order",)),
-        ("TMA multicast", ("/smem",)),
+        ("TMA multicast", ("/guide/multicast",)),
         ("how do I build a wgmma descriptor", ("/guide/five-minutes", "/descriptor", "/guide/descriptor")),
         ("what is SBO", ("/guide/one-tile",)),
         ("which warp may read tensor memory", ("/guide/tensor-memory", "/tmem")),
@@ -232,6 +232,13 @@ def test_what_is_not_covered_says_what_is(text: str) -> None:
         ("how many threads in a warpgroup", "/guide/lanes-and-fragments"),
         ("hopper vs ampere", "/guide/wmma-mma-wgmma"),
         ("padding", "/banks"),
+        ("what does retile do", "/guide/retile"),
+        ("convert_layout_acc_rowcol(acc_s.layout())", "/guide/accumulator-rows"),
+        ("permute_Aregs_fp8(tOrP)", "/guide/accumulator-to-a"),
+        ("thr_mma.partition_fragment_B(sVtNoSwizzle)", "/guide/v-without-swizzle"),
+        ("flash-attention #456", "/guide/v-transposed"),
+        ("which lane does elect.sync elect", "/guide/elect-one"),
+        ("create_tma_multicast_mask", "/guide/multicast"),
     ],
 )
 def test_what_people_ask_for_opens_first(client: Client, text: str, page: str) -> None:

@@ -35,6 +35,7 @@ PAGES = (
     "/tmem/epilogue",
     "/scale-factors",
     "/triton-dot",
+    "/weights",
     "/targets",
     "/metadata/order",
     "/tmem",

@@ -24,7 +24,7 @@ SECTIONS = {
     "Shared memory and descriptors": ("smem", "descriptors", "chain", "banks"),
     "Dumps and captures": ("dumps", "captures"),
     "Emulation": ("emulate",),
-    "Whole tiles and layouts": ("tiles", "layouts", "cute", "triton-dot"),
+    "Whole tiles and layouts": ("tiles", "layouts", "cute", "triton-dot", "weights"),
     "Blackwell": ("tmem", "scale-factors", "instruction-descriptors", "zero-column-masks"),
     "Sparsity metadata": ("metadata-order", "instructions/{ptx}/metadata"),
     "Runs": ("gpu",),

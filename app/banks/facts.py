@@ -329,10 +329,8 @@ def parse_accesses(text: str) -> list[Json]:
     return out
 
 
-def solve_swizzle(given: Json) -> Solved:
-    """The smallest Swizzle<B,M,S> that removes the conflicts of all accesses, or why there is none: accesses [{access,
-    address}] or [{access, pattern}] with row_bytes and pad. One access may stand in the request itself."""
-    check_keys(given, ("accesses", "access", "address", *ROW_FIELDS))
+def _list_wanted(given: Json) -> list[Json]:
+    """Return the accesses that a request names, in a list or in itself."""
     wanted, alone = given.get("accesses"), [name for name in ("access", "address", "pattern") if name in given]
     if "accesses" in given and alone:
         raise LayoutError(
@@ -354,6 +352,14 @@ def solve_swizzle(given: Json) -> Solved:
         raise LayoutError("bad_accesses", f"{len(wanted)} accesses.", f"At most {MOST_ACCESSES}.", "accesses")
     for at, item in enumerate(wanted):
         check_keys(item, options_of(OneAccess), f"accesses.{at}")
+    return wanted
+
+
+def solve_swizzle(given: Json) -> Solved:
+    """The smallest Swizzle<B,M,S> that removes the conflicts of all accesses, or why there is none: accesses [{access,
+    address}] or [{access, pattern}] with row_bytes and pad. One access may stand in the request itself."""
+    check_keys(given, ("accesses", "access", "address", *ROW_FIELDS))
+    wanted = _list_wanted(given)
     _require_one_source(given, wanted)
     uses = []
     for number_, item in enumerate(wanted):

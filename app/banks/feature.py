@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +14,7 @@ from lanescope.app.banks.facts import AccessBody, AccessQuestion, BankCost, Bank
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.feature import Entry, Feature, Tool
-from lanescope.app.kit.terminal import print_answer, print_json, read_json
+from lanescope.app.kit.terminal import print_answer, read_json
 from lanescope.app.tiles import main_loop_facts
 from lanescope.app.tiles.questions import LoopBody
 from lanescope.errors import LayoutError
@@ -92,20 +93,17 @@ def run_banks(
         solved = facts.solve_swizzle(rows | {"accesses": accesses})
         return print_answer(solved, _format_solution, as_json, solved.free)
     found = facts.build_use_cost(*facts.parse_use(one | rows | swizzle), facts.parse_architecture(words))
-    if as_json:
-        print_json(found)
-    else:
-        under = f" under {found.swizzle}" if swizzle else ""
-        print(f"{found.access}{under}: {found.wavefronts} wavefronts, {found.ideal} ideal, {found.ways}-way")
-        for number, phase in enumerate(found.phases):
-            lanes = f"lanes {phase.lanes[0]}-{phase.lanes[-1]}" if phase.lanes else "no lane active"
-            print(f"  phase {number}: {lanes}, {phase.wavefronts} wavefronts")
-        for counter in found.counters:
-            print(f"  {counter.metric}: {counter.per_execution} per execution")
-        if found.counters_note:
-            print(f"  {found.counters_note}")
-    if found.ways > 1:
-        raise typer.Exit(1)
+    print_answer(found, partial(_format_cost, swizzled=bool(swizzle)), as_json, found.ways <= 1)
+
+
+def _format_cost(found: facts.BankCost, swizzled: bool) -> list[str]:
+    under = f" under {found.swizzle}" if swizzled else ""
+    lines = [f"{found.access}{under}: {found.wavefronts} wavefronts, {found.ideal} ideal, {found.ways}-way"]
+    for number, phase in enumerate(found.phases):
+        lanes = f"lanes {phase.lanes[0]}-{phase.lanes[-1]}" if phase.lanes else "no lane active"
+        lines.append(f"  phase {number}: {lanes}, {phase.wavefronts} wavefronts")
+    lines += [f"  {counter.metric}: {counter.per_execution} per execution" for counter in found.counters]
+    return [*lines, f"  {found.counters_note}"] if found.counters_note else lines
 
 
 def _format_solution(solved: Solved) -> Iterator[str]:

@@ -14,9 +14,11 @@ from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.names import name_form
 from lanescope.app.kit.page import render_page
 from lanescope.app.read import question_readings, text_meanings
+from lanescope.app.read.facts import Reading
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.targets import list_widest
 
 MOST_QUESTION = 400  # characters of a question that is answered here
@@ -55,20 +57,12 @@ def catalogue_page(request: Request) -> Response:
         notices.append(f"{error.message} {error.hint} Shown without this filter.")
         listing = facts.list_instructions(**{**filters, error.field: ""})
     answer = question_readings.read_place_question(filters["q"]) if len(filters["q"]) <= MOST_QUESTION else None
-    guess = None
-    if filters["q"] and catalog.extract_opcode(filters["q"]):
-        try:
-            guess = catalog.find(filters["q"])
-        except LayoutError as error:
-            if not listing.count and not topics.find_named_topics(filters["q"]):
-                notices.append(f"{error.message} {error.hint}")
+    guess, refusal = _guess_instruction(filters["q"])
+    if refusal and not listing.count and not topics.find_named_topics(filters["q"]):
+        notices.append(refusal)
     limits = request.app.state.limits
     every = [i for i in catalog.instructions() if not limits.chosen or i.ptx in limits.chosen]
-    chosen = {i.ptx for i in every}
-    found = [row.ptx for row in listing.instructions]
-    if answer:  # the words of a question are no filter: its forms are those that the answer is about
-        found = [meaning.facts["ptx"] for meaning in (answer, *answer.also) if meaning.facts.get("ptx")]
-    rows = [catalog.find(ptx) for ptx in found if ptx in chosen]
+    rows = _list_shown(request, listing, answer)
     counts = groups.count_groups(every, rows)
     shown = _choose_groups(counts, family, all_of_them=bool(limits.chosen))
     wanted = {i.ptx for i in rows}
@@ -102,6 +96,28 @@ def catalogue_page(request: Request) -> Response:
     part = request.query_params.get("part") == "rows"
     name = "catalogue/rows.html" if part else "catalogue/page.html"
     return render_page(request, name, context, 422 if unknown else 200)
+
+
+def _guess_instruction(text: str) -> tuple[Instruction | None, str]:
+    """Return the instruction that a text is, or why it is none; neither where it has no opcode."""
+    if not text or not catalog.extract_opcode(text):
+        return None, ""
+    try:
+        return catalog.find(text), ""
+    except LayoutError as error:
+        return None, f"{error.message} {error.hint}"
+
+
+def _list_shown(request: Request, listing: facts.Listing, answer: Reading | None) -> list[Instruction]:
+    """Return the forms that are found, of those that the server has.
+
+    The words of a question are no filter: its forms are those that the answer is about.
+    """
+    chosen = request.app.state.limits.chosen
+    found = [row.ptx for row in listing.instructions]
+    if answer:
+        found = [meaning.facts["ptx"] for meaning in (answer, *answer.also) if meaning.facts.get("ptx")]
+    return [catalog.find(ptx) for ptx in found if not chosen or ptx in chosen]
 
 
 def _choose_groups(counts: list[GroupCount], family: str, all_of_them: bool) -> list[GroupCount]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from lanescope.emulate.block import Group
 from lanescope.emulate.kernel import MOST_STEPS, Kernel, Place, Placement
-from lanescope.emulate.machine import Finding, describe_budget
+from lanescope.emulate.machine import Finding, Machine, describe_budget
 from lanescope.emulate.memory import Addresses, Allocation
 from lanescope.emulate.result import EmulationResult, check_expected, collect_outputs, take_arrays
 from lanescope.emulate.run import check_blocks, collect_result, run_kernel
@@ -94,18 +94,8 @@ def run_spread(
     parts = parts[: ended + 1]  # one process would have run no further
     if parts[-1].status == "deadlock" or not _are_independent(parts):
         return run_kernel(kernel, compare=compare, blocks=blocks, most_steps=most_steps)
-    for part in parts:
-        for number, values in part.values.items():
-            allocation = placement.machine.memory.allocations[number]
-            allocation.data[_unpack(part.stored[number], allocation.size)] = values
     machine = placement.machine
-    machine.status, machine.steps = parts[-1].status, sum(part.steps for part in parts)
-    for finding in (one for part in parts for one in part.findings):
-        if finding.code == "budget":  # a part may have less
-            finding = replace(finding, message=describe_budget(most_steps))
-        alike = [known for known in machine.findings if known.code == finding.code]
-        if not any(known.line == finding.line or known.code == NOTE for known in alike):  # a note once a run
-            machine.findings.append(finding)
+    _join_parts(machine, parts, most_steps)
     result = collect_result(placement, expected, len(clusters))
     return EmulationResult(
         result.status,
@@ -115,6 +105,21 @@ def run_spread(
         result.steps,
         result.notes,
     )
+
+
+def _join_parts(machine: Machine, parts: list[Part], most_steps: int) -> None:
+    """Write what the processes stored and found into the machine that ran nothing."""
+    for part in parts:
+        for number, values in part.values.items():
+            allocation = machine.memory.allocations[number]
+            allocation.data[_unpack(part.stored[number], allocation.size)] = values
+    machine.status, machine.steps = parts[-1].status, sum(part.steps for part in parts)
+    for finding in (one for part in parts for one in part.findings):
+        if finding.code == "budget":  # a part may have less
+            finding = replace(finding, message=describe_budget(most_steps))
+        alike = [known for known in machine.findings if known.code == finding.code]
+        if not any(known.line == finding.line or known.code == NOTE for known in alike):  # a note once a run
+            machine.findings.append(finding)
 
 
 def _list_clusters(kernel: Kernel, blocks: list[Place] | None) -> list[Place]:

@@ -129,9 +129,62 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
                 "triton gluon cute linear layout translate convert blocked nvidia_mma dot_op TV bases F2",
             ),
             GuidePage(
+                "prepacked-weights",
+                "prepacked repack quantized int4 4-bit W4A16 marlin machete awq gptq qweight qzeros scale permutation"
+                " dequantize lop3 nibble",
+                ("qweight", "qzeros", "marlin_permute_scales", "machete_prepack_B"),
+            ),
+            GuidePage(
                 "triton-dot",
                 "triton tl.dot dot_scaled wgmma HMMA MMAv3 MMAv5 num_warps input_precision emulated chosen select",
                 ("tl.dot", "tl.dot_scaled", "max_num_imprecise_acc", "input_precision"),
+            ),
+        ),
+    ),
+    (
+        "Fragments of kernels",
+        (
+            GuidePage(
+                "partition-fragment",
+                "partition_A partition_B fragment stride register make_fragment_like make_tensor_like tCrA partition",
+                ("make_fragment_like", "make_tensor_like"),
+            ),
+            GuidePage("retile", "retile_D retile_S copy view fragment ldmatrix tCrA_copy_view epilogue"),
+            GuidePage(
+                "accumulator-rows",
+                "softmax row column accumulator logical_divide FlashAttention registers scores",
+                ("convert_layout_acc_rowcol", "convert_layout_acc_Aregs", "convert_layout_rowcol_Aregs"),
+            ),
+            GuidePage(
+                "accumulator-to-a",
+                "acc A operand type fp8 int8 tf32 bf16 shuffle back-to-back GEMM P register convert",
+                ("permute_Cregs_fp8", "permute_Aregs_fp8", "convert_type_out"),
+            ),
+            GuidePage(
+                "v-without-swizzle",
+                "V transposed swizzle register fragment flash-attention 1107 tOrVt NoSwizzle",
+                (
+                    *("sVtNoSwizzle", "SmemLayoutVtransposedNoSwizzle", "get_nonswizzle_portion"),
+                    *("flash-attention #1107", "flash-attention/issues/1107"),
+                ),
+            ),
+            GuidePage(
+                "v-transposed",
+                "V transpose atom kBlockN tile_to_shape order Step flash-attention 456",
+                (
+                    *("SmemLayoutAtomVtransposed", "SmemLayoutVtransposed"),
+                    *("flash-attention #456", "flash-attention/issues/456"),
+                ),
+            ),
+            GuidePage(
+                "elect-one",
+                "elect leader lane single thread issue warp tcgen05 TMA mbarrier predicate",
+                ("elect_one_sync", "elect_one", "elect.sync"),
+            ),
+            GuidePage(
+                "multicast",
+                "cluster mask slice CTA rank share bytes TMA multicast",
+                ("create_tma_multicast_mask",),
             ),
         ),
     ),

@@ -29,6 +29,7 @@ from lanescope.app.memory import descriptors
 from lanescope.app.memory import facts as memory
 from lanescope.app.memory.tile_figure import LABELLED, draw_tile, parse_look
 from lanescope.app.read import text_meanings
+from lanescope.app.reuse.feature import REUSE
 from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.app.tiles import chains, main_loop_figure, tiled_copy_figure
 from lanescope.app.tiles import figure as whole_tiles
@@ -36,6 +37,7 @@ from lanescope.app.tmem.feature import PLACEMENT
 from lanescope.app.tmem.find import make_sheet_page as make_tensor_sheets
 from lanescope.app.tmem.placement import draw_placement
 from lanescope.app.triton_dot.feature import TRITON_DOT
+from lanescope.app.weights.feature import WEIGHTS
 from lanescope.blackwell.idesc import IdescWord, get_kind, parse_idesc_word
 from lanescope.errors import LayoutError
 from lanescope.render.diagram import render_diagram
@@ -287,7 +289,7 @@ def draw_address(address: str, caption: str, legend: bool = True) -> tuple[str, 
         raise LayoutError(
             "bad_figure",
             f"'{address}' draws nothing.",
-            "/i/…, /smem, /tmem, /descriptor/…, /banks, /chain, /cute, /layouts/…, /tiles/…",
+            "/i/…, /smem, /tmem, /descriptor/…, /banks, /chain, /reuse, /cute, /layouts/…, /tiles/…",
             "figure",
         )
     drawing = draw(FigureRequest(address, rest, parts.query, dict(parse_qsl(parts.query)), caption, legend))
@@ -356,8 +358,10 @@ DRAWINGS: dict[str, Callable[[FigureRequest], str | tuple[str, str]]] = {
     "tmem": _draw_tensor_memory,
     "idesc": _draw_instruction_descriptor,
     "triton-dot": lambda request: TRITON_DOT.draw_query(request.query),
+    "weights": lambda request: WEIGHTS.draw_query(request.query),
     "scale-factors": lambda request: SCALE_FACTORS.draw_query(request.query),
     "banks": _draw_banks,
+    "reuse": lambda request: REUSE.draw_query(request.query),
     "chain": lambda request: draw_figure(request.query),
     "cute": lambda request: cute.draw_figure(request.query, request.caption),
     "layouts/triton": lambda request: triton.draw_figure(request.query, request.caption),

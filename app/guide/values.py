@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from lanescope import find
-from lanescope.app.guide import byte_pairs, lesson
+from lanescope.app.guide import byte_pairs, fragments, lesson
 from lanescope.app.guide.markdown import format_code_block, format_table
 from lanescope.app.hardware.evidence import summarize
 from lanescope.app.memory import facts as memory
@@ -33,6 +33,7 @@ from lanescope.shared.swizzle import BY_WIDTH, MODES, Mode
 from lanescope.shared.tiling import Tile
 from lanescope.tiles.cute_equivalent import find_cute_equivalent
 from lanescope.triton.gluon import triton_layout
+from lanescope.weights.formats import FORMATS
 
 _VALUE = re.compile(r"\{\{(\w+) ?([^{}]*)\}\}")
 _TABLE = re.compile(r"^@table (\S+)$", re.M)
@@ -167,6 +168,14 @@ VALUES: dict[str, Callable[[str], str]] = {
     "instructions": lambda family: f"{sum(not family or i.family.name == family for i in catalog.instructions()):,}",
     "lesson": lesson.format_lesson_value,
     "pair": lambda _: byte_pairs.describe_lane(),
+    "tensor": fragments.format_tensor,
+    "partition": fragments.format_partition,
+    "fragment": fragments.format_fragment,
+    "retiled": fragments.format_retiled,
+    "retile": fragments.format_retile_query,
+    "rowcol": fragments.format_rows,
+    "aregs": fragments.format_next_a,
+    "result": fragments.format_result,
     "variants": lambda start: str(sum(i.ptx.startswith(start) for i in catalog.instructions())),
 }
 
@@ -339,6 +348,16 @@ def render_scale_conversion() -> str:
     return "\n\n".join(format_code_block(code) for code in render_order().values())
 
 
+def render_weight_formats() -> str:
+    """Render the formats of prepacked weights with the tile of each."""
+    rows = [
+        (f"[{row.title}](/weights?format={row.name}&bits={bits})", str(bits), f"`{row.tile_of(bits)}`")
+        for row in FORMATS.values()
+        for bits in row.left
+    ]
+    return format_table(("format", "bits", "(thread)(word field) → (k)(n)"), rows)
+
+
 def render_tmem_copies() -> str:
     """Render the shapes of tcgen05.cp."""
     rows = [(name, f"`{pattern}`") for name, pattern in rows_of_tmem.COPIES.items()]
@@ -376,5 +395,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "tmem-copies": render_tmem_copies,
     "scale-order": render_scale_code,
     "scale-codes": render_scale_conversion,
+    "weight-formats": render_weight_formats,
     "idesc-fields": render_idesc_fields,
+    "accumulators": fragments.render_accumulators,
+    "transposed-atoms": fragments.render_transposed_atoms,
+    "multicast-masks": fragments.render_masks,
 }

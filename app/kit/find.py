@@ -5,7 +5,7 @@ takes a text that is a place or two; the box takes a question around them. No fr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -168,16 +168,22 @@ def parse_places(
     places = _share_matrix([place for place in found if place])
     for part, place in zip(parts, places if len(places) == len(parts) else found, strict=True):
         if place is None or not (grammar.bare or place.matrix or place.thread is not None or place.is_warp):
-            hint = f"Try {example}."
-            if place:
-                titles = [f"{place.text} of {name.upper()}" for name in sorted(names) if len(name) == 1]
-                raise LayoutError("bad_find", f"{place.text} of which matrix?", f"Write {' or '.join(titles)}.", "find")
-            if (value := re.fullmatch(r"([a-z])\d+", part.strip(), re.I)) and value[1].lower() in names:
-                hint = f"A value needs its lane, as in {value[0]} of lane 20; an element is {value[1]}[5][9]."
-            what = f"‘{shorten_value(part, 60)}’ is not an element, a lane or a register."
-            raise LayoutError("bad_find", what, hint, "find")
+            raise _refuse_part(part, place, names, example)
         check_whole(place, "bad_find", "find")
     return places
+
+
+def _refuse_part(part: str, place: SoughtPlace | None, names: Sequence[str], example: str) -> LayoutError:
+    """Say why a part of a text names nothing: its matrix is missing, or its lane, or it is no place."""
+    if place:
+        titles = [f"{place.text} of {name.upper()}" for name in sorted(names) if len(name) == 1]
+        return LayoutError("bad_find", f"{place.text} of which matrix?", f"Write {' or '.join(titles)}.", "find")
+    hint = f"Try {example}."
+    if (value := re.fullmatch(r"([a-z])\d+", part.strip(), re.I)) and value[1].lower() in names:
+        hint = f"A value needs its lane, as in {value[0]} of lane 20; an element is {value[1]}[5][9]."
+    return LayoutError(
+        "bad_find", f"‘{shorten_value(part, 60)}’ is not an element, a lane or a register.", hint, "find"
+    )
 
 
 def search_places(text: str, matrices: Iterable[str]) -> FoundPlaces | None:

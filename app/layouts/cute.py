@@ -92,6 +92,9 @@ def draw_step(step: AlgebraStep) -> list[SheetPicture]:
 def build_step_sheets(step: AlgebraStep) -> list[Drawn]:
     """The first operand with the elements that the result takes, and the result; one fill is one tile or copy."""
     a, made = step.operands[0] if step.operands else None, step.result
+    if step.op == "create_tma_multicast_mask" and isinstance(a, CuteLayout):
+        wide = [mode for mode in a.modes if mode.size > 1] or [algebra.ONE]
+        return [_build_index_sheet(algebra.concatenate(*wide), _number_tiles(step), f"CTAs of {a}")]
     if step.op == "complement" and isinstance(a, CuteLayout) and isinstance(made, CuteLayout):
         return _build_target_sheet(a, made)
     out = []
@@ -111,6 +114,8 @@ _DIVIDES = {f"{word}_divide" for word in ("logical", "zipped", "tiled", "flat")}
 def _number_tiles(step: AlgebraStep) -> dict[int, int]:
     """Index → which tile or copy has it: the second mode of the divide or product in two modes."""
     made = step.result
+    if step.op == "create_tma_multicast_mask":
+        return {rank: 0 for rank in range(16) if int(made) >> rank & 1}
     if not isinstance(made, CuteLayout):
         return {int(made): 0} if step.op == "index" else {}
     if step.op not in ("composition", "slice", *_DIVIDES, *_PRODUCTS):

@@ -245,9 +245,7 @@ def _find_close(text: str, first: int) -> int:
     pairs = dict(zip(_OPEN, _CLOSE, strict=True))
     for at in range(first, min(len(text), first + MOST_PHRASE)):
         letter = text[at]
-        if letter in "([{" or (
-            (letter == "<" and (not stack or stack[-1] in ">")) or (letter == "<" and text[at - 1].isalnum())
-        ):
+        if letter in "([{" or (letter == "<" and (not stack or stack[-1] == ">" or text[at - 1].isalnum())):
             stack.append(pairs[letter])
         elif letter in ")]}":
             while stack and stack[-1] == ">" and letter != ">":

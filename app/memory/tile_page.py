@@ -39,20 +39,10 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         given["format"] = query["format"]
     looks = {name: query.get(name, "") or default for name, (default, _) in LOOK.items()}
     asked = {k: v for k, v in given.items() if v} | {k: v for k, v in looks.items() if v != LOOK[k][0]}
-    out: dict[str, Any] = {"given": given | looks, "error": None}
-    try:
-        tile, rows = memory.parse_tile(given)
-    except LayoutError as error:
-        out |= {"error": error, "instead": "Below: the default tile."}
-        known = {"format": given["format"]} if given.get("format") in {form.name for form in FORMATS} else {}
-        tile, rows = memory.parse_tile(known)
-    try:
-        look = parse_look(looks)
-        cells = TileMap(tile, look.down, look.unit)
-    except LayoutError as error:
-        out |= {"error": out["error"] or error, "instead": "Below: drawn in the usual way."}
-        look = TileLook()
-        cells = TileMap(tile)
+    (tile, rows), wrong_tile = _parse_tile_or_default(given)
+    look, cells, wrong_look = _parse_look_or_default(looks, tile)
+    instead = "Below: drawn in the usual way." if wrong_look else "Below: the default tile."
+    out: dict[str, Any] = {"given": given | looks, "error": wrong_tile or wrong_look, "instead": instead}
     facts = memory.build_tile(tile, rows)
     kept = {name: value for name, value in asked.items() if name in LOOK or name == "rows"}
     offered = {name: DOWN if name == "down" else values for name, values in LOOKS.items()}
@@ -101,6 +91,24 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         ],
     }
     return out
+
+
+def _parse_tile_or_default(given: dict[str, str]) -> tuple[tuple[Tile, int], LayoutError | None]:
+    """Return the tile with its rows, or the default one of its format and what is wrong."""
+    try:
+        return memory.parse_tile(given), None
+    except LayoutError as error:
+        known = {"format": given["format"]} if given.get("format") in {form.name for form in FORMATS} else {}
+        return memory.parse_tile(known), error
+
+
+def _parse_look_or_default(looks: dict[str, str], tile: Tile) -> tuple[TileLook, TileMap, LayoutError | None]:
+    """Return how a tile is drawn and its cells, or the usual way and what is wrong."""
+    try:
+        look = parse_look(looks)
+        return look, TileMap(tile, look.down, look.unit), None
+    except LayoutError as error:
+        return TileLook(), TileMap(tile), error
 
 
 def find_other_format(form: DescriptorFormat) -> DescriptorFormat:

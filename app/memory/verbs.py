@@ -18,7 +18,7 @@ from lanescope.app.kit.terminal import (
 )
 
 if TYPE_CHECKING:
-    from lanescope.app.memory.descriptors import Fit, Verified
+    from lanescope.app.memory.descriptors import Fit, Fix, Verified
 
 app, descriptor_app = make_verb_group("descriptor", "wgmma matrix descriptors: decode, encode, verify.")
 FORMAT = "wgmma or tcgen05: who reads it; wgmma when left out."
@@ -178,13 +178,17 @@ def _print_verdict(result: Verified) -> None:
         if diagnosis.storage:
             print(f"  would match if stored with: {format_storage_options(diagnosis.storage)}")
     if result.diagnoses and (fix := result.diagnoses[0].fix):
-        changed = ", ".join(f"{name} {of.from_:#x} → {of.to:#x}" for name, of in fix.changes.items())
-        print(f"  repair: {fix.descriptor}" + (f"  ({changed} in the field)" if changed else ""))
+        print(f"  repair: {_format_fix(fix)}")
     for line in (line for one in result.described or () for line in format_described(one) if not one.why):
         print(f"  {line}")
     print_warnings(
         one for one in result.warnings if not (result.caution and one.code in ("reserved_bits", "tcgen05_format"))
     )
+
+
+def _format_fix(fix: Fix) -> str:
+    changed = ", ".join(f"{name} {of.from_:#x} → {of.to:#x}" for name, of in fix.changes.items())
+    return fix.descriptor + (f"  ({changed} in the field)" if changed else "")
 
 
 def _print_fits(fits: list[Fit]) -> None:

@@ -62,7 +62,7 @@ MESSAGES = (
     _message(
         r"\bTMA\b.*multicast|multicast.*\bTMA\b",
         "TMA multicast",
-        "/smem",
+        "/guide/multicast",
         "Multicast changes which CTAs of the cluster receive the box, not how it lies: each has it at the same offset"
         " of its own shared memory, with the swizzle of the tensor map.",
     ),

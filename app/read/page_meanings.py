@@ -10,6 +10,7 @@ from lanescope.app.kit.menus import entry_of
 from lanescope.app.read import known_names, named_forms
 from lanescope.app.read.facts import Meaning
 from lanescope.app.read.languages import translate_words
+from lanescope.app.read.weight_links import find_weights
 from lanescope.ptx.targets import TARGETS, find_nearest_target
 from lanescope.reader import pasted_text
 
@@ -80,7 +81,7 @@ def _describe_page(page: str) -> Meaning:
         return build_topic(topics.BY_PAGE[page])
     if page == API:
         return _build_page("API", API, ("Every answer as JSON, with its schema.",))
-    entry = entry_of(page)
+    entry = entry_of(page.partition("?")[0])
     return _build_page(entry.text, page, (entry.summary,))
 
 
@@ -148,12 +149,12 @@ def find_asked(text: str) -> list[Meaning]:
     text = pasted_text.clean_text(text[: full_text.LONGEST + 1]).strip()
     if target := _TARGET.fullmatch(text):
         return _describe_target(target[1].lower().replace("compute_", "sm_"))
-    page = next((page for pattern, page in _ASKED if pattern.fullmatch(text)), "")
+    page = next((page for pattern, page in _ASKED if pattern.fullmatch(text)), "") or find_weights(text)
     if not page or len(text) > full_text.LONGEST or _OF_CODE.search(text):
         return []
     return [
         _describe_page(page),
-        *(found for found in _search_pages(text) if found.link.partition("#")[0] != page),
+        *(found for found in _search_pages(text) if found.link.partition("#")[0] != page.partition("?")[0]),
     ]
 
 

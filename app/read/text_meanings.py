@@ -73,7 +73,8 @@ _ARGUMENTS = re.compile(r"[<({]")
 _KIND_LAST = re.compile(r"\s*(0x[0-9a-f_']{5,25})\s+(wgmma|tcgen05|idesc|desc|descriptor)\s*", re.I)
 _GEMM_SHAPE = re.compile(r"\s*(?:\w+::)*GemmShape<\s*(\d{1,4})\s*,\s*(\d{1,4})\s*,\s*(\d{1,4})\s*>\s*")
 _CALLED = re.compile(
-    rf"\b(?:{'|'.join(sorted(op for op in cutecalls.OPS if '_' in op or op.startswith('comp')))})\s*[<(]|\)\s*[o∘]\s*\("
+    rf"\b(?:{'|'.join(sorted(op for op in cutecalls.OPS if '_' in op or op.startswith(('comp', 'retile'))))})\s*[<(]"
+    r"|\)\s*[o∘]\s*\("
 )
 
 

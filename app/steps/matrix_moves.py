@@ -120,6 +120,13 @@ def make_tile_operand(i: Instruction, arrangement: str) -> Operand:
     return replace(data, name="s", axes=("row", "col"), pattern=pattern)
 
 
+def _check_block(first_col: int, per_row: int, width: int, cols: int) -> None:
+    """Require that a block of this width begins at a whole row of a matrix, and lies within the columns of S."""
+    if first_col % per_row or first_col + width > cols:
+        hint = f"A multiple of {per_row} up to {cols - width}: S has {cols} columns."
+        raise LayoutError("bad_block", f"No block begins at column {first_col}.", hint, "first_col")
+
+
 def move_tile(
     i: Instruction, operand: Operand, where: Storage, first_col: int = 0, addresses: str = "", xor: bool = True
 ) -> MovedTile:
@@ -133,15 +140,8 @@ def move_tile(
     placed = get_placed(where)
     if i.family.unpacks:
         placed = _pack_rows(placed, bits)
-    per_row = data.extents["col"]
     cols = count_cols(where, operand)
-    if first_col % per_row or first_col + operand.col_count > cols:
-        raise LayoutError(
-            "bad_block",
-            f"No block begins at column {first_col}.",
-            f"A multiple of {per_row} up to {cols - operand.col_count}: S has {cols} columns.",
-            "first_col",
-        )
+    _check_block(first_col, data.extents["col"], operand.col_count, cols)
     all_at = _place_elements(placed, operand.row_count, cols)
     matrix, row, col = (np.asarray(data.coords[axis], np.int64).ravel() for axis in data.axes)
     tile_row, tile_col = (np.asarray(operand.coords[axis], np.int64).ravel() for axis in operand.axes)

@@ -193,15 +193,7 @@ def _load_operands(i: Instruction, asked: StepperQuestion) -> tuple[dict[str, Lo
     """
     named = find_majors(i)
     majors = {"a": asked.major_a or named["a"], "b": asked.major_b or named["b"]}
-    where: dict[str, Storage] = {}
-    end = 0
-    for name in ("b", "a") if asked.operand == "b" and asked.storage else ("a", "b"):
-        spec = asked.storage if asked.storage and name in asked.operand else None
-        if spec and where:  # the second of two operands stored alike
-            spec = {**spec, "base": end}
-        spec = _fit_major(spec, majors[name])
-        where[name] = stored.find_storage(i.operands[name], spec, majors[name], end)
-        end = -(-(_find_end(where[name], i.operands[name])) // ALIGNMENT) * ALIGNMENT
+    where = _place_operands(i, asked, majors)
     own = bool(asked.a or asked.b)
     count = 1 if own else min(stored.count_k_steps(where[name], i.operands[name], majors[name]) for name in "ab")
     if asked.k_step >= count:
@@ -217,6 +209,20 @@ def _load_operands(i: Instruction, asked: StepperQuestion) -> tuple[dict[str, Lo
         except LayoutError as error:
             raise error.move_to_field(f"load_{name}" if error.field in ("load", "mma") else error.field) from None
     return loaded, count
+
+
+def _place_operands(i: Instruction, asked: StepperQuestion, majors: dict[str, str]) -> dict[str, Storage]:
+    """Return where A and B lie: as the question says, one after the other."""
+    where: dict[str, Storage] = {}
+    end = 0
+    for name in ("b", "a") if asked.operand == "b" and asked.storage else ("a", "b"):
+        spec = asked.storage if asked.storage and name in asked.operand else None
+        if spec and where:  # the second of two operands stored alike
+            spec = {**spec, "base": end}
+        spec = _fit_major(spec, majors[name])
+        where[name] = stored.find_storage(i.operands[name], spec, majors[name], end)
+        end = -(-(_find_end(where[name], i.operands[name])) // ALIGNMENT) * ALIGNMENT
+    return where
 
 
 def find_majors(i: Instruction) -> dict[str, str]:

@@ -50,12 +50,10 @@ def _place_given(i: Instruction, options: dict[str, Options]) -> dict[str, Optio
         if (text := options[name].get("descriptor")) and "base" not in options[name]:
             start = START.get(parse_word(text, f"{name}.descriptor").word) * START.unit
             bases[name] = start // PATTERN * PATTERN
-    if len(bases) != 1:
+    if len(bases) != 1 or options["a"].get("from", "shared") != "shared":
         return {name: one | ({"base": str(bases[name])} if name in bases else {}) for name, one in options.items()}
     ((name, base),) = bases.items()
     other = "b" if name == "a" else "a"
-    if options["a"].get("from", "shared") != "shared":
-        return {side: one | ({"base": str(base)} if side == name else {}) for side, one in options.items()}
     plain = {side: one | ({"descriptor": "0x0"} if side == name else {}) for side, one in options.items()}
     plan = make_plan(i, plain["a"], plain["b"], plain["d"])
     sides = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]

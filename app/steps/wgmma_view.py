@@ -88,27 +88,32 @@ def build_wgmma_view(
         if error.code == "no_stepper":
             return context
         stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, {"instruction": found.ptx}))
-    kept = {name: value for name, value in query.items() if value and name != "step"}
     n = found.sizes["n"]
     return (
         context
         | build_stage(stepper, query)
+        | _judge_words(stepper, {name: value for name, value in query.items() if value and name != "step"})
         | {
             "stored": {side: _read_stored(query, side) for side in "ab"},
             "turned": found.operands["a"].element.bits == 16,  # may be MN-major
             "swizzles": NAMES,
-            "described": [name for name, _ in _list_operands(stepper)],
             "windows": [(first, min(n, first + COLUMNS) - 1) for first in range(0, n, COLUMNS)] if n > COLUMNS else [],
-            "repairs": {name: _find_repair(name, one.words[0], kept) for name, one in _list_operands(stepper)},
-            "causes": {
-                name: next((w.cause for w in one.words if w.cause), "") for name, one in _list_operands(stepper)
-            },
             "asked": {name: query.get(name, "") for name in FIELDS},
             "carried": dict.fromkeys(OWN_STATE, "")
             | {name: value for name, value in query.items() if name in OWN_STATE or (value and name in CARRIED)},
             "tables_open": any(query.get(name) for name in IN_TABLES),
         }
     )
+
+
+def _judge_words(stepper: Any, kept: Mapping[str, str]) -> dict[str, Any]:
+    """Return which operands have descriptors, what is wrong with these and the words that read the data."""
+    operands = _list_operands(stepper)
+    return {
+        "described": [name for name, _ in operands],
+        "repairs": {name: _find_repair(name, one.words[0], kept) for name, one in operands},
+        "causes": {name: next((word.cause for word in one.words if word.cause), "") for name, one in operands},
+    }
 
 
 def _read_stored(query: Mapping[str, str], side: str) -> Options:

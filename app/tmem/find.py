@@ -130,11 +130,7 @@ def find_pins(told: Placement, sheets: Sequence[PinSheet], text: str) -> list[st
     LayoutError `bad_find` names the legal range.
     """
     if cell := _CELL.fullmatch(text.strip()):
-        lane, column = (int(number) for number in cell.groups() if number is not None)
-        if lane >= tmem.LANES or column >= tmem.COLUMNS:
-            hint = f"Lanes run from 0 to {tmem.LANES - 1}, columns from 0 to {tmem.COLUMNS - 1}."
-            raise LayoutError("bad_find", f"There is no lane {lane}, column {column}.", hint, "find")
-        return [PIN.format(panel=sheets[0].name, row=lane, col=column)]
+        return [_pin_cell(sheets[0].name, *(int(number) for number in cell.groups() if number is not None))]
     operands = [one.name.lower().replace(" ", "") for one in told.operands]
     found = []
     places = parse_places(text, {*operands, "a", "d"}, EXAMPLE, bare=True)
@@ -148,6 +144,13 @@ def find_pins(told: Placement, sheets: Sequence[PinSheet], text: str) -> list[st
         cells = _find_cells(told, sheets, place.matrix or "d", place.coords or (row or 0, 0))
         found += cells[: 3 - len(places)]  # of one place, its first two copies
     return found
+
+
+def _pin_cell(panel: str, lane: int, column: int) -> str:
+    if lane >= tmem.LANES or column >= tmem.COLUMNS:
+        hint = f"Lanes run from 0 to {tmem.LANES - 1}, columns from 0 to {tmem.COLUMNS - 1}."
+        raise LayoutError("bad_find", f"There is no lane {lane}, column {column}.", hint, "find")
+    return PIN.format(panel=panel, row=lane, col=column)
 
 
 def _find_cells(told: Placement, sheets: Sequence[PinSheet], name: str, place: tuple[int, int]) -> list[str]:

@@ -70,6 +70,15 @@ def compose_layout(parts: Sequence[Value]) -> CuteLayout:
     """Return swizzle ∘ pointer ∘ offset ∘ layout; all but the layout may be missing."""
     *front, last = parts
     made = make_compact_layout(last)
+    swizzle, unit, offset = _split_front(front, made)
+    if unit and (offset or made.offset):
+        raise UnmadeValueError(f"has the offset {offset or made.offset}", "Give it as the base, in bytes.")
+    made = replace(made, offset=offset or made.offset, unit_bits=unit.bits if unit else made.unit_bits)
+    return replace(made, swizzle=swizzle) if swizzle else made
+
+
+def _split_front(front: list[Value], made: CuteLayout) -> tuple[Swizzle | None, PointerUnit | None, int | None]:
+    """Return the swizzle, the pointer and the offset before a layout, None for one that is missing."""
     stacked = bool(front) and (made.swizzle or made.unit_bits)
     swizzle, unit, offset = (
         front.pop(0) if front and isinstance(front[0], kind) else None for kind in (Swizzle, PointerUnit, int)
@@ -78,10 +87,7 @@ def compose_layout(parts: Sequence[Value]) -> CuteLayout:
         raise UnmadeValueError(
             "composes values that CuTe does not print in a layout", "Allowed: Sw<B,M,S> o offset o shape:stride."
         )
-    if unit and (offset or made.offset):
-        raise UnmadeValueError(f"has the offset {offset or made.offset}", "Give it as the base, in bytes.")
-    made = replace(made, offset=offset or made.offset, unit_bits=unit.bits if unit else made.unit_bits)
-    return replace(made, swizzle=swizzle) if swizzle else made
+    return swizzle, unit, offset
 
 
 def make_swizzle(bits: int, base: int, shift: int) -> Swizzle:

@@ -48,23 +48,17 @@ _AT: dict[str, np.ufunc] = {
 @instruction("atom", "red")
 def build_atomic(compiler: Compiler, statement: Statement) -> Action:
     """atom: read, compute, write, and return what stood there; red returns nothing."""
-    lanes_word = statement.find_word(("v2", "v4", "v8"))
     allowed = (*_ORDERS, *_SCOPES, *_SPACES, *_OPERATIONS, "noftz", "L2::cache_hint", "v2", "v4", "v8")
     (row,) = check_words(statement, allowed)
-    operands = list(statement.operands)
-    target: Operand = operands.pop(0) if statement.words[0] == "atom" else Discarded()
-    address, *sources = operands
-    if statement.has("L2::cache_hint"):
-        sources.pop()  # the policy
-    assert isinstance(address, AddressOperand)
     name = statement.find_word(_OPERATIONS)
-    if not name or len(sources) != (2 if name == "cas" else 1):
+    target, address, sources = _name_operands(statement, 2 if name == "cas" else 1)
+    if not name:
         raise UnknownInstructionError(statement)
     space, _ = find_space(compiler, statement, address)
     if row.bits == 128:
         return _build_wide(compiler, target, address, sources, name, space)
     update, row = _find_update(statement, name, row, space)
-    lanes = int(lanes_word[1:]) if lanes_word else 1
+    lanes = int((statement.find_word(("v2", "v4", "v8")) or "v1")[1:])
     readers = [compiler.read_all(source, row) for source in sources]
     read_address = compiler.read_address(address)
     write = None if isinstance(target, Discarded) else compiler.write_all(target, row)
@@ -77,20 +71,32 @@ def build_atomic(compiler: Compiler, statement: Statement) -> Action:
         result = np.empty((group.count, lanes), dtype)
         changed = False
         for chosen, view, first in _find_places(group, space, addresses, dtype, lanes):
-            part = values if chosen is None else [value[chosen] for value in values]
+            those = slice(None) if chosen is None else chosen
+            part = [value[those] for value in values]
             if at is not None:
                 at.at(view, first, part[0][:, 0])
                 changed = True
                 continue
-            old, changes = _run_in_order(view, first, part, lanes, update)
+            result[those], changes = _run_in_order(view, first, part, lanes, update)
             changed |= changes
-            result[slice(None) if chosen is None else chosen] = old
         group.run.machine.version += changed  # a lock that is not free is looked at: nothing happens
         if write is not None:
             write(group, result)
             group.run.machine.note_poll(group, (addresses.tobytes(), result.tobytes()))
 
     return act
+
+
+def _name_operands(statement: Statement, count: int) -> tuple[Operand, AddressOperand, list[Operand]]:
+    """Return where the old value goes, the address, and the operands that the operation takes."""
+    operands = list(statement.operands)
+    target: Operand = operands.pop(0) if statement.words[0] == "atom" else Discarded()
+    address, *sources = operands
+    if statement.has("L2::cache_hint"):
+        sources.pop()  # the policy
+    if not isinstance(address, AddressOperand) or len(sources) != count:
+        raise UnknownInstructionError(statement)
+    return target, address, sources
 
 
 def _find_places(

@@ -69,18 +69,22 @@ class _Place:
             raise UnknownInstructionError(statement, f"{statement.opcode} has {len(items)} coordinates")
         self.map = compiler.read_address(operand)
         self.coordinates: list[Reader] = [compiler.read(item, _S32) for item in items]
-        self.offsets: list[Reader] | None = None
-        spatial = rank - 2
-        if statement.has("im2col") or statement.has("im2col_no_offs"):
-            if spatial < 1:
-                raise UnknownInstructionError(statement, f"{statement.opcode}: im2col has three dimensions or more")
-            self.offsets = []
-        if offsets is not None:
-            parts = offsets.items if isinstance(offsets, VectorOperand) else (offsets,)
-            if len(parts) != spatial:
-                raise UnknownInstructionError(statement, f"{statement.opcode} has {len(parts)} im2col offsets")
-            self.offsets = [compiler.read(part, _U16) for part in parts]
-        self.zeros = [0] * spatial
+        self.offsets = self._read_offsets(compiler, statement, offsets, rank - 2)
+        self.zeros = [0] * (rank - 2)
+
+    @staticmethod
+    def _read_offsets(
+        compiler: Compiler, statement: Statement, offsets: Operand | None, spatial: int
+    ) -> list[Reader] | None:
+        """Return what reads the offsets of im2col: none of them where they are all 0, None in tile mode."""
+        if statement.find_word(("im2col", "im2col_no_offs")) and spatial < 1:
+            raise UnknownInstructionError(statement, f"{statement.opcode}: im2col has three dimensions or more")
+        if offsets is None:
+            return [] if statement.find_word(("im2col", "im2col_no_offs")) else None
+        parts = offsets.items if isinstance(offsets, VectorOperand) else (offsets,)
+        if len(parts) != spatial:
+            raise UnknownInstructionError(statement, f"{statement.opcode} has {len(parts)} im2col offsets")
+        return [compiler.read(part, _U16) for part in parts]
 
     def locate(self, group: Group) -> list[Box]:
         """Return the box of each thread."""

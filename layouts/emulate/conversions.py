@@ -132,41 +132,45 @@ def _step(near: float, rounded: int, exact: int, direction: str) -> float:
     return near
 
 
+def _check_words_of_floats(statement: Statement, to: RegisterType, origin: RegisterType) -> None:
+    """Refuse the words that ptxas does not take between these types."""
+    direction = statement.find_word(DIRECTIONS)
+    allowed = (
+        (_TO_WHOLE, to.name == origin.name and not direction),
+        (("ftz",), "f32" in (to.name, origin.name)),
+        (("satfinite",), to.bits == 16 and origin.name == "f32"),
+        (("relu",), to.bits == 16),
+        (("sat",), to.name != "bf16"),
+    )
+    narrows = to.bits < origin.bits  # between f16 and bf16, ptxas takes rounding to nearest where none is named
+    if narrows and not direction:
+        raise UnknownInstructionError(statement)
+    if any(statement.find_word(words) and not takes for words, takes in allowed):
+        raise UnknownInstructionError(statement)
+
+
 def _convert_floats(compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType) -> Action:
     whole = statement.find_word(_TO_WHOLE)
     direction = statement.find_word(DIRECTIONS)
     source, element = ELEMENTS[origin.name], ELEMENTS[to.name]
     flushes, words = statement.has("ftz"), frozenset(statement.words[1:]) & {"sat", "relu"}
-    narrows = to.bits < origin.bits  # between f16 and bf16, ptxas takes rounding to nearest where none is named
-    wrong = (
-        (whole and (to.name != origin.name or direction))
-        or (narrows and not direction)
-        or (flushes and "f32" not in (to.name, origin.name))
-        or (statement.has("satfinite") and not (to.bits == 16 and origin.name == "f32"))
-        or ("relu" in words and to.bits != 16)
-        or ("sat" in words and to.name == "bf16")
-    )
-    if wrong:
-        raise UnknownInstructionError(statement)
     finite = statement.has("satfinite")
+    _check_words_of_floats(statement, to, origin)
     if to.name == origin.name and to.bits > 16 and not (whole or flushes or words):
-        return apply_types(compiler, statement, TYPES[f"b{to.bits}"], [TYPES[f"b{origin.bits}"]], lambda a: a)
-    keeps_nan = "f64" in (to.name, origin.name) or (origin.name == "bf16" and to.name == "f32" and not flushes)
+        return apply_types(compiler, statement, TYPES[f"b{to.bits}"], [TYPES[f"b{origin.bits}"]], _keep)
+    pair = (origin.name, to.name)
+    keeps_nan = "f64" in pair or (pair == ("bf16", "f32") and not flushes)
+    before = flush if flushes and source.name == "f32" and element.name != "f16" else _keep  # measured: f16 takes all
+    round_whole = _TO_WHOLE[whole] if whole else _keep
+    last_words = words | {"ftz"} if flushes and element.name == "f32" else words
 
     def convert(bits: Array) -> Array:
-        values = decode(bits, source)
-        if flushes and source.name == "f32" and element.name != "f16":  # measured: f16 takes what is not flushed
-            values = flush(values)
-        if whole:
-            values = _TO_WHOLE[whole](values)
+        values = round_whole(before(decode(bits, source)))
         result = encode(values, element, direction or "rn")
-        if keeps_nan:
-            unordered = np.isnan(values)
-            if unordered.any():
-                result = np.where(unordered, _carry_nan(bits, source, element, flushes), result)
-        if finite:
-            result = limit_finite(result, element.name)
-        return finish(result, element, words | {"ftz"} if flushes and element.name == "f32" else words)
+        unordered = np.isnan(values)
+        if keeps_nan and unordered.any():
+            result = np.where(unordered, _carry_nan(bits, source, element, flushes), result)
+        return finish(limit_finite(result, element.name) if finite else result, element, last_words)
 
     return apply_types(compiler, statement, TYPES[f"b{to.bits}"], [TYPES[f"b{origin.bits}"]], convert)
 
@@ -191,6 +195,10 @@ def _carry_nan(bits: Array, source: Element, element: Element, flushes: bool) ->
     exponent = np.uint64((1 << to_width - 1) - (1 << to))
     sign = (wide >> np.uint64(width - 1)) << np.uint64(to_width - 1)
     return (sign | exponent | payload).astype(element.bits)
+
+
+def _keep(values: Array) -> Array:
+    return values
 
 
 def limit_finite(bits: Array, name: str) -> Array:

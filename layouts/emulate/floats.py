@@ -91,15 +91,7 @@ def _build(compiler: Compiler, statement: Statement, name: str) -> Action:
     element, lanes = get_element(row, statement)
     _check_combination(statement, element, lanes, words)
     if element.name == "f64":
-        return apply(
-            compiler,
-            statement,
-            row,
-            lambda *values: mark_nan64(
-                compute_doubles("fma" if name == "mad" else name, direction, *values),
-                values[::-1] if name == "div" else values,
-            ),
-        )
+        return _build_double(compiler, statement, row, name)
     if element.name == "f32" and lanes == 1 and direction == "rn" and not words - {"ftz"}:
         return _build_single(compiler, statement, row, name, "ftz" in words)
 
@@ -115,6 +107,15 @@ def _build(compiler: Compiler, statement: Statement, name: str) -> Action:
         return join_lanes(np.broadcast_to(bits, np.broadcast_shapes(*(p.shape for p in parts))), row.storage)
 
     return apply(compiler, statement, TYPES[f"b{row.bits}"], compute)
+
+
+def _build_double(compiler: Compiler, statement: Statement, row: RegisterType, name: str) -> Action:
+    direction, operation = statement.find_word(DIRECTIONS) or "rn", "fma" if name == "mad" else name
+
+    def compute(*values: Array) -> Array:
+        return mark_nan64(compute_doubles(operation, direction, *values), values[::-1] if name == "div" else values)
+
+    return apply(compiler, statement, row, compute)
 
 
 def flush_element(values: Array, element: Element) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -91,19 +92,10 @@ def build_call(compiler: Compiler, statement: Statement) -> Action:
     names = [one.name if isinstance(one, Symbol) else "" for one in arguments]
     result_names = [one.name if isinstance(one, Symbol) else "" for one in results]
     program = compiler.program
-    read = compiler.read(target, _U64) if isinstance(target, Register) else None
+    find_name = _name_target(compiler, target)
 
     def call(group: Group) -> None:
-        if read is None:
-            assert isinstance(target, Symbol)
-            name = target.name
-        else:
-            addresses = read(group)
-            chosen = addresses == addresses[0]
-            if not chosen.all():
-                group.run.machine.split(group, ~chosen, group.pc)
-                addresses = addresses[chosen]
-            name = program.find_function(int(addresses[0]))
+        name = find_name(group)
         if name in BUILT_IN:
             BUILT_IN[name](group, names, result_names)
             group.pc += 1
@@ -127,6 +119,24 @@ def build_call(compiler: Compiler, statement: Statement) -> Action:
         group.run.machine.switch = True
 
     return call
+
+
+def _name_target(compiler: Compiler, target: Operand) -> Callable[[Group], str]:
+    """Return what finds the name of the called function; threads that call another one through a register leave."""
+    if not isinstance(target, Register):
+        assert isinstance(target, Symbol)
+        name = target.name
+        return lambda group: name
+    read, program = compiler.read(target, _U64), compiler.program
+
+    def find_name(group: Group) -> str:
+        addresses = read(group)
+        chosen = addresses == addresses[0]
+        if not chosen.all():
+            group.run.machine.split(group, ~chosen, group.pc)
+        return program.find_function(int(addresses[0]))
+
+    return find_name
 
 
 def _copy_results(group: Group, call: Call) -> None:

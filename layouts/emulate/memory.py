@@ -158,37 +158,35 @@ class Memory:
                 yield from self._split(group, addresses, addresses >> 40, size, writes)
                 return
         if space in ("shared", "shared::cta", "shared::cluster"):
-            if low < 0 or high >> 32:
-                addresses = truncate_address(addresses)
-                low, high = int(addresses.min()), int(addresses.max())
-            if low >> RANK_SHIFT != high >> RANK_SHIFT:
-                ranks = addresses >> RANK_SHIFT
-                for rank in np.unique(ranks):
-                    chosen = np.flatnonzero(ranks == rank)
-                    for _, allocation, offsets in self._find(group, space, addresses[chosen], size, writes):
-                        yield chosen, allocation, offsets
-                return
-            allocation = group.find_block(low >> RANK_SHIFT).shared
-            offsets = (addresses & OFFSET_MASK) - allocation.base
-            _check_bounds(allocation, offsets, addresses, size, writes, "shared memory")
-            yield None, allocation, offsets
+            yield from self._find_shared(group, addresses, size, writes)
             return
         if space == "local":
-            allocation = group.block.local
-            room = group.block.local_bytes
-            if low < 0 or high + size > room:
-                address = low if low < 0 else high
-                raise FaultError(
-                    "out_of_bounds",
-                    f"An access to {format_address(address)} of local memory: a thread has {room} bytes.",
-                )
-            yield None, allocation, addresses + group.ids * room
+            yield None, group.block.local, _place_local(group, addresses, size)
             return
         found = self.find_global(low)
         if found is None or high + size > found.base + found.size:
             yield from self._find_each(addresses, size, writes)
             return
         yield None, found, addresses - found.base
+
+    def _find_shared(
+        self, group: Group, addresses: Addresses, size: int, writes: bool
+    ) -> Iterator[tuple[Array | None, Allocation, Addresses]]:
+        low, high = int(addresses.min()), int(addresses.max())
+        if low < 0 or high >> 32:
+            addresses = truncate_address(addresses)
+            low, high = int(addresses.min()), int(addresses.max())
+        if low >> RANK_SHIFT != high >> RANK_SHIFT:
+            ranks = addresses >> RANK_SHIFT
+            for rank in np.unique(ranks):
+                chosen = np.flatnonzero(ranks == rank)
+                for _, allocation, offsets in self._find_shared(group, addresses[chosen], size, writes):
+                    yield chosen, allocation, offsets
+            return
+        allocation = group.find_block(low >> RANK_SHIFT).shared
+        offsets = (addresses & OFFSET_MASK) - allocation.base
+        _check_bounds(allocation, offsets, addresses, size, writes, "shared memory")
+        yield None, allocation, offsets
 
     def _split(
         self, group: Group, addresses: Addresses, keys: Addresses, size: int, writes: bool
@@ -221,6 +219,17 @@ def _find_nothing(address: int, writes: bool) -> FaultError:
         "out_of_bounds",
         f"{'A store to' if writes else 'A load from'} {format_address(address)}{near}: no memory is there.",
     )
+
+
+def _place_local(group: Group, addresses: Addresses, size: int) -> Addresses:
+    """Return the offsets of addresses of local memory, where each thread has room of its own."""
+    low, high, room = int(addresses.min()), int(addresses.max()), group.block.local_bytes
+    if low < 0 or high + size > room:
+        raise FaultError(
+            "out_of_bounds",
+            f"An access to {format_address(low if low < 0 else high)} of local memory: a thread has {room} bytes.",
+        )
+    return addresses + group.ids * room
 
 
 def _check_bounds(

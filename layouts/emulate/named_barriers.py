@@ -87,7 +87,7 @@ def arrive_at_barriers(
     if len(identities) and int(identities.max()) >= _MOST:
         raise FaultError("bad_barrier", f"There is no barrier {int(identities.max())}: a CTA has {_MOST}.")
     ids, machine, block = group.ids, group.run.machine, group.block
-    open_phases: list[tuple[NamedBarrier, int, int, NDArray[np.int64]]] = []
+    open_phases: list[tuple[NamedBarrier, int, int, Ids]] = []
     keys = identities << 32 | counts
     for key in np.unique(keys):
         identity, expected = int(key) >> 32, int(key) & 0xFFFFFFFF
@@ -108,15 +108,22 @@ def arrive_at_barriers(
         machine.log("barrier", group, barrier=identity, waits=waits)
     block.synced[ids] = machine.steps
     machine.version += 1
+    _wait_for_phases(group, open_phases, reduction[1] if reduction else None)
+
+
+def _wait_for_phases(
+    group: Group, open_phases: list[tuple[NamedBarrier, int, int, Ids]], deliver: Deliver | None
+) -> None:
+    """Let threads wait for the phases they arrived at; the group itself for the last one, if none of it goes on."""
     parked = sum(len(those) for *_, those in open_phases)
     for number, (barrier, identity, phase, those) in enumerate(open_phases):
         wait = _make_barrier_wait(group, barrier, identity, phase)
-        if reduction:
-            _deliver_when_ready(wait, barrier, phase, those, reduction[1])
-        if parked == len(ids) and number == len(open_phases) - 1:
+        if deliver:
+            _deliver_when_ready(wait, barrier, phase, those, deliver)
+        if parked == len(group.ids) and number == len(open_phases) - 1:
             group.wait = wait
         else:
-            machine.park(group, those, wait)
+            group.run.machine.park(group, those, wait)
 
 
 def _arrive(

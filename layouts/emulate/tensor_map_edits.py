@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lanescope.emulate.block import Group
 from lanescope.emulate.code import Action, Compiler, UnknownInstructionError, instruction
 from lanescope.emulate.memory import FaultError
-from lanescope.emulate.program import AddressOperand, Immediate, Statement
+from lanescope.emulate.program import AddressOperand, Immediate, Operand, Statement
 from lanescope.emulate.tensor_maps import FORM, MAP_BYTES, MARK, decode_tensor_map
 from lanescope.emulate.types import TYPES
 
@@ -65,16 +65,12 @@ def build_replacement(compiler: Compiler, statement: Statement) -> Action:
         raise UnknownInstructionError(statement)
     address, *ordinals, value = statement.operands
     assert isinstance(address, AddressOperand)
-    if len(ordinals) != bool(field.count) or not all(isinstance(one, Immediate) for one in ordinals):
-        raise UnknownInstructionError(statement, f"{statement.opcode} with these operands")
-    ordinal = int(ordinals[0].value) if ordinals and isinstance(ordinals[0], Immediate) else 0
-    if field.count and not 0 <= ordinal < field.count:
-        raise UnknownInstructionError(statement, f"{statement.opcode} has no field {ordinal}")
+    ordinal = _read_ordinal(statement, field, ordinals)
     if name == "swizzle_mode" and not (isinstance(value, Immediate) and int(value.value) <= _SWIZZLE_128B):
         raise UnknownInstructionError(statement, f"{statement.opcode} with this mode")
     place = compiler.read_address(address)
     number = compiler.read(value, TYPES["u64" if statement.words[-1] == "b64" else "u32"])
-    space = _SPACES[next(iter(set(statement.words) & set(_SPACES)))] if set(statement.words) & set(_SPACES) else ""
+    space = _SPACES.get(statement.find_word(_SPACES), "")
 
     def replace(group: Group) -> None:
         addresses, values = place(group), np.broadcast_to(number(group), (group.count,))
@@ -86,6 +82,16 @@ def build_replacement(compiler: Compiler, statement: Statement) -> Action:
         group.run.machine.version += 1
 
     return replace
+
+
+def _read_ordinal(statement: Statement, field: _MapField, ordinals: list[Operand]) -> int:
+    """Return which dimension's field is replaced; 0 for a field that a map has once."""
+    if len(ordinals) != bool(field.count) or not all(isinstance(one, Immediate) for one in ordinals):
+        raise UnknownInstructionError(statement, f"{statement.opcode} with these operands")
+    ordinal = int(ordinals[0].value) if ordinals and isinstance(ordinals[0], Immediate) else 0
+    if field.count and not 0 <= ordinal < field.count:
+        raise UnknownInstructionError(statement, f"{statement.opcode} has no field {ordinal}")
+    return ordinal
 
 
 def _edit(raw: bytes, name: str, field: _MapField, ordinal: int, value: int) -> bytes:

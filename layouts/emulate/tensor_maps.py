@@ -233,14 +233,21 @@ def _find_refusals(made: TensorMap) -> Iterator[tuple[str, str, str]]:
         interleave=INTERLEAVES.index(made.interleave),
     ):
         yield code, message, _FIELDS.get(code, "box")
+    yield from _find_mode_refusals(made, grain)
+    yield from _find_packed_refusals(made)
+
+
+def _find_mode_refusals(made: TensorMap, grain: int) -> Iterator[tuple[str, str, str]]:
+    """Yield what is refused of strides that are not aligned, and of modes that do not go together."""
+    row = made.type
     for n, stride in enumerate(made.strides):
         if stride % grain:
             yield "tma_stride", f"globalStrides[{n}] is {stride} bytes; it must be a multiple of {grain}.", "strides"
     if made.interleave == "32B" and made.swizzle != "32B":
+        span = SWIZZLES[made.swizzle][2]
         yield "tma_swizzle", f"Interleave 32B needs swizzle 32B, not {made.swizzle} ({span} bytes).", "swizzle"
     if made.fill == "nan" and row.kind != "f":
         yield "tma_fill", f"NaN fills only floating-point tensors, not {row.name}.", "fill"
-    yield from _find_packed_refusals(made)
 
 
 _FIELDS = {

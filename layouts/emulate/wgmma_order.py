@@ -177,15 +177,7 @@ class Queues:
             if judged and not all(one.reported for one in flying):
                 for one in queue.list_flying():
                     one.reported = True
-                first = flying[0].statement
-                what = "an accumulator" if flying[0].d_slots & slots else "a register of A"
-                where = first.place.brief if first.place else f"line {first.line}"
-                group.run.machine.report(
-                    "wgmma_in_flight",
-                    f"{statement.words[0]} accesses {what} of the wgmma.mma_async at {where}, which no wgmma.wait_group"
-                    " has waited for",
-                    statement,
-                )
+                _report_flying(group, statement, flying[0], slots)
         if judged and self.ended:
             self.tell_ended(lambda key: bool(key[1] & slots) and key[0] // 32 in group.warps)
 
@@ -193,6 +185,18 @@ class Queues:
         """Tell recorders of D as the wait left it, before the program reads it."""
         for key in [key for key in self.ended if chosen(key)]:
             tell(self.ended.pop(key))
+
+
+def _report_flying(group: Group, statement: Statement, flying: Issued, slots: Slots) -> None:
+    first = flying.statement
+    what = "an accumulator" if flying.d_slots & slots else "a register of A"
+    where = first.place.brief if first.place else f"line {first.line}"
+    group.run.machine.report(
+        "wgmma_in_flight",
+        f"{statement.words[0]} accesses {what} of the wgmma.mma_async at {where}, which no wgmma.wait_group has"
+        " waited for",
+        statement,
+    )
 
 
 def get_queues(block: Block) -> Queues:

@@ -152,14 +152,19 @@ def _make_title(answer: FormulaAnswer) -> str:
     if answer.addresses:
         return str(describe_address(answer.addresses[0])["name"])
     if answer.parts:
-        held, more = answer.parts[0], len(answer.parts) - 1
-        how = "" if answer.said or len(held.values) == 1 else "Each of "
-        name = how + name_values(held.values)
-        others = f", and values of {more} other map{'s' * (more > 1)}" if more else ""
-        return f"{name[0].upper()}{name[1:]} of {name_map(held.map, answer.letter)}{others}"
+        return _name_parts(answer)
     if answer.said:
         return f"No operand has its {name_values(answer.said)} there"
     return f"No operand has the map of this {'loop' if answer.moves else 'formula'}"
+
+
+def _name_parts(answer: FormulaAnswer) -> str:
+    """Name the values of the first map that hold what the text computes, and say how many others do."""
+    held, more = answer.parts[0], len(answer.parts) - 1
+    how = "" if answer.said or len(held.values) == 1 else "Each of "
+    name = how + name_values(held.values)
+    others = f", and values of {more} other map{'s' * (more > 1)}" if more else ""
+    return f"{name[0].upper()}{name[1:]} of {name_map(held.map, answer.letter)}{others}"
 
 
 def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
@@ -169,15 +174,8 @@ def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
         yield from _describe_half(answer)
     if answer.parts and not answer.said:
         yield "The text has no number of the value, i, so it is one value of each lane: those that lie there are named."
-    same = [match for match in answer.matches if (answer.moves or not match.swapped) and not answer.half]
-    if answer.letter and same and not any(match.map.has_operand(answer.letter) for match in same):
-        yield f"The text names operand {answer.letter.upper()}, and no {answer.letter.upper()} has this map."
-    if same and answer.open_values:
-        last, name = same[0].map.values - 1, answer.open_values
-        compared = f"{name} = 0 to {last}, the values" if last else f"{name} = 0, the value"
-        yield f"The text does not say where {name} ends. Compared here: {compared} that the operand has."
-    if same and same[0].map.values < answer.least:
-        yield f"The formula distinguishes {answer.least} values, and no operand with that many has this map."
+    if not answer.half:
+        yield from _describe_range(answer)
     if answer.clash:
         clash, name = answer.clash, answer.open_values
         yield (
@@ -191,6 +189,19 @@ def _list_notices(answer: FormulaAnswer) -> Iterator[str]:
             f" {answer.nearest.agree} of {answer.nearest.total} elements. First difference: lane {thread}, value"
             f" {value}: the text has row {said[0]}, column {said[1]}; the operand has row {held[0]}, column {held[1]}."
         )
+
+
+def _describe_range(answer: FormulaAnswer) -> Iterator[str]:
+    """Say which operand the text names, and how many values it was compared in, of the maps that agree."""
+    same = [match for match in answer.matches if answer.moves or not match.swapped]
+    if answer.letter and same and not any(match.map.has_operand(answer.letter) for match in same):
+        yield f"The text names operand {answer.letter.upper()}, and no {answer.letter.upper()} has this map."
+    if same and answer.open_values:
+        last, name = same[0].map.values - 1, answer.open_values
+        compared = f"{name} = 0 to {last}, the values" if last else f"{name} = 0, the value"
+        yield f"The text does not say where {name} ends. Compared here: {compared} that the operand has."
+    if same and same[0].map.values < answer.least:
+        yield f"The formula distinguishes {answer.least} values, and no operand with that many has this map."
 
 
 def _describe_half(answer: FormulaAnswer) -> Iterator[str]:

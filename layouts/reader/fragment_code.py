@@ -47,6 +47,7 @@ _ASSIGNMENT = re.compile(  # alone, or a further case of it: it stores nothing, 
 )
 _STORE = re.compile(r"[\])]\s*\+?=(?!=)|\b\w+\s*=\s*\w+\s*\[")
 _OF_OPERAND = re.compile(r"([abcd])_?(?:row|col)\w*|(?:row|col(?:umn)?)_?([ABCD]|(?<=_)[abcd])")
+FormulaRuns = dict[int, tuple[Values, Values, LaneCode]]  # number of values → rows, columns, the code that was run
 MOST_NEAREST = 0.5  # least share of agreeing elements of a map that is named as the nearest
 
 
@@ -128,33 +129,78 @@ def compare_code(text: str) -> FormulaAnswer:
     given = _find_index(source)
     if formula.values and not range_:
         return _compare_some(statements, given, names, formula.values, letter)
-    maps = [one for one in list_fragment_maps() if range_ in (0, one.values) and (given or one.values == 1)]
-    runs = {count: _run_formula(statements, given, names, count) for count in {one.values for one in maps} | {1}}
-    matches: list[FormulaMatch] = []
-    for one in maps:
-        if (match := _match_formula(*runs[one.values][:2], one)) is not None:
-            matches.append(match)
     least = range_ or _count_distinct_values(statements, given, names)
-    matches.sort(key=lambda match: _rank_match(match, letter, least))
-    fed = [] if given else [one for one in list_address_maps() if gives_addresses(*runs[1][:2], one)]
-    addresses = tuple(sorted(fed, key=lambda one: -len(one.rows)))
-    loose = tuple(dict.fromkeys(name for *_, code in runs.values() for name in code.loose))
-    parts = () if given else list_holding(*runs[1][:2], (0,), letter)
-    if loose and not (matches or addresses or parts):
+    if not given:
+        return _compare_single(statements, names, letter, least, range_)
+    return _compare_values(statements, given, names, letter, least, range_)
+
+
+def _compare_values(
+    statements: Sequence[Statement],
+    given: tuple[str, ...],
+    names: tuple[str, str],
+    letter: str,
+    least: int,
+    range_: int,
+) -> FormulaAnswer:
+    """Compare a formula of lane and value with every map of its range."""
+    maps = [one for one in list_fragment_maps() if range_ in (0, one.values)]
+    runs = _run_each(statements, given, names, maps)
+    matches = _list_matches(runs, maps, letter, least)
+    loose = _list_loose(runs)
+    if loose and not matches:
         raise make_open_error(f"no operand agrees if {', '.join(loose)} is the same in all threads")
-    nearest = None
-    if not loose and not addresses and not any(_is_whole(match, least) for match in matches):
-        for one in maps:
-            if one.values >= least:
-                nearest = _choose_nearer(nearest, _measure(*runs[one.values][:2], one), letter)
-    compared = len(maps) if given else len(list_fragment_maps()) + len(list_address_maps())
-    open_values = given[0] if given and not range_ else ""
+    whole = any(match.map.values >= least and not match.swapped for match in matches)
+    nearest = None if loose or whole else _find_nearest(runs, maps, letter, least)
+    open_values = "" if range_ else given[0]
     clash = None
     if open_values and matches and matches[0].map.values < least:
         clash = find_clash(*_run_formula(statements, given, names, least)[:2], matches[0].map.values)
-    return FormulaAnswer(
-        tuple(matches), addresses, nearest, loose, letter, compared, False, least, open_values, clash, parts=parts
-    )
+    return FormulaAnswer(tuple(matches), (), nearest, loose, letter, len(maps), False, least, open_values, clash)
+
+
+def _compare_single(
+    statements: Sequence[Statement], names: tuple[str, str], letter: str, least: int, range_: int
+) -> FormulaAnswer:
+    """Compare a formula of the lane alone: a map of one value, one value of a map, or the rows that ldmatrix takes."""
+    maps = [one for one in list_fragment_maps() if one.values == 1 and range_ in (0, 1)]
+    runs = _run_each(statements, (), names, maps)
+    matches = _list_matches(runs, maps, letter, least)
+    fed = [one for one in list_address_maps() if gives_addresses(*runs[1][:2], one)]
+    addresses = tuple(sorted(fed, key=lambda one: -len(one.rows)))
+    loose = _list_loose(runs)
+    parts = list_holding(*runs[1][:2], (0,), letter)
+    if loose and not (matches or addresses or parts):
+        raise make_open_error(f"no operand agrees if {', '.join(loose)} is the same in all threads")
+    whole = any(match.map.values >= least and not match.swapped for match in matches)
+    nearest = None if loose or addresses or whole else _find_nearest(runs, maps, letter, least)
+    compared = len(list_fragment_maps()) + len(list_address_maps())
+    return FormulaAnswer(tuple(matches), addresses, nearest, loose, letter, compared, False, least, parts=parts)
+
+
+def _run_each(
+    statements: Sequence[Statement], given: Sequence[str], names: tuple[str, str], maps: Sequence[FragmentMap]
+) -> FormulaRuns:
+    """Compute rows and columns of one value, and of as many as each map has."""
+    return {count: _run_formula(statements, given, names, count) for count in {one.values for one in maps} | {1}}
+
+
+def _list_matches(runs: FormulaRuns, maps: Sequence[FragmentMap], letter: str, least: int) -> list[FormulaMatch]:
+    found = (_match_formula(*runs[one.values][:2], one) for one in maps)
+    return sorted(filter(None, found), key=lambda match: _rank_match(match, letter, least))
+
+
+def _list_loose(runs: FormulaRuns) -> tuple[str, ...]:
+    """Return the names that were taken as the same in all threads, each once."""
+    return tuple(dict.fromkeys(name for *_, code in runs.values() for name in code.loose))
+
+
+def _find_nearest(runs: FormulaRuns, maps: Sequence[FragmentMap], letter: str, least: int) -> NearestMap | None:
+    nearest = None
+    for one in maps:
+        if one.values >= least:
+            nearest = _choose_nearer(nearest, _measure(*runs[one.values][:2], one), letter)
+    return nearest
 
 
 def _compare_some(
@@ -186,10 +232,6 @@ def _compare_half(
     matches.sort(key=lambda match: not match.map.has_operand(letter))
     open_values = given[0] if given and not range_ else ""
     return FormulaAnswer(tuple(matches), (), None, loose, letter, len(maps), False, open_values=open_values, half=half)
-
-
-def _is_whole(match: FormulaMatch, least: int) -> bool:
-    return match.map.values >= least and not match.swapped
 
 
 def _rank_match(match: FormulaMatch, letter: str, least: int) -> tuple[bool, bool, bool, int]:

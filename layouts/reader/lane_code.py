@@ -31,6 +31,7 @@ _FIRST, _STEP = (
     (16, 640),
 )  # what unknown names are given: the n-th is _FIRST + n · _STEP, even and odd ones
 Values = NDArray[np.int64]  # [trials, threads, values of i]; each axis may have length 1
+Place = tuple[str, tuple[Values, ...]]  # an array, and the indices of an element
 
 _LANE = np.arange(THREADS, dtype=np.int64)[None, :, None]
 _KNOWN: dict[str, Values] = {
@@ -259,15 +260,9 @@ class _Runner:
         if self.code.moves and names != (self.code.memory, self.code.registers):
             raise make_open_error(f"it moves {self.code.registers} and {names[1]}; paste one of them")
         self.code.memory, self.code.registers = names
-        for n, (name, indices) in enumerate(registers):
-            if name != names[1]:
-                raise make_open_error("it stores several arrays as one")
-            if any(map(_is_open, indices)):
-                raise make_open_error("the index in the register array is open")
-            place = (*memory[1][:-1], memory[1][-1] + n)
-            self.code.moves.append(FragmentMove(tuple(int(one.flat[0]) for one in indices), place))
+        self.code.moves += _pair_registers(registers, memory[1])
 
-    def _find_values(self, expression: tree.Expression) -> list[tuple[str, tuple[Values, ...]] | None]:
+    def _find_values(self, expression: tree.Expression) -> list[Place | None]:
         """Find the arrays' elements in a value: one, or those of make_float2(d[0], d[1])."""
         match expression:
             case tree.Index() | tree.Member():
@@ -284,7 +279,7 @@ class _Runner:
                 return parts
         return []
 
-    def _find_place(self, expression: tree.Expression) -> tuple[str, tuple[Values, ...]] | None:
+    def _find_place(self, expression: tree.Expression) -> Place | None:
         """Find the array and indices of `d[i]`, `C[r][c]`, `C(r, c)`, `*(C + n)`, `frag.x[i]`; None for any other."""
         match expression:
             case tree.Index():
@@ -299,7 +294,7 @@ class _Runner:
                 return self._find_pointed(expression.value)
         return None
 
-    def _find_pointed(self, pointer: tree.Expression) -> tuple[str, tuple[Values, ...]] | None:
+    def _find_pointed(self, pointer: tree.Expression) -> Place | None:
         match pointer:
             case tree.Cast():
                 return self._find_pointed(pointer.value)
@@ -380,6 +375,18 @@ class _Runner:
 def _is_open(values: NDArray[Any]) -> bool:
     """Return whether values depend on a name that the text leaves open."""
     return values.ndim == 3 and values.shape[0] > 1
+
+
+def _pair_registers(registers: Sequence[Place], indices: tuple[Values, ...]) -> list[FragmentMove]:
+    """Return the moves of elements of one register array to consecutive places of memory."""
+    moves = []
+    for n, (name, own) in enumerate(registers):
+        if name != registers[0][0]:
+            raise make_open_error("it stores several arrays as one")
+        if any(map(_is_open, own)):
+            raise make_open_error("the index in the register array is open")
+        moves.append(FragmentMove(tuple(int(one.flat[0]) for one in own), (*indices[:-1], indices[-1] + n)))
+    return moves
 
 
 def _is_uniform(values: Values) -> bool:

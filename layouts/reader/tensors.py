@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import parse_cute_layout
 from lanescope.cute.tuples import list_leaves
 from lanescope.cute.words import UNDERSCORES
@@ -39,10 +41,14 @@ _MOST_SENTENCES = 16
 
 @dataclass(frozen=True, slots=True)
 class TensorShape:
-    """The shape of a tensor; tile: of a fragment, the sizes of the operand's tile that it holds a thread's part of."""
+    """The shape of a tensor; tile: of a fragment, the sizes of the operand's tile that it holds a thread's part of.
+
+    layout: of memory, coordinate → index; of a fragment, coordinate → register; None where the text leaves it open.
+    """
 
     shape: tuple[Any, ...]
     tile: tuple[Any, ...] = ()
+    layout: CuteLayout | None = None
 
     @property
     def known(self) -> bool:
@@ -96,13 +102,21 @@ def _parse_made(home: TermText, value: SyntaxTerm) -> TensorShape | None:
         return None
     made = _make_shape(home, args[at])
     if made is not None:
-        return made
-    text = parse_layout_text(home, args[at], 16)  # the element's bits do not change how many modes and sizes there are
+        layout = _parse_layout(home, args[at], 16) if len(args) == at + 1 else None
+        return replace(made, layout=layout if layout is not None and layout.shape == made.shape else None)
+    # the element's bits do not change how many modes and sizes there are, but perhaps the strides
+    layout, other = (_parse_layout(home, args[at], bits) for bits in (16, 8))
+    if layout is None or not isinstance(layout.shape, tuple):
+        return None
+    return TensorShape(layout.shape, layout=layout if layout == other else None)
+
+
+def _parse_layout(home: TermText, value: Value, bits: int) -> CuteLayout | None:
+    text = parse_layout_text(home, value, bits)
     try:
-        layout = parse_cute_layout(text) if text else None
+        return parse_cute_layout(text) if text else None
     except LayoutError:
         return None
-    return TensorShape(layout.shape) if layout is not None and isinstance(layout.shape, tuple) else None
 
 
 def _list_sizes(shape: tuple[Any, ...]) -> list[Any]:
@@ -220,18 +234,44 @@ def _cut_fragment(home: TermText, value: SyntaxTerm, letter: str, deep: int) -> 
         return None
     if mma is None or whole is None or len(whole.shape) < 2:
         return None
+    return _cut_operand(mma, _list_sizes(whole.shape), letter)
+
+
+def _cut_operand(mma: TextMeaning, sizes: list[Any], letter: str) -> TensorShape | None:
+    """Return what a thread holds of an operand of these sizes: the atom's values, then the repeats of the atoms."""
     atom, shape = mma.facts["body"]["atom"], mma.facts["atom_mnk"]
+    if not atom or not shape or "atom_layout" in mma.undetermined or len(mma.facts["candidates"]) != 1:
+        return None
     try:
-        made = make_mma_atom(atom) if atom and shape and "atom_layout" not in mma.undetermined else None
-        counts = tiled_mma.parse_atoms(mma.facts["body"]["atom_layout"]) if made else []
+        made = make_mma_atom(atom)
+        counts = tiled_mma.parse_atoms(mma.facts["body"]["atom_layout"])
     except LayoutError:
         return None
-    if made is None or letter.lower() in made.shared or len(mma.facts["candidates"]) != 1:
+    if letter.lower() in made.shared:
         return None
-    sizes = _list_sizes(whole.shape)
     rests = [_repeat(sizes[at], shape[n] * counts[n]) for at, n in enumerate(_SIDES[letter])]
     values = made.layouts[letter.lower()].modes[1].shape
-    return TensorShape((values, *rests, *sizes[2:]), tuple(sizes[:2]))
+    registers = _make_registers(mma, letter, whole) if "fragment" in value.name else None
+    return TensorShape((values, *rests, *sizes[2:]), tuple(sizes[:2]), registers)
+
+
+def _make_registers(mma: TextMeaning, letter: str, whole: TensorShape) -> CuteLayout | None:
+    """Return the registers of a fragment; None where the TiledMMA or the strides of A and B are open."""
+    from lanescope.tiles.fragments import make_fragment  # tiled_mma reads its text by this package
+    from lanescope.tiles.mma import TiledMMA
+    from lanescope.tiles.tiled_mma import tiled_mma as build_tiled_mma
+
+    body = mma.facts["body"]
+    tensor = whole.layout
+    if letter == "C" and whole.known and len(whole.shape) == 2:
+        tensor = algebra.make_layout(whole.shape)
+    if tensor is None or "permutation" in mma.undetermined:
+        return None
+    try:
+        made = build_tiled_mma(body["atom"], body["atom_layout"], body["permutation"])
+        return make_fragment(made, letter, tensor).registers if isinstance(made, TiledMMA) else None
+    except LayoutError:
+        return None
 
 
 def _repeat(size: Any, step: int) -> Any:
@@ -243,10 +283,7 @@ def _cut_copy(home: TermText, value: SyntaxTerm, way: str, deep: int) -> TensorS
     owner, args = _split_owner(value)
     if owner is None or len(args) != 1:
         return None
-    made = home.resolve_value(_find_whole(home, owner))
-    copy = (
-        tiled_copy.parse_tiled_copy(home, made) if isinstance(made, SyntaxTerm) and tiled_copy.is_made(made) else None
-    )
+    copy = _find_tiled_copy(home, _find_whole(home, owner))
     tensor = parse_tensor(home, args[0], deep + 1)
     if copy is None or tensor is None or len(tensor.shape) < 2:
         return None
@@ -259,6 +296,13 @@ def _cut_copy(home: TermText, value: SyntaxTerm, way: str, deep: int) -> TensorS
     rests = [_repeat(size, step) for size, step in zip(sizes[:2], tiler, strict=True)]
     more = tensor.shape[3:] if way == "retile" else tensor.shape[2:]
     return TensorShape((values, *rests, *more))
+
+
+def _find_tiled_copy(home: TermText, value: Value) -> TextMeaning | None:
+    made = home.resolve_value(value)
+    return (
+        tiled_copy.parse_tiled_copy(home, made) if isinstance(made, SyntaxTerm) and tiled_copy.is_made(made) else None
+    )
 
 
 def _parse_shape(home: TermText, value: Value) -> Any:
@@ -291,7 +335,8 @@ def _list_sentences(home: TermText) -> Iterator[str]:
         count = shapes.compute_size(tensor.shape)
         sizes = join_words([str(size) for size in _list_sizes(tensor.shape)])
         what = " of each thread" if "local_tile" not in term.name else ""
-        yield f"{name}{term.name}: modes of {sizes}, {count:,} elements{what}."
+        kept = f" Registers {tensor.layout}." if tensor.layout is not None and "fragment" in term.name else ""
+        yield f"{name}{term.name}: modes of {sizes}, {count:,} elements{what}.{kept}"
 
 
 def add_cuts(text: str, meanings: list[TextMeaning]) -> list[TextMeaning]:

@@ -249,15 +249,15 @@ def list_regular_addresses(kind: BankAccess) -> dict[str, list[int]]:
     and across the phases.
     """
     lanes, size = range(kind.lanes), kind.bytes
+    halves = [lane // 2 for lane in lanes[:16]]
+    others = [lane // 4 * 2 + lane % 2 for lane in lanes[16:]]
     strides = {f"stride {step}": [step * lane for lane in lanes] for step in (size, 2 * size, 8 * size, 128)}
     return strides | {
         "one address": [0 for _ in lanes],
         "pairs alike": [lane // 2 * size for lane in lanes],
         "every other alike": [lane % 2 * size for lane in lanes],
-        "pairs alike below lane 16": [(lane // 2 if lane < 16 else lane) * size for lane in lanes],
-        "pairs below, every other above": [
-            (lane // 2 if lane < 16 else lane // 4 * 2 + lane % 2) * size for lane in lanes
-        ],
+        "pairs alike below lane 16": [place * size for place in (*halves, *lanes[16:])],
+        "pairs below, every other above": [place * size for place in (*halves, *others)],
         "fours alike": [lane // 4 * size for lane in lanes],
         "quarters alike": [lane % 8 * size for lane in lanes],
         "halves alike": [lane % 16 * size for lane in lanes],

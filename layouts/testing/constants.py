@@ -23,16 +23,12 @@ def assert_constants(
     __tracebackhide__ = True
     if not isinstance(expected, Mapping) or not expected:
         raise TypeError("expected is not a mapping from names to integers, or empty")
-    if not isinstance(defines, Mapping | None):
-        raise TypeError("defines is not a mapping from names to values")
-    if none := [name for name, value in (defines or {}).items() if value is None]:
-        raise TypeError(f"defines has None for {none[0]}; a macro that is not defined cannot be given")
+    given = _format_macros(defines)
     text = _read_source(source)
     wanted = {
         name: int(value) if isinstance(value, bool) else parse_integer(value, str(name), -(1 << 63))
         for name, value in expected.items()
     }
-    given = {str(name): "1" if value is True else str(value) for name, value in (defines or {}).items()}
     found = read_constants(text, list(wanted), given)
     wrong = [(name, found[name].value, value) for name, value in wanted.items() if found[name].value != value]
     if wrong:
@@ -41,6 +37,15 @@ def assert_constants(
             f"{len(wanted) - len(wrong)} of {len(wanted)} constants{where} are those of Python",
             *(f"{name} is {has} in the source, {value} in Python" for name, has, value in wrong),
         )
+
+
+def _format_macros(defines: Mapping[str, object] | None) -> dict[str, str]:
+    """Return macros as -D gives them: True is 1."""
+    if not isinstance(defines, Mapping | None):
+        raise TypeError("defines is not a mapping from names to values")
+    if none := [name for name, value in (defines or {}).items() if value is None]:
+        raise TypeError(f"defines has None for {none[0]}; a macro that is not defined cannot be given")
+    return {str(name): "1" if value is True else str(value) for name, value in (defines or {}).items()}
 
 
 def _read_source(source: str | Path) -> str:

@@ -102,19 +102,7 @@ def _list_coordinates(layout: Any, threads: int | None, values: int | None) -> t
         held = [np.asarray(layout.coords[axis], np.int64) for axis in layout.axes]
         return list(np.broadcast_arrays(*held)), tuple(layout.extents[axis] for axis in layout.axes)
     if callable(layout):
-        if threads is None or values is None:
-            raise LayoutError("bad_layout", "threads and values are missing.", "A function needs both.", "threads")
-        pairs = [
-            (thread, value)
-            for thread in range(parse_integer(threads, "threads", 1, MOST_ELEMENTS))
-            for value in range(parse_integer(values, "values", 1, MOST_ELEMENTS))
-        ]
-        if len(pairs) > MOST_ELEMENTS:
-            raise LayoutError("too_large", f"{len(pairs):,} values are not followed.", "", "values")
-        table = [_list_integers(layout(thread, value)) for thread, value in pairs]
-        if len({len(row) for row in table}) != 1:
-            raise LayoutError("bad_layout", "The function returns different numbers of coordinates.", "", "layout")
-        return [np.array(axis, np.int64).reshape(threads, values) for axis in zip(*table, strict=True)], ()
+        return _tabulate(layout, threads, values), ()
     if hasattr(layout, "coords") and hasattr(layout, "shape"):
         shape = tuple(layout.shape)
         return [np.asarray(axis, np.int64) for axis in layout.coords], shape
@@ -122,6 +110,19 @@ def _list_coordinates(layout: Any, threads: int | None, values: int | None) -> t
         own = (layout.row_count, layout.col_count) if hasattr(layout, "row_count") else ()
         return [np.asarray(layout.rows, np.int64), np.asarray(layout.cols, np.int64)], own
     return _convert_arrays(layout), ()
+
+
+def _tabulate(layout: Callable[[int, int], Any], threads: int | None, values: int | None) -> list[Ints]:
+    """Return the coordinates that a function of thread and value gives, an array an axis."""
+    if threads is None or values is None:
+        raise LayoutError("bad_layout", "threads and values are missing.", "A function needs both.", "threads")
+    sizes = parse_integer(threads, "threads", 1, MOST_ELEMENTS), parse_integer(values, "values", 1, MOST_ELEMENTS)
+    if prod(sizes) > MOST_ELEMENTS:
+        raise LayoutError("too_large", f"{prod(sizes):,} values are not followed.", "", "values")
+    table = [_list_integers(layout(thread, value)) for thread, value in np.ndindex(*sizes)]
+    if len({len(row) for row in table}) != 1:
+        raise LayoutError("bad_layout", "The function returns different numbers of coordinates.", "", "layout")
+    return [np.array(axis, np.int64).reshape(sizes) for axis in zip(*table, strict=True)]
 
 
 def _list_integers(coordinates: object) -> list[int]:

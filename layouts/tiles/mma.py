@@ -197,12 +197,14 @@ class TiledMMA:
         """Return thrfrg_A, _B or _C: ((thread in the atom, (atoms)), (value, (rests))) → element of a column-major
         tile.
         """
+        return self.divide_tensor(name, algebra.make_layout(extents))
+
+    def divide_tensor(self, name: str, tensor: CuteLayout) -> CuteLayout:
+        """Return thrfrg_A, _B or _C of a tensor: ((thread in the atom, (atoms)), (value, (rests))) → its index."""
         first, second = SIDES[name]
         atom_shape = self.atom.shape
         threads = self.thread_layout.modes
-        divided = algebra.logical_divide(
-            algebra.make_layout(extents), (self.permutation[first], self.permutation[second])
-        )
+        divided = algebra.logical_divide(tensor, (self.permutation[first], self.permutation[second]))
         atoms = (algebra.make_layout(atom_shape[first]), algebra.make_layout(atom_shape[second]))
         tiled = algebra.zipped_divide(divided, atoms)
         by_thread = algebra.composition(tiled, (self.atom.layouts[name], None))

@@ -18,6 +18,7 @@ from lanescope.triton.dot_types import (
     RESULTS,
     SCALED_TYPES,
     TYPES,
+    OperandType,
 )
 
 if TYPE_CHECKING:
@@ -95,24 +96,24 @@ def _check_plain(dot: TritonDot) -> None:
         name = strip_suffix(dot.target)
         raise _refuse(f"Triton 3.9 does not compile int8 on {name}.", "Its FMAs take floats only; sm_80 has mma.", "a")
     if dot.imprecise is not None:
-        if not a.fp8:
-            raise _refuse(f"max_num_imprecise_acc with {a.name}.", "Triton reads it for FP8 only.", "imprecise")
-        if not 0 <= dot.imprecise <= dot.k:
-            raise _refuse(f"max_num_imprecise_acc = {dot.imprecise}.", f"From 0 to K, {dot.k}.", "imprecise")
+        _check_imprecise(a, dot.imprecise, dot.k)
     if dot.computed and a.fp8:
         raise _leave_open("FP8 that is computed.", "FP8 as it was loaded.", "computed")
     if dot.num_ctas > 1 and a.name == "fp32" and dot.precision in PRODUCTS:
         raise _leave_open(f"{dot.precision} with several blocks.", "num_ctas = 1.", "num_ctas")
 
 
+def _check_imprecise(a: OperandType, imprecise: int, k: int) -> None:
+    if not a.fp8:
+        raise _refuse(f"max_num_imprecise_acc with {a.name}.", "Triton reads it for FP8 only.", "imprecise")
+    if not 0 <= imprecise <= k:
+        raise _refuse(f"max_num_imprecise_acc = {imprecise}.", f"From 0 to K, {k}.", "imprecise")
+
+
 def _check_scaled(dot: TritonDot) -> None:
     if dot.capability < 80:
         raise _leave_open("tl.dot_scaled before sm_80.", "From sm_80 on.", "target")
-    for field, kind in (("a", dot.a), ("b", dot.b)):
-        if kind not in SCALED_TYPES:
-            raise _refuse(f"tl.dot_scaled does not take {kind}.", f"Allowed: {', '.join(SCALED_TYPES)}.", field)
-        if field in dot.scales and TYPES[kind].bits == 16:
-            raise _leave_open(f"scale factors of {kind}.", "Scales of FP8 and e2m1.", "scales")
+    _check_scaled_types(dot)
     if {dot.a, dot.b} == {"bf16", "fp16"}:
         raise _leave_open("bf16 with fp16.", "One of them with FP8 or e2m1.", "b")
     if dot.acc != "fp32":
@@ -129,3 +130,11 @@ def _check_scaled(dot: TritonDot) -> None:
         raise _leave_open("tl.dot_scaled of a computed A.", "A as it was loaded.", "computed")
     if dot.imprecise is not None:
         raise _refuse("tl.dot_scaled has no max_num_imprecise_acc.", "Leave it out.", "imprecise")
+
+
+def _check_scaled_types(dot: TritonDot) -> None:
+    for field, kind in (("a", dot.a), ("b", dot.b)):
+        if kind not in SCALED_TYPES:
+            raise _refuse(f"tl.dot_scaled does not take {kind}.", f"Allowed: {', '.join(SCALED_TYPES)}.", field)
+        if field in dot.scales and TYPES[kind].bits == 16:
+            raise _leave_open(f"scale factors of {kind}.", "Scales of FP8 and e2m1.", "scales")

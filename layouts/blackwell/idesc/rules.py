@@ -231,22 +231,8 @@ def find_legal_forms(word: IdescWord) -> tuple[str, ...]:
 
 def find_warnings(word: IdescWord) -> list[FieldNotice]:
     """Return what is legal but should be checked, each with its reason."""
-    warnings, row = [], word.kind
-    if word.format_field("k") == K96:
-        if word.m != 256:
-            message = (
-                "PTX's table lists K = 96 for M = 256 only; CUTLASS also runs it with M = 128, which is not documented."
-            )
-            warnings.append(FieldNotice("k96_m", "m", message, SIZES))
-        if word.get_code("sfa_id") % 2 or word.get_code("sfb_id") % 2:
-            message = (
-                "PTX allows the ids 0 and 2 in Table 44, and 0 to 3 with K = 96 in 9.7.16.10.7.2. Which holds is not"
-                " documented."
-            )
-            warnings.append(FieldNotice("k96_id", "sfa_id", message, row.source))
-        if not word.target:
-            message = f"K = 96 takes {join_words(list(_K96_TARGETS), 'or')}."
-            warnings.append(FieldNotice("k96_target", "k", message, SIZES_94))
+    row = word.kind
+    warnings = list(_list_k96_warnings(word)) if word.format_field("k") == K96 else []
     if word.on_rubin:
         warnings += _find_rubin_warnings(word)
     if word.sparse and 1 < word.get_code("sparsity_selector") < row.selectors:
@@ -269,6 +255,24 @@ def find_warnings(word: IdescWord) -> list[FieldNotice]:
         message = f"{targets} have kind::{row.name}; {join_words(lacking)} {verb} not."
         warnings.append(FieldNotice(f"{row.name}_target", "kind", message, catalog.get_assembler_release()))
     return warnings
+
+
+def _list_k96_warnings(word: IdescWord) -> Iterator[FieldNotice]:
+    """Yield what should be checked of a word with K = 96."""
+    if word.m != 256:
+        message = (
+            "PTX's table lists K = 96 for M = 256 only; CUTLASS also runs it with M = 128, which is not documented."
+        )
+        yield FieldNotice("k96_m", "m", message, SIZES)
+    if word.get_code("sfa_id") % 2 or word.get_code("sfb_id") % 2:
+        message = (
+            "PTX allows the ids 0 and 2 in Table 44, and 0 to 3 with K = 96 in 9.7.16.10.7.2. Which holds is not"
+            " documented."
+        )
+        yield FieldNotice("k96_id", "sfa_id", message, word.kind.source)
+    if not word.target:
+        message = f"K = 96 takes {join_words(list(_K96_TARGETS), 'or')}."
+        yield FieldNotice("k96_target", "k", message, SIZES_94)
 
 
 def _find_rubin_warnings(word: IdescWord) -> Iterator[FieldNotice]:

@@ -17,6 +17,45 @@ from lanescope.inputs import shorten_value
 MOST_SIZE = 1 << 16
 
 
+def is_shape(value: Value) -> bool:
+    if isinstance(value, tuple):
+        return bool(value) and all(map(is_shape, value))
+    return isinstance(value, int) and value > 0
+
+
+def _is_order(value: Value) -> bool:
+    """Return whether a value ranks modes: the lowest number is first, from 0 or from 1."""
+    return isinstance(value, tuple) and all(isinstance(item, int) and item >= 0 for item in value)
+
+
+def _is_tiler(value: Value) -> bool:
+    if isinstance(value, tuple):
+        return bool(value) and all(map(_is_tiler, value))
+    return value is None or isinstance(value, CuteLayout) or (isinstance(value, int) and value > 0)
+
+
+def _is_coordinate(value: Value) -> bool:
+    """Return whether a value is a coordinate: numbers, and underscores for whole modes."""
+    return all(map(_is_coordinate, value)) if isinstance(value, tuple) else value is None or isinstance(value, int)
+
+
+class ArgumentKind(NamedTuple):
+    """What an argument must be: its name in a sentence, and whether a value is one."""
+
+    name: str
+    fits: Callable[[Value], bool]
+
+
+_LAYOUT = ArgumentKind("a layout", lambda value: isinstance(value, CuteLayout))
+_COUNT = ArgumentKind("a number", lambda value: isinstance(value, int) and value > 0)
+_ORDER = ArgumentKind("an order of modes", _is_order)
+_SIZES = ArgumentKind("sizes", is_shape)
+_SIZES_OF_LAYOUT = ArgumentKind("sizes", lambda value: is_shape(value) or isinstance(value, CuteLayout))
+_TILER = ArgumentKind("a tiler", _is_tiler)
+_INDEX = ArgumentKind("a number", lambda value: isinstance(value, int) and value >= 0)
+_COORDINATE = ArgumentKind("a coordinate", _is_coordinate)
+
+
 @dataclass(frozen=True, slots=True)
 class AlgebraStep:
     """One operation. text: as it is called, arguments written out; result: None where it is refused, with error; parts:
@@ -36,7 +75,8 @@ class AlgebraStep:
 @dataclass(frozen=True, slots=True)
 class Operation:
     """An operation: how many arguments it takes, the function that computes it, and the one that describes it in a
-    sentence.
+    sentence. kinds: what its arguments must be, the last for all further ones; () where the tables below say it.
+    called: how many of them stand in the call's brackets, where the others are template arguments; 0 for all.
     """
 
     least: int
@@ -45,6 +85,8 @@ class Operation:
     says: Callable[..., str]
     parts: Callable[..., Sequence[tuple[str, tuple[Value, ...]]]] | None = None
     signature: str = ""
+    kinds: tuple[ArgumentKind, ...] = ()
+    called: int = 0
 
 
 def _list_divide_parts(a: CuteLayout, tiler: Any) -> list[tuple[str, tuple[Value, ...]]]:
@@ -64,6 +106,17 @@ def _list_product_parts(a: CuteLayout, tiler: Any) -> list[tuple[str, tuple[Valu
     tile = algebra.make_layout(tiler) if isinstance(tiler, int) else tiler
     free = algebra.complement(a, a.size * tile.cosize)
     return [("complement", (a, a.size * tile.cosize)), ("composition", (free, tile))]
+
+
+def _list_rowcol_parts(one: CuteLayout) -> list[tuple[str, tuple[Value, ...]]]:
+    return [("logical_divide", (one, (2,)))] if one.modes[0].shape == 4 else []
+
+
+def _list_aregs_parts(one: CuteLayout, bits: int = 16) -> list[tuple[str, tuple[Value, ...]]]:
+    if one.modes[0].rank == 3:
+        tiler = 2 if bits == 16 else algebra.make_layout((2, 2))
+        return [("get", (one, 0, 2)), ("logical_divide", (one.modes[0].modes[2], tiler))]
+    return [("logical_divide", (one, (None, None, 2)))]
 
 
 def _make_single_part(name: str) -> Callable[..., Sequence[tuple[str, tuple[Value, ...]]]]:
@@ -153,9 +206,63 @@ OPS: dict[str, Operation] = {
     "stride": Operation(1, 1, lambda a: a.stride, lambda *_: "Its steps.", None, "(layout)"),
 }
 OPS |= {
+    "get": Operation(
+        2,
+        9,
+        algebra.get_mode,
+        lambda a, *at: f"Mode {', '.join(map(str, at[:-1]))} of the layout: its shape and its strides.",
+        None,
+        "<mode, …>(layout)",
+        (_LAYOUT, _INDEX),
+        1,
+    ),
+    "make_layout_like": Operation(
+        1, 1, algebra.make_layout_like, lambda *_: "Compact strides, in the order of the strides.", None, "(layout)"
+    ),
+    "make_fragment_like": Operation(1, 1, algebra.make_fragment_like, sentences.describe_fragment, None, "(partition)"),
+    "retile": Operation(
+        4,
+        4,
+        algebra.retile,
+        sentences.describe_retile,
+        None,
+        "(fragment, thread-value layout, tiler, values of an atom)",
+        (_LAYOUT, _LAYOUT, _TILER, _COUNT),
+    ),
+    "convert_layout_acc_rowcol": Operation(
+        1, 1, algebra.convert_layout_acc_rowcol, sentences.describe_rowcol, _list_rowcol_parts, "(accumulator)"
+    ),
+    "convert_layout_acc_Aregs": Operation(
+        1,
+        2,
+        algebra.convert_layout_acc_aregs,
+        sentences.describe_aregs,
+        _list_aregs_parts,
+        "<bits of A>(accumulator)",
+        (_LAYOUT, _COUNT),
+        1,
+    ),
+    "create_tma_multicast_mask": Operation(
+        3,
+        9,
+        algebra.create_tma_multicast_mask,
+        sentences.describe_multicast,
+        None,
+        "<mode, …>(layout of the CTAs, coordinate)",
+        (_LAYOUT, _COORDINATE, _INDEX),
+        2,
+    ),
+}
+OPS |= {
     f"{word}_{of}": _make_grouped_op(word, of) for of in ("divide", "product") for word in ("zipped", "tiled", "flat")
 }
-ALIASES = {"inverse": "right_inverse", "compose": "composition", "divide": "logical_divide"}
+ALIASES = {
+    "inverse": "right_inverse",
+    "compose": "composition",
+    "divide": "logical_divide",
+    "retile_S": "retile",
+    "retile_D": "retile",
+}
 NUMBERS = {"upcast", "downcast"}  # whose second argument is a number
 ORDERED = ("tile_to_shape", 2)  # the argument that orders modes, as Step<_0,_1> and Step<_2,_1> do
 SHAPES = {"complement", "coalesce", "with_shape", "tile_to_shape"}  # whose further arguments are sizes
@@ -165,7 +272,7 @@ PAIRS = {"blocked_product", "raked_product", "max_common_layout", "max_common_ve
 def apply_operation(op: str, given: Sequence[Value]) -> AlgebraStep:
     """Run one operation on values; a refusal is a step with its error."""
     row = OPS[op]
-    text = f"{op}({', '.join(map(format_value, given))})"
+    text = _format_call(op, row, given)
     try:
         values = _check_arguments(op, row, given)
         made = row.act(*values)
@@ -175,6 +282,13 @@ def apply_operation(op: str, given: Sequence[Value]) -> AlgebraStep:
         )
     parts = tuple(apply_operation(name, args) for name, args in (row.parts(*values) if row.parts else ()))
     return AlgebraStep(op, text, tuple(values), result=made, says=row.says(*values, made), error=None, parts=parts)
+
+
+def _format_call(op: str, row: Operation, given: Sequence[Value]) -> str:
+    """Return a call with its arguments written out, template arguments in angle brackets."""
+    called = row.called or len(given)
+    template = f"<{','.join(map(format_value, given[called:]))}>" if given[called:] else ""
+    return f"{op}{template}({', '.join(map(format_value, given[:called]))})"
 
 
 def _check_arguments(op: str, row: Operation, given: Sequence[Value]) -> list[Value]:
@@ -212,40 +326,10 @@ def _collect_layouts(value: Value) -> list[CuteLayout]:
     return [value] if isinstance(value, CuteLayout) else []
 
 
-def is_shape(value: Value) -> bool:
-    if isinstance(value, tuple):
-        return bool(value) and all(map(is_shape, value))
-    return isinstance(value, int) and value > 0
-
-
-def _is_order(value: Value) -> bool:
-    """Return whether a value ranks modes: the lowest number is first, from 0 or from 1."""
-    return isinstance(value, tuple) and all(isinstance(item, int) and item >= 0 for item in value)
-
-
-def _is_tiler(value: Value) -> bool:
-    if isinstance(value, tuple):
-        return bool(value) and all(map(_is_tiler, value))
-    return value is None or isinstance(value, CuteLayout) or (isinstance(value, int) and value > 0)
-
-
-class _Kind(NamedTuple):
-    """What an argument must be: its name in a sentence, and whether a value is one."""
-
-    name: str
-    fits: Callable[[Value], bool]
-
-
-_LAYOUT = _Kind("a layout", lambda value: isinstance(value, CuteLayout))
-_COUNT = _Kind("a number", lambda value: isinstance(value, int) and value > 0)
-_ORDER = _Kind("an order of modes", _is_order)
-_SIZES = _Kind("sizes", is_shape)
-_SIZES_OF_LAYOUT = _Kind("sizes", lambda value: is_shape(value) or isinstance(value, CuteLayout))
-_TILER = _Kind("a tiler", _is_tiler)
-
-
-def _find_kind(op: str, at: int) -> _Kind:
+def _find_kind(op: str, at: int) -> ArgumentKind:
     """Return what the argument of an operation at a position must be."""
+    if kinds := OPS[op].kinds:
+        return kinds[min(at, len(kinds) - 1)]
     if at == 0 or op in PAIRS:
         return _LAYOUT
     if op in NUMBERS:

@@ -99,3 +99,36 @@ def describe_layout(one: CuteLayout) -> str:
     repeats = "each index once" if count == one.size else f"{count} different indices"
     gaps = "without gaps" if count == last + 1 else f"up to {last}"
     return f"{one.rank} mode{'s' * (one.rank != 1)}, {_format_size(one)}: {repeats}, {gaps}."
+
+
+def describe_fragment(a: CuteLayout, made: CuteLayout) -> str:
+    if made.rank < 2:
+        return "One register after the other."
+    order = sorted(range(1, made.rank), key=lambda at: made.modes[at].list_indices().max())
+    modes = [f"mode {at}" for at in order if made.modes[at].size > 1]
+    after = f"; then {', '.join(modes)}, as the strides ascend" if modes else ""
+    return f"Mode 0 is compact in the first {made.modes[0].cosize} registers{after}. A swizzle is left out."
+
+
+def describe_retile(fragment: CuteLayout, tv: CuteLayout, tiler: Any, values: int, made: CuteLayout) -> str:
+    return (
+        f"The same {_format_size(fragment)} in the values of the copy: mode 0 is what a thread copies of one tile,"
+        f" {values} with each atom."
+    )
+
+
+def describe_rowcol(a: CuteLayout, made: CuteLayout) -> str:
+    rows, columns = (mode.size for mode in made.modes)
+    return f"A thread's {rows} rows and {columns} columns. No register moves."
+
+
+def describe_aregs(a: CuteLayout, *rest: Any) -> str:
+    if rest[0] == 8:
+        return "The modes of the 8-bit A. The registers hold other elements than A needs until they are permuted."
+    return f"The {rest[-1].modes[0].size} values of the next A, its repeats in M and its steps of K. No register moves."
+
+
+def describe_multicast(ctas: CuteLayout, coord: Any, *rest: int) -> str:
+    mask = rest[-1]
+    ranks = [str(rank) for rank in range(16) if mask >> rank & 1]
+    return f"{mask:#06x}: the load writes to CTA{'s' * (len(ranks) > 1)} {', '.join(ranks)} of the cluster."

@@ -26,7 +26,7 @@ from lanescope.inputs import find_nearest_word, shorten_value
 
 HINT = "e.g. logical_divide((4,2,3):(2,1,8), 4:2), or (6,2):(8,2) o (4,3):(3,1)."
 MOST_STEPS = 64
-_ASSIGNED = re.compile(r"\s*(?:(?:const|constexpr|auto|Layout)\s+)*([A-Za-z]\w*)\s*=(?!=)\s*", re.DOTALL)
+_ASSIGNED = re.compile(r"\s*(?:(?:const|constexpr|auto|using|Layout)\s+)*([A-Za-z]\w*)\s*=(?!=)\s*", re.DOTALL)
 
 
 class _RefusedStepError(Exception):
@@ -178,7 +178,7 @@ def evaluate_statements(text: str) -> list[AlgebraStep]:
     names: dict[str, Value] = {}
     for statement in _split_statements(text):
         match = _ASSIGNED.match(statement)
-        name, body = (match[1], statement[match.end() :]) if match else ("", statement)
+        name, body = (match[1], statement[match.end() :]) if match else ("", re.sub(r"^\s*return\b", "", statement))
         if name in OPS:
             raise _bad(f"'{name}' is an operation.", "Give the layout another name.")
         before = len(out)
@@ -186,7 +186,7 @@ def evaluate_statements(text: str) -> list[AlgebraStep]:
             found = _StatementReader(body, names, out).parse_text()
         except _RefusedStepError:
             return out
-        if len(out) == before:
+        if len(out) == before or (isinstance(found, CuteLayout) and found != out[-1].result):
             out += _make_plain_step(name, body, found)
         elif name:
             out[-1] = replace(out[-1], name=name)

@@ -1,0 +1,112 @@
+"""2:4 sparse weights: what is kept of W (k, n) along k, and the metadata in the order of the format that stores them.
+
+Sparse Marlin orders metadata for its own order of columns, so that ldmatrix.x2 gives each lane the word e of two
+instructions: word 32·y + lane of 64 columns and 32 k is that of register y, and instruction 2y + x takes selector x.
+IST-DASLab/Sparse-Marlin, marlin/_semi_structured_conversions.py, marlin/common/mem.h and marlin_cuda_kernel_nm.cu.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.pattern import Pattern
+from lanescope.weights.layout import WeightLayout, Words, join_fields, split_fields
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+KEPT, GROUP, INDEX_BITS = 2, 4, 4
+
+
+def find_metadata_order(layout: WeightLayout) -> Pattern:
+    """Return (word)(index of 4 bits) → (n)(group of k) of one block of metadata."""
+    if not layout.format.metadata:
+        raise LayoutError("dense", f"{layout.format.title} stores dense weights.", "Choose sparse-marlin.", "format")
+    return Pattern.parse(layout.format.metadata)
+
+
+def compress_weights(layout: WeightLayout, weights: NDArray[Any], zero: int) -> tuple[NDArray[Any], Words]:
+    """Return (kept weights [k][n], metadata words) of dense W [2k][n] whose pruned elements equal `zero`.
+
+    LayoutError names the first group of four along k that has more than two others.
+    """
+    import numpy as np
+
+    dense = np.asarray(weights)
+    if dense.shape != (2 * layout.k, layout.n):
+        given = f"weights have the shape {dense.shape}."
+        raise LayoutError("bad_shape", given, f"Give ({2 * layout.k}, {layout.n}): dense K is twice the stored one.")
+    find_metadata_order(layout)
+    sparsity = catalog.find(layout.format.ptx).operand(layout.format.operand).sparsity
+    assert sparsity
+    rows = dense.T.astype(np.int64) - zero
+    chosen = sparsity.find_kept_positions(rows)
+    kept = sparsity.compress(rows).T + zero
+    return kept, pack_metadata(layout, chosen[..., 0] | chosen[..., 1] << 2)
+
+
+def expand_weights(layout: WeightLayout, kept: NDArray[Any], words: NDArray[Any], zero: int) -> NDArray[np.int64]:
+    """Return dense W [2k][n] of kept weights [k][n] and their metadata; pruned elements are `zero`."""
+    import numpy as np
+
+    indices = unpack_metadata(layout, words)
+    values = np.asarray(kept).T.reshape(layout.n, -1, KEPT)
+    dense = np.full((layout.n, indices.shape[1], GROUP), zero, np.int64)
+    for place in range(KEPT):
+        at = indices >> 2 * place & 3
+        np.put_along_axis(dense, at[..., None], values[..., place, None], axis=2)
+    return dense.reshape(layout.n, -1).T
+
+
+def pack_metadata(layout: WeightLayout, indices: NDArray[Any]) -> Words:
+    """Pack indices of 4 bits, [n][groups of k], into metadata words [dense k / 32][n]."""
+    import numpy as np
+
+    order, given = find_metadata_order(layout), np.asarray(indices)
+    if given.shape != (layout.n, layout.k // KEPT):
+        raise LayoutError("bad_shape", f"indices have the shape {given.shape}.", f"Give ({layout.n}, {layout.k // 2}).")
+    column, group = order.evaluate()
+    across, deep = order.extents
+    blocks = given.reshape(layout.n // across, across, -1, deep).transpose(2, 0, 1, 3)
+    return join_fields(blocks[:, :, column, group], INDEX_BITS).reshape(-1, layout.n)
+
+
+def unpack_metadata(layout: WeightLayout, words: NDArray[Any]) -> NDArray[np.int64]:
+    """Unpack metadata words into indices of 4 bits: int64 [n][groups of k]."""
+    import numpy as np
+
+    order, given = find_metadata_order(layout), np.asarray(words)
+    across, deep = order.extents
+    groups = layout.k // KEPT
+    if given.size != layout.n * groups // (32 // INDEX_BITS):
+        expected = layout.n * groups // (32 // INDEX_BITS)
+        raise LayoutError("bad_words", f"{given.size} words of metadata were given.", f"Give {expected}.")
+    column, group = order.evaluate()
+    fields = split_fields(given.reshape(groups // deep, layout.n // across, -1), INDEX_BITS)
+    blocks = np.empty((*fields.shape[:2], across, deep), np.int64)
+    blocks[:, :, column, group] = fields
+    return blocks.transpose(1, 2, 0, 3).reshape(layout.n, groups)
+
+
+def locate_metadata(layout: WeightLayout, k: int, n: int) -> dict[str, int]:
+    """Return where the index of stored element (k, n) lies: word, bit, and the register, lane and selector of the
+    instruction that reads it.
+    """
+    place = layout.locate(k, n)
+    order = find_metadata_order(layout)
+    across, deep = order.extents
+    group = k // KEPT
+    ((word, index),) = order.owners(n % across, group % deep)
+    block = group // deep * (layout.n // across) + n // across
+    register, lane = divmod(word, 32)
+    assert place.fragment
+    return {
+        "word": block * order.thread_count + word,
+        "bit": INDEX_BITS * index + 2 * (k % KEPT),
+        "register": register,
+        "lane": lane,
+        "selector": place.fragment.instruction % 2,
+    }

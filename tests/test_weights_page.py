@@ -1,0 +1,115 @@
+"""Prepacked weights as page, route, command and answer of the box."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.app.kit.question import read_question
+from lanescope.app.read.text_meanings import read_text
+from lanescope.app.read.weight_links import find_weights
+from lanescope.app.weights.draw import draw_weights
+from lanescope.app.weights.facts import WeightQuestion, locate_weight
+from lanescope.app.weights.find import parse_place
+from lanescope.errors import LayoutError
+from lanescope.weights.formats import FORMATS
+from lanescope.weights.layout import packed_weights
+from tests.client import Client
+
+EVERY = [(name, bits) for name, row in FORMATS.items() for bits in row.left]
+
+
+@pytest.mark.parametrize(
+    ("format_", "text", "expected"),
+    [
+        ("marlin", "W[5, 18]", (5, 18)),
+        ("marlin", "w[5][18]", (5, 18)),
+        ("marlin", "k=5, n=18", (5, 18)),
+        ("marlin", "5 18", (5, 18)),
+        ("marlin", "word 41, nibble 4", (5, 18)),
+        ("marlin", "lane 10, word 1, nibble 4", (5, 18)),
+        ("marlin", "tile 1 lane 10 word 1 nibble 4", (5, 82)),
+        ("gptq", "word 2", (0, 2)),
+    ],
+)
+def test_a_find_field_takes_elements_and_words(format_: str, text: str, expected: tuple[int, int]) -> None:
+    assert parse_place(text, packed_weights(format_, 16, 128)) == expected
+
+
+@pytest.mark.parametrize(
+    ("format_", "text", "said"),
+    [
+        ("marlin", "W[16, 0]", "k is 16. W is 16 × 128."),
+        ("marlin", "lane 32 word 0", "thread is 32."),
+        ("marlin", "word 256", "256"),
+        ("marlin", "tile 0 word 128", "A tile has 128 words."),
+        ("marlin", "word 3 nibble 8", "8"),
+        ("awq", "lane 3 word 0", "does not say which thread"),
+        ("marlin", "somewhere", "Write W[5, 18], or lane 10, word 1, nibble 4."),
+    ],
+)
+def test_a_find_field_says_why_it_finds_nothing(format_: str, text: str, said: str) -> None:
+    with pytest.raises(LayoutError) as refused:
+        parse_place(text, packed_weights(format_, 16, 128))
+    assert (refused.value.code, refused.value.field) == ("bad_find", "find") and said in str(refused.value)
+
+
+def test_the_route_answers_what_the_engine_says() -> None:
+    told = locate_weight(read_question(WeightQuestion, {"format": "machete", "find": "W[100, 200]"}))
+    layout = packed_weights("machete", 128, 256)
+    place = layout.locate(100, 200)
+    assert (told.k, told.n, told.place.word, told.place.thread) == (128, 256, place.word, place.thread)
+    assert told.place.slot and place.fragment and told.place.slot.register == place.fragment.register
+    assert (told.word[told.place.field].k, told.word[told.place.field].n) == (100, 200)
+    assert locate_weight(read_question(WeightQuestion, {"format": "awq"})).place.slot is None
+    index = locate_weight(read_question(WeightQuestion, {"format": "sparse-marlin"})).place.index
+    assert index and index.selector == 0 and index.register == 1
+
+
+def test_an_element_outside_of_given_sizes_is_refused_and_one_without_sizes_is_inside() -> None:
+    with pytest.raises(LayoutError, match="k is 5"):
+        locate_weight(read_question(WeightQuestion, {"format": "awq", "k": 1, "n": 8, "find": "W[5, 18]"}))
+    told = locate_weight(read_question(WeightQuestion, {"format": "awq", "find": "W[100, 77]"}))
+    assert (told.k, told.n, told.place.k, told.place.n) == (101, 80, 100, 77)
+    smallest = locate_weight(read_question(WeightQuestion, {"format": "gptq"}))
+    assert (smallest.k, smallest.n, smallest.place.k, smallest.place.n) == (16, 16, 5, 15)
+
+
+@pytest.mark.parametrize(("name", "bits"), EVERY)
+def test_the_picture_has_the_element_in_both_panels(name: str, bits: int) -> None:
+    """Its cells name what the engine says of them."""
+    k, n = packed_weights(name, bits=bits).tile.extents
+    layout = packed_weights(name, 2 * k, 3 * n, bits)
+    place = layout.locate(layout.k - 1, layout.n - 2)
+    svg = draw_weights(layout, place)
+    assert svg.count('class="ringed"') == 2
+    assert svg.count("data-cells=") == 2
+
+
+def test_the_page_follows_what_it_is_asked(client: Client) -> None:
+    page = client.get("/weights?format=marlin&find=W[5,18]").text
+    assert "W[5, 18] of 16 × 64 is nibble 4 (bits 16–19) of word 41, in tile 0." in page
+    refused = client.get("/weights?format=marlin&k=24").text
+    assert "A tile of Marlin with 4 bits has 16." in refused
+    assert "Sparse Marlin" in client.get("/weights?format=sparse-marlin").text
+
+
+@pytest.mark.parametrize(
+    ("text", "link"),
+    [
+        ("marlin layout", "/weights?format=marlin"),
+        ("awq order", "/weights?format=awq"),
+        ("gptq pack", "/weights?format=gptq"),
+        ("machete prepack", "/weights?format=machete"),
+        ("gptq_marlin repack", "/weights?format=marlin"),
+        ("sparse marlin metadata", "/weights?format=sparse-marlin"),
+        ("qweight layout", "/weights"),
+        ("int4 weights", "/weights"),
+        ("where is W[3, 9] in AWQ?", "/weights?format=awq&find=W%5B3%2C+9%5D"),
+    ],
+)
+def test_the_box_finds_the_format(text: str, link: str) -> None:
+    assert read_text(text).link == link
+
+
+def test_what_is_no_question_about_packed_weights_goes_elsewhere() -> None:
+    assert find_weights("marlin TiledMMA") == "" and find_weights("weights of a model") == ""
