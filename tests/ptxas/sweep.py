@@ -1,8 +1,8 @@
 """Assemble every candidate for every target and write what exists: `make targets`.
 
 Writes layouts/ptx/table/targets.json: for each variant the targets for which ptxas makes code, and the least PTX
-version that reads it. Variants that ptxas takes although PTX does not document them are listed with the reason and
-stay out.
+version that reads it. Variants of newer PTX without a map here (layouts/ptx/table/newer.py) are listed apart, as
+"unmapped". Variants that ptxas takes although PTX does not document them are listed with the reason and stay out.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from lanescope.ptx.table.newer import find_newer_form
 from lanescope.ptx.targets import TARGETS, list_widest
-from tests.ptxas import candidates
+from tests.ptxas import candidates, candidates_tcgen05
 from tests.ptxas.assembler import Line, find_accepted, find_emitting, get_version
 
 VERSIONS = (
@@ -27,7 +28,11 @@ OUTPUT = Path(__file__).parents[2] / "layouts" / "ptx" / "table" / "targets.json
 
 
 def explain_undocumented(ptx: str) -> str:
-    """Why PTX ISA 9.1 does not have a line that ptxas takes, "" where it has it."""
+    """Why PTX ISA 9.4 does not have a line that ptxas takes, "" where it has it."""
+    if ptx.startswith("stmatrix") and ptx.endswith(("b8.b6x16_p32", "b8.b4x16_p64")):
+        return "the ISA has packed formats of ldmatrix alone"
+    if "decompress::lut::b" in ptx and ("scale_vec::" in ptx or "block32.decompress" in ptx):
+        return "the ISA has .decompress::lut::b before .block32 only"
     if "m16n8k16" in ptx and "kind::f8f6f4" in ptx:
         return "the ISA has kind::f8f6f4 at m16n8k32 only"
     if ptx.startswith("mma.sync") and ".popc" in ptx and ".b1.b1." not in ptx:
@@ -54,8 +59,14 @@ def explain_undocumented(ptx: str) -> str:
 
 
 SWEEPS: dict[str, Callable[[], Iterable[Line]]] = {
-    name: getattr(candidates, f"generate_{name}")
-    for name in ("mma", "mma_sp", "mma_scaled", "wgmma", "wgmma_sp", "wmma", "movement", "tcgen05_moves", "tcgen05_mma")
+    **{
+        name: getattr(candidates, f"generate_{name}")
+        for name in ("mma", "mma_sp", "mma_scaled", "wgmma", "wgmma_sp", "wmma", "movement")
+    },
+    **{
+        name: getattr(candidates_tcgen05, f"generate_{name}")
+        for name in ("tcgen05_moves", "tcgen05_mma", "tcgen05_lut")
+    },
 }
 
 
@@ -111,7 +122,8 @@ def main(names: list[str]) -> None:
     excluded: dict[str, str] = {}
     if names:  # some families anew, the others as they stand
         old = json.loads(OUTPUT.read_text())
-        variants = {ptx: (tuple(old["target_sets"][which]), least) for ptx, (which, least) in old["variants"].items()}
+        rows = old["variants"] | old["unmapped"]
+        variants = {ptx: (tuple(old["target_sets"][which]), least) for ptx, (which, least) in rows.items()}
         excluded = old["left_out"]
     for name in names or SWEEPS:
         found, left_out = sweep_lines(name, list(SWEEPS[name]()))
@@ -119,10 +131,9 @@ def main(names: list[str]) -> None:
         excluded |= left_out
     sets = sorted({targets for targets, _ in variants.values()}, key=lambda s: (len(s), s))
     meta = {"assembler": f"ptxas {get_version()}", "date": datetime.date.today().isoformat(), "targets": TARGETS}
-    rows = [
-        f"  {json.dumps(ptx)}: {json.dumps([sets.index(targets), least])}"
-        for ptx, (targets, least) in sorted(variants.items())
-    ]
+    rows: dict[bool, list[str]] = {False: [], True: []}
+    for ptx, (targets, least) in sorted(variants.items()):
+        rows[find_newer_form(ptx) is None].append(f"  {json.dumps(ptx)}: {json.dumps([sets.index(targets), least])}")
     OUTPUT.write_text(
         '{"meta": '
         + json.dumps(meta)
@@ -130,11 +141,13 @@ def main(names: list[str]) -> None:
         + json.dumps(sets)
         + ',\n"left_out": '
         + json.dumps(dict(sorted(excluded.items())), indent=1)
-        + ',\n"variants": {\n'
-        + ",\n".join(rows)
+        + ',\n"unmapped": {\n'
+        + ",\n".join(rows[False])
+        + '\n},\n"variants": {\n'
+        + ",\n".join(rows[True])
         + "\n}}\n"
     )
-    print(f"{OUTPUT}: {len(variants)} variants")
+    print(f"{OUTPUT}: {len(rows[True])} variants, {len(rows[False])} without a map")
 
 
 if __name__ == "__main__":
