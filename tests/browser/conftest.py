@@ -23,7 +23,7 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --force-color-profile=srgb "
     "--disable-site-isolation-trials --renderer-process-limit=1"
-).split() + __import__("os").environ.get("T31", "").split()
+).split()
 
 expect.set_options(timeout=1000 * PATIENCE)
 
