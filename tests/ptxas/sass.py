@@ -2,7 +2,7 @@
 
 Writes layouts/ptx/table/sass.json: for each variant and target the tensor-core mnemonics that ptxas makes of that one
 line, in order, as nvdisasm spells them. A variant that calls a routine or becomes plain arithmetic leaves none.
-nvdisasm comes with PyPI's nvidia-cuda-nvdisasm.
+nvdisasm comes with PyPI's nvidia-cuda-nvdisasm. `make sass ONLY=…` asks some, as tests/ptxas/sweep.py chooses them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 
 from tests.ptxas.assembler import Line, assemble, find_accepted, get_version
-from tests.ptxas.sweep import NEWEST, SWEEPS
+from tests.ptxas.sweep import NEWEST, choose_lines
 
 TABLE = Path(__file__).parents[2] / "layouts" / "ptx" / "table"
 OUTPUT = TABLE / "sass.json"
@@ -44,10 +45,12 @@ def get_disassembler_version() -> str:
     return re.findall(r"V[\d.]+", text)[-1]
 
 
-def list_forms(known: set[str]) -> Iterator[Line]:
-    """Every operand form of the catalogue's variants; a wmma load and store also through shared memory."""
-    for lines in SWEEPS.values():
-        for line in lines():
+def list_forms(known: set[str], only: Sequence[str] = ()) -> Iterator[Line]:
+    """Every operand form of the catalogue's variants, or of those chosen; a wmma load and store also through shared
+    memory.
+    """
+    for _, lines in choose_lines(only):
+        for line in lines:
             if line.ptx not in known or line.ptx.startswith("tcgen05."):  # the reader knows these by their own words
                 continue
             yield line
@@ -83,12 +86,19 @@ def count_runs(names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
     return tuple((name, len(list(same))) for name, same in groupby(names))
 
 
-def main() -> None:
+def main(only: list[str]) -> None:
     targets = json.loads((TABLE / "targets.json").read_text())
     sets = targets["target_sets"]
     takes = {ptx: sets[which] for ptx, (which, _) in targets["variants"].items()}
-    lines = list(list_forms(set(takes)))
+    lines = list(list_forms(set(takes), only))
     made: dict[str, dict[tuple[tuple[str, int], ...], list[str]]] = {}
+    if only:  # what is not asked stays as it is
+        old, anew = json.loads(OUTPUT.read_text()), {find_variant(line.ptx) for line in lines}
+        made = {
+            ptx: {tuple((name, count) for name, count in runs): old["target_sets"][which] for which, *runs in rows}
+            for ptx, rows in old["variants"].items()
+            if ptx not in anew
+        }
     for target in targets["meta"]["targets"]:
         began = time.monotonic()
         asked = [line for line in lines if target in takes[find_variant(line.ptx)]]
@@ -119,4 +129,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
