@@ -11,17 +11,22 @@ import pytest
 from lanescope.ptx import catalog
 from tests.ptxas import assembler, candidates
 from tests.ptxas.sweep import NEWEST, SWEEPS, TARGETS, VERSIONS
+from tests.sample import choose_count
 
 pytestmark = pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
 
 
 @pytest.fixture(scope="module")
 def sample() -> list[assembler.Line]:
-    """The same 120 texts that exist, with every operand form tried for them, and 120 that do not, in every run."""
+    """The same texts that exist, with every operand form tried for them, and as many that do not, in every run."""
     lines = [line for sweep in SWEEPS.values() for line in sweep()]
     known = {i.ptx for i in catalog.instructions()}
     choose = random.Random(7)
-    chosen = set(choose.sample(sorted(known), 120)) | set(choose.sample(sorted({x.ptx for x in lines} - known), 120))
+    count = choose_count(120, 50)
+    chosen = {
+        *choose.sample(sorted(known), count),
+        *choose.sample(sorted({line.ptx for line in lines} - known), count),
+    }
     return [line for line in lines if line.ptx in chosen]
 
 

@@ -4,7 +4,7 @@ Writes layouts/ptx/table/sass.json: for each variant and target the tensor-core 
 line, in order, as nvdisasm spells them. A variant that calls a routine or becomes plain arithmetic leaves none. Of
 tcgen05.mma the variants without a collector are written: a collector changes the suffixes of operands alone
 (lanescope.reader.sass_operands reads them; tests/test_sass_tensor.py assembles others). nvdisasm comes with PyPI's
-nvidia-cuda-nvdisasm. Names of sweeps (`python -m tests.ptxas.sass tcgen05_mma`) rewrite the variants of these alone.
+nvidia-cuda-nvdisasm. `make sass ONLY=…` asks some, as tests/ptxas/sweep.py chooses them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 
 from tests.ptxas.assembler import Line, assemble, find_accepted, get_version
-from tests.ptxas.sweep import NEWEST, SWEEPS
+from tests.ptxas.sweep import NEWEST, choose_lines
 
 TABLE = Path(__file__).parents[2] / "layouts" / "ptx" / "table"
 OUTPUT = TABLE / "sass.json"
@@ -50,10 +50,12 @@ def get_disassembler_version() -> str:
     return re.findall(r"V[\d.]+", text)[-1]
 
 
-def list_forms(known: set[str], names: Iterable[str] = ()) -> Iterator[Line]:
-    """Every operand form of the variants of some sweeps or all; a wmma load and store also through shared memory."""
-    for name in names or SWEEPS:
-        for line in SWEEPS[name]():
+def list_forms(known: set[str], only: Sequence[str] = ()) -> Iterator[Line]:
+    """Every operand form of the catalogue's variants, or of those chosen; a wmma load and store also through shared
+    memory.
+    """
+    for _, lines in choose_lines(only):
+        for line in lines:
             if line.ptx not in known or ".collector::" in line.ptx:
                 continue
             yield line
@@ -99,12 +101,12 @@ def load_written(but: set[str]) -> dict[str, dict[tuple[tuple[str, int], ...], l
     }
 
 
-def main(chosen: list[str]) -> None:
+def main(only: list[str]) -> None:
     targets = json.loads((TABLE / "targets.json").read_text())
     sets = targets["target_sets"]
     takes = {ptx: sets[which] for ptx, (which, _) in (targets["variants"] | targets["unmapped"]).items()}
-    lines = list(list_forms(set(takes), chosen))
-    made = load_written({find_variant(line.ptx) for line in lines}) if chosen else {}
+    lines = list(list_forms(set(takes), only))
+    made = load_written({find_variant(line.ptx) for line in lines}) if only else {}
     for target in targets["meta"]["targets"]:
         began = time.monotonic()
         asked = [line for line in lines if target in takes[find_variant(line.ptx)]]

@@ -3,6 +3,9 @@
 Writes layouts/ptx/table/targets.json: for each variant the targets for which ptxas makes code, and the least PTX
 version that reads it. Variants of newer PTX without a map here (layouts/ptx/table/newer.py) are listed apart, as
 "unmapped". Variants that ptxas takes although PTX does not document them are listed with the reason and stay out.
+
+`make targets ONLY="mma_sp wgmma.mma_async.sync.aligned.m64n8k16"` asks the candidates of a generator, and those whose
+text begins so; all other variants stay as they are.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import datetime
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from lanescope.ptx.table.newer import find_newer_form
@@ -70,6 +73,27 @@ SWEEPS: dict[str, Callable[[], Iterable[Line]]] = {
 }
 
 
+def choose_lines(only: Sequence[str] = ()) -> Iterator[tuple[str, list[Line]]]:
+    """Yield the candidates of each generator, or those chosen: a generator's, or those whose text begins with a word.
+
+    ValueError: a word chooses none.
+    """
+    unused = set(only) - SWEEPS.keys()
+    beginnings = tuple(sorted(unused))
+    for name, generate in SWEEPS.items():
+        if only and name not in only and not beginnings:
+            continue
+        lines = [line for line in generate() if not only or name in only or line.ptx.startswith(beginnings)]
+        unused = {word for word in unused if not any(line.ptx.startswith(word) for line in lines)}
+        if lines:
+            yield name, lines
+    if unused:
+        raise ValueError(
+            f"no candidate begins with {', '.join(sorted(unused))}. The generators of tests/ptxas/candidates.py are"
+            f" {', '.join(SWEEPS)}; every other word is the beginning of a PTX text."
+        )
+
+
 def sweep_lines(name: str, lines: list[Line]) -> tuple[dict[str, tuple[tuple[str, ...], str]], dict[str, str]]:
     """({ptx: (targets, least version)}, {ptx: why it is left out})."""
     began = time.monotonic()
@@ -117,16 +141,20 @@ def _find_least_versions(lines: list[Line], kept: list[int], takes: dict[str, se
     return least
 
 
-def main(names: list[str]) -> None:
+def main(only: list[str]) -> None:
     variants: dict[str, tuple[tuple[str, ...], str]] = {}
     excluded: dict[str, str] = {}
-    if names:  # some families anew, the others as they stand
-        old = json.loads(OUTPUT.read_text())
-        rows = old["variants"] | old["unmapped"]
-        variants = {ptx: (tuple(old["target_sets"][which]), least) for ptx, (which, least) in rows.items()}
-        excluded = old["left_out"]
-    for name in names or SWEEPS:
-        found, left_out = sweep_lines(name, list(SWEEPS[name]()))
+    chosen = list(choose_lines(only))
+    if only:  # what is not asked stays as it is
+        old, asked = json.loads(OUTPUT.read_text()), {line.ptx for _, lines in chosen for line in lines}
+        variants = {
+            ptx: (tuple(old["target_sets"][which]), least)
+            for ptx, (which, least) in (old["variants"] | old["unmapped"]).items()
+            if ptx not in asked
+        }
+        excluded = {ptx: why for ptx, why in old["left_out"].items() if ptx not in asked}
+    for name, lines in chosen:
+        found, left_out = sweep_lines(name, lines)
         variants |= found
         excluded |= left_out
     sets = sorted({targets for targets, _ in variants.values()}, key=lambda s: (len(s), s))
