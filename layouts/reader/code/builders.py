@@ -16,8 +16,8 @@ from lanescope.ptx.table.descriptors import TCGEN05, VERSION, WGMMA
 from lanescope.reader.code.doubts import find_doubts
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import FoundDescriptor, Pitfall, find_origins, get_field
-from lanescope.reader.code.start_shift import find_wrong_shift
 from lanescope.reader.code.half_words import join_half_words
+from lanescope.reader.code.start_shift import find_wrong_shift
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_symbol
 
 MOST_BUILDERS = 24
