@@ -66,6 +66,7 @@ FEATURES: dict[str, dict[str, str]] = {
         " each MMA."
     },
     "agents": {"mcp": "", "skill": ""},
+    "messages": {"explain": ""},
     "guide": {},
     "share": {"share": ""},
     "home": {},

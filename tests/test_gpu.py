@@ -149,6 +149,7 @@ def test_evidence_of_descriptors_and_banks(path: Path) -> None:
         "code": 1,
         "delivery": 1,
         "boxes": 4,
+        "maps": 2,
         "captures": 6,
     }
     assert all(

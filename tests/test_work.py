@@ -37,6 +37,8 @@ PAGES = (
     "/triton-dot",
     "/weights",
     "/deliver",
+    "/messages",
+    "/messages/wgmma-accumulator-read",
     "/targets",
     "/metadata/order",
     "/tmem",

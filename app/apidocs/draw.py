@@ -20,7 +20,7 @@ MOST_OPEN = 3  # results of a search that stand open
 SECTIONS = {
     "Instructions": ("instructions", "targets", "topics", "compare", "reuse"),
     "Step by step": ("stepper", "steps"),
-    "Any text": ("read", "check"),
+    "Any text": ("read", "check", "messages"),
     "Shared memory and descriptors": ("smem", "descriptors", "chain", "deliver", "banks"),
     "Dumps and captures": ("dumps", "captures"),
     "Emulation": ("emulate",),

@@ -40,6 +40,10 @@ METHODS = {
         "TMA loads of random bytes, shared memory byte for byte against the storage that a tensor map leaves, and"
         " random tensor maps against the driver's refusals"
     ),
+    "maps": (
+        "calls of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col that break one rule each, their right forms, and"
+        " random ones around the limits, against the driver's answer"
+    ),
     "captures": (
         "kernels with the capture header executed, right and with planted mistakes: D, and the cause that the verifier"
         " names with fills and with random matrices"
@@ -59,6 +63,7 @@ PARTS = {
     "code": "generated functions whose words all match the maps",
     "delivery": "programs from storage to operand whose registers all match the maps",
     "boxes": "TMA loads and tensor maps that follow the rules",
+    "maps": "calls that the driver takes or refuses as the rules say",
     "captures": "kernels, correct or with a planted mistake, that the capture diagnosed correctly",
     "tcgen05": "reads of tensor memory that match the maps",
 }

@@ -25,6 +25,7 @@ from lanescope.app.hardware import (
     descriptor_runs,
     fragment_runs,
     kernel_source,
+    map_calls,
     mma_runs,
     product_inputs,
     script_runs,
@@ -54,6 +55,7 @@ QUICK = {
     "delivery": 1,
     "programs": 3,
     "boxes": 3,
+    "maps": 40,
     "captures": 1,
 }
 Progress = Callable[[str, str, int], None]
@@ -367,6 +369,7 @@ _VERIFY: dict[str, Callable[..., dict[str, dict[str, Any]]]] = {
     "code": verify_code,
     "delivery": verify_delivery,
     "boxes": tma_boxes.run_boxes,
+    "maps": map_calls.run_maps,
     "captures": capture_verdicts.run_verdicts,
     "tcgen05": lambda device, per_kind: tensor_probes.run_probes(tensor_memory.CudaTensorDevice(device)),
 }

@@ -49,13 +49,13 @@ MESSAGES = (
         r"\b(?:globalStrides?|boxDim|elementStrides?|globalDim)\b[^;]*(?:must|multiple|invalid|exceed|<=|too)|"
         r"\bbox\b.*(?:inner|dim).*exceeds",
         "A tensor map that the driver refuses",
-        "/guide/paste#tensor-maps",
+        "/messages/tensor-map-refused",
         *_MAP_RULES,
     ),
     _message(
         r"CUDA_ERROR_INVALID_VALUE",
         "CUDA_ERROR_INVALID_VALUE",
-        "/guide/paste#tensor-maps",
+        "/messages/tensor-map-refused",
         "The driver returns this for any invalid argument. If the call is cuTensorMapEncodeTiled, look at these rules.",
         *_MAP_RULES[1:],
     ),

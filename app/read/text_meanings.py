@@ -21,6 +21,7 @@ from lanescope.app.read import (
     known_names,
     meaning_links,
     memory_elements,
+    message_readings,
     named_forms,
     page_meanings,
     question_readings,
@@ -83,6 +84,8 @@ _CALLED = re.compile(
 def read_text(text: str) -> Reading:
     """Return what a text is; LayoutError if it is too long, or not text."""
     text = inputs.require_text(text, "text", reader.LONGEST)
+    if (reading := message_readings.read_message(text)) is not None:
+        return reading
     text = _respell(text)
     if (reading := _read_plain_words(text) or question_readings.read_place_question(text)) is not None:
         return reading
@@ -112,12 +115,13 @@ def read_text(text: str) -> Reading:
         return _read_bare_number(text, meanings)
     if meanings_found and all(meaning.kind == "topic" for meaning in meanings_found):
         meanings = _join_pages(text, meanings, meanings_found)
+    meanings = message_readings.add_rules(meanings, text)
     if meanings_found or (pages and not _is_malformed(recognised)):
         return extend_fact(meanings[0], Reading, also=tuple(meanings[1:]))
     if recognised.refused and (reading := _read_named_part(text, recognised.refused[0])) is not None:
         return reading
     if not (recognised.refused or addresses or pages):
-        pages = page_meanings.find_sharing(text)
+        pages = message_readings.list_nearest(text) or page_meanings.find_sharing(text)
     return _explain_unknown(text, recognised.refused, addresses, pages)
 
 
