@@ -136,7 +136,7 @@ def _link_tile(places: list[tuple[int, int]], mode: str, major: str, bits: int) 
     query = {"element_bits": bits, "major": major, "swizzle": mode, **lengths, "find": sought}
     link = f"/smem?{urlencode(query, safe='[]')}"
     title = f"{'Elements' if places[1:] else 'Element'} {sought} of a tile with the {mode} swizzle"
-    return Meaning(kind="topic", title=title, link=link, facts={"page": link})
+    return Meaning(kind="topic", title=title, link=link, facts={"page": link}, notices=())
 
 
 def _round_up(size: int, step: int) -> int:
