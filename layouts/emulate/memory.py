@@ -57,7 +57,7 @@ class Allocation:
 
 
 class Observer(Protocol):
-    """An observer of every load and store. offsets: of the first bytes in the allocation; size: how many bytes each takes."""
+    """An observer of every load and store. offsets: of the first bytes in the allocation; size: bytes of each."""
 
     def __call__(
         self, group: Group, space: str, allocation: Allocation, offsets: Addresses, size: int, *, writes: bool
