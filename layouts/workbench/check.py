@@ -165,6 +165,24 @@ def get_finding_title(code: str) -> str:
     return TITLES.get(code) or causes.TITLES.get(code) or code.replace("_", " ").capitalize()
 
 
+def _list_refused(text: str) -> list[CheckFinding]:
+    """List the lines of PTX that no instruction has."""
+    refused = statements.find_refused_lines(text)
+    return [CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in refused]
+
+
+def _list_doubts(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[CheckFinding]:
+    """List what is unusual of the descriptors that the bench has."""
+    doubted = {message for piece in bench.pieces for message in piece.doubts}
+    every = (finding for builder in built for finding in builder.doubts)
+    return [_make_pitfall_finding(finding) for finding in every if finding.message in doubted]
+
+
+def _close_proved(descriptor: CheckedDescriptor, proved: frozenset[tuple[str, str]]) -> CheckedDescriptor:
+    """Return a descriptor without a gap where running the threads proved all that read it."""
+    return replace(descriptor, gap="") if descriptor.readers and proved.issuperset(descriptor.readers) else descriptor
+
+
 @refuse_deep_recursion()
 def check_text(
     text: str, given: Mapping[str, str] | None = None, headers: Iterable[Span] = (), target: str = ""
@@ -185,9 +203,7 @@ def check_text(
     maps = tensor_maps.find_evaluation_maps(code) if code else ()
     broken = (_make_pitfall_finding(problem) for tensor_map in maps for problem in tensor_map.problems)
     findings = [*_repair_pitfalls(text, built, given), *broken]
-    refused = [
-        CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in statements.find_refused_lines(text)
-    ]
+    refused = _list_refused(text)
     findings += _find_kernel_mistakes(code, bench, target) if code else []
     guesses = Guesses(text, bench, given)
     blame = BlameFinder(text, bench, built)
@@ -203,10 +219,7 @@ def check_text(
     open_ += (OpenPoint(message, span) for message, span in unsure)
     open_ += _find_unread(bench, built)
     open_ += _find_unfinished(code)
-    doubted = {message for piece in bench.pieces for message in piece.doubts}
-    doubts = (
-        _make_pitfall_finding(finding) for builder in built for finding in builder.doubts if finding.message in doubted
-    )
+    doubts = _list_doubts(bench, built)
     checked = tuple(list_checked_descriptors(text, bench, guesses))
     findings = [_name_source_line(text, finding) for finding in findings]
     steps, unverified = count_verified(bench, guesses, partial(_why_open, guesses))
@@ -217,9 +230,7 @@ def check_text(
     open_ = _drop_proved_points(open_, bench, fragments.proved) + late
     open_ += (OpenPoint(one.message, one.span, one.needs) for one in fragments.kernels if one.gap)
     unverified = drop_proved(unverified, bench, fragments.proved)
-    checked = tuple(
-        replace(one, gap="") if one.readers and fragments.proved.issuperset(one.readers) else one for one in checked
-    )
+    checked = tuple(_close_proved(one, fragments.proved) for one in checked)
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
