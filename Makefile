@@ -94,14 +94,14 @@ bench-cxx: $(VENV)/.test compiler  ## C++ that builds descriptors, read and comp
 load: $(VENV)/.test  ## a server under load and under attack, on loopback; writes docs/benchmarks.md (minutes)
 	$(BIN)/python -m tests.bench.load
 
-targets: $(VENV)/.test  ## assemble every candidate with ptxas and rewrite layouts/ptx/table/targets.json
-	$(BIN)/python -m tests.ptxas.sweep
+targets: $(VENV)/.test  ## assemble every candidate, or those of ONLY="family or beginning of a text", and rewrite layouts/ptx/table/targets.json
+	$(BIN)/python -m tests.ptxas.sweep $(ONLY)
 
 isa: $(VENV)/.test  ## WHEEL=nvidia_cuda_nvcc-….whl: what its ptxas adds, drops and changes, as proposed rows (an hour)
 	$(BIN)/python -m tests.ptxas.releases $(WHEEL) $(FAMILIES)
 
-sass: $(VENV)/.test  ## assemble every variant, disassemble it and rewrite layouts/ptx/table/sass.json (minutes)
-	$(BIN)/python -m tests.ptxas.sass
+sass: $(VENV)/.test  ## assemble every variant (ONLY=… some), disassemble it and rewrite layouts/ptx/table/sass.json (minutes)
+	$(BIN)/python -m tests.ptxas.sass $(ONLY)
 
 golden: $(VENV)/.test browser  ## rewrite tests/golden: pictures, pages, transcripts, openapi.json; and the README's screenshot
 	LANESCOPE_GOLDEN=write $(BIN)/python -m pytest -n 0 -q tests/test_golden.py tests/test_pages.py tests/test_transcripts.py tests/test_openapi.py tests/browser/test_screenshot.py

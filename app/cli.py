@@ -19,7 +19,7 @@ from lanescope.app.kit.terminal import AsJson, print_json
 
 # The order of --help; other verbs come last.
 ORDER = (
-    "serve list show diagram export chain banks smem descriptor dump capture check lsp emulate kernel steps"
+    "serve list show diagram export chain deliver banks smem descriptor dump capture check lsp emulate kernel steps"
     " matrix-steps gpu read tiles cute convert feeds idesc tmem scale-factors metadata"
 ).split()
 

@@ -38,6 +38,9 @@ FEATURES: dict[str, dict[str, str]] = {
     "compare": {},
     "metadata": {"metadata": "Sparsity metadata in global memory."},
     "chain": {"chain": ""},
+    "delivery": {
+        "deliver": "The shortest loads and moves from a storage to an operand. Exit status 1 if there are none."
+    },
     "banks": {
         "banks": "Wavefronts of a shared-memory access, and the smallest swizzle without conflicts. Exit status 1 if"
         " there are conflicts."
@@ -63,6 +66,7 @@ FEATURES: dict[str, dict[str, str]] = {
         " each MMA."
     },
     "agents": {"mcp": "", "skill": ""},
+    "messages": {"explain": ""},
     "guide": {},
     "share": {"share": ""},
     "home": {},

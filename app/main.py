@@ -23,7 +23,7 @@ from lanescope.app.catalogue.facts import CatalogueLimits, ChapterFamilies, list
 from lanescope.app.features import load_features
 from lanescope.app.kit.api import StrictRoute, build_api_router
 from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
-from lanescope.app.kit.assets import IMMUTABLE, STATIC, STYLE, compute_digest, render_style_sheet
+from lanescope.app.kit.assets import IMMUTABLE, STATIC, STYLE, compute_digest, render_style_sheet, render_versioned
 from lanescope.app.kit.fact import fact_to_json
 from lanescope.app.kit.feature import Feature
 from lanescope.app.kit.health import Health, Ready
@@ -86,14 +86,14 @@ def get_style_sheet(cache: str) -> CachedBody:
 @lru_cache(maxsize=512)
 def get_script(path: str, changed: int, cache: str) -> CachedBody:
     """Return a module, compressed. changed: when the file was written."""
-    return CachedBody((STATIC / path).read_bytes(), "text/javascript", cache=cache).prepare("br").prepare("gzip")
+    text = render_versioned(path).encode() if cache == IMMUTABLE else (STATIC / path).read_bytes()
+    return CachedBody(text, "text/javascript", cache=cache).prepare("br").prepare("gzip")
 
 
 class AssetFiles(StaticFiles):
-    """Files of the pages. An address with the file's digest is that file for ever.
-
-    Modules import one another by names that never change: for these, and for a digest of another version, a browser
-    asks each time.
+    """Files of the pages. An address with the file's digest is that file for ever, and a module of such an address
+    imports others by such addresses. For one without its digest, or with that of another version, a browser asks each
+    time.
     """
 
     async def get_response(self, path: str, scope: Scope) -> Response:

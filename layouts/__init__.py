@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lanescope.blackwell.bound import bind
+    from lanescope.delivery.ask import deliver
     from lanescope.emulate.run import emulate
     from lanescope.errors import LayoutError
     from lanescope.ptx.catalog import families, find, instructions
@@ -32,6 +33,7 @@ _HOMES = {
     "LayoutError": "errors",
     "Pattern": "ptx.pattern",
     "bind": "blackwell.bound",
+    "deliver": "delivery.ask",
     "emulate": "",
     "families": "ptx.catalog",
     "feed": "tiles.loop",
@@ -48,6 +50,7 @@ __all__ = [
     "LayoutError",
     "Pattern",
     "bind",
+    "deliver",
     "emulate",
     "families",
     "feed",

@@ -1,5 +1,6 @@
 """Rows more, as a line added to a table's file would be: a shape of tcgen05.ld and .st, an element type with a product,
-and a descriptor format. Prints what all of Lanescope says of them: pages, API, document, pictures and command line.
+and a descriptor format. Prints what all of Lanescope says of them: pages, API, document, pictures and command line; and
+what it says of the families of tests/added_families.py.
 """
 
 from __future__ import annotations
@@ -139,4 +140,7 @@ def collect_answers() -> dict[str, str]:
 
 if __name__ == "__main__":
     sys.meta_path.insert(0, RowFinder())
-    print(json.dumps(collect_answers()))
+    from tests import added_families
+
+    added_families.build_rows()
+    print(json.dumps({"rows": collect_answers(), "families": added_families.collect_answers()}))

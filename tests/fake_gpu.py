@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.hardware import chain_runs, code_runs, kernel_source, numpy_device, whole_product
+from lanescope.app.hardware import chain_runs, code_runs, delivery_runs, kernel_source, numpy_device, whole_product
 from lanescope.app.hardware.device import WINDOW, ProductJob
 from lanescope.app.hardware.numpy_device import NumpyDevice
 from lanescope.product.plan import ProductPlan
@@ -294,7 +294,8 @@ def install_gpu(card: FakeGpu) -> Iterator[FakeGpu]:
         ):
             noting(kernel_source, render, lambda what, name, does=does: lambda *a, **b: does(what, *a, **b))
         noting(chain_runs.ChainCase, "render_kernel", lambda case: lambda *a, **b: card.chain(case, *a, **b))
-        noting(code_runs.CodeCase, "render_kernel", lambda case: lambda *a, **b: card.generated(case, *a, **b))
+        for kind in (code_runs.CodeCase, delivery_runs.DeliveryCase):
+            noting(kind, "render_kernel", lambda case: lambda *a, **b: card.generated(case, *a, **b))
         stage, device = whole_product.stage_inputs, kernel_device.render_device
 
         def staged(plan: ProductPlan, given: Any) -> whole_product.StagedProduct:

@@ -99,7 +99,7 @@ def test_a_composition_is_a_of_b_or_is_refused() -> None:
     CuTe's condition fails."""
     rng = np.random.default_rng(16)
     made = agreed = 0
-    count = choose_count(6000, 2000)
+    count = choose_count(6000, 1000)
     for _ in range(count):
         a, b = make_random_layout(rng), make_random_layout(rng, 100)
         try:
@@ -137,7 +137,7 @@ def _is_strict_refusal(a: CuteLayout, b: CuteLayout) -> bool:
 def test_complements_and_inverses() -> None:
     rng = np.random.default_rng(17)
     seen = dict.fromkeys(("complement", "left"), 0)
-    count = choose_count(2500, 900)
+    count = choose_count(2500, 450)
     for _ in range(count):
         one = make_random_layout(rng, 200)
         target = int(rng.integers(1, 400))
@@ -170,7 +170,7 @@ def test_complements_and_inverses() -> None:
 def test_divides_and_products_are_pycutes() -> None:
     rng = np.random.default_rng(18)
     divided = multiplied = 0
-    count = choose_count(4000, 1300)
+    count = choose_count(4000, 650)
     for _ in range(count):
         a, b = make_random_layout(rng), make_random_layout(rng, 32)
         try:

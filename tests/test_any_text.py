@@ -26,10 +26,11 @@ from lanescope.ptx import catalog
 from lanescope.reader.code.code_words import build_word
 from lanescope.shared import banks
 from lanescope.shared.storage import KEYS, storage
+from tests.sample import choose_count
 
 MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
 WGMMA = find("wgmma.mma_async.m64n8k16.f32.f16.f16")
-COMMON = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+COMMON = settings(max_examples=choose_count(120, 40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def parse_or_refusal(parse: Callable[[], Any]) -> Any:

@@ -4,6 +4,7 @@ there unused.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from pathlib import Path
 
@@ -105,6 +106,22 @@ def test_an_address_with_its_digest_is_kept_for_ever_and_no_other() -> None:
             "/static/%2e%2e/pyproject.toml?x",
         ):
             assert client.get(lost).status_code == 404
+
+
+def test_a_page_names_every_module_by_the_address_that_others_import_it_by() -> None:
+    """Under two addresses a browser would run it twice; under one without its digest it would ask each time."""
+    with Client(create_app()) as client:
+        page = client.get("/smem").text
+        preloaded = re.findall(r'<link rel="modulepreload" href="/static/([^"]+)"', page)
+        entries = re.findall(r'<script type="module" src="/static/([^"]+)"', page)
+        imported = set()
+        for address in (*preloaded, *entries):
+            name, text = address.partition("?")[0], client.get(f"/static/{address}").text
+            paths = re.findall(r'^import .*"(\..*)";$', text, re.M)
+            imported |= {posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) for path in paths}
+            assert re.sub(r"\?\w{10}(?=\";)", "", text) == (assets.STATIC / name).read_text()
+        assert imported == set(preloaded) and len(imported) > 3 and entries
+        assert all(assets.static_url(each.partition("?")[0]) == f"/static/{each}" for each in imported)
 
 
 def test_every_script_and_template_is_used() -> None:

@@ -16,6 +16,7 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.code_words import build_word
 from lanescope.render.descriptor import render_code
 from tests.client import Client
+from tests.sample import choose_count
 
 WORD = 0x4000004000010100
 
@@ -138,7 +139,7 @@ def test_values_are_those_of_cpp() -> None:
     assert read.lbo_bytes == 0 and "16384 does not fit the bit field's 14 bits: 0 is stored." in notices[0]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=choose_count(120, 40), deadline=None)
 @given(
     st.lists(
         st.sampled_from(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from lanescope.app import cli
 from tests.command import build_command, run_lanescope
+from tests.sample import choose_count
 
 MMA = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
@@ -61,6 +62,8 @@ WORKS: dict[tuple[str, ...], list[str]] = {
     ("scale-factors",): ["--kind", "mxf4nvf4", "--scale-vec", "4X", "--n", "128"],
     ("triton-dot",): ["--m", "32"],
     ("weights",): ["--format", "awq", "--find", "W[3,9]"],
+    ("deliver",): ["--pitch-bytes", "144"],
+    ("explain",): ["C7514"],
     ("metadata", "order"): ["--opcode", "wgmma.sp", "--tile-k", "64"],
     ("smem",): ["--mn", "8", "--k", "64"],
     ("steps",): ["mma.m8n8k4.row.col.f64.f64.f64.f64"],
@@ -202,7 +205,7 @@ words = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=choose_count(60, 20), deadline=None)
 @given(st.sampled_from(sorted(WORKS)), words)
 def test_any_words(verb: tuple[str, ...], words: list[str]) -> None:
     if not any(word.startswith("-o") or word.startswith("--out") or word.startswith("--write") for word in words):

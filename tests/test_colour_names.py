@@ -15,12 +15,6 @@ from lanescope.render.names import describe_names, format_names
 from lanescope.render.view import OperandGrid
 
 TENSOR = OperandPlace.TENSOR
-OPERANDS = {
-    (op.pattern, op.axes, op.scope): op
-    for instruction in catalog.instructions()
-    if not instruction.family.issue
-    for op in filter(None, (*instruction.operands.values(), instruction.address))
-}
 MMA = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 
 
@@ -42,7 +36,13 @@ def evaluate_formula(op: Operand, name: str, text: str) -> np.ndarray:
 
 def test_the_formula_gives_the_number_that_colours_each_cell() -> None:
     seen = 0
-    for op in OPERANDS.values():
+    operands = {
+        (op.pattern, op.axes, op.scope): op
+        for instruction in catalog.instructions()
+        if not instruction.family.issue
+        for op in filter(None, (*instruction.operands.values(), instruction.address))
+    }
+    for op in operands.values():
         for name, text in format_names([op]).items():
             if name != "register" and text != "copy":
                 number = OperandGrid(op).number_cells(name)

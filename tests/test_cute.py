@@ -16,6 +16,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import Pattern
 from lanescope.shared.storage import storage
 from lanescope.shared.swizzle import Swizzle
+from tests.sample import choose_count
 
 PRINTED = [  # the same layout by C++, by the Python DSL, by pycute, by hand
     "Sw<3,3,3> o _0 o (_8,_64):(_64,_1)",
@@ -181,7 +182,7 @@ def compute_strides(shape: Any) -> Any:
     return tuple(map(compute_strides, shape)) if isinstance(shape, tuple) else shape % 1000
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=choose_count(150, 50), deadline=None)
 @given(
     nested,
     st.sampled_from([None, Swizzle(3, 4, 3), Swizzle(2, 0, -3)]),
@@ -193,7 +194,7 @@ def test_what_is_printed_is_read_back(shape: Any, swizzle: Swizzle | None, unit:
     assert parse_layout(str(made)) == made
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=choose_count(300, 100), deadline=None)
 @given(st.text(max_size=60) | st.text(alphabet="Swo<>0123456789,():_ smem_ptr[]b", max_size=60))
 def test_any_text_is_a_layout_or_refused(text: str) -> None:
     try:
@@ -202,7 +203,7 @@ def test_any_text_is_a_layout_or_refused(text: str) -> None:
         assert error.message and error.hint and error.field == "layout"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=choose_count(300, 100), deadline=None)
 @given(
     st.text(max_size=60)
     | st.text(alphabet="(abg:0123456789*/) ->", max_size=60)

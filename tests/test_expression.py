@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from lanescope.cxx.expression import DEEPEST, LONGEST, evaluate_constant
 from lanescope.errors import LayoutError
 from tests.ptxas import nvrtc
+from tests.sample import choose_count
 
 TYPES = (
     "int",
@@ -253,7 +254,7 @@ def test_depth_and_length_have_limits_that_expressions_keep() -> None:
     assert evaluate_constant("- " * (LONGEST // 2 - 1) + "1").word == 2**64 - 1
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=choose_count(300, 80), deadline=None)
 @given(st.text(max_size=60) | st.text(alphabet="0123456789abxulz'_()<>|&^~!?:+-*/%={};, ", max_size=60))
 def test_any_text_is_a_word_or_refused(text: str) -> None:
     try:

@@ -21,6 +21,7 @@ from lanescope.app.hardware import (
     bank_runs,
     chain_runs,
     code_runs,
+    delivery_runs,
     descriptor_runs,
     device,
     evidence,
@@ -268,8 +269,9 @@ def test_both_forms_and_both_methods_of_a_product(card: FakeGpu) -> None:
 
 
 # A box is loaded by a map that the driver encodes, and a capture is a kernel's own: a card that is none has neither.
+# test_message_programs asks a stub of the driver for "maps".
 @pytest.mark.parametrize(
-    "part", [part for part in evidence.PARTS if part not in ("boxes", "captures", "counters", "tcgen05")]
+    "part", [part for part in evidence.PARTS if part not in ("boxes", "maps", "captures", "counters", "tcgen05")]
 )
 def test_each_part_alone_and_its_evidence(
     part: str, card: FakeGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -279,6 +281,8 @@ def test_each_part_alone_and_its_evidence(
     for module in (chain_runs, code_runs):
         every = module.generate_cases
         monkeypatch.setattr(module, "generate_cases", lambda every=every: islice(every(), 0, 20, 2))
+    deliveries = delivery_runs.generate_cases
+    monkeypatch.setattr(delivery_runs, "generate_cases", lambda target: islice(deliveries(target), 0, 9, 2))
     chosen = [make_plan(find(MMA)), make_plan(find(WGMMA)), make_plan(find(WGMMA), "swizzle=32B")]
     monkeypatch.setattr(script_runs, "generate_plans", lambda device: iter(chosen))
     monkeypatch.setattr(script_runs, "run_script", lambda made: made is not chosen[2])
@@ -300,6 +304,7 @@ def test_each_part_alone_and_its_evidence(
         "banks": sum(len(list_regular_addresses(ACCESSES[name])) for name in ACCESSES),
         "chains": 10,
         "code": 10,
+        "delivery": 5,
     }
     assert sum(row["ran"] for row in rows.values()) == counts[part]
     if part == "banks":

@@ -15,6 +15,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.pattern import Pattern
 from tests.oracle import cutlass, movement, ptx, sparse
+from tests.oracle.missing import OracleTable
 from tests.test_hardware import WMMA
 
 # Tensor memory is judged by tests/test_tcgen05.py, which asks CUTLASS of every row.
@@ -71,6 +72,12 @@ def count_disagreements(judge: ptx.Fragment, pattern: Pattern) -> int:
     placed, told = np.stack(pattern.evaluate()), evaluate_oracle(judge, pattern.thread_count, pattern.value_count)
     assert placed.shape == told.shape
     return int((placed != told).any(axis=0).sum())
+
+
+@pytest.mark.parametrize("table", [ptx.MMA, cutlass.MMA, cutlass.WGMMA_A, sparse.PAGES], ids=lambda table: table.where)
+def test_an_oracle_without_a_shape_says_where_it_is_added(table: OracleTable[Any, Any]) -> None:
+    with pytest.raises(LookupError, match=rf"{table.where} has no entry for \('m7n7k7', 3\)\. Add "):
+        table["m7n7k7", 3]
 
 
 def test_equals_ptx() -> None:

@@ -125,6 +125,11 @@ def test_a_place_is_written_as_it_is_read() -> None:
         (MXF4, "SFA[3][1]", {"pin": "sfa:3,1"}),
         (MXF4, "SFB[5][1]", {"pin": "sfb:1,5"}),  # column 5, block 1: blocks stand below each other
         (SPARSE, "E[3][1] and A[3][2]", {"pin": "e:3,1", "pin2": "a:3,2"}),
+        (MMA, "who owns b[3][2]", {"pin": "b:3,2"}),
+        (MMA, "which lane holds A[5][9]?", {"pin": "a:5,9"}),
+        (MMA, "B[k=3][n=2]", {"pin": "b:3,2"}),
+        (MMA, "b[n=2, k=3]", {"pin": "b:3,2"}),
+        (MMA, "the lane 13", {"pin": "lane:13"}),
     ],
 )
 def test_a_place_becomes_a_pin(ptx: str, text: str, pins: dict[str, str]) -> None:
@@ -335,6 +340,10 @@ def test_an_element_of_d_in_tensor_memory_has_a_lane_and_a_column(client: Client
     assert "<code>D[70][0]</code> is in <code>lane 70</code>, <code>column 64</code>" in page
     page = client.get("/tmem", params={"m": "128", "n": "256", "find": "D[70][3] and row 71 of D"}).text
     assert "<code>lane 70</code>" in page and "<code>lane 71</code>" in page
+    for line, cell in (("lane 70", (70, 0)), ("column 200", (0, 200))):  # the first cell of each
+        page = client.get("/tmem", params={"m": "128", "n": "256", "find": line}).text
+        assert f"<code>lane {cell[0]}</code>, <code>column {cell[1]}</code>" in page, line
+    assert client.get("/tmem", params={"find": "lane 128"}).status_code == 422
     page = client.get("/tmem", params={"m": "128", "n": "256", "find": "D[128][0]"}).text
     assert "rows 0–127, columns 0–255." in re.findall(r'<output id="find-refusal">([^<]*)', page)[0]
 

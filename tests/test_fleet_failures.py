@@ -20,7 +20,7 @@ from lanescope.app.hardware import evidence, fleet_verification, jobs, pieces, r
 from lanescope.app.hardware import fleet as fleet_of_dask
 from lanescope.app.hardware.connection import ENDS, PLAIN, TlsFiles, explain_failure
 from lanescope.app.hardware.fleet import Fleet
-from lanescope.app.hardware.members import parse_members, select_members
+from lanescope.app.hardware.members import avoid_lost, parse_members, select_members
 from lanescope.app.kit import tls
 from lanescope.app.kit.settings import Settings
 from lanescope.errors import LayoutError
@@ -129,6 +129,24 @@ def test_a_worker_that_says_nonsense_of_its_device_is_not_asked(told: Any) -> No
     assert found.refused == "not a Lanescope worker"
     with pytest.raises(LayoutError, match="No worker is ready"):
         select_members([found], build_request())
+
+
+def test_a_lost_run_goes_to_another_host_before_another_worker_of_the_same() -> None:
+    """A host that is shut down loses its workers one after another; a run that followed them would be lost twice."""
+    version, device = jobs.compute_program_version(), {"name": "x", "compute_capability": "9.0", "target": "sm_90a"}
+    rows = {
+        f"tcp://{name}": {
+            "status": "running",
+            "last_seen": 0.0,
+            "lanescope": {"name": name, "host": "same", "program": version, "device": device},
+        }
+        for name in ("a:0", "b:0", "b:1")
+    }
+    a0, b0, b1 = members = parse_members({"workers": rows}, {}, version, 0.0)
+    assert avoid_lost(members, []) == list(members)
+    assert avoid_lost(members, [b1]) == [a0]
+    assert avoid_lost([b0, b1], [b1]) == [b0], "no other host is there"
+    assert avoid_lost([b1], [b1]) == [b1], "it was started anew, and the run names it"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from lanescope.cxx.formula import DEEPEST, LONGEST, evaluate_formula
 from lanescope.errors import LayoutError
+from tests.sample import choose_count
 
 I, J = (part.ravel() for part in np.meshgrid(np.arange(-3, 5), np.arange(6)))
 PRECEDENCE = {
@@ -145,7 +146,7 @@ def extend_formula(inner: st.SearchStrategy[FormulaCase]) -> st.SearchStrategy[F
     ).filter(lambda made: made is not None)  # type: ignore[return-value]
 
 
-@settings(max_examples=400)
+@settings(max_examples=choose_count(400, 100))
 @given(st.recursive(LEAVES, extend_formula, max_leaves=7))
 def test_values_are_what_c_computes(made: FormulaCase) -> None:
     assume(len(made.text) <= LONGEST)

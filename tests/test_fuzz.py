@@ -37,7 +37,7 @@ def schema() -> Iterator[Any]:
     fuzz_questions.APP.state.hardware.pool.close()
 
 
-@pytest.mark.parametrize("operation", take_sample(OPERATIONS, 25))
+@pytest.mark.parametrize("operation", take_sample(OPERATIONS, 12))
 def test_it_keeps_its_word(schema: Any, operation: str) -> None:
     """The questions are thought of here: `SCHEMA.parametrize()` does it while tests are collected, in every worker."""
     test = schema.make_questions(operation, schema.run_case)

@@ -13,6 +13,7 @@ from lanescope.shared.swizzle import MODES, Mode
 from lanescope.shared.tiling import Tile
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text
+from tests.sample import choose_count
 from tests.test_tma_loads import read_kernel
 
 POINTERS = st.tuples(st.sampled_from(("or", "add")), st.integers(0x70, 0x7F), st.integers(0, 0xFFFF))
@@ -26,7 +27,7 @@ READ_BY = (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=choose_count(150, 40), deadline=None)
 @given(POINTERS, st.sampled_from(READ_BY), st.sampled_from("ab"), st.booleans(), st.sampled_from(MODES), st.data())
 def test_a_pointer_that_reaches_into_the_strides_is_called_one(
     pointer: tuple[str, int, int], reader: tuple[str, int], operand: str, turned: bool, mode: Mode, data: st.DataObject

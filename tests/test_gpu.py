@@ -147,7 +147,9 @@ def test_evidence_of_descriptors_and_banks(path: Path) -> None:
         "chains": 1,
         "programs": 1,
         "code": 1,
+        "delivery": 1,
         "boxes": 4,
+        "maps": 2,
         "captures": 6,
     }
     assert all(

@@ -195,3 +195,48 @@ LIBRARY = plant(
 def test_copies_of_libcu(old: str, new: str, code: str) -> None:
     text = plant((old, new), text=LIBRARY) if old else LIBRARY
     assert {one for one, _ in list_findings(text)} == ({code} if code else set())
+
+
+BULK_STORE = r"""
+__device__ void store(const void* map, void* from, int x, int y) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];"
+      :: "l"(map), "r"((uint32_t)__cvta_generic_to_shared(from)), "r"(x), "r"(y) : "memory");
+}
+__global__ void write(const __grid_constant__ CUtensorMap map, const float* in) {
+  __shared__ alignas(128) float tile[32 * 32];
+  tile[threadIdx.x] = in[threadIdx.x];
+  asm volatile("fence.proxy.async.shared::cta;");
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    store(&map, tile, 0, 0);
+    asm volatile("cp.async.bulk.commit_group;");
+  }
+}
+void launch(const CUtensorMap& map, const float* in) { write<<<1, 1024>>>(map, in); }
+"""
+FENCE = '  asm volatile("fence.proxy.async.shared::cta;");\n'
+
+
+def test_a_bulk_copy_to_global_memory_needs_the_proxy_fence() -> None:
+    """PTX ISA 9.1, 9.7.9.27: the copy reads shared memory through the async proxy."""
+    assert [finding.code for finding in check_text(BULK_STORE).findings] == []
+    (finding,) = check_text(BULK_STORE.replace(FENCE, "")).findings
+    assert finding.code == "proxy_fence_missing"
+    assert "bulk copy to global memory" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("line", "other"),
+    [
+        ("  tile[threadIdx.x] = in[threadIdx.x];\n", "  fill(tile, in);\n"),  # it may have the fence
+        ("  __syncthreads();\n", "  hand_over();\n"),
+        (
+            "__shared__ alignas(128) float tile[32 * 32];\n",
+            "__shared__ float tile[1024], sums[1024];\n  sums[0] = 1;\n",
+        ),
+    ],
+)
+def test_bulk_copies_whose_stores_are_open_are_left_alone(line: str, other: str) -> None:
+    text = BULK_STORE.replace(FENCE, "").replace(line, other)
+    text = text.replace("  tile[threadIdx.x] = in[threadIdx.x];\n", "") if "sums" in other else text
+    assert [finding.code for finding in check_text(text).findings] == []

@@ -49,6 +49,8 @@ def test_im2col_lays_pixels_as_rows_of_channels() -> None:
     )
     (found,) = find_tensor_maps(text)
     assert (found.box, found.swizzle, found.problems) == ((64, 128), "128B", ())
+    (found,) = find_tensor_maps(text.replace("CU_TENSOR_MAP_SWIZZLE_128B", "(CUtensorMapSwizzle)9"))
+    assert found.swizzle is None and [one.message for one in found.problems] == ["9 is not a CUtensorMapSwizzle."]
 
 
 def test_another_number_of_arguments_is_no_map() -> None:

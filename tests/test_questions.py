@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -208,6 +209,49 @@ def test_a_load_names_the_matrix_of_an_element(client: Client) -> None:
     assert read("lane 5 register 3 of tcgen05.ld.32x32b.x4").notices[0] == "data: R3 lane 5 column 3."
 
 
+def test_the_address_of_a_row_is_supplied_by_one_lane_of_each_matrix(client: Client) -> None:
+    """PTX ISA, ldmatrix: threads 0–7 supply the rows of matrix 0, 8–15 of matrix 1, 16–23 of 2, 24–31 of 3."""
+    reading = read("which lane of ldmatrix x4 supplies the address of row 3 of matrix 2")
+    assert reading.notices[0] == "Lane 19 supplies the address of row 3 of matrix 2."
+    assert reading.link.endswith("?pin=address2:3,0")
+    told = re.sub(r"</?code>", "", client.get(reading.link).text)
+    assert "lane 19 points at row 3 of matrix 2" in told
+    every = read("address of row 5 of ldmatrix.x4")
+    assert [one["thread"] for one in every.facts["holders"]] == [5, 13, 21, 29]
+    assert "matrices 0–1" in read("ldmatrix x2 which lane gives the address of row 3 of matrix 3").notices[0]
+
+
+def test_a_register_without_its_lane_is_asked_back() -> None:
+    reading = read("register 3 of mma m16n8k16 bf16")
+    assert (
+        reading.title == "Of which lane?"
+        and "R3 of lane 20" in reading.notices[0]
+        and reading.also[0].facts["ptx"] == BF16
+    )
+
+
+def test_an_answer_stands_before_pages_that_share_words_of_its_question() -> None:
+    assert "thread 5 of ldmatrix" in read("what does thread 5 get from ldmatrix.x4").title
+
+
+@pytest.mark.parametrize(
+    ("text", "index"),
+    [
+        ("(5,9) of (8,64):(64,1)", 5 * 64 + 9),
+        # 329 is 2 · 128 + 4 · 16 + 9: Sw<3,4,3> XORs bits 7–9 into bits 4–6, 4 ^ 2 = 6.
+        ("address of element (5, 9) in Sw<3,4,3> o (8,64):(64,1)", 2 * 128 + 6 * 16 + 9),
+        ("crd2idx(((1,3),2), ((2,4),8):((1,16),2))", 1 + 3 * 16 + 2 * 2),
+        ("(3,1) of Layout<Shape<_4,_8>,Stride<_8,_1>>{}", 3 * 8 + 1),
+    ],
+)
+def test_a_coordinate_of_a_layout_has_its_index(text: str, index: int) -> None:
+    assert read(text).title.endswith(f"is at index {index}")
+
+
+def test_a_coordinate_outside_a_layout_names_the_range() -> None:
+    assert "(0–7, 0–63)" in read("where is (8,9) in (8,64):(64,1)?").notices[0]
+
+
 def test_a_lane_counts_in_its_warp() -> None:
     reading = read("warp 2 lane 5 of wgmma.m64n64k16 f16")
     assert "lanes=69" in reading.link and "D: R0 D[33][2]" in "".join(reading.notices)  # row 32 + 5 / 4, column 2·1
@@ -223,6 +267,8 @@ def test_a_lane_counts_in_its_warp() -> None:
         ("bank of [5][9] with 128B swizzle", "bank <code>16</code>"),
         ("row 70 of D in tensor memory", "<code>lane 70</code>"),
         ("which lane of tensor memory holds D[70][3]", "<code>column 3</code>"),
+        ("tmem lane 70 column 5", "D[70][5]"),
+        ("where does byte 0x150 go in 128B swizzle", "[2][56]"),  # row 2, chunk 5 ^ 2 = 7 of 8 elements
     ],
 )
 def test_an_element_in_memory_opens_the_page_that_finds_it(client: Client, text: str, answer: str) -> None:

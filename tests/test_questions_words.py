@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
-from lanescope.app.catalogue import full_text, topics
+from lanescope.app.catalogue import forms, full_text, topics
 from lanescope.app.guide import index as guide_index
 from lanescope.app.guide.rendering import list_sections
 from lanescope.app.kit.names import name_form
-from lanescope.app.read import text_meanings
+from lanescope.app.read import text_meanings, tool_words
 from lanescope.app.read.facts import Reading
 from lanescope.app.read.text_meanings import find_certain_link
 from lanescope.app.read.thread_names import find_thread
@@ -41,11 +42,11 @@ def read(text: str) -> Reading:
         ("how do I advance the descriptor by a K step", ("/guide/descriptor", "/guide/five-minutes")),
         ("GMMA::Major::K", ("/guide/one-tile",)),
         ("two accumulators in flight", ("/guide/wgmma.wait_group",)),
-        ("cuTensorMapEncodeTiled returned CUDA_ERROR_INVALID_VALUE", ("/guide/paste",)),
-        ("Failed to initialize the TMA descriptor 1", ("/guide/paste",)),
+        ("cuTensorMapEncodeTiled returned CUDA_ERROR_INVALID_VALUE", ("/messages/tensor-map-refused",)),
+        ("Failed to initialize the TMA descriptor 1", ("/messages/tensor-map-refused",)),
         ("CUDA error: misaligned address", ("/guide/ldmatrix",)),
         ("cudaErrorMisalignedAddress", ("/guide/ldmatrix",)),
-        ("TiledCopy uses too few vals for selected CopyAtom", ("/tiles/copy",)),
+        ("TiledCopy uses too few vals for selected CopyAtom", ("/messages/cute-copy-few-values",)),
         ("smem_thr_copy_A.retile_D(tCrA)", ("/tiles/copy",)),
         ("nvvm.wgmma.mma_async", ("/instructions",)),
         ("2:4 metadata 0x4 0xE", ("/guide/sparsity",)),
@@ -169,21 +170,22 @@ def test_a_question_with_an_opcode_ends_in_pages_too(text: str, page: str) -> No
         ("cute::UMMA::make_instr_desc", "/idesc"),
         ("UMMA::InstrDescriptor", "/idesc"),
         ("cuTensorMapEncodeTiled", "/guide/paste#tensor-maps"),
-        ("cuTensorMapEncodeTiled returned 1", "/guide/paste#tensor-maps"),
-        ("boxDim[0] must be <= 256", "/guide/paste#tensor-maps"),
+        ("cuTensorMapEncodeTiled returned 1", "/messages/tensor-map-refused"),
+        ("boxDim[0] must be <= 256", "/messages/tensor-map-refused"),
         ("ss_smem_selector", "/smem/atoms"),
         ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", "/tiles/copy"),
         ("partition_fragment_C", "/tiles/mma"),
         ("Swizzle<3,4,3>{}", "/guide/swizzle"),
+        ("mbarrier.try_wait.parity", "/guide/barriers-and-pipelines"),
         ("Sm1xxBlkScaledConfig", "/scale-factors"),
         ("StructuredSparseCompressor", "/metadata/order"),
         ("TmemAllocator", "/tmem"),
-        ("Not a name of any known instruction: 'wgmma'", "/guide/shapes"),
+        ("Not a name of any known instruction: 'wgmma'", "/messages/unknown-instruction"),
         ("ptxas error : Modifier '.trans' not allowed", "/guide/read-ptx"),
         ("error: asm operand type size(8) does not match type/size implied by constraint 'r'", "/guide/read-ptx"),
         ("CUDA error: an illegal instruction was encountered", "/guide/debugging"),
         ("CUDA error: unspecified launch failure", "/guide/capture#if-the-kernel-faults"),
-        ("Not a canonical GMMA_MN Layout: Expected stride failure.", "/guide/one-tile"),
+        ("Not a canonical GMMA_MN Layout: Expected stride failure.", "/messages/cute-gmma-mn-stride"),
     ],
 )
 def test_a_symbol_or_a_message_has_a_page(client: Client, text: str, page: str) -> None:
@@ -210,7 +212,7 @@ def test_more_makers_are_named(text: str, maker: str) -> None:
     assert reading.title.endswith(f"of {maker}") and reading.notices[0].startswith("Lanescope covers NVIDIA's")
 
 
-@pytest.mark.parametrize("text", ["mbarrier", "setmaxnreg", "mbarrier.try_wait.parity", "CollectiveBuilder"])
+@pytest.mark.parametrize("text", ["setmaxnreg", "elect.sync", "CollectiveBuilder"])
 def test_what_is_not_covered_says_what_is(text: str) -> None:
     reading = read(text)
     assert reading.title == "Not covered" and "Lanescope covers" in reading.notices[0], reading
@@ -265,3 +267,115 @@ def test_a_word_may_name_its_kind_after_it() -> None:
     reading = read("0x4000004000010100 wgmma")
     assert reading.kind == "descriptor" and reading.facts["word"] == "0x4000004000010100"
     assert read("cutlass::gemm::GemmShape<16,8,16>").title == read("m16n8k16").title
+
+
+# tasks, targets and opcodes ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("what does this descriptor word mean", "/descriptor"),
+        ("bank conflicts of my ldmatrix", "/banks"),
+        ("epilogue of tcgen05", "/tmem/epilogue"),
+        ("does D of my first GEMM feed the second", "/tiles/mma/chain"),
+        ("a TMA box fills my tile?", "/smem"),
+        ("dump of shared memory", "/dump"),
+        ("instruction descriptor bits", "/idesc"),
+        ("how much shared memory do my stages need", "/tiles/loop"),
+        ("run on my GPU", "/gpu"),
+        ("my kernel hangs", "/emulate"),
+        ("emulator", "/emulate"),
+        ("how do I use this in VS Code", "/docs/integrations"),
+        ("keyboard shortcuts", "/help"),
+        ("does my code leave this machine", "/help#privacy"),
+        ("license", "/help#licence"),
+        ("port wgmma to tcgen05", "/guide/wgmma-to-tcgen05"),
+        (
+            "Unexpected instruction types specified for 'mma'",
+            "/instructions?q=mma",
+        ),  # a message: its meaning first
+        ("K-major vs MN-major", "/guide/k-major-needs-no-transpose#the-four-operands"),
+        ("what is a core matrix", "/guide/one-tile"),  # an explanation: the guide first
+        ("how to transpose with ldmatrix", "/guide/bytes-and-trans"),
+        ("every other 8 columns are swapped", "/guide/debugging"),
+        ("half the output is zero", "/guide/debugging"),
+        ("print_latex(tiled_mma)", "/diagram"),
+    ],
+)
+def test_a_task_opens_its_tool_and_a_question_its_text(client: Client, text: str, page: str) -> None:
+    assert read(text).link == page and client.get(page).status_code == 200
+
+
+def test_every_page_outside_the_menus_has_the_anchor_that_the_box_names(client: Client) -> None:
+    for page in tool_words.OUTSIDE:
+        address, _, anchor = page.partition("#")
+        assert not anchor or f'id="{anchor}"' in client.get(address).text, page
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("sm120", "sm_120"),
+        ("compute capability 9.0", "sm_90"),
+        ("RTX 4090", "sm_89"),
+        ("5070", "sm_120a"),
+        ("L40S", "sm_89"),
+        ("Orin", "sm_87"),
+        ("H100", "sm_90a"),
+        ("which shapes does sm_120 have", "sm_120"),
+        ("how much shared memory does an A100 have", "sm_80"),
+        ("which tensor core instructions does an RTX 3090 have", "sm_86"),
+    ],
+)
+def test_a_gpu_or_a_target_opens_what_it_has(client: Client, text: str, target: str) -> None:
+    link = read(text).link
+    assert link == f"/targets?target={target}" and client.get(link).status_code == 200
+
+
+def test_a_question_about_a_target_and_instructions_counts_them() -> None:
+    def count(name: str, target: str) -> int:
+        return sum(
+            form.family.name.startswith(name) and target in catalog.get_target_support(form).targets
+            for form in catalog.instructions()
+        )
+
+    assert read("does sm_120 have wgmma").notices[0].startswith("sm_120 has none of the")
+    assert f"sm_90a has {count('wgmma', 'sm_90a'):,}." in read("does sm_90 have wgmma").notices[0]
+    assert f"has {count('ldmatrix', 'sm_80')} of the" in read("does an A100 have ldmatrix").notices[0]
+    assert read("wgmma h100").kind == "instruction"  # a list, narrowed to what an H100 has
+    assert read("V100").title == "No target 'sm_70'" and read("sm_91").title == "No target 'sm_91'"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["wgmma", "ldmatrix", "mma.sync", "tcgen05.mma", "tcgen05.ld", "wmma", "wgmma layouts", "wgmma register layout"],
+)
+def test_an_opcode_alone_lists_its_forms_first(text: str) -> None:
+    reading, opcode = read(text), text.split()[0].split(".")[0]
+    assert reading.link.startswith("/instructions?q=") and reading.facts["candidates"][0].startswith(opcode)
+
+
+def test_the_parts_of_a_line_may_stand_apart() -> None:
+    for form in catalog.instructions()[::97]:
+        apart = [part for part in form.ptx.split(".") if part not in ("sync", "aligned")]
+        found = forms.find_forms(" ".join(apart))
+        assert found.exact and found.forms == (form,), form.ptx
+    assert forms.find_forms("mma m16n8k8 f16 f16 f16").forms[0].types["d"] == "f16"  # as often as the text has it
+    assert "row.row" in forms.find_forms("wmma row row m32n8k16 s32 u8").forms[0].ptx
+    for form in catalog.instructions()[::53]:  # a name without its signs means the form first
+        named = forms.find_forms(re.sub(r"\+=|×|,|=|\+", " ", name_form(form).text))
+        assert named.forms[0] is form, (form.ptx, named.forms[0].ptx)
+    assert read("wgmma 64 x 128 x 16 bf16").title == read("wgmma 64x128x16 bf16").title
+
+
+def test_a_word_is_not_respelled_into_one_with_another_first_letter() -> None:
+    assert "Did you mean" not in "".join(read("settings").notices)
+    assert "Did you mean ‘mbarrier’?" in read("mbarier").notices
+
+
+def test_a_list_of_forms_leaves_the_pages_in_sight(client: Client) -> None:
+    page = client.get("/read", params={"text": "wgmma"}).text.partition("<main")[2]
+    before, _, after = page.partition("<summary>")
+    assert "Instructions, and pages about them" in before and before.count("<code>wgmma.mma_async") == 8
+    assert after.startswith("40 more<") and "/guide/wmma-mma-wgmma" in after

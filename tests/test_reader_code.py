@@ -21,6 +21,7 @@ from lanescope.reader.code import evaluation
 from lanescope.reader.code.builders import DescriptorBuilder, find_builders
 from lanescope.reader.code.tensor_maps import find_tensor_maps
 from lanescope.reader.code.tma_rules import TensorMap
+from tests.sample import choose_count
 
 GOLDEN = Path(__file__).parent / "golden" / "builders"
 
@@ -197,7 +198,7 @@ WORDS = (
 ).split(" ")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=choose_count(150, 50), deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join) | st.text(max_size=80).map(lambda t: "desc |= " + t))
 def test_no_text_breaks_it(text: str) -> None:
     for built in find_builders(text):

@@ -115,7 +115,8 @@ def test_where_a_print_has_the_arrays_addresses_their_values_are_open() -> None:
 def test_every_print_of_a_log_is_a_map() -> None:
     log = "\n".join(DEEP_GEMM.format(**{**GOOD, "tall": tall}) for tall in (64, 128, 512))
     told = text_meanings.read_text(f"{log}\n{TVM.format(**GOOD)}")
-    assert sorted(one.facts["box"][1] for one in (told, *told.also)) == [64, 128, 128, 512]
+    maps = [one for one in (told, *told.also) if one.kind == "tensor_map"]
+    assert sorted(one.facts["box"][1] for one in maps) == [64, 128, 128, 512]
 
 
 def test_a_program_that_names_such_fields_prints_no_map() -> None:
@@ -195,7 +196,8 @@ PTXAS = "ptxas /tmp/k.ptx, line 21; error   : "
 )
 def test_a_message_of_ptxas_leads_to_the_instruction(message: str, named: str) -> None:
     told = text_meanings.read_text(PTXAS + message)
-    assert told.kind == "topic" and told.link == f"/instructions?q={named}" and told.notices
+    assert told.kind == "topic" and told.link.startswith("/messages/") and told.notices
+    assert f"/instructions?q={named}" in [one.link for one in told.also]
     assert Client(create_app()).get(told.link).status_code == 200
 
 
@@ -237,13 +239,14 @@ def test_a_message_of_ptxas_leads_to_the_instruction(message: str, named: str) -
 )
 def test_a_message_of_ptxas_says_the_target_or_the_operand_that_is_wrong(message: str, named: str, said: str) -> None:
     told = text_meanings.read_text(PTXAS + message)
-    assert told.kind == "topic" and told.title == f"ptxas about {named}" and said in " ".join(told.notices)
+    assert told.kind == "topic" and f"ptxas about {named}" in [one.title for one in told.also]
+    assert said in " ".join(told.notices)
     assert Client(create_app()).get(told.link).status_code == 200
 
 
 def test_no_target_is_told_where_the_forms_of_an_instruction_differ() -> None:
     message = "Instruction 'mma with FP8 floating point types' cannot be compiled for architecture 'sm_80'"
-    assert text_meanings.read_text(PTXAS + message).notices == ("The target or the PTX version lacks it.",)
+    assert text_meanings.read_text(PTXAS + message).also[0].notices == ("The target or the PTX version lacks it.",)
 
 
 def test_a_shape_that_ptxas_does_not_know_is_told_its_neighbours() -> None:

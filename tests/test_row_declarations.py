@@ -202,16 +202,20 @@ LOAD, PRODUCT = "tmem.ld.sync.aligned.16x64b.x4.b32", "imma.sync.aligned.m16n8k3
 
 
 @pytest.fixture(scope="module")
-def said() -> dict[str, str]:
-    """What engine, API and pages say of two families that only a row of a test's own table names, in a process of its
-    own.
+def answers() -> dict[str, dict[str, str]]:
+    """What engine, API, pages, runs and command line say of rows that only the tests' own tables have, in one process:
+    the families of tests/added_families.py, and the lines that tests/added_rows.py adds to the tables' files.
     """
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.added_families"], cwd=ROOT, capture_output=True, text=True, timeout=300
-    )
+    ran = subprocess.run([sys.executable, "-m", "tests.added_rows"], cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]
-    told: dict[str, str] = json.loads(ran.stdout)
+    told: dict[str, dict[str, str]] = json.loads(ran.stdout)
     return told
+
+
+@pytest.fixture(scope="module")
+def said(answers: dict[str, dict[str, str]]) -> dict[str, str]:
+    """What is said of two families that only a row names."""
+    return answers["families"]
 
 
 def test_a_load_of_tensor_memory_is_one_row(said: dict[str, str]) -> None:
@@ -259,13 +263,9 @@ def test_a_product_is_one_row(said: dict[str, str]) -> None:
 
 
 @pytest.fixture(scope="module")
-def more() -> dict[str, str]:
-    """What pages, API, document, runs and command line say of a shape of tcgen05.ld, an element type and a descriptor
-    format, each a line added to a table's file, in a process of its own.
-    """
-    ran = subprocess.run([sys.executable, "-m", "tests.added_rows"], cwd=ROOT, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    told: dict[str, str] = json.loads(ran.stdout)
+def more(answers: dict[str, dict[str, str]]) -> dict[str, str]:
+    """What is said of a shape of tcgen05.ld, an element type and a descriptor format, each a line of a table's file."""
+    told = answers["rows"]
     wrong = {asked: said[:300] for asked, said in told.items() if asked[0] == "/" and said[:3] not in ("200", "303")}
     assert not wrong
     assert all(told[" ".join(words)].startswith("0 ") for words in added_rows.COMMANDS)

@@ -11,8 +11,8 @@ import pytest
 from lanescope import reader
 from lanescope.ptx import catalog
 from lanescope.reader import sass
-from lanescope.reader.tensor_memory import describe_sass
-from tests.ptxas import assembler, candidates
+from lanescope.reader.tensor_sass import describe_sass
+from tests.ptxas import assembler, candidates_tcgen05
 from tests.ptxas import sass as disassembly
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -125,7 +125,7 @@ def test_other_sass_is_none_of_these(text: str) -> None:
     ],
 )
 def test_the_sass_of_tcgen05_mma_names_its_kind(ptx: str, target: str) -> None:
-    line = next(line for line in candidates.generate_tcgen05_mma() if line.ptx == ptx)
+    line = next(line for line in candidates_tcgen05.generate_tcgen05_mma() if line.ptx == ptx)
     ((name,),) = disassembly.disassemble_lines([line], target)
     told = describe_sass(name)
     kind = ptx.partition("kind::")[2].partition(".")[0]

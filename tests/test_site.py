@@ -69,9 +69,9 @@ def test_it_holds_what_was_asked_for(exported: Path) -> None:
 
 # Addresses that a server computes: no export has them. Any other that a page links to must have become a file.
 COMPUTED = (
-    "smem descriptor banks chain steps kernel tiles layouts cute compare reuse metadata dump capture"
+    "smem descriptor banks chain deliver steps kernel tiles layouts cute compare reuse metadata dump capture"
     " emulate diagram tmem idesc targets embed picture scale-factors triton-dot weights zero-column-mask docs"
-    " openapi.json api gpu/run healthz readyz metrics workbench llms.txt docs/integrations.md"
+    " openapi.json api gpu/run healthz readyz messages metrics workbench llms.txt docs/integrations.md"
 ).split()
 
 

@@ -12,6 +12,7 @@ from lanescope.app.memory import descriptors as memory
 from lanescope.bits import format_word
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
+from tests.sample import choose_count
 
 WORD = 0x4000004000010100
 
@@ -117,7 +118,7 @@ def test_a_long_text_is_refused_before_it_is_searched(monkeypatch: pytest.Monkey
         memory.parse_descriptor("a" * 40000)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=choose_count(300, 100), deadline=None)
 @given(st.text(max_size=60) | st.text(alphabet="0123456789abcdefxXbdD_'` :{},=loxyhiul\n", max_size=60))
 def test_any_text_is_a_word_or_refused(text: str) -> None:
     try:

@@ -12,9 +12,9 @@ from lanescope.app.read import text_meanings
 from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
 from lanescope.ptx.architectures import (
     ARCHITECTURES,
-    KB,
     STATIC_SHARED_MEMORY,
     explain_missing,
     find_substitutes,
@@ -49,7 +49,8 @@ def test_every_target_has_one_architecture() -> None:
 def test_ptxas_knows_a_target_since_its_release_and_allows_a_block_as_much_shared_memory(target: str) -> None:
     """Without `a` a block declares 48 KB; with it as much as it may opt in to, and on sm_107a 227 KB."""
     row = get_architecture(target)
-    most = (row.block_shared_memory or 227 * KB) if target.endswith("a") else STATIC_SHARED_MEMORY
+    opted = row.oversized_above or row.block_shared_memory or 0
+    most = opted if target.endswith("a") else STATIC_SHARED_MEMORY
     assert measure_limit(target) == TargetLimit(row.get_ptx(target), most)
 
 
@@ -90,10 +91,33 @@ def test_a_refusal_names_the_target_of_the_same_gpu_first() -> None:
     assert explain_missing("wgmma", ["sm_90a"], "") is None
 
 
+def test_a_refusal_names_the_release_of_a_form(client: Client) -> None:
+    for ptx, target, words in (
+        (
+            "tcgen05.mma.cta_group::1.kind::f16.collector::b::use",
+            "sm_100a",
+            "It needs sm_107f. It came with PTX 9.4 (CUDA 13.4).",
+        ),
+        (WGMMA, "sm_120a", "It needs sm_90a. It came with PTX 8.0."),
+    ):
+        error = client.get(f"/api/v1/instructions/{ptx}?target={target}").json()["error"]
+        assert error["code"] == "not_on_target" and error["hint"] == words
+
+
 def test_kinds_of_tcgen05_mma() -> None:
     """PTX ISA 9.1, 9.7.16.10.9: kind::i8 is of sm_100a and sm_110a alone; the floats are of the family."""
     assert list_targets_of_kind("i8") == ("sm_100a", "sm_110a")
     assert {"sm_100f", "sm_103a", "sm_107a"} <= set(list_targets_of_kind("f16"))
+
+
+def test_b_has_a_collector_on_rubin_alone() -> None:
+    """PTX ISA 9.4, 9.7.18.10.10.1; kind::i8 has none, and .ws names its buffers b0 to b3."""
+    both = catalog.find("tcgen05.mma.cta_group::1.kind::f16.collector::a::fill.collector::b::use")
+    support = catalog.get_target_support(both)
+    assert (support.targets, support.ptx_version) == (("sm_107f", "sm_107a"), "9.4")
+    for wrong in ("cta_group::1.kind::i8.collector::b::use", "ws.cta_group::1.kind::f16.collector::b::use"):
+        with pytest.raises(LayoutError):
+            catalog.find(f"tcgen05.mma.{wrong}")
 
 
 DECLARED = ".reg .b32 r<5>; .reg .b64 d<3>; .reg .pred p; .reg .f32 f<4>; "
@@ -112,8 +136,14 @@ def test_a_newer_form_is_assembled_where_its_row_says(row: NewerForm) -> None:
 
 
 def test_a_newer_form_is_told_apart_from_a_wrong_one() -> None:
-    told = text_meanings.read_text("tcgen05.mma.cta_group::1.kind::f16.collector::b::fill [r1], d1, d2, r2, p;")
-    assert "new in PTX 9.4 and exists on sm_107f, sm_107a only" in " ".join(told.notices)
+    told = text_meanings.read_text("tcgen05.mma.cta_group::1.kind::ti16.collector::b::fill [r1], d1, d2, r2, p;")
+    assert "new in PTX 9.4 (CUDA 13.4) and exists on sm_107f, sm_107a only" in " ".join(told.notices)
+    for text in (
+        "tcgen05.mma.cta_group::2.kind::ti16",
+        "tcgen05.ld.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.f32.b2",
+    ):
+        with pytest.raises(LayoutError, match=r"new in PTX 9.4 \(CUDA 13.4\)"):
+            catalog.find(text)
     older = text_meanings.read_text("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 512;")
     assert "new in PTX" not in " ".join(older.notices)
 
@@ -125,7 +155,9 @@ def test_the_api_lists_every_target_with_its_limits(client: Client) -> None:
     rows = {row["target"]: row for row in client.get("/api/v1/targets").json()}
     assert list(rows) == list(TARGETS)
     assert rows["sm_90a"]["shared_memory_bytes"] == 232448 and rows["sm_120a"]["shared_memory_bytes"] == 101376
-    assert rows["sm_107a"]["shared_memory_bytes"] is None and rows["sm_107a"]["ptx"] == "9.4"
+    assert rows["sm_107a"]["shared_memory_bytes"] == 334848 and rows["sm_107a"]["oversized_above_bytes"] == 232448
+    assert (rows["sm_107a"]["exclusive_columns"], rows["sm_103a"]["exclusive_columns"]) == (576, 512)
+    assert rows["sm_107a"]["ptx"] == "9.4"
     assert rows["sm_100a"]["tensor_memory_columns"] == 512 and rows["sm_121a"]["tensor_memory_columns"] == 0
     assert rows["sm_90"]["max_cluster"] == 16 and rows["sm_89"]["max_cluster"] == 1
 
@@ -139,17 +171,73 @@ def test_the_page_says_what_a_gpu_has_and_lacks(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "legal", "reserved"), [("", False, 1 << 29), ("sm_100a", False, 1 << 29), ("sm_107a", True, 0)]
+    ("kind", "target", "k", "legal", "reserved"),
+    [
+        ("f8f6f4", "", 32, False, 1 << 29),
+        ("f8f6f4", "sm_100a", 32, False, 1 << 29),
+        ("f8f6f4", "sm_107a", 64, True, 0),
+        ("f8f6f4", "sm_107f", 64, True, 0),
+        ("f16", "sm_107a", None, False, 0),
+        ("tf32", "sm_107a", None, False, 0),
+    ],
 )
-def test_bit_29_is_k_dim_on_rubin_alone(client: Client, target: str, legal: bool, reserved: int) -> None:
-    """NVIDIA cudnn-frontend, pull request 954."""
-    told = client.get(f"/api/v1/instruction-descriptors/0x28400490?kind=f16&target={target}").json()
-    assert told["legal"] is legal and int(told["reserved"], 16) == reserved
-    assert (told["k"] is None) == (target == "sm_107a")
+def test_bit_29_is_k_on_rubin_alone(
+    client: Client, kind: str, target: str, k: int | None, legal: bool, reserved: int
+) -> None:
+    """PTX ISA 9.4, Table 51: 1 is K = 64 of kind::f8f6f4; kinds f16 and tf32 have 0 alone, as in cuDNN."""
+    word = {"f8f6f4": 0x28400010, "f16": 0x28400490, "tf32": 0x28400910}[kind]
+    told = client.get(f"/api/v1/instruction-descriptors/{word:#x}?kind={kind}&target={target}").json()
+    assert (told["k"], told["legal"], int(told["reserved"], 16)) == (k, legal, reserved)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sparse", "bits", "k"),
+    [
+        ("mxf8f6f4", 0, 0, 32),
+        ("mxf8f6f4", 0, 1 << 31, 64),
+        ("mxf8f6f4", 1, 1 << 31, 128),
+        ("mxf4", 0, 0, 64),
+        ("mxf4", 0, 1 << 31, 96),
+        ("mxf4nvf4", 0, 1 << 3, 128),
+        ("mxf4nvf4", 1, 1 << 31, 192),
+    ],
+)
+def test_k_of_block_scaled_kinds_on_rubin(kind: str, sparse: int, bits: int, k: int) -> None:
+    """PTX ISA 9.4, Tables 52 and 53: bit 31, and for 4 bits an element bit 3 above it."""
+    row = idesc.get_kind(kind, "sm_107a")
+    word = IdescWord(
+        idesc.encode(row, {"m": 256, "n": 128, "sparse": sparse}, target="sm_107a").word | bits, row, "sm_107a"
+    )
+    assert word.k == k and not word.reserved and idesc.find_legal_forms(word)
+    if not sparse:
+        assert idesc.encode(row, {"m": 256, "n": 128, "k": k}, target="sm_107a") == word
+
+
+def test_what_rubin_forbids_in_its_own_fields() -> None:
+    """PTX ISA 9.4, Tables 48, 53 and 62."""
+
+    def list_codes(kind: str, **wish: object) -> set[str]:
+        row = idesc.get_kind(kind, "sm_107a")
+        word = 0
+        for part in row.parts:
+            word = part.field.put(word, part.codes.get(str(wish.get(part.name)), next(iter(part.codes.values()), 0)))
+        return {one.code for one in idesc.find_problems(IdescWord(word, row, "sm_107a"))}
+
+    assert list_codes("f8f6f4", k=64, a="e2m1") == {"k64_type"} and not list_codes("f8f6f4", k=32, a="e2m1")
+    assert list_codes("mxf8f6f4", k=64, b="e2m3", transpose_b="MN") == {"bad_major"}
+    assert list_codes("mxf4", k=96, k_high="yes") == {"reserved_code"}
+    assert list_codes("mxf4", k_high="yes", sparse="yes") == {"k128_sparse"}
+    assert list_codes("mxf4", sparsity_version="v0", sparse="yes") == {"sparsity_version"}
+    assert not list_codes("mxf4nvf4", scale_type="ue5m3", sfa_layout=128)
+
+
+def test_fields_of_rubin_are_named_where_no_target_is_given() -> None:
+    word = IdescWord(0x28400010, idesc.get_kind("f8f6f4"))
+    assert "on sm_107, where they say: K (64)" in idesc.find_problems(word)[0].message
 
 
 def test_bit_31_of_a_4_bit_kind_says_k_96_on_one_target(client: Client) -> None:
-    """PTX ISA 9.1, Table 39: K = 96 is of sm_103a."""
+    """PTX ISA 9.1, Table 39, and 9.4, Table 48: K = 96 is of sm_103a and sm_107a."""
     word = client.post(
         "/api/v1/instruction-descriptors/encode", json={"kind": "mxf4", "m": 256, "n": 128, "k": 96}
     ).json()["word"]
@@ -157,7 +245,7 @@ def test_bit_31_of_a_4_bit_kind_says_k_96_on_one_target(client: Client) -> None:
         target: client.get(f"/api/v1/instruction-descriptors/{word}?kind=mxf4&target={target}").json()
         for target in ("sm_103a", "sm_100a", "sm_107a")
     }
-    assert [answers[target]["k"] for target in answers] == [96, 96, None]
+    assert [answers[target]["k"] for target in answers] == [96, 96, 96]
     assert [answers[target]["legal"] for target in answers] == [True, False, True]
 
 
@@ -218,11 +306,9 @@ def test_a_form_asks_about_any_target_until_one_is_chosen(client: Client) -> Non
     assert re.search(r'<select\s+name="target"><option value="" selected>any</option>', text)
 
 
-@pytest.mark.parametrize("kind", ["f16", "mxf4"])
-def test_the_constant_of_a_word_with_k_dim_is_that_word(kind: str) -> None:
-    row = idesc.get_kind(kind)
-    legal = idesc.encode(row, {"m": 128, "n": 128}).word
-    word = IdescWord(legal | 1 << row.k_dim_bit, row, "sm_107a")
+@pytest.mark.parametrize(("kind", "k"), [("f8f6f4", 64), ("mxf4", 96), ("mxf4", 128)])
+def test_the_constant_of_a_word_of_rubin_is_that_word(kind: str, k: int) -> None:
+    word = idesc.encode(idesc.get_kind(kind), {"m": 128, "n": 128, "k": k}, target="sm_107a")
     code = render_constant(word)
     terms = re.findall(r"(\d+)u << (\d+)", code)
     assert sum(int(value) << int(shift) for value, shift in terms) == word.word
@@ -233,6 +319,21 @@ def test_the_command_lists_every_target_in_a_line() -> None:
     lines = run_lanescope("targets").stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == list(TARGETS)
     assert lines[0].split() == ["target", "PTX", "block", "columns", "cluster", "GPUs"]
+
+
+def test_the_command_takes_a_target_with_and_without_its_option() -> None:
+    plain, option = (run_lanescope("targets", *words).stdout for words in (["sm_121a"], ["--target", "sm_121a"]))
+    assert plain == option and "no tensor memory" in plain
+    assert "Did you mean sm_90a?" in run_lanescope("targets", "sm_90b").stderr
+    assert "Two targets" in run_lanescope("targets", "sm_90", "--target", "sm_80").stderr
+
+
+def test_rubin_s_page_says_what_has_no_map(client: Client) -> None:
+    page = re.sub(r"\s+", " ", client.get("/targets?target=sm_107a").text)
+    assert "kind::ti16 of tcgen05.mma" in page and "Without a map here" in page and "327&nbsp;KB" in page
+    assert "576 columns" in page and "Without a map here" not in client.get("/targets?target=sm_89").text
+    (row,) = client.get("/api/v1/targets?target=sm_107a").json()
+    assert {one["ptx"] for one in row["unmapped"]} == {"9.4"} and all(one["missing"] for one in row["unmapped"])
 
 
 @pytest.mark.parametrize(

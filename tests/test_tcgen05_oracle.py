@@ -52,7 +52,7 @@ def test_a_comes_from_where_the_syntax_has_it() -> None:
         text: {place for place, has in ((OperandPlace.DESCRIPTOR, desc), (OperandPlace.TENSOR, inside)) if has}
         for text, desc, inside in ptx.product_texts()
     }
-    assert places == said and sum(map(len, said.values())) == 880
+    assert places == said and sum(map(len, said.values())) == 3104
 
 
 def test_targets_are_those_of_the_notes() -> None:

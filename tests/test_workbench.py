@@ -13,6 +13,7 @@ from lanescope.reader.code.builders import find_builders
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text
 from lanescope.workbench.messages import _PAST as PHRASES
+from tests.sample import choose_count
 from tests.workbench_cases import CASES, MAPS, SIGNS, WorkbenchCase, format_verdicts
 
 
@@ -91,7 +92,7 @@ def test_a_layout_too_small_for_its_operand_is_said_to_be() -> None:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=choose_count(60, 20), deadline=None)
 @given(st.sampled_from(CASES), st.sampled_from(CASES), st.integers(0, 2500), st.integers(0, 2500), st.booleans())
 def test_cut_up_texts_are_read_and_nothing_is_made_up(
     one: WorkbenchCase, two: WorkbenchCase, past: int, first: int, lines: bool

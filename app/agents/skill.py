@@ -41,6 +41,7 @@ COMMANDS: dict[str, str] = {
     "convert_layouts": "lanescope convert 'gl.BlockedLayout([1,4],[8,4],[4,1],[1,0])'"
     " 'gl.BlockedLayout([4,1],[8,4],[4,1],[0,1])' --shape 32x32",
     "explain_refusal": "lanescope show mma.sync.aligned.m16n8k12.row.col.f32.f16.f16.f32",
+    "explain_message": "lanescope explain \"ptxas fatal : Unknown modifier '.m64n12k16'\"",
     "emulate": "lanescope emulate kernel.ptx --launch launch.toml",
 }
 

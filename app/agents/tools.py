@@ -15,6 +15,7 @@ from lanescope.app.kit.feature import Tool
 from lanescope.app.layouts.triton_facts import ConvertBody, build_conversion
 from lanescope.app.memory.descriptors import build_verified
 from lanescope.app.memory.questions import VerifyBody
+from lanescope.app.messages.facts import EXAMPLE, MessageQuestion, answer_message
 from lanescope.errors import LayoutError
 from lanescope.inputs import find_nearest_word, shorten_value
 
@@ -184,6 +185,17 @@ ROWS = (
         tool=_ask(instructions.RefusalQuestion, instructions.explain_refusal),
         keep=("legal", "what", "why", "allowed", "code", "field", "nearest", "targets", "notes"),
         example={"text": "mma.sync.aligned.m16n8k12.row.col.f32.f16.f16.f32"},
+    ),
+    AgentTool(
+        name="explain_message",
+        title="Explain a message",
+        about="Why ptxas (C7504 to C7602 on wgmma and setmaxnreg, targets, forms), cuTensorMapEncode or a static"
+        " assertion of CuTe prints a message, what to change, and the smallest program with and without it. Pass the"
+        " output as it is, with everything around it.",
+        tool=_ask(MessageQuestion, answer_message),
+        keep=("count", "found", "numbers", "nearest"),
+        required=("text",),
+        example={"text": EXAMPLE},
     ),
     AgentTool(
         name="emulate",

@@ -20,8 +20,8 @@ MOST_OPEN = 3  # results of a search that stand open
 SECTIONS = {
     "Instructions": ("instructions", "targets", "topics", "compare", "reuse"),
     "Step by step": ("stepper", "steps"),
-    "Any text": ("read", "check"),
-    "Shared memory and descriptors": ("smem", "descriptors", "chain", "banks"),
+    "Any text": ("read", "check", "messages"),
+    "Shared memory and descriptors": ("smem", "descriptors", "chain", "deliver", "banks"),
     "Dumps and captures": ("dumps", "captures"),
     "Emulation": ("emulate",),
     "Whole tiles and layouts": ("tiles", "layouts", "cute", "triton-dot", "weights"),

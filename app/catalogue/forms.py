@@ -12,7 +12,7 @@ from functools import lru_cache, reduce
 from lanescope.app.catalogue import search, vocabulary
 from lanescope.app.kit.names import format_short_name, name_form
 from lanescope.blackwell import bound
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, syntax
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
 
@@ -20,6 +20,7 @@ LONGEST = 400  # characters of a text that may be a name
 MOST_WORDS = 16
 _WORD = re.compile(r"[0-9a-z_]+(?:::[0-9a-z_]+)*")
 _TOKEN = re.compile(rf"{_WORD.pattern}|\+=|[=+×*]")
+_SIGNS = ("+=", "=", "+", "×")  # of a name, which people leave out
 _ASSIGNED = re.compile(r"(\w+)\s*\+=\s*(\w+)\s*[×x*]\s*(\w+)|(\w+)\s*=\s*(\w+)\s*[×x*]\s*(\w+)\s*\+\s*(\w+)")
 _TYPE_ORDER = ("f16", "bf16", "tf32", "f64", "e4m3", "s8")  # of products: which one a shorter name means first
 
@@ -58,7 +59,7 @@ def find_forms(text: str) -> FormMatches:
     if not text or len(text) > LONGEST:
         return FormMatches((), (), ())
     text = _join_sizes(text)
-    if (only := _index_names().get(_tokenize(text))) is not None:
+    if (only := _index_names().get(_tokenize(text)) or _index_lines().get(_list_parts(text))) is not None:
         return FormMatches(tuple(_WORD.findall(text)), (), (only,), exact=True)
     words = [word for word in split_words(text) if word not in vocabulary.SILENT]
     content = [word for word in words if _match_word(word)]
@@ -73,13 +74,14 @@ def find_forms(text: str) -> FormMatches:
         fits = _intersect(content) & assigned
     if fits and content:
         whole = all(_is_whole(word) for word in content)
-        return FormMatches(tuple(content), ignored, _sort_forms(fits, content), whole=whole)
+        return FormMatches(tuple(content), ignored, _sort_forms(fits, content, _WORD.findall(text)), whole=whole)
     return _explain_none(content, ignored, assigned)
 
 
 def _join_sizes(text: str) -> str:
-    """Join the sizes of a shape that a text writes apart: n=256, 16 8 16."""
+    """Join the sizes of a shape that a text writes apart: n=256, 16 8 16, 64 x 128 x 16."""
     text = re.sub(r"\b([mnk])\s*=\s*(\d+)\b", r"\1\2", text)
+    text = re.sub(r"(?<![\w.])(\d{1,3})\s*[x×*]\s*(\d{1,3})\s*[x×*]\s*(\d{1,3})(?![\w.])", r"\1x\2x\3", text)
     return re.sub(r"(?<![\w.])(\d{1,3})(?:,\s*|\s+)(\d{1,3})(?:,\s*|\s+)(\d{1,3})(?![\w.])", r"m\1n\2k\3", text)
 
 
@@ -133,11 +135,22 @@ def _index_names() -> dict[tuple[str, ...], Instruction]:
             texts = {shown.text, f"{form.shape} {opcode} {shown.types} {shown.apart}"}
             if not _intersect(_WORD.findall(shown.apart.lower())) & other_types:
                 texts.add(f"{shown.name} {shown.apart}")
-            for text in texts:
-                tokens = _tokenize(text)
-                names[tokens] = form if names.get(tokens, form) is form else None
+            for tokens in map(_tokenize, texts):
+                for key in (tokens, tuple(token for token in tokens if token not in _SIGNS)):
+                    names[key] = form if names.get(key, form) is form else None
     whole = {_tokenize(name_form(form).text): form for form in catalog.instructions()}
     return {tokens: form for tokens, form in {**names, **whole}.items() if form is not None}
+
+
+@lru_cache(maxsize=1)
+def _index_lines() -> dict[tuple[str, ...], Instruction]:
+    """Map the parts of every form's PTX to the form, in their order and without those that each form has."""
+    return {_list_parts(form.ptx): form for form in reversed(catalog.instructions())}
+
+
+def _list_parts(text: str) -> tuple[str, ...]:
+    """List the parts of a PTX text, whether dots or blanks stand between them."""
+    return tuple(word for word in _WORD.findall(text.lower()) if word not in syntax.SILENT)
 
 
 def _tokenize(text: str) -> tuple[str, ...]:
@@ -221,23 +234,24 @@ def _has_types(form: Instruction, expected: dict[str, str]) -> bool:
     return all(actual[operand] in _list_types(name) for operand, name in expected.items())
 
 
-def _sort_forms(bits: int, words: list[str]) -> tuple[Instruction, ...]:
-    """Sort forms: the plain one first."""
+def _sort_forms(bits: int, words: list[str], said: list[str]) -> tuple[Instruction, ...]:
+    """Sort forms: the plain one first. said: the words of the text in order, as often as it has them."""
     forms = [form for n, form in enumerate(catalog.instructions()) if bits >> n & 1]
-    return tuple(sorted(forms, key=lambda form: _rank_form(form, words)))
+    return tuple(sorted(forms, key=lambda form: _rank_form(form, words, said)))
 
 
-def _rank_form(form: Instruction, words: list[str]) -> tuple[int, ...]:
+def _rank_form(form: Instruction, words: list[str], said: list[str]) -> tuple[int, ...]:
     """Rank how far a form is from the plain one that a shorter name means: the opcode and shape as given, few
-    modifiers, row.col, an f32 accumulator, equal types.
+    modifiers, the layouts and types in the order of the text, row.col, an f32 accumulator, equal types.
     """
-    syntax, types = form.syntax, form.types
+    parts, types = form.syntax, form.types
     kind = form.family.issue.kind if form.family.issue else ""
     told = {spelling for word in words for spelling in vocabulary.SYNONYMS.get(word, (word,))}
-    opcode = [word for word in re.split(r"\.|::", syntax.opcode) if word not in told]
-    modifiers = [word for word in syntax.modifiers if word not in told and word not in catalog.SPACES]
+    opcode = [word for word in re.split(r"\.|::", parts.opcode) if word not in told]
+    modifiers = [word for word in parts.modifiers if word not in told and word not in catalog.SPACES]
     order = [types.get(name, "") for name in "dabc"]
-    given = [word for word in words if word in DTYPES]
+    given = [word for word in said if word in DTYPES and word != types.get("s")]
+    layouts = tuple(word for word in said if word in syntax.LAYOUTS)
     other_scale = types.get("s") == "ue8m0" or "scale_vec::2X" in form.ptx
     return (
         len(opcode),
@@ -247,7 +261,8 @@ def _rank_form(form: Instruction, words: list[str]) -> tuple[int, ...]:
         len(format_short_name(form)) if not form.family.multiplies else 0,
         "nvfp4" in words and other_scale,  # e2m1 with ue4m3
         len(modifiers),
-        syntax.layouts not in ((), ("row", "col"), ("row",)),
+        parts.layouts[: len(layouts)] != layouts,
+        parts.layouts not in ((), ("row", "col"), ("row",)),
         given != [name for name in order if name in given][: len(given)] and given != order,
         types.get("d") != "f32",
         types.get("c", "") not in ("", types.get("d", "")),

@@ -53,6 +53,11 @@ SYNONYMS = {
     "incorrect": "wrong results",
     "nan": "wrong results",
     "permuted": "wrong results permuted",
+    "swapped": "wrong results permuted",
+    "zero": "zero wrong results",
+    "shuffled": "wrong results permuted",
+    "preshuffle": "permutation pair rows",
+    "tensormap": "tensor map tma",
     "flash": "flashattention",
     "attention": "flashattention",
     "advance": "advance step",
@@ -175,6 +180,13 @@ def list_prominent() -> list[str]:
     """List the words that alone ask for a page."""
     index = _build_index()
     return [word for word in index.rarity if word.isalpha() and _is_prominent(index, word)]
+
+
+def measure_rarity(word: str) -> float:
+    """Measure how much a word says of which page is meant: more where few pages have it, most where none has."""
+    index = _build_index()
+    most = max(index.rarity.values())
+    return max((index.rarity.get(part, most) for part in split_words(word)), default=most)
 
 
 def split_words(text: str) -> list[str]:

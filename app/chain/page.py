@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -18,6 +19,7 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.page import render_page
 from lanescope.app.memory.storage import STORAGES, USED, build_form
 from lanescope.errors import LayoutError
+from lanescope.shared import chain
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
@@ -58,6 +60,7 @@ def _build_context(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any
         "banks": links.link_banks({"access": access, "address": ",".join(row)}),
         "steps": "" if found.store else links.link_steps(mma, _build_steps_query(same)),
         "moves": links.link_steps(found.load.instruction, _build_moves_query(same)),
+        "deliver": _link_delivery(given, spec, found),
         "tile": links.link_smem(_build_tile_query(spec, given["major"])) if spec["kind"] == "canonical" else "",
     }
     return {
@@ -77,6 +80,17 @@ def _build_context(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any
         "rows_svg": draw_rows(found) if found.match else "",
         "banks_svg": draw_banks(found.costs) if found.costs else "",
     }
+
+
+def _link_delivery(given: dict[str, str], spec: dict[str, str], found: chain.Chain) -> str:
+    """The page that searches loads and moves for the same operand; "" where it does not know the storage."""
+    query = {"instruction": given["mma"], "operand": given["operand"]}
+    if found.store or spec["kind"] not in ("rows", "cute") or spec.get("unit", "elements") != "elements":
+        return ""
+    if spec["kind"] == "cute":
+        return f"/deliver?{urlencode(query | {'source': 'layout', 'layout': spec['layout']})}"
+    stored = {name: spec[name] for name in ("pitch_bytes", "swizzle") if spec.get(name)}
+    return f"/deliver?{urlencode(query | {'source': 'rows' if found.major == 'K' else 'columns'} | stored)}"
 
 
 def _build_steps_query(same: dict[str, str]) -> dict[str, str]:

@@ -9,19 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from lanescope import reader
 from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram import verdicts
 from lanescope.app.diagram.idesc_forms import parse_kind_of_word, render_idesc
+from lanescope.app.guide import drawings
 from lanescope.app.instruction.state import bind_descriptor
 from lanescope.app.kit.names import format_short_name, name_form
 from lanescope.app.layouts.pictures import LOOKS, render_layout
 from lanescope.app.memory.descriptors import parse_descriptor
 from lanescope.app.memory.options import LOOK
 from lanescope.app.read import named_forms
+from lanescope.app.share.draw import draw_alone
 from lanescope.app.tiles import figure, main_loop_figure, tiled_copy_figure
 from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
@@ -358,13 +361,26 @@ def _read_address(text: str) -> _Kind:
         kind = _make_descriptor_kind(rest[1], rest[0])
     elif head == "idesc" and len(rest) == 1:
         kind = _make_idesc_kind(rest[0], query.pop("kind", ""))
+    elif drawings.has_picture(path):
+        return _Kind(_render_page_picture(path), query, ("title",))
     else:
-        raise LayoutError(
-            "unknown_figure",
-            f"No picture is at '{shorten_value(path, 80)}'.",
-            f"Pictures: /i/…, /descriptor/…, /idesc/…, {', '.join(pages)}.",
-        )
+        raise LayoutError("unknown_figure", f"No picture is at '{shorten_value(path, 80)}'.", drawings.HINT)
     return _Kind(kind.render, query, kind.options, kind.dims)
+
+
+def _render_page_picture(path: str) -> Render:
+    """Return what draws a picture that stands in a page, as a file in a theme."""
+
+    def render(form: str, query: Query) -> tuple[Any, str]:
+        asked = {name: value for name, value in query.items() if name not in ("theme", "title")}
+        title = query.get("title", "")
+        svg, page = drawings.draw_address(f"{path}?{urlencode(asked)}", title, legend=False)
+        only = svg[svg.index("<svg") : svg.index("</svg>") + len("</svg>")]  # a legend may stand below
+        if title:
+            only = re.sub(r"<title>.*?</title>", lambda _: f"<title>{escape(title)}</title>", only, count=1, flags=re.S)
+        return draw_alone(only, query.get("theme", "light"), title or f"The picture of {page}"), form
+
+    return render
 
 
 _PAGES = {"/layouts/triton": "triton", "/layouts/tv": "tv", "/cute": "cute"}

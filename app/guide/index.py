@@ -66,6 +66,13 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
             GuidePage("ldmatrix", "load shared trans address row"),
             GuidePage("bytes-and-trans", "ldmatrix trans s8 u8 fp8 e4m3 int8 byte pair transpose N-major"),
             GuidePage("stmatrix", "store shared trans epilogue"),
+            GuidePage(
+                "storage-to-operand",
+                "marlin awq prepack prepacked permutation weights quantized int4 nibble order 75316420 lop3 prmt shfl"
+                " transpose fp8 v how do get deliver load operand register fast conversion f16 dequantize"
+                " interleaved accumulator",
+                ("75316420",),
+            ),
         ),
     ),
     (

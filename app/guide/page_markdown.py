@@ -143,6 +143,9 @@ def render_llms(root: str = "") -> str:
         "For programs: the tools of `lanescope mcp` (Model Context Protocol), the command `lanescope … --json`, and the"
         f" [JSON API]({root}/openapi.json). A 64-bit word is a hex string in JSON.",
         "",
+        f"[Messages]({root}/api/v1/messages) of ptxas, cuTensorMapEncode and CuTe, each with its reason, the change and"
+        f" the smallest programs; `?text=` finds those of a pasted output.",
+        "",
     ]
     groups = (
         ("Set-up", [integrations.SLUG]),

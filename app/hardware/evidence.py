@@ -33,11 +33,16 @@ METHODS = {
         "generated element loads and stores, tile fills, descriptors and accumulator reuse executed as they stand,"
         " every word against the maps"
     ),
+    "delivery": "generated programs from storage to operand executed, every word of every register against the maps",
     "banks": "clocks of random and regular lane addresses against the predicted wavefronts",
     "counters": "ncu's counters of shared-memory wavefronts and bank conflicts against the predicted counts",
     "boxes": (
         "TMA loads of random bytes, shared memory byte for byte against the storage that a tensor map leaves, and"
         " random tensor maps against the driver's refusals"
+    ),
+    "maps": (
+        "calls of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col that break one rule each, their right forms, and"
+        " random ones around the limits, against the driver's answer"
     ),
     "captures": (
         "kernels with the capture header executed, right and with planted mistakes: D, and the cause that the verifier"
@@ -56,7 +61,9 @@ PARTS = {
     "chains": "generated loads and stores that moved every byte correctly",
     "programs": "whole programs whose own check passed",
     "code": "generated functions whose words all match the maps",
+    "delivery": "programs from storage to operand whose registers all match the maps",
     "boxes": "TMA loads and tensor maps that follow the rules",
+    "maps": "calls that the driver takes or refuses as the rules say",
     "captures": "kernels, correct or with a planted mistake, that the capture diagnosed correctly",
     "tcgen05": "reads of tensor memory that match the maps",
 }

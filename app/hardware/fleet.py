@@ -20,7 +20,14 @@ from typing import Any, TypeVar
 
 from lanescope.app.hardware import jobs, pickle_guard
 from lanescope.app.hardware.connection import HINT, TlsFiles, explain_failure, explain_missing_dask
-from lanescope.app.hardware.members import FleetMember, MemberFilter, accept_any, parse_members, select_members
+from lanescope.app.hardware.members import (
+    FleetMember,
+    MemberFilter,
+    accept_any,
+    avoid_lost,
+    parse_members,
+    select_members,
+)
 from lanescope.app.hardware.pool import RunLedger
 from lanescope.errors import LayoutError
 
@@ -228,9 +235,8 @@ class Fleet:
                     self._queue.remove(waiter)
                     waiter.fail(error)
                 continue
-            lost_names = {member.name for member in waiter.lost}
-            fit = [member for member in fit if member.name not in lost_names] or fit
-            free = [member for member in idle if member in fit]
+            allowed = avoid_lost(fit, waiter.lost)
+            free = [member for member in idle if member in allowed]
             if free:
                 chosen = min(free, key=lambda member: member.queue)
                 idle.remove(chosen)

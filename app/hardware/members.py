@@ -130,6 +130,20 @@ def select_members(
     return _require_members(fit, next(filter(None, reasons), "No worker is ready."), members, "instruction")
 
 
+def avoid_lost(fit: Sequence[FleetMember], lost: Sequence[FleetMember]) -> Sequence[FleetMember]:
+    """Return the members that may have a run whose workers died: those of other hosts if there are any, else those with
+    another name, else all. A host that goes down takes all its workers with it, one after another.
+    """
+    names = {member.name for member in lost}
+    hosts = {_host_of(name) for name in names}
+    elsewhere = [member for member in fit if _host_of(member.name) not in hosts]
+    return elsewhere or [member for member in fit if member.name not in names] or fit
+
+
+def _host_of(name: str) -> str:
+    return name.rpartition(":")[0]
+
+
 def explain_unfit(device: Mapping[str, str], request: Mapping[str, Any]) -> str:
     """Return why a device cannot run a checked request, "" if it can."""
     if "instruction" in request:

@@ -21,9 +21,11 @@ from lanescope.app.hardware import (
     capture_verdicts,
     chain_runs,
     code_runs,
+    delivery_runs,
     descriptor_runs,
     fragment_runs,
     kernel_source,
+    map_calls,
     mma_runs,
     product_inputs,
     script_runs,
@@ -44,7 +46,18 @@ from lanescope.shared.banks import ACCESSES, list_regular_addresses
 BATCH = 12
 DESCRIPTOR_RUNS, BANK_RUNS = 40, 40
 # Cases of each kind in a quick verification; descriptors take one of every swizzle mode.
-QUICK = {"descriptors": 4, "banks": 4, "counters": 4, "chains": 1, "code": 1, "programs": 3, "boxes": 3, "captures": 1}
+QUICK = {
+    "descriptors": 4,
+    "banks": 4,
+    "counters": 4,
+    "chains": 1,
+    "code": 1,
+    "delivery": 1,
+    "programs": 3,
+    "boxes": 3,
+    "maps": 40,
+    "captures": 1,
+}
 Progress = Callable[[str, str, int], None]
 Stage = Callable[[str], None]
 ALL = slice(None)
@@ -320,6 +333,12 @@ def verify_code(device: CudaDevice, selection: slice = ALL, per_kind: int = 0) -
     return _judge_cases(device, cases[selection], lambda case: code_runs.run_case(device, case))
 
 
+def verify_delivery(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
+    """Count the programs from storage to operand that leave every word as the maps say."""
+    cases = take_first_of_each(delivery_runs.generate_cases(device.target), lambda case: case.key, per_kind)
+    return _judge_cases(device, cases, lambda case: code_runs.run_case(device, case))
+
+
 def _judge_cases(
     device: CudaDevice, cases: list[Judged], agrees: Callable[[Judged], bool]
 ) -> dict[str, dict[str, Any]]:
@@ -348,7 +367,9 @@ _VERIFY: dict[str, Callable[..., dict[str, dict[str, Any]]]] = {
     "chains": verify_chains,
     "programs": script_runs.run_scripts,
     "code": verify_code,
+    "delivery": verify_delivery,
     "boxes": tma_boxes.run_boxes,
+    "maps": map_calls.run_maps,
     "captures": capture_verdicts.run_verdicts,
     "tcgen05": lambda device, per_kind: tensor_probes.run_probes(tensor_memory.CudaTensorDevice(device)),
 }

@@ -25,11 +25,13 @@ from lanescope.blackwell.zeromask import ZeroMask
 from lanescope.descriptor.notices import FieldNotice
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, get_given
-from lanescope.ptx.table.kinds import KINDS
+from lanescope.ptx.table.kinds import KINDS, RUBIN_KINDS
 from lanescope.render.idesc import describe_field, render_code
 
 EVIDENCE = "documented; agrees with CUTLASS (304 words); not executed on hardware"
+EVIDENCE_RUBIN = "documented (PTX ISA 9.4); not executed on hardware"
 MASK_EVIDENCE = "documented; equals the 7 masks of PTX's examples; not executed on hardware"
+EVERY_KIND = (*KINDS, *RUBIN_KINDS.values())
 FORM = ("cta_group", "ws")  # how it is issued: beside the fields of the word
 BITS = {"minimum": 0, "maximum": 63}
 BY_OPCODE = "The kind of the tcgen05.mma that takes it; the word does not say it."
@@ -74,7 +76,7 @@ def _declare_part(part: KindField) -> Any:
     """A field of a product: words where it is given by name, a number or a switch where it is not."""
     label, says = part.field.title[0].upper() + part.field.title[1:], f"{part.field.title}: {part.field.meaning}."
     if part.chosen:
-        known = (kind.get_field(part.name).codes for kind in KINDS if kind.has_field(part.name))
+        known = (kind.get_field(part.name).codes for kind in EVERY_KIND if kind.has_field(part.name))
         words = sorted({word for codes in known for word in codes})
         return text_field("", label, f"{says} {', '.join(words)}.", type=str | int)
     needed = part.name in ("m", "n")
@@ -83,7 +85,7 @@ def _declare_part(part: KindField) -> Any:
 
 def _declare_product(names: Iterable[str]) -> Json:
     """The fields of a product by name, and how its MMA is issued."""
-    parts = {part.name: part for kind in reversed(KINDS) for part in kind.parts}
+    parts = {part.name: part for kind in reversed(EVERY_KIND) for part in kind.parts}
     issued = "1 or 2: how the MMA is issued; without it, any legal form."
     return {
         "kind": word_field(idesc.NAMES, "Kind", BY_OPCODE, "f16", type=KindName),
@@ -97,7 +99,7 @@ def _declare_product(names: Iterable[str]) -> Json:
 IdescBody = make_question(
     "IdescBody",
     "A product: its types, sizes and majors. Fields that the kind does not have are rejected.",
-    _declare_product(dict.fromkeys(part.name for kind in KINDS for part in kind.parts)),
+    _declare_product(dict.fromkeys(part.name for kind in EVERY_KIND for part in kind.parts)),
 )
 EncodeQuestion = make_question(
     "EncodeQuestion",
@@ -155,7 +157,7 @@ class InstructionDescriptor:
     reserved: Annotated[Word32, Description("The reserved bits that are set.")]
     m: int
     n: int
-    k: Annotated[int | None, Description("null where k_dim of sm_107 chooses it.")]
+    k: Annotated[int | None, Description("null where its code has no meaning.")]
     types: IdescTypes
     sparse: bool
     legal: Annotated[bool, Description("Whether it is legal in some form.")]
@@ -186,13 +188,14 @@ def encode_idesc(given: Json) -> InstructionDescriptor:
 
 def parse_wish(given: Json) -> IdescWord:
     """The word of a wish; LayoutError names the field that is illegal."""
-    row = idesc.get_kind(given.get("kind", "f16"))
+    target = parse_target(given)
+    row = idesc.get_kind(given.get("kind", "f16"), target)
     check_keys(given, ("kind", *(part.name for part in row.parts), *FORM, "target"), "", "unknown_field")
     form = ""
     if any(str(given.get(name, "")).strip() for name in FORM):
         form = idesc.get_form(get_given(given, "cta_group", 1), get_given(given, "ws", 0))
     wish = {name: value for name, value in given.items() if name not in ("kind", *FORM, "target")}
-    return idesc.encode(row, wish, form, parse_target(given))
+    return idesc.encode(row, wish, form, target)
 
 
 def build_idesc(given: IdescWord) -> InstructionDescriptor:
@@ -215,7 +218,7 @@ def build_idesc(given: IdescWord) -> InstructionDescriptor:
         reserved=idesc.format_word(given.reserved),
         m=given.m,
         n=given.n,
-        k=None if given.has_k_dim else given.k,
+        k=given.k or None,
         types=IdescTypes(**given.types),
         sparse=given.sparse,
         legal=bool(idesc.find_legal_forms(given)),
@@ -223,7 +226,7 @@ def build_idesc(given: IdescWord) -> InstructionDescriptor:
         problems=build_problems(idesc.find_problems(given)),
         warnings=build_problems(idesc.find_warnings(given)),
         code=IdescCode(**render_code(given)),
-        evidence=EVIDENCE,
+        evidence=EVIDENCE_RUBIN if given.on_rubin else EVIDENCE,
     )
 
 

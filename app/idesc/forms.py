@@ -43,7 +43,8 @@ def build_context(given: IdescWord, wish: Json | None = None) -> dict[str, Any]:
         "bits": list_bits(given),
         "fields": list(zip(told.fields, number_fills(given.kind), strict=True))[::-1],
         "kinds": [
-            {"name": row.name, "href": link_idesc(convert_kind(given, row)), "on": row is given.kind} for row in KINDS
+            {"name": row.name, "href": link_idesc(convert_kind(given, row)), "on": row.name == given.kind.name}
+            for row in KINDS
         ],
         "kind_names": idesc.NAMES,
         "targets": TARGETS,
@@ -59,7 +60,7 @@ def format_title(given: IdescWord) -> str:
     """The product in a line: `f32 += bf16 × bf16, 128 × 256 × 16`."""
     types = given.types
     sparse = ", A sparse" if given.sparse else ""
-    k = "?" if given.has_k_dim else given.k
+    k = given.k or "?"
     return f"{types['d']} += {types['a']} × {types['b']}, M {given.m} × N {given.n} × K {k}{sparse}"
 
 
@@ -88,9 +89,9 @@ def list_bits(given: IdescWord) -> list[dict[str, Any]]:
 
 def convert_kind(given: IdescWord, row: MmaKind) -> IdescWord:
     """The same wish in another kind, as far as that kind can say it: types its first, sizes the nearest legal."""
-    if row is given.kind:
+    if row.name == given.kind.name:
         return given
-    same = {}
+    row, same = idesc.fit_kind(row, given.target), {}
     for part in row.parts:
         if given.kind.has_field(part.name):
             text = given.format_field(part.name)
@@ -102,10 +103,10 @@ def convert_kind(given: IdescWord, row: MmaKind) -> IdescWord:
         for flags in ({}, {"transpose_a": 0, "transpose_b": 0, "max_shift": "0"}):
             try:
                 wish = {**same, **size, **{n: v for n, v in flags.items() if row.has_field(n)}}
-                return replace(idesc.encode(row, wish), target=given.target)
+                return idesc.encode(row, wish, target=given.target)
             except LayoutError:
                 continue
-    return replace(idesc.encode(row, {"m": 128, "n": 128}), target=given.target)
+    return idesc.encode(row, {"m": 128, "n": 128}, target=given.target)
 
 
 def build_form_fields(given: IdescWord, wish: Json | None) -> list[dict[str, Any]]:
@@ -127,6 +128,7 @@ ORDER = (
     "m",
     "n",
     "k",
+    "k_high",
     "transpose_a",
     "transpose_b",
     "sparse",
@@ -137,6 +139,8 @@ ORDER = (
     "max_shift",
     "sfa_id",
     "sfb_id",
+    "sfa_layout",
+    "sparsity_version",
 )
 
 
@@ -150,7 +154,7 @@ def list_other_kinds(given: IdescWord) -> list[dict[str, Any]]:
     """The same 32 bits under every other kind: the product it would be, and whether that is legal."""
     out = []
     for row in KINDS:
-        if row is given.kind:
+        if row.name == given.kind.name:
             continue
         other = replace(given, kind=row)
         forms, wrong = idesc.find_legal_forms(other), idesc.find_problems(other)

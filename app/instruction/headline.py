@@ -6,7 +6,9 @@ compares them. No framework.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+
+import numpy as np
 
 from lanescope.app.instruction import lanes
 from lanescope.app.instruction.find import format_example
@@ -16,6 +18,7 @@ from lanescope.app.kit.answer import (
     Answer,
     AnswerWords,
     PinnedPlace,
+    capitalize_first,
     count_held,
     get_per_register,
     join_answer,
@@ -48,6 +51,7 @@ def build_words(
             f"The {scope.register} holds {{count}} more values.",
         ),
         groups="groupID (lane / 4) = {group}, threadID_in_group (lane % 4) = {member}." if in_registers else "",
+        shown=(f"`{scope.thread} {{lanes}}` holds {{held}}", f"`{scope.thread}s {{lanes}}` hold {{held}}"),
         together=f"Both are in the same {scope.thread}.",
         apart=f"They are in different {scope.thread}s.",
         product=_join_sentences(
@@ -107,7 +111,34 @@ def build_answer(instruction: Instruction, figure: PanelFigure, page_state: Page
         else:
             assert thread is not None
             places.append(_describe_thread(words, next(iter(grids.values())), grids, thread))
+    if not places and (threads := page_state.parse_threads()):
+        return _describe_shown(words, grids, threads)
     return join_answer(words, places)
+
+
+def _describe_shown(words: AnswerWords, grids: Mapping[str, OperandGrid], threads: Collection[int]) -> Answer:
+    """Describe what the threads hold that a page shows alone: whole rows or columns of a matrix, or how many values."""
+    held = (
+        _describe_held(words, lanes.format_panel_title(name), grid, threads)
+        for name, grid in grids.items()
+        if grid.operand.name != ADDRESS
+    )
+    said = join_words([each for each in held if each]) or "nothing here"
+    line = words.shown[len(threads) > 1].format(lanes=lanes.format_runs(threads), held=said)
+    return Answer(lines=(capitalize_first(line),), text=words.invitation, pinned=False)
+
+
+def _describe_held(words: AnswerWords, title: str, grid: OperandGrid, threads: Collection[int]) -> str:
+    found = np.isin(grid.thread, list(threads))
+    at = np.argwhere(found)[:, :2].tolist()  # several copies of an element are one cell
+    cells = {(row, col) for row, col in at}
+    rows, cols = sorted({row for row, _ in cells}), sorted({col for _, col in cells})
+    if not rows:
+        return ""
+    for first, numbers, whole in ((0, rows, len(cols) == grid.cols), (2, cols, len(rows) == grid.rows)):
+        if whole and len(cells) == len(rows) * len(cols):
+            return words.lines[first + (len(numbers) > 1)].format(numbers=lanes.format_runs(numbers), title=title)
+    return words.count.format(count=len(at), title=title)
 
 
 def _describe_supply(words: AnswerWords, one: SupplyMatrix, element: tuple[str, int, int]) -> PinnedPlace:

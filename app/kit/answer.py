@@ -17,7 +17,9 @@ from lanescope.render.view import ADDRESS
 @fact
 class AnswerWords:
     """Templates of the sentences. `product`: what an element of each panel meets, "" where nothing is multiplied;
-    `nobody`: of an element that is not held; `most`: other values of a register, and other holders, that are named.
+    `nobody`: of an element that is not held; `shown`: which lanes are shown alone, one or several, with what they hold;
+    `lines`: of whole rows or columns, one or several of each; `most`: other values of a register, and other holders,
+    that are named.
     """
 
     nothing: str = "Which element?"
@@ -33,6 +35,13 @@ class AnswerWords:
     most: int = 7
     product: dict[str, str]
     nobody: str = ""
+    shown: tuple[str, str] = ("", "")
+    lines: tuple[str, str, str, str] = (
+        "row {numbers} of {title}",
+        "rows {numbers} of {title}",
+        "column {numbers} of {title}",
+        "columns {numbers} of {title}",
+    )
 
 
 @fact

@@ -97,7 +97,7 @@ def render_style_sheet() -> str:
     return _SHEET.sub(lambda match: _read_static(match[1]), _read_static(STYLE))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def static_url(name: str) -> str:
     """/static/name with a digest of all that it is or loads, so that a changed file is a new address."""
     digest = hashlib.sha256()
@@ -107,6 +107,16 @@ def static_url(name: str) -> str:
         for part in list_modules(name) if name.endswith(".js") else (name,):
             digest.update((STATIC / part).read_bytes())
     return f"/static/{name}?{digest.hexdigest()[:10]}"
+
+
+def render_versioned(name: str) -> str:
+    """Render a module whose imports name the digests of what they import: what a browser has of these it keeps."""
+
+    def version(match: re.Match[str]) -> str:
+        digest = static_url(_resolve_import(name, match["path"])).partition("?")[2]
+        return match[0].replace(f'"{match["path"]}"', f'"{match["path"]}?{digest}"')
+
+    return _IMPORT.sub(version, _read_static(name))
 
 
 def compute_digest(name: str) -> str:
@@ -120,5 +130,5 @@ def script(name: str, data: str = "") -> Markup:
     """The elements that load a module: it and what it imports are asked for at once. data: further attributes."""
     from markupsafe import Markup  # of the extra `web`; notebooks read scripts without it
 
-    ahead = "".join(f'<link rel="modulepreload" href="/static/{part}">' for part in list_modules(name)[:-1])
+    ahead = "".join(f'<link rel="modulepreload" href="{static_url(part)}">' for part in list_modules(name)[:-1])
     return Markup(f'{ahead}<script type="module" src="{static_url(name)}"{" " * bool(data)}{data}></script>')

@@ -35,7 +35,7 @@ _MARKED = (  # spellings of a row and a column that need no other mark
     rf"\(\s*{_ROW}(?:\s*[,;]\s*|\s+){_COL}\s*\)",
     rf"\(?row\s*=?\s*{_ROW}\s*,?\s*(?:and\s+)?col(?:umn)?\s*=?\s*{_COL}\)?",
     rf"\(?col(?:umn)?\s*=?\s*{_COL}\s*,?\s*(?:and\s+)?row\s*=?\s*{_ROW}\)?",
-    rf"[\[(]\s*(?P<dim>[mnk])\s*=\s*{_ROW}\s*,\s*(?P<other>[mnk])\s*=\s*{_COL}\s*[\])]",
+    rf"[\[(]\s*(?P<dim>[mnk])\s*=\s*{_ROW}\s*(?:,|\]\s*\[)\s*(?P<other>[mnk])\s*=\s*{_COL}\s*[\])]",
 )
 _DIMS = {"a": "mk", "b": "kn", "c": "mn", "d": "mn"}
 _BEFORE, _AFTER = r"(?<![\w.:])", r"(?!\w|\.\w)"
@@ -68,6 +68,11 @@ _WHOLE = (  # templates of a text that is nothing but a place, beside those abov
 )
 _LONE_LINE = rf"{_BEFORE}{_LINE}{_AFTER}"
 _TAIL = re.compile(r"(?<![\w.:])(?:([A-E])|(accumulator|acc))\s*[?.]?\s*$")
+_ASKING = re.compile(  # the words of a question before a place: `which lane holds`
+    r"^(?:(?:who|which|what|whose|where|does|do|is|are|find|show|the|(?:lane|thread|warp|register)s?(?!\s*[#=]?\s*\d)|"
+    r"element|holds?|owns?|has|have)\s+)+(?=\S)",
+    re.I,
+)
 _JOINING = re.compile(r"(?:\b(?:of|in|on|at|the)\b|[\s,@?])*", re.I)  # between the parts of a place
 
 
@@ -176,7 +181,8 @@ def parse_places(
 def _refuse_part(part: str, place: SoughtPlace | None, names: Sequence[str], example: str) -> LayoutError:
     """Say why a part of a text names nothing: its matrix is missing, or its lane, or it is no place."""
     if place:
-        titles = [f"{place.text} of {name.upper()}" for name in sorted(names) if len(name) == 1]
+        letters = [name for name in names if len(name) == 1] or names
+        titles = [replace(place, matrix=name).text for name in sorted(letters)]
         return LayoutError("bad_find", f"{place.text} of which matrix?", f"Write {' or '.join(titles)}.", "find")
     hint = f"Try {example}."
     if (value := re.fullmatch(r"([a-z])\d+", part.strip(), re.I)) and value[1].lower() in names:
@@ -261,13 +267,16 @@ def _share_matrix(places: list[SoughtPlace]) -> list[SoughtPlace]:
 
 
 def _find_whole(text: str, grammar: _Grammar) -> SoughtPlace | None:
-    """Find the place that a text is."""
-    text = text.strip()
-    for form in _compile(grammar):
-        if match := form.fullmatch(text):
-            return _build_place(_get_groups(match))
-    found = _find_holder(text, grammar, warps=True)
-    return found[0] if found and _JOINING.fullmatch(found[1]) else None
+    """Find the place that a text is, with or without the words of a question before it."""
+    text = text.strip().rstrip("?").rstrip()
+    for one in (text, _ASKING.sub("", text, count=1)):
+        for form in _compile(grammar):
+            if match := form.fullmatch(one):
+                return _build_place(_get_groups(match))
+        found = _find_holder(one, grammar, warps=True)
+        if found and _JOINING.fullmatch(found[1]):
+            return found[0]
+    return None
 
 
 def _search(text: str, grammar: _Grammar, joined: bool = False) -> tuple[SoughtPlace, str] | None:

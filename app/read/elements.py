@@ -18,7 +18,7 @@ from lanescope.app.kit import links
 from lanescope.app.kit.find import MOST_TOGETHER, SoughtPlace, check_whole
 from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.names import name_form
-from lanescope.app.read import place_readings, scale_elements
+from lanescope.app.read import address_elements, place_readings, scale_elements
 from lanescope.app.read.element_forms import NamedForms, find_forms
 from lanescope.app.read.element_texts import SCALES, ElementQuestion, parse_question
 from lanescope.app.read.facts import Meaning
@@ -162,12 +162,14 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
         holders, query, notices = scale_elements.answer_place(form, place)
     elif place.coords:
         holders, query, notices = _answer_element(form, place)
+    elif form.address and place.line and place.line[0] == "row" and _ADDRESS.search(question.rest):
+        holders, query, notices = address_elements.answer_row(form, place, place.line[1])
     elif place.line:
         holders, query, notices = _answer_line(form, place, *place.line)
     elif place.is_warp:
         holders, query, notices = _answer_warp(form, place, named.a_shared)
     elif form.address and _ADDRESS.search(question.rest):
-        holders, query, notices = _answer_address(form, place)
+        holders, query, notices = address_elements.answer_lane(form, place)
     else:
         holders, query, notices = _answer_lane(form, place, named.a_shared)
     name = name_form(form).text
@@ -214,21 +216,6 @@ def _answer_element(
     if not panel and op.name == "c":
         notices.append("The page shows D, which lies otherwise.")
     return holders, {"pin": PIN.format(panel=panel, row=row, col=col)} if panel else {}, tuple(notices)
-
-
-def _answer_address(
-    form: Instruction, sought: SoughtPlace
-) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    """Answer which row's address a lane supplies."""
-    op, lane = form.address, sought.thread or 0
-    assert op is not None
-    if lane >= op.threads:
-        hint = f"Lanes 0 to {op.threads - 1} supply the addresses of rows."
-        raise LayoutError("bad_lane", f"{name_form(form).text} uses no address of lane {lane}.", hint, "text")
-    matrix, row = (int(op.coords[axis][lane, 0]) for axis in ("matrix", "row"))
-    holder = {"operand": op.name, "thread": lane, "matrix": matrix, "row": row, "text": f"lane {lane}"}
-    notice = f"Lane {lane} supplies the address of row {row} of matrix {matrix}."
-    return [holder], {"lanes": str(lane)}, (notice,)
 
 
 def _answer_line(

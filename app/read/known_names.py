@@ -49,13 +49,13 @@ MESSAGES = (
         r"\b(?:globalStrides?|boxDim|elementStrides?|globalDim)\b[^;]*(?:must|multiple|invalid|exceed|<=|too)|"
         r"\bbox\b.*(?:inner|dim).*exceeds",
         "A tensor map that the driver refuses",
-        "/guide/paste#tensor-maps",
+        "/messages/tensor-map-refused",
         *_MAP_RULES,
     ),
     _message(
         r"CUDA_ERROR_INVALID_VALUE",
         "CUDA_ERROR_INVALID_VALUE",
-        "/guide/paste#tensor-maps",
+        "/messages/tensor-map-refused",
         "The driver returns this for any invalid argument. If the call is cuTensorMapEncodeTiled, look at these rules.",
         *_MAP_RULES[1:],
     ),
@@ -208,6 +208,16 @@ NAMES = (
         "/tiles/mma",
         "TiledMMA says which thread holds what of a tile: atom, atoms along M, N and K, and a permutation.",
     ),
+    _name(
+        r"print_(?:latex|svg|layout|tensor)",
+        "/diagram",
+        "CuTe's pictures of an atom or a layout; here as SVG, PNG, PDF or TikZ, light, dark or for print.",
+    ),
+    _name(
+        r"mbarrier(?:\.\w+(?:::\w+)*)*|ClusterTransactionBarrier|ClusterBarrier|PipelineTma\w*|PipelineAsync",
+        "/guide/barriers-and-pipelines",
+        "An mbarrier counts arrivals and bytes; a wait names the phase whose end it wants.",
+    ),
     _name(r"Swizzle", "/guide/swizzle", "Swizzle<B,M,S> XORs B bits from bit M + S of an offset into bit M."),
     _name(
         r"Sm1xxBlk?Scaled\w*|Sm1xxBlockScaled\w*|Sm100BlockScaled\w*|Sm1xxBlkScaledConfig|deduce_layoutSF[AB]|"
@@ -226,20 +236,15 @@ NAMES = (
         "/tmem",
         "Tensor memory: 128 lanes × 512 columns of 32 bits.",
     ),
-    _name(
-        r"(?:GeForce )?RTX[ -]?\d{4}(?: ?Ti| ?SUPER)?|RTX PRO \d{4}|DGX Spark|Jetson (?:Orin|Thor)|Vera Rubin",
-        "/targets",
-        "What each GPU has: families, types, shapes, and the limits of a block.",
-    ),
 )
 _OUTSIDE = re.compile(
-    r"(?:mbarrier|setmaxnreg|elect\.sync|griddepcontrol|barrier\.cluster|clusterlaunchcontrol|cp\.reduce\.async)[\w.:]*|"
+    r"(?:setmaxnreg|elect\.sync|griddepcontrol|barrier\.cluster|clusterlaunchcontrol|cp\.reduce\.async)[\w.:]*|"
     r"cluster|clusters|warp specialization|Kernel\w*WarpSpecialized\w*|CollectiveBuilder|CollectiveM[Mm][Aa]",
     re.I,
 )
 OUTSIDE = (
     "Lanescope covers where operands of tensor cores lie: registers, shared memory, descriptors, tensor memory."
-    " Barriers, clusters, register counts and kernel schedules are not among them: see the PTX ISA and CUTLASS."
+    " Clusters, register counts and kernel schedules are not among them: see the PTX ISA and CUTLASS."
 )
 
 

@@ -26,6 +26,13 @@ _MODES = {  # as people write a mode → the mode
     "swizzle<1,4,3>": "32B",
 }
 _MAJORS = {"k-major": "K", "mn-major": "MN", "m-major": "MN", "n-major": "MN"}
+_OF_TENSOR = r"(?:(?:what|which|element|is|lies|in|at|of|the|tmem|tensor memory)\b\W*)*"
+_CELL = re.compile(
+    rf"(?=.*\b(?:tmem|tensor memory)\b){_OF_TENSOR}lane\s*(?P<lane>\d{{1,3}})\W*(?:and\s+)?"
+    rf"col(?:umn)?\s*(?P<column>\d{{1,3}})\W*{_OF_TENSOR}",
+    re.I,
+)
+_BYTE = re.compile(r"\b(?:byte|offset)\s*(?P<byte>0x[0-9a-f]{1,5}|\d{1,5})\b", re.I)
 _BITS = 16  # of an element that the text does not name
 _ROWS = 64
 ROWS_OF_CTA = 128  # of D in tensor memory
@@ -35,15 +42,50 @@ def answer_question(text: str) -> Meaning | None:
     """Answer a question about an element in shared memory under a swizzle, or of D in tensor memory; None for any other
     text.
     """
+    if cell := _CELL.fullmatch(text.strip()):
+        return _link_cell(int(cell["lane"]), int(cell["column"]))
+    if byte := _BYTE.search(text):
+        return _link_byte(text[: byte.start()] + text[byte.end() :], int(byte["byte"], 0))
     question = parse_question(re.sub(r"(?i)(swizzle<\d,\d,\d>)", lambda match: match[1].replace(" ", ""), text))
     if question is None or any(place.thread is not None or place.odd for place in question.places):
         return None
-    words = [word.strip(",:") for word in _WORD.findall(question.rest.lower())]
-    words = [word for word in words if word and word not in ASKING | vocabulary.SILENT | vocabulary.ARTICLES]
-    words = [word for word in words if not (forms.is_opcode(word) or search.split_shape(word))]
+    words = [word for word in _list_words(question.rest) if not (forms.is_opcode(word) or search.split_shape(word))]
     if not _TENSOR.isdisjoint(words) and _TENSOR.union(("memory", "column")).issuperset(words):
         return _link_tensor(question)
     return _link_shared(question, words) if all(place.coords for place in question.places) else None
+
+
+def _link_cell(lane: int, column: int) -> Meaning:
+    """Link what lies in one cell of tensor memory, where D of a product of one CTA begins at column 0."""
+    sought = f"lane {lane} column {column}"
+    query = {"m": str(ROWS_OF_CTA), "n": str(max(128, _round_up(column + 1, 16))), "find": sought}
+    link = f"/tmem?{urlencode(query)}"
+    notice = f"For D of a product with {ROWS_OF_CTA} rows by one CTA, from column 0; the page takes any other."
+    return Meaning(kind="topic", title=f"{sought} in tensor memory", link=link, facts={"page": link}, notices=(notice,))
+
+
+def _link_byte(rest: str, byte: int) -> Meaning | None:
+    """Link which element of a swizzled tile lies at a byte; None if the rest of the text is about something else."""
+    words = _list_words(rest)
+    modes = {_MODES[word] for word in words if word in _MODES}
+    if len(modes) != 1 or not {*words} <= {*_MODES, *_SHARED, *_MAJORS, "lie", "lies", "element", "goes", "go"}:
+        return None
+    mode = modes.pop()
+    major = next((_MAJORS[word] for word in words if word in _MAJORS), "K")
+    rows = _round_up(byte // WIDTHS[mode] + 1, _ROWS)
+    atom = WIDTHS[mode] * 8 // _BITS
+    lengths = {"mn": rows, "k": atom} if major == "K" else {"mn": max(atom, _ROWS), "k": rows}
+    query = {"element_bits": _BITS, "major": major, "swizzle": mode, **lengths, "find": hex(byte)}
+    link = f"/smem?{urlencode(query)}"
+    notice = f"Assumed: {_BITS}-bit elements of a {major}-major tile. The page takes any other."
+    title = f"Byte {hex(byte)} of a tile with the {mode} swizzle"
+    return Meaning(kind="topic", title=title, link=link, facts={"page": link}, notices=(notice,))
+
+
+def _list_words(text: str) -> list[str]:
+    """List the words of a text that are not of a question or a sentence."""
+    words = [word.strip(",:") for word in _WORD.findall(text.lower())]
+    return [word for word in words if word and word not in ASKING | vocabulary.SILENT | vocabulary.ARTICLES]
 
 
 def _link_tensor(question: ElementQuestion) -> Meaning | None:

@@ -15,6 +15,7 @@ from lanescope.app.kit.names import name_form
 from lanescope.app.read.element_forms import find_spelled
 from lanescope.app.read.facts import Meaning
 from lanescope.inputs import join_words, shorten_value
+from lanescope.ptx import catalog
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.refusals import measure_shape_distance
@@ -66,6 +67,17 @@ def has_shape(matches: FormMatches) -> bool:
     """Return whether a shape, or a part of one, is among the words."""
     spellings = (one for word in matches.words for one in vocabulary.SYNONYMS.get(word, (word,)))
     return any(map(search.split_shape, spellings))
+
+
+def is_type(word: str) -> bool:
+    """Return whether a word names a type of elements: fp8."""
+    return any(one in DTYPES for one in vocabulary.SYNONYMS.get(word, (word,)))
+
+
+def is_whole_opcode(text: str) -> bool:
+    """Return whether a text is an opcode, or the part of one before a dot."""
+    parts = [part for part in text.strip().lower().split(".") if part not in vocabulary.SILENT]
+    return any(opcode.split(".")[: len(parts)] == parts for opcode in catalog.OPCODES)
 
 
 def is_spelled_out(text: str) -> bool:

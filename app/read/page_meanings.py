@@ -6,60 +6,14 @@ import re
 from collections.abc import Sequence
 
 from lanescope.app.catalogue import full_text, topics
-from lanescope.app.kit.menus import entry_of
-from lanescope.app.read import known_names, named_forms
+from lanescope.app.kit.menus import entries, entry_of
+from lanescope.app.read import known_names, named_forms, target_meanings, tool_words
 from lanescope.app.read.facts import Meaning
 from lanescope.app.read.languages import translate_words
 from lanescope.app.read.weight_links import find_weights
-from lanescope.ptx.targets import TARGETS, find_nearest_target
 from lanescope.reader import pasted_text
 
-TOOLS = {  # page of a menu → the words that find it
-    "/descriptor": frozenset("descriptor descriptors gmmadesc lbo sbo".split()),
-    "/tmem": frozenset("tmem tcgen05".split()),
-    "/tmem/epilogue": frozenset("epilogue".split()),
-    "/idesc": frozenset("idesc instrdescriptor".split()),
-    "/smem": frozenset("tile smem shared swizzle k-major mn-major tma".split()),
-    "/banks": frozenset("padding padded bank banks conflict conflicts wavefront wavefronts".split()),
-    "/chain": frozenset("chain ldmatrix ldsm".split()),
-    "/reuse": frozenset("reuse shuffle accumulator".split()),
-    "/diagram": frozenset("figure figures diagram tikz latex svg pdf png paper slide slides".split()),
-    "/gpu": frozenset("evidence hardware verified gpu".split()),
-    "/tiles/mma": frozenset("tiledmma tiled_mma make_tiled_mma partition_fragment_c permutationmnk".split()),
-    "/tiles/mma/chain": frozenset("convert_layout_acc_aregs flashattention".split()),
-    "/tiles/copy": frozenset("tiledcopy tiled_copy make_tiled_copy coalescing coalesced vectorized".split()),
-    "/tiles/loop": frozenset("mainloop main-loop".split()),
-    "/layouts/triton": frozenset(
-        "triton gluon ttgir ttg blocked dot_op nvidia_mma convert_layout convert conversion".split()
-    ),
-    "/layouts/tv": frozenset("tv thread-value".split()),
-    "/docs/integrations": frozenset(
-        "integration integrations install mcp lsp claude cursor vscode neovim nvim helix emacs sphinx mkdocs jupyter"
-        " jupyterlab anywidget notebook notebooks pytest pre-commit github cmake pip pipx uvx llms layoutbench".split()
-    ),
-    "/cute": frozenset("cute algebra composition complement logical_divide zipped_divide raked_product".split()),
-}
-_ASKED = (  # questions whose words stand on many pages, and the page that answers them
-    (re.compile(r".*\b(?:c|d|p|accumulators?|result)\b.*\b(?:as|to|into)\b.*\b(?:a|operand)\b.*", re.I), "/reuse"),
-    (re.compile(r".*\bfigures?\b.*\b(?:paper|slides?|thesis|talk|document)\b.*", re.I), "/diagram"),
-    (re.compile(r"(?:json|rest|http|web|open)? ?api\b", re.I), "/docs"),
-    (re.compile(r"(?:which|what) (?:gpus?|targets?|architectures?) (?:has|have|supports?)\b.*", re.I), "/targets"),
-    (
-        re.compile(
-            r"(?:vs|visual studio) code|claude code|(?:coding )?agents?|editors?|language server|llms\.txt"
-            r"|model context protocol|(?:how (?:to|do i|can i) )?(?:pip |pipx )?install\b.*",
-            re.I,
-        ),
-        "/docs/integrations",
-    ),
-    (re.compile(r"(?:shared )?(?:padding|padded rows?)", re.I), "/banks"),
-    (
-        re.compile(r".*\b(?:volta|turing|ampere|ada|hopper|blackwell)\b.*\b(?:vs\.?|versus|to)\b.*", re.I),
-        "/guide/wmma-mma-wgmma",
-    ),
-)
-_TARGET = re.compile(r"(?:what (?:does|is new in) )?((?:sm|compute)_\d{2,3}[a-z]?)(?: have| has| support)? ?\??", re.I)
-API = "/docs"
+MOST_LONE = 5  # words of a text in which one of a tool's is enough; a longer one has to ask
 MOST_WORDS = 8  # longest text that is looked up word by word
 _OF_CODE = re.compile(
     r"[;{}=]|::|->|\w\(\w*[,)(]|[\"'],|(?:^|\s)\.(?:reg|pred|shared|global|param|local|const|entry|visible|func)\b"
@@ -79,8 +33,9 @@ def _describe_page(page: str) -> Meaning:
     """Describe a page of the guide, of a menu, or of the API."""
     if page in topics.BY_PAGE:
         return build_topic(topics.BY_PAGE[page])
-    if page == API:
-        return _build_page("API", API, ("Every answer as JSON, with its schema.",))
+    if page in tool_words.OUTSIDE:
+        title, notice = tool_words.OUTSIDE[page]
+        return _build_page(title, page, (notice,))
     entry = entry_of(page.partition("?")[0])
     return _build_page(entry.text, page, (entry.summary,))
 
@@ -121,7 +76,8 @@ def look_up(text: str) -> list[Meaning]:
         if named and named.forms and (not named.ignored or named_forms.has_shape(named))
         else []
     )
-    return [*pages, *found]
+    is_of_types = len(words) > 1 and found and all(map(named_forms.is_type, named.words if named else ()))
+    return [*found, *pages] if is_of_types else [*pages, *found]
 
 
 def find_pages(text: str, *, by_title: bool = True) -> list[Meaning]:
@@ -131,45 +87,51 @@ def find_pages(text: str, *, by_title: bool = True) -> list[Meaning]:
     titled = [build_topic(found) for found in full_text.find_titled(text) if by_title]
     meanings = [build_topic(topic) for topic in topics.find_topics(text)]
     lone_words = set(re.findall(r"(?<![\w.%-])[\w-]+(?![\w-]|\.\w)", text.lower()))
-    tools = [_describe_page(page) for page, words in TOOLS.items() if not words.isdisjoint(lone_words)]
-    if not (titled or meanings or tools or full_text.is_asked(text)):
+    tools = _find_tools(lone_words)
+    is_short = len(lone_words) <= MOST_LONE
+    if not (titled or meanings or (tools and is_short) or full_text.is_asked(text)):
         return []
     searched = _search_pages(text)
-    ordered = (
-        [*meanings, *tools, *searched] if meanings or len(lone_words) < 3 else [*searched[:2], *tools, *searched[2:]]
-    )
+    if len(lone_words) > 2 and not tool_words.EXPLAINING.match(text):
+        ordered = [*tools, *meanings, *searched]  # a task
+    elif meanings or len(lone_words) < 3:
+        ordered = [*meanings, *tools, *searched]
+    else:
+        ordered = [*searched[:2], *tools, *searched[2:]]
     first: dict[str, Meaning] = {}
     for meaning in (*titled, *ordered):
         first.setdefault(meaning.link.partition("#")[0], meaning)
     return list(first.values())[: full_text.MOST + len(titled) + len(meanings)]
 
 
+def _find_tools(words: set[str]) -> list[Meaning]:
+    """Find the pages whose words a text has: those of which it has the whole title, then those with the rarest."""
+    found = {page: own & words for page, own in tool_words.TOOLS.items() if not own.isdisjoint(words)}
+    ranked = sorted(found, key=lambda page: -sum(full_text.measure_rarity(word) for word in found[page]))
+    said = set(full_text.split_words(" ".join(words)))
+    titles = {page: full_text.split_words(entry_of(page).text) for page in _list_tool_pages()}
+    titled = [page for page, title in titles.items() if len(title) > 1 and said.issuperset(title)]
+    return [_describe_page(page) for page in dict.fromkeys((*titled, *ranked))]
+
+
+def _list_tool_pages() -> list[str]:
+    """List the pages of the menus but the guide's."""
+    pages = (entry.href for links in entries().values() for entry in links)
+    return [page for page in pages if not page.startswith("/guide")]
+
+
 def find_asked(text: str) -> list[Meaning]:
     """Find the page that answers a question whose words stand on many pages, with others that share its words."""
     text = pasted_text.clean_text(text[: full_text.LONGEST + 1]).strip()
-    if target := _TARGET.fullmatch(text):
-        return _describe_target(target[1].lower().replace("compute_", "sm_"))
-    page = next((page for pattern, page in _ASKED if pattern.fullmatch(text)), "") or find_weights(text)
+    if targets := target_meanings.describe_targets(text):
+        return targets
+    page = next((page for pattern, page in tool_words.ASKED if pattern.fullmatch(text)), "") or find_weights(text)
     if not page or len(text) > full_text.LONGEST or _OF_CODE.search(text):
         return []
     return [
         _describe_page(page),
         *(found for found in _search_pages(text) if found.link.partition("#")[0] != page.partition("?")[0]),
     ]
-
-
-def _describe_target(name: str) -> list[Meaning]:
-    """Describe the page of a target, or what a name that ptxas does not list may mean; none if nothing is near."""
-    known = name if name in TARGETS else find_nearest_target(name)
-    if not known:
-        return []
-    notice = "Families, types and shapes, what it lacks, and the limits of a block."
-    page = _build_page(f"What {known} has", f"/targets?target={known}", (notice,))
-    if known == name:
-        return [page]
-    why = f"ptxas has no target '{name}'. Did you mean {known}?"
-    title = f"No target '{name}'"
-    return [Meaning(kind="unknown", title=title, link=f"/read?text={name}", facts={}, notices=(why,)), page]
 
 
 def find_sharing(text: str) -> list[Meaning]:

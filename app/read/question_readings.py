@@ -7,12 +7,15 @@ import re
 from collections.abc import Sequence
 
 from lanescope.app.catalogue import full_text
+from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
 from lanescope.app.kit.find import check_whole
+from lanescope.app.kit.names import name_form
 from lanescope.app.read import (
     element_forms,
     element_texts,
     elements,
+    layout_elements,
     meaning_links,
     memory_elements,
     page_meanings,
@@ -21,6 +24,11 @@ from lanescope.app.read import (
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.errors import LayoutError
 from lanescope.reader import pasted_text
+
+_REGISTER = re.compile(  # `R2` alone is an operand of SASS
+    r"(?<![\w.])(?:reg(?:ister)?\s*(?P<number>\d{1,3})(?![\w.])|R(?P<of>\d{1,3})(?=\s+of\s))"
+    r"(?:\s+of\s+(?P<matrix>[a-dA-D])\b)?"
+)
 
 
 def build_unknown(text: str, title: str, notices: Sequence[str], also: Sequence[Meaning] = ()) -> Reading:
@@ -32,6 +40,8 @@ def build_unknown(text: str, title: str, notices: Sequence[str], also: Sequence[
 def read_place_question(text: str) -> Reading | None:
     """Read a question about an element, a lane or a register, or say why it has no answer; None for any other text."""
     cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
+    if (laid := layout_elements.answer_question(cleaned)) is not None:
+        return _read_refused_place(text, laid) if isinstance(laid, LayoutError) else extend_fact(laid, Reading, also=())
     if tile := tile_elements.answer_question(cleaned):
         return _read_refused_place(text, tile) if isinstance(tile, LayoutError) else extend_fact(tile, Reading, also=())
     if in_memory := memory_elements.answer_question(cleaned):
@@ -40,7 +50,7 @@ def read_place_question(text: str) -> Reading | None:
         return _read_scales(text)
     answers = elements.answer_question(cleaned)
     if answers is None:
-        return _ask_for_instruction(cleaned)
+        return _ask_for_instruction(cleaned) or _ask_for_lane(cleaned)
     if answers.refused:
         return _read_refused_place(text, answers.refused, answers.elsewhere)
     first, *rest = answers.meanings
@@ -49,19 +59,36 @@ def read_place_question(text: str) -> Reading | None:
         first = dataclasses.replace(first, notices=(*first.notices, more))
     if first.facts["operand"] == "address":
         rest += page_meanings.search_question(cleaned, ())
-    pages = page_meanings.find_pages(" ".join(answers.unused)) if full_text.is_asked(cleaned) else []
+    unused = " ".join(word for word in answers.unused if word.lower() not in full_text.SILENT)
+    pages = page_meanings.find_pages(unused) if full_text.is_asked(cleaned) else []
     if pages:
         return extend_fact(pages[0], Reading, also=(*pages[1:], first, *rest))
     return extend_fact(first, Reading, also=tuple(rest))
 
 
 def _read_scales(text: str) -> Reading:
-    """Read a question about scale factors or metadata that does not say which."""
+    """Read a question about scale factors or metadata: of a row or a column, the first of it; else what to ask."""
+    if (spelled := _spell_scale(text)) and (reading := read_place_question(spelled)) and reading.kind != "unknown":
+        return dataclasses.replace(reading, notices=(*reading.notices, "The page shows the others of its row."))
     notice = (
         "Write SFA[row][block], SFB[column][block] or E[row][group] of the instruction; its page shows all of them."
     )
     pages = page_meanings.find_pages("metadata" if "metadata" in text.lower() else "scale factors")
     return build_unknown(text, "Not answered", [notice], pages)
+
+
+def _spell_scale(text: str) -> str:
+    """Spell a question about the scale factor or the metadata of a row or a column as one about its first: `SFA[5][0]`;
+    "" if it names no row.
+    """
+    question = element_texts.parse_question(text)
+    line = question.place.line if question else None
+    if question is None or line is None or question.place.letter not in ("", "a", "b"):
+        return ""
+    is_metadata = "meta" in text.lower()
+    letter = "E" if is_metadata else "SFA" if line[0] == "row" else "SFB"
+    rest = re.sub(r"(?i)\b(?:the )?(?:scales?|factors?|metadata|meta|sf[ab]?)\b", " ", question.rest)
+    return f"{letter}[{line[1]}][0] {' '.join(rest.split())}"
 
 
 def _ask_for_instruction(text: str) -> Reading | None:
@@ -78,6 +105,25 @@ def _ask_for_instruction(text: str) -> Reading | None:
     notice = f"Say of which instruction: {question.text} of {examples.get(question.place.letter, 'mma.m16n8k16 bf16')}."
     pages = page_meanings.find_pages(text) or page_meanings.find_sharing(text)
     return build_unknown(text, "Of which instruction?", [notice], pages)
+
+
+def _ask_for_lane(text: str) -> Reading | None:
+    """Read a question about a register that does not say of which lane; None for any other text."""
+    match = _REGISTER.search(text)
+    if not match or element_texts.parse_question(text) is not None:
+        return None
+    named = element_forms.find_forms(f"{text[: match.start()]} {text[match.end() :]}").forms
+    if not named:
+        return None
+    form = named[0]
+    unit = form.family.scope.thread
+    matrix = f"{match['matrix'].upper()} " if match["matrix"] else ""
+    example = f"{matrix}R{match['number'] or match['of']} of {unit} 20 of {name_form(form).text}"
+    notice = f"Every {unit} has its own registers: ask for {example}."
+    facts = {"ptx": form.ptx, "candidates": [], "operand": None, "all": [form.ptx]}
+    link = links.link_instruction(form)
+    also = Meaning(kind="instruction", title=name_form(form).text, link=link, facts=facts, notices=())
+    return build_unknown(text, f"Of which {unit}?", [notice], [also])
 
 
 def _read_refused_place(text: str, error: LayoutError, also: Sequence[Meaning] = ()) -> Reading:

@@ -32,7 +32,8 @@ def _respell_word(word: str) -> str:
     known = _list_known()
     if len(word) < LEAST_LETTERS or any(form in known for form in (word.lower(), *full_text.split_words(word))):
         return word
-    return next(iter(get_close_matches(word.lower(), known, 1, LEAST_ALIKE)), word)
+    near = [one for one in known if one[0] == word[0].lower()]  # people mistype the first letter least
+    return next(iter(get_close_matches(word.lower(), near, 1, LEAST_ALIKE)), word)
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope import inputs, reader
-from lanescope.app.catalogue import topics
+from lanescope.app.catalogue import topics, vocabulary
 from lanescope.app.catalogue.forms import FormMatches, is_opcode
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
@@ -21,6 +21,7 @@ from lanescope.app.read import (
     known_names,
     meaning_links,
     memory_elements,
+    message_readings,
     named_forms,
     page_meanings,
     question_readings,
@@ -28,6 +29,7 @@ from lanescope.app.read import (
     tensor_forms,
     thread_names,
     tile_elements,
+    tool_words,
 )
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.cute import calls as cutecalls
@@ -44,6 +46,7 @@ ACCEPTED = (
     ("a word to look up, or a question", "bank conflicts"),
 )
 TRIED = (
+    ("A[5][9] of mma.m16n8k16 bf16", "A[5][9] of mma.m16n8k16 bf16"),
     ("wgmma … m64n256k16.f32.bf16.bf16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
     ("0x4000004000010100", "0x4000004000010100"),
     ("SM90_64x128x16_F32BF16BF16_SS", "SM90_64x128x16_F32BF16BF16_SS"),
@@ -82,13 +85,15 @@ _CALLED = re.compile(
 def read_text(text: str) -> Reading:
     """Return what a text is; LayoutError if it is too long, or not text."""
     text = inputs.require_text(text, "text", reader.LONGEST)
+    if (reading := message_readings.read_message(text)) is not None:
+        return reading
     text = _respell(text)
     if thread := thread_names.find_thread(text[: meaning_links.MOST_NAMED]):
         return _read_thread(text, thread)
     if (reading := _read_plain_words(text) or question_readings.read_place_question(text)) is not None:
         return reading
     named = named_forms.find_named(pasted_text.clean_text(text))
-    if named and _is_worded(text, named):
+    if named and (_is_worded(text, named) or _is_opcode_alone(text, named)):
         return _read_name(text, named)
     recognised = reader.recognise_text(text)
     if _RATIO.match(text):
@@ -112,14 +117,29 @@ def read_text(text: str) -> Reading:
     if meanings_found and all(meaning.fits for meaning in meanings_found):
         return _read_bare_number(text, meanings)
     if meanings_found and all(meaning.kind == "topic" for meaning in meanings_found):
-        meanings += page_meanings.search_question(text, meanings)
+        meanings = _join_pages(text, meanings, meanings_found)
+    meanings = message_readings.add_rules(meanings, text)
     if meanings_found or (pages and not _is_malformed(recognised)):
         return extend_fact(meanings[0], Reading, also=tuple(meanings[1:]))
     if recognised.refused and (reading := _read_named_part(text, recognised.refused[0])) is not None:
         return reading
     if not (recognised.refused or addresses or pages):
-        pages = page_meanings.find_sharing(text)
+        pages = message_readings.list_nearest(text) or page_meanings.find_sharing(text)
     return _explain_unknown(text, recognised.refused, addresses, pages)
+
+
+def _join_pages(text: str, meanings: list[Meaning], recognised: Sequence[TextMeaning]) -> list[Meaning]:
+    """Join the subject of a text with the pages that share its words; those come first if it asks for one: `epilogue of
+    tcgen05`.
+    """
+    is_message = any(meaning.facts["topic"] == "ptxas" for meaning in recognised)
+    is_words = not is_message and len(text.split()) > 2 and not re.search(r"[^\w\s.,:?+-]", text)
+    asked = page_meanings.find_pages(text) if is_words else []
+    found = [*asked, *meanings] if asked else [*meanings, *page_meanings.search_question(text, meanings)]
+    first: dict[str, Meaning] = {}
+    for meaning in found:
+        first.setdefault(meaning.link.partition("#")[0], meaning)
+    return list(first.values())
 
 
 def _read_plain_words(text: str) -> Reading | None:
@@ -173,6 +193,16 @@ def _read_outside(text: str) -> Reading:
 def _is_worded(text: str, named: FormMatches) -> bool:
     """Return whether a text names instructions by words, not as PTX spells them."""
     return " " in text.strip() and (named.exact or named_forms.is_name(named))
+
+
+def _is_opcode_alone(text: str, named: FormMatches) -> bool:
+    """Return whether a text is an opcode with several forms and nothing that asks for more: `register layout of wgmma`.
+
+    Of tcgen05 alone the page explains more.
+    """
+    words = [word for word in text.strip().rstrip("?").lower().split() if word not in vocabulary.SILENT]
+    is_explained = words == ["tcgen05"] or (len(text.split()) > 1 and tool_words.EXPLAINING.match(text) is not None)
+    return len(named.forms) > 1 and not is_explained and len(words) == 1 and named_forms.is_whole_opcode(words[0])
 
 
 def _is_name_of_topic(named: FormMatches, recognised: reader.RecognisedText) -> bool:
@@ -257,10 +287,15 @@ def _explain_unknown(
         respelled = "" if addresses else spelling.respell(text)
         if respelled and (meant := read_text(respelled)).kind != "unknown":
             return question_readings.build_unknown(
-                text, title, [f"Did you mean ‘{shorten_value(respelled, 60)}’?"], (meant, *pages)
+                text, title, [f"Did you mean ‘{shorten_value(respelled, 60)}’?"], _drop_shown(meant, pages)
             )
         notices = [_explain_unrecognised(text, addresses), f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."]
     return question_readings.build_unknown(text, title, notices, pages)
+
+
+def _drop_shown(meant: Meaning, pages: Sequence[Meaning]) -> tuple[Meaning, ...]:
+    """Return what a respelled text means, then the pages that are not the same."""
+    return (meant, *(page for page in pages if page.link != meant.link))
 
 
 def _explain_unrecognised(text: str, addresses: Sequence[int]) -> str:
@@ -301,6 +336,9 @@ def find_certain_link(text: str) -> str:
         return address
     text = _respell(text)
     cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
+    asked = page_meanings.find_asked(text)
+    if len(asked) == 1 and len(asked[0].notices) == 1:  # a page, and no sentence that only the answer has
+        return asked[0].link if asked[0].kind == "topic" else ""
     if in_memory := memory_elements.answer_question(cleaned):
         return in_memory.link
     if elements.asks_for_scales(cleaned):

@@ -228,7 +228,8 @@ def gpu_verify(
     part: Annotated[
         str,
         typer.Option(
-            help="One part only: descriptors, banks, counters, chains, programs, code, boxes, captures or tcgen05."
+            help="One part only: descriptors, banks, counters, chains, programs, code, delivery, boxes, maps, captures"
+            " or tcgen05."
         ),
     ] = "",
     write: Annotated[

@@ -10,6 +10,7 @@ from lanescope.app.kit.question import question, word_field
 from lanescope.app.kit.rows import find_issued_kind
 from lanescope.app.kit.target import parse_optional_target
 from lanescope.blackwell.tmem import COLUMNS
+from lanescope.blackwell.tmem.placement import count_exclusive_columns
 from lanescope.ptx import catalog
 from lanescope.ptx.architectures import (
     PORTABLE_CLUSTER,
@@ -22,6 +23,7 @@ from lanescope.ptx.architectures import (
 )
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.overview import fold_shapes, get_section
+from lanescope.ptx.table.newer import list_newer_forms
 from lanescope.ptx.targets import TARGETS, list_least, strip_suffix
 
 CALLED = {name: " · ".join([name, *get_architecture(name).gpus[:1]]) for name in TARGETS}
@@ -42,6 +44,17 @@ class TargetQuestion:
 
 
 @fact
+class UnmappedForm:
+    """A form that ptxas assembles and that has no map here."""
+
+    name: str
+    ptx: Annotated[str, Description("The PTX release that brought it.", ("9.4",))]
+    does: str
+    missing: Annotated[str, Description("What is not documented, or why no map shows it.")]
+    source: str
+
+
+@fact
 class TargetLimits:
     """A target: since when it exists, what it has, and the limits of a block."""
 
@@ -52,10 +65,18 @@ class TargetLimits:
     shared_memory_bytes: Annotated[
         int | None, Description("Most bytes of one block that opts in. null where it is not documented.")
     ]
+    oversized_above_bytes: Annotated[
+        int | None,
+        Description("Beyond so many bytes a kernel must allow oversized shared memory. null: no such bytes."),
+    ]
     static_shared_memory_bytes: Annotated[int, Description("Most bytes of one block that does not opt in.")]
     sm_shared_memory_bytes: Annotated[int, Description("Most bytes of the blocks of one SM.")]
     tensor_memory_columns: Annotated[int, Description("Columns that tcgen05.alloc may take; 0: no tensor memory.")]
+    exclusive_columns: Annotated[int, Description("Columns that tcgen05.alloc.exclusive (PTX 9.4) may take.")]
     max_cluster: Annotated[int, Description("Blocks of the largest documented cluster; 1: no clusters.")]
+    unmapped: Annotated[
+        tuple[UnmappedForm, ...], Description("What newer PTX has for it and no map here shows, with what is open.")
+    ]
     portable_cluster: Annotated[int, Description("Blocks of a cluster that needs no attribute of the function.")]
 
 
@@ -88,9 +109,15 @@ def _describe_target(name: str) -> TargetLimits:
         ptx=row.get_ptx(name),
         families=list_families(name),
         shared_memory_bytes=row.block_shared_memory,
+        oversized_above_bytes=row.oversized_above or None,
         static_shared_memory_bytes=STATIC_SHARED_MEMORY,
         sm_shared_memory_bytes=row.sm_shared_memory,
         tensor_memory_columns=COLUMNS if has_tensor_memory(name) else 0,
+        exclusive_columns=count_exclusive_columns(name) if has_tensor_memory(name) else 0,
+        unmapped=tuple(
+            UnmappedForm(name=one.name, ptx=one.ptx, does=one.does, missing=one.missing, source=one.source)
+            for one in list_newer_forms(name)
+        ),
         max_cluster=row.cluster,
         portable_cluster=min(row.cluster, PORTABLE_CLUSTER),
     )

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.app.kit.terminal import print_json
 from lanescope.app.targets import facts
 from lanescope.app.targets.facts import TargetLimits, TargetQuestion
+from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 
 DEFAULT = "sm_90a"
-UNKNOWN_BLOCK = (
-    "How much of it one block may opt in to is not published; ptxas 13.5 refuses a static array beyond 227 KB."
-)
+OVERSIZED = "cudaSharedMemoryModeAllowOversizedSharedMemory"  # a mode of the kernel or of its launch
 
 
 def build_target_context(question: TargetQuestion, answer: tuple[TargetLimits, ...]) -> dict[str, Any]:
@@ -30,7 +32,7 @@ def build_target_context(question: TargetQuestion, answer: tuple[TargetLimits, .
         "every": facts.list_targets(TargetQuestion(target="")),
         "families": [(name, sections[name]) for name in catalog.FAMILY_NAMES],
         "assembler": catalog.get_assembler_release(),
-        "unknown_block": UNKNOWN_BLOCK,
+        "oversized": OVERSIZED,
     }
 
 
@@ -57,8 +59,12 @@ def format_targets(question: TargetQuestion, answer: tuple[TargetLimits, ...]) -
     row = answer[0]
     yield " · ".join([row.target, *([", ".join(row.gpus)] if row.gpus else []), f"PTX {row.ptx} or later"])
     yield f"  shared memory of a block: 48 KB, {format_size(row.shared_memory_bytes)} when it opts in"
+    if row.oversized_above_bytes:
+        yield f"    beyond {format_size(row.oversized_above_bytes)}: {OVERSIZED}"
     yield f"  shared memory of an SM: {format_size(row.sm_shared_memory_bytes)}"
-    yield f"  tensor memory: {row.tensor_memory_columns} columns" if row.tensor_memory_columns else "  no tensor memory"
+    exclusive = f", {row.exclusive_columns} of an exclusive allocation (PTX 9.4)" if row.exclusive_columns else ""
+    columns = row.tensor_memory_columns
+    yield f"  tensor memory: {columns} columns{exclusive}" if columns else "  no tensor memory"
     larger = f"; {row.max_cluster} where the kernel allows it" if row.max_cluster > row.portable_cluster else ""
     yield f"  clusters: up to {row.portable_cluster} blocks{larger}" if row.max_cluster > 1 else "  no clusters"
     support = facts.list_support(row.target)
@@ -70,6 +76,25 @@ def format_targets(question: TargetQuestion, answer: tuple[TargetLimits, ...]) -
             where = f"compile for {one.same_gpu}" if one.same_gpu else f"only {', '.join(one.elsewhere)}"
             instead = join_words([names[name] for name in one.instead], "or")
             yield f"  ✗ {one.called:18} {where}" + (f"; {instead} instead" if instead else "")
+    for form in row.unmapped:
+        yield f"  ? {form.name} (PTX {form.ptx}): {form.missing}"
+
+
+def run_targets(
+    words: dict[str, Any],
+    *,
+    name: Annotated[str, typer.Argument(help="One target, as --target.", metavar="[target]")] = "",
+    as_json: bool,
+) -> None:
+    """Print what a target has, or all of them."""
+    given = words.get("target", name)
+    if name and given != name:
+        raise LayoutError("bad_usage", f"Two targets: '{name[:20]}' and '{given[:20]}'.", "Give one.", "target")
+    asked, found = TARGETS_TOOL.ask(words | ({"target": name} if name else {}))
+    if as_json:
+        print_json(found)
+    else:
+        print("\n".join(format_targets(asked, found)))
 
 
 TARGETS_TOOL = Tool(
@@ -82,6 +107,7 @@ TARGETS_TOOL = Tool(
     opening={"target": DEFAULT},
     command="targets",
     lines=format_targets,
+    run=run_targets,
     examples=tuple(
         (title, {"target": target})
         for title, target in (

@@ -25,6 +25,7 @@ WORDS = SheetWords(
     together="The same warp of a warpgroup reaches both.",
     apart="No warp reaches both: each reaches its own 32 lanes.",
 )
+_LINE = re.compile(r"lane\s*(?P<lane>\d{1,6})|col(?:umn)?\s*(?P<column>\d{1,6})", re.IGNORECASE)  # a whole one
 _CELL = re.compile(r"lane\s*(\d{1,6})\s*,?\s*col(?:umn)?\s*(\d{1,6})|(\d{1,6})\s*:\s*(\d{1,6})", re.IGNORECASE)
 
 
@@ -124,13 +125,26 @@ def _make_access_layer(access: TensorAccess, lane: int, column: int) -> SheetLay
     )
 
 
+def _pin_cell(sheets: Sequence[PinSheet], lane: int, column: int) -> str:
+    """Return the pin of a cell of the first CTA; LayoutError `bad_find` names the legal range."""
+    if lane >= tmem.LANES or column >= tmem.COLUMNS:
+        hint = f"Lanes run from 0 to {tmem.LANES - 1}, columns from 0 to {tmem.COLUMNS - 1}."
+        raise LayoutError("bad_find", f"There is no lane {lane}, column {column}.", hint, "find")
+    return PIN.format(panel=sheets[0].name, row=lane, col=column)
+
+
 def find_pins(told: Placement, sheets: Sequence[PinSheet], text: str) -> list[str]:
-    """Find the cells that a text names: an element, a row's first element, or a lane and column.
+    """Find the cells that a text names: an element, a row's first element, or a lane and column; of a
+    lane or a column alone, its first cell.
 
     LayoutError `bad_find` names the legal range.
     """
     if cell := _CELL.fullmatch(text.strip()):
-        return [_pin_cell(sheets[0].name, *(int(number) for number in cell.groups() if number is not None))]
+        lane, column = (int(number) for number in cell.groups() if number is not None)
+        return [_pin_cell(sheets, lane, column)]
+    if line := _LINE.fullmatch(text.strip()):
+        lane, column = (int(line["lane"] or 0), int(line["column"] or 0))
+        return [_pin_cell(sheets, lane, column)]
     operands = [one.name.lower().replace(" ", "") for one in told.operands]
     found = []
     places = parse_places(text, {*operands, "a", "d"}, EXAMPLE, bare=True)
@@ -144,13 +158,6 @@ def find_pins(told: Placement, sheets: Sequence[PinSheet], text: str) -> list[st
         cells = _find_cells(told, sheets, place.matrix or "d", place.coords or (row or 0, 0))
         found += cells[: 3 - len(places)]  # of one place, its first two copies
     return found
-
-
-def _pin_cell(panel: str, lane: int, column: int) -> str:
-    if lane >= tmem.LANES or column >= tmem.COLUMNS:
-        hint = f"Lanes run from 0 to {tmem.LANES - 1}, columns from 0 to {tmem.COLUMNS - 1}."
-        raise LayoutError("bad_find", f"There is no lane {lane}, column {column}.", hint, "find")
-    return PIN.format(panel=panel, row=lane, col=column)
 
 
 def _find_cells(told: Placement, sheets: Sequence[PinSheet], name: str, place: tuple[int, int]) -> list[str]:

@@ -15,6 +15,7 @@ from lanescope.ptx.dtypes import DType, get_dtype
 from lanescope.ptx.table.descriptors import TCGEN05
 
 _STORED = frozenset("f16 bf16 tf32 e4m3 e5m2 u8 s8".split())  # as they are; narrower types are padded to bytes
+_PACKED = {"mxf4": frozenset({"e2m1"}), "mxf4nvf4": frozenset({"e2m1"})}  # kinds whose elements lie two in a byte
 _GROUP = re.compile(r"\.cta_group::(\d)")
 _KIND = re.compile(r"\.kind::(\w+)")
 
@@ -71,7 +72,7 @@ def find_described_mma(words: str, word: int) -> Tcgen05Mma | None:
         return None
     said = idesc.IdescWord(word & idesc.MOST, row)
     types = {name: said.types[name] for name in "ab"}
-    stored = _STORED.issuperset(types.values())
+    stored = _PACKED.get(row.name, _STORED).issuperset(types.values())
     if said.sparse or not stored or not said.m or not said.n or idesc.find_problems(said):
         return None
     pair = bool(group and group[1] == "2")

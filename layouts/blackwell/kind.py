@@ -13,7 +13,7 @@ from lanescope.errors import LayoutError
 
 FORMS = ("cta_group::1", "cta_group::2", "ws")  # how an MMA is issued: by one CTA, a pair, or weights stationary
 IDESC_BITS = 32
-K_DIM_ARCHITECTURE = "sm_107"
+RUBIN = "sm_107"  # the architecture whose descriptors have more fields
 K_BYTES = 32  # of a row of a dense A or B that one MMA reads, whatever its kind
 
 
@@ -111,11 +111,6 @@ class MmaKind:
 
     def has_field(self, name: str) -> bool:
         return any(part.name == name for part in self.parts)
-
-    @property
-    def k_dim_bit(self) -> int:
-        """The bit that K_DIM_ARCHITECTURE calls k_dim, which chooses K (NVIDIA's cuDNN frontend, pull request 954)."""
-        return 31 if self.scaled else 29
 
     @property
     def reserved_mask(self) -> int:

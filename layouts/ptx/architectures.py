@@ -2,7 +2,8 @@
 
 PTX releases and shared memory that a block declares statically: ptxas 13.5, asked (tests/test_architectures.py).
 Shared memory that a block may opt in to: the shared memory of an SM without the 1 KB that the system takes of each
-block (CUDA Programming Guide, compute capabilities; cuda_occupancy.h of CUDA 13.5). Clusters: Hopper and Blackwell
+block (CUDA Programming Guide, compute capabilities; cuda_occupancy.h of CUDA 13.5). Oversized shared memory of
+compute capability 10.7: CUDA Programming Guide 13.4; cuda.h of CUDA 13.5. Clusters: Hopper and Blackwell
 tuning guides. Columns: PTX ISA, tcgen05.alloc.
 """
 
@@ -15,6 +16,7 @@ from functools import cached_property, lru_cache
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.table.newer import format_release
 from lanescope.ptx.table.substitutes import SUBSTITUTES
 from lanescope.ptx.targets import TARGETS, format_targets, make_unknown_target_error, strip_suffix
 
@@ -33,6 +35,7 @@ class Architecture:
     sm_shared_memory: int  # bytes
     block_shared_memory: int | None  # bytes of one block that opts in
     cluster: int = PORTABLE_CLUSTER  # blocks, the largest that is documented; 1: no clusters
+    oversized_above: int = 0  # bytes beyond which a kernel must allow oversized shared memory; 0: none are
 
     @cached_property
     def targets(self) -> tuple[str, ...]:
@@ -54,7 +57,7 @@ ARCHITECTURES = (
     Architecture("sm_90", ("H100", "H200", "GH200"), ("7.8", "", "8.0"), 228 * KB, 227 * KB, 16),
     Architecture("sm_100", ("B200", "GB200"), ("8.6", "8.8", "8.6"), 228 * KB, 227 * KB, 16),
     Architecture("sm_103", ("B300", "GB300"), ("8.8", "8.8", "8.8"), 228 * KB, 227 * KB),
-    Architecture("sm_107", ("Rubin",), ("9.4", "9.4", "9.4"), 328 * KB, None),
+    Architecture("sm_107", ("Rubin",), ("9.4", "9.4", "9.4"), 328 * KB, 327 * KB, oversized_above=227 * KB),
     Architecture("sm_110", ("Jetson Thor",), ("9.0", "9.0", "9.0"), 228 * KB, 227 * KB),
     Architecture("sm_120", ("RTX 50", "RTX PRO 6000 Blackwell"), ("8.7", "8.8", "8.7"), 100 * KB, 99 * KB),
     Architecture("sm_121", ("DGX Spark", "GB10"), ("8.8", "8.8", "8.8"), 100 * KB, 99 * KB),
@@ -135,7 +138,8 @@ def explain_missing(what: str, targets: Iterable[str], target: str) -> tuple[str
 
 def require_instruction(instruction: Instruction, target: str) -> None:
     """Raise LayoutError where ptxas does not assemble an instruction for a target; "" is any target."""
-    _require(instruction.ptx, catalog.get_target_support(instruction).targets, target)
+    support = catalog.get_target_support(instruction)
+    _require(instruction.ptx, support.targets, target, f" It came with {format_release(support.ptx_version)}.")
 
 
 def require_kind(kind: str, target: str) -> None:
@@ -143,6 +147,6 @@ def require_kind(kind: str, target: str) -> None:
     _require(f"kind::{kind}", list_targets_of_kind(kind), target)
 
 
-def _require(what: str, targets: Iterable[str], target: str) -> None:
+def _require(what: str, targets: Iterable[str], target: str, since: str = "") -> None:
     if why := explain_missing(what, targets, target):
-        raise LayoutError("not_on_target", *why, "target")
+        raise LayoutError("not_on_target", why[0], why[1] + since, "target")

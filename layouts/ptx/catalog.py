@@ -19,6 +19,7 @@ from lanescope.ptx.instruction import Family, Instruction
 from lanescope.ptx.refusals import shorten as shorten
 from lanescope.ptx.syntax import OpcodeSyntax
 from lanescope.ptx.table import TABLES
+from lanescope.ptx.table.newer import find_newer_form
 from lanescope.ptx.targets import TARGETS as TARGETS
 
 LONGEST = 1 << 16  # characters of a pasted text; the opcode in it has its own limit
@@ -138,13 +139,24 @@ class SassListing:
 @lru_cache(maxsize=1)
 def load_sass() -> dict[str, tuple[SassListing, ...]]:
     """Return the SASS of every variant, as established by disassembling it (`make sass`), in the catalogue's order."""
+    listings = _load_sass_table()
+    return {i.ptx: listings[i.ptx] for i in instructions() if i.ptx in listings}
+
+
+@lru_cache(maxsize=1)
+def load_unmapped_sass() -> dict[str, tuple[SassListing, ...]]:
+    """Return the SASS of the forms of newer PTX without a map here."""
+    return {ptx: forms for ptx, forms in _load_sass_table().items() if find_newer_form(ptx)}
+
+
+@lru_cache(maxsize=1)
+def _load_sass_table() -> dict[str, tuple[SassListing, ...]]:
     data = json.loads((files("lanescope.ptx.table") / "sass.json").read_text())
     sets = [tuple(names) for names in data["target_sets"]]
-    listings = {
+    return {
         ptx: tuple(SassListing(sets[which], tuple((name, count) for name, count in runs)) for which, *runs in forms)
         for ptx, forms in data["variants"].items()
     }
-    return {i.ptx: listings[i.ptx] for i in instructions() if i.ptx in listings}
 
 
 @lru_cache(maxsize=1)
@@ -422,6 +434,9 @@ def require_access(product: Instruction, operand: str, layout: str) -> Instructi
 
 
 def _make_refusal(opcode: str, syntax: OpcodeSyntax) -> LayoutError:
+    """Return why a text names no instruction; a form of newer PTX is named with its release and targets."""
+    if newer := find_newer_form(opcode):
+        return LayoutError("unmapped_form", newer.message, f"See {newer.source}.", "ptx")
     full_opcode = SHORTS.get(syntax.opcode)
     if full_opcode and not _get_listed(replace(syntax, opcode=full_opcode)):
         syntax = replace(syntax, opcode=full_opcode)  # the short name is understood: report what else is wrong

@@ -21,15 +21,21 @@ _SHAPE = re.compile(r"(?<!\w)m\d{1,6}n\d{1,6}(?:k\d{1,6})?(?!\w)")
 _MESSAGES = (  # what ptxas says, and what it means
     (r"Unknown modifier", "PTX has no such modifier, or this version of ptxas does not know it."),
     (r"(?:Unexpected|Incorrect) instruction types? specified", "No row of the instruction's table has these types."),
-    (r"Illegal modifier", "The modifier exists; this form of the instruction does not take it."),
-    (r"Illegal vector size", "An operand has another number of registers than the instruction's fragment."),
+    (r"Illegal (?:modifier|[ab]layout)", "The modifier exists; this form of the instruction does not take it."),
+    (
+        r"Illegal vector size|vector size mismatch|Vector of size \d+ is expected",
+        "An operand has another number of registers than the instruction's fragment.",
+    ),
     (r"Arguments? mismatch", "An operand has the wrong kind or number of registers."),
     (r"Argument \d+ of instruction", "An immediate operand is not one that the instruction takes."),
     (
         r"not supported on \.target|cannot be compiled for|requires \.target|requires? PTX ISA|requires PTX",
         "The target or the PTX version lacks it.",
     ),
-    (r"Modifier '[^'\n]*' (?:is )?required|requires? modifier|should be used on instruction", "A modifier is missing."),
+    (
+        r"Modifier '[^'\n]*' (?:is )?required|requires? modifier|modifier required|should be used on instruction",
+        "A modifier is missing.",
+    ),
     (r"Potential Performance Loss", "The code is right; ptxas waits for each wgmma before the next."),
     (r"Parsing error near|syntax error", "The text of the instruction is cut or misspelled there."),
 )

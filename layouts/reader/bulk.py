@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from lanescope.ptx.table.newer import find_newer_form
 from lanescope.reader.meaning import TextMeaning
 
 INSTRUCTION = re.compile(
@@ -68,4 +69,5 @@ def recognise_tma(text: str) -> tuple[TextMeaning, ...]:
     of = f"a tensor of {size[0]} dimension{'s' if size[0] != '1' else ''}" if size else "a tensor"
     about = f"{name} {_SAYS[way].replace('a tensor', of)}, by TMA."
     facts = {"topic": "tma", "name": name, "operation": way}
-    return (TextMeaning("topic", f"TMA: {name}{more}", facts, (about, NEEDED, PASTE)),)
+    newer = [f"{one.since} {one.does}" for one in filter(None, [find_newer_form(text)])]
+    return (TextMeaning("topic", f"TMA: {name}{more}", facts, (*newer, about, NEEDED, PASTE)),)

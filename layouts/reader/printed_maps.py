@@ -16,10 +16,9 @@ from itertools import islice
 from lanescope.reader.code import recogniser
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.header_names import DATA_BITS, DATA_TYPES, SWIZZLES
-from lanescope.reader.code.tma_rules import MapParts, MapSheet, TensorMap, find_broken_rules
+from lanescope.reader.code.tma_rules import MapParts, MapSheet, TensorMap, find_broken_rules, read_swizzle_code
 from lanescope.reader.code.values import OpaqueValue
 from lanescope.reader.meaning import TextMeaning
-from lanescope.shared.swizzle import MODES
 
 MOST_MAPS = 24
 LONGEST_HEAD, LONGEST_LINE = 80, 1024  # characters before a print's first field, and of its line
@@ -199,11 +198,7 @@ def _parse_swizzle(fields: _PrintedFields, bytes_: bool) -> tuple[str | None, li
         if name not in SWIZZLES:
             return None, [("tma_swizzle", f"No swizzle is {code} bytes wide: 0, 32, 64 or 128.")]
         code = SWIZZLES.index(name)
-    if code is None:
-        return None, []
-    if not 0 <= code < len(SWIZZLES):
-        return None, [("tma_swizzle", f"{code} is not a CUtensorMapSwizzle.")]
-    return next((mode.name for mode in MODES if mode.tma == code), SWIZZLES[code]), []
+    return (None, []) if code is None else read_swizzle_code(code)
 
 
 def _check_pointers(fields: _PrintedFields) -> Iterator[tuple[str, str]]:

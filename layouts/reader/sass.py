@@ -17,16 +17,27 @@ from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.ptx.catalog import SassListing
 from lanescope.reader.meaning import TextMeaning
+from lanescope.reader.tensor_sass import (
+    IS,
+    SASS_KINDS,
+    TENSOR_OPCODES,
+    MmaOperands,
+    describe_tensor_line,
+    fit_operands,
+    list_unmapped,
+    parse_mma_operands,
+)
 
 _MOST = 64  # different mnemonics of one text
 _MOST_LINES = 4096
 _MOST_OF_ONE = 8  # instructions of a text that may be the pieces of one wmma
 _MOST_SEVERAL = 24  # instructions told that become several
-OPCODES = ("HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "HGMMA", "IGMMA", "QGMMA", "BGMMA", "LDSM", "STSM", "MOVM")
+_OF_WARPS = ("HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "HGMMA", "IGMMA", "QGMMA", "BGMMA", "LDSM", "STSM", "MOVM")
+OPCODES = (*_OF_WARPS, *TENSOR_OPCODES)
 MNEMONIC = re.compile(rf"(?<![\w.])({'|'.join(OPCODES)})((?:\.\w+)*)(?![\w.])(?=([^;\n]{{0,200}}))")
 _TARGET = re.compile(r"(?:\.target\s+|arch\s*=\s*|code for\s+|EF_CUDA_)(?:sm_?)(\d+[af]?)\b", re.I)
 _STEP = re.compile(r"\.STEP\d")
-_SIZE = re.compile(r"\d+x\d+x\d+|\d{3,}|\d{2}|M\w*\d+\w*")
+_SIZE = re.compile(r"\d+x\d+x\d+|\d{3,}|\d{2}|M\w*\d+\w*|\d+(?:x\d+)?dp\d+bit\w*|x\d+")
 _DESCRIPTOR = re.compile(r"gdesc\[[^\]]*\]((?:\.\w+)*)")
 
 
@@ -53,19 +64,31 @@ def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
     lines = [match for match, _ in zip(MNEMONIC.finditer(text), range(_MOST_LINES), strict=False)]
     if not lines:
         return ()
-    seen = Counter(match[1] + match[2] for match in lines)
+    seen = Counter(_split_line(match) for match in lines)
     targets = tuple(dict.fromkeys(f"sm_{match[1].lower()}" for match in _TARGET.finditer(text)))
-    each, notices, wrong = [], [], []
-    for spelled in list(seen)[:_MOST]:
+    each: list[tuple[str, int, list[str], dict[str, int]]] = []
+    notices: list[str] = []
+    wrong: list[str] = []
+    newer: list[str] = []
+    for line in list(seen)[:_MOST]:
+        spelled, operands = line
         names, left_out = _expand_mnemonic(spelled)
+        unmapped = list_unmapped(spelled, targets) if spelled.startswith(TENSOR_OPCODES) else {}
+        names = [] if unmapped and left_out else names
+        notices += dict.fromkeys(f"{spelled} is also {one.message}" for one in unmapped.values())
         if not names:
-            wrong.append(spelled)
+            wrong += [spelled] * (not unmapped)
+            newer += [spelled] * bool(unmapped)
             continue
         if left_out:
             notices.append(
                 f"'.{'.'.join(left_out)}' of {spelled} is not a suffix that {catalog.get_assembler_release()} writes."
             )
-        each.append((spelled, *_find_fitting(names, targets, seen[spelled], len(lines))))
+        fit, more = _find_fitting(names, targets, seen[line], len(lines))
+        notices += filter(None, [describe_tensor_line(spelled, operands)])
+        each.append((spelled, seen[line], fit_operands(fit, operands), more))
+    if newer and not each:
+        return (TextMeaning("topic", f"{newer[0]}: tcgen05", {"topic": "tcgen05", "name": newer[0]}, tuple(notices)),)
     if not each:
         raise LayoutError(
             "unknown_sass",
@@ -73,32 +96,37 @@ def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
             "A mnemonic is read by its shape and types, e.g. HMMA.16816.F32.",
             "text",
         )
-    return (_found(each, seen, _find_majors(lines), (*notices, *_format_unknown(wrong))),)
+    notices += [IS] * any(name.startswith(TENSOR_OPCODES) for name, *_ in each)
+    return (_found(each, _find_majors(lines), (*dict.fromkeys(notices), *_format_unknown(wrong))),)
+
+
+def _split_line(match: re.Match[str]) -> tuple[str, MmaOperands | None]:
+    """Return a mnemonic, and what the operands of a tcgen05.mma say beside it."""
+    return match[1] + match[2], parse_mma_operands(match[3]) if match[1] in SASS_KINDS else None
 
 
 def _found(
-    each: list[tuple[str, list[str], dict[str, int]]],
-    seen: Counter[str],
+    each: list[tuple[str, int, list[str], dict[str, int]]],
     majors: dict[str, str] | None,
     notices: tuple[str, ...],
 ) -> TextMeaning:
     """Make the meaning of mnemonics.
 
-    each: (a mnemonic, PTX that becomes it, PTX that becomes several of it: how many).
+    each: (a mnemonic, how often, PTX that becomes it, PTX that becomes several of it: how many).
     """
-    candidates = list(dict.fromkeys(ptx for _, fit, _ in each for ptx in fit))
-    several = {ptx: n for _, _, more in each for ptx, n in more.items()}
+    candidates = list(dict.fromkeys(ptx for _, _, fit, _ in each for ptx in fit))
+    several = {ptx: n for _, _, _, more in each for ptx, n in more.items()}
     facts = {
         "ptx": None,
         "candidates": candidates,
         "operand": None,
         "all": [],
-        "sass": [{"mnemonic": name, "count": seen[name], "candidates": fit[:8]} for name, fit, _ in each],
+        "sass": [{"mnemonic": name, "count": count, "candidates": fit[:8]} for name, count, fit, _ in each],
         "several": dict(list(several.items())[:_MOST_SEVERAL]),
         **({"majors": majors} if majors else {}),
     }
     what = each[0][0] if len(each) == 1 else f"{len(each)} SASS instructions"
-    source = f"{len(candidates)} PTX instructions" if len(candidates) > 1 else candidates[0]
+    source = candidates[0] if len(candidates) == 1 else f"{len(candidates) or 'no'} PTX instructions"
     said = _format_notices(len(candidates), several)
     return TextMeaning("instruction", f"{what}: compiled from {source}", facts, (*said, *notices))
 

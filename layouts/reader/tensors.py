@@ -234,7 +234,10 @@ def _cut_fragment(home: TermText, value: SyntaxTerm, letter: str, deep: int) -> 
         return None
     if mma is None or whole is None or len(whole.shape) < 2:
         return None
-    return _cut_operand(mma, _list_sizes(whole.shape), letter)
+    cut = _cut_operand(mma, _list_sizes(whole.shape), letter)
+    if cut is None or "fragment" not in value.name:
+        return cut
+    return replace(cut, layout=_make_registers(mma, letter, whole))
 
 
 def _cut_operand(mma: TextMeaning, sizes: list[Any], letter: str) -> TensorShape | None:
@@ -251,8 +254,7 @@ def _cut_operand(mma: TextMeaning, sizes: list[Any], letter: str) -> TensorShape
         return None
     rests = [_repeat(sizes[at], shape[n] * counts[n]) for at, n in enumerate(_SIDES[letter])]
     values = made.layouts[letter.lower()].modes[1].shape
-    registers = _make_registers(mma, letter, whole) if "fragment" in value.name else None
-    return TensorShape((values, *rests, *sizes[2:]), tuple(sizes[:2]), registers)
+    return TensorShape((values, *rests, *sizes[2:]), tuple(sizes[:2]))
 
 
 def _make_registers(mma: TextMeaning, letter: str, whole: TensorShape) -> CuteLayout | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.blackwell.idesc import CALLED, IdescWord, find_legal_forms
+from lanescope.blackwell.idesc import CALLED, IdescWord, find_legal_forms, fit_kind
 from lanescope.blackwell.kind import KindField, MmaKind
 from lanescope.ptx.dtypes import DTYPES, get_dtype
 from lanescope.ptx.table.kinds import ALONE, WS
@@ -21,8 +21,6 @@ def render_constant(given: IdescWord) -> str:
     own.
     """
     terms = [_render_term(part, given) for part in given.kind.parts if part.field.get(given.word)]
-    if given.has_k_dim and not given.kind.has_field("k"):
-        terms.append((f"1u << {given.kind.k_dim_bit}", f"k_dim of {given.target}"))
     if given.reserved:
         terms.append((f"{given.reserved:#x}u", "reserved bits"))
     if not terms:
@@ -56,9 +54,9 @@ def get_cutlass_type(kind: MmaKind, name: str) -> str:
 def render_cutlass(given: IdescWord) -> str:
     """Return CUTLASS's constant of the same word; fields it sets at run time are assigned after it.
 
-    "" where a type has no meaning in the kind, and with k_dim, which its call does not set.
+    "" where a type has no meaning in the kind, and with the fields of sm_107, which its call does not set.
     """
-    if given.has_k_dim:
+    if given.on_rubin and given.word & fit_kind(given.kind, "").reserved_mask:
         return ""
     row, types = given.kind, given.types
     elements = [types["a"], types["b"], types["d"], *([given.format_field("scale_type")] if row.scaled else [])]

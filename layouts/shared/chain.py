@@ -418,8 +418,8 @@ def format_affine(values: Ints) -> str | None:
     if not np.array_equal(values[:, :used], np.broadcast_to(sum_, (warps, used))):
         return None
     terms = [
-        *_format_bit_fields("lane", lanes, 5),
-        *_format_bit_fields("warp", of_warps, len(of_warps)),
+        *format_bit_fields("lane", lanes, 5),
+        *format_bit_fields("warp", of_warps, len(of_warps)),
         *([str(first)] if first else []),
     ]
     if len(terms) == 1 and terms[0].endswith(")") and terms[0].count("(") == 1:
@@ -427,7 +427,7 @@ def format_affine(values: Ints) -> str | None:
     return " + ".join(terms) or "0"
 
 
-def _format_bit_fields(name: str, weights: list[int], width: int) -> list[str]:
+def format_bit_fields(name: str, weights: list[int], width: int) -> list[str]:
     """Return C terms for the first bits of a variable `width` bits wide, by their weights; bits with doubling weights
     together.
     """

@@ -20,7 +20,8 @@ _DESC = re.compile(r"desc", re.I)
 def get_start_address(value: SymbolicInt) -> tuple[LinearExpression | None, bool]:
     """Return (byte address in a descriptor's start field, whether it was shifted right by 4).
 
-    The address is None if the start field is not a single expression.
+    The address is None if the start field is not a single expression, or holds a value whose unit is not known: an
+    item of an array, or what a loop has left.
     """
     inside = [p for p in value.pieces if p.low < START.width]
     if not inside:
@@ -33,7 +34,10 @@ def get_start_address(value: SymbolicInt) -> tuple[LinearExpression | None, bool
     if start.shift:
         return None, True
     encoded = any("(" in name.replace("sizeof(", "") or _DESC.search(name) for name, _ in start.source.terms)
-    return (start.source.scale(16), True) if encoded else (start.source, False)
+    if encoded:
+        return start.source.scale(16), True
+    lost = any("'" in name or "[" in name for name, _ in start.source.terms)
+    return (None, True) if lost else (start.source, False)
 
 
 def start_names(value: SymbolicInt) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lanescope.workbench.guesses import Guesses
 from lanescope.workbench.open_names import NAME, SPOKEN, find_open_name
@@ -16,6 +17,7 @@ from lanescope.workbench.results import Bench, Span, TextPiece, VerifiedOperand
 TCGEN05, NO_STORAGE, NO_READER, UNSAID = "tcgen05", "without a storage", "read by no instruction", "open otherwise"
 _BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::|\btc_gen5_mma\b|\bUTC\w*MMA\b", re.I)
 _HOPPER = re.compile(r"wgmma\.mma_async(?!\w)|\bSM90_\d+x\d+x\d+_\w+|\bGMMA::|\b[HIQB]GMMA\.\d|\bwarp_group_dot\b")
+_MULTIPLIERS = ("tcgen05.mma", "mma::", "wgmma.", "gmma.", "mma_", "tc_gen5", "utc", "sm90_", "warp_group_dot")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _NO_CODE = re.compile(r"(\S+)\(…\): its code is not in the text")
 
@@ -47,9 +49,11 @@ def list_checked_descriptors(text: str, bench: Bench, guesses: Guesses) -> Itera
             yield CheckedDescriptor(piece.spans, next(filter(None, gaps), ""), reading)
 
 
+@lru_cache(maxsize=4)
 def find_multiplier(text: str) -> str:
     """Return tcgen05 or wgmma, which a text's code multiplies with; "" for neither."""
-    if not (_BLACKWELL.search(text) or _HOPPER.search(text)):
+    lower = text.lower()
+    if not any(word in lower for word in _MULTIPLIERS) or not (_BLACKWELL.search(text) or _HOPPER.search(text)):
         return ""
     code = _COMMENT.sub(" ", text)
     return "wgmma" if _HOPPER.search(code) else TCGEN05 if _BLACKWELL.search(code) else ""

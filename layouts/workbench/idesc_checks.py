@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.kind import FORMS
-from lanescope.blackwell.tmem.placement import Allocation, find_allocation_faults
+from lanescope.blackwell.tmem.placement import Allocation, explain_exclusive_allocation, find_allocation_faults
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.ptx.table.tmem import COLUMNS
@@ -83,7 +83,7 @@ def check_tensor_code(text: str, ran: Sequence[AsmRun], bench: Bench, target: st
     found = [one for use in uses for one in _check_word(text, use)]
     plain = [use for use in uses if not any(_check_terms(text, use))]
     found += _check_operands(text, plain, bench)
-    found += _check_columns(ran, uses)
+    found += _check_columns(ran, uses, target)
     unique = {(one.code, one.span): one for one in reversed(found)}
     return sorted(unique.values(), key=lambda one: one.span)
 
@@ -226,7 +226,7 @@ def _find_map_type(text: str, bench: Bench, operand: VerifiedOperand) -> str:
 # tensor memory --------------------------------------------------------------------------------------------------------
 
 
-def _check_columns(ran: Sequence[AsmRun], uses: Sequence[_MmaWord]) -> Iterator[Pitfall]:
+def _check_columns(ran: Sequence[AsmRun], uses: Sequence[_MmaWord], target: str) -> Iterator[Pitfall]:
     """Yield allocations that are refused, and one that D does not fit."""
     allocations: list[tuple[AsmRun, int, Span]] = []
     opened = False
@@ -242,8 +242,12 @@ def _check_columns(ran: Sequence[AsmRun], uses: Sequence[_MmaWord]) -> Iterator[
             continue
         allocations.append((run, value.known, span))
         count = value.known
-        if faults := find_allocation_faults(Allocation(count)):
-            yield Pitfall("tmem_allocation", faults[0].message, span)
+        if "exclusive" in match[2]:
+            faults = list(filter(None, [explain_exclusive_allocation(count, target)]))
+        else:
+            faults = [one.message for one in find_allocation_faults(Allocation(count))]
+        if faults:
+            yield Pitfall("tmem_allocation", faults[0], span)
     if len({(count, span) for _, count, span in allocations}) == 1 and not opened:
         yield from _check_room(allocations[0], uses)
 
@@ -258,6 +262,6 @@ def _check_room(allocation: tuple[AsmRun, int, Span], uses: Sequence[_MmaWord]) 
         if whole and same and use.word.types["d"] in ("f32", "s32") and use.d is not None and len(use.d.pieces) <= 1:
             first = use.d.const if 0 <= use.d.const < COLUMNS else 0
             need = max(need, first + use.word.n)
-    if need > count and not count & (count - 1):
+    if need > count:
         message = f"D takes columns up to {need}; tcgen05.alloc reserves {count}."
         yield Pitfall("tmem_columns", message, span)

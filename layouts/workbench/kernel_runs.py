@@ -113,6 +113,7 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
         return []
     kernels = {function.name for function in functions if function.kernel}
     groups: dict[tuple[tuple[str, Span], ...], list[KernelEvent]] = {}
+    reached: dict[tuple[tuple[str, Span], ...], int] = {}  # the order of a kernel's last record, event or not
     records: list[AsmRun | BodilessCall | SkippedCode | MemoryStore]
     records = [*code.made, *code.assembled, *code.skipped, *code.stored]
     for record in sorted(records, key=lambda one: one.order):
@@ -120,6 +121,7 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
         if depth is not None:
             inner = record.calls[depth + 1 :]
             own = groups.setdefault(record.calls[: depth + 1], [])
+            reached[record.calls[: depth + 1]] = record.order
             own += _list_events(record, inner[0][1] if inner else _get_span(record), code.text)
     unfinished = {name for name, _ in code.unfinished}
     cut = (
@@ -131,7 +133,7 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
     last = max((run.order for run in code.assembled), default=0)
     runs = []
     for calls, events in groups.items():
-        lost = cut and (not events or events[-1].order >= last or bool(code.unread))
+        lost = cut and (not events or reached[calls] >= last or bool(code.unread))
         stores = sum(event.kind == "store" for event in events)
         complete = not lost and not unfinished & {name for name, _ in calls} and stores < MOST_STORES
         runs.append(KernelRun(calls[-1][0], tuple(events), complete))

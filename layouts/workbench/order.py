@@ -1,4 +1,5 @@
-"""Mistakes of order in kernels with wgmma: fences, groups and waits that are missing, registers that nothing sets.
+"""Mistakes of order in kernels with wgmma or bulk copies: what is missing of fences, groups and waits, and registers
+that nothing sets.
 
 Only what holds on every path is told: anything between two events that could be what is missing, also a call of which
 the code is not there, makes it open. Rules: PTX ISA 9.1, 9.7.15.4 and 9.7.15.7.
@@ -28,12 +29,13 @@ TITLES = {
     "wgmma_wait_missing": "No wgmma.wait_group before the accumulators are used",
     "wgmma_wait_short": "wgmma.wait_group leaves the group pending whose accumulators are used",
 }
+_BULK_STORE = re.compile(r"cp(?:\.reduce)?\.async\.bulk(?:\.tensor)?(?:\.[1-5]d)?\.global\.shared")
 _ZERO = r"setp\.ne\.\w+\s+%s\s*,\s*(%%?\w+|%%\[\w+\])\s*,\s*0\b"
 
 
 def find_order_mistakes(text: KernelText) -> list[Pitfall]:
     """Find what kernels do in the wrong order, each mistake once."""
-    if "__global__" not in text.code.text or "mma" not in text.code.text:
+    if "__global__" not in text.code.text or not re.search(r"mma|async.bulk|async_bulk", text.code.text):
         return []
     found: dict[tuple[str, Span], Pitfall] = {}
     for kernel in text.runs:
@@ -54,9 +56,10 @@ class _KernelOrder:
     def find_mistakes(self) -> Iterator[Pitfall]:
         events = self.kernel.events
         products = [event for event in events if event.kind == "wgmma"]
+        if any(map(_is_bulk_store, events)) or (products and not _is_sketch(events, products[0])):
+            yield from self._check_stores()
         if not products or _is_sketch(events, products[0]):
             return
-        yield from self._check_stores()
         yield from self._check_fence(products[0])
         yield from self._check_unset(products)
         if self.kernel.complete:
@@ -196,12 +199,13 @@ class _KernelOrder:
     def _check_stores(self) -> Iterator[Pitfall]:
         """Yield stores of threads to a buffer that an instruction of the async proxy reads without a fence."""
         events = self.kernel.events
-        copied = {name for event in events if event.kind == "bulk" for name in _list_names(event)}
-        if any(event.kind == "bulk" and not _list_names(event) for event in events):
+        copies = [event for event in events if event.kind == "bulk"]
+        copied = {name for event in copies if not _is_bulk_store(event) for name in _list_names(event)}
+        if not all(map(_list_names, copies)):
             return
         told: set[str] = set()
         for reader in events:
-            if reader.kind != "wgmma":
+            if reader.kind != "wgmma" and not _is_bulk_store(reader):
                 continue
             for name in _list_names(reader) - copied - told:
                 stores = [e for e in events if e.kind == "store" and e.order < reader.order and name in _list_names(e)]
@@ -213,8 +217,8 @@ class _KernelOrder:
                 if not between and (stores[0].leads_to(reader) or not rest):
                     yield Pitfall(
                         "proxy_fence_missing",
-                        f"Threads store to {name}, and wgmma reads it through the async proxy without a"
-                        " fence.proxy.async between: it may read what was there before. Each thread that stores"
+                        f"Threads store to {name}, and {_name_reader(reader)} reads it through the async proxy without"
+                        " a fence.proxy.async between: it may read what was there before. Each thread that stores"
                         " executes fence.proxy.async, then all meet at the barrier.",
                         reader.at,
                     )
@@ -227,6 +231,20 @@ def _is_sketch(events: Sequence[KernelEvent], first: KernelEvent) -> bool:
         return True
     registers = int(shape[1]) // (4 if shape[2] == "f16" else 2)
     return sum(kind.startswith("+") for kind, _, _ in first.run.inputs) < registers
+
+
+def _is_bulk_store(event: KernelEvent) -> bool:
+    """Return whether an event copies shared memory to global memory by the async proxy."""
+    run = event.run
+    if event.kind != "bulk":
+        return False
+    if isinstance(run, AsmRun):
+        return bool(_BULK_STORE.search(run.text))
+    return isinstance(run, BodilessCall) and "shared_to_global" in run.term.head
+
+
+def _name_reader(event: KernelEvent) -> str:
+    return "wgmma" if event.kind == "wgmma" else "the bulk copy to global memory"
 
 
 def _is_within(span: Span, body: Span) -> bool:

@@ -5,7 +5,7 @@ import { fill } from "../kit/template.js";
 import { readPins } from "./focus.js";
 import { factsOf, heldBy, holder, owners } from "./owners.js";
 import { stage } from "./stage.js";
-import { data } from "./state.js";
+import { data, shownThreads, state } from "./state.js";
 
 const { words } = data, WARP = 32;
 const joined = (list) => [list.slice(0, -1).join(", "), ...list.slice(-1)].filter(Boolean).join(" and ");
@@ -60,9 +60,43 @@ function aboutThread(thread) {
   return [capital(fill(words.lane, { ...facts, counts: said })), fill(words.groups, facts)];
 }
 
+/** Numbers in ascending order, those that follow each other as one: 0–3, 8. */
+function runs(numbers) {
+  const spans = [];
+  for (const number of [...numbers].toSorted((one, other) => one - other)) {
+    if (spans.length && number === spans.at(-1)[1] + 1) spans.at(-1)[1] = number;
+    else spans.push([number, number]);
+  }
+  return spans.map(([first, last]) => (first === last ? first : `${first}–${last}`)).join(", ");
+}
+
+function aboutHeld({ operand, rows, cols }, threads) {
+  const held = [...threads].flatMap((thread) => heldBy(operand, thread)), cells = new Set(held.map(({ cell }) => cell));
+  const across = new Set([...cells].map((cell) => cell % cols));
+  const down = new Set([...cells].map((cell) => Math.floor(cell / cols)));
+  const isBlock = cells.size === across.size * down.size;
+  for (const [first, numbers, whole] of [[0, down, across.size === cols], [2, across, down.size === rows]]) {
+    if (!whole || !isBlock) continue;
+    return fill(words.lines[first + Number(numbers.size > 1)], { numbers: runs(numbers), title: operand.title });
+  }
+  return fill(words.count, { count: held.length, title: operand.title });
+}
+
+/** {lines, text} of the lanes that are shown alone, null where all are. */
+function aboutShown() {
+  const threads = words.shown?.[0] && state.lanes && shownThreads();
+  if (!threads?.size) return null;
+  const panels = stage.panels.filter(({ operand }) => operand?.per_register && !operand.unlisted && !operand.shared);
+  const holding = panels.filter(({ operand }) => [...threads].some((thread) => heldBy(operand, thread).length));
+  const held = joined(holding.map((panel) => aboutHeld(panel, threads))) || "nothing here";
+  const line = fill(words.shown[Number(threads.size > 1)], { lanes: runs(threads), held });
+  return { lines: [capital(line)], text: words.invitation };
+}
+
 /** {lines, text} of what is pinned. */
 function answer() {
   const pins = readPins();
+  if (!pins.length && aboutShown()) return aboutShown();
   if (!pins.length) return { lines: [words.nothing], text: words.invitation };
   const told = pins.map(({ cell, thread }) => (cell ? aboutElement(cell) : aboutThread(thread)));
   const same = pins.length > 1 && pins[0].thread === pins[1].thread;

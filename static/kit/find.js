@@ -13,9 +13,13 @@ function refuse(input, text) {
   else input.removeAttribute("aria-invalid");
 }
 
-/** {pin, pin2} of an answer, or {refusal}: where it leads, or what the page that it is says. */
+/** {pin, pin2} of an answer, or {refusal}: where it leads, or what the page that it is says. {moved}: a page to open,
+ *  because the answer is more than pins: the lanes of a row, another product. */
 async function readAnswer(answer) {
-  if (answer.redirected) return Object.fromEntries(new URL(answer.url).searchParams);
+  if (answer.redirected) {
+    const found = Object.fromEntries(new URL(answer.url).searchParams);
+    return found.pin ? found : { moved: answer.url };
+  }
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const refusal = page.getElementById("find-refusal")?.textContent;
   return refusal ? { refusal } : { ...page.getElementById("answer")?.dataset };
@@ -28,6 +32,7 @@ async function find(input, { address, show }, more) {
   place.searchParams.set("find", text);
   const found = await fetch(place).then(readAnswer).catch(() => ({}));
   if (mine !== asked) return;
+  if (found.moved) return location.assign(found.moved);
   if (!found.pin) return refuse(input, found.refusal || SILENT);
   refuse(input, "");
   show(found.pin, found.pin2 ?? "", more);

@@ -93,6 +93,25 @@ def test_the_script_says_of_a_pin_what_the_server_says(open_page: Any, path: str
     assert said == want[0] and [lanes.replace("Esc", "")] == want[1]
 
 
+def test_a_row_opens_with_its_lanes_alone_and_says_what_they_hold(open_page: Any) -> None:
+    """By hand: row 3 of D and its lower neighbour 8 rows below lie in lanes 4 · 3 to 4 · 3 + 3, column 3 of B too."""
+    page, told = open_page(f"/i/{M16}"), "rows 3, 11 of A, column 3 of B and rows 3, 11 of D"
+    ask(page, "row 3 of D")
+    expect(page).to_have_url(re.compile(r"\?lanes=12-15$"))
+    expect(page.locator("#answer h2")).to_have_text(f"Lanes 12–15 hold {told}")
+    (served,) = read_texts(page, "#answer .says", served=True)
+    page.fill("[name=lanes]", "0-1")
+    page.press("[name=lanes]", "Enter")
+    expect(page.locator("#answer h2")).to_have_text("Lanes 0–1 hold 16 values of A, 8 values of B and 8 values of D")
+    page.fill("[name=lanes]", "12-15")
+    page.press("[name=lanes]", "Enter")
+    expect(page.locator("#answer h2")).to_have_text(f"Lanes 12–15 hold {told}")
+    assert read_texts(page, "#answer .says") == [served]
+    page.fill("[name=lanes]", "")
+    page.press("[name=lanes]", "Enter")
+    expect(page.locator("#answer h2")).to_have_text("Which element?")
+
+
 def test_f_finds_an_element_and_back_undoes_the_pin(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?colour=t")
     ask(page, "A[5][9]")

@@ -290,6 +290,8 @@ def test_a_fence_has_its_options_first_and_each_once() -> None:
         ("Sw<3,3,3> o (8,64):(64,1)", {}, "Sw<3,3,3> o (8,64):(64,1)"),
         ("logical_divide((4,2,3):(2,1,8), 4:2)", {}, "(4,2,3):(2,1,8)"),
         ("/smem.svg?mn=64&k=64&swizzle=64B", {}, "64×64 16-bit K-major, swizzle 64B"),
+        ("/tmem.svg?m=128&n=64", {"title": "D in 64 columns"}, "D in 64 columns"),  # a picture that stands in a page
+        ("/banks?instruction=ldmatrix&row_bytes=128", {}, "Words served by each of the 32 banks"),
         ("/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32/a", {"legend": ""}, "A of mma.sync"),
     ],
 )
@@ -320,6 +322,7 @@ def test_figures(text: str, options: dict[str, str], title: str) -> None:
         (BLOCKED, {}, "shape is missing"),
         ("Sw<3,4 o (8", {}, "ends before a '>'"),
         ("/nothing", {}, "No picture is at '/nothing'"),
+        ("/smem/atoms", {}, "No picture is at '/smem/atoms'"),
         ("mma.m16n8k16 f16 a", {"theme": "x"}, "No option 'theme'"),
     ],
 )

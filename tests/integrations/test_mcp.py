@@ -37,7 +37,7 @@ from tests.integrations.mcp_session import COMMAND, Session, open_session
 Json = dict[str, Any]
 CONTRACT = (
     "find_instruction where verify_descriptor encode_descriptor verify_source verify_instruction_descriptor"
-    " bank_conflicts solve_swizzle plan_load convert_layouts explain_refusal emulate"
+    " bank_conflicts solve_swizzle plan_load convert_layouts explain_refusal explain_message emulate"
 ).split()
 MOST = 2000  # bytes of an answer
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -134,6 +134,7 @@ RIGHT: tuple[tuple[str, Json, Json], ...] = (
     ("explain_refusal", {"text": MMA.replace("k16", "k12")}, {"legal": False}),
     ("explain_refusal", {"text": WGMMA, "target": "sm_80"}, {"legal": False}),
     ("explain_refusal", {"text": "0x4000004000010100"}, {"legal": True}),
+    ("explain_message", {"text": "ptxas fatal : Unknown modifier '.m64n12k16'"}, {"count": 1}),
     ("emulate", TOOLS["emulate"].example, {"status": "finished"}),
     ("emulate", {"ptx": ENDLESS, "launch": LAUNCH | {"block": [1]}}, {"status": "budget"}),
 )
@@ -233,6 +234,7 @@ WRONG: tuple[tuple[str, Json, str], ...] = (
     ("plan_load", {"mma": MMA}, "storage"),
     ("convert_layouts", {"text": BLOCKED, "to": "#ttg.nonsense<{}>", "shape": [32, 32]}, "to"),
     ("explain_refusal", {"text": MMA, "target": "sm_1"}, "target"),
+    ("explain_message", {"text": ""}, "text"),
     ("emulate", {"ptx": ADD_ONE, "launch": {"grid": [1]}}, "block"),
     ("emulate", {"ptx": ADD_ONE, "launch": LAUNCH, "buffers": {"C": "no base64"}}, "buffers.C"),
     ("where", {"place": "A[5][9]", "instruction": MMA, "show": "fond"}, "show"),

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import pycute
 
+from tests.oracle.missing import OracleTable
+
 Layout = tuple[Any, Any]
 
 _T = (4, 8)
 _C8: Layout = ((_T, 2), ((16, 1), 8))
 _C16: Layout = ((_T, (2, 2)), ((32, 1), (16, 8)))
 
-MMA: dict[tuple[str, int], tuple[Layout, Layout, Layout]] = {
+_MMA: dict[tuple[str, int], tuple[Layout, Layout, Layout]] = {
     ("m8n8k4", 64): (((_T, 1), ((8, 1), 0)), ((_T, 1), ((8, 1), 0)), _C8),
     ("m8n8k16", 8): (((_T, 4), ((32, 1), 8)), ((_T, 4), ((32, 1), 8)), _C8),
     ("m8n8k32", 4): (((_T, 8), ((64, 1), 8)), ((_T, 8), ((64, 1), 8)), _C8),
@@ -37,6 +39,9 @@ MMA: dict[tuple[str, int], tuple[Layout, Layout, Layout]] = {
     ("m16n8k128", 1): (((_T, (32, 2)), ((512, 1), (16, 8))), ((_T, 32), ((256, 1), 8)), _C16),
     ("m16n8k256", 1): (((_T, (32, 2, 2)), ((512, 1), (16, 8, 2048))), ((_T, (32, 2)), ((256, 1), (8, 1024))), _C16),
 }
+MMA = OracleTable(
+    _MMA, "MMA of tests/oracle/cutlass.py", "the layouts of A, B and C of its MMA_Traits, by shape and bits"
+)
 
 # Volta quad pairs: threads (4, 2) of one quad pair, lanes 1 and 16 apart.
 QUAD_ROW: Layout = ((8, 4), (1, 8))
@@ -47,11 +52,12 @@ QUAD_C = {"f16": ((8, 8), (1, 8)), "f32": (((2, 2, 2), (2, 2, 2)), ((1, 16, 4), 
 SCALE_LINE: dict[str, Layout] = {"scale_a": (((2, 2, 8), 1), ((8, 0, 1), 16)), "scale_b": (((4, 8), 1), ((0, 1), 8))}
 
 _W = (4, 8, 4)
-WGMMA_A: dict[int, Layout] = {
+_WGMMA_A: dict[int, Layout] = {
     32: ((_W, (2, 2)), ((64, 1, 16), (8, 256))),
     16: ((_W, (2, 2, 2)), ((128, 1, 16), (64, 8, 512))),
     8: ((_W, (4, 2, 2)), ((256, 1, 16), (64, 8, 1024))),
 }
+WGMMA_A = OracleTable(_WGMMA_A, "WGMMA_A of tests/oracle/cutlass.py", "the layout of A in registers, by bits")
 
 
 def accumulator(m: int) -> Layout:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.oracle.missing import OracleTable
+
 Place = tuple[int, ...]
 Fragment = Callable[[int, int], Place]
 
@@ -235,7 +237,7 @@ def m16n8k256_b(lane: int, i: int) -> Place:
 
 
 # (shape, bits of a multiplicand) → its page's a and b
-MMA: dict[tuple[str, int], tuple[Fragment, Fragment]] = {
+_MMA: dict[tuple[str, int], tuple[Fragment, Fragment]] = {
     ("m8n8k4", 64): (m8n8k4_f64_a, m8n8k4_f64_b),
     ("m8n8k16", 8): (m8n8k16_a, m8n8k16_b),
     ("m8n8k32", 4): (m8n8k32_a, m8n8k32_b),
@@ -254,6 +256,7 @@ MMA: dict[tuple[str, int], tuple[Fragment, Fragment]] = {
     ("m16n8k128", 1): (m16n8k128_a, m16n8k128_b),
     ("m16n8k256", 1): (m16n8k256_a, m16n8k256_b),
 }
+MMA = OracleTable(_MMA, "MMA of tests/oracle/ptx.py", "a function of A and one of B, by shape and bits of an element")
 
 
 def mma(shape: str, bits: int, name: str, layouts: tuple[str, ...], accumulator: str) -> Fragment:

@@ -7,6 +7,7 @@ stored columns follows from firstcol and the value's position in its run.
 
 from __future__ import annotations
 
+from tests.oracle.missing import OracleTable
 from tests.oracle.ptx import Fragment, Place, _gt
 
 
@@ -54,7 +55,7 @@ def k128_nibble(lane: int, i: int) -> tuple[int, int, int]:
     return (g if 0 <= i < 8 or 16 <= i < 24 else g + 8), first, first + 15
 
 
-PAGES = {
+_PAGES = {
     (16, 16): k16_half,
     (32, 16): k32_half,
     (16, 32): k16_word,
@@ -64,6 +65,7 @@ PAGES = {
     (64, 4): k64_nibble,
     (128, 4): k128_nibble,
 }
+PAGES = OracleTable(_PAGES, "PAGES of tests/oracle/sparse.py", "the function of its page, by K and bits of an element")
 
 
 def stored_a(k: int, bits: int) -> Fragment:

@@ -111,9 +111,12 @@ def product_texts() -> Iterator[tuple[str, bool, bool]]:
         for group, size in product((1, 2), SIZES.get(kind, ("",))):
             scaled = f".block_scale{size}" if kind in SIZES else ""
             head = f"tcgen05.mma{sparse}.cta_group::{group}.kind::{kind}{scaled}"
-            for use in ("", *(f".collector::a::{op}" for op in OPS)):
+            for a, b in product(("", *OPS), ("", *OPS)):
+                use = f".collector::a::{a}" * bool(a) + f".collector::b::{b}" * bool(b)
+                if b and kind == "i8":
+                    continue
                 yield head + use, True, True
-                if not scaled and not use.endswith(("fill", "::use")):
+                if not scaled and a not in ("fill", "use"):
                     yield f"{head}.ashift{use}", False, True
         if kind in SIZES:
             continue
@@ -122,7 +125,9 @@ def product_texts() -> Iterator[tuple[str, bool, bool]]:
 
 
 def targets(text: str) -> set[str]:
-    """The notes on targets: which of sm_100a, sm_103a and sm_110a have a text."""
+    """The notes on targets: which of sm_100a, sm_103a and sm_110a have a text. Collectors of B: PTX ISA 9.4."""
+    if ".collector::b::" in text:
+        return set()
     if ".ld.red." in text:
         return {"sm_103a", "sm_110a"}
     if "kind::i8" in text:

@@ -274,12 +274,17 @@ def _format_wmma_mma(ptx: str, shape: tuple[int, int, int], types: tuple[str, st
     )
 
 
+MATRIX_TYPES = ("b16", "b8", "s8", "u8", "b4")
+WIDENED = ("b8x16", "b8", "s8", "u8", "s16")
+PACKED = ("b6x16_p32", "b4x16_p64", "b4", "s4", "u4")
+
+
 def generate_movement() -> Iterator[Line]:
     """ldmatrix, stmatrix, movmatrix: every shape, count, .trans and format, through .shared."""
     for shape, (x, registers), trans in product(
         ("m8n8", "m16n16", "m8n16", "m16n8"), (("x1", 1), ("x2", 2), ("x4", 4)), ("", ".trans")
     ):
-        for ending in ("b16", "b8", "b8x16.b6x16_p32", "b8x16.b4x16_p64"):
+        for ending in (*MATRIX_TYPES, *(f"{wide}.{packed}" for wide, packed in product(WIDENED, PACKED))):
             for count in (registers, 2 * registers):
                 vector = RegisterPool().vector(count, 32, "b32")
                 ptx = f"ldmatrix.sync.aligned.{shape}.{x}{trans}.shared.{ending}"
@@ -287,74 +292,3 @@ def generate_movement() -> Iterator[Line]:
                 yield Line(ptx.replace("ldmatrix", "stmatrix"), f"[r500], {format_braces(vector)}", ("r500", *vector))
     for shape, trans, kind in product(("m8n8", "m16n16"), ("", ".trans"), ("b16", "b8")):
         yield Line(f"movmatrix.sync.aligned.{shape}{trans}.{kind}", "r0, r1", ("r1",), ("r0",))
-
-
-MOVED = {
-    "32x32b": 1,
-    "16x64b": 1,
-    "16x128b": 2,
-    "16x256b": 4,
-    "16x32bx2": 1,
-}  # registers a repetition, Tables 49 and 50
-
-
-def generate_tcgen05_moves() -> Iterator[Line]:
-    """tcgen05.ld, .ld.red, .st, .cp and .shift: every shape, count, packing, reduction, multicast and format."""
-    for (shape, each), x, packed in product(MOVED.items(), (1, 2, 3, 4, 8, 16, 32, 64, 128, 256), (False, True)):
-        registers = [f"r{n}" for n in range(each * x)]
-        if len(registers) > 256:
-            continue
-        half = ", 16" if shape.endswith("x2") else ""
-        pack, unpack = (".pack::16b", ".unpack::16b") if packed else ("", "")
-        held, taddr = format_braces(registers), "[r599]"
-        yield Line(
-            f"tcgen05.ld.sync.aligned.{shape}.x{x}{pack}.b32", f"{held}, {taddr}{half}", ("r599",), (*registers,)
-        )
-        yield Line(f"tcgen05.st.sync.aligned.{shape}.x{x}{unpack}.b32", f"{taddr}{half}, {held}", ("r599", *registers))
-        if packed:
-            continue
-        for op, abs_, nan, kind in product(("min", "max"), ("", ".abs"), ("", ".NaN"), ("f32", "u32", "s32", "b32")):
-            result = "f299" if kind == "f32" else "r598"
-            values = [f"f{n}" for n in range(each * x)] if kind == "f32" else registers
-            yield Line(
-                f"tcgen05.ld.red.sync.aligned.{shape}.x{x}.{op}{abs_}{nan}.{kind}",
-                f"{format_braces(values)}, {result}, {taddr}{half}",
-                ("r599",),
-                (*values, result),
-            )
-    shapes = ("128x256b", "4x256b", "128x128b", "64x128b", "32x128b")
-    casts = ("", ".warpx2::02_13", ".warpx2::01_23", ".warpx4")
-    formats = ("", ".b8x16.b6x16_p32", ".b8x16.b4x16_p64")
-    for group, shape, cast, kind in product((1, 2), shapes, casts, formats):
-        yield Line(f"tcgen05.cp.cta_group::{group}.{shape}{cast}{kind}", "[r599], q0", ("r599", "q0"))
-    for group, way in product((1, 2), ("down", "up")):
-        yield Line(f"tcgen05.shift.cta_group::{group}.{way}", "[r599]", ("r599",))
-
-
-def generate_tcgen05_mma() -> Iterator[Line]:
-    """tcgen05.mma, .sp, .ws and .ws.sp: every kind, group, scale vector and collector, A by descriptor and in tensor
-    memory, with and without .ashift.
-    """
-    kinds = ("f16", "tf32", "f8f6f4", "i8", "mxf8f6f4", "mxf4", "mxf4nvf4")
-    vectors = ("", *(f".{name}" for name in ("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32")))
-    collectors = (
-        "",
-        *(
-            f".collector::{b}::{op}"
-            for b in ("a", "b0", "b1", "b2", "b3")
-            for op in ("fill", "use", "lastuse", "discard")
-        ),
-    )
-    for ws, sp, group, kind, shift, collector, a in product(
-        (False, True), (False, True), (1, 2), kinds, ("", ".ashift"), collectors, ("q0", "[r598]")
-    ):
-        name = f"tcgen05.mma{'.ws' * ws}{'.sp' * sp}.cta_group::{group}.kind::{kind}"
-        meta = ", [r597]" if sp else ""
-        reads = ("r599", "q0" if a == "q0" else "r598", "q1", "r596", *(("r597",) if sp else ()))
-        for scaled in ("",) if not kind.startswith("mx") else tuple(f".block_scale{one}" for one in vectors):
-            factors = ", [r595], [r594]" if scaled else ""
-            yield Line(
-                f"{name}{scaled}{shift}{collector}",
-                f"[r599], {a}, q1{meta}, r596{factors}, p",
-                (*reads, *(("r595", "r594") if scaled else ())),
-            )

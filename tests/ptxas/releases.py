@@ -86,7 +86,8 @@ def _count_targets(old: Release, new: Release) -> str:
 def load_release() -> Release:
     """What the repository has: targets.json and the table of architectures."""
     data = json.loads(OUTPUT.read_text())
-    variants = {ptx: (tuple(data["target_sets"][which]), least) for ptx, (which, least) in data["variants"].items()}
+    rows = data["variants"] | data["unmapped"]
+    variants = {ptx: (tuple(data["target_sets"][which]), least) for ptx, (which, least) in rows.items()}
     limits = {target: measure_limit(target) for target in TARGETS if target in assembler.list_targets()}
     known = {
         target: TargetLimit(get_architecture(target).get_ptx(target), limit.shared_bytes)

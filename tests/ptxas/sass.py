@@ -1,8 +1,10 @@
 """Assemble every variant for every target that takes it, disassemble it, and write which SASS it becomes: `make sass`.
 
 Writes layouts/ptx/table/sass.json: for each variant and target the tensor-core mnemonics that ptxas makes of that one
-line, in order, as nvdisasm spells them. A variant that calls a routine or becomes plain arithmetic leaves none.
-nvdisasm comes with PyPI's nvidia-cuda-nvdisasm.
+line, in order, as nvdisasm spells them. A variant that calls a routine or becomes plain arithmetic leaves none. Of
+tcgen05.mma the variants without a collector are written: a collector changes the suffixes of operands alone
+(lanescope.reader.sass_operands reads them; tests/test_sass_tensor.py assembles others). nvdisasm comes with PyPI's
+nvidia-cuda-nvdisasm. `make sass ONLY=…` asks some, as tests/ptxas/sweep.py chooses them.
 """
 
 from __future__ import annotations
@@ -12,22 +14,26 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 
 from tests.ptxas.assembler import Line, assemble, find_accepted, get_version
-from tests.ptxas.sweep import NEWEST, SWEEPS
+from tests.ptxas.sweep import NEWEST, choose_lines
 
 TABLE = Path(__file__).parents[2] / "layouts" / "ptx" / "table"
 OUTPUT = TABLE / "sass.json"
 CHUNK = 48  # entries of one cubin
 _KERNEL = re.compile(r"^\.text\.k(\d+):", re.M)
-MNEMONIC = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?((?:[A-Z]*MMA|LDSM|STSM|MOVM)(?:\.\w+)*)(?=\s)", re.M)
+MNEMONIC = re.compile(
+    r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?((?:[A-Z]*MMA|LDSM|STSM|MOVM|UTCCP|UTCSHIFT|LDTM|STTM)(?:\.\w+)*)(?=\s)",
+    re.M,
+)
 
 
 @lru_cache(maxsize=1)
@@ -44,11 +50,13 @@ def get_disassembler_version() -> str:
     return re.findall(r"V[\d.]+", text)[-1]
 
 
-def list_forms(known: set[str]) -> Iterator[Line]:
-    """Every operand form of the catalogue's variants; a wmma load and store also through shared memory."""
-    for lines in SWEEPS.values():
-        for line in lines():
-            if line.ptx not in known or line.ptx.startswith("tcgen05."):  # the reader knows these by their own words
+def list_forms(known: set[str], only: Sequence[str] = ()) -> Iterator[Line]:
+    """Every operand form of the catalogue's variants, or of those chosen; a wmma load and store also through shared
+    memory.
+    """
+    for _, lines in choose_lines(only):
+        for line in lines:
+            if line.ptx not in known or ".collector::" in line.ptx:
                 continue
             yield line
             if line.ptx.startswith(("wmma.load", "wmma.store")):
@@ -83,12 +91,22 @@ def count_runs(names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
     return tuple((name, len(list(same))) for name, same in groupby(names))
 
 
-def main() -> None:
+def load_written(but: set[str]) -> dict[str, dict[tuple[tuple[str, int], ...], list[str]]]:
+    """What sass.json has of other variants than these."""
+    data = json.loads(OUTPUT.read_text())
+    return {
+        ptx: {tuple((name, count) for name, count in runs): list(data["target_sets"][which]) for which, *runs in forms}
+        for ptx, forms in data["variants"].items()
+        if ptx not in but
+    }
+
+
+def main(only: list[str]) -> None:
     targets = json.loads((TABLE / "targets.json").read_text())
     sets = targets["target_sets"]
-    takes = {ptx: sets[which] for ptx, (which, _) in targets["variants"].items()}
-    lines = list(list_forms(set(takes)))
-    made: dict[str, dict[tuple[tuple[str, int], ...], list[str]]] = {}
+    takes = {ptx: sets[which] for ptx, (which, _) in (targets["variants"] | targets["unmapped"]).items()}
+    lines = list(list_forms(set(takes), only))
+    made = load_written({find_variant(line.ptx) for line in lines}) if only else {}
     for target in targets["meta"]["targets"]:
         began = time.monotonic()
         asked = [line for line in lines if target in takes[find_variant(line.ptx)]]
@@ -119,4 +137,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,8 +1,11 @@
 """Assemble every candidate for every target and write what exists: `make targets`.
 
 Writes layouts/ptx/table/targets.json: for each variant the targets for which ptxas makes code, and the least PTX
-version that reads it. Variants that ptxas takes although PTX does not document them are listed with the reason and
-stay out.
+version that reads it. Variants of newer PTX without a map here (layouts/ptx/table/newer.py) are listed apart, as
+"unmapped". Variants that ptxas takes although PTX does not document them are listed with the reason and stay out.
+
+`make targets ONLY="mma_sp wgmma.mma_async.sync.aligned.m64n8k16"` asks the candidates of a generator, and those whose
+text begins so; all other variants stay as they are.
 """
 
 from __future__ import annotations
@@ -11,11 +14,12 @@ import datetime
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from lanescope.ptx.table.newer import find_newer_form
 from lanescope.ptx.targets import TARGETS, list_widest
-from tests.ptxas import candidates
+from tests.ptxas import candidates, candidates_tcgen05
 from tests.ptxas.assembler import Line, find_accepted, find_emitting, get_version
 
 VERSIONS = (
@@ -27,7 +31,11 @@ OUTPUT = Path(__file__).parents[2] / "layouts" / "ptx" / "table" / "targets.json
 
 
 def explain_undocumented(ptx: str) -> str:
-    """Why PTX ISA 9.1 does not have a line that ptxas takes, "" where it has it."""
+    """Why PTX ISA 9.4 does not have a line that ptxas takes, "" where it has it."""
+    if ptx.startswith("stmatrix") and ptx.endswith(("b8.b6x16_p32", "b8.b4x16_p64")):
+        return "the ISA has packed formats of ldmatrix alone"
+    if "decompress::lut::b" in ptx and ("scale_vec::" in ptx or "block32.decompress" in ptx):
+        return "the ISA has .decompress::lut::b before .block32 only"
     if "m16n8k16" in ptx and "kind::f8f6f4" in ptx:
         return "the ISA has kind::f8f6f4 at m16n8k32 only"
     if ptx.startswith("mma.sync") and ".popc" in ptx and ".b1.b1." not in ptx:
@@ -54,9 +62,36 @@ def explain_undocumented(ptx: str) -> str:
 
 
 SWEEPS: dict[str, Callable[[], Iterable[Line]]] = {
-    name: getattr(candidates, f"generate_{name}")
-    for name in ("mma", "mma_sp", "mma_scaled", "wgmma", "wgmma_sp", "wmma", "movement", "tcgen05_moves", "tcgen05_mma")
+    **{
+        name: getattr(candidates, f"generate_{name}")
+        for name in ("mma", "mma_sp", "mma_scaled", "wgmma", "wgmma_sp", "wmma", "movement")
+    },
+    **{
+        name: getattr(candidates_tcgen05, f"generate_{name}")
+        for name in ("tcgen05_moves", "tcgen05_mma", "tcgen05_lut")
+    },
 }
+
+
+def choose_lines(only: Sequence[str] = ()) -> Iterator[tuple[str, list[Line]]]:
+    """Yield the candidates of each generator, or those chosen: a generator's, or those whose text begins with a word.
+
+    ValueError: a word chooses none.
+    """
+    unused = set(only) - SWEEPS.keys()
+    beginnings = tuple(sorted(unused))
+    for name, generate in SWEEPS.items():
+        if only and name not in only and not beginnings:
+            continue
+        lines = [line for line in generate() if not only or name in only or line.ptx.startswith(beginnings)]
+        unused = {word for word in unused if not any(line.ptx.startswith(word) for line in lines)}
+        if lines:
+            yield name, lines
+    if unused:
+        raise ValueError(
+            f"no candidate begins with {', '.join(sorted(unused))}. The generators of tests/ptxas/candidates.py are"
+            f" {', '.join(SWEEPS)}; every other word is the beginning of a PTX text."
+        )
 
 
 def sweep_lines(name: str, lines: list[Line]) -> tuple[dict[str, tuple[tuple[str, ...], str]], dict[str, str]]:
@@ -106,23 +141,27 @@ def _find_least_versions(lines: list[Line], kept: list[int], takes: dict[str, se
     return least
 
 
-def main(names: list[str]) -> None:
+def main(only: list[str]) -> None:
     variants: dict[str, tuple[tuple[str, ...], str]] = {}
     excluded: dict[str, str] = {}
-    if names:  # some families anew, the others as they stand
-        old = json.loads(OUTPUT.read_text())
-        variants = {ptx: (tuple(old["target_sets"][which]), least) for ptx, (which, least) in old["variants"].items()}
-        excluded = old["left_out"]
-    for name in names or SWEEPS:
-        found, left_out = sweep_lines(name, list(SWEEPS[name]()))
+    chosen = list(choose_lines(only))
+    if only:  # what is not asked stays as it is
+        old, asked = json.loads(OUTPUT.read_text()), {line.ptx for _, lines in chosen for line in lines}
+        variants = {
+            ptx: (tuple(old["target_sets"][which]), least)
+            for ptx, (which, least) in (old["variants"] | old["unmapped"]).items()
+            if ptx not in asked
+        }
+        excluded = {ptx: why for ptx, why in old["left_out"].items() if ptx not in asked}
+    for name, lines in chosen:
+        found, left_out = sweep_lines(name, lines)
         variants |= found
         excluded |= left_out
     sets = sorted({targets for targets, _ in variants.values()}, key=lambda s: (len(s), s))
     meta = {"assembler": f"ptxas {get_version()}", "date": datetime.date.today().isoformat(), "targets": TARGETS}
-    rows = [
-        f"  {json.dumps(ptx)}: {json.dumps([sets.index(targets), least])}"
-        for ptx, (targets, least) in sorted(variants.items())
-    ]
+    rows: dict[bool, list[str]] = {False: [], True: []}
+    for ptx, (targets, least) in sorted(variants.items()):
+        rows[find_newer_form(ptx) is None].append(f"  {json.dumps(ptx)}: {json.dumps([sets.index(targets), least])}")
     OUTPUT.write_text(
         '{"meta": '
         + json.dumps(meta)
@@ -130,11 +169,13 @@ def main(names: list[str]) -> None:
         + json.dumps(sets)
         + ',\n"left_out": '
         + json.dumps(dict(sorted(excluded.items())), indent=1)
-        + ',\n"variants": {\n'
-        + ",\n".join(rows)
+        + ',\n"unmapped": {\n'
+        + ",\n".join(rows[False])
+        + '\n},\n"variants": {\n'
+        + ",\n".join(rows[True])
         + "\n}}\n"
     )
-    print(f"{OUTPUT}: {len(variants)} variants")
+    print(f"{OUTPUT}: {len(rows[True])} variants, {len(rows[False])} without a map")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from lanescope.blackwell.idesc.rules import (
     find_problems,
     find_problems_by_form,
 )
-from lanescope.blackwell.idesc.word import CALLED, IdescWord
+from lanescope.blackwell.idesc.word import CALLED, K128, IdescWord, fit_kind
 from lanescope.blackwell.kind import KindField, MmaKind
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, join_words, parse_choice, parse_integer, quote_value
@@ -24,7 +24,10 @@ def encode(row: MmaKind, wish: Mapping[str, object], form: str = "", target: str
     m and n must be given. Defaults: the first type of the kind, K-major, dense, ids 0. LayoutError names a field that
     the word cannot express, or that is illegal: in `form`, or in every form where none is given.
     """
+    row = fit_kind(row, target)
     check_keys(wish, (part.name for part in row.parts), "", "unknown_field")
+    if row.has_field("k_high") and str(wish.get("k", "")) == K128:
+        wish = {**wish, "k": "", "k_high": 1}
     word = 0
     for part in row.parts:
         word = part.field.put(word, _encode_field(row, part, wish.get(part.name)))

@@ -12,12 +12,13 @@ from lanescope.ptx import catalog
 from lanescope.ptx.architectures import explain_missing, list_architectures_without, list_targets_of_kind
 from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.table.descriptors import TCGEN05
-from lanescope.ptx.table.kinds import KINDS, PAIR, WS
+from lanescope.ptx.table.kinds import KINDS, PAIR, RUBIN_KINDS, WS
 from lanescope.ptx.targets import format_targets
 
 SIZES, TRANSPOSE, NEGATE = "PTX ISA 9.1, Table 39", "PTX ISA 9.1, Tables 51, 52 and 54", "PTX ISA 9.1, Table 51"
 SELECTORS, IDS = "PTX ISA 9.1, 9.7.16.10.8.4", "PTX ISA 9.1, 9.7.16.10.7"
-_K96_TARGET = "sm_103a"
+SIZES_94 = "PTX ISA 9.4, Table 48"
+_K96_TARGETS = ("sm_103a", "sm_107a")
 
 
 def find_problems(word: IdescWord) -> list[FieldNotice]:
@@ -30,8 +31,10 @@ def _check_codes(word: IdescWord) -> Iterator[FieldNotice]:
     row = word.kind
     if word.reserved:
         message = f"Reserved bits are set: {format_word(word.reserved)}. They must be 0."
-        if not word.target and word.reserved >> row.k_dim_bit & 1:
-            message = message.removesuffix(".") + f" but on sm_107, where bit {row.k_dim_bit} is k_dim."
+        rubin = RUBIN_KINDS[row.name]
+        if not word.target and (named := [part for part in rubin.parts if _is_new(part, word)]):
+            fields = join_words([f"{part.field.title} ({part.format_code(word.word)})" for part in named])
+            message = message.removesuffix(".") + f" but on sm_107, where they say: {fields} ({rubin.source})."
         yield FieldNotice("reserved_bits", "reserved", message, row.source)
     for part in row.parts:
         if not part.is_legal(word.word) and not _is_disputed(word, part):
@@ -74,8 +77,8 @@ def _check_selector(word: IdescWord) -> Iterator[FieldNotice]:
 
 def _check_scale_ids(word: IdescWord) -> Iterator[FieldNotice]:
     """Yield a scale-factor id where four factors fill the column."""
-    if word.format_field("scale_type") != "ue4m3" or word.format_field("k") == K96:
-        return
+    if word.format_field("scale_type") != "ue4m3" or word.format_field("k") == K96 or word.on_rubin:
+        return  # on sm_107 ue4m3 may also be scale_vec::2X
     for name in ("sfa_id", "sfb_id"):
         code = word.get_code(name)
         if code:
@@ -87,7 +90,7 @@ def _check_scale_ids(word: IdescWord) -> Iterator[FieldNotice]:
 
 def _check_k96(word: IdescWord) -> Iterator[FieldNotice]:
     """Yield K = 96 of a sparse product."""
-    if word.sparse and word.format_field("k") == K96:
+    if word.sparse and word.format_field("k") == K96 and not word.on_rubin:
         message = "K = 96 is of a dense product; the word says that A is sparse."
         yield FieldNotice("k96_sparse", "k", message, word.kind.source)
 
@@ -96,12 +99,45 @@ def _check_target(word: IdescWord) -> Iterator[FieldNotice]:
     """Yield a kind, or K = 96, that the target does not have."""
     if why := explain_missing(f"kind::{word.kind.name}", list_targets_of_kind(word.kind.name), word.target):
         yield FieldNotice("not_on_target", "kind", " ".join(why), catalog.get_assembler_release())
-    elif word.target and word.format_field("k") == K96 and word.target != _K96_TARGET:
-        yield FieldNotice("not_on_target", "k", f"K = 96 takes {_K96_TARGET}, not {word.target}.", SIZES)
+    elif word.target and word.format_field("k") == K96 and word.target not in _K96_TARGETS:
+        allowed = join_words(list(_K96_TARGETS), "or")
+        yield FieldNotice("not_on_target", "k", f"K = 96 takes {allowed}, not {word.target}.", SIZES_94)
+
+
+def _check_rubin(word: IdescWord) -> Iterator[FieldNotice]:
+    """Yield what is wrong in the fields that sm_107 alone has. PTX ISA 9.4, Tables 48, 53 and 62."""
+    row = word.kind
+    if not word.on_rubin:
+        return
+    if word.get_code("k_high") and word.get_code("k"):
+        yield FieldNotice("reserved_code", "k", "Bits 3 and 31 are set: K 3 is not defined.", row.source)
+    if word.get_code("k_high") and word.sparse:
+        message = "K = 128 is of a dense product; the word says that A is sparse."
+        yield FieldNotice("k128_sparse", "k", message, row.source)
+    if row.element_bits == 8 and row.has_field("k") and word.get_code("k") and not word.sparse:
+        yield from _check_wide_types(word)
+    if row.has_field("sparsity_version") and word.sparse and not word.get_code("sparsity_version"):
+        message = "The sparsity version is v0; sm_107a reads the metadata of v1."
+        yield FieldNotice("sparsity_version", "sparsity_version", message, row.source)
+
+
+def _check_wide_types(word: IdescWord) -> Iterator[FieldNotice]:
+    """Yield types of a dense product with K = 64 that are not of 8 bits where they must be."""
+    for side in "ab":
+        element = word.types[side]
+        if element not in ("e3m2", "e2m3", "e2m1"):
+            continue
+        if not word.kind.scaled:
+            message = f"{side.upper()} is {element}. With K = 64, kind::{word.kind.name} takes e4m3 and e5m2 alone."
+            yield FieldNotice("k64_type", side, message, SIZES_94)
+        elif word.format_field(f"transpose_{side}") == "MN":
+            message = f"{side.upper()} is MN-major with {element}. With K = 64, e4m3 and e5m2 alone may be."
+            yield FieldNotice("bad_major", f"transpose_{side}", message, "PTX ISA 9.4, Table 62")
 
 
 _RULES: tuple[Callable[[IdescWord], Iterator[FieldNotice]], ...] = (
     _check_target,
+    _check_rubin,
     _check_codes,
     _check_types,
     _check_majors,
@@ -109,6 +145,12 @@ _RULES: tuple[Callable[[IdescWord], Iterator[FieldNotice]], ...] = (
     _check_scale_ids,
     _check_k96,
 )
+
+
+def _is_new(part: KindField, word: IdescWord) -> bool:
+    """Return whether a field of sm_107 gives a meaning to a bit that is reserved elsewhere and that the word sets."""
+    bits = part.field.most << part.field.low
+    return bool(word.reserved & bits) and part.is_legal(word.word)
 
 
 def _is_disputed(word: IdescWord, part: KindField) -> bool:
@@ -123,9 +165,9 @@ def _describe_illegal_code(word: IdescWord, part: KindField) -> tuple[str, str, 
     also = [
         other.name
         for other in KINDS
-        if other is not row and other.has_field(part.name) and _has_code(other, part, code)
+        if other.name != row.name and other.has_field(part.name) and _has_code(other, part, code)
     ]
-    elsewhere = f" kind::{also[0]} defines it." if also and part.chosen else ""
+    elsewhere = f" kind::{also[0]} defines it." if also and part.chosen and part.name != "k" else ""
     shown = title[:1].upper() + title[1:]
     return "reserved_code", part.name, f"{shown} {code} is not defined for kind::{row.name}: {legal}.{elsewhere}"
 
@@ -191,9 +233,8 @@ def find_warnings(word: IdescWord) -> list[FieldNotice]:
     """Return what is legal but should be checked, each with its reason."""
     row = word.kind
     warnings = list(_list_k96_warnings(word)) if word.format_field("k") == K96 else []
-    if word.has_k_dim:
-        message = f"Bit {row.k_dim_bit} is k_dim on {word.target}; which K it chooses is not documented."
-        warnings.append(FieldNotice("k_dim", "k", message, "NVIDIA cudnn-frontend, pull request 954"))
+    if word.on_rubin:
+        warnings += _find_rubin_warnings(word)
     if word.sparse and 1 < word.get_code("sparsity_selector") < row.selectors:
         message = "CUTLASS uses the selectors 0 and 1; what 2 and 3 select is not documented."
         warnings.append(FieldNotice("selector_open", "sparsity_selector", message, "CUTLASS, mma_traits_sm100.hpp"))
@@ -230,8 +271,29 @@ def _list_k96_warnings(word: IdescWord) -> Iterator[FieldNotice]:
         )
         yield FieldNotice("k96_id", "sfa_id", message, word.kind.source)
     if not word.target:
-        message = f"K = 96 takes {_K96_TARGET}; on sm_107, bit {word.kind.k_dim_bit} is k_dim and may say another K."
-        yield FieldNotice("k96_target", "k", message, SIZES)
+        message = f"K = 96 takes {join_words(list(_K96_TARGETS), 'or')}."
+        yield FieldNotice("k96_target", "k", message, SIZES_94)
+
+
+def _find_rubin_warnings(word: IdescWord) -> Iterator[FieldNotice]:
+    """Yield what PTX ISA 9.4 leaves open in a word of sm_107."""
+    row = word.kind
+    wide = word.format_field("k") in (str(2 * row.k), K96)
+    if wide and word.sparse and row.name == "f8f6f4":
+        message = "K = 128 of a sparse product stands in PTX's Table 48, but not in Table 51, which defines the bit."
+        yield FieldNotice("k128_open", "k", message, f"{SIZES_94}; {row.source}")
+    if wide and not word.sparse and word.m == 64:
+        message = f"PTX lists K = {word.k} with M = 128, and of a pair with M = 256, alone; M is 64."
+        yield FieldNotice("wide_k_m", "m", message, SIZES_94)
+    if wide and word.n % 16:
+        message = f"PTX lists N in steps of 8 or of 16 for K = {word.k} without saying which; N is {word.n}."
+        yield FieldNotice("wide_k_n", "n", message, SIZES_94)
+    if row.has_field("sparsity_version") and not word.sparse and not word.get_code("sparsity_version"):
+        message = "PTX demands sparsity version v1 on sm_107a. Whether a dense product heeds it is not documented."
+        yield FieldNotice("sparsity_version", "sparsity_version", message, row.source)
+    if word.get_code("sfa_layout"):
+        message = "A's factors lie in 128 lanes, once each; PTX shows that layout in Figures 238 to 256 alone."
+        yield FieldNotice("sfa_layout", "sfa_layout", message, "PTX ISA 9.4, 9.7.18.10.7.2")
 
 
 def _find_narrow_mn_major(word: IdescWord) -> list[tuple[str, str]]:

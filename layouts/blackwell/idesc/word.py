@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lanescope.blackwell.kind import FORMS, K_DIM_ARCHITECTURE, MmaKind
+from lanescope.blackwell.kind import FORMS, RUBIN, MmaKind
 from lanescope.descriptor import spelling
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, parse_integer, shorten_value
-from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR, WS
+from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR, RUBIN_KINDS, WS
 from lanescope.ptx.targets import strip_suffix
 
 NAMES = tuple(kind.name for kind in KINDS)
 MOST = (1 << 32) - 1
 CALLED = {ALONE: ".cta_group::1", PAIR: ".cta_group::2", WS: ".ws"}
-K96, K_OPEN = "96", "not documented"  # what the field of K may say
+K96, K128 = "96", "128"  # what the field of K may say
 
 
-def get_kind(name: object) -> MmaKind:
-    """Return a kind by its name, with or without `kind::`; LayoutError lists them."""
+def get_kind(name: object, target: str = "") -> MmaKind:
+    """Return a kind by its name, with or without `kind::`, as a target has its fields; LayoutError lists them."""
     text = name.strip().lower().removeprefix(".").removeprefix("kind::") if isinstance(name, str) else name
     choice = parse_choice(text, "kind", NAMES, "unknown_kind")
-    return KINDS[NAMES.index(choice)]
+    return fit_kind(KINDS[NAMES.index(choice)], target)
+
+
+def fit_kind(row: MmaKind, target: str) -> MmaKind:
+    """Return a kind with the fields that it has on a target; on any where that is ""."""
+    return RUBIN_KINDS[row.name] if strip_suffix(target) == RUBIN else KINDS[NAMES.index(row.name)]
 
 
 def get_form(cta_group: object = "1", ws: object = "0") -> str:
@@ -63,21 +68,26 @@ def format_word(word: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class IdescWord:
-    """An instruction descriptor of one kind, read for one target, or for any. Reserved bits are kept."""
+    """An instruction descriptor of one kind, read for one target, or for any. Reserved bits are kept.
+
+    kind: of any target; it gets the fields of this one.
+    """
 
     word: int
     kind: MmaKind
     target: str = ""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", fit_kind(self.kind, self.target))
+
     @property
-    def has_k_dim(self) -> bool:
-        """Whether its target reads k_dim from it, and the bit is set: nobody documents which K that is."""
-        return strip_suffix(self.target) == K_DIM_ARCHITECTURE and bool(self.word >> self.kind.k_dim_bit & 1)
+    def on_rubin(self) -> bool:
+        return strip_suffix(self.target) == RUBIN
 
     def format_field(self, name: str) -> str:
         """Return what a field says: a type, a size, "K" or "MN"; "no" for a field that this kind does not have."""
-        if name == "k" and self.has_k_dim:
-            return K_OPEN
+        if name == "k" and self.get_code("k_high"):
+            return "reserved (3)" if self.get_code("k") else K128
         return self.kind.get_field(name).format_code(self.word) if self.kind.has_field(name) else "no"
 
     def get_code(self, name: str) -> int:
@@ -98,10 +108,11 @@ class IdescWord:
 
     @property
     def k(self) -> int:
-        """K of one instruction: twice as much with a sparse A; 96 where bit 31 of a 4-bit kind says so."""
-        if self.format_field("k") == K96:
+        """K of one instruction: twice as much with a sparse A; 0 where its code has no meaning."""
+        text = self.format_field("k") if self.kind.has_field("k") else str(self.kind.k)
+        if text == K96 and not self.on_rubin:
             return 96
-        return self.kind.k * (2 if self.sparse else 1)
+        return int(text) * (2 if self.sparse else 1) if text.isdecimal() else 0
 
     @property
     def types(self) -> dict[str, str]:
@@ -111,8 +122,7 @@ class IdescWord:
 
     @property
     def reserved(self) -> int:
-        k_dim = 1 << self.kind.k_dim_bit if self.has_k_dim else 0
-        return self.word & self.kind.reserved_mask & ~k_dim
+        return self.word & self.kind.reserved_mask
 
     def __str__(self) -> str:
         return format_word(self.word)

@@ -14,7 +14,8 @@ from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.tmem.access import Mask, TensorAccess
 from lanescope.blackwell.tmem.operands import TmemMma, TmemOperandLayout
 from lanescope.inputs import join_words
-from lanescope.ptx.table.tmem import COLUMNS, LANES, LEAST_ALLOCATION, QUARTER
+from lanescope.ptx.table.tmem import COLUMNS, EXCLUSIVE_COLUMNS, LANES, LEAST_ALLOCATION, QUARTER
+from lanescope.ptx.targets import strip_suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,25 @@ def find_allocation_faults(allocation: Allocation) -> list[PlacementFault]:
         )
         faults.append(PlacementFault("out_of_physical_bounds", "alloc", message))
     return faults
+
+
+def count_exclusive_columns(target: str = "") -> int:
+    """Return the most columns that tcgen05.alloc.exclusive takes on a target; on any if that is "".
+
+    >>> count_exclusive_columns("sm_107a"), count_exclusive_columns("sm_100f"), count_exclusive_columns()
+    (576, 512, 576)
+    """
+    most = EXCLUSIVE_COLUMNS.get(strip_suffix(target), COLUMNS)
+    return most if target else max(COLUMNS, *EXCLUSIVE_COLUMNS.values())
+
+
+def explain_exclusive_allocation(columns: int, target: str = "") -> str:
+    """Return why tcgen05.alloc.exclusive refuses a number of columns, "" if it takes it. PTX ISA 9.4, 9.7.18.7.1."""
+    most = count_exclusive_columns(target)
+    if columns % LEAST_ALLOCATION == 0 and LEAST_ALLOCATION <= columns <= most:
+        return ""
+    where = f" on {target}" if target else ""
+    return f"tcgen05.alloc.exclusive takes a multiple of {LEAST_ALLOCATION} up to {most} columns{where}, not {columns}."
 
 
 def find_placement_faults(

@@ -1,9 +1,14 @@
 """The kinds of tcgen05.mma, one row each. Fields: PTX ISA 9.1, 9.7.16.4.2, Tables 42 to 44, equal to CUTLASS's unions
 (cute/arch/mma_sm100_desc.hpp). M, N and K: 9.7.16.2.1, Table 39. Negate and transpose: Tables 51, 52 and 54. Scale
-factors: Tables 56 and 57. Sparsity selectors: 9.7.16.10.8.4; what is kept of a group: 9.7.16.10.8.1 to 3.
+factors: Tables 56 and 57. Sparsity selectors: 9.7.16.10.8.4; what is kept of a group: 9.7.16.10.8.1 to 3. Fields of
+sm_107: PTX ISA 9.4, 9.7.18.4.2, Tables 51 to 53, whose K of kinds f16, f8f6f4 and mxf8f6f4 is that of NVIDIA's cuDNN
+frontend (python/cudnn/sdpa).
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
 
 from lanescope.bits import BitField
 from lanescope.blackwell.kind import FORMS, KindField, LegalSizes, MmaKind
@@ -190,3 +195,49 @@ KINDS = (
         kept=IN_PAIRS,
     ),
 )
+
+V94 = "PTX ISA 9.4, 9.7.18.4.2"
+_SFA_LAYOUT = KindField(
+    BitField("sfa_layout", 26, 26, title="scale A layout", meaning="lanes of tensor memory that hold A's factors"),
+    {"32": 0, "128": 1},
+    True,
+)
+_K_HIGH = KindField(
+    BitField("k_high", 3, 3, title="K, upper bit", meaning="with bit 31: K = 64, 96 or 128 of a dense product"), NO_YES
+)
+_VERSION = KindField(
+    BitField("sparsity_version", 12, 12, title="sparsity version", meaning="how the metadata of a sparse A is read"),
+    {"v1": 1, "v0": 0},
+    True,
+)
+_WIDE_SCALE = BitField("scale_type", 23, 24, title="scale type", meaning=SCALE.meaning)
+_K_TEXT = "K of a dense product; a sparse one has twice as much"
+
+
+def _list_rubin_parts(row: MmaKind) -> Iterator[KindField]:
+    """Yield the parts of a kind on sm_107: those of the others, wider, and the new ones."""
+    four = row.has_field("k")
+    for part in row.parts:
+        if part.name == "scale_type" and four:
+            yield KindField(_WIDE_SCALE, {**part.codes, **({"ue5m3": 2} if len(part.codes) > 1 else {})}, True)
+        elif part.name == "k":
+            yield KindField(replace(part.field, meaning=_K_HIGH.field.meaning), part.codes, True)
+        else:
+            yield part
+    if four:
+        yield from (_K_HIGH, _VERSION)
+    elif row.name != "i8":  # of which bit 29 is not defined
+        wide = {str(2 * row.k): 1} if row.element_bits == 8 else {}
+        bit = 31 if row.scaled else 29
+        yield KindField(BitField("k", bit, bit, title="K", meaning=_K_TEXT), {str(row.k): 0, **wide}, True)
+    if row.scaled:
+        yield _SFA_LAYOUT
+
+
+def _make_rubin_kind(row: MmaKind) -> MmaKind:
+    parts = sorted(_list_rubin_parts(row), key=lambda part: part.field.low)
+    table = 51 if not row.scaled else 53 if row.has_field("k") else 52
+    return replace(row, parts=tuple(parts), source=f"{V94}, Table {table}")
+
+
+RUBIN_KINDS = {row.name: _make_rubin_kind(row) for row in KINDS}

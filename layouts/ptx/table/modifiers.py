@@ -43,7 +43,7 @@ MODIFIERS = {
     "ashift": "the rows of A move by one lane before they are read; A lies in tensor memory",
     **{
         f"collector::{buffer}::{use}": says.format(buffer[0].upper(), buffer)
-        for buffer in ("a", "b0", "b1", "b2", "b3")
+        for buffer in ("a", "b", "b0", "b1", "b2", "b3")
         for use, says in {
             "fill": "{0} is kept in collector buffer {1} for the next products",
             "use": "{0} may be read from collector buffer {1}, which an earlier product filled, and stays there",

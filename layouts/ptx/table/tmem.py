@@ -12,6 +12,7 @@ from lanescope.ptx.table.kinds import ALONE, PAIR, WS
 
 INFERRED = "inferred"
 LANES, COLUMNS, QUARTER = 128, 512, 32  # of a CTA; a column has 32 bits; one warp of a warpgroup reaches one quarter
+EXCLUSIVE_COLUMNS = {"sm_107": 576}  # of tcgen05.alloc.exclusive, elsewhere COLUMNS; PTX ISA 9.4, 9.7.18.7.1
 LEAST_ALLOCATION = 32  # columns: tcgen05.alloc gives a power of two from here on. PTX ISA 9.1, 9.7.16.7.1
 
 

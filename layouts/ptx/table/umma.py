@@ -5,6 +5,7 @@ descriptor does, and layouts/blackwell/bound.py binds them. PTX ISA 9.1, 9.7.16.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from lanescope.ptx.instruction import Family, InstructionVerb, OpcodeWords, OperandPlace, cite_ptx
 from lanescope.ptx.role import TENSOR, TmemIssue
@@ -26,6 +27,7 @@ OPCODES = {(False, False): MMA, (False, True): SPARSE, (True, False): STATIONARY
 GROUPS = (".cta_group::1", ".cta_group::2")
 USES = ("fill", "use", "lastuse", "discard")
 OF_A = ("", *(f".collector::a::{use}" for use in USES))
+KEPT_B = ("", *(f".collector::b::{use}" for use in USES))  # sm_107 alone; PTX ISA 9.4, 9.7.18.10.10.1
 OF_B = ("", *(f".collector::b{buffer}::{use}" for buffer in range(4) for use in USES))
 OF_SHIFTED = ("", ".collector::a::lastuse", ".collector::a::discard")  # a shifted A is neither filled in nor used again
 
@@ -46,6 +48,8 @@ ELSEWHERE = {"b": "B always lies in shared memory: ask /api/v1/descriptors/reads
 def _make_family(
     opcode: OpcodeWords, issue: TmemIssue, vector: str, collectors: tuple[str, ...], shift: str = ""
 ) -> Family:
+    if not issue.stationary and issue.kind != "i8":
+        collectors = tuple(a + b for a, b in product(collectors, KEPT_B))
     scaled = f".{SCALED}{vector}" if issue.factors else ""
     return Family(
         opcode.text.replace(".", "_"),

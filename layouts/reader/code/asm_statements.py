@@ -49,7 +49,7 @@ def execute_assembly(ev: Evaluator, assembly: Assembly, scope: NameScope) -> Non
 
 def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -> None:
     """Keep an asm statement with the values that it was given."""
-    if len(ev.assembled) >= MOST_ASSEMBLED:
+    if len(ev.assembled) >= MOST_ASSEMBLED or not assembly.text.strip():  # without text it only binds the compiler
         return
     ev.ran += 1
     integers = (None if value is None else get_integer(value) for value in values)

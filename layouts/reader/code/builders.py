@@ -16,6 +16,7 @@ from lanescope.ptx.table.descriptors import TCGEN05, VERSION, WGMMA
 from lanescope.reader.code.doubts import find_doubts
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import FoundDescriptor, Pitfall, find_origins, get_field
+from lanescope.reader.code.half_words import join_half_words
 from lanescope.reader.code.start_shift import find_wrong_shift
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_symbol
 
@@ -131,7 +132,7 @@ def _drop_superseded(
         for group in groups.values()
         if group[0].cell is None or not (group[0].name in used or _is_superseded(group, moved, after))
     ]
-    return _drop_unstarted(_without_halves(left))
+    return _drop_unstarted(join_half_words(_without_halves(left)))
 
 
 def _without_halves(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:

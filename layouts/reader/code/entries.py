@@ -22,6 +22,14 @@ CLUE = re.compile(
     r"|umma|matrix_d|:\s{0,9}14\s{0,9}[,;]|\basm\b|\b__asm__\b",
     re.I,
 )
+# Words of which one is in what multiplies, builds a descriptor, encodes a tensor map, copies through one, or asks for
+# shared memory. A text without any in a function that is reached has clues of other things only.
+_MACRO_WORK = re.compile(
+    r"mma(?![a-z]{2})|matrix_|tcgen05|tensor_?map|make_tma|bulk|bitfield|0x3ffff?\b|ldmatrix|shared\s*(?:::|\.)"
+    r"|<<=?\s{0,9}(?:1[46]|3[02]|4[69]|52|6[0-3])\b|start_address|byte_offset|layout_type",
+    re.I,
+)
+_WORK = re.compile(_MACRO_WORK.pattern + r"|tma|desc(?!ri|end)|cudaFuncSetAttribute|extern\s+__shared__", re.I)
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 _ASM = re.compile(r"\b(?:asm|__asm__)\b")
 _BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # of the width of a descriptor's start, LBO and SBO
@@ -40,7 +48,10 @@ def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> 
     function calls, and the others. Each has its class and the scope of its namespace.
     """
     functions = drop_unreached(list(_list_functions(ev, body, None, ev.globals)), text, ev.headers)
-    named = {*_list_bit_field_structs(body, text), *_list_asm_macros(text)}
+    fields, macros = set(_list_bit_field_structs(body, text)), _list_asm_macros(text)
+    if not (ev.python or fields or any(_WORK.search(text, *f.span) for f, _, _ in functions) or _has_macro_work(text)):
+        return [], []
+    named = fields | macros
     wanted, called = _find_names_with_clues(functions, text, named)
     special = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
     called |= special | {f.name for f, _, _ in functions if f.name.startswith("operator")}
@@ -84,6 +95,11 @@ def _list_asm_macros(text: str) -> set[str]:
     while more := {name for name, body in bodies.items() if name not in found and found & set(WORDS.findall(body))}:
         found |= more
     return found
+
+
+def _has_macro_work(text: str) -> bool:
+    """Return whether a macro of a text has a word of what is checked."""
+    return any(_MACRO_WORK.search(macro[2]) for macro in _MACRO.finditer(text))
 
 
 def _find_names_with_clues(functions: Sequence[Entry], text: str, structs: set[str]) -> tuple[set[str], set[str]]:

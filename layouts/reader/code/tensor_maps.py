@@ -15,13 +15,18 @@ from lanescope.reader.code import call_layouts, packed_maps
 from lanescope.reader.code.element_types import find_tensor_element, parse_element_type
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import BodilessCall, Pitfall
-from lanescope.reader.code.header_names import SWIZZLES
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.literal_layouts import find_named_element, read_literal_layout
 from lanescope.reader.code.scopes import Cell
-from lanescope.reader.code.tma_rules import MapParts, MapSheet, TensorMap, find_broken_rules, find_stride_rules
+from lanescope.reader.code.tma_rules import (
+    MapParts,
+    MapSheet,
+    TensorMap,
+    find_broken_rules,
+    find_stride_rules,
+    read_swizzle_code,
+)
 from lanescope.reader.code.values import Address, ArrayValue, OpaqueValue, Pointer
-from lanescope.shared.swizzle import MODES
 from lanescope.shared.tma import WIDTHS, make_box_series
 
 MOST_MAPS = 24
@@ -130,14 +135,10 @@ def _read_cuda_encode(term: OpaqueValue, arguments: list[Any]) -> TensorMap:
     steps = sheet.read_numbers(arguments[6], "element_strides", rank)
     interleave, code = sheet.read_number(arguments[7], "interleave"), sheet.read_number(arguments[8], "swizzle")
     sheet.symbols = {k: v for k, v in sheet.symbols.items() if not k.startswith("element_strides")}
-    swizzle = SWIZZLES[code] if code is not None and 0 <= code < len(SWIZZLES) else None
-    if swizzle is not None:
-        swizzle = next((mode.name for mode in MODES if mode.tma == code), swizzle)
+    swizzle, unknown = (None, []) if code is None else read_swizzle_code(code)
     parts = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
     problems = find_broken_rules(parts, interleave, steps)
-    if code is not None and not 0 <= code < len(SWIZZLES):
-        problems.append(Pitfall("tma_swizzle", f"{code} is not a CUtensorMapSwizzle.", term.span))
-    return parts.make_tensor_map(problems)
+    return parts.make_tensor_map([*problems, *(Pitfall(name, said, term.span) for name, said in unknown)])
 
 
 def _read_im2col(term: OpaqueValue, arguments: list[Any]) -> TensorMap:
@@ -149,11 +150,12 @@ def _read_im2col(term: OpaqueValue, arguments: list[Any]) -> TensorMap:
     strides = sheet.read_numbers(arguments[4], "strides", rank - 1 if rank else None)
     box = sheet.read_number(arguments[7], "box[0]"), sheet.read_number(arguments[8], "box[1]")
     code = sheet.read_number(arguments[11], "swizzle")
-    swizzle = next((mode.name for mode in MODES if mode.tma == code), None) if code is not None else None
+    swizzle, unknown = (None, []) if code is None else read_swizzle_code(code)
     if bits is None:
         sheet.symbols["data_type"] = str(arguments[0])
     parts = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
-    return parts.make_tensor_map(find_stride_rules(parts))
+    problems = [*find_stride_rules(parts), *(Pitfall(name, said, term.span) for name, said in unknown)]
+    return parts.make_tensor_map(problems)
 
 
 _FROM_TENSOR = ("base", "block_shape", "layout")

@@ -1,0 +1,1 @@
+"""From storage to operand: the shortest program of loads and register moves, with its certificate."""

@@ -1,0 +1,90 @@
+"""From storage to operand: the question, its page, route and command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+from lanescope.app.delivery.draw import draw_bits, draw_registers
+from lanescope.app.delivery.facts import DeliveryFacts, DeliveryQuestion, build_delivery, find_delivery, make_request
+from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.delivery.ask import DeliveryRequest
+from lanescope.delivery.named import NAMED
+from lanescope.delivery.solve import parse_allowed
+from lanescope.inputs import format_count, join_words
+
+
+def list_changes(request: DeliveryRequest) -> dict[str, str]:
+    """Return a request as a query: the fields that are not the default."""
+    return {
+        field.name: str(getattr(request, field.name))
+        for field in fields(request)
+        if getattr(request, field.name) != field.default
+    }
+
+
+def build_delivery_context(asked: DeliveryQuestion, told: DeliveryFacts) -> dict[str, Any]:
+    """Return what the page shows beside the answer."""
+    found = find_delivery(make_request(asked))
+    return {
+        "registers": draw_registers(found) if told.found else "",
+        "verdict": summarize(told),
+        "moves": join_words(parse_allowed(asked.moves)),
+    }
+
+
+def summarize(told: DeliveryFacts) -> str:
+    """Return the answer as a sentence."""
+    if not told.found:
+        return told.why
+    count = format_count(told.instructions, "instruction")
+    return f"{count} of a warp, the fewest of the allowed ones; {told.states:,} arrangements were told apart."
+
+
+def format_delivery(asked: DeliveryQuestion, told: DeliveryFacts) -> Iterator[str]:
+    """Yield the lines of the command."""
+    yield summarize(told)
+    for step in told.steps:
+        yield f"  {step.instructions:3}  {step.says}"
+        yield f"       {' '.join(bit.holds for bit in step.after)}"
+    if told.least_swizzle:
+        yield f"  bank conflicts: {told.wavefronts} wavefronts for {told.ideal_wavefronts}; {told.least_swizzle} frees"
+    if not told.found:
+        for one in told.fitting:
+            yield f"  {one.load} would do where the lowest address bits are {' '.join(one.lowest) or 'any'}"
+    if told.renumbering:
+        yield f"  permuted: {', '.join(told.renumbering)}"
+    yield told.executed
+    if told.code:
+        yield told.code
+
+
+DELIVER = Tool(
+    question=DeliveryQuestion,
+    answer=build_delivery,
+    api="deliver",
+    page="/deliver",
+    template="delivery/page.html",
+    context=build_delivery_context,
+    picture=lambda asked, told: draw_bits(told),
+    command="deliver",
+    lines=format_delivery,
+    succeeds=lambda told: told.found,
+    examples=tuple((title, list_changes(request)) for title, request in NAMED.items()),
+    opening=list_changes(NAMED["FP8 V, transposed"]),
+)
+FEATURE = Feature(
+    tools=(DELIVER,),
+    menu=(
+        Entry(
+            "Shared memory",
+            5,
+            "Loads and moves",
+            "/deliver",
+            "the shortest loads and register moves that deliver an operand, or why there are none",
+            below="/chain",
+        ),
+    ),
+    examples={"/api/v1/deliver": "/api/v1/deliver?operand=b&first=8&stored=u4&source=chosen"},
+)

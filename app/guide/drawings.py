@@ -1,0 +1,156 @@
+"""The picture at a page's address, in the page's colours: one table for the guide and for documents. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from lanescope import find
+from lanescope.app.banks import facts as bank_facts
+from lanescope.app.banks.draw import draw_banks
+from lanescope.app.chain.forms import draw_figure
+from lanescope.app.delivery.feature import DELIVER
+from lanescope.app.diagram import forms as pictures
+from lanescope.app.diagram import verdicts
+from lanescope.app.idesc.draw import draw_idesc
+from lanescope.app.kit.links import link_instruction
+from lanescope.app.kit.sheets import point_at_sheets
+from lanescope.app.layouts import cute, triton, tv
+from lanescope.app.memory import descriptors
+from lanescope.app.memory import facts as memory
+from lanescope.app.memory.tile_figure import LABELLED, draw_tile, parse_look
+from lanescope.app.reuse.feature import REUSE
+from lanescope.app.scales.feature import SCALE_FACTORS
+from lanescope.app.tiles import chains, main_loop_figure, tiled_copy_figure
+from lanescope.app.tiles import figure as whole_tiles
+from lanescope.app.tmem.feature import PLACEMENT
+from lanescope.app.tmem.find import make_sheet_page as make_tensor_sheets
+from lanescope.app.tmem.placement import draw_placement
+from lanescope.app.triton_dot.feature import TRITON_DOT
+from lanescope.app.weights.feature import WEIGHTS
+from lanescope.blackwell.idesc import IdescWord, get_kind, parse_idesc_word
+from lanescope.errors import LayoutError
+from lanescope.render.descriptor_bits import render_descriptor_bits
+from lanescope.render.diagram import render_diagram
+from lanescope.render.svg import render_svg
+from lanescope.render.view import make_figure, make_operand_figure
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRequest:
+    """A picture that a page shows. rest: the path after its kind; query: its options; text: them as text."""
+
+    address: str
+    rest: str
+    text: str
+    query: dict[str, str]
+    caption: str
+    legend: bool
+
+
+HINT = (
+    "Pictures: /i/…, /descriptor/…, /idesc/…, /smem, /tmem, /banks, /chain, /reuse, /weights, /deliver, /cute,"
+    " /layouts/…, /tiles/…."
+)
+
+
+def _find_drawing(path: str) -> tuple[Callable[[FigureRequest], str | tuple[str, str]] | None, str]:
+    """Find what draws the picture at a path, and the rest of the path."""
+    kind, _, rest = path.strip("/").partition("/")
+    return DRAWINGS.get(path.strip("/")) or (DRAWINGS.get(f"{kind}/") if rest else None), rest
+
+
+def has_picture(path: str) -> bool:
+    """Return whether an address has a picture, as far as its path says."""
+    return _find_drawing(path)[0] is not None
+
+
+def draw_address(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
+    """Draw a picture as SVG and return it with the address of the page that shows it; LayoutError for an address that
+    draws nothing.
+    """
+    parts = urlsplit(address)
+    draw, rest = _find_drawing(parts.path)
+    if draw is None:
+        raise LayoutError("bad_figure", f"'{address}' draws nothing.", HINT, "figure")
+    drawing = draw(FigureRequest(address, rest, parts.query, dict(parse_qsl(parts.query)), caption, legend))
+    return drawing if isinstance(drawing, tuple) else (drawing, address)
+
+
+def _draw_instruction(request: FigureRequest) -> tuple[str, str]:
+    name, slash, letter = request.rest.rpartition("/")
+    instruction = find(name if slash else request.rest)
+    operand = instruction.operand(letter) if slash else None
+    style, page_state = pictures.parse_style(instruction, request.query)
+    svg = render_diagram(
+        make_operand_figure(operand, page_state.product) if operand else make_figure(instruction, page_state.product),
+        replace(style, palette=None, legend=request.legend),
+        request.caption,
+        pointed=request.legend,
+    )
+    return svg, link_instruction(instruction) + (f"?{request.text}" if request.text else "")
+
+
+def _draw_tile(request: FigureRequest) -> str:
+    tile, _ = memory.parse_tile(request.query)
+    drawing = draw_tile(tile, parse_look(request.query))
+    return render_svg(
+        drawing.figure,
+        title=request.caption,
+        palette=None,
+        extra=drawing.extra,
+        labels_up_to=2 * LABELLED,
+        pointed=True,
+    )
+
+
+def _draw_descriptor(request: FigureRequest) -> tuple[str, str]:
+    name, _, word = request.rest.rpartition("/")
+    parsed = descriptors.parse_descriptor(word, descriptors.find_format({"format": name}))
+    svg = (
+        verdicts.draw_inline(parsed, request.query)
+        if verdicts.has_verdict_query(request.query)
+        else render_descriptor_bits(parsed, None)
+    )
+    page_query = {option: value for option, value in request.query.items() if option != "rows"}
+    return svg, urlsplit(request.address).path + (f"?{urlencode(page_query)}" if page_query else "")
+
+
+def _draw_banks(request: FigureRequest) -> str:
+    use, xor = bank_facts.parse_use(request.query)
+    return draw_banks([use.compute_use_cost(xor)])
+
+
+def _draw_tensor_memory(request: FigureRequest) -> str:
+    asked, told = PLACEMENT.ask_query(PLACEMENT.fill_query(request.query))
+    svg = draw_placement(asked, told)
+    return point_at_sheets(svg, make_tensor_sheets(told).sheets) if request.legend else svg
+
+
+def _draw_instruction_descriptor(request: FigureRequest) -> str:
+    return draw_idesc(IdescWord(parse_idesc_word(request.rest), get_kind(request.query.get("kind", "f16"))))
+
+
+# a figure's path, or its first part with / if more follows → its picture, with its page's address if that differs
+DRAWINGS: dict[str, Callable[[FigureRequest], str | tuple[str, str]]] = {
+    "i/": _draw_instruction,
+    "smem": _draw_tile,
+    "descriptor/": _draw_descriptor,
+    "tmem": _draw_tensor_memory,
+    "idesc/": _draw_instruction_descriptor,
+    "deliver": lambda request: DELIVER.draw_query(request.query),
+    "reuse": lambda request: REUSE.draw_query(request.query),
+    "weights": lambda request: WEIGHTS.draw_query(request.query),
+    "triton-dot": lambda request: TRITON_DOT.draw_query(request.query),
+    "scale-factors": lambda request: SCALE_FACTORS.draw_query(request.query),
+    "banks": _draw_banks,
+    "chain": lambda request: draw_figure(request.query),
+    "cute": lambda request: cute.draw_figure(request.query, request.caption),
+    "layouts/triton": lambda request: triton.draw_figure(request.query, request.caption),
+    "layouts/tv": lambda request: tv.draw_figure(request.query, request.caption),
+    "tiles/mma": lambda request: whole_tiles.draw_inline(request.query),
+    "tiles/mma/chain": lambda request: chains.draw_inline(request.query),
+    "tiles/copy": lambda request: tiled_copy_figure.draw_inline(request.query),
+    "tiles/loop": lambda request: main_loop_figure.draw_inline(request.query),
+}

@@ -1,0 +1,221 @@
+"""Facts about messages of ptxas, the driver and CuTe. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from lanescope.app.kit.fact import Description, fact
+from lanescope.app.kit.question import question, text_field
+from lanescope.messages import MessageReading, MessageRow, recognise_messages
+from lanescope.messages.recognise import LONGEST
+from lanescope.messages.row import DRIVER, PTXAS
+from lanescope.ptx import catalog
+
+PAGE = "/messages"
+EXAMPLE = (
+    "ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized due to non wgmma"
+    " instructions reading accumulator registers of a wgmma between start and end of the pipeline stage in the function"
+    " 'kernel'"
+)
+
+
+@question
+class MessageQuestion:
+    """A text in which a tool's message may stand."""
+
+    text: str = text_field(
+        "",
+        "Message",
+        "What the tool printed, with everything around it; all messages are listed where it is empty.",
+        most=LONGEST,
+        rows=5,
+        wide=True,
+        examples=(EXAMPLE,),
+        placeholder='ptxas info : (C7510) … / error: static assertion failed with "…"',
+    )
+
+
+@fact
+class MessageNumber:
+    """The number that a release of ptxas gives a message."""
+
+    release: str
+    code: str
+
+
+@fact
+class MessageLink:
+    """A page that helps."""
+
+    title: str
+    page: str
+
+
+@fact
+class MessageName:
+    """A message, and its page."""
+
+    slug: str
+    title: str
+    page: str
+    source: Annotated[str, Description("ptxas, driver or cute.")]
+
+
+@fact
+class MessageFact(MessageName):
+    """A message: why it comes, what to change, and the smallest programs."""
+
+    texts: Annotated[tuple[str, ...], Description("As the tool prints it; a name in braces stands for a value.")]
+    codes: tuple[MessageNumber, ...]
+    reason: str
+    change: str
+    wrong: Annotated[str, Description("The smallest program that raises it; empty where none of this project does.")]
+    right: Annotated[str, Description("The same program, changed: it is silent.")]
+    place: Annotated[str, Description("The function of the driver, or the header of the assertion.")]
+    proof: Annotated[str, Description("Who was asked whether the programs do this.")]
+    rule: Annotated[str, Description("The code by which lanescope refuses the same; empty for none.")]
+    links: tuple[MessageLink, ...]
+
+
+@fact
+class FoundMessageFact:
+    """A message in the text."""
+
+    message: MessageFact
+    code: Annotated[str, Description("The number in front of it; empty for none.")]
+    values: Annotated[Mapping[str, str], Description("What the tool printed where the text has a name in braces.")]
+
+
+@fact
+class MessageAnswer:
+    """The messages of a text; where none is known, those most like it."""
+
+    count: int
+    found: tuple[FoundMessageFact, ...]
+    numbers: Annotated[
+        tuple[MessageName, ...],
+        Description("Of a number without its text: the messages that have it in some release."),
+    ]
+    nearest: Annotated[
+        tuple[MessageName, ...], Description("Where none is found: messages that share most words with the text.")
+    ]
+    listed: Annotated[tuple[MessageName, ...], Description("Every message, where the text is empty.")]
+
+
+def link_message(slug: str) -> str:
+    """Return the address of a message's page."""
+    return f"{PAGE}/{slug}"
+
+
+def answer_message(asked: MessageQuestion) -> MessageAnswer:
+    """The messages of ptxas, cuTensorMapEncode and CuTe in a pasted text: the reason, the change, and the smallest
+    program that raises each.
+    """
+    from lanescope.messages import ROWS
+
+    reading = recognise_messages(asked.text) if asked.text.strip() else MessageReading()
+    return MessageAnswer(
+        count=len(reading.found),
+        found=tuple(
+            FoundMessageFact(message=build_message(one.row), code=one.code, values=dict(one.values))
+            for one in reading.found
+        ),
+        numbers=tuple(name_message(row) for row in reading.numbers),
+        nearest=tuple(name_message(row) for row in reading.nearest),
+        listed=() if asked.text.strip() else tuple(name_message(row) for row in ROWS),
+    )
+
+
+def name_message(row: MessageRow) -> MessageName:
+    """Return a message's title and page."""
+    return MessageName(**_name(row))
+
+
+def _name(row: MessageRow) -> dict[str, Any]:
+    return {"slug": row.slug, "title": row.title, "page": link_message(row.slug), "source": row.source}
+
+
+def build_message(row: MessageRow) -> MessageFact:
+    """Return everything about a message."""
+    return MessageFact(
+        **_name(row),
+        texts=row.texts,
+        codes=tuple(MessageNumber(release=release, code=code) for release, code in row.codes),
+        reason=row.reason,
+        change=row.change,
+        wrong=row.wrong,
+        right=row.right,
+        place=row.place,
+        proof=describe_proof(row),
+        rule=row.rule,
+        links=tuple(MessageLink(title=title, page=page) for title, page in row.links),
+    )
+
+
+def describe_proof(row: MessageRow) -> str:
+    """Say who was asked whether the programs of a message do what is said of them."""
+    if row.source == DRIVER:
+        return _describe_driver_runs(row)
+    if not row.raised:
+        return "No program of this project raises this message: its text stands in ptxas, and that is all."
+    if row.source == PTXAS:
+        releases = row.release or " and ".join(("12.9", "13.5"))
+        return f"The tests assemble both programs with ptxas {releases}: the first raises the message, the second none."
+    return (
+        f"The tests compile both programs with the headers of {row.release}: the first fails so, the second compiles."
+    )
+
+
+def _describe_driver_runs(row: MessageRow) -> str:
+    """Say which drivers answered the calls of a row as this project does."""
+    if not row.raised:
+        return ""
+    asked = [
+        (catalog.shorten_device_name(data["meta"]["device"]), data["maps"][row.slug])
+        for data in catalog.load_evidence()
+        if row.slug in data.get("maps", {})
+    ]
+    if not asked:
+        tried = _describe_random_maps(row)
+        return f"These two calls are not asked of a driver yet. {tried}".strip()
+    agree = [name for name, counts in asked if counts["ran"] == counts["agreed"]]
+    differ = [name for name, counts in asked if counts["ran"] != counts["agreed"]]
+    said = []
+    if agree:
+        said.append(f"The driver of {_join(agree)} refuses the first call and takes the second.")
+    if differ:
+        said.append(f"The driver of {_join(differ)} answers otherwise.")
+    return " ".join(said)
+
+
+_TRIED = {  # slug of a rule → the random maps of the part "boxes" that are about it
+    "tensor-map-box": "box",
+    "tensor-map-inner-box": "inner box",
+    "tensor-map-stride": "stride",
+    "tensor-map-stride-range": "stride",
+    "tensor-map-dim": "dimension",
+    "tensor-map-element-stride": "element strides",
+    "tensor-map-box-bytes": "bytes of the box",
+    "tensor-map-rank": "rank",
+}
+
+
+def _describe_random_maps(row: MessageRow) -> str:
+    """Say which drivers answered random maps around a rule as it says."""
+    key = f"rule: {_TRIED.get(row.slug, '')}"
+    tried = [
+        (data["meta"]["device"], data["boxes"][key]) for data in catalog.load_evidence() if key in data.get("boxes", {})
+    ]
+    said = [
+        f"The driver of an {catalog.shorten_device_name(device)} answered {counts['ran']} random maps around this rule"
+        f" as it"
+        " says."
+        for device, counts in tried
+        if counts["ran"] == counts["agreed"]
+    ]
+    return " ".join(said) or "The rule is that of CUDA's documentation and of lanescope's checks."
+
+
+def _join(names: list[str]) -> str:
+    return " and ".join(f"an {name}" for name in names)

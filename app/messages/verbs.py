@@ -1,0 +1,63 @@
+"""The verb explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lanescope.app.kit.terminal import AsJson, print_answer, read_text
+
+if TYPE_CHECKING:
+    from lanescope.app.messages.facts import MessageAnswer, MessageFact, MessageName
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def explain(
+    message: Annotated[str, typer.Argument(metavar="TEXT", help="What the tool printed; - for standard input.")] = "-",
+    as_json: AsJson = False,
+) -> None:
+    """A message of ptxas, cuTensorMapEncode or CuTe: why it comes, what to change, and the smallest program. Exit
+    status 1 where no message is known; those most like it are named.
+    """
+    from lanescope.app.messages.facts import MessageQuestion, answer_message
+
+    text = read_text(message) if message == "-" else message
+    answer = answer_message(MessageQuestion(text=text))
+    print_answer(answer, format_answer, as_json, bool(answer.found or answer.numbers or answer.listed))
+
+
+def format_answer(answer: MessageAnswer) -> Iterator[str]:
+    """Yield the lines of an answer."""
+    for number, one in enumerate(answer.found):
+        if number:
+            yield ""
+        yield from format_message(one.message, one.code)
+    if answer.numbers:
+        yield "The number alone names no message: ptxas gives it to"
+        yield from map(format_name, answer.numbers)
+    if not (answer.found or answer.numbers or answer.listed):
+        yield "No message of the table." + (" Most like it:" if answer.nearest else "")
+        yield from map(format_name, answer.nearest)
+    yield from map(format_name, answer.listed)
+
+
+def format_message(message: MessageFact, code: str) -> Iterator[str]:
+    """Yield the lines of a message."""
+    yield f"{message.title}{f' ({code})' if code else ''}"
+    yield f"  Why: {message.reason}"
+    yield f"  Change: {message.change}"
+    if message.wrong:
+        yield "  Raised by:"
+        yield from (f"    {line}" for line in message.wrong.splitlines())
+        yield "  Silent:"
+        yield from (f"    {line}" for line in message.right.splitlines())
+    yield from (f"  {line}" for line in (message.proof, message.page) if line)
+
+
+def format_name(message: MessageName) -> str:
+    """Return a message as a line of a list."""
+    return f"  {message.title}: {message.page}"

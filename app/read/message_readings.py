@@ -1,0 +1,79 @@
+"""Messages of ptxas, the driver and CuTe as readings: the page of each that a text holds. No framework."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+
+from lanescope.app.kit.fact import extend_fact
+from lanescope.app.messages.facts import link_message
+from lanescope.app.read import meaning_links
+from lanescope.app.read.facts import Meaning, Reading
+from lanescope.messages import FoundMessage, MessageRow, recognise_messages
+from lanescope.messages.map_rules import find_rules
+from lanescope.messages.row import DRIVER, PTXAS
+from lanescope.reader.assembler import recognise_ptxas_message
+
+NOT_LISTED = "The message is none that Lanescope lists."
+_PROGRAM = re.compile(r"__global__\s|^\s*\.version\s+\d|^\s*#\s*include\b", re.M)
+
+
+def read_message(text: str) -> Reading | None:
+    """Read the messages that a tool printed; None for other texts, for programs, and for what the driver refuses, of
+    which the arguments say more.
+    """
+    if _PROGRAM.search(text):
+        return None
+    reading = recognise_messages(text)
+    rows = [one.row for one in reading.found if one.row.source != DRIVER] or list(reading.numbers)
+    if not rows:
+        return None
+    about = _explain_instruction(text) if rows[0].source == PTXAS else None
+    pages = [build_page(row) for row in rows]
+    if about is not None:
+        pages[0] = dataclasses.replace(pages[0], notices=(*about.notices, *pages[0].notices))
+        pages.append(about)
+    if len(rows) > 1 and reading.numbers:
+        notice = "ptxas gives the number to another message in another release: the text behind it decides."
+        pages[0] = dataclasses.replace(pages[0], notices=(notice, *pages[0].notices))
+    return extend_fact(pages[0], Reading, also=tuple(pages[1:]))
+
+
+def build_page(row: MessageRow) -> Meaning:
+    """Build the meaning that a message's page is."""
+    page = link_message(row.slug)
+    return Meaning(kind="topic", title=row.title, link=page, facts={"page": page}, notices=(row.reason, row.change))
+
+
+def list_nearest(text: str) -> list[Meaning]:
+    """List the pages of the messages most like a printed text; [] where it prints none, or one that is listed."""
+    return [build_page(row) for row in recognise_messages(text).nearest]
+
+
+def add_rules(meanings: Sequence[Meaning], text: str) -> list[Meaning]:
+    """Add the page of each rule that a tensor map among the meanings breaks, and of the driver's own message."""
+    maps = [meaning for meaning in meanings if meaning.kind == "tensor_map"]
+    if not maps:
+        return list(meanings)
+    rows = find_rules(notice for meaning in maps for notice in meaning.notices)
+    said = [_build_refusal(one) for one in recognise_messages(text).found if one.row.source == DRIVER]
+    return [*meanings, *(build_page(row) for row in rows), *said]
+
+
+def _build_refusal(found: FoundMessage) -> Meaning:
+    """Build the meaning of the driver's message, with what its result says."""
+    page = build_page(found.row)
+    result = dict(found.values).get("result", "1")
+    if result == "1":
+        return page
+    notice = f"The result is {result}, not 1: an earlier kernel failed, and the tensor map may well be right."
+    return dataclasses.replace(page, notices=(notice, *page.notices))
+
+
+def _explain_instruction(text: str) -> Meaning | None:
+    """Explain the instruction that a message of ptxas names: its targets, the nearest shapes."""
+    for found in recognise_ptxas_message(text):
+        page = meaning_links.link_topic(dict(found.facts))
+        return Meaning(kind="topic", title=found.title, link=page, facts={"page": page}, notices=found.notices)
+    return None

@@ -1,0 +1,166 @@
+"""A question about a delivery as text: an instruction or a pattern, where the elements lie, what may be permuted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lanescope.delivery.conversions import ROWS, WIDTHS
+from lanescope.delivery.memory import Memory, place_elements
+from lanescope.delivery.places import Fragment, make_fragment, make_pattern_operand
+from lanescope.delivery.solve import DEFAULT_LIMIT, Delivery, parse_allowed, solve_delivery
+from lanescope.errors import LayoutError
+from lanescope.inputs import parse_choice, quote_value
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.shared.storage import Storage, storage
+
+SOURCES = ("rows", "columns", "layout", "chosen", "accumulator")
+RENUMBERED = {"none": (), "k": ("k",), "n": ("n",), "both": ("k", "n")}
+PER = ("element", "row", "column")
+TYPES = tuple(dict.fromkeys((*(row.source for row in ROWS), *(row.target for row in ROWS))))
+LONGEST_SIDE = 64  # operands side by side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryRequest:
+    """instruction: PTX, with an operand's letter, or a pattern of one warp, with the element's `type`.
+
+    first, second: how many operands lie side by side along m or n, and along k (n of A's and B's product for C and D).
+    source: rows (k contiguous), columns (m or n contiguous), a CuTe layout over (m or n, k) in elements, the order that
+    one wide load delivers, or the accumulator (D) of `accumulator`, the same instruction where it is left out.
+    """
+
+    instruction: str
+    operand: str = "a"
+    type: str = ""
+    per: str = "element"
+    first: int = 1
+    second: int = 1
+    stored: str = ""
+    source: str = "rows"
+    pitch_bytes: int = 0
+    swizzle: str = "none"
+    layout: str = ""
+    accumulator: str = ""
+    renumber: str = "none"
+    moves: str = ""
+    limit: int = DEFAULT_LIMIT
+
+
+def deliver(instruction: str, operand: str = "a", **fields: Any) -> Delivery:
+    """Return the shortest program that delivers an operand from memory, or why there is none.
+
+    fields: those of DeliveryRequest.
+
+    >>> found = deliver("mma.m16n8k16.row.col.f32.f16.f16.f32", "b", source="columns")
+    >>> [step.says for step in found.steps], found.count
+    (['ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16'], 1)
+    """
+    return answer_request(DeliveryRequest(instruction=instruction, operand=operand, **fields))
+
+
+def answer_request(asked: DeliveryRequest) -> Delivery:
+    """Return the shortest program for a request; LayoutError names the wrong field."""
+    operand, type_ = _read_operand(asked)
+    accumulator = _find_accumulator(asked) if parse_choice(asked.source, "source", SOURCES) == "accumulator" else None
+    held = accumulator.element.name if accumulator else type_
+    stored = parse_choice(asked.stored, "stored", TYPES) if asked.stored else held
+    tiles = (_check_tiles(asked.first, "first"), _check_tiles(asked.second, "second"))
+    per = parse_choice(asked.per, "per", PER)
+    wanted = make_fragment(operand, tiles, per, WIDTHS[type_] if asked.type else 0)
+    allowed = parse_allowed(asked.moves)
+    renumber = RENUMBERED[parse_choice(asked.renumber, "renumber", RENUMBERED)]
+    unknown = [axis for axis in renumber if axis not in wanted.space.axes]
+    if unknown:
+        raise LayoutError(
+            "bad_choice",
+            f"renumber is '{asked.renumber}'; the operand has no {unknown[0]}.",
+            f"Its axes are {' and '.join(wanted.space.axes)}.",
+            "renumber",
+        )
+    source: Memory | Fragment | None = None
+    if accumulator:
+        source = _fill_with_accumulators(accumulator, wanted, stored)
+    elif asked.source != "chosen":
+        width = WIDTHS[stored] if asked.stored else wanted.width
+        source = place_elements(wanted.space, width, _read_storage(asked, wanted, width))
+    return solve_delivery(wanted, type_, source, stored, renumber=renumber, allowed=allowed, limit=asked.limit)
+
+
+def _check_tiles(count: int, field: str) -> int:
+    if count < 1 or count > LONGEST_SIDE or count & count - 1:
+        raise LayoutError("bad_number", f"{field} is {count}.", f"A power of two from 1 to {LONGEST_SIDE}.", field)
+    return count
+
+
+def _read_operand(asked: DeliveryRequest) -> tuple[Operand, str]:
+    """Return the operand and the name of its element type."""
+    if "->" in asked.instruction:
+        type_ = parse_choice(asked.type or "f16", "type", TYPES)
+        return make_pattern_operand(asked.instruction, WIDTHS[type_]), type_
+    found = catalog.parse_instruction(asked.instruction, "instruction")
+    operand = _find_operand(found, asked.operand, "operand")
+    return operand, parse_choice(asked.type, "type", TYPES) if asked.type else operand.element.name
+
+
+def _find_operand(instruction: Instruction, letter: str, field: str) -> Operand:
+    operand = instruction.operands.get(letter)
+    if letter not in "abcd" or operand is None:
+        letters = ", ".join(name for name in instruction.operands if name in "abcd")
+        raise LayoutError("bad_operand", f"{instruction.ptx} has no operand {quote_value(letter)}.", letters, field)
+    return operand
+
+
+def _read_storage(asked: DeliveryRequest, wanted: Fragment, width: int) -> Storage:
+    source = asked.source
+    if source == "layout":
+        spec: Mapping[str, object] = {"kind": "cute", "layout": asked.layout, "unit": "elements"}
+        try:
+            return storage(spec, width, "K")
+        except LayoutError as error:
+            raise error.move_to_field("layout") from None
+    inner = "K" if source == "rows" else "MN"
+    along = wanted.space.bits[1 if source == "rows" else 0]
+    pitch = asked.pitch_bytes or max(16, (width << along) // 8)
+    spec = {"kind": "rows", "inner": inner, "pitch_bytes": pitch, "swizzle": asked.swizzle}
+    try:
+        return storage(spec, width, inner)
+    except LayoutError as error:
+        raise error.move_to_field(error.field.removeprefix("storage.")) from None
+
+
+def _find_accumulator(asked: DeliveryRequest) -> Operand:
+    """Return the D that becomes A of the next product: its columns are that product's k."""
+    if asked.operand != "a" or "->" in asked.instruction or asked.per != "element":
+        raise LayoutError(
+            "bad_operand",
+            f"The accumulator is asked to become {asked.instruction if '->' in asked.instruction else asked.operand}.",
+            "D becomes operand a of the next product: its columns are that product's k.",
+            "operand",
+        )
+    product = catalog.parse_instruction(asked.accumulator or asked.instruction, "accumulator")
+    return _find_operand(product, "d", "accumulator")
+
+
+def _fill_with_accumulators(operand: Operand, wanted: Fragment, stored: str) -> Fragment:
+    """Return what the registers of as many D hold as fill A."""
+    rows, columns = (1 << bits for bits in wanted.space.bits)
+    one = make_fragment(operand)
+    tiles = [size >> bits for size, bits in zip((rows, columns), one.space.bits, strict=True)]
+    if 0 in tiles:
+        raise LayoutError(
+            "bad_operand",
+            f"D has {1 << one.space.bits[0]}×{1 << one.space.bits[1]} elements of a warp, A {rows}×{columns}.",
+            "Give more of A side by side.",
+            "first",
+        )
+    if one.width != WIDTHS.get(stored, one.width):
+        raise LayoutError(
+            "bad_choice",
+            f"stored is '{stored}', but the accumulator has {operand.element.name}.",
+            f"Leave it out: {operand.element.name}.",
+            "stored",
+        )
+    return replace(make_fragment(operand, (tiles[0], tiles[1])), space=wanted.space)

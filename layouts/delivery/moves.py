@@ -1,0 +1,287 @@
+"""The named moves between registers: which place bits each exchanges, what it costs, and its instructions.
+
+A move is a map of place bits: the new place bit p holds what the old place bit `order[p]` held. Costs count the
+instructions of one warp for all its registers; lane-dependent selectors and masks are made once and not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import permutations, product
+from operator import itemgetter
+
+from lanescope.delivery.places import LANE_BITS, count_inner_bits
+from lanescope.delivery.program import Blend, Instruction, Permute, Select, Shift, Shuffle, Transpose
+
+Order = tuple[int, ...]
+NAMES = ("prmt", "shfl", "movmatrix", "lop3")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """kind: the row of EMIT; needs: the names that allow it; order: new place bit → old one; rearrange: a tuple of
+    what the place bits hold before → after.
+    """
+
+    kind: str
+    needs: tuple[str, ...]
+    order: Order
+    cost: int
+    says: str
+    rearrange: Callable[[Order], Order] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rearrange", itemgetter(*self.order))
+
+
+@dataclass
+class Builder:
+    """Registers by number, and the instructions so far. inner, width: of the elements now."""
+
+    registers: list[int]
+    width: int
+    made: list[Instruction]
+    fresh: int
+
+    @property
+    def inner(self) -> int:
+        return count_inner_bits(self.width)
+
+    def name_register(self) -> int:
+        self.fresh += 1
+        return self.fresh - 1
+
+    def add(self, kind: Callable[..., Instruction], *arguments: object) -> int:
+        """Append an instruction and return its target."""
+        target = self.name_register()
+        self.made.append(kind(target, *arguments))
+        return target
+
+
+def list_moves(width: int, count: int, allowed: tuple[str, ...]) -> tuple[Move, ...]:
+    """Return every named move over `count` place bits of elements of `width` bits, cheapest first."""
+    return _list_moves(width, count, tuple(sorted(allowed)))
+
+
+@lru_cache(maxsize=64)
+def _list_moves(width: int, count: int, allowed: tuple[str, ...]) -> tuple[Move, ...]:
+    every: dict[Order, Move] = {}
+    for move in _generate_moves(width, count):
+        if set(move.needs) <= set(allowed):
+            kept = every.get(move.order)
+            if kept is None or move.cost < kept.cost:
+                every[move.order] = move
+    return tuple(sorted(every.values(), key=lambda move: move.cost))
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The numbers of the place bits. units: those that number bytes or halves of a register; nibble: of 4-bit elements,
+    in a tuple.
+    """
+
+    count: int
+    nibble: tuple[int, ...]
+    units: tuple[int, ...]
+    lanes: tuple[int, ...]
+    registers: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """Registers."""
+        return 1 << len(self.registers)
+
+    def reorder(self, moved: Mapping[int, int]) -> Order:
+        """Return the order that moves some places."""
+        return tuple(moved.get(p, p) for p in range(self.count))
+
+    def exchange(self, a: int, b: int) -> Order:
+        return self.reorder({a: b, b: a})
+
+
+def _generate_moves(width: int, count: int) -> Iterator[Move]:
+    inner = count_inner_bits(width)
+    first = max(0, inner - 2)
+    begin = inner + LANE_BITS
+    at = _Places(
+        count,
+        tuple(range(first)),
+        tuple(range(first, inner)),
+        tuple(range(inner, begin)),
+        tuple(range(begin, count)),
+    )
+    yield from _generate_byte_moves(at)
+    yield from _generate_lane_moves(at)
+    yield from _generate_nibble_moves(at)
+    if at.units:
+        half, (a, b, c, d, e) = inner - 1, at.lanes
+        swapped = dict(zip((half, a, b, c, d, e), (c, d, e, half, a, b), strict=True))
+        yield Move("matrix", ("movmatrix",), at.reorder(swapped), at.total, "movmatrix")
+
+
+def _generate_byte_moves(at: _Places) -> Iterator[Move]:
+    """Every order of the bytes' places and one register's, in which a byte's place moves."""
+    groups = [at.units, *((*at.units, register) for register in at.registers)]
+    for group in groups:
+        for order in permutations(group):
+            moved = dict(zip(group, order, strict=True))
+            if any(moved[p] != p for p in at.units):
+                yield Move("bytes", ("prmt",), at.reorder(moved), at.total, "prmt")
+
+
+def _generate_lane_moves(at: _Places) -> Iterator[Move]:
+    for order in permutations(at.lanes):
+        if order != at.lanes:
+            yield Move("lanes", ("shfl",), at.reorder(dict(zip(at.lanes, order, strict=True))), at.total, "shfl")
+    for lane, unit in product(at.lanes, at.units):
+        yield Move("lane byte", ("shfl", "prmt"), at.exchange(lane, unit), 2 * at.total, "shfl and prmt")
+    for lane, register in product(at.lanes, at.registers):
+        yield Move("lane register", ("shfl",), at.exchange(lane, register), 2 * at.total, "selp, shfl and selp")
+
+
+def _generate_nibble_moves(at: _Places) -> Iterator[Move]:
+    for nibble, lane in product(at.nibble, at.lanes):
+        yield Move("lane nibble", ("shfl", "lop3"), at.exchange(lane, nibble), 5 * at.total, "shfl and lop3")
+    for nibble, unit in product(at.nibble, at.units):
+        yield Move("nibbles", ("lop3",), at.exchange(nibble, unit), 4 * at.total, "shifts and lop3")
+    for nibble, register in product(at.nibble, at.registers):
+        yield Move("nibble register", ("lop3",), at.exchange(nibble, register), 2 * at.total, "shifts and lop3")
+
+
+def emit_move(move: Move, builder: Builder) -> None:
+    """Append a move's instructions; the builder's registers become the new ones."""
+    EMIT[move.kind](move.order, builder)
+
+
+def _find_moved(order: Order, places: range) -> list[int]:
+    return [p for p in places if order[p] != p]
+
+
+def _emit_bytes(order: Order, builder: Builder) -> None:
+    """prmt: each new register's bytes from the two old ones that differ in one register bit."""
+    inner = builder.inner
+    bytes_ = list(range(inner))[max(0, inner - 2) :]
+    moved = _find_moved(order, range(inner + LANE_BITS, len(order)))
+    bit = moved[0] - inner - LANE_BITS if moved else None
+    size = 4 >> len(bytes_)  # bytes of the unit that the places number
+    old, new = builder.registers, []
+    for number in range(len(old)):
+        base = number if bit is None else number & ~(1 << bit)
+        pair = (old[base], old[base if bit is None else base | 1 << bit])
+        digits = []
+        for unit in range(1 << len(bytes_)):
+            place = {p: unit >> n & 1 for n, p in enumerate(bytes_)}
+            if moved:
+                place[moved[0]] = number >> (bit or 0) & 1
+            source = {order[p]: value for p, value in place.items()}
+            first = sum(source[p] << n for n, p in enumerate(bytes_)) * size
+            digits += [first + n + 4 * (source[moved[0]] if moved else 0) for n in range(size)]
+        selector = sum(digit << 4 * n for n, digit in enumerate(digits))
+        new.append(builder.add(Permute, *pair, (selector,) * 32))
+    builder.registers = new
+
+
+def _emit_lanes(order: Order, builder: Builder) -> None:
+    inner = builder.inner
+    places = range(inner, inner + LANE_BITS)
+    source = tuple(sum((lane >> p - inner & 1) << order[p] - inner for p in places) for lane in range(32))
+    builder.registers = [builder.add(Shuffle, register, source) for register in builder.registers]
+
+
+def _emit_lane_byte(order: Order, builder: Builder) -> None:
+    """The other lane's register, then prmt: the unit whose place is the lane's bit is the lane's own."""
+    inner = builder.inner
+    place, lane_place = _find_moved(order, range(inner + LANE_BITS))
+    bit = lane_place - inner
+    numbered = inner - max(0, inner - 2)
+    place, size = place - (inner - numbered), 4 >> numbered
+    selectors = []
+    for lane in range(32):
+        own = lane >> bit & 1
+        digits = []
+        for unit in range(1 << numbered):
+            source = (unit & ~(1 << place)) | own << place
+            other = (unit >> place & 1) != own
+            digits += [source * size + n + 4 * other for n in range(size)]
+        selectors.append(sum(digit << 4 * n for n, digit in enumerate(digits)))
+    partner = tuple(lane ^ 1 << bit for lane in range(32))
+    builder.registers = [
+        builder.add(Permute, register, builder.add(Shuffle, register, partner), tuple(selectors))
+        for register in builder.registers
+    ]
+
+
+def _emit_lane_register(order: Order, builder: Builder) -> None:
+    """Each lane sends the register that its partner lacks."""
+    inner = builder.inner
+    lane_place, place = _find_moved(order, range(len(order)))
+    bit, step = lane_place - inner, 1 << place - inner - LANE_BITS
+    partner = tuple(lane ^ 1 << bit for lane in range(32))
+    new = list(builder.registers)
+    for number, a in enumerate(builder.registers):
+        if number & step:
+            continue
+        b = builder.registers[number | step]
+        received = builder.add(Shuffle, builder.add(Select, b, a, bit), partner)
+        new[number] = builder.add(Select, a, received, bit)
+        new[number | step] = builder.add(Select, received, b, bit)
+    builder.registers = new
+
+
+LOW = 0x0F0F0F0F
+
+
+def _emit_lane_nibble(order: Order, builder: Builder) -> None:
+    (_, lane_place) = _find_moved(order, range(builder.inner + LANE_BITS))
+    bit = lane_place - builder.inner
+    partner = tuple(lane ^ 1 << bit for lane in range(32))
+    mask = tuple(~LOW & 0xFFFFFFFF if lane >> bit & 1 else LOW for lane in range(32))
+    new = []
+    for register in builder.registers:
+        other = builder.add(Shuffle, register, partner)
+        up, down = builder.add(Shift, other, 1), builder.add(Shift, other, -1)
+        new.append(builder.add(Blend, register, builder.add(Select, up, down, bit), mask))
+    builder.registers = new
+
+
+def _emit_nibbles(order: Order, builder: Builder) -> None:
+    """Exchange, inside a register, the nibbles whose number has one of two bits set and not the other."""
+    (_, place) = _find_moved(order, range(builder.inner))
+    apart = (1 << place) - 1  # nibbles from one to the other
+    up = sum(0xF << 4 * n for n in range(8) if n & 1 and not n >> place & 1)  # those that move up
+    down = up << 4 * apart
+    new = []
+    for register in builder.registers:
+        moved = builder.add(Blend, builder.add(Shift, register, apart), register, (down,) * 32)
+        new.append(builder.add(Blend, builder.add(Shift, register, -apart), moved, (up,) * 32))
+    builder.registers = new
+
+
+def _emit_nibble_register(order: Order, builder: Builder) -> None:
+    (_, place) = _find_moved(order, range(len(order)))
+    step = 1 << place - builder.inner - LANE_BITS
+    new = list(builder.registers)
+    for number, a in enumerate(builder.registers):
+        if not number & step:
+            b = builder.registers[number | step]
+            new[number] = builder.add(Blend, a, builder.add(Shift, b, 1), (LOW,) * 32)
+            new[number | step] = builder.add(Blend, builder.add(Shift, a, -1), b, (LOW,) * 32)
+    builder.registers = new
+
+
+def _emit_matrix(order: Order, builder: Builder) -> None:
+    builder.registers = [builder.add(Transpose, register) for register in builder.registers]
+
+
+EMIT: dict[str, Callable[[Order, Builder], None]] = {
+    "bytes": _emit_bytes,
+    "lanes": _emit_lanes,
+    "lane byte": _emit_lane_byte,
+    "lane register": _emit_lane_register,
+    "lane nibble": _emit_lane_nibble,
+    "nibbles": _emit_nibbles,
+    "nibble register": _emit_nibble_register,
+    "matrix": _emit_matrix,
+}

@@ -1,0 +1,186 @@
+"""The instructions of a program one by one, and their simulation on element numbers.
+
+The simulation knows nothing of maps of bits: every instruction moves numbered elements as PTX says. ldmatrix reads the
+rows that lanes address, by the catalogue's maps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lanescope.delivery.memory import Memory
+from lanescope.delivery.places import Longs
+from lanescope.shared.pieces import MatrixMove
+
+Lanes = tuple[int, ...]  # a number for each of the 32 lanes
+LANE = np.arange(32)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """ld of `words` registers a lane, or ldmatrix (`matrix`); address: bytes, of each lane that gives one."""
+
+    targets: tuple[int, ...]
+    address: Lanes
+    matrix: MatrixMove | None = None
+    count = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Permute:
+    """prmt: bytes of registers a and b as the selector's digits say, a selector for each lane."""
+
+    target: int
+    a: int
+    b: int
+    selector: Lanes
+    count = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle:
+    """shfl.sync.idx: a register of another lane."""
+
+    target: int
+    a: int
+    lanes: Lanes
+    count = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """selp: register b in the lanes that have a bit set, else a."""
+
+    target: int
+    a: int
+    b: int
+    bit: int
+    count = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose:
+    """movmatrix.trans of the 8×8 matrix of 16-bit units that a register of the warp holds."""
+
+    target: int
+    a: int
+    count = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """shl of whole nibbles, shr where `nibbles` is negative."""
+
+    target: int
+    a: int
+    nibbles: int
+    count = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """lop3: the bits of a where the mask has ones, else those of b; a mask for each lane."""
+
+    target: int
+    a: int
+    b: int
+    mask: Lanes
+    count = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """Other element types: targets and sources in the order of the conversion's row."""
+
+    targets: tuple[int, ...]
+    sources: tuple[int, ...]
+    kind: str
+    moves: tuple[tuple[tuple[int, int], ...], ...]  # of each target: (source, place in it) of each of its elements
+    count: int
+
+
+Instruction = Load | Permute | Shuffle | Select | Transpose | Shift | Blend | Convert
+
+
+def simulate(
+    instructions: Sequence[Instruction], registers: dict[int, Longs], memory: Memory | None
+) -> dict[int, Longs]:
+    """Return what every register holds after the instructions: element numbers [lane, place], −1 for none.
+
+    registers: those that hold something before.
+    """
+    held = dict(registers)
+    for one in instructions:
+        if isinstance(one, Convert):
+            for target, moves in zip(one.targets, one.moves, strict=True):
+                held[target] = np.stack([held[one.sources[source]][:, place] for source, place in moves], axis=1)
+        elif isinstance(one, Load):
+            assert memory is not None
+            _load(one, held, memory)
+        else:
+            held[one.target] = _compute(one, held)
+    return held
+
+
+def _compute(one: Permute | Shuffle | Select | Transpose | Shift | Blend, held: dict[int, Longs]) -> Longs:
+    source = held[one.a]
+    places = source.shape[1]
+    if isinstance(one, Shuffle):
+        return np.asarray(source[np.array(one.lanes)])
+    if isinstance(one, Select):
+        return np.where((LANE >> one.bit & 1)[:, None] == 1, held[one.b], source)
+    if isinstance(one, Shift):
+        moved = np.full_like(source, -1)
+        n = one.nibbles * places // 8
+        moved[:, max(n, 0) : places + min(n, 0)] = source[:, max(-n, 0) : places - max(n, 0)]
+        return moved
+    if isinstance(one, Blend):
+        mask = np.array(one.mask)[:, None] >> (np.arange(places) * (32 // places)) & 1
+        return np.where(mask == 1, source, held[one.b])
+    if isinstance(one, Transpose):
+        half = source.reshape(8, 4, 2, -1)  # [row, lane of the row, unit, place]
+        return half.reshape(8, 8, -1).swapaxes(0, 1).reshape(32, places)
+    by_byte = np.concatenate([_split_bytes(source), _split_bytes(held[one.b])], axis=1)
+    digits = np.array(one.selector)[:, None] >> 4 * np.arange(4) & 7
+    return _join_bytes(by_byte[LANE[:, None], digits], places)
+
+
+def _split_bytes(register: Longs) -> Longs:
+    """Return [lane, byte, part]: the elements of each byte; a part of a wider element is its number and the byte."""
+    lanes, places = register.shape
+    if places >= 4:
+        return register.reshape(lanes, 4, -1)
+    size = 4 // places
+    return np.asarray(register.repeat(size, axis=1) * 4 + np.tile(np.arange(size), places))[:, :, None]
+
+
+def _join_bytes(parts: Longs, places: int) -> Longs:
+    if places >= 4:
+        return parts.reshape(len(parts), places)
+    size = 4 // places
+    units = parts.reshape(len(parts), places, size)
+    whole = (units % 4 == np.arange(size)).all(axis=2) & (units // 4 == units[:, :, :1] // 4).all(axis=2)
+    return np.where(whole, units[:, :, 0] // 4, -1)
+
+
+def _load(one: Load, held: dict[int, Longs], memory: Memory) -> None:
+    width, elements = memory.width, memory.element_at
+    places = 32 // width
+    if one.matrix is None:
+        start = np.array(one.address) * 8 // width
+        for number, target in enumerate(one.targets):
+            held[target] = elements[start[:, None] + number * places + np.arange(places)]
+        return
+    move, address = one.matrix, one.matrix.instruction.address
+    assert address is not None
+    rows = np.zeros((move.matrices, move.rows), np.int64)
+    matrix, row = (np.asarray(address.coords[axis][:, 0], np.int64) for axis in ("matrix", "row"))
+    rows[matrix, row] = np.array(one.address)[: len(matrix)]
+    bit = np.arange(places) * width
+    for number, target in enumerate(one.targets):
+        byte = bit // 8
+        at = rows[move.matrix[:, number, byte], move.row[:, number, byte]] + move.byte[:, number, byte]
+        held[target] = elements[(8 * at + bit % 8) // width]

@@ -1,0 +1,302 @@
+"""Ask for a program that delivers an operand: the answer is the shortest one with its certificate, or why there is
+none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from lanescope.delivery import loads
+from lanescope.delivery.conversions import WIDTHS, Conversion, find_conversions
+from lanescope.delivery.memory import Memory
+from lanescope.delivery.moves import NAMES, Builder, Move, emit_move, list_moves
+from lanescope.delivery.places import (
+    LANE_BITS,
+    Fragment,
+    Longs,
+    Vectors,
+    count_inner_bits,
+    list_renumberings,
+    name_places,
+)
+from lanescope.delivery.program import Instruction, Load, simulate
+from lanescope.delivery.search import Found, Problem, SearchResult, search_program
+from lanescope.errors import LayoutError
+from lanescope.inputs import format_count, parse_choice
+from lanescope.shared.banks import ACCESSES, Cost, compute_cost
+
+DEFAULT_LIMIT = 64
+ALLOWED = (*loads.NAMES, *NAMES)
+DEFAULT_ALLOWED = tuple(name for name in ALLOWED if name != "ldmatrix.b8")  # which only sm_100a and sm_120a have
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """says: what it is; count: instructions; after: what the registers hold then; made: the instructions."""
+
+    says: str
+    count: int
+    after: Fragment
+    made: tuple[Instruction, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """goal: what the registers hold at the end, in the renumbering that was chosen; renumbered: whether it is not the
+    operand's own. memory: None where it starts in registers, `start`. registers: those that hold the goal at the end.
+    states: how many the search told apart; exhausted: no number of instructions would do.
+    """
+
+    goal: Fragment
+    wanted: Fragment
+    memory: Memory | None
+    start: Fragment | None
+    stored: str
+    type: str
+    steps: tuple[Step, ...]
+    registers: tuple[int, ...]
+    states: int
+    exhausted: bool
+    limit: int
+    found: bool
+    why: str
+
+    @property
+    def count(self) -> int:
+        """Instructions of one warp."""
+        return sum(step.count for step in self.steps)
+
+    @property
+    def renumbered(self) -> bool:
+        return self.goal != self.wanted
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        return tuple(one for step in self.steps for one in step.made)
+
+    def simulate_steps(self) -> list[dict[int, Longs]]:
+        """Return what all registers hold after each step, by simulation: element numbers [lane, place]."""
+        held = self.list_start_registers()
+        out = []
+        for step in self.steps:
+            held = simulate(step.made, held, self.memory)
+            out.append(held)
+        return out
+
+    def list_start_registers(self) -> dict[int, Longs]:
+        """Return what the registers hold before the program; nothing where it begins in memory."""
+        if self.start is None:
+            return {}
+        elements = self.start.list_elements()
+        return {number: elements[:, number] for number in range(self.start.registers)}
+
+    @property
+    def certified(self) -> bool:
+        """Whether the simulated program leaves every element of the goal in its place."""
+        held = self.simulate_steps()[-1] if self.steps else self.list_start_registers()
+        elements = self.goal.list_elements()
+        return all(
+            np.array_equal(held[register], elements[:, number]) for number, register in enumerate(self.registers)
+        )
+
+    def list_bank_costs(self) -> list[tuple[Load, Cost]]:
+        """Return the cost in shared-memory banks of each load."""
+        costs = []
+        for one in self.instructions:
+            if isinstance(one, Load):
+                costs.append((one, compute_cost(ACCESSES[name_access(one)], list(one.address))))
+        return costs
+
+
+def name_access(load: Load) -> str:
+    """Return the name of a load's access in the model of banks."""
+    if load.matrix is None:
+        return f"ld.shared.b{32 * len(load.targets)}"
+    return f"ldmatrix.x{len(load.address) // 8}"
+
+
+def parse_allowed(text: str) -> tuple[str, ...]:
+    """Return the loads and moves that a text names, all where it is empty; LayoutError for another word."""
+    words = text.replace(",", " ").split()
+    return tuple(parse_choice(word, "moves", ALLOWED) for word in words) or DEFAULT_ALLOWED
+
+
+def solve_delivery(
+    wanted: Fragment,
+    type: str,
+    source: Memory | Fragment | None,
+    stored: str = "",
+    *,
+    renumber: Iterable[str] = (),
+    allowed: Iterable[str] = DEFAULT_ALLOWED,
+    limit: int = DEFAULT_LIMIT,
+) -> Delivery:
+    """Return the shortest program that leaves `wanted` in a warp's registers, and its certificate.
+
+    type: of the operand's elements; stored: of those in memory or registers where it is another. source: where they
+    lie; None for the order in memory that one wide load delivers. renumber: the axes (k, n) whose bits the program may
+    permute. LayoutError if the conversion is unknown or the search too large.
+    """
+    stored, allowed = stored or type, tuple(allowed)
+    rows = find_conversions(stored, type)
+    _require_registers(wanted, rows)
+    width = WIDTHS[stored] if rows else wanted.width
+    if source is None:
+        source = choose_memory(wanted, rows, width)
+    moves, kinds = (tuple(name for name in names if name in allowed) for names in (NAMES, loads.NAMES))
+    memory, held = (source, ()) if isinstance(source, Memory) else (None, source.vectors)
+    problem = Problem(wanted.space, wanted.width, width, rows, moves, kinds, memory, held, limit)
+    goals = list_renumberings(wanted, tuple(renumber))
+    result = search_program(problem, [goal.vectors for goal in goals])
+    if result.found is None:
+        return _refuse(wanted, type, stored, source, problem, result)
+    steps, registers = _write_program(result.found, problem)
+    goal = replace(wanted, vectors=result.found.path[-1][0][1])
+    start = source if isinstance(source, Fragment) else None
+    made = Delivery(
+        goal, wanted, problem.memory, start, stored, type, steps, registers, result.states, False, limit, True, ""
+    )
+    assert made.certified and made.count == result.found.cost
+    return made
+
+
+def _require_registers(wanted: Fragment, rows: tuple[Conversion, ...]) -> None:
+    """Refuse a conversion that fills more registers than a lane has."""
+    for row in rows:
+        if row.widens and 1 << len(row.spread) > wanted.registers:
+            raise LayoutError(
+                "bad_operand",
+                f"A lane holds {format_count(wanted.registers, 'register')}; {row.name} fills {1 << len(row.spread)}.",
+                "Give more operands side by side.",
+                "first",
+            )
+
+
+def choose_memory(wanted: Fragment, rows: tuple[Conversion, ...], stored: int) -> Memory:
+    """Return the order in memory in which the widest loads deliver a fragment with no move between registers.
+
+    A lane's elements lie side by side, in the order in which the conversion unpacks them; then the next lane's.
+    """
+    vectors = next(rows[0].list_sources(wanted.vectors, natural=True)) if rows else wanted.vectors
+    inner = count_inner_bits(stored)
+    registers = vectors[inner + LANE_BITS :]
+    run = (*vectors[:inner], *registers[:2])
+    lanes = [vector for vector in vectors[inner : inner + LANE_BITS] if vector]
+    order = (*run, *lanes, *registers[2:])
+    address = np.zeros(1, np.int64)
+    places = {vector: 1 << n for n, vector in enumerate(order)}
+    if len(places) != sum(wanted.space.bits) or any(v & v - 1 for v in places):
+        raise LayoutError(
+            "bad_storage",
+            "The fragment holds elements several times, or XORs of coordinates.",
+            "Choose an operand each of whose elements is held once, or copied over whole lanes.",
+            "source",
+        )
+    for n in range(sum(wanted.space.bits)):
+        address = np.concatenate([address, address ^ places[1 << n]])
+    return Memory(wanted.space, stored, address)
+
+
+def list_fitting_orders(wanted: Fragment, rows: tuple[Conversion, ...], stored: int) -> dict[str, list[str]]:
+    """Return, for each load, which coordinate bits must be the lowest of the address so that it alone delivers."""
+    vectors = next(rows[0].list_sources(wanted.vectors, natural=True)) if rows else wanted.vectors
+    fragment = Fragment(wanted.space, stored, vectors)
+    found = {}
+    for kind in loads.list_loads(stored, fragment.registers, loads.NAMES):
+        by_bit = {bit: fragment.vectors[place] for place, bit in kind.fixed}
+        first = fragment.inner + LANE_BITS
+        for n, bit in enumerate(range(fragment.inner, kind.run) if kind.words > 1 else ()):
+            by_bit[bit] = fragment.vectors[first + n]
+        if all(by_bit.values()):
+            found[kind.name] = [wanted.space.name_vector(by_bit[bit]) for bit in sorted(by_bit)]
+    return found
+
+
+def _write_program(found: Found, problem: Problem) -> tuple[tuple[Step, ...], tuple[int, ...]]:
+    """Return the steps with their instructions, and the registers of the goal in order."""
+    width, vectors = found.path[0][0]
+    fragment = Fragment(problem.space, width, vectors)
+    first = fragment.inner + LANE_BITS
+    steps: list[Step] = []
+    if found.load and problem.memory:
+        kind, order = found.load
+        given = (*vectors[:first], *(vectors[p] for p in order))
+        loaded = Fragment(problem.space, width, given)
+        made = loads.make_loads(kind, loaded, problem.memory)
+        steps.append(Step(kind.text, len(made), fragment, tuple(made)))
+    else:
+        given = problem.registers
+    builder = Builder(list(range(fragment.registers)), width, [], fragment.registers)
+    builder.registers = _rename(builder.registers, given[first:], vectors[first:])
+    for (width, after), by in found.path[1:]:
+        begin = len(builder.made)
+        if isinstance(by, Conversion):
+            by.emit(vectors, after, builder)
+        elif by:
+            inverse = tuple(by.order.index(p) for p in range(len(by.order)))
+            emit_move(replace(by, order=inverse), builder)
+        made_now = tuple(builder.made[begin:])
+        says = by.says if isinstance(by, Move) else f"{by.name}: {by.says}" if by else ""
+        steps.append(Step(says, sum(one.count for one in made_now), Fragment(problem.space, width, after), made_now))
+        vectors = after
+    return tuple(steps), tuple(builder.registers)
+
+
+def _rename(registers: list[int], old: Vectors, new: Vectors) -> list[int]:
+    """Return registers numbered by old place bits in the order of the new ones."""
+    places = [old.index(vector) for vector in new]
+    return [
+        registers[sum((number >> n & 1) << place for n, place in enumerate(places))] for number in range(len(registers))
+    ]
+
+
+def _refuse(
+    wanted: Fragment, type: str, stored: str, source: Memory | Fragment, problem: Problem, result: SearchResult
+) -> Delivery:
+    memory = source if isinstance(source, Memory) else None
+    why = (
+        f"No program of the allowed instructions does it: all {result.states:,} arrangements that they reach were seen."
+        if result.exhausted
+        else f"No program of at most {problem.limit} instructions does it: the {result.states:,} arrangements that"
+        " fewer reach were seen."
+    )
+    why = " ".join([why, *(_find_invariants(wanted, problem) if memory else [])])
+    start = source if isinstance(source, Fragment) else None
+    return Delivery(
+        wanted, wanted, memory, start, stored, type, (), (), result.states, result.exhausted, problem.limit, False, why
+    )
+
+
+def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
+    """Say what no allowed move changes and a load would need: one sentence for each load, if there is one."""
+    memory = problem.memory
+    assert memory is not None
+    rows = problem.conversions
+    vectors = next(rows[0].list_sources(wanted.vectors, natural=True)) if rows else wanted.vectors
+    width = problem.stored
+    moved = {
+        p for one in list_moves(width, len(vectors), problem.moves) for p in range(len(vectors)) if one.order[p] != p
+    }
+    moved |= set(range(count_inner_bits(width) + LANE_BITS, len(vectors)))
+    if rows and rows[0].widens:
+        moved |= set(rows[0].spread)
+    names = name_places(width, len(vectors))
+    says = []
+    registers = 1 << len(vectors) - count_inner_bits(width) - LANE_BITS
+    for kind in loads.list_loads(width, registers, problem.loads):
+        if len(memory.runs) < kind.run:
+            has = 1 << len(memory.runs)
+            says.append(f"{kind.name} needs runs of {1 << kind.run} elements; aligned runs here have {has}.")
+            continue
+        for place, bit in kind.fixed:
+            if place not in moved and vectors[place] != memory.runs[bit]:
+                name = wanted.space.name_vector
+                says.append(
+                    f"{kind.name} puts {name(memory.runs[bit])} at {names[place]}, where the operand has"
+                    f" {name(vectors[place])}, and no allowed instruction moves it."
+                )
+                break
+    return says

@@ -1,0 +1,160 @@
+"""Recognise messages in a pasted text, with file names, line numbers, functions and other noise around them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from lanescope.messages.row import CUTE, PTXAS, MessageRow, compile_text
+from lanescope.messages.table import ROWS
+from lanescope.reader.assembler import recognise_ptxas_message
+
+LONGEST = 1 << 16  # characters that are read
+NEAREST = 3
+MOST_WORDS = 8  # blanks of a question about a number
+LEAST_FRAGMENT, LEAST_WORDS = 16, 3  # characters and words of a part of a message that stands for it
+_ASSERTION = re.compile(r"static[ _]assert(?:ion)? failed", re.I)
+_QUOTES = str.maketrans({"‘": "'", "’": "'", "`": "'", "“": '"', "”": '"', "\u00a0": " "})
+_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+_CODE = re.compile(r"\(?\b(C7[0-9]{3})\b\)?")
+_WORD = re.compile(r"[A-Za-z_]\w{2,}")
+# a text that a tool printed, and no program or question
+_PRINTED = re.compile(
+    r"\b(?:error|fatal|warning|info)\b\s*(?:#[\w-]+)?\s*:|static[ _]assert(?:ion)? failed|\bptxas\b"
+    r"|Potential Performance Loss"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMessage:
+    """A message in a text. values: what the tool printed in the places of the row's {names}; code: its number."""
+
+    row: MessageRow
+    values: tuple[tuple[str, str], ...]
+    code: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageReading:
+    """The messages of a text in its order, one a row; nearest: the rows most like a printed text of which none is in
+    the table; numbers: rows of a number without its text.
+    """
+
+    found: tuple[FoundMessage, ...] = ()
+    nearest: tuple[MessageRow, ...] = ()
+    numbers: tuple[MessageRow, ...] = ()
+
+
+def clean_message(text: str) -> str:
+    """Return a text with plain quotes and single blanks, without colours."""
+    return " ".join(_ESCAPE.sub("", text[:LONGEST]).translate(_QUOTES).split())
+
+
+def recognise_messages(text: str) -> MessageReading:
+    """Recognise the messages that a tool printed in a text.
+
+    Assertions of CuTe are short and common words: they count behind "static assertion failed", or where they are the
+    whole text. A part of a message stands for it where no other has it.
+    """
+    cleaned = clean_message(text)
+    if not cleaned:
+        return MessageReading()
+    found = _drop_contained([(match.start(), match.end(), row, match) for row, match in _match_rows(cleaned)])
+    if any(row.matrix_only for _, _, row, _ in found) and not recognise_ptxas_message(text[:LONGEST]):
+        found = [one for one in found if not one[2].matrix_only]
+    first: dict[str, FoundMessage] = {}
+    for start, _, row, match in found:
+        values = tuple((name, value) for name, value in match.groupdict().items() if value)
+        first.setdefault(row.slug, FoundMessage(row, values, _find_code_before(cleaned, start), start))
+    if first:
+        return MessageReading(found=tuple(first.values()))
+    is_printed = _PRINTED.search(cleaned) is not None
+    if (code := _CODE.search(cleaned)) and not is_printed and cleaned.count(" ") < MOST_WORDS:
+        return MessageReading(numbers=list_numbered(code[1]))
+    if part_of := _find_fragment(cleaned):
+        return MessageReading(found=(FoundMessage(part_of, (), "", 0),))
+    return MessageReading(nearest=_find_nearest(cleaned) if is_printed else ())
+
+
+def _find_fragment(cleaned: str) -> MessageRow | None:
+    """Find the one row of which a text is a part; None for a short text, and for one that stands in several."""
+    part = cleaned.strip("\"'.: ").lower()
+    if len(part) < LEAST_FRAGMENT or part.count(" ") < LEAST_WORDS - 1:
+        return None
+    rows = [row for row in ROWS if any(part in text.lower() for text in row.texts)]
+    return rows[0] if len(rows) == 1 else None
+
+
+def list_numbered(code: str) -> tuple[MessageRow, ...]:
+    """List the rows that have a number of ptxas in any release."""
+    return tuple(row for row in ROWS if any(number == code for _, number in row.codes))
+
+
+@lru_cache(maxsize=1)
+def _compile_rows() -> tuple[tuple[MessageRow, str, re.Pattern[str]], ...]:
+    """Compile (row, the longest literal part of a text, pattern): a text without the part need not be searched."""
+    return tuple(
+        (row, max(re.split(r"\{\w+\}", text), key=len), compile_text(text)) for row in ROWS for text in row.texts
+    )
+
+
+def _match_rows(cleaned: str) -> list[tuple[MessageRow, re.Match[str]]]:
+    """Match every row with its text."""
+    asserted = [match.end() for match in _ASSERTION.finditer(cleaned)]
+    matches = []
+    for row, literal, pattern in _compile_rows():
+        for match in pattern.finditer(cleaned) if literal in cleaned else ():
+            if row.source != CUTE or _is_asserted(cleaned, match, asserted):
+                matches.append((row, match))
+                break
+    return matches
+
+
+def _is_asserted(cleaned: str, match: re.Match[str], asserted: list[int]) -> bool:
+    """Return whether an assertion's text stands behind the words of a compiler, or is the whole text."""
+    if cleaned.strip("\"'. ") == match[0].strip("\"'. "):
+        return True
+    return any(end <= match.start() for end in asserted)
+
+
+def _drop_contained(
+    found: list[tuple[int, int, MessageRow, re.Match[str]]],
+) -> list[tuple[int, int, MessageRow, re.Match[str]]]:
+    """Leave out matches inside longer ones; return the rest in the order of the text."""
+    kept = [
+        one
+        for one in found
+        if not any(
+            other[0] <= one[0] and one[1] <= other[1] and other[1] - other[0] > one[1] - one[0] for other in found
+        )
+    ]
+    return sorted(kept, key=lambda one: one[0])
+
+
+def _find_code_before(cleaned: str, start: int) -> str:
+    """Find the number in front of a message of ptxas, "" if it has none."""
+    before = re.search(r"\((C7\d{3})\)\s*$", cleaned[max(0, start - 12) : start])
+    return before[1] if before else ""
+
+
+@lru_cache(maxsize=1)
+def _index_words() -> tuple[tuple[MessageRow, frozenset[str]], ...]:
+    return tuple(
+        (row, frozenset(_WORD.findall(re.sub(r"\{\w+\}", " ", text).lower()))) for row in ROWS for text in row.texts
+    )
+
+
+def _find_nearest(cleaned: str) -> tuple[MessageRow, ...]:
+    """Find the rows that share most of their words with a text."""
+    words = frozenset(_WORD.findall(cleaned.lower()))
+    number = _CODE.search(cleaned)
+    near: dict[MessageRow, float] = {}
+    for row, texts in _index_words():
+        shared = len(words & texts) / max(len(texts), 4)
+        if row.source == PTXAS and number and any(code == number[1] for _, code in row.codes):
+            shared += 0.2
+        near[row] = max(near.get(row, 0.0), shared)
+    ordered = sorted(near, key=lambda row: -near[row])[:NEAREST]
+    return tuple(row for row in ordered if near[row] >= 0.5)

@@ -1,0 +1,92 @@
+"""A message of a tool: its texts, why it comes, what to change, and the smallest programs with and without it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+PTXAS, DRIVER, CUTE = "ptxas", "driver", "cute"
+SOURCES = {
+    PTXAS: "ptxas",
+    DRIVER: "cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col",
+    CUTE: "Static assertions of CuTe",
+}
+LONGEST_VALUE = 4000  # characters of a name that a tool prints: mangled names are long
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageRow:
+    """One message.
+
+    slug: its address; texts: as the tool prints it, {name} where it prints a value, the newest first; codes: (release,
+    number) of ptxas; place: where it is raised. wrong, right: whole programs, wrong raises the message and right does
+    not; "" where no program of this project raises it. target, options: how ptxas is called. rule: the code by which
+    `lanescope` refuses the same. links: (words, page).
+    """
+
+    slug: str
+    source: str
+    title: str
+    texts: tuple[str, ...] = ()
+    reason: str
+    change: str
+    wrong: str = ""
+    right: str = ""
+    codes: tuple[tuple[str, str], ...] = ()
+    place: str = ""
+    release: str = ""  # the tool that raised it in this project's tests
+    target: str = "sm_90a"
+    options: tuple[str, ...] = ()
+    right_options: tuple[str, ...] | None = None  # of the right program, if others
+    rule: str = ""
+    matrix_only: bool = False  # said of many instructions; the row is about those of tensor cores
+    links: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def raised(self) -> bool:
+        """Return whether a program of this project raises it."""
+        return bool(self.wrong)
+
+    @property
+    def silent_options(self) -> tuple[str, ...]:
+        """Return how ptxas is called for the right program."""
+        return self.options if self.right_options is None else self.right_options
+
+    @property
+    def right_target(self) -> str:
+        """Return the target of the right program of ptxas, "" for another source."""
+        named = re.search(r"^\.target (\w+)", self.right, re.M)
+        return named[1] if named else ""
+
+    @property
+    def language(self) -> str:
+        """Return the language of its programs, as Markdown calls it."""
+        return "ptx" if self.source == PTXAS else "cpp"
+
+    def compile_texts(self) -> tuple[re.Pattern[str], ...]:
+        """Compile patterns of the texts for a text whose blanks are single spaces."""
+        return tuple(compile_text(text) for text in self.texts)
+
+
+def compile_text(text: str) -> re.Pattern[str]:
+    """Compile the pattern of one text, with a group for each placeholder.
+
+    >>> compile_text("Insufficient registers ({n})").search("fatal: Insufficient registers (64) to compile")["n"]
+    '64'
+    """
+    parts: list[str] = []
+    end, seen = 0, set[str]()
+    for match in _PLACEHOLDER.finditer(text):
+        parts.append(re.escape(text[end : match.start()]))
+        closing = text[match.end() : match.end() + 1]
+        value = rf"[^{re.escape(closing)}]" if closing in ("'", ")", "]") else r"\S"
+        name = "" if match[1] in seen else f"?P<{match[1]}>"
+        parts.append(f"({name}{value}{{1,{LONGEST_VALUE}}}{'?' if closing else ''})")
+        seen.add(match[1])
+        end = match.end()
+    tail = text[end:]
+    pattern = "".join([*parts, re.escape(tail)]).replace("\\ ", " ")
+    before = r"(?<![\w:])" if text[0].isalnum() else ""
+    after = r"(?!\w)" if tail and tail[-1].isalnum() else ""
+    return re.compile(f"{before}{pattern}{after}")
