@@ -88,8 +88,6 @@ def read_text(text: str) -> Reading:
     if (reading := message_readings.read_message(text)) is not None:
         return reading
     text = _respell(text)
-    if thread := thread_names.find_thread(text[: meaning_links.MOST_NAMED]):
-        return _read_thread(text, thread)
     if (reading := _read_plain_words(text) or question_readings.read_place_question(text)) is not None:
         return reading
     named = named_forms.find_named(pasted_text.clean_text(text))
@@ -146,6 +144,8 @@ def _read_plain_words(text: str) -> Reading | None:
     """Read what is known as a whole: another maker's name, a common question, a name of a library, a tcgen05.mma with
     its shape or types; None for any other text.
     """
+    if thread := thread_names.find_thread(text[: meaning_links.MOST_NAMED]):
+        return _read_thread(text, thread)
     if elsewhere.is_other_maker(text):
         return _read_other_maker(text)
     found = page_meanings.find_asked(text)
