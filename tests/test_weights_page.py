@@ -120,6 +120,14 @@ def test_the_page_follows_what_it_is_asked(client: Client) -> None:
         ("qweight layout", "/weights"),
         ("int4 weights", "/weights"),
         ("where is W[3, 9] in AWQ?", "/weights?format=awq&find=W%5B3%2C+9%5D"),
+        ("row 17 column 5 of gptq", "/weights?format=gptq&find=W%5B17%2C+5%5D"),
+        ("marlin lane 10 word 1 nibble 4", "/weights?format=marlin&find=lane+10+word+1+nibble+4"),
+        ("8-bit marlin", "/weights?format=marlin&bits=8"),
+        ("w8a8 marlin", "/weights?format=marlin-a8&bits=8"),
+        ("machete with 8-bit activations", "/weights?format=machete-a8"),
+        ("marlin tile (16, 64)", "/weights?format=marlin"),
+        ("why 0 2 4 6 1 3 5 7", "/guide/prepacked-weights"),
+        ("0x64006400", "/guide/prepacked-weights"),
     ],
 )
 def test_the_box_finds_the_format(text: str, link: str) -> None:

@@ -139,7 +139,11 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
                 "prepacked-weights",
                 "prepacked repack quantized int4 4-bit W4A16 marlin machete awq gptq qweight qzeros scale permutation"
                 " dequantize lop3 nibble",
-                ("qweight", "qzeros", "marlin_permute_scales", "machete_prepack_B"),
+                (
+                    *("qweight", "qzeros", "marlin_permute_scales", "machete_prepack_B"),
+                    *("0 2 4 6 1 3 5 7", "0, 2, 4, 6, 1, 3, 5, 7", "0,2,4,6,1,3,5,7", "02461357", "75316420"),
+                    *("0x64006400", "0x000f000f"),
+                ),
             ),
             GuidePage(
                 "triton-dot",
@@ -169,7 +173,7 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
             ),
             GuidePage(
                 "v-without-swizzle",
-                "V transposed swizzle register fragment flash-attention 1107 tOrVt NoSwizzle",
+                "V Vt transposed without no swizzle register fragment flash-attention 1107 tOrVt NoSwizzle smem layout",
                 (
                     *("sVtNoSwizzle", "SmemLayoutVtransposedNoSwizzle", "get_nonswizzle_portion"),
                     *("flash-attention #1107", "flash-attention/issues/1107"),
