@@ -243,6 +243,9 @@ def test_what_is_not_covered_says_what_is(text: str) -> None:
         ("flash-attention #456", "/guide/v-transposed"),
         ("flash-attention 456", "/guide/v-transposed"),
         ("FlashAttention issue 1107", "/guide/v-without-swizzle"),
+        ("cutlass 1199", "/guide/atom-and-figure"),
+        ("https://github.com/NVIDIA/cutlass/issues/1688", "/guide/canonical-and-figure"),
+        ("CUTLASS #2634", "/guide/swizzle-units"),
         ("https://github.com/Dao-AILab/flash-attention/issues/456#issuecomment-1", "/guide/v-transposed"),
         ("which lane does elect.sync elect", "/guide/elect-one"),
         ("create_tma_multicast_mask", "/guide/multicast"),
@@ -252,7 +255,7 @@ def test_what_people_ask_for_opens_first(client: Client, text: str, page: str) -
     assert read(text).link.partition("#")[0] == page and client.get(page).status_code == 200
 
 
-@pytest.mark.parametrize("text", ["flash-attention 789", "cutlass 1199", "https://github.com/NVIDIA/cutlass/pull/2"])
+@pytest.mark.parametrize("text", ["flash-attention 789", "cutlass 1200", "https://github.com/NVIDIA/cutlass/pull/2"])
 def test_a_thread_without_a_page_opens_no_other(text: str) -> None:
     assert (read(text).kind, read(text).title) == ("unknown", "No page on this thread")
     assert not find_certain_link(text)
