@@ -300,6 +300,11 @@ def test_what_cute_would_not_compile_says_why(expression: str, why: str | None) 
     assert (error is None) if why is None else (error is not None and why in error.message)
 
 
+def test_a_tiled_mma_in_angle_brackets_is_asked_for_its_bits() -> None:
+    with pytest.raises(LayoutError, match=r"names a TiledMMA, 'Kernel::TiledMma'.*Give the bits of A"):
+        evaluate("convert_layout_acc_Aregs<Kernel::TiledMma>(((2,2),1,8))")
+
+
 def test_a_fragment_of_shared_memory_and_of_another_size_is_refused() -> None:
     with pytest.raises(LayoutError, match="read from shared memory"):
         make_fragment(MMAS["hopper"], "b", CuteLayout((64, 16), (16, 1)))

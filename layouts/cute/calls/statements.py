@@ -78,6 +78,9 @@ class _StatementReader(CuteReader):
         if inside in (["true"], ["false"]) or (op in _OF_TYPES and len(inside) == 1):
             self.at = close + 1
             return [] if op in _OF_TYPES else [inside == ["true"]]
+        if op == "convert_layout_acc_Aregs" and inside and not inside[0].strip("_").isdecimal():
+            hint = "Give the bits of A: convert_layout_acc_Aregs<16>(accumulator), or 8."
+            raise self.make_error(f"names a TiledMMA, '{shorten_value(' '.join(inside))}', and not how wide A is", hint)
         return self.parse_bracketed_values("<", ">")
 
     def parse_bracketed_values(self, opened: str, closed: str) -> list[Value]:
