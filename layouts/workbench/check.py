@@ -6,7 +6,6 @@ of an assumed value mends (`guesses.py`) is not a finding: it is counted as open
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -47,7 +46,7 @@ from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import TITLES as TENSOR_TITLES
 from lanescope.workbench.idesc_checks import check_tensor_code
 from lanescope.workbench.kernel_runs import KernelText
-from lanescope.workbench.pitfall_repairs import find_pitfall_edits
+from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls
 from lanescope.workbench.results import TextEdit, TextPiece
 from lanescope.workbench.tally import UnverifiedReads, count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
@@ -61,7 +60,6 @@ from lanescope.workbench.wrong_reads import WrongRead, list_wrong_reads
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
-_NUMBER = re.compile(r"(?:^|= *)[\d'][\w']*$")  # 0, or d = 0x0: what an address is put into
 DOUBTS = frozenset(
     "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide sbo_unusual"
     " strides_unusual".split()
@@ -309,34 +307,10 @@ def _repair_pitfalls(text: str, built: Iterable[DescriptorBuilder], given: Mappi
     def find_codes(edited: str) -> Counter[str]:
         code = evaluate_with_choices(extract_code(edited, edited), PATIENCE, given)
         found = builders.find_evaluation_builders(code) if code else ()
-        return Counter(finding.code for finding in _find_pitfalls(edited, found))
+        return Counter(finding.code for finding in find_pitfalls(edited, found))
 
-    for finding in _find_pitfalls(text, built):
+    for finding in find_pitfalls(text, built):
         yield replace(_make_pitfall_finding(finding), edits=find_pitfall_edits(text, finding, find_codes))
-
-
-def _find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[Pitfall]:
-    """Yield C pitfalls in the expressions that make descriptors; pitfalls in other lines are ignored."""
-    for builder in built:
-        lines = [
-            _extend_to_lines(text, span)
-            for span in (builder.span, *(s for spans in builder.origins.values() for s in spans))
-        ]
-        start = builder.origins.get("start_address", ())
-        for pitfall in builder.warnings:
-            first, past = pitfall.span
-            if pitfall.span in start and not text[slice(*pitfall.span)].isdigit():
-                # of several places that make the start, the one that says most
-                named = [span for span in start if not _NUMBER.search(text[slice(*span)])] or start
-                yield replace(pitfall, span=max(named, key=lambda span: span[1] - span[0]))
-            elif any(low < past and first < high for low, high in lines):
-                yield pitfall
-
-
-def _extend_to_lines(text: str, span: Span) -> Span:
-    """Extend a span to the ends of its lines."""
-    end = text.find("\n", span[1])
-    return text.rfind("\n", 0, span[0]) + 1, end if end >= 0 else len(text)
 
 
 # reads that are verified ----------------------------------------------------------------------------------------------
