@@ -28,6 +28,7 @@ from lanescope.app.read import (
     question_readings,
     spelling,
     tensor_forms,
+    thread_names,
     tile_elements,
 )
 from lanescope.app.read.facts import Meaning, Reading
@@ -158,6 +159,8 @@ def _read_plain_words(text: str) -> Reading | None:
     """Read what is known as a whole: another maker's name, a common question, a name of a library, a tcgen05.mma with
     its shape or types; None for any other text.
     """
+    if thread := thread_names.find_thread(text[: meaning_links.MOST_NAMED]):
+        return _read_thread(text, thread)
     if elsewhere.is_other_maker(text):
         return _read_other_maker(text)
     found = page_meanings.find_asked(text)
@@ -178,6 +181,15 @@ def _respell(text: str) -> str:
         return f"{match[2]} {match[1]}"
     match = _GEMM_SHAPE.fullmatch(text)
     return "m{}n{}k{}".format(*match.groups()) if match else text
+
+
+def _read_thread(text: str, thread: str) -> Reading:
+    """Read the name of a thread: the page about it, or that there is none. Its number decides, not its words."""
+    found = [page_meanings.build_topic(topic) for topic in _find_named_topics(thread)]
+    if found:
+        return extend_fact(found[0], Reading, also=tuple(found[1:]))
+    notice = f"No page of the guide is about {thread}. Ask for its subject in words, or paste its code."
+    return question_readings.build_unknown(text, "No page on this thread", [notice], page_meanings.find_sharing(thread))
 
 
 def _read_other_maker(text: str) -> Reading:
@@ -256,7 +268,8 @@ def _read_bare_number(text: str, meanings: list[Meaning]) -> Reading:
 
 def _find_named_topics(text: str) -> list[topics.TopicEntry]:
     """Find the guide pages that a text names."""
-    return topics.find_named_topics(pasted_text.clean_text(text[: meaning_links.MOST_NAMED]))
+    cleaned = pasted_text.clean_text(text[: meaning_links.MOST_NAMED])
+    return topics.find_named_topics(thread_names.respell_threads(cleaned))
 
 
 def _is_malformed(recognised: reader.RecognisedText) -> bool:

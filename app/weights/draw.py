@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.rings import draw_rings
 from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, point_at_sheets
-from lanescope.app.weights.facts import FIELD_NAMES, LEAST
+from lanescope.app.weights.facts import LEAST
+from lanescope.app.weights.find import FIELD_NAMES, WARP
 from lanescope.render.view import GAP, LEFT, TOP, FigurePanel
 from lanescope.weights.layout import WeightLayout, WeightPlace
 
 Longs = NDArray[np.int64]
-WARP, GROUP, COLOURS = 32, 4, 8
+GROUP, COLOURS = 4, 8
 CELL, WORD_CELL = (17.0, 15.0), (50.0, 20.0)
 MOST_WORDS, BESIDE = 8, 420.0  # words of a format without lanes; a wider part of W has the words below
 NAMES = 64.0  # what the names of words take
