@@ -6,7 +6,7 @@ import re
 
 from lanescope.errors import LayoutError
 from lanescope.inputs import format_count, shorten_value
-from lanescope.weights.layout import WeightLayout
+from lanescope.weights.layout import WARP, WeightLayout
 
 EXAMPLE = "W[5, 18]"
 _NUMBER = r"(\d{1,9})"
@@ -19,7 +19,6 @@ _FIELD = re.compile(
     rf"word\s*{_NUMBER}(?:\s*,?\s*(nibble|byte|field)\s*{_NUMBER})?",
     re.I,
 )
-WARP = 32
 FIELD_NAMES = {4: "nibble", 8: "byte"}
 
 
@@ -45,7 +44,7 @@ def parse_place(text: str, layout: WeightLayout) -> tuple[int, int]:
     field = FIELD_NAMES.get(layout.bits, "field")
     other = "word 41"
     if layout.threads:
-        other = "lane 10, word 1" if layout.threads == WARP else "warp 2, lane 10, word 1"
+        other = "lane 10, word 1" if layout.warps == 1 else "warp 2, lane 10, word 1"
     other += f", {field} {4 if layout.bits == 4 else 1}"
     raise LayoutError("bad_find", f"find is ‘{shorten_value(given)}’.", f"Write {EXAMPLE}, or {other}.", "find")
 
@@ -77,7 +76,7 @@ def _find_thread(layout: WeightLayout, called: str, warp: int | None, own: int |
         return None
     if not layout.threads:
         raise _refuse(f"{layout.format.title} does not say which thread loads a word.", "Write word and field.")
-    warps = layout.threads // WARP
+    warps = layout.warps
     if own is None or (warp is not None and called == "thread"):
         raise _refuse(f"warp is {warp}, without a lane.", f"Write warp {warp}, lane 10.")
     if called == "thread":

@@ -176,8 +176,11 @@ _CONVERSIONS: dict[tuple[int, int, tuple[int, ...]], Callable[[str, int], str]] 
 }
 
 
+_HALVES = {4: "weights_halves_4.cu", 8: "weights_halves_8.cu"}
+
+
 def _render_helpers(layout: WeightLayout, wide: int, lines: list[str]) -> str:
     """Return the functions that the lines call."""
     if wide == 16:
-        return _PROGRAMS.fill(f"weights_halves_{layout.bits}.cu") + "\n"
+        return _PROGRAMS.fill(_HALVES[layout.bits]) + "\n"
     return _PROGRAMS.fill("weights_bytes.cu") + "\n" if any("spread_fields" in line for line in lines) else ""
