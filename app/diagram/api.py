@@ -4,6 +4,7 @@ bytes every time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -37,6 +38,7 @@ from lanescope.app.memory.questions import VERDICT
 from lanescope.descriptor.format import DescriptorFormat as DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.descriptors import FORMATS as DESCRIPTORS
 from lanescope.render import cuda
 from lanescope.render import ptx as syntax
@@ -61,6 +63,7 @@ RINGED = {
 STATE = {
     **RINGED,
     "idesc": "the instruction descriptor of a tcgen05.mma: its word, or fields such as m=128,n=64,a=bf16",
+    "target": "what ptxas compiles for: the descriptor has its fields and K there",
 }
 
 
@@ -137,6 +140,13 @@ TileDrawing = Annotated[
 ]
 
 
+def _bind_query(instruction: Instruction, form: str, query: Mapping[str, str]) -> Instruction:
+    """Return an instruction with the descriptor and the target of a query; in a picture the usual one without one."""
+    if form == "json":
+        return about.find_instruction(instruction.ptx, query.get("idesc", ""), query.get("target", ""))
+    return bind_descriptor(instruction, query)
+
+
 @router.get("/i/{ptx}/{operand}.{form:form}", responses=describe_pictures(OperandMap))
 def operand_picture(
     ptx: Ptx,
@@ -147,7 +157,9 @@ def operand_picture(
     """One operand of an instruction as a picture, a table or text; json is its map."""
     instruction = catalog.find(ptx)
     instruction = (
-        about.find_instruction(ptx, query.get("idesc", "")) if form == "json" else bind_descriptor(instruction, query)
+        about.find_instruction(ptx, query.get("idesc", ""), query.get("target", ""))
+        if form == "json"
+        else bind_descriptor(instruction, query)
     )
     if form == "json":
         pictures.check_options(form, instruction, query)
@@ -167,7 +179,9 @@ def instruction_picture(
     """
     instruction = catalog.find(ptx)
     instruction = (
-        about.find_instruction(ptx, query.get("idesc", "")) if form == "json" else bind_descriptor(instruction, query)
+        about.find_instruction(ptx, query.get("idesc", ""), query.get("target", ""))
+        if form == "json"
+        else bind_descriptor(instruction, query)
     )
     pictures.check_options("svg" if form == PROGRAM else form, instruction, query)
     if form == "json":

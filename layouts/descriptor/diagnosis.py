@@ -30,7 +30,7 @@ from lanescope.descriptor.packing import (
 )
 from lanescope.descriptor.repair import find_repairs, list_changes
 from lanescope.descriptor.unreadable import XOR_ALONE, describe_storing, diagnose_unreadable
-from lanescope.ptx.table.descriptors import LBO, SBO, START
+from lanescope.ptx.table.descriptors import LBO, SBO
 from lanescope.shared.storage import Storage
 
 TOGETHER = 0.6  # what a second mistake costs beyond its own

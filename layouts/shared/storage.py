@@ -258,8 +258,8 @@ def _make_cute_storage(spec: Mapping[str, Any], element_bits: int, major: str, f
     if extents[0] * extents[1] * bits > form.block_bytes * 8:
         raise LayoutError(
             "too_large",
-            f"A layout of {extents[0]}×{extents[1]} units of {bits} bits does not fit the {form.block_bytes} bytes of shared"
-            " memory a block has.",
+            f"A layout of {extents[0]}×{extents[1]} units of {bits} bits does not fit the {form.block_bytes} bytes of"
+            " shared memory a block has.",
             "Give the layout of one stage's tile.",
             "layout",
         )

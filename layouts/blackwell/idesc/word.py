@@ -120,7 +120,9 @@ class IdescWord:
         return self.on_rubin and self.kind.element_bits == 8 and bool(self.get_code("k"))
 
     def has_open_packing(self, operand: str) -> bool:
-        """Return whether A or B has a type of 4 or 6 bits that is not padded to bytes, so that its places are open."""
+        """Return whether A or B in shared memory has a type of 4 or 6 bits without padding, so that its places are
+        open.
+        """
         return self.is_wide and self.types[operand] in ("e3m2", "e2m3", "e2m1")
 
     @property
