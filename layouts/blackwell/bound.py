@@ -196,7 +196,7 @@ def _explain_open_place(word: IdescWord, operand: str) -> str:
     if word.k == word.kind.k * (1 + word.sparse) or (word.k == 96 and not word.sparse):
         return ""
     called = {"a": "A lies", "metadata": "the metadata lie"}.get(operand, "the scale factors lie")
-    return f"Where {called} with K = {word.k} is not documented in words."
+    return f"Where {called} in tensor memory with K = {word.k} is not documented in words."
 
 
 def _check_factor_ids(row: MmaKind, word: IdescWord, factors: str) -> None:
