@@ -102,7 +102,7 @@ def _check_variant_fields(descriptor: Descriptor) -> Iterator[Found]:
         own = form.get_field(field.name)
         if own.get(descriptor.word) > field.most:
             message = (
-                f"Bit {own.high} is set. PTX's table gives {own.title} {own.width} bits, but its function"
+                f"Bit {own.high} is set. PTX's table gives {own.said} {own.width} bits, but its function"
                 f" matrix-descriptor-encode, (x & 0x{START.mask:X}) >> 4, never sets it."
             )
             yield "upper_bit", own.name, message
