@@ -141,6 +141,8 @@ def test_a_newer_form_is_told_apart_from_a_wrong_one() -> None:
     for text in (
         "tcgen05.mma.cta_group::2.kind::ti16",
         "tcgen05.ld.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.f32.b2",
+        "applypriority.async.bulk.global.bulk_group.L2::evict_normal [d1], r1;",
+        "spcompress.b8.b2.sp::2:4.x1 {r0}, {r1}, {r2, r3}, r4;",
     ):
         with pytest.raises(LayoutError, match=r"new in PTX 9.4 \(CUDA 13.4\)"):
             catalog.find(text)
