@@ -21,6 +21,7 @@ from lanescope.shared.storage import storage
 from lanescope.workbench.check import check_text
 from tests.client import Client
 from tests.oracle.tcgen05 import SMEM_93, SMEM_94
+from tests.test_check_tcgen05 import RIGHT
 
 RUBIN = fit_format(TCGEN05, "sm_107a")
 HIGH, LOW = 0x4000404000014100, 0x4000404000010100  # the start 0x41000, and its lower 18 bits
@@ -126,6 +127,7 @@ def test_code_for_cutlass_has_every_bit() -> None:
 
 
 def test_a_struct_with_15_bits_of_start_is_one() -> None:
+    """Its name and its fields' names say nothing; the fields' bits are those of Table 49."""
     text = """union Desc { uint64_t word; struct { uint64_t start : 15, : 1, lbo : 15, : 1, sbo : 14, ver : 3, base : 3,
       mode : 1, seg : 1, : 7, swz : 3; }; };
     void f() { Desc d; d.word = 0; d.start = 0x100; d.lbo = 1; d.sbo = 64; d.ver = 1; d.swz = 2; use(d.word); }"""
@@ -144,6 +146,29 @@ def test_check_reads_the_word_for_its_target() -> None:
     assert [one.code for one in found[""]] == [one.code for one in found["sm_100a"]] == ["reserved_bits"]
     assert "sm_107" in found[""][0].message and "sm_107" not in found["sm_100a"][0].message
     assert not found["sm_107a"]
+
+
+F8_CODE = (
+    RIGHT.replace("BFLOAT16", "UINT8")
+    .replace("{64, ", "{128, ")
+    .replace("kind::f16", "kind::f8f6f4")
+    .replace("(1u << 7) | (1u << 10)", "(1u << 29)")
+    .replace("k < 4", "k < 2")
+    .replace("k * 32", "k * 64")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "steps", "codes"),
+    [
+        (F8_CODE, "sm_107a", 4, set()),  # two operands, two steps of K = 64
+        (F8_CODE, "", 0, {"idesc_reserved_bits"}),
+        (RIGHT.replace("0x3FFFF", "0x7FFFF"), "sm_107a", 8, set()),
+    ],
+)
+def test_check_verifies_what_sm_107_reads(text: str, target: str, steps: int, codes: set[str]) -> None:
+    made = check_text(text, target=target)
+    assert ({one.code for one in made.findings}, made.steps) == (codes, steps)
 
 
 # bound products -------------------------------------------------------------------------------------------------------
