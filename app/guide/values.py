@@ -385,7 +385,8 @@ def render_rubin_fields() -> str:
     found: dict[tuple[str, str, str], list[str]] = {}
     for row in UMMA_KINDS:
         for part in RUBIN_KINDS[row.name].parts:
-            if row.has_field(part.name) and row.get_field(part.name).field == part.field:
+            own = row.get_field(part.name) if row.has_field(part.name) else None
+            if own and (own.field.high, own.codes) == (part.field.high, part.codes):
                 continue
             codes = ", ".join(f"{code} {name}" for name, code in part.codes.items())
             found.setdefault((part.field.title, _format_bits(part.field), codes), []).append(row.name)
