@@ -163,7 +163,7 @@ def test_hostile_words_are_refused_or_answered(verb: tuple[str, ...]) -> None:
             words = [*working, max(param.opts, key=len), hostile] if option else [hostile, *working[1:]]
             code, told = run_words([*verb, *words])
             assert code in (0, 1, 2) and "Traceback" not in told, (words, told[:500])
-            assert len(told) < 200_000 and (code != 2 or told.strip()), words
+            assert len(told) < 400_000 and (code != 2 or told.strip()), words
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lanescope import find
-from lanescope.app.instruction import facts as about
+from lanescope.app.instruction.evidence import list_evidence
 from lanescope.product.planning import make_plan
 from lanescope.ptx import catalog
 from lanescope.render import kernel
@@ -59,9 +59,9 @@ def test_a_run_that_differs_is_never_one_that_ran(stored: Any) -> None:
     for name, ptx in (("differs", F16), ("differs", WGMMA), ("one form differs", F16), ("one form differs", WGMMA)):
         stored(name)
         i = find(ptx)
-        (first, *_), runs = about.list_evidence(i), catalog.list_hardware_runs(i)
+        (first, *_), runs = list_evidence(i), catalog.list_hardware_runs(i)
         assert [run.agrees for run in runs] == [False] and first.kind == "differs" and "DIFFERS" in first.text
-        assert not any(e.kind == "ran" for e in about.list_evidence(i))
+        assert not any(e.kind == "ran" for e in list_evidence(i))
         assert any("differ" in line for line in kernel.render_title(make_plan(i)))
     stored("two devices, one differs")
-    assert [e.kind for e in about.list_evidence(find(F16))][:2] == ["ran", "differs"]
+    assert [e.kind for e in list_evidence(find(F16))][:2] == ["ran", "differs"]

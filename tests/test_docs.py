@@ -149,16 +149,19 @@ def list_commands() -> list[tuple[str, str]]:
 
 
 def test_commands_in_prose_exist() -> None:
-    """Verbs and options are those of the command line; targets are the Makefile's."""
+    """Verbs and options are those of the command line; targets and variables are the Makefile's."""
     from lanescope.app.cli import build_cli
 
     root = typer.main.get_command(build_cli())
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.M))
+    variables = set(re.findall(r"\$\(([A-Z]+)\)", makefile))
     found = list_commands()
     for where, text in found:
         program, *words = shlex.split(re.sub(r"\[[^\]]*\]|…", "", text))
         if program == "make":
-            assert set(words) <= targets, (where, text)
+            given = {word.partition("=")[0] for word in words if "=" in word}
+            assert given <= variables and {word for word in words if "=" not in word} <= targets, (where, text)
             continue
         verb: Any = root
         while hasattr(verb, "commands") and words and not words[0].startswith("-"):

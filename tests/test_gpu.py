@@ -185,14 +185,14 @@ def test_failures_names_what_differs() -> None:
 
 
 def test_pages_claim_a_run_only_where_a_file_has_it() -> None:
-    from lanescope.app.instruction import facts as about
+    from lanescope.app.instruction.evidence import list_evidence
 
     stored = [set(json.loads(path.read_text())["results"]) for path in EVIDENCE]
     for i in catalog.instructions():
-        claims = [e for e in about.list_evidence(i) if e.text.startswith("ran on")]
+        claims = [e for e in list_evidence(i) if e.text.startswith("ran on")]
         assert len(claims) == sum(i.ptx in results for results in stored), i.ptx
     newest = find("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0")
-    assert [e.kind for e in about.list_evidence(newest)] == ["assembled", "documented", "not_run"]
+    assert [e.kind for e in list_evidence(newest)] == ["assembled", "documented", "not_run"]
 
 
 def test_kernels_name_no_user_text() -> None:

@@ -13,6 +13,8 @@ from lanescope.app.guide.rendering import list_sections
 from lanescope.app.kit.names import name_form
 from lanescope.app.read import text_meanings, tool_words
 from lanescope.app.read.facts import Reading
+from lanescope.app.read.text_meanings import find_certain_link
+from lanescope.app.read.thread_names import find_thread
 from lanescope.ptx import catalog
 from tests.client import Client
 
@@ -239,12 +241,29 @@ def test_what_is_not_covered_says_what_is(text: str) -> None:
         ("permute_Aregs_fp8(tOrP)", "/guide/accumulator-to-a"),
         ("thr_mma.partition_fragment_B(sVtNoSwizzle)", "/guide/v-without-swizzle"),
         ("flash-attention #456", "/guide/v-transposed"),
+        ("flash-attention 456", "/guide/v-transposed"),
+        ("FlashAttention issue 1107", "/guide/v-without-swizzle"),
+        ("cutlass 1199", "/guide/atom-and-figure"),
+        ("https://github.com/NVIDIA/cutlass/issues/1688", "/guide/canonical-and-figure"),
+        ("CUTLASS #2634", "/guide/swizzle-units"),
+        ("https://github.com/Dao-AILab/flash-attention/issues/456#issuecomment-1", "/guide/v-transposed"),
         ("which lane does elect.sync elect", "/guide/elect-one"),
         ("create_tma_multicast_mask", "/guide/multicast"),
     ],
 )
 def test_what_people_ask_for_opens_first(client: Client, text: str, page: str) -> None:
     assert read(text).link.partition("#")[0] == page and client.get(page).status_code == 200
+
+
+@pytest.mark.parametrize("text", ["flash-attention 789", "cutlass 1200", "https://github.com/NVIDIA/cutlass/pull/2"])
+def test_a_thread_without_a_page_opens_no_other(text: str) -> None:
+    assert (read(text).kind, read(text).title) == ("unknown", "No page on this thread")
+    assert not find_certain_link(text)
+
+
+def test_a_number_of_another_kind_names_no_thread() -> None:
+    for text in ("lane #3", "flash-attention 3", "cutlass 3.5.0", "flash-attention 128", "mma issue 3"):
+        assert find_thread(text) == "", text
 
 
 def test_a_word_may_name_its_kind_after_it() -> None:

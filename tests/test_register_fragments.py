@@ -124,6 +124,9 @@ def test_values_in_rows_are_retiled_as_cutes_headers_print() -> None:
         ("make_layout_like(((2,3),5):((30,1),3))", "ordered 2"),
         ("convert_layout_acc_rowcol(((2,2),1,8):((1,2),0,4))", "acc rowcol"),
         ("convert_layout_acc_rowcol((4,1,8):(1,0,4))", "acc rowcol"),
+        ("flash::convert_layout_acc_rowcol</*Transposed=*/true>((4,2,8):(1,4,8))", "acc of 4 rowcol transposed"),
+        ("convert_layout_acc_Aregs((4,2,8):(1,4,8))", "acc of 4 Aregs"),
+        ("make_fragment_like<half_t>(((2,2),1,8):((16,8),0,128))", "like 1"),
         ("convert_layout_acc_rowcol(((2,2,8),2,2):((1,2,4),32,64))", "hopper rowcol"),
         ("convert_layout_acc_Aregs(((2,2),1,8):((1,2),0,4))", "acc Aregs"),
         ("flash::convert_layout_acc_Aregs<16>(((2,2,8),2,2):((1,2,4),32,64))", "hopper Aregs 16"),
@@ -270,6 +273,13 @@ def test_masks_are_the_ctas_that_differ_in_the_free_mode() -> None:
     masks = [evaluate(f"create_tma_multicast_mask<{mode}>({pair}, (1,1,0,0))") for mode in (2, 1)]
     assert masks == list(map(int, PRINTED["mask of the pair"].split()))
     assert evaluate(f"create_tma_multicast_mask<0,2>({pair}, (1,1,0,0))") == int(PRINTED["mask of both modes"])
+    nested = [evaluate(f"create_tma_multicast_mask(((2,2),4), make_coord({at},2))") for at in ("make_coord(_,1)", "1")]
+    assert nested == list(map(int, PRINTED["mask of underscores"].split()))
+
+
+def test_an_accumulator_that_is_not_whole_steps_is_said_to_be_too_short() -> None:
+    """CuTe compiles it: its division rounds up."""
+    assert "the accumulator has 12" in evaluate_statements("convert_layout_acc_Aregs(((2,2),1,3):((1,2),0,4))")[-1].says
 
 
 @pytest.mark.parametrize(
@@ -281,12 +291,18 @@ def test_masks_are_the_ctas_that_differ_in_the_free_mode() -> None:
         ("create_tma_multicast_mask<0>((4,8), (0,0))", None),
         ("create_tma_multicast_mask<1>((4,8), (0,0))", "rank 28"),
         ("create_tma_multicast_mask<2>((2,4), (0,0))", "has 2 coordinates"),
+        ("create_tma_multicast_mask<1>((2,4), (2,0))", "2 is past the end of a mode of size 2"),
         ("retile((6,1,1), (32,8):(8,1), (16,16), 8)", "cannot be retiled"),
     ],
 )
 def test_what_cute_would_not_compile_says_why(expression: str, why: str | None) -> None:
     error = evaluate_statements(expression)[-1].error
     assert (error is None) if why is None else (error is not None and why in error.message)
+
+
+def test_a_tiled_mma_in_angle_brackets_is_asked_for_its_bits() -> None:
+    with pytest.raises(LayoutError, match=r"names a TiledMMA, 'Kernel::TiledMma'.*Give the bits of A"):
+        evaluate("convert_layout_acc_Aregs<Kernel::TiledMma>(((2,2),1,8))")
 
 
 def test_a_fragment_of_shared_memory_and_of_another_size_is_refused() -> None:

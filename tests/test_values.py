@@ -14,6 +14,7 @@ from lanescope.errors import LayoutError
 # Its defaults are class attributes; bases and subclasses of classes that hold cached properties.
 SLOTLESS = {"Family", "ProductSide", "DescribedSide", "TransferSide"}
 READING = {  # what is read or put together step by step
+    "lanescope.delivery.moves.Builder",
     "lanescope.reader.lane_code.LaneCode",
     "lanescope.reader.scopes.Scope",
     "lanescope.reader.terms.TermText",

@@ -179,6 +179,17 @@ def test_sparse_weights_come_back_from_what_is_kept() -> None:
     assert set(np.unique(indices)) <= {0x4, 0x8, 0x9, 0xC, 0xD, 0xE}
 
 
+def test_groups_with_fewer_elements_keep_the_positions_that_the_published_code_keeps() -> None:
+    """Its table of encodings: none or one at the end 1110, position 2 1110, position 1 1001, position 0 1000."""
+    layout = packed_weights("sparse-marlin", 16, 64)
+    dense = np.full((32, 64), 8)
+    for group, position in enumerate((0, 1, 2, 3)):
+        dense[4 * group + position, :] = 3
+    kept, words = sparse.compress_weights(layout, dense, 8)
+    assert sparse.unpack_metadata(layout, words)[5].tolist() == [0x8, 0x9, 0xE, 0xE, 0xE, 0xE, 0xE, 0xE]
+    assert (sparse.expand_weights(layout, kept, words, 8) == dense).all()
+
+
 def test_the_lane_that_reads_a_word_of_metadata_supplies_it() -> None:
     """ldmatrix.x2 gives lane l word l of each half: the suppliers of mma.sp by the catalogue."""
     layout = packed_weights("sparse-marlin", 32, 64)
@@ -319,7 +330,8 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(LayoutError):
         layout.find_element(0, 8)
     crowded = np.full((32, 64), 9)
-    with pytest.raises(LayoutError, match="nonzero"):
+    crowded[1, 0], crowded[:, 1:] = 8, 8
+    with pytest.raises(LayoutError, match="Column 0, rows 0 to 3 have 3 elements other than 8"):
         sparse.compress_weights(packed_weights("sparse-marlin"), crowded, 8)
     with pytest.raises(LayoutError, match="stores dense weights"):
         sparse.compress_weights(layout, crowded, 8)

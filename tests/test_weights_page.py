@@ -12,8 +12,13 @@ from lanescope.app.weights.facts import WeightQuestion, locate_weight
 from lanescope.app.weights.find import parse_place
 from lanescope.errors import LayoutError
 from lanescope.weights.formats import FORMATS
-from lanescope.weights.layout import packed_weights
+from lanescope.weights.layout import WeightLayout, packed_weights
 from tests.client import Client
+
+
+def make_layout(name: str) -> WeightLayout:
+    return packed_weights(name, 64 if name == "machete" else 16, 128)
+
 
 EVERY = [(name, bits) for name, row in FORMATS.items() for bits in row.left]
 
@@ -29,27 +34,37 @@ EVERY = [(name, bits) for name, row in FORMATS.items() for bits in row.left]
         ("marlin", "lane 10, word 1, nibble 4", (5, 18)),
         ("marlin", "tile 1 lane 10 word 1 nibble 4", (5, 82)),
         ("gptq", "word 2", (0, 2)),
+        ("machete", "warp 2, lane 22, word 1, nibble 0", (20, 37)),
+        ("machete", "thread 86 word 1", (20, 37)),
     ],
 )
 def test_a_find_field_takes_elements_and_words(format_: str, text: str, expected: tuple[int, int]) -> None:
-    assert parse_place(text, packed_weights(format_, 16, 128)) == expected
+    assert parse_place(text, make_layout(format_)) == expected
 
 
 @pytest.mark.parametrize(
     ("format_", "text", "said"),
     [
         ("marlin", "W[16, 0]", "k is 16. W is 16 × 128."),
-        ("marlin", "lane 32 word 0", "thread is 32."),
-        ("marlin", "word 256", "256"),
-        ("marlin", "tile 0 word 128", "A tile has 128 words."),
-        ("marlin", "word 3 nibble 8", "8"),
+        ("marlin", "lane 32 word 0", "lane is 32. A warp has 32 lanes."),
+        ("marlin", "thread 32 word 0", "thread is 32. A tile has 32 threads."),
+        ("marlin", "lane 3 word 4", "word is 4. A thread of a tile has 4 words. From 0 to 3."),
+        ("marlin", "word 256", "word is 256. W has 256 words."),
+        ("marlin", "tile 0 word 128", "word is 128. A tile has 128 words."),
+        ("marlin", "tile 2 word 0", "tile is 2. W has 2 tiles. From 0 to 1. A larger W needs K and N."),
+        ("marlin", "word 3 nibble 8", "nibble is 8. A word has 8 nibbles."),
+        ("marlin", "word 3 byte 2", "byte is 2. A value has 4 bits. Give nibble 0 to 7."),
+        ("machete", "lane 10 word 0", "lane is 10. 8 warps hold a tile. Write warp 0, lane 10, or thread 10."),
+        ("machete", "warp 8 lane 10 word 0", "warp is 8. A tile has 8 warps."),
+        ("machete", "warp 1 thread 10 word 0", "warp is 1, without a lane."),
+        ("machete", "anything", "Write W[5, 18], or warp 2, lane 10, word 1, nibble 4."),
         ("awq", "lane 3 word 0", "does not say which thread"),
         ("marlin", "somewhere", "Write W[5, 18], or lane 10, word 1, nibble 4."),
     ],
 )
 def test_a_find_field_says_why_it_finds_nothing(format_: str, text: str, said: str) -> None:
     with pytest.raises(LayoutError) as refused:
-        parse_place(text, packed_weights(format_, 16, 128))
+        parse_place(text, make_layout(format_))
     assert (refused.value.code, refused.value.field) == ("bad_find", "find") and said in str(refused.value)
 
 
@@ -105,6 +120,14 @@ def test_the_page_follows_what_it_is_asked(client: Client) -> None:
         ("qweight layout", "/weights"),
         ("int4 weights", "/weights"),
         ("where is W[3, 9] in AWQ?", "/weights?format=awq&find=W%5B3%2C+9%5D"),
+        ("row 17 column 5 of gptq", "/weights?format=gptq&find=W%5B17%2C+5%5D"),
+        ("marlin lane 10 word 1 nibble 4", "/weights?format=marlin&find=lane+10+word+1+nibble+4"),
+        ("8-bit marlin", "/weights?format=marlin&bits=8"),
+        ("w8a8 marlin", "/weights?format=marlin-a8&bits=8"),
+        ("machete with 8-bit activations", "/weights?format=machete-a8"),
+        ("marlin tile (16, 64)", "/weights?format=marlin"),
+        ("why 0 2 4 6 1 3 5 7", "/guide/prepacked-weights"),
+        ("0x64006400", "/guide/prepacked-weights"),
     ],
 )
 def test_the_box_finds_the_format(text: str, link: str) -> None:

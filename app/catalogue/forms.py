@@ -67,11 +67,9 @@ def find_forms(text: str) -> FormMatches:
     if len(content) > MOST_WORDS:
         return FormMatches((), tuple(words), ())
     assigned = _match_assignment(text)
+    if not _intersect(content) & assigned and " " in text:
+        content = [word for word in content if word not in vocabulary.ARTICLES]
     fits = _intersect(content) & assigned
-    articles = [word for word in content if word in vocabulary.ARTICLES]
-    if not fits and articles and " " in text:
-        content = [word for word in content if word not in articles]
-        fits = _intersect(content) & assigned
     if fits and content:
         whole = all(_is_whole(word) for word in content)
         return FormMatches(tuple(content), ignored, _sort_forms(fits, content, _WORD.findall(text)), whole=whole)
@@ -240,13 +238,23 @@ def _sort_forms(bits: int, words: list[str], said: list[str]) -> tuple[Instructi
     return tuple(sorted(forms, key=lambda form: _rank_form(form, words, said)))
 
 
+def _is_in_order(given: list[str], order: list[str]) -> bool:
+    """Return whether types are those of D, A, B and C, or the first of these that are given."""
+    return given in (order, [name for name in order if name in given][: len(given)])
+
+
+def _spell_words(words: list[str]) -> set[str]:
+    """Return words as PTX writes them."""
+    return {spelling for word in words for spelling in vocabulary.SYNONYMS.get(word, (word,))}
+
+
 def _rank_form(form: Instruction, words: list[str], said: list[str]) -> tuple[int, ...]:
     """Rank how far a form is from the plain one that a shorter name means: the opcode and shape as given, few
     modifiers, the layouts and types in the order of the text, row.col, an f32 accumulator, equal types.
     """
     parts, types = form.syntax, form.types
     kind = form.family.issue.kind if form.family.issue else ""
-    told = {spelling for word in words for spelling in vocabulary.SYNONYMS.get(word, (word,))}
+    told = _spell_words(words)
     opcode = [word for word in re.split(r"\.|::", parts.opcode) if word not in told]
     modifiers = [word for word in parts.modifiers if word not in told and word not in catalog.SPACES]
     order = [types.get(name, "") for name in "dabc"]
@@ -263,7 +271,7 @@ def _rank_form(form: Instruction, words: list[str], said: list[str]) -> tuple[in
         len(modifiers),
         parts.layouts[: len(layouts)] != layouts,
         parts.layouts not in ((), ("row", "col"), ("row",)),
-        given != [name for name in order if name in given][: len(given)] and given != order,
+        not _is_in_order(given, order),
         types.get("d") != "f32",
         types.get("c", "") not in ("", types.get("d", "")),
         types.get("a") != types.get("b"),

@@ -223,12 +223,17 @@ def _name_column(i: Instruction) -> str:
     return next((word for word in i.modifiers if _REPEAT.fullmatch(word)), i.shape)
 
 
+def _name_scaled_row(i: Instruction) -> str:
+    """Return what a block-scaled instruction's row is: its kind, its scale factors, and whether A is sparse."""
+    words = [word for word in i.modifiers if word.startswith(("kind::", "scale_vec::"))]
+    sparse = ["sp"] if any(operand.kept_of_group for operand in i.operands.values()) else []
+    return " ".join((*(word.partition("::")[2] for word in words), i.types["s"], *sparse))
+
+
 def _name_row(i: Instruction) -> str:
     """Return what an instruction's row is: the types with those alike as one, or the words beside its column."""
     if i.scales:
-        words = [word for word in i.modifiers if word.startswith(("kind::", "scale_vec::"))]
-        sparse = ["sp"] if any(operand.kept_of_group for operand in i.operands.values()) else []
-        return " ".join((*(word.partition("::")[2] for word in words), i.types["s"], *sparse))
+        return _name_scaled_row(i)
     if i.family.multiplies:
         types = _merge_types(i)
         return f"{types} · k{i.sizes['k']}" if _has_columns_of_n(i) else types

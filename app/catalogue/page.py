@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -42,60 +44,77 @@ def catalogue_page(request: Request) -> Response:
     """Show every instruction, narrowed; one exact hit of a pasted line leads straight to its page."""
     filters = {name: request.query_params.get(name, "").strip() for name in facts.FILTERS}
     family = filters.pop("family")
-    notices: list[str] = []
-    unknown = ""
-    if family and family not in catalog.FAMILY_NAMES:
-        allowed = ", ".join(catalog.FAMILY_NAMES)
-        notices.append(f"No family '{shorten_value(family)}'. Allowed: {allowed}. Shown without this filter.")
-        unknown, family = "family", ""
-    try:
-        listing = facts.list_instructions(**filters)
-    except LayoutError as error:
-        if error.field not in filters:
-            raise
-        unknown = error.field
-        notices.append(f"{error.message} {error.hint} Shown without this filter.")
-        listing = facts.list_instructions(**{**filters, error.field: ""})
+    listing, family, notices = _list_narrowed(filters, family)
+    status = 422 if notices else 200
     answer = question_readings.read_place_question(filters["q"]) if len(filters["q"]) <= MOST_QUESTION else None
     guess, refusal = _guess_instruction(filters["q"])
     if refusal and not listing.count and not topics.find_named_topics(filters["q"]):
         notices.append(refusal)
-    limits = request.app.state.limits
-    every = [i for i in catalog.instructions() if not limits.chosen or i.ptx in limits.chosen]
-    rows = _list_shown(request, listing, answer)
-    counts = groups.count_groups(every, rows)
-    shown = _choose_groups(counts, family, all_of_them=bool(limits.chosen))
-    wanted = {i.ptx for i in rows}
-    context = {
+    chosen = request.app.state.limits.chosen
+    context = _build_matrices(chosen, family, _list_shown(request, listing, answer))
+    context |= _answer_words(filters["q"], answer, context["rows"])
+    context |= {
         "given": {**filters, "family": family},
         "notices": notices,
         "name_form": name_form,
         "link_instruction": link_instruction,
         "has_run": catalog.has_run,
-        "count": len(rows),
-        "total": len(every),
-        "ran": sum(count.ran for count in counts),
         "devices": [catalog.shorten_device_name(data["meta"]["device"]) for data in catalog.load_evidence()],
-        "answer": answer,
-        "certain": text_meanings.find_certain_link(filters["q"]) if answer else "",
-        "hits": [] if answer or not filters["q"] else rows[:MOST_HITS],
-        "tabs": counts,
-        "shown": [
-            (count.group, groups.build_matrices((i for i in count.group.forms if i.ptx in wanted), family))
-            for count in shown
-        ],
         "guess": guess,
-        "topics": [] if answer else topics.find_topics(filters["q"]),
-        "topic_named": bool(topics.find_named_topics(filters["q"])),
         "often": OFTEN,
-        "targets": list_widest() if limits.chosen else list(dict.fromkeys(filter(None, (*TARGETS, filters["target"])))),
+        "targets": list_widest() if chosen else list(dict.fromkeys(filter(None, (*TARGETS, filters["target"])))),
         "assembler": catalog.get_assembler_release(),
         "narrowed": [name for name in ("type", "shape") if filters[name]],
         "link": lambda **changes: _link_catalogue({**filters, "family": family, **changes}),
     }
     part = request.query_params.get("part") == "rows"
     name = "catalogue/rows.html" if part else "catalogue/page.html"
-    return render_page(request, name, context, 422 if unknown else 200)
+    return render_page(request, name, context, status)
+
+
+def _list_narrowed(filters: dict[str, str], family: str) -> tuple[facts.Listing, str, list[str]]:
+    """Return what is listed, the family, and which filters are not known and left out."""
+    notices: list[str] = []
+    if family and family not in catalog.FAMILY_NAMES:
+        allowed = ", ".join(catalog.FAMILY_NAMES)
+        notices.append(f"No family '{shorten_value(family)}'. Allowed: {allowed}. Shown without this filter.")
+        family = ""
+    try:
+        return facts.list_instructions(**filters), family, notices
+    except LayoutError as error:
+        if error.field not in filters:
+            raise
+        notices.append(f"{error.message} {error.hint} Shown without this filter.")
+        return facts.list_instructions(**{**filters, error.field: ""}), family, notices
+
+
+def _build_matrices(chosen: Collection[str], family: str, rows: list[Instruction]) -> dict[str, Any]:
+    """Return the forms that are found, counted by group, and the matrices of the groups that are shown."""
+    every = [i for i in catalog.instructions() if not chosen or i.ptx in chosen]
+    counts = groups.count_groups(every, rows)
+    found = {i.ptx for i in rows}
+    return {
+        "rows": rows,
+        "count": len(rows),
+        "total": len(every),
+        "ran": sum(count.ran for count in counts),
+        "tabs": counts,
+        "shown": [
+            (count.group, groups.build_matrices((i for i in count.group.forms if i.ptx in found), family))
+            for count in _choose_groups(counts, family, all_of_them=bool(chosen))
+        ],
+    }
+
+
+def _answer_words(text: str, answer: Reading | None, rows: list[Instruction]) -> dict[str, Any]:
+    """Return what stands above the matrices: the answer to a question, else the first forms and the topics."""
+    return {
+        "answer": answer,
+        "certain": text_meanings.find_certain_link(text) if answer else "",
+        "hits": [] if answer or not text else rows[:MOST_HITS],
+        "topics": [] if answer else topics.find_topics(text),
+        "topic_named": bool(topics.find_named_topics(text)),
+    }
 
 
 def _guess_instruction(text: str) -> tuple[Instruction | None, str]:

@@ -18,6 +18,7 @@ from lanescope.ptx.table.wmma_api import FUNCTIONS
 MOST = 6
 SILENT = vocabulary.SENTENCE | syntax.SILENT | {"a", "and"}
 _WORD = re.compile(r"[0-9a-z_]+")
+_THREAD = re.compile(r"#(\d+)$")  # of a name: a thread's number, which counts as a word
 _MARKS = re.compile(r"[`*]|\[([^\]]*)\]\([^)]*\)|\{\{[^}]*\}\}")
 
 
@@ -132,7 +133,10 @@ def find_topics(text: str) -> list[TopicEntry]:
     beginnings.
     """
     first = find_named_topics(text)
-    words = [word for word in _split_words(text[:400]) if word not in SILENT and not word.isdecimal()]
+    numbers = {match[1] for topic in list_topics() for name in topic.names if (match := _THREAD.search(name))}
+    words = [
+        word for word in _split_words(text[:400]) if word not in SILENT and (not word.isdecimal() or word in numbers)
+    ]
     rest = [
         topic
         for topic in list_topics()

@@ -87,18 +87,25 @@ def list_totals(report: CheckReport) -> Iterator[str]:
     yield _describe_verified(report)
 
 
-def _describe_verified(report: CheckReport) -> str:
+def _describe_descriptors(report: CheckReport) -> str:
+    """Say how many descriptors have no verdict and why, or that all have one; "" where there are none."""
     gaps = {gap: count for gap, count in report.gaps.items() if gap != UNREAD}
-    unread, count = report.gaps.get(UNREAD, 0), sum(gaps.values())
-    silent = [s for s in report.sources if s.multiplier and not s.descriptors and not s.verified]
-    parts = []
-    if count:
+    if count := sum(gaps.values()):
         ordered = sorted(gaps.items(), key=lambda item: -item[1])
         reasons = ", ".join(describe_gap(gap, number) for gap, number in ordered)
-        parts.append(f"{count:,} of {format_count(report.descriptors, 'descriptor')} not verified: {reasons}")
-    elif report.descriptors:
-        every = f"all {report.descriptors:,} descriptors have" if report.descriptors > 1 else "the descriptor has"
-        parts.append(f"{every} a verdict")
+        return f"{count:,} of {format_count(report.descriptors, 'descriptor')} not verified: {reasons}"
+    if not report.descriptors:
+        return ""
+    every = f"all {report.descriptors:,} descriptors have" if report.descriptors > 1 else "the descriptor has"
+    return f"{every} a verdict"
+
+
+def _describe_verified(report: CheckReport) -> str:
+    unread = report.gaps.get(UNREAD, 0)
+    silent = [s for s in report.sources if s.multiplier and not s.descriptors and not s.verified]
+    parts = []
+    if descriptors := _describe_descriptors(report):
+        parts.append(descriptors)
     if kernels := describe_kernel_gaps(report.kernels, report.kernel_gaps):
         parts.append(kernels)
     elif report.kernels:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lanescope.app.check.defines import NAME
@@ -72,6 +72,11 @@ def check_source(
         return _make_unread(source, f"The file is not checked: its {seconds:g} s were over when {progress}.", at)
     except LayoutError as error:
         return _make_unread(source, f"The file is not checked. {error}", None)
+    return _build_report(source, result, target)
+
+
+def _build_report(source: SourceText, result: engine.CheckReport, target: str) -> SourceReport:
+    """Build the report of one text, with the places in the files that it was made of."""
     gaps = Counter(descriptor.gap for descriptor in result.checked if descriptor.gap)
     descriptors = tuple((source.locate(descriptor.spans[0]), descriptor.gap) for descriptor in result.checked)
     spans = [source.locate(span) for descriptor in result.checked for span in descriptor.spans]
@@ -150,9 +155,7 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
     A finding that several sources lead to stands once. A header that others include adds only what they do
     not have: a descriptor that one of them reads is not one that nothing reads.
     """
-    every = list(reports)
-    covering = {name for report in every for name in report.source.included}
-    touched = {line for report in every for line in report.touched}
+    own_reports = _drop_repeated(list(reports))
     findings: dict[object, CheckFinding] = {}
     doubts: dict[object, CheckFinding] = {}
     open_: dict[object, OpenQuestion] = {}
@@ -160,8 +163,7 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
     places: dict[str, SourceSpan] = {}
     sources: list[CheckedSource] = []
     kernels: dict[object, str] = {}
-    for report in every:
-        own = _drop_covered(report, touched) if report.source.file in covering else report
+    for own in own_reports:
         sources.append(own.source)
         for reason, count, place in own.unverified:
             unverified[reason] += count
@@ -176,7 +178,7 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
         for question in own.open:
             open_.setdefault((question.message, *_key_place(question.place)), question)
     return CheckReport(
-        files=len(every),
+        files=len(own_reports),
         descriptors=sum(source.descriptors for source in sources),
         tensor_maps=sum(source.tensor_maps for source in sources),
         verified=sum(source.verified for source in sources),
@@ -197,6 +199,13 @@ def merge_reports(reports: Iterable[SourceReport]) -> CheckReport:
 
 def _key_place(place: SourceSpan) -> tuple[str, int, int]:
     return place.file, place.line, place.column
+
+
+def _drop_repeated(reports: Sequence[SourceReport]) -> list[SourceReport]:
+    """Return the reports, those of headers without what the sources that include them say, too."""
+    covering = {name for report in reports for name in report.source.included}
+    touched = {line for report in reports for line in report.touched}
+    return [_drop_covered(report, touched) if report.source.file in covering else report for report in reports]
 
 
 def _drop_covered(report: SourceReport, touched: set[tuple[str, int]]) -> SourceReport:

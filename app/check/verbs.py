@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from lanescope.app.check.checking import CheckJob
     from lanescope.app.check.config import CheckSettings
+    from lanescope.app.check.facts import CheckReport
     from lanescope.app.check.fixing import CheckedTexts, FileChange
     from lanescope.app.check.running import SourceReport
 
@@ -71,17 +72,13 @@ def check(
     from dataclasses import replace
     from pathlib import Path
 
-    from lanescope.app.check import fixing, printing, sarif, suppress
+    from lanescope.app.check import printing, suppress
     from lanescope.app.check.config import LEVELS, find_settings
-    from lanescope.app.kit.encoding import encode_json
-    from lanescope.errors import LayoutError
     from lanescope.inputs import format_count, parse_choice
     from lanescope.ptx.targets import TARGETS
 
-    if fix and diff:
-        raise LayoutError("bad_usage", "--fix writes what --diff prints.", "Give one of the two.", "diff")
-    if as_json and as_sarif:
-        raise LayoutError("bad_usage", "--json and --sarif are two forms.", "Give one of the two.", "sarif")
+    _refuse_both(fix and diff, "--fix writes what --diff prints.", "diff")
+    _refuse_both(as_json and as_sarif, "--json and --sarif are two forms.", "sarif")
     settings = find_settings(Path.cwd()).override(
         include=include,
         define=define,
@@ -101,8 +98,7 @@ def check(
     if diff or fix:
         changes, checked = _fix(checked, files, settings, not no_cache, write=not diff)
         if diff:
-            for line in fixing.list_diff(changes):
-                print(line)
+            _print_diff(changes)
             raise typer.Exit(1 if changes else 0)
     report = checked.report
     if write_baseline:
@@ -110,13 +106,41 @@ def check(
         print(f"{write_baseline}: {format_count(count, 'finding')} written")
         return
     if as_sarif:
-        print(json.dumps(sarif.build_log(report, settings.site), indent=1))
-    elif as_json:
+        _print_sarif(report, settings.site)
+    else:
+        _print_report(report, as_json, quiet, stats)
+    if printing.fails(report, settings.fail_on):
+        raise typer.Exit(1)
+
+
+def _print_sarif(report: CheckReport, site: str) -> None:
+    from lanescope.app.check import sarif
+
+    print(json.dumps(sarif.build_log(report, site), indent=1))
+
+
+def _print_report(report: CheckReport, as_json: bool, quiet: bool, stats: bool) -> None:
+    from lanescope.app.check import printing
+    from lanescope.app.kit.encoding import encode_json
+
+    if as_json:
         print(encode_json(report).decode())
     else:
         printing.print_report(report, quiet, stats)
-    if printing.fails(report, settings.fail_on):
-        raise typer.Exit(1)
+
+
+def _refuse_both(given: bool, why: str, field: str) -> None:
+    from lanescope.errors import LayoutError
+
+    if given:
+        raise LayoutError("bad_usage", why, "Give one of the two.", field)
+
+
+def _print_diff(changes: Sequence[FileChange]) -> None:
+    from lanescope.app.check import fixing
+
+    for line in fixing.list_diff(changes):
+        print(line)
 
 
 def _fix(

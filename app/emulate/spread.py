@@ -41,7 +41,7 @@ class AccessRecorder:
         self.stored = {id(one): np.zeros(one.size, bool) for one in known}
 
     def __call__(
-        self, group: Group, space: str, allocation: Allocation, offsets: Addresses, size: int, writes: bool
+        self, group: Group, space: str, allocation: Allocation, offsets: Addresses, size: int, *, writes: bool
     ) -> None:
         marks = (self.stored if writes else self.loaded).get(id(allocation))
         if marks is not None:

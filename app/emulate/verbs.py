@@ -55,18 +55,11 @@ def emulate(
     from lanescope.emulate.launch_template import write_launch_template
     from lanescope.emulate.parser import parse_module
     from lanescope.emulate.run import run_kernel, run_schedules
-    from lanescope.errors import LayoutError
 
     if launch_template:
         print(write_launch_template(parse_module(read_text(Path(file), "file")), name), end="")
         return
-    if not launch or name:
-        raise LayoutError(
-            "bad_usage",
-            "--kernel is given with a launch." if launch else "--launch is missing.",
-            "Write kernel = in the launch." if launch else "--launch-template prints a launch to start from.",
-            "kernel" if launch else "launch",
-        )
+    _check_usage(launch, name)
     folder, given = read_launch(Path(launch))
     made = parse_launch(given)
     module = parse_module(read_text(Path(file), "file"))
@@ -89,3 +82,14 @@ def emulate(
         print("\n".join(printing.format_result(result, file)))
     if not result.passed:
         raise typer.Exit(2 if result.status in ("unknown_instruction", "budget") else 1)
+
+
+def _check_usage(launch: str, name: str) -> None:
+    """Require a launch to run, and no --kernel beside it, which is of the template."""
+    from lanescope.errors import LayoutError
+
+    if not launch:
+        hint = "--launch-template prints a launch to start from."
+        raise LayoutError("bad_usage", "--launch is missing.", hint, "launch")
+    if name:
+        raise LayoutError("bad_usage", "--kernel is given with a launch.", "Write kernel = in the launch.", "kernel")

@@ -80,6 +80,21 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
         (
             GuidePage("swizzle", "xor bank conflict 32B 64B 128B atom mode"),
             GuidePage(
+                "swizzle-units",
+                "swizzle 3,4,3 3,3,3 3,2,3 byte element tf32 composed make_swizzle CuTeDSL wrong PTX figure",
+                ("CUTLASS #2634", "cutlass #2634", "cutlass/issues/2634"),
+            ),
+            GuidePage(
+                "atom-and-figure",
+                "Layout_MN_SW128_Atom Layout_K_SW128_Atom swizzle atom PTX figure 128-byte",
+                ("CUTLASS #1199", "cutlass #1199", "cutlass/issues/1199"),
+            ),
+            GuidePage(
+                "canonical-and-figure",
+                "canonical layout make_gmma_desc GmmaDescriptor PTX figure reconcile swizzled strides",
+                ("CUTLASS #1688", "cutlass #1688", "cutlass/issues/1688"),
+            ),
+            GuidePage(
                 "bank-counters",
                 "nsight compute ncu profiler metric counter wavefronts bank conflicts l1tex broadcast phase LDS.128",
                 ("l1tex__data_pipe_lsu_wavefronts_mem_shared", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared"),
@@ -139,7 +154,11 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
                 "prepacked-weights",
                 "prepacked repack quantized int4 4-bit W4A16 marlin machete awq gptq qweight qzeros scale permutation"
                 " dequantize lop3 nibble",
-                ("qweight", "qzeros", "marlin_permute_scales", "machete_prepack_B"),
+                (
+                    *("qweight", "qzeros", "marlin_permute_scales", "machete_prepack_B"),
+                    *("0 2 4 6 1 3 5 7", "0, 2, 4, 6, 1, 3, 5, 7", "0,2,4,6,1,3,5,7", "02461357", "75316420"),
+                    *("0x64006400", "0x000f000f"),
+                ),
             ),
             GuidePage(
                 "triton-dot",
@@ -169,7 +188,7 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
             ),
             GuidePage(
                 "v-without-swizzle",
-                "V transposed swizzle register fragment flash-attention 1107 tOrVt NoSwizzle",
+                "V Vt transposed without no swizzle register fragment flash-attention 1107 tOrVt NoSwizzle smem layout",
                 (
                     *("sVtNoSwizzle", "SmemLayoutVtransposedNoSwizzle", "get_nonswizzle_portion"),
                     *("flash-attention #1107", "flash-attention/issues/1107"),

@@ -12,6 +12,7 @@ from lanescope.app.instruction import facts as about
 from lanescope.app.instruction import find, head, headline, lanes, pickers, shown_lanes, state, tcgen05, terms, wording
 from lanescope.app.instruction import wmma as wmma_facts
 from lanescope.app.instruction.code import build_code_parts
+from lanescope.app.instruction.evidence import list_evidence
 from lanescope.app.instruction.matrices import build_matrices, build_supply_matrix, list_views
 from lanescope.app.instruction.page_data import build_page_data
 from lanescope.app.instruction.pressure import build_pressure
@@ -114,7 +115,7 @@ def build_context(
         "assembled": catalog.get_target_support(instruction),
         "assembled_for": format_targets(catalog.get_target_support(instruction).targets),
         "assembler": catalog.get_assembler()["assembler"],
-        "evidence": about.list_evidence(instruction),
+        "evidence": list_evidence(instruction),
         "cutlass_b": instruction.operands["b"].turned if "b" in instruction.operands else "",
         "operands": [about.build_operand(instruction, op) for op in distinct],
         "state": page_state,

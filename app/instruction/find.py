@@ -9,6 +9,7 @@ from lanescope.app.kit.find import SoughtPlace
 from lanescope.app.kit.find_field import FindField, FindMatrix, HeldCell
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
+from lanescope.ptx.role import ExecutionScope
 from lanescope.render.view import ADDRESS, OperandGrid, PanelFigure, make_figure
 
 
@@ -23,14 +24,11 @@ def find_pins(instruction: Instruction, text: str, product: int = 0) -> dict[str
 
 def pin_places(instruction: Instruction, places: Sequence[SoughtPlace], product: int = 0) -> dict[str, str | int]:
     """Pin places that a text names, as `find_pins`; a row, a column or a warp shows its threads alone."""
-    field, scope = _make_field(instruction, product), instruction.family.scope
+    field = _make_field(instruction, product)
     field.check_matrices(places)
     threads = []
     for place in (each for each in places if each.thread is not None):
-        is_other = scope.thread == "lane" and not place.is_lane
-        if scope.place is OperandPlace.TENSOR and (place.register is not None or is_other):
-            hint = f"Write {scope.thread} {place.thread}, or an element."
-            raise LayoutError("bad_find", "Tensor memory has lanes and columns, no registers of threads.", hint, "find")
+        _check_thread(instruction.family.scope, place)
         threads.append(field.find_holder(place))
     shown = _find_product(instruction, threads, product)
     field = field if shown == product else _make_field(instruction, shown)
@@ -41,6 +39,14 @@ def pin_places(instruction: Instruction, places: Sequence[SoughtPlace], product:
     if lines:
         found |= {"lanes": lanes.format_runs(lines, "-", ","), "pin": found.get("pin", "")}
     return found if shown == product else {**found, "product": shown}
+
+
+def _check_thread(scope: ExecutionScope, place: SoughtPlace) -> None:
+    """Refuse a register or a thread in tensor memory, which has lanes."""
+    is_other = scope.thread == "lane" and not place.is_lane
+    if scope.place is OperandPlace.TENSOR and (place.register is not None or is_other):
+        hint = f"Write {scope.thread} {place.thread}, or an element."
+        raise LayoutError("bad_find", "Tensor memory has lanes and columns, no registers of threads.", hint, "find")
 
 
 def _list_line(grids: dict[str, OperandGrid], matrix: FindMatrix, place: SoughtPlace) -> list[int]:

@@ -8,8 +8,8 @@ from urllib.parse import quote
 from lanescope.app.catalogue import topics
 from lanescope.app.hardware import runs
 from lanescope.app.idesc.forms import link_idesc
-from lanescope.app.instruction import facts as about
 from lanescope.app.instruction import wording
+from lanescope.app.instruction.evidence import Evidence, list_evidence
 from lanescope.app.instruction.fed import find_fed_operand
 from lanescope.app.instruction.shared_operands import build_shared_operand
 from lanescope.app.instruction.state import PageState
@@ -70,7 +70,7 @@ def build_head(instruction: Instruction) -> PageHead:
 
 
 def _build_execution_pills(instruction: Instruction) -> tuple[StatusPill, ...]:
-    evidence = about.list_evidence(instruction)
+    evidence = list_evidence(instruction)
     ran = [run for run in catalog.list_hardware_runs(instruction) if run.agrees]
     pills = []
     if ran:
@@ -84,7 +84,7 @@ def _build_execution_pills(instruction: Instruction) -> tuple[StatusPill, ...]:
     return (*pills, *_build_evidence_pills(evidence, "differs", "agrees", "not_run"))
 
 
-def _build_evidence_pills(evidence: tuple[about.Evidence, ...], *kinds: str) -> list[StatusPill]:
+def _build_evidence_pills(evidence: tuple[Evidence, ...], *kinds: str) -> list[StatusPill]:
     return [StatusPill(kind=item.kind, text=item.text, tip=item.by) for item in evidence if item.kind in kinds]
 
 

@@ -29,9 +29,10 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 @router.get("/i/{rest:path}")
 def instruction_page(request: Request, rest: str) -> Response:
     """Show one instruction; /operand leads to its page with that operand pinned."""
-    name, slash, letter = rest.rpartition("/")
+    front, slash, letter = rest.rpartition("/")
+    name = front if slash else rest
     try:
-        instruction = catalog.find(name if slash else rest)
+        instruction = catalog.find(name)
     except LayoutError:
         named_topics = topics.find_named_topics(rest)
         if named_topics:
@@ -43,7 +44,7 @@ def instruction_page(request: Request, rest: str) -> Response:
     if wish := forms.parse_idesc_query(instruction, query):
         return RedirectResponse(link_instruction(instruction, query=wish), 303)
     instruction, refusals = _bind_query_descriptor(instruction, query)
-    refusals += [refused.message for refused in statements.find_refused_lines(name if slash else rest)]
+    refusals += [refused.message for refused in statements.find_refused_lines(name)]
     operand = instruction.operand(letter) if slash else None
     page_state, notices = state.parse_state(instruction, query)
     notices += _list_target_notices(instruction, page_state.target)

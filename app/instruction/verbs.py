@@ -11,8 +11,9 @@ import typer
 from lanescope.app.kit.terminal import AsJson, InstructionDescriptor, Ptx, print_json, print_table
 
 if TYPE_CHECKING:
+    from lanescope.app.instruction.answers import Answer
     from lanescope.errors import LayoutError
-    from lanescope.ptx.instruction import Instruction
+    from lanescope.ptx.instruction import Instruction, Operand
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -52,7 +53,7 @@ def show(
         instruction = about.find_instruction(name, idesc, target)
     _check_options(instruction, operand, {"at": at, "lane": lane, "value": value, "pointer": pointer, "ldm": ldm})
     op = instruction.operand(operand) if operand else None
-    answer: answers.Answer
+    answer: Answer
     if op and at:
         answer = answers.find_owners(op, at)
     elif op and lane:
@@ -63,12 +64,7 @@ def show(
         answer = about.build_operand_map(instruction, op) if as_json else answers.find_all_values(op)
     else:
         answer = about.build_detail(instruction, pointer, ldm)
-    if as_json:
-        print_json(answer)
-    elif op and sys.stdout.isatty():
-        print_table(*answers.build_table(op, answer))
-    else:
-        print(answers.format_answer(instruction, op, answer))
+    _print_answer(instruction, op, answer, as_json)
     check = answers.get_pointer_check(answer)
     if check and not check.legal:
         raise typer.Exit(1)
@@ -111,3 +107,14 @@ def _check_options(instruction: Instruction, operand: str, options: Mapping[str,
         raise LayoutError("bad_usage", f"--{name} is of the whole instruction.", "Leave the operand out.", name)
     if options["value"] and not options["lane"]:
         raise LayoutError("bad_usage", "--value needs a --lane.", "e.g. --lane 13 --value 2.", "value")
+
+
+def _print_answer(instruction: Instruction, operand: Operand | None, answer: Answer, as_json: bool) -> None:
+    from lanescope.app.instruction import answers
+
+    if as_json:
+        print_json(answer)
+    elif operand and sys.stdout.isatty():
+        print_table(*answers.build_table(operand, answer))
+    else:
+        print(answers.format_answer(instruction, operand, answer))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lanescope.app.instruction import facts as about
+from lanescope.app.instruction.evidence import list_evidence
 from lanescope.app.kernel import facts as programs
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import fact
@@ -62,7 +62,7 @@ def build_context(made: ProductPlan | MovePlan, given: dict[str, str], error: La
     options = {side: text for side, text in (given if error else programs.format_options(made)).items() if text}
     return {
         "found": found,
-        "evidence": about.list_evidence(found),
+        "evidence": list_evidence(found),
         "error": error,
         "facts": None if error else programs.build_program(made),
         "fields": {side: _build_fields(made, side, given[side] if error else "") for side in made.words},

@@ -382,14 +382,18 @@ def _compile_holder(grammar: _Grammar) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(pattern, re.I) for pattern in patterns)
 
 
+def _name_matrix(text: str) -> str:
+    name = re.sub(r"\s", "", text).lower()
+    return next((letter for letter, aliases in _ALIASES.items() if name in aliases), name)
+
+
 def _build_place(said: dict[str, str]) -> SoughtPlace:
     """Build a place from what a text says of it, by the names of the groups."""
     said = {name: text.strip("[]") if name == "value" else text for name, text in said.items()}
     indices = ("row", "col", "index", "line", "thread", "warp", "register", "value")
     odd = said.get("more") or next((said[name] for name in indices if not said.get(name, "0").isdecimal()), "")
     number = {name: int(said[name]) if re.fullmatch(r"-?\d+", said[name]) else 0 for name in indices if name in said}
-    name = re.sub(r"\s", "", said.get("matrix", "")).lower()
-    name = next((letter for letter, aliases in _ALIASES.items() if name in aliases), name)
+    name = _name_matrix(said.get("matrix", ""))
     if "dim" in said and (dims := (said["dim"] + said["other"]).lower()) != _DIMS.get(name):
         odd = odd or f"{said['dim']}, {said['other']}"  # a row and a column of another matrix
         if dims[::-1] == _DIMS.get(name):

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lanescope.app.kit.enumerations import Number
 from lanescope.app.kit.fact import Description, IntegerArray, Numbers, RealArray, fact, make_optional_field
@@ -144,13 +145,19 @@ class TritonFacts:
     notice: Annotated[str | None, Description("What to know of a layout of AMD's GPUs.")] = make_optional_field()
 
 
+def _place_columns(found: TritonLayout) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the lane, the 32-bit column of tensor memory and the bit in it of each element."""
+    lane, column = found.lane_and_column
+    at = column * found.element_bits
+    return lane, at // 32, at % 32
+
+
 def build_triton(asked: TritonBody) -> TritonFacts:
     """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
     layout, and the coordinates of every thread and register or the offset of every element."""
     found = asked.layout
     of_threads, tensor = found.of_threads, found.tensor_memory
-    lane, column = found.lane_and_column if tensor else (None, None)
-    at = None if column is None else column * found.element_bits
+    lane, column, bit = _place_columns(found) if tensor else (None, None, None)
     return TritonFacts(
         text=found.text,
         kind=found.kind,
@@ -166,8 +173,8 @@ def build_triton(asked: TritonBody) -> TritonFacts:
         buffers=found.buffers if found.buffers > 1 else None,
         offset=found.offset if found.shared else None,
         lane=lane,
-        column=None if at is None else at // 32,
-        bit=None if at is None else at % 32,
+        column=column,
+        bit=bit,
         columns=found.columns if tensor else None,
         linear_layout=found.linear.list_bases(),
         cute=None if found.cute is None else str(found.cute),

@@ -239,17 +239,27 @@ def _find_arguments_end(text: str, at: int) -> int:
         at = past
 
 
+def _drop_comparisons(stack: list[str]) -> None:
+    """Drop what was taken for template arguments and is not closed before the bracket around it."""
+    while stack and stack[-1] == ">":
+        stack.pop()
+
+
+def _opens_arguments(text: str, at: int, stack: list[str]) -> bool:
+    """Return whether a < may begin template arguments: not in brackets, in others, or after a name."""
+    return not stack or stack[-1] == ">" or text[at - 1].isalnum()
+
+
 def _find_close(text: str, first: int) -> int:
     """Return the character past the bracket that closes one; -1 if it is not closed nearby."""
     stack: list[str] = []
     pairs = dict(zip(_OPEN, _CLOSE, strict=True))
     for at in range(first, min(len(text), first + MOST_PHRASE)):
         letter = text[at]
-        if letter in "([{" or (letter == "<" and (not stack or stack[-1] == ">" or text[at - 1].isalnum())):
+        if letter in "([{" or (letter == "<" and _opens_arguments(text, at, stack)):
             stack.append(pairs[letter])
         elif letter in ")]}":
-            while stack and stack[-1] == ">" and letter != ">":
-                stack.pop()  # a comparison, no template argument
+            _drop_comparisons(stack)
             if not stack or stack.pop() != letter:
                 return -1
         elif letter == ">" and stack and stack[-1] == ">":

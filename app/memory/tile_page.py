@@ -34,10 +34,7 @@ from lanescope.shared.tiling import Tile
 
 def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     """What /smem shows for a query; a wrong option is told and the default tile, or the usual drawing, shown."""
-    given = {name: query.get(name, "") or default for name, default in memory.TILE_FIELDS.items()}
-    if query.get("format", "") not in ("", WGMMA.name):
-        given["format"] = query["format"]
-    looks = {name: query.get(name, "") or default for name, (default, _) in LOOK.items()}
+    given, looks = _read_fields(query)
     asked = {k: v for k, v in given.items() if v} | {k: v for k, v in looks.items() if v != LOOK[k][0]}
     (tile, rows), wrong_tile = _parse_tile_or_default(given)
     look, cells, wrong_look = _parse_look_or_default(looks, tile)
@@ -45,11 +42,6 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     out: dict[str, Any] = {"given": given | looks, "error": wrong_tile or wrong_look, "instead": instead}
     facts = memory.build_tile(tile, rows)
     kept = {name: value for name, value in asked.items() if name in LOOK or name == "rows"}
-    offered = {name: DOWN if name == "down" else values for name, values in LOOKS.items()}
-    if tile.mode.chunks == 1:
-        del offered["plain"]  # nothing is swizzled
-    now = {**{name: getattr(look, name) for name in LOOKS}, "plain": str(int(look.plain))}
-    now["down"] = "mn" if cells.rows_are_mn else "k"
     reading, operand = find_reader(tile, rows)
     page = find.make_sheet_page(tile)
     pinned, _ = page.parse_pins(query)
@@ -70,7 +62,7 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         "presets": choices.list_presets(tile, kept),
         "fields": choices.list_tile_choices(tile, rows, kept),
         "kept": kept,
-        "drawn": choices.list_look_choices("smem", now, offered, "/smem", choices.build_tile_query(tile) | kept),
+        "drawn": _list_drawn(tile, look, cells, kept),
         "look": look,
         "mode_code": tile.form.codes[tile.mode],
         "turned_format": not tile.form.usual,
@@ -91,6 +83,24 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         ],
     }
     return out
+
+
+def _read_fields(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the fields of the tile and of its drawing, with their defaults where the query has none."""
+    given = {name: query.get(name, "") or default for name, default in memory.TILE_FIELDS.items()}
+    if query.get("format", "") not in ("", WGMMA.name):
+        given["format"] = query["format"]
+    return given, {name: query.get(name, "") or default for name, (default, _) in LOOK.items()}
+
+
+def _list_drawn(tile: Tile, look: TileLook, cells: TileMap, kept: dict[str, str]) -> list[choices.ChoiceRow]:
+    """List how the tile may be drawn, and how it is."""
+    offered = {name: DOWN if name == "down" else values for name, values in LOOKS.items()}
+    if tile.mode.chunks == 1:
+        del offered["plain"]  # nothing is swizzled
+    now = {**{name: getattr(look, name) for name in LOOKS}, "plain": str(int(look.plain))}
+    now["down"] = "mn" if cells.rows_are_mn else "k"
+    return choices.list_look_choices("smem", now, offered, "/smem", choices.build_tile_query(tile) | kept)
 
 
 def _parse_tile_or_default(given: dict[str, str]) -> tuple[tuple[Tile, int], LayoutError | None]:

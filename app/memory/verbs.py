@@ -19,7 +19,7 @@ from lanescope.app.kit.terminal import (
 )
 
 if TYPE_CHECKING:
-    from lanescope.app.memory.descriptors import Fit, Fix, Verified
+    from lanescope.app.memory.descriptors import Diagnosis, Fit, Fix, Verified
 
 app, descriptor_app = make_verb_group("descriptor", "wgmma matrix descriptors: decode, encode, verify.")
 TARGET = "What ptxas compiles for; any when left out."
@@ -166,7 +166,6 @@ def _describe_verdict(result: Verified) -> str:
 
 def _print_verdict(result: Verified) -> None:
     from lanescope.app.memory.tile_descriptors import format_described
-    from lanescope.descriptor.causes import get_cause_title
 
     if result.verdict == "unknown":
         _print_fits(result.fits or [])
@@ -176,17 +175,23 @@ def _print_verdict(result: Verified) -> None:
         print(f"  ! {said}")
     if (first := result.first_mismatch) and first.read != -1:
         print(f"  first: [{first.row},{first.k}] lies at {first.expected:#x}, read from {first.read:#x}")
-    for diagnosis in result.diagnoses:
-        print(f"  {get_cause_title(diagnosis.code)} ({diagnosis.code}): {diagnosis.message}")
-        if diagnosis.storage:
-            print(f"  would match if stored with: {format_storage_options(diagnosis.storage)}")
-    if result.diagnoses and (fix := result.diagnoses[0].fix):
-        print(f"  repair: {_format_fix(fix)}")
+    _print_diagnoses(result.diagnoses)
     for line in (line for one in result.described or () for line in format_described(one) if not one.why):
         print(f"  {line}")
     print_warnings(
         one for one in result.warnings if not (result.caution and one.code in ("reserved_bits", "tcgen05_format"))
     )
+
+
+def _print_diagnoses(diagnoses: list[Diagnosis]) -> None:
+    from lanescope.descriptor.causes import get_cause_title
+
+    for diagnosis in diagnoses:
+        print(f"  {get_cause_title(diagnosis.code)} ({diagnosis.code}): {diagnosis.message}")
+        if diagnosis.storage:
+            print(f"  would match if stored with: {format_storage_options(diagnosis.storage)}")
+    if diagnoses and (fix := diagnoses[0].fix):
+        print(f"  repair: {_format_fix(fix)}")
 
 
 def _format_fix(fix: Fix) -> str:

@@ -115,19 +115,28 @@ def select_view_fields(view: dict[str, str]) -> dict[str, str]:
     return {name: view[name] for name in (*memory.SEEN_BY, "format", "idesc", "target") if name in view}
 
 
+def _make_preset(
+    descriptor: Descriptor, view: dict[str, str], spec: dict[str, str]
+) -> tuple[PresetRequest | None, Any]:
+    """Return what the preset of a storage's kind is asked for, and the storage that it makes; None where it cannot."""
+    preset = find_preset(spec)
+    if preset is None:
+        return None, None
+    try:
+        _, seen = memory.parse_view(view)
+        own = adapt_request(preset, PresetRequest(seen, descriptor))
+        return own, preset.make(own) if own else None
+    except LayoutError:
+        return None, None
+
+
 def list_assumed_fields(descriptor: Descriptor, query: dict[str, str]) -> tuple[str, ...]:
     """Return what of a query's storage was taken from the word and not changed since: it cannot confirm the word."""
     names = query.get("assumed", "").split(",")
     if "storage" in names:
         return ("the tile itself",)
     view, spec, _, chosen = parse_page_query(descriptor.format, query)
-    preset = find_preset(spec) if chosen and spec["kind"] in KINDS else None
-    try:
-        _, seen = memory.parse_view(view)
-        own = adapt_request(preset, PresetRequest(seen, descriptor)) if preset else None
-        made = preset.make(own) if preset and own else None
-    except LayoutError:
-        return ()
+    own, made = _make_preset(descriptor, view, spec) if chosen and spec["kind"] in KINDS else (None, None)
     if made is None or own is None:
         return ()
     out = []

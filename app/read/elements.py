@@ -6,28 +6,27 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lanescope.app.instruction import answers, lanes, wording
-from lanescope.app.instruction.answers import HeldValue
-from lanescope.app.instruction.find import list_warp, pin_places
-from lanescope.app.instruction.state import SEPARATE, bind_descriptor
+from lanescope.app.instruction import answers, lanes
+from lanescope.app.instruction.find import pin_places
+from lanescope.app.instruction.state import bind_descriptor
 from lanescope.app.kit import links
 from lanescope.app.kit.find import MOST_TOGETHER, SoughtPlace, check_whole
 from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.names import name_form
-from lanescope.app.read import address_elements, place_readings, scale_elements
+from lanescope.app.read import address_elements, lane_elements, place_readings, scale_elements
 from lanescope.app.read.element_forms import NamedForms, find_forms
+from lanescope.app.read.element_holders import describe_holder, find_panel, format_holders, is_tensor, list_places
 from lanescope.app.read.element_texts import SCALES, ElementQuestion, parse_question
 from lanescope.app.read.facts import Meaning
 from lanescope.app.read.place_readings import PlaceReading
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
-from lanescope.ptx.instruction import Instruction, Operand, OperandPlace
-from lanescope.render.view import make_figure
+from lanescope.ptx.instruction import Instruction, Operand
 
 MOST_FORMS = 12  # that are answered
 _ADDRESS = re.compile(r"\b(?:address(?:es)?|points?|pointer)\b", re.I)
@@ -90,22 +89,25 @@ def answer_question(text: str) -> ElementAnswers | None:
             refused = refused or error
             if error is refused:
                 elsewhere = place_readings.link_shared(form_bound, question.place)
-    alike = [meaning for meaning in meanings if _get_opcode(meaning) == _get_opcode(meanings[0])]
-    certain = (
-        not (named.unused or is_open)
-        and len(found) <= MOST_FORMS
-        and bool(meanings)
-        and meanings[0].facts["ptx"] == bind_descriptor(found[0], {}).ptx
-        and all(meaning.facts["holders"] == meanings[0].facts["holders"] for meaning in alike)
-    )
     return ElementAnswers(
         question,
         tuple(meanings),
-        certain,
+        not is_open and _is_certain(named, meanings),
         len(found) - answered,
         None if meanings else refused,
         named.unused,
         elsewhere,
+    )
+
+
+def _is_certain(named: NamedForms, meanings: list[Meaning]) -> bool:
+    """Return whether the first answer is of the plain form, and that of every form with its opcode."""
+    if named.unused or len(named.forms) > MOST_FORMS or not meanings:
+        return False
+    first = meanings[0]
+    alike = [meaning for meaning in meanings if _get_opcode(meaning) == _get_opcode(first)]
+    return first.facts["ptx"] == bind_descriptor(named.forms[0], {}).ptx and all(
+        meaning.facts["holders"] == first.facts["holders"] for meaning in alike
     )
 
 
@@ -158,20 +160,7 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
             "A descriptor says where they lie; of an _RS atom A is in registers.",
             "text",
         )
-    if place.letter in (*SCALES, "e"):
-        holders, query, notices = scale_elements.answer_place(form, place)
-    elif place.coords:
-        holders, query, notices = _answer_element(form, place)
-    elif form.address and place.line and place.line[0] == "row" and _ADDRESS.search(question.rest):
-        holders, query, notices = address_elements.answer_row(form, place, place.line[1])
-    elif place.line:
-        holders, query, notices = _answer_line(form, place, *place.line)
-    elif place.is_warp:
-        holders, query, notices = _answer_warp(form, place, named.a_shared)
-    elif form.address and _ADDRESS.search(question.rest):
-        holders, query, notices = address_elements.answer_lane(form, place)
-    else:
-        holders, query, notices = _answer_lane(form, place, named.a_shared)
+    holders, query, notices = _find_holders(form, question, named.a_shared)
     name = name_form(form).text
     if named.unused:
         notices = (*notices, f"Not used: {join_words(list(named.unused))}.")
@@ -186,6 +175,27 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
     return Meaning(kind="instruction", title=f"{place.text} of {name}", link=link, facts=facts, notices=notices)
 
 
+def _find_holders(
+    form: Instruction, question: ElementQuestion, a_shared: bool
+) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
+    """Return (who holds what a question asks for, the parts of an address that show it, what is said about it)."""
+    place = question.place
+    asks_address = form.address and _ADDRESS.search(question.rest)
+    if place.letter in (*SCALES, "e"):
+        return scale_elements.answer_place(form, place)
+    if place.coords:
+        return _answer_element(form, place)
+    if asks_address and place.line and place.line[0] == "row":
+        return address_elements.answer_row(form, place, place.line[1])
+    if place.line:
+        return _answer_line(form, place, *place.line)
+    if place.is_warp:
+        return lane_elements.answer_warp(form, place, a_shared)
+    if asks_address:
+        return address_elements.answer_lane(form, place)
+    return lane_elements.answer_lane(form, place, a_shared)
+
+
 def _answer_element(
     form: Instruction, sought: SoughtPlace
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
@@ -195,27 +205,32 @@ def _answer_element(
     letter = lanes.format_panel_title(op.name)
     place_readings.check_coords(form, op, row, col)
     holders = [
-        _describe_holder(form, op, held)
-        for place in _list_places(op, row, col, sought.part)
+        describe_holder(form, op, held)
+        for place in list_places(op, row, col, sought.part)
         for held in answers.find_owners(op, place).owners
     ]
     name = letter if sought.part is None else f"matrix {sought.part}"
     held = format_holders(holders).removeprefix(f"{name}: ")
-    where = "tensor memory: " if _is_tensor(op) else ""
-    notices = [f"{name}[{row}][{col}] is in {where}{held}."]
-    if op.sparsity:
-        notices.append(f"{letter} is stored compressed: the column counts what is stored, the metadata place it.")
-    if not form.family.specified:
-        notices.append(form.family.note or "PTX does not say where these elements lie.")
-    if op.name == "a" and form.family.by_descriptor:
-        place = "tensor memory" if _is_tensor(op) else "registers"
-        notices.append(f"This is A in {place}; a descriptor can read it from shared memory instead.")
-    if form.family.issue:
-        notices.append("M, N and the types are those of the usual instruction descriptor.")
-    panel = _find_panel(form, op) if sought.part is None else f"matrix{sought.part}"
+    where = "tensor memory: " if is_tensor(op) else ""
+    notices = [f"{name}[{row}][{col}] is in {where}{held}.", *_list_notices(form, op)]
+    panel = find_panel(form, op) if sought.part is None else f"matrix{sought.part}"
     if not panel and op.name == "c":
         notices.append("The page shows D, which lies otherwise.")
     return holders, {"pin": PIN.format(panel=panel, row=row, col=col)} if panel else {}, tuple(notices)
+
+
+def _list_notices(form: Instruction, op: Operand) -> Iterator[str]:
+    """Yield what an answer about an element of an operand does not show."""
+    if op.sparsity:
+        letter = lanes.format_panel_title(op.name)
+        yield f"{letter} is stored compressed: the column counts what is stored, the metadata place it."
+    if not form.family.specified:
+        yield form.family.note or "PTX does not say where these elements lie."
+    if op.name == "a" and form.family.by_descriptor:
+        place = "tensor memory" if is_tensor(op) else "registers"
+        yield f"This is A in {place}; a descriptor can read it from shared memory instead."
+    if form.family.issue:
+        yield "M, N and the types are those of the usual instruction descriptor."
 
 
 def _answer_line(
@@ -229,9 +244,9 @@ def _answer_line(
     across = range(op.col_count if axis == "row" else op.row_count)
     cells = [(number, other) if axis == "row" else (other, number) for other in across]
     holders = [
-        _describe_holder(form, op, held)
+        describe_holder(form, op, held)
         for cell in cells
-        for place in _list_places(op, *cell)
+        for place in list_places(op, *cell)
         for held in answers.find_owners(op, place).owners
     ]
     threads = sorted({holder["thread"] for holder in holders})
@@ -243,157 +258,3 @@ def _answer_line(
     query = {"lanes": lanes.format_runs(threads, "-", ",")} if threads else {}
     name = "each matrix" if op.extents.get("matrix", 1) > 1 else letter
     return holders, query, (f"{word.capitalize()} {number} of {name} is in {who}.",)
-
-
-def _answer_warp(
-    form: Instruction, sought: SoughtPlace, a_shared: bool
-) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    """Answer which rows and columns of each operand a warp holds."""
-    threads = list_warp(form, sought)
-    operands = _find_operands(form, sought, a_shared).values()
-    holders = [
-        _describe_holder(form, op, held)
-        for op in operands
-        for thread in threads
-        for held in answers.find_lane_values(op, thread, None).values
-    ]
-    unit = form.family.scope.thread
-    notices = [f"Warp {sought.warp} is {unit}s {threads[0]}–{threads[-1]}."]
-    for op in operands:
-        held = [one for one in holders if one["operand"] == op.name and "row" in one and "col" in one]
-        letter = lanes.format_panel_title(op.name)
-        rows, cols = (sorted({one[axis] for one in held}) for axis in ("row", "col"))
-        if len({(one["row"], one["col"]) for one in held}) == len(rows) * len(cols) > 0:
-            notices.append(f"{letter}: rows {lanes.format_runs(rows)}, columns {lanes.format_runs(cols)}.")
-    return holders, {"lanes": f"{threads[0]}-{threads[-1]}"}, tuple(notices)
-
-
-def format_holders(holders: list[dict[str, Any]]) -> str:
-    """Format who holds an element: each, or the first four and how many more."""
-    shown = "; ".join(holder["text"] for holder in holders[:4])
-    return f"{shown}; and {len(holders) - 4} more" if len(holders) > 4 else shown
-
-
-def _format_bits(first: int, count: int) -> str:
-    return f"bits {first + count - 1}:{first}" if count > 1 else f"bit {first}"
-
-
-def _list_places(op: Operand, row: int, col: int, part: int | None = None) -> list[str]:
-    """List the coordinates of an element: one, or one of each of m8n8k4's products or a load's matrices. part: of
-    which alone; LayoutError if there is none.
-    """
-    down, across = op.plane
-    extra = [axis for axis in op.axes if axis not in (down, across)]
-    places: list[dict[str, int]] = [{down: row, across: col}]
-    for axis in extra:
-        count = op.extents[axis]
-        if part is not None and part >= count:
-            hint = f"They go from 0 to {count - 1}."
-            raise LayoutError("bad_coordinate", f"There is no {axis} {part}.", hint, "text")
-        places = [
-            {**place, axis: n} for place in places for n in (range(count) if part is None else range(part, part + 1))
-        ]
-    return [",".join(str(place[axis]) for axis in op.axes) for place in places]
-
-
-def _find_panel(form: Instruction, op: Operand) -> str:
-    """Find the panel of the page that shows an operand, "" if none does; D's shows C if both are alike."""
-    panels = {panel.name for panel in make_figure(form).panels if panel.grid}
-    if op.name in panels:
-        return op.name
-    return "d" if op.name == "c" and "d" in panels and lanes.is_c_like_d(form) else ""
-
-
-def _is_tensor(op: Operand) -> bool:
-    return op.scope.place is OperandPlace.TENSOR
-
-
-def _find_operands(form: Instruction, sought: SoughtPlace, a_shared: bool) -> dict[str, Operand]:
-    """Find the operand that a place names, or all that threads may hold."""
-    names = [sought.letter] if sought.letter else [op.name for op in lanes.list_distinct_operands(form)]
-    found = (place_readings.find_operand(form, name) for name in names if name != "a" or not a_shared)
-    return {op.name: op for op in found}
-
-
-def _answer_lane(
-    form: Instruction, sought: SoughtPlace, a_shared: bool
-) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    lane = sought.thread or 0
-    operands = _find_operands(form, sought, a_shared)
-    if any(map(_is_tensor, operands.values())) and (sought.register is not None or not sought.is_lane):
-        raise LayoutError(
-            "operand_not_in_registers",
-            f"{name_form(form).text} has its operands in tensor memory: lanes and columns, no registers of threads.",
-            f"Ask for lane {lane}.",
-            "text",
-        )
-    threads = min(form.threads, 32) if sought.is_lane and form.family.scope.several else form.threads
-    word = "lane" if sought.is_lane else form.family.scope.thread
-    if lane >= threads:
-        raise LayoutError(
-            "bad_lane", f"{name_form(form).text} has no {word} {lane}.", f"They go from 0 to {threads - 1}.", "text"
-        )
-    if sought.warp is not None:
-        warps = form.threads // 32
-        if sought.warp >= warps:
-            hint = f"It has warp {'0 alone' if warps == 1 else f'0 to {warps - 1}'}."
-            raise LayoutError("bad_lane", f"{name_form(form).text} has no warp {sought.warp}.", hint, "text")
-        lane += 32 * sought.warp
-    holders = [
-        _describe_holder(form, op, held)
-        for op in operands.values()
-        for held in answers.find_lane_values(op, lane, None).values
-        if sought.register in (None, held.register) and sought.value in (None, held.value)
-    ]
-    if not holders:
-        most = max(op.registers for op in operands.values())
-        hint = f"Registers go from R0 to R{most - 1}."
-        if sought.value is not None:
-            last = max(op.values for op in operands.values()) - 1
-            hint = f"Values go from {sought.letter}0 to {sought.letter}{last}."
-        raise LayoutError("bad_register", f"{sought.text} holds nothing of {name_form(form).text}.", hint, "text")
-    notices = [_format_lane(op, [one for one in holders if one["operand"] == op.name]) for op in operands.values()]
-    if form.family.scope.several and sought.is_lane and sought.warp is None:
-        notices.append("This is the lane of the warpgroup's first warp; the others follow 32 threads apart.")
-    query = {"lanes": str(lane)}
-    first = holders[0]
-    if product := next((first[axis] for axis in SEPARATE if axis in first), 0):
-        query["product"] = str(product)
-    panel = f"matrix{first['matrix']}" if "matrix" in first else _find_panel(form, operands[first["operand"]])
-    if panel and "row" in first and "col" in first:
-        query["pin"] = PIN.format(panel=panel, row=first["row"], col=first["col"])
-    return holders, query, tuple(filter(None, notices))
-
-
-def _format_lane(op: Operand, held: list[dict[str, Any]]) -> str:
-    """Format what a lane holds of an operand: the elements of each register."""
-    letter = lanes.format_panel_title(op.name)
-    registers: dict[int, list[str]] = {}
-    for one in held:
-        registers.setdefault(one["register"], []).append(_name_element(op, letter, one))
-    prefix = f"{op.scope.register} " if _is_tensor(op) else "R"
-    shown = [f"{prefix}{register} {' '.join(places)}" for register, places in list(registers.items())[:8]]
-    more = f" and {len(registers) - 8} more {op.scope.register}s" if len(registers) > 8 else ""
-    parts = {f" of {axis} {one[axis]}" for one in held for axis in SEPARATE if axis in one}
-    part = parts.pop() if len(parts) == 1 else ""
-    return f"{letter}{part}: {', '.join(shown)}{more}." if shown else ""
-
-
-def _name_element(op: Operand, letter: str, one: dict[str, Any]) -> str:
-    """Name the element that a value is: A[5][9], matrix 1[3][2] of a load, lane 5 column 3 of tensor memory."""
-    if "row" not in one or "col" not in one:
-        return " ".join(f"{axis} {one[axis]}" for axis in op.axes if axis in one) or one["name"]
-    name = f"matrix {one['matrix']}" if "matrix" in one else letter
-    return f"{name}[{one['row']}][{one['col']}]"
-
-
-def _describe_holder(form: Instruction, op: Operand, held: HeldValue) -> dict[str, Any]:
-    """Describe one value of a thread: where it is held and which element it is."""
-    facts = {name: value for name, value in dataclasses.asdict(held).items() if value is not None}
-    facts["bit"] = bit = held.bit + op.padding_below
-    who, more = wording.format_holder(form, held.thread)
-    where = f"register R{held.register}" if op.scope.register == "register" else f"{op.scope.register} {held.register}"
-    bits = f", {_format_bits(bit, held.bits)}" if held.bits < op.register_bits else ""
-    thread = f" ({more})" if form.family.scope.several else ""
-    part = "".join(f"{axis} {facts[axis]}: " for axis in op.axes if axis not in op.plane and axis in facts)
-    return {"operand": op.name, **facts, "text": f"{part}{who}{thread}, {where}{bits}"}

@@ -60,13 +60,19 @@ class TextMarks:
     applied: Sequence[AppliedEdit] = ()
 
 
+def _assign_pieces(size: int, pieces: Sequence[TextPiece]) -> list[int]:
+    """Return the number of the piece that each character belongs to, the smallest of several; -1 for none."""
+    owner = [-1] * size
+    spans = [(b - a, a, b, n) for n, piece in enumerate(pieces) for a, b in piece.spans]
+    for _, a, b, n in sorted(spans, reverse=True):
+        owner[a:b] = [n] * (b - a)
+    return owner
+
+
 def mark_text(text: str, bench: Bench, marks: TextMarks) -> list[TextLine]:
     """Cut a text into lines of runs; of nested pieces the smaller has the characters."""
     size = len(text)
-    owner = [-1] * size
-    spans = [(b - a, a, b, n) for n, piece in enumerate(bench.pieces) for a, b in piece.spans]
-    for _, a, b, n in sorted(spans, reverse=True):
-        owner[a:b] = [n] * (b - a)
+    owner = _assign_pieces(size, bench.pieces)
     fields = _place_fields(size, marks.origins)
     wrong = _cover(size, (operand.place for operand in bench.operands if operand.place))
     suspect = _cover(size, marks.suspects)

@@ -5,6 +5,7 @@ tensor memory`. The page of the tile, or of tensor memory, has the answer in its
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from lanescope.app.catalogue import forms, search, vocabulary
@@ -119,6 +120,13 @@ def _link_shared(question: ElementQuestion, words: list[str]) -> Meaning | None:
         return None
     places = [place.coords for place in question.places if place.coords]
     mode, major, bits = modes.pop(), next(iter(majors), "K"), get_dtype(types[0]).bits if types else _BITS
+    assumed = [f"{bits}-bit elements"] * (not types) + [f"{major}-major"] * (not majors)
+    notices = (f"Assumed: {' and '.join(assumed)}. The page takes any other.",) if assumed else ()
+    return replace(_link_tile(places, mode, major, bits), notices=notices)
+
+
+def _link_tile(places: list[tuple[int, int]], mode: str, major: str, bits: int) -> Meaning:
+    """Link to the least tile that has these elements, (mn, k)."""
     atom = WIDTHS[mode] * 8 // bits
     row, col = (max(place[axis] for place in places) for axis in (0, 1))
     lengths = {"mn": _round_up(row + 1, _ROWS), "k": _round_up(col + 1, atom)}
@@ -127,10 +135,8 @@ def _link_shared(question: ElementQuestion, words: list[str]) -> Meaning | None:
     sought = " and ".join(f"[{place[0]}][{place[1]}]" for place in places)
     query = {"element_bits": bits, "major": major, "swizzle": mode, **lengths, "find": sought}
     link = f"/smem?{urlencode(query, safe='[]')}"
-    assumed = [f"{bits}-bit elements"] * (not types) + [f"{major}-major"] * (not majors)
-    notices = (f"Assumed: {' and '.join(assumed)}. The page takes any other.",) if assumed else ()
     title = f"{'Elements' if places[1:] else 'Element'} {sought} of a tile with the {mode} swizzle"
-    return Meaning(kind="topic", title=title, link=link, facts={"page": link}, notices=notices)
+    return Meaning(kind="topic", title=title, link=link, facts={"page": link}, notices=())
 
 
 def _round_up(size: int, step: int) -> int:

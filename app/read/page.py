@@ -4,6 +4,7 @@ kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,7 +24,7 @@ from lanescope.app.layouts import triton
 from lanescope.app.read import draw, files, meaning_links, text_meanings, workbench
 from lanescope.app.read.answer import read_and_verify
 from lanescope.app.read.edits import RepairedText, repair_text
-from lanescope.app.read.facts import Reading
+from lanescope.app.read.facts import Meaning, Reading
 from lanescope.app.read.marks import TextMarks, mark_text
 from lanescope.app.read.sheet import build_sheet
 from lanescope.errors import LayoutError
@@ -209,6 +210,24 @@ def go_page(request: Request) -> Response:
     return answer
 
 
+def _name_forms(meanings: Sequence[Meaning], nearest: Sequence[str]) -> dict[str, str]:
+    """Return the short names of the instructions that a page shows."""
+    listed = [ptx for meaning in meanings for ptx in _list_instructions(meaning.facts)]
+    return {ptx: name_form(catalog.find(ptx)).text for ptx in (*listed, *nearest)}
+
+
+def _draw_meanings(meanings: Sequence[Meaning]) -> dict[str, Any]:
+    """Return the pictures of what a text means, and the offsets of its layouts, by title."""
+    return {
+        "grids": {
+            meaning.title: draw.build_offset_table(meaning.facts["cute"])
+            for meaning in meanings
+            if meaning.kind == "layout"
+        },
+        "tiles": {meaning.title: draw.draw_meaning(meaning.kind, meaning.facts) for meaning in meanings},
+    }
+
+
 def _render_meanings(request: Request, text: str, error: LayoutError | None = None) -> Response:
     text = text.replace("\r\n", "\n")
     reading: Reading | None = None
@@ -221,22 +240,15 @@ def _render_meanings(request: Request, text: str, error: LayoutError | None = No
             nearest = text_meanings.find_nearest(text)
     except LayoutError as refused:
         error = refused
-    meanings = [reading, *reading.also] if reading and reading.kind != "unknown" else []
-    listed = (
-        [ptx for meaning in (reading, *reading.also) for ptx in _list_instructions(meaning.facts)] if reading else []
-    )
+    every = [reading, *reading.also] if reading else []
+    meanings = every if reading and reading.kind != "unknown" else []
     context = {
         "text": text,
         "found": reading,
         "error": error,
         "meanings": meanings,
-        "names": {ptx: name_form(catalog.find(ptx)).text for ptx in (*listed, *nearest)},
-        "grids": {
-            meaning.title: draw.build_offset_table(meaning.facts["cute"])
-            for meaning in meanings
-            if meaning.kind == "layout"
-        },
-        "tiles": {meaning.title: draw.draw_meaning(meaning.kind, meaning.facts) for meaning in meanings},
+        "names": _name_forms(every, nearest),
+        **_draw_meanings(meanings),
         "grouped": group_forms,
         "near": [catalog.find(ptx) for ptx in nearest],
         "module": _link_module(text) if any(meaning.kind == "triton" for meaning in meanings) else "",

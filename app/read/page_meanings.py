@@ -55,6 +55,12 @@ def _explain(known: known_names.KnownMessage | None) -> list[Meaning]:
     return [_build_page(known.title, known.page, known.notices)] if known else []
 
 
+def _find_without_sizes(text: str, words: int) -> list[Meaning]:
+    """Find the pages that `core matrix 8x8` means: without the words that name none. words: how many a text has."""
+    plain = re.sub(r"(?<!\S)(?=\S*\d)\S{1,6}(?!\S)", " ", text).split()
+    return find_pages(" ".join(plain)) if len(plain) not in (0, words) else []
+
+
 def look_up(text: str) -> list[Meaning]:
     """Find pages and instructions by the words of a text."""
     cleaned = pasted_text.clean_text(text)
@@ -67,17 +73,14 @@ def look_up(text: str) -> list[Meaning]:
         return []
     if len(words) > MOST_WORDS:
         return _search_pages(text) if full_text.is_asked(text) else []
-    pages = find_pages(text, by_title=not is_translated)  # a translated word is a subject, not a title
-    if not pages and len(plain := re.sub(r"(?<!\S)(?=\S*\d)\S{1,6}(?!\S)", " ", text).split()) not in (0, len(words)):
-        pages = find_pages(" ".join(plain))  # `core matrix 8x8`: drop the words that name no page
+    # a translated word is a subject, not a title
+    pages = find_pages(text, by_title=not is_translated) or _find_without_sizes(text, len(words))
     named = named_forms.find_named(text)
-    found = (
-        [named_forms.build_meaning(text, named)]
-        if named and named.forms and (not named.ignored or named_forms.has_shape(named))
-        else []
-    )
-    is_of_types = len(words) > 1 and found and all(map(named_forms.is_type, named.words if named else ()))
-    return [*found, *pages] if is_of_types else [*pages, *found]
+    if not named or not named.forms or (named.ignored and not named_forms.has_shape(named)):
+        return pages
+    found = named_forms.build_meaning(text, named)
+    is_of_types = len(words) > 1 and all(map(named_forms.is_type, named.words))
+    return [found, *pages] if is_of_types else [*pages, found]
 
 
 def find_pages(text: str, *, by_title: bool = True) -> list[Meaning]:

@@ -128,6 +128,13 @@ def _draw_operand(places: _Places, name: Callable[[int, int], str]) -> Iterable[
     yield from _draw_ticks(ticks)
 
 
+def _name_wrong_state(is_read: bool, is_needed: bool) -> str:
+    """Return what a chunk of memory is that is not read once for the row it holds."""
+    if not is_read:
+        return "stored"
+    return "other" if is_needed else "read"
+
+
 def _draw_memory(places: _Places, shown: list[int], name: Callable[[int, int], str]) -> Iterable[str]:
     chunks = places.chunks
     times: dict[int, int] = {}
@@ -145,15 +152,13 @@ def _draw_memory(places: _Places, shown: list[int], name: Callable[[int, int], s
         at = places.locate_chunk(chunk)
         if at is None:
             continue
-        is_read, is_needed = chunk in times, chunk in needed
+        count = times.get(chunk, 0)
         if chunks.stored is None:
-            state = "twice" if times[chunk] > 1 else "plain"
-        elif chunk in right and times[chunk] == 1:
-            state = "right"
+            state = "twice" if count > 1 else "plain"
         else:
-            state = "other" if is_read and is_needed else "read" if is_read else "stored"
+            state = "right" if chunk in right and count == 1 else _name_wrong_state(bool(count), chunk in needed)
         x, y, w, h = at
-        holds = f' data-holds="{escape(needed[chunk])}"' if is_needed else ""
+        holds = f' data-holds="{escape(needed[chunk])}"' if chunk in needed else ""
         yield (
             f'<rect class="c c-{state}" x="{x:g}" y="{y:.1f}" width="{w:g}" height="{h:g}" data-at="{chunk << 4:#x}"'
             f"{holds}/>"

@@ -86,6 +86,15 @@ def build_sheet(bench: Bench, repaired: RepairedText, assumptions: Mapping[str, 
     )
 
 
+def _choose_operand(bench: Bench) -> int:
+    """Return the first wrong operand, else, where none is right, the first without a verdict, else the first."""
+    wrong = next((n for n, operand in enumerate(bench.operands) if operand.wrong), None)
+    if wrong is not None:
+        return wrong
+    unknown = next((n for n, o in enumerate(bench.operands) if o.steps and o.verdict == "unknown"), None)
+    return 0 if unknown is None or _is_any_right(bench) else unknown
+
+
 def _choose_step(bench: Bench, chosen: str) -> tuple[int, int]:
     """Return (operand, step): the chosen ones, else the first wrong ones; step -1 if there is none."""
     parts = chosen.split(".")
@@ -93,9 +102,7 @@ def _choose_step(bench: Bench, chosen: str) -> tuple[int, int]:
         at, number = int(parts[0]), int(parts[1])
         if at < len(bench.operands) and number < len(bench.operands[at].steps):
             return at, number
-    wrong = next((n for n, operand in enumerate(bench.operands) if operand.wrong), None)
-    unknown = next((n for n, o in enumerate(bench.operands) if o.steps and o.verdict == "unknown"), None)
-    at = wrong if wrong is not None else 0 if unknown is None or _is_any_right(bench) else unknown
+    at = _choose_operand(bench)
     if not bench.operands or not bench.operands[at].steps:
         return at, -1
     steps = bench.operands[at].steps
@@ -109,6 +116,23 @@ def _is_any_right(bench: Bench) -> bool:
 # the verdict ----------------------------------------------------------------------------------------------------------
 
 
+def _format_unjudged(names: list[str]) -> str:
+    return f"{join_words(names)} {'is' if len(names) == 1 else 'are'} not judged" if names else ""
+
+
+def _judge_right(bench: Bench) -> SheetVerdict:
+    """Return the verdict of a text of which an operand is right and none is wrong."""
+    unjudged = [name for name, _ in dict.fromkeys(_list_unjudged(bench))]
+    is_open = bool(bench.caution or bench.missing or unjudged or not bench.complete)
+    total = sum(step.total for operand in bench.operands if operand.verdict == "match" for step in operand.steps)
+    counted = f"{total:,} of {total:,} elements are read where they are stored."
+    left = _format_unjudged(unjudged)
+    headline = f"{bench.headline}; {left}" if left else bench.headline
+    rest = bench.caution or ((bench.detail,) if bench.detail and not left else ())
+    missing = tuple(m for operand in bench.operands if operand.verdict == "unknown" for m in operand.missing[:1])
+    return SheetVerdict("care" if is_open else "ok", headline, (counted, *rest, *missing))
+
+
 def _judge(
     bench: Bench,
     repaired: RepairedText,
@@ -119,17 +143,8 @@ def _judge(
     """Return the verdict. It is green only where nothing is open."""
     if bench.verdict == "mismatch":
         return _judge_wrong(bench, repaired, shown)
-    unjudged = [name for name, _ in dict.fromkeys(_list_unjudged(bench))]
-    right = [operand for operand in bench.operands if operand.verdict == "match"]
-    if right:
-        is_open = bool(bench.caution or bench.missing or unjudged or not bench.complete)
-        total = sum(step.total for operand in right for step in operand.steps)
-        counted = f"{total:,} of {total:,} elements are read where they are stored."
-        left = f"{join_words(unjudged)} {'is' if len(unjudged) == 1 else 'are'} not judged" if unjudged else ""
-        headline = f"{bench.headline}; {left}" if left else bench.headline
-        rest = bench.caution or ((bench.detail,) if bench.detail and not left else ())
-        missing = tuple(m for operand in bench.operands if operand.verdict == "unknown" for m in operand.missing[:1])
-        return SheetVerdict("care" if is_open else "ok", headline, (counted, *rest, *missing))
+    if any(operand.verdict == "match" for operand in bench.operands):
+        return _judge_right(bench)
     if suspects:
         return _judge_suspect(suspects, shown, repaired.text)
     detail = tuple(filter(None, (describe_repeats(shown), bench.detail)))

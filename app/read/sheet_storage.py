@@ -44,6 +44,17 @@ class StorageRow:
     asks: bool = False
 
 
+def _find_source(bench: Bench, text: str, operand: VerifiedOperand, given: str) -> tuple[str, bool]:
+    """Return where an operand's storage comes from, and whether the text has one to choose. given: the choice."""
+    if given:
+        return "your choice", any(piece.kind in ("tensor_map", "layout") for piece in bench.pieces)
+    if operand.storage is None:
+        return "the text does not say", False
+    piece = bench.pieces[operand.storage]
+    first, last = (find_line(text, at) for at in (piece.spans[0][0], piece.spans[0][1] - 1))
+    return f"line {first}" if first == last else f"lines {first}–{last}", True
+
+
 def list_storages(bench: Bench, text: str, assumptions: Mapping[str, str]) -> Iterator[StorageRow]:
     """Yield one row for each operand. The first that is stored nowhere asks, with the outcome of every answer."""
     is_settled = bench.verdict == "mismatch"
@@ -62,15 +73,8 @@ def list_storages(bench: Bench, text: str, assumptions: Mapping[str, str]) -> It
             else StorageOption(name, title)
             for name, title in titles.items()
         )
-        source = "your choice"
-        if not given and operand.storage is not None:
-            piece = bench.pieces[operand.storage]
-            options = (StorageOption("", "as in the text"), *options)
-            first, last = (find_line(text, at) for at in (piece.spans[0][0], piece.spans[0][1] - 1))
-            source = f"line {first}" if first == last else f"lines {first}–{last}"
-        elif not given:
-            source = "the text does not say"
-        elif any(piece.kind in ("tensor_map", "layout") for piece in bench.pieces):
+        source, is_in_text = _find_source(bench, text, operand, given)
+        if is_in_text:
             options = (StorageOption("", "as in the text"), *options)
         chosen = given or ("" if operand.stored is not None else "?")
         yield StorageRow(operand.name.upper(), key, chosen, source, options, asks)

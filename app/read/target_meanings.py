@@ -72,6 +72,18 @@ def _name_targets(match: re.Match[str]) -> tuple[str, ...]:
     return (_OLDER[chip],) if chip in _OLDER else vocabulary.SYNONYMS[chip]
 
 
+def _find_asked(text: str, rest: str) -> forms.FormMatches | None:
+    """Find the instructions that a question is about; None if it names none, or narrows a list: `wgmma h100`.
+
+    rest: the text without the targets and what asks for them.
+    """
+    matches, whole = forms.find_forms(rest), forms.find_forms(text)
+    if whole.forms and not (whole.ignored or _ASKING.match(text)):
+        return None
+    asked = matches.forms and matches.whole and not matches.ignored and full_text.is_asked(rest)
+    return matches if asked else None
+
+
 def describe_targets(text: str) -> list[Meaning]:
     """Describe the targets that a question is about, with the instructions that it names; [] for any other text."""
     if len(text) > full_text.LONGEST:
@@ -82,11 +94,8 @@ def describe_targets(text: str) -> list[Meaning]:
         return []
     if all(word in _ABOUT or word in full_text.SILENT for word in words):
         return [meaning for name in named.names for meaning in describe_target(name)]
-    rest = " ".join(word for word in words if word not in _ABOUT)
-    matches = forms.find_forms(rest)
-    whole = forms.find_forms(text)
-    listed = whole.forms and not (whole.ignored or _ASKING.match(text))  # `wgmma h100` narrows a list
-    if not matches.forms or not matches.whole or matches.ignored or listed or not full_text.is_asked(rest):
+    matches = _find_asked(text, " ".join(word for word in words if word not in _ABOUT))
+    if matches is None:
         return []
     return [
         meaning

@@ -21,6 +21,20 @@ _OPCODE = re.compile(r"\btcgen05(?:\.mma)?\b|\bumma\b|\b(?:instruction descripto
 _CODE = re.compile(r"[<>{}()\[\];%]|umma::", re.I)
 
 
+def _list_words(text: str) -> list[str]:
+    """Return the words that say which tcgen05.mma is meant; none of a whole name, or another text."""
+    if not _OPCODE.search(text) or _CODE.search(text) or len(text) > forms.LONGEST or forms.find_forms(text).exact:
+        return []
+    plain = re.sub(r"\b([mnk])\s*=\s*(\d+)", r"\1\2", _OPCODE.sub(" ", text).lower())
+    return [word for word in forms.split_words(plain) if word not in vocabulary.SILENT]
+
+
+def _list_issued(words: list[str]) -> list[Instruction]:
+    """List the forms of tcgen05.mma that words name, the plain kind first."""
+    found = [form for form in forms.find_forms(f"tcgen05 mma {' '.join(words)}").forms if form.family.issue]
+    return sorted(found, key=_rank_kind)
+
+
 def find_meanings(text: str) -> tuple[Meaning, ...]:
     """Find the forms of tcgen05.mma with the shape and types of a text, the plain one first; () if it says neither, is
     a whole name, or names another instruction.
@@ -28,25 +42,15 @@ def find_meanings(text: str) -> tuple[Meaning, ...]:
     >>> find_meanings("tcgen05.mma 128x256x16 bf16")[0].link
     '/i/tcgen05.mma.cta_group::1.kind::f16?idesc=0x08400490'
     """
-    if not _OPCODE.search(text) or _CODE.search(text) or len(text) > forms.LONGEST:
-        return ()
-    if forms.find_forms(text).exact:
-        return ()
-    plain = re.sub(r"\b([mnk])\s*=\s*(\d+)", r"\1\2", _OPCODE.sub(" ", text).lower())
-    words = [word for word in forms.split_words(plain) if word not in vocabulary.SILENT]
-    shapes = [sizes for word in words if (sizes := search.split_shape(word))]
+    words = _list_words(text)
     given = [word for word in words if _list_types(word) and not re.search(rf"::{re.escape(word)}", text.lower())]
-    given_sizes = [size for shape in shapes for size in shape]
+    given_sizes = [size for word in words for size in search.split_shape(word)]
     wanted = {size[0]: int(size[1:]) for size in given_sizes}
-    if len(wanted) < len(given_sizes) or not (shapes or given):
+    if len(wanted) < len(given_sizes) or not (given_sizes or given):
         return ()
     rest = [word for word in words if word not in given and not search.split_shape(word) and word != "mma"]
-    found = [form for form in forms.find_forms(f"tcgen05 mma {' '.join(rest)}").forms if form.family.issue]
-    bindings = [
-        binding
-        for form in sorted(found, key=_rank_kind)
-        if (binding := _bind(form, wanted, [_list_types(w) for w in given]))
-    ]
+    types = [_list_types(word) for word in given]
+    bindings = [binding for form in _list_issued(rest) if (binding := _bind(form, wanted, types))]
     return tuple(_build_meaning(binding, form_count=len(bindings)) for binding in bindings[:MOST_LISTED])
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope import inputs, reader
-from lanescope.app.catalogue import topics, vocabulary
-from lanescope.app.catalogue.forms import FormMatches, is_opcode
+from lanescope.app.catalogue import topics
+from lanescope.app.catalogue.forms import FormMatches
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
 from lanescope.app.memory.tile_descriptors import describe_tile
@@ -22,18 +22,20 @@ from lanescope.app.read import (
     meaning_links,
     memory_elements,
     message_readings,
+    name_readings,
     named_forms,
     page_meanings,
     question_readings,
     spelling,
     tensor_forms,
+    thread_names,
     tile_elements,
-    tool_words,
 )
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.cute import calls as cutecalls
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
+from lanescope.ptx.instruction import Instruction
 from lanescope.reader import pasted_text, printed_words, sass
 from lanescope.reader.meaning import TextMeaning
 
@@ -90,39 +92,53 @@ def read_text(text: str) -> Reading:
     if (reading := _read_plain_words(text) or question_readings.read_place_question(text)) is not None:
         return reading
     named = named_forms.find_named(pasted_text.clean_text(text))
-    if named and (_is_worded(text, named) or _is_opcode_alone(text, named)):
-        return _read_name(text, named)
+    if named and (name_readings.is_worded(text, named) or name_readings.is_opcode_alone(text, named)):
+        return name_readings.read_name(text, named)
     recognised = reader.recognise_text(text)
     if _RATIO.match(text):
         recognised = dataclasses.replace(recognised, refused=())  # 2:4 of sparsity is not a layout
-    if named and _is_name_of_topic(named, recognised):
-        return _read_name(text, named)
-    meanings_found = sorted(recognised.found, key=lambda meaning: (meaning.fits, not meaning.sure))
+    if named and name_readings.is_name_of_topic(named, recognised):
+        return name_readings.read_name(text, named)
+    return _read_recognised(text, named, recognised)
+
+
+def _read_recognised(text: str, named: FormMatches | None, recognised: reader.RecognisedText) -> Reading:
+    """Read a text by what the recognisers find and refuse, else by the pages that it names, or by its words."""
+    found = sorted(recognised.found, key=lambda meaning: (meaning.fits, not meaning.sure))
     pages = [page_meanings.build_topic(topic) for topic in _find_named_topics(text)]
-    addresses: Sequence[int] = ()
-    is_open = not (meanings_found or pages or _is_malformed(recognised))
-    if named and is_open and (reading := _read_shorter_name(text, named, recognised)) is not None:
+    is_malformed = _is_malformed(recognised)
+    is_open = not (found or pages or is_malformed)
+    if named and is_open and (reading := name_readings.read_shorter_name(text, named, recognised)) is not None:
         return reading
-    if not (meanings_found or pages or recognised.refused):
-        if elsewhere.find_maker(text):
-            return _read_other_maker(text)
-        addresses = printed_words.find_addresses(text[: meaning_links.MOST_NAMED])
-        if not addresses and known_names.is_outside(text):
-            return _read_outside(text)
-        pages = [] if addresses else [*page_meanings.explain_message(text), *page_meanings.look_up(text)]
-    meanings = [*(_build_meaning(meaning, text) for meaning in meanings_found), *pages]
-    if meanings_found and all(meaning.fits for meaning in meanings_found):
+    if found or (pages and not is_malformed):
+        return _read_meanings(text, found, pages)
+    if not recognised.refused:
+        return _read_words(text)
+    return _read_named_part(text, recognised.refused[0]) or _explain_unknown(text, recognised.refused, (), pages)
+
+
+def _read_meanings(text: str, found: Sequence[TextMeaning], pages: Sequence[Meaning]) -> Reading:
+    """Read a text that has a meaning or names a page. found: its meanings, the surest first."""
+    meanings = [*(_build_meaning(meaning, text) for meaning in found), *pages]
+    if found and all(meaning.fits for meaning in found):
         return _read_bare_number(text, meanings)
-    if meanings_found and all(meaning.kind == "topic" for meaning in meanings_found):
-        meanings = _join_pages(text, meanings, meanings_found)
-    meanings = message_readings.add_rules(meanings, text)
-    if meanings_found or (pages and not _is_malformed(recognised)):
-        return extend_fact(meanings[0], Reading, also=tuple(meanings[1:]))
-    if recognised.refused and (reading := _read_named_part(text, recognised.refused[0])) is not None:
-        return reading
-    if not (recognised.refused or addresses or pages):
-        pages = message_readings.list_nearest(text) or page_meanings.find_sharing(text)
-    return _explain_unknown(text, recognised.refused, addresses, pages)
+    if found and all(meaning.kind == "topic" for meaning in found):
+        meanings = _join_pages(text, meanings, found)
+    first, *rest = message_readings.add_rules(meanings, text)
+    return extend_fact(first, Reading, also=tuple(rest))
+
+
+def _read_words(text: str) -> Reading:
+    """Read a text that no recogniser knows and that names no page: another maker's code, an address, or words."""
+    if elsewhere.find_maker(text):
+        return _read_other_maker(text)
+    if addresses := printed_words.find_addresses(text[: meaning_links.MOST_NAMED]):
+        return _explain_unknown(text, (), addresses, ())
+    if known_names.is_outside(text):
+        return _read_outside(text)
+    if pages := [*page_meanings.explain_message(text), *page_meanings.look_up(text)]:
+        return _read_meanings(text, (), pages)
+    return _explain_unknown(text, (), (), message_readings.list_nearest(text) or page_meanings.find_sharing(text))
 
 
 def _join_pages(text: str, meanings: list[Meaning], recognised: Sequence[TextMeaning]) -> list[Meaning]:
@@ -143,6 +159,8 @@ def _read_plain_words(text: str) -> Reading | None:
     """Read what is known as a whole: another maker's name, a common question, a name of a library, a tcgen05.mma with
     its shape or types; None for any other text.
     """
+    if thread := thread_names.find_thread(text[: meaning_links.MOST_NAMED]):
+        return _read_thread(text, thread)
     if elsewhere.is_other_maker(text):
         return _read_other_maker(text)
     found = page_meanings.find_asked(text)
@@ -165,6 +183,15 @@ def _respell(text: str) -> str:
     return "m{}n{}k{}".format(*match.groups()) if match else text
 
 
+def _read_thread(text: str, thread: str) -> Reading:
+    """Read the name of a thread: the page about it, or that there is none. Its number decides, not its words."""
+    found = [page_meanings.build_topic(topic) for topic in _find_named_topics(thread)]
+    if found:
+        return extend_fact(found[0], Reading, also=tuple(found[1:]))
+    notice = f"No page of the guide is about {thread}. Ask for its subject in words, or paste its code."
+    return question_readings.build_unknown(text, "No page on this thread", [notice], page_meanings.find_sharing(thread))
+
+
 def _read_other_maker(text: str) -> Reading:
     """Read a text with an instruction that another maker's documents cover."""
     maker = elsewhere.find_maker(text)
@@ -176,70 +203,6 @@ def _read_other_maker(text: str) -> Reading:
 def _read_outside(text: str) -> Reading:
     """Read a name of CUDA that Lanescope does not cover."""
     return question_readings.build_unknown(text, "Not covered", [known_names.OUTSIDE], page_meanings.find_sharing(text))
-
-
-def _is_worded(text: str, named: FormMatches) -> bool:
-    """Return whether a text names instructions by words, not as PTX spells them."""
-    return " " in text.strip() and (named.exact or named_forms.is_name(named))
-
-
-def _is_opcode_alone(text: str, named: FormMatches) -> bool:
-    """Return whether a text is an opcode with several forms and nothing that asks for more: `register layout of wgmma`.
-
-    Of tcgen05 alone the page explains more.
-    """
-    words = [word for word in text.strip().rstrip("?").lower().split() if word not in vocabulary.SILENT]
-    is_explained = words == ["tcgen05"] or (len(text.split()) > 1 and tool_words.EXPLAINING.match(text) is not None)
-    return len(named.forms) > 1 and not is_explained and len(words) == 1 and named_forms.is_whole_opcode(words[0])
-
-
-def _is_name_of_topic(named: FormMatches, recognised: reader.RecognisedText) -> bool:
-    """Return whether a text is a whole name that recognisers take for a subject at most: tcgen05.mma.ws.kind::f16."""
-    return named.exact and all(meaning.kind == "topic" for meaning in recognised.found)
-
-
-def _read_name(text: str, named: FormMatches) -> Reading:
-    """Read a name: its forms, and the pages that have its words."""
-    return extend_fact(named_forms.build_meaning(text, named), Reading, also=_list_topics(text, named))
-
-
-def _list_topics(text: str, named: FormMatches) -> tuple[Meaning, ...]:
-    """List the pages that have all words of a name."""
-    found = [] if named.exact else topics.find_topics(text)
-    return tuple(page_meanings.build_topic(topic) for topic in found)
-
-
-def _read_shorter_name(text: str, named: FormMatches, recognised: reader.RecognisedText) -> Reading | None:
-    """Read a name that leaves something out, or that no form has; None if the text is not a name."""
-    refused = recognised.refused[0] if recognised.refused else None
-    if refused and (_is_complete(text, refused) or not named_forms.keeps_order(text, named)):
-        return None
-    if named.exact or named_forms.is_name(named) or (refused and named_forms.is_opcode(named)):
-        meaning = named_forms.build_meaning(text, named)
-        if refused and named_forms.is_spelled_out(text):
-            meaning = dataclasses.replace(meaning, notices=(refused.message, *meaning.notices))
-        return extend_fact(meaning, Reading, also=_list_topics(text, named))
-    if named_forms.is_refused(named) and not named_forms.is_spelled_out(text):
-        opcodes = [word for word in named.words if is_opcode(word)]
-        compared = topics.find_topics(" ".join(opcodes)) if len(opcodes) > 1 else []
-        pages = [page_meanings.build_topic(topic) for topic in compared]
-        pages += page_meanings.search_question(text, pages)
-        if pages and named_forms.is_sentence(named):
-            return extend_fact(pages[0], Reading, also=(*pages[1:], *named_forms.build_nearest(text, named)))
-        also = (*named_forms.build_nearest(text, named), *pages)
-        return question_readings.build_unknown(text, "No such instruction", [named_forms.explain_refusal(named)], also)
-    others = " ".join(named.ignored)  # if a page explains them, the question is about that page's subject
-    if named.named and named.forms and named_forms.has_shape(named) and not page_meanings.find_pages(others):
-        return extend_fact(named_forms.build_meaning(text, named), Reading, also=_list_topics(text, named))
-    if named_forms.is_opcode(named) and not page_meanings.find_pages(text):
-        return _read_name(text, named)
-    return None
-
-
-def _is_complete(text: str, refused: LayoutError) -> bool:
-    """Return whether a refused line of PTX has every part that a legal one has: it is wrong, and no shorter name."""
-    parts = text.strip().count(".")
-    return named_forms.is_spelled_out(text) and any(parts >= ptx.count(".") > 0 for ptx in refused.nearest)
 
 
 def _read_named_part(text: str, refused: LayoutError) -> Reading | None:
@@ -305,7 +268,8 @@ def _read_bare_number(text: str, meanings: list[Meaning]) -> Reading:
 
 def _find_named_topics(text: str) -> list[topics.TopicEntry]:
     """Find the guide pages that a text names."""
-    return topics.find_named_topics(pasted_text.clean_text(text[: meaning_links.MOST_NAMED]))
+    cleaned = pasted_text.clean_text(text[: meaning_links.MOST_NAMED])
+    return topics.find_named_topics(thread_names.respell_threads(cleaned))
 
 
 def _is_malformed(recognised: reader.RecognisedText) -> bool:
@@ -323,6 +287,12 @@ def find_certain_link(text: str) -> str:
         return address
     text = _respell(text)
     cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
+    answer = _find_question_link(text, cleaned)
+    return _find_name_link(text, cleaned) if answer is None else answer
+
+
+def _find_question_link(text: str, cleaned: str) -> str | None:
+    """Find the page that answers a question, "" if several do; None if the text is none."""
     asked = page_meanings.find_asked(text)
     if len(asked) == 1 and len(asked[0].notices) == 1:  # a page, and no sentence that only the answer has
         return asked[0].link if asked[0].kind == "topic" else ""
@@ -334,13 +304,23 @@ def find_certain_link(text: str) -> str:
         return _find_certain_answer(cleaned)
     if in_tensor_memory := tensor_forms.find_meanings(cleaned):
         return in_tensor_memory[0].link if len(in_tensor_memory) == 1 else ""
+    return None
+
+
+def _find_name_link(text: str, cleaned: str) -> str:
+    """Find the page of the one instruction or subject that a text names, "" if it names several or none."""
     named = named_forms.find_named(cleaned)
     only = named_forms.get_only(named) if named else None
-    if named and _is_worded(text, named):
+    if named and name_readings.is_worded(text, named):
         return links.link_instruction(only) if only else ""
     recognised = reader.recognise_text(text)
-    if named and only and _is_name_of_topic(named, recognised):
+    if named and only and name_readings.is_name_of_topic(named, recognised):
         return links.link_instruction(only)
+    return _find_meaning_link(text, recognised, only)
+
+
+def _find_meaning_link(text: str, recognised: reader.RecognisedText, only: Instruction | None) -> str:
+    """Find the page of a text's one sure meaning, else of the instruction or the subject that alone it names."""
     certain = [meaning for meaning in recognised.found if meaning.sure]
     if len(recognised.found) == len(certain) == 1:
         link = meaning_links.link_meaning(certain[0], text)

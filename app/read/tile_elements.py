@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 from lanescope import reader
 from lanescope.app.kit.find import SoughtPlace, check_whole
+from lanescope.app.read.element_holders import format_holders
 from lanescope.app.read.element_texts import ElementQuestion, parse_question, parse_question_of_code
-from lanescope.app.read.elements import format_holders
 from lanescope.app.read.facts import Meaning
 from lanescope.app.tiles import answer, find, questions, state
 from lanescope.errors import LayoutError

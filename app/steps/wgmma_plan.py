@@ -41,15 +41,21 @@ def plan_product(i: Instruction, a: str, b: str, d: str) -> ProductPlan:
     return plan
 
 
-def _place_given(i: Instruction, options: dict[str, Options]) -> dict[str, Options]:
-    """Put the tiles of given descriptors at the pattern's boundary below their start addresses, and the other operand
-    where it does not overlap.
-    """
+def _find_bases(options: dict[str, Options]) -> dict[str, int]:
+    """Return the pattern's boundary below the start of each given descriptor whose tile has no place."""
     bases = {}
     for name in "ab":
         if (text := options[name].get("descriptor")) and "base" not in options[name]:
             start = START.get(parse_word(text, f"{name}.descriptor").word) * START.unit
             bases[name] = start // PATTERN * PATTERN
+    return bases
+
+
+def _place_given(i: Instruction, options: dict[str, Options]) -> dict[str, Options]:
+    """Put the tiles of given descriptors at the pattern's boundary below their start addresses, and the other operand
+    where it does not overlap.
+    """
+    bases = _find_bases(options)
     if len(bases) != 1 or options["a"].get("from", "shared") != "shared":
         return {name: one | ({"base": str(bases[name])} if name in bases else {}) for name, one in options.items()}
     ((name, base),) = bases.items()

@@ -45,6 +45,19 @@ def format_size(size: int | None) -> str:
     return f"{size // 1024} KB" if size else "not documented"
 
 
+def _format_support(target: str) -> Iterator[str]:
+    """Yield a line for each family: how many of its forms a target has, or which has them."""
+    support = facts.list_support(target)
+    names = {one.family: one.called for one in support}
+    for one in support:
+        if one.forms:
+            yield f"  ✓ {one.called:18} {one.forms:3} of {one.of:3} forms: {', '.join(one.types)}"
+        else:
+            where = f"compile for {one.same_gpu}" if one.same_gpu else f"only {', '.join(one.elsewhere)}"
+            instead = join_words([names[name] for name in one.instead], "or")
+            yield f"  ✗ {one.called:18} {where}" + (f"; {instead} instead" if instead else "")
+
+
 def format_targets(question: TargetQuestion, answer: tuple[TargetLimits, ...]) -> Iterator[str]:
     """Yield a line for each target; for one alone its limits and families."""
     if not question.target:
@@ -67,15 +80,7 @@ def format_targets(question: TargetQuestion, answer: tuple[TargetLimits, ...]) -
     yield f"  tensor memory: {columns} columns{exclusive}" if columns else "  no tensor memory"
     larger = f"; {row.max_cluster} where the kernel allows it" if row.max_cluster > row.portable_cluster else ""
     yield f"  clusters: up to {row.portable_cluster} blocks{larger}" if row.max_cluster > 1 else "  no clusters"
-    support = facts.list_support(row.target)
-    names = {one.family: one.called for one in support}
-    for one in support:
-        if one.forms:
-            yield f"  ✓ {one.called:18} {one.forms:3} of {one.of:3} forms: {', '.join(one.types)}"
-        else:
-            where = f"compile for {one.same_gpu}" if one.same_gpu else f"only {', '.join(one.elsewhere)}"
-            instead = join_words([names[name] for name in one.instead], "or")
-            yield f"  ✗ {one.called:18} {where}" + (f"; {instead} instead" if instead else "")
+    yield from _format_support(row.target)
     for form in row.unmapped:
         yield f"  ? {form.name} (PTX {form.ptx}): {form.missing}"
 

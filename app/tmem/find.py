@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lanescope.app.kit.find import parse_places
+from lanescope.app.kit.find import SoughtPlace, parse_places
 from lanescope.app.kit.maps.bench import PIN, Longs
 from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, SheetPage, SheetWords
 from lanescope.app.tmem import draw, placement
@@ -149,15 +149,20 @@ def find_pins(told: Placement, sheets: Sequence[PinSheet], text: str) -> list[st
     found = []
     places = parse_places(text, {*operands, "a", "d"}, EXAMPLE, bare=True)
     for place in places:
-        if place.index is not None:
-            hint = f"Write row {place.index} of {(place.matrix or 'd').upper()}, or an element as in {EXAMPLE}."
-            raise LayoutError("bad_find", f"{place.text} has one number, of a row or of an element.", hint, "find")
-        row = place.line[1] if place.line else None
-        if (row is None and place.coords is None) or (place.line and place.line[0] != "row"):
-            raise LayoutError("bad_find", "Only an element, a row or a cell is found here.", f"Try {EXAMPLE}.", "find")
-        cells = _find_cells(told, sheets, place.matrix or "d", place.coords or (row or 0, 0))
+        cells = _find_cells(told, sheets, place.matrix or "d", _find_element(place))
         found += cells[: 3 - len(places)]  # of one place, its first two copies
     return found
+
+
+def _find_element(place: SoughtPlace) -> tuple[int, int]:
+    """Return the element that a place is, of a row its first; LayoutError for any other place."""
+    if place.index is not None:
+        hint = f"Write row {place.index} of {(place.matrix or 'd').upper()}, or an element as in {EXAMPLE}."
+        raise LayoutError("bad_find", f"{place.text} has one number, of a row or of an element.", hint, "find")
+    row = place.line[1] if place.line else None
+    if (row is None and place.coords is None) or (place.line and place.line[0] != "row"):
+        raise LayoutError("bad_find", "Only an element, a row or a cell is found here.", f"Try {EXAMPLE}.", "find")
+    return place.coords or (row or 0, 0)
 
 
 def _find_cells(told: Placement, sheets: Sequence[PinSheet], name: str, place: tuple[int, int]) -> list[str]:

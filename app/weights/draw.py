@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.rings import draw_rings
 from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, point_at_sheets
-from lanescope.app.weights.facts import FIELD_NAMES, LEAST
+from lanescope.app.weights.facts import LEAST
+from lanescope.app.weights.find import FIELD_NAMES
 from lanescope.render.view import GAP, LEFT, TOP, FigurePanel
-from lanescope.weights.layout import WeightLayout, WeightPlace
+from lanescope.weights.layout import WARP, WeightLayout, WeightPlace
 
 Longs = NDArray[np.int64]
-WARP, GROUP, COLOURS = 32, 4, 8
+GROUP, COLOURS = 4, 8
 CELL, WORD_CELL = (17.0, 15.0), (50.0, 20.0)
 MOST_WORDS, BESIDE = 8, 420.0  # words of a format without lanes; a wider part of W has the words below
 NAMES = 64.0  # what the names of words take
@@ -89,7 +90,7 @@ def caption_weights(layout: WeightLayout, place: WeightPlace) -> str:
     field = FIELD_NAMES.get(layout.bits, "field")
     if not layout.threads:
         return f"{ranges} ({down}). Colour: word mod {COLOURS}; number: {field}. The ring is W[{place.k}, {place.n}]."
-    warp = f" of warp {place.thread // WARP}" if layout.threads > WARP else ""
+    warp = f" of warp {place.thread // WARP}" if layout.warps > 1 else ""
     return (
         f"{ranges}{warp} ({down}). Colour: lane / {GROUP}; number: lane. The words are those of"
         f" lane {place.thread % WARP}, the high {field} first, with k,n. The ring is W[{place.k}, {place.n}]."
@@ -149,7 +150,7 @@ def _title_words(layout: WeightLayout, thread: int) -> str:
     field = FIELD_NAMES.get(layout.bits, "field")
     if not layout.threads:
         return f"Words: {field}s, high to low"
-    who = f"warp {thread // WARP}, lane {thread % WARP}" if layout.threads > WARP else f"lane {thread}"
+    who = f"warp {thread // WARP}, lane {thread % WARP}" if layout.warps > 1 else f"lane {thread}"
     return f"Words of {who}: {field}s, high to low"
 
 
@@ -158,7 +159,7 @@ def _make_sheet(layout: WeightLayout, panel: FigurePanel, cells: tuple[Longs, Lo
     numbers = dict(_number_cells(layout, k, n))
     line = "`W[{k},{n}]`: bits {low} to {high} of word {word}"
     if layout.threads:
-        line += f", which {'thread' if layout.threads > WARP else 'lane'} {{thread}} loads"
+        line += f", which {'thread' if layout.warps > 1 else 'lane'} {{thread}} loads"
     if "register" in numbers:
         line += "; instruction {instruction}, row {down}, column {across}, register {register}"
     grid = SheetGrid("", panel.x, panel.y, panel.cell_width, panel.cell_height)

@@ -12,7 +12,6 @@ from lanescope.weights.layout import MOST, WORD_BITS, FragmentPlace, WeightLayou
 from lanescope.weights.sparse import locate_metadata
 
 LEAST = 16  # rows and columns of W where its sizes are left out: whole tiles from here on
-FIELD_NAMES = {4: "nibble", 8: "byte"}
 
 
 @question

@@ -9,15 +9,16 @@ from lanescope.app.kit.feature import Entry, Feature, Tool
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.weights.draw import caption_weights, draw_weights
 from lanescope.app.weights.facts import (
-    FIELD_NAMES,
     WeightFacts,
     WeightQuestion,
     find_place,
     locate_weight,
     make_layout,
 )
+from lanescope.app.weights.find import FIELD_NAMES
 from lanescope.ptx import catalog
 from lanescope.render.weights import render_weights
+from lanescope.weights.layout import WARP
 
 
 def build_weight_context(asked: WeightQuestion, told: WeightFacts) -> dict[str, Any]:
@@ -47,7 +48,8 @@ def format_place(told: WeightFacts) -> Iterator[str]:
         f" word {at.word}, in tile {at.tile}."
     )
     if at.thread is not None:
-        several = f" (warp {at.thread // 32}, lane {at.thread % 32})" if told.threads > 32 else ""
+        warp, lane = divmod(at.thread, WARP)
+        several = f" (warp {warp}, lane {lane})" if told.threads // WARP > 1 else ""
         who = f"Thread {at.thread}{several}" if several else f"Lane {at.thread}"
         yield f"{who} loads it as word {at.word_of_thread} of {told.words_of_thread} of the tile."
     if at.slot and told.operand:

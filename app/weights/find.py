@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from lanescope.errors import LayoutError
-from lanescope.inputs import shorten_value
-from lanescope.weights.layout import WeightLayout
+from lanescope.inputs import format_count, shorten_value
+from lanescope.weights.layout import WARP, WeightLayout
 
 EXAMPLE = "W[5, 18]"
 _NUMBER = r"(\d{1,9})"
@@ -15,10 +15,11 @@ _ELEMENT = re.compile(
     re.I,
 )
 _FIELD = re.compile(
-    rf"(?:tile\s*{_NUMBER}\s*,?\s*)?(?:(?:lane|thread)\s*{_NUMBER}\s*,?\s*)?word\s*{_NUMBER}"
-    rf"(?:\s*,?\s*(?:nibble|byte|field)\s*{_NUMBER})?",
+    rf"(?:tile\s*{_NUMBER}\s*,?\s*)?(?:warp\s*{_NUMBER}\s*,?\s*)?(?:(lane|thread)\s*{_NUMBER}\s*,?\s*)?"
+    rf"word\s*{_NUMBER}(?:\s*,?\s*(nibble|byte|field)\s*{_NUMBER})?",
     re.I,
 )
+FIELD_NAMES = {4: "nibble", 8: "byte"}
 
 
 def parse_element(text: str) -> tuple[int, int] | None:
@@ -37,25 +38,63 @@ def parse_place(text: str, layout: WeightLayout) -> tuple[int, int]:
             layout.locate(*element)
             return element
         if match := _FIELD.fullmatch(given):
-            tile, thread, word, field = (None if part is None else int(part) for part in match.groups())
-            assert word is not None
-            return layout.find_element(_count_words(layout, tile, thread, word), field or 0)
+            return _find_place(layout, match)
     except LayoutError as error:
         raise error.move_to_field("find", "bad_find") from None
-    other = "word 41, nibble 4" if not layout.threads else "lane 10, word 1, nibble 4"
+    field = FIELD_NAMES.get(layout.bits, "field")
+    other = "word 41"
+    if layout.threads:
+        other = "lane 10, word 1" if layout.warps == 1 else "warp 2, lane 10, word 1"
+    other += f", {field} {4 if layout.bits == 4 else 1}"
     raise LayoutError("bad_find", f"find is ‘{shorten_value(given)}’.", f"Write {EXAMPLE}, or {other}.", "find")
 
 
-def _count_words(layout: WeightLayout, tile: int | None, thread: int | None, word: int) -> int:
-    """Return the number of a word in the whole array."""
+def _find_place(layout: WeightLayout, match: re.Match[str]) -> tuple[int, int]:
+    """Return (k, n) of a word and field; LayoutError names the first number that W does not have."""
+    tile, warp, own, word, field = (None if match[at] is None else int(match[at]) for at in (1, 2, 4, 5, 7))
+    assert word is not None
+    called, unit = FIELD_NAMES.get(layout.bits, "field"), (match[6] or "field").lower()
+    if unit not in ("field", called):
+        hint = f"Give {called} 0 to {layout.fields - 1}."
+        raise _refuse(f"{unit} is {field}. A value has {layout.bits} bits.", hint)
+    thread = _find_thread(layout, (match[3] or "").lower(), warp, own)
+    rows, cols = layout.tiles
+    _check_below("tile", tile or 0, rows * cols, "W")
     if thread is not None:
-        if not layout.threads:
-            hint = "Write word and field."
-            raise LayoutError("bad_find", f"{layout.format.title} does not say which thread loads a word.", hint)
-        for name, given, most in (("thread", thread, layout.threads), ("word", word, layout.words_of_thread)):
-            if given >= most:
-                raise LayoutError("bad_find", f"{name} is {given}.", f"A tile has {name} 0 to {most - 1} of a thread.")
+        _check_below("word", word, layout.words_of_thread, "A thread of a tile")
         word += thread * layout.words_of_thread
-    elif tile is not None and word >= layout.words_of_tile:
-        raise LayoutError("bad_find", f"word is {word}.", f"A tile has {layout.words_of_tile} words.")
-    return word + (tile or 0) * layout.words_of_tile
+    elif tile is not None:
+        _check_below("word", word, layout.words_of_tile, "A tile")
+    _check_below("word", word, layout.word_count, "W")
+    _check_below(called, field or 0, layout.fields, "A word")
+    return layout.find_element(word + (tile or 0) * layout.words_of_tile, field or 0)
+
+
+def _find_thread(layout: WeightLayout, called: str, warp: int | None, own: int | None) -> int | None:
+    """Return the thread of a tile that a text names by itself, or as a lane of a warp; None where it names none."""
+    if own is None and warp is None:
+        return None
+    if not layout.threads:
+        raise _refuse(f"{layout.format.title} does not say which thread loads a word.", "Write word and field.")
+    warps = layout.warps
+    if own is None or (warp is not None and called == "thread"):
+        raise _refuse(f"warp is {warp}, without a lane.", f"Write warp {warp}, lane 10.")
+    if called == "thread":
+        _check_below(called, own, layout.threads, "A tile")
+        return own
+    if warp is None and warps > 1:
+        raise _refuse(f"lane is {own}. {warps} warps hold a tile.", f"Write warp 0, lane {own}, or thread {own}.")
+    _check_below("warp", warp or 0, warps, "A tile")
+    _check_below(called, own, WARP, "A warp")
+    return (warp or 0) * WARP + own
+
+
+def _check_below(name: str, given: int, count: int, owner: str) -> None:
+    if given >= count:
+        allowed = f"From 0 to {count - 1}." if count > 1 else f"Give {name} 0."
+        hint = f"{allowed} A larger W needs K and N." if owner == "W" else allowed
+        raise _refuse(f"{name} is {given}. {owner} has {format_count(count, name)}.", hint)
+
+
+def _refuse(why: str, hint: str) -> LayoutError:
+    return LayoutError("bad_find", why, hint, "find")

@@ -73,7 +73,7 @@ class AccessTrace:
         machine.memory.observers.append(self)
 
     def __call__(
-        self, group: Group, space: str, allocation: Allocation, offsets: Addresses, size: int, writes: bool
+        self, group: Group, space: str, allocation: Allocation, offsets: Addresses, size: int, *, writes: bool
     ) -> None:
         if allocation.read_only or space == "local" or allocation.size > MOST_TRACED:
             return
@@ -119,7 +119,7 @@ class ProxyWatch:
         machine.memory.observers.append(self)
 
     def __call__(
-        self, group: Group, space: str, allocation: Allocation, offsets: Addresses, size: int, writes: bool
+        self, group: Group, space: str, allocation: Allocation, offsets: Addresses, size: int, *, writes: bool
     ) -> None:
         if allocation.written is None:  # shared memory alone keeps that
             return

@@ -39,7 +39,7 @@ def load_bytes(issuer: Group, space: str, address: int, size: int) -> Bytes:
     """Read a run of bytes, checked and observed; the address is in the given space."""
     unit = _find_unit(address, size)
     addresses = np.arange(address, address + size, unit, dtype=np.int64)
-    parts = list(issuer.memory.resolve(issuer, space, addresses, unit, False, 1))
+    parts = list(issuer.memory.resolve(issuer, space, addresses, unit, writes=False, align=1))
     if len(parts) != 1:
         raise FaultError("out_of_bounds", f"A copy of {size:,} bytes from {address:#x} crosses allocations.")
     _, allocation, offsets = parts[0]
@@ -61,7 +61,7 @@ def resolve_run(issuer: Group, space: str, address: int, size: int) -> tuple[All
     """Return the allocation and offset of a run of bytes that is written."""
     unit = _find_unit(address, size)
     addresses = np.arange(address, address + size, unit, dtype=np.int64)
-    parts = list(issuer.memory.resolve(issuer, space, addresses, unit, True, 1))
+    parts = list(issuer.memory.resolve(issuer, space, addresses, unit, writes=True, align=1))
     if len(parts) != 1:
         raise FaultError("out_of_bounds", f"A copy of {size:,} bytes to {address:#x} crosses allocations.")
     _, allocation, offsets = parts[0]

@@ -104,10 +104,10 @@ def _find_places(
 ) -> list[tuple[Array | None, Array, Array]]:
     """Return (threads, the allocation's elements, the first element of each thread), checked as a load and a store."""
     size = dtype.itemsize * lanes
-    for _ in group.memory.resolve(group, space, addresses, size, False, size):
+    for _ in group.memory.resolve(group, space, addresses, size, writes=False, align=size):
         pass
     places = []
-    for chosen, allocation, offsets in group.memory.resolve(group, space, addresses, size, True, size):
+    for chosen, allocation, offsets in group.memory.resolve(group, space, addresses, size, writes=True, align=size):
         _check_size(allocation, dtype)
         places.append(
             (

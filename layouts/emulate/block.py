@@ -164,6 +164,7 @@ class Block:
         rank: int,
         entry: Code,
         shape: tuple[int, int, int],
+        *,
         shared: int,
     ) -> None:
         self.run, self.index, self.rank, self.shape = run, index, rank, shape

@@ -223,7 +223,7 @@ def _write_box(issuer: Group, box: Box, data: Bytes, operation: str) -> None:
         change = make_reduction(issuer.statement, operation, name)
     inside = data[rows, box.first : box.last]
     for chosen, allocation, offsets in issuer.memory.resolve(
-        issuer, "global", box.rows[rows] + box.first, width, True, 1
+        issuer, "global", box.rows[rows] + box.first, width, writes=True, align=1
     ):
         part = inside if chosen is None else inside[chosen]
         index = offsets[:, None] + np.arange(width)

@@ -60,7 +60,7 @@ class CaptureRecorder:
             label = event.label
             if event.kind == "wgmma":
                 label = "AB" if event.words["a"][number] else "B"
-            self._keep(event, thread, event.kind, label, registers, number)
+            self._keep(event, thread, event.kind, label, registers, number=number)
 
     def _keep(
         self,
@@ -69,6 +69,7 @@ class CaptureRecorder:
         kind: str,
         label: str,
         registers: dict[str, NDArray[np.uint32]],
+        *,
         number: int = 0,
     ) -> None:
         block, place = event.group.block, event.statement.place

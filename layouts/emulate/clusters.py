@@ -171,7 +171,9 @@ def _submit(issuer: Issuer, place: int, signal: int, values: NDArray[np.generic]
     size, address = raw.size, np.array([place], np.int64)
 
     def run() -> None:
-        for _, allocation, offsets in issuer.memory.resolve(issuer, "shared::cluster", address, size, True, size):
+        for _, allocation, offsets in issuer.memory.resolve(
+            issuer, "shared::cluster", address, size, writes=True, align=size
+        ):
             first = int(offsets[0])
             part = allocation.data[first : first + size]
             part[:] = reduce_bytes(statement, *change, part, raw) if change[0] else raw

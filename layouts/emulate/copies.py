@@ -83,7 +83,9 @@ def issue(
         for size in [int(one) for one in np.unique(kept[kept > 0])]:
             chosen = np.flatnonzero(kept == size)
             part = Issuer(issuer, chosen, "generic")
-            for inner, allocation, offsets in memory.resolve(part, "global", sources[chosen], size, False, 1):
+            for inner, allocation, offsets in memory.resolve(
+                part, "global", sources[chosen], size, writes=False, align=1
+            ):
                 rows = chosen if inner is None else chosen[inner]
                 raw[rows, :size] = allocation.data[offsets[:, None] + np.arange(size)]
         memory.store(issuer, "shared", targets, values)

@@ -56,7 +56,7 @@ def read_described(group: Group, word: int, seen: View) -> Array:
         if not known.all():
             memory.unwritten(group, shared, int(chunks[~known].min()) * CHUNK)
     for observer in memory.observers:
-        observer(group, "shared", shared, np.unique(chunks) * CHUNK, CHUNK, False)
+        observer(group, "shared", shared, np.unique(chunks) * CHUNK, CHUNK, writes=False)
     data = shared.data.reshape(-1, CHUNK)[chunks]  # [rows, chunks, 16], or [chunks of rows, k, 16]
     bits = _split(data, seen.bits)
     if seen.major == "K":

@@ -80,6 +80,24 @@ def finish(bits: Array, element: Element, words: frozenset[str]) -> Array:
     return bits
 
 
+_HALF_FUNCTIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
+
+
+def _build_fast(
+    compiler: Compiler, statement: Statement, row: RegisterType, name: str, words: frozenset[str]
+) -> Action | None:
+    """Build what NumPy computes and rounds as the instruction does; None for the rest."""
+    element, lanes = get_element(row, statement)
+    if element.name == "f64":
+        return _build_double(compiler, statement, row, name)
+    nearest = statement.find_word(DIRECTIONS) in ("", "rn")
+    if element.name == "f32" and lanes == 1 and nearest and not words - {"ftz"}:
+        return _build_single(compiler, statement, row, name, "ftz" in words)
+    if element.name == "f16" and name in _HALF_FUNCTIONS and not words:
+        return _build_half(compiler, statement, row, _HALF_FUNCTIONS[name])
+    return None
+
+
 def _build(compiler: Compiler, statement: Statement, name: str) -> Action:
     types = [word for word in statement.words[1:] if word in TYPES]
     check_words(statement, (*DIRECTIONS, *_QUALIFIERS[name]), types=len(types))
@@ -90,13 +108,8 @@ def _build(compiler: Compiler, statement: Statement, name: str) -> Action:
     row = TYPES[types[-1]]
     element, lanes = get_element(row, statement)
     _check_combination(statement, element, lanes, words)
-    if element.name == "f64":
-        return _build_double(compiler, statement, row, name)
-    if element.name == "f32" and lanes == 1 and direction == "rn" and not words - {"ftz"}:
-        return _build_single(compiler, statement, row, name, "ftz" in words)
-
-    if element.name == "f16" and name in ("add", "sub", "mul") and not words:
-        return _build_half(compiler, statement, row, {"add": np.add, "sub": np.subtract, "mul": np.multiply}[name])
+    if fast := _build_fast(compiler, statement, row, name, words):
+        return fast
 
     def compute(*values: Array) -> Array:
         parts = [take_lanes(value, element.bits) for value in values]

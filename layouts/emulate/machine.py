@@ -177,7 +177,7 @@ class Machine:
             for y in range(shape[1]):
                 for x in range(shape[0]):
                     place = (index[0] * shape[0] + x, index[1] * shape[1] + y, index[2] * shape[2] + z)
-                    block = Block(cluster, place, len(cluster.blocks), code, self.block_shape, size)
+                    block = Block(cluster, place, len(cluster.blocks), code, self.block_shape, shared=size)
                     cluster.blocks.append(block)
         self.clusters.append(cluster)
         for block in cluster.blocks:

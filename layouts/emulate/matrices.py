@@ -29,6 +29,7 @@ from lanescope.emulate.types import TYPES
 from lanescope.errors import LayoutError
 from lanescope.ptx import fragment_words
 from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.instruction import Operand as Fragment
 from lanescope.ptx.product_values import compute_product, is_xor, spread_scales, spread_sparse
 from lanescope.ptx.slots import list_slots
 
@@ -49,6 +50,20 @@ def spread_metadata(bound: Instruction, stored: Array, words: Array, selector: i
         return spread_sparse(bound.operands["a"], stored, words, selector)
     except LayoutError as error:
         raise UnknownInstructionError(statement, f"{error.message} What is computed then is undefined") from None
+
+
+class _Metadata:
+    """Where the elements of a sparse A stand."""
+
+    def __init__(self, compiler: Compiler, bound: Instruction, named: dict[str, Operand], statement: Statement) -> None:
+        self.bound, self.statement = bound, statement
+        self.read = compiler.read_all(named["e"], TYPES["b32"])
+        self.selector = require_number(named["f"], statement, "the sparsity selector")
+
+    def spread(self, group: Group, stored: Array) -> Array:
+        """Return the dense A of a stored one."""
+        words = self.read(group).reshape(-1, WARP)
+        return spread_metadata(self.bound, stored, words, self.selector, self.statement)
 
 
 class _Scales:
@@ -85,41 +100,51 @@ def build_product(compiler: Compiler, statement: Statement) -> Action:
     named, ops = name_operands(bound, statement), bound.operands
     readers = {letter: read_registers(compiler, named[letter], ops[letter]) for letter in "abc"}
     write = write_registers(compiler, named["d"], ops["d"])
-    sparse = ops["a"].sparsity is not None
-    metadata = compiler.read_all(named["e"], TYPES["b32"]) if sparse else None
-    selector = require_number(named["f"], statement, "the sparsity selector") if sparse else 0
+    metadata = _Metadata(compiler, bound, named, statement) if ops["a"].sparsity is not None else None
     scales = _Scales(compiler, bound, named, statement) if bound.scales else None
     types, saturates, digits = bound.types, "satfinite" in bound.modifiers, count_digits(bound)
     known = is_known(bound, compiler.module.target) and bound.family.specified
-
-    def read_matrix(registers: Array, letter: str) -> Array:
-        bits = unpack_matrix(ops[letter], registers, statement)
-        values = decode(bits, ops[letter].element.name)
-        return values if len(ops[letter].axes) == 3 else values[..., None]
+    is_rounded = types["d"] != "s32" and not is_xor(bound)
 
     def multiply(group: Group) -> None:
         warps = take_full_warps(group, statement)
         registers = {letter: read(group) for letter, read in readers.items()}
-        a, b, c = (read_matrix(registers[letter], letter) for letter in "abc")
+        a, b, c = (_read_matrix(ops[letter], registers[letter], statement) for letter in "abc")
         if metadata is not None:
-            a = spread_metadata(bound, a, metadata(group).reshape(-1, WARP), selector, statement)
+            a = metadata.spread(group, a)
         if scales is not None:
             a = a * scales.read(group, "a")[..., None]
             b = b * scales.read(group, "b").transpose(0, 2, 1)[..., None]
-        with np.errstate(invalid="ignore", over="ignore"):
-            product = compute_product(bound, a[:, None], b[:, None])[:, 0]  # each warp's A by its own B
-            product = product if product.ndim == c.ndim else product[..., None]
-            total = product + c
-        if types["d"] != "s32" and not is_xor(bound):
-            planes = tuple(np.moveaxis(one, -1, 0) for one in (a, b, c))
-            if not is_exact(planes[0], planes[1], planes[2], digits):
-                note_inexact(group, statement, known)
-                total = np.moveaxis(add_products(bound, planes[0], planes[1], planes[2]), 0, -1) if known else total
+        total = _multiply_and_add(bound, a, b, c)
+        planes = (np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0), np.moveaxis(c, -1, 0))
+        if is_rounded and not is_exact(*planes, digits):
+            note_inexact(group, statement, known)
+            total = np.moveaxis(add_products(bound, *planes), 0, -1) if known else total
         bits = encode(total if len(ops["d"].axes) == 3 else total[..., 0], types["d"], saturates)
         packed = fragment_words.pack(ops["d"], bits)
         write(group, packed)
-        if group.run.machine.recorders and bound.family.specified:
-            firsts = tuple(int(warp) * WARP for warp in warps)
-            tell(MatrixEvent("mma", group, statement, bound, firsts, registers={**registers, "d": packed}))
+        _tell_product(group, statement, bound, warps, {**registers, "d": packed})
 
     return multiply
+
+
+def _tell_product(
+    group: Group, statement: Statement, bound: Instruction, warps: Array, registers: dict[str, Array]
+) -> None:
+    """Tell a capture what each warp multiplied, where the fragments are documented."""
+    if group.run.machine.recorders and bound.family.specified:
+        firsts = tuple(int(warp) * WARP for warp in warps)
+        tell(MatrixEvent("mma", group, statement, bound, firsts, registers=registers))
+
+
+def _read_matrix(operand: Fragment, registers: Array, statement: Statement) -> Array:
+    """Return the values of an operand: [warps, rows, columns, planes]."""
+    values = decode(unpack_matrix(operand, registers, statement), operand.element.name)
+    return values if len(operand.axes) == 3 else values[..., None]
+
+
+def _multiply_and_add(bound: Instruction, a: Array, b: Array, c: Array) -> Array:
+    """Return A·B + C of each warp, before it is rounded."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        product = compute_product(bound, a[:, None], b[:, None])[:, 0]  # each warp's A by its own B
+        return (product if product.ndim == c.ndim else product[..., None]) + c

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +56,12 @@ class Allocation:
         return self.data.size
 
 
-# space, allocation, offsets of the first bytes, bytes each, whether it writes, the threads
-Observer = Callable[["Group", str, Allocation, Addresses, int, bool], None]
+class Observer(Protocol):
+    """An observer of every load and store. offsets: of the first bytes in the allocation; size: bytes of each."""
+
+    def __call__(
+        self, group: Group, space: str, allocation: Allocation, offsets: Addresses, size: int, *, writes: bool
+    ) -> None: ...
 
 
 @dataclass(slots=True)
@@ -89,7 +93,7 @@ class Memory:
     def load(self, group: Group, space: str, addresses: Addresses, dtype: np.dtype[Any], count: int = 1) -> Array:
         """Load `count` neighbours of a type from each address: [threads, count]. FaultError for what a GPU refuses."""
         size = dtype.itemsize * count
-        parts = list(self.resolve(group, space, addresses, size, False, size))
+        parts = list(self.resolve(group, space, addresses, size, writes=False, align=size))
         if len(parts) == 1 and parts[0][0] is None:
             return _gather(parts[0][1], parts[0][2], dtype, count)
         values = np.empty((len(addresses), count), dtype)
@@ -101,11 +105,11 @@ class Memory:
         """Store [threads, count] values, neighbours from each address on. FaultError for what a GPU refuses."""
         count = values.shape[1]
         size = values.dtype.itemsize * count
-        for chosen, allocation, offsets in self.resolve(group, space, addresses, size, True, size):
+        for chosen, allocation, offsets in self.resolve(group, space, addresses, size, writes=True, align=size):
             _scatter(allocation, offsets, values if chosen is None else values[chosen])
 
     def resolve(
-        self, group: Group, space: str, addresses: Addresses, size: int, writes: bool, align: int
+        self, group: Group, space: str, addresses: Addresses, size: int, *, writes: bool, align: int
     ) -> Iterator[tuple[Array | None, Allocation, Addresses]]:
         """Yield (which of the addresses, None for all; their allocation; their offsets in it), all checked.
 
@@ -126,7 +130,8 @@ class Memory:
             if allocation.written is not None:
                 self._track(group, allocation, offsets, size, writes)
             for observer in self.observers:
-                observer(group if chosen is None else group.select(chosen), space, allocation, offsets, size, writes)
+                part = group if chosen is None else group.select(chosen)
+                observer(part, space, allocation, offsets, size, writes=writes)
             yield chosen, allocation, offsets
 
     def _track(self, group: Group, allocation: Allocation, offsets: Addresses, size: int, writes: bool) -> None:

@@ -185,7 +185,7 @@ def gather_box(issuer: Group, box: Box) -> Bytes:
     rows = np.flatnonzero(box.valid)
     if width and len(rows):
         for chosen, allocation, offsets in issuer.memory.resolve(
-            issuer, "global", box.rows[rows] + box.first, width, False, 1
+            issuer, "global", box.rows[rows] + box.first, width, writes=False, align=1
         ):
             target = rows if chosen is None else rows[chosen]
             values = allocation.data[offsets[:, None] + np.arange(width)]
@@ -207,7 +207,7 @@ def scatter_to_shared(issuer: Group, chunks: NDArray[np.int64], data: Bytes) -> 
     """Write [rows, bytes] to shared memory, 16 bytes at each address of shared::cluster."""
     parts = data.reshape(-1, CHUNK)
     for chosen, allocation, offsets in issuer.memory.resolve(
-        issuer, "shared::cluster", chunks.reshape(-1), CHUNK, True, CHUNK
+        issuer, "shared::cluster", chunks.reshape(-1), CHUNK, writes=True, align=CHUNK
     ):
         allocation.data.reshape(-1, CHUNK)[offsets // CHUNK] = parts if chosen is None else parts[chosen]
 
@@ -221,7 +221,9 @@ def gather_from_shared(issuer: Group, box: Box, base: int) -> Bytes:
     wanted = np.flatnonzero(inside.reshape(-1, unit)[:, 0])
     units = (box.list_chunks(base)[..., None] + np.arange(0, CHUNK, unit)).reshape(len(box.rows), -1)
     addresses = units[:, : box.width // unit].reshape(-1)[wanted]
-    for chosen, allocation, offsets in issuer.memory.resolve(issuer, "shared::cluster", addresses, unit, False, unit):
+    for chosen, allocation, offsets in issuer.memory.resolve(
+        issuer, "shared::cluster", addresses, unit, writes=False, align=unit
+    ):
         read = allocation.data.reshape(-1, unit)[offsets // unit]
         parts[wanted if chosen is None else wanted[chosen]] = read
     return parts.reshape(inside.shape)

@@ -219,8 +219,7 @@ def _find_refusals(made: TensorMap) -> Iterator[tuple[str, str, str]]:
             f"globalAddress is {made.address:#x}; it must be a multiple of {grain}.",
             "buffer",
         )
-    span = SWIZZLES[made.swizzle][2]
-    swizzle = made.swizzle.partition("_")[0] if made.interleave == "none" else "none"
+    span = SWIZZLES[made.swizzle][2] if made.interleave == "none" else 0
     if made.pixel_box:
         yield from find_pixel_refusals(made.pixel_box, made.dims, row.bits, span, packed)
     for code, message in tma.find_refusals(
@@ -229,7 +228,7 @@ def _find_refusals(made: TensorMap) -> Iterator[tuple[str, str, str]]:
         made.strides,
         box=() if made.pixel_box else made.box,
         steps=made.element_strides,
-        swizzle=swizzle,
+        swizzle=made.swizzle.partition("_")[0],
         interleave=INTERLEAVES.index(made.interleave),
     ):
         yield code, message, _FIELDS.get(code, "box")
@@ -243,9 +242,6 @@ def _find_mode_refusals(made: TensorMap, grain: int) -> Iterator[tuple[str, str,
     for n, stride in enumerate(made.strides):
         if stride % grain:
             yield "tma_stride", f"globalStrides[{n}] is {stride} bytes; it must be a multiple of {grain}.", "strides"
-    if made.interleave == "32B" and made.swizzle != "32B":
-        span = SWIZZLES[made.swizzle][2]
-        yield "tma_swizzle", f"Interleave 32B needs swizzle 32B, not {made.swizzle} ({span} bytes).", "swizzle"
     if made.fill == "nan" and row.kind != "f":
         yield "tma_fill", f"NaN fills only floating-point tensors, not {row.name}.", "fill"
 

@@ -116,25 +116,25 @@ def _find_feature(line: str) -> str:
 
 
 def _list_targets(opcode: str, feature: str, line: str) -> str:
-    """Return the targets for which ptxas accepts what a message names.
-
-    "" if it names no target, and if its forms have none in common.
-    """
+    """Return the targets for which ptxas accepts what a message names; "" if it names no target."""
     target = _TARGET.search(line)
     if target is None:
         return ""
     words = line.replace("_", " ")
     scaled = "block scale" in words
     common, some = _targets_of(opcode, feature, scaled)
-    if not common or not all(common.values()) or (" with " in words and not scaled and common != some):
+    if not common or (" with " in words and not scaled and common != some):
         return ""
-    lacks = _lacking_suffix(target[1], common, some)
+    lacks = _lacking_suffix(target[1], common if all(common.values()) else some, some)
     if opcode and opcode not in common:
         return lacks  # its beginning alone is known, as of tcgen05.alloc
     kind = f" with .{feature}" if feature else " with block scale" if scaled else ""
     listed = []
     for name, every in common.items():
         more = some[name] - every
+        if not every:
+            listed.append(f"some forms of {name}{kind} for {format_targets(more)}")
+            continue
         listed.append(
             f"{name}{kind} for {format_targets(every)}" + (f", some forms for {format_targets(more)}" if more else "")
         )
@@ -155,7 +155,9 @@ def _targets_of(opcode: str, feature: str, scaled: bool) -> tuple[dict[str, set[
 
 
 def _lacking_suffix(target: str, common: dict[str, set[str]], some: dict[str, set[str]]) -> str:
-    """Say that a target needs its suffix `a`, where that target takes all and the one without takes none."""
+    """Say that a target needs its suffix `a`, where that target takes all (some, if no target does) and the one without
+    takes none.
+    """
     specific = f"{target}a"
     if not any(specific in each for each in common.values()) or any(target in each for each in some.values()):
         return ""

@@ -32,6 +32,11 @@ def parse_atom(text: TermText, value: Any, deep: int = 0) -> AtomMeaning | None:
         return parse_atom(text, next(iter(value.inside), None), deep + 1)
     if value.name in ("conditional_t", "conditional") and len(value.angle or ()) == 3:
         return _merge_atoms(text, (value.angle or ())[1:], deep)
+    return _parse_alone(text, value, deep)
+
+
+def _parse_alone(text: TermText, value: SyntaxTerm, deep: int) -> AtomMeaning | None:
+    """Return the atom of a term that is no class around another atom and no choice between two."""
     if value.name in ("ss_op_selector", "rs_op_selector") and value.angle:
         return _selected_by_types(text, value)
     if value.name == "make_trivial_tiled_mma":
@@ -137,21 +142,10 @@ def _parse_trivial_umma(text: TermText, value: SyntaxTerm, paired: int) -> AtomM
 
     paired: 1 where A and B have a type each.
     """
-    first = value.get_argument(0, "a_dtype", "ab_dtype")
-    given = {
-        "a": first,
-        "ab": first,
-        "b": value.get_argument(1, "b_dtype") if paired else first,
-        "d": value.get_argument(3 + paired, "acc_dtype"),
-        "group": value.get_argument(4 + paired, "cta_group"),
-        "x": value.get_argument(1 + paired, "a_leading_mode"),
-        "y": value.get_argument(2 + paired, "b_leading_mode"),
-        "source": value.get_argument(6 + paired, "a_source"),
-    }
-    words = {name: text.format_words(text.resolve_value(one)) for name, one in given.items() if one is not None}
+    words = _format_trivial_arguments(text, value, paired)
     tiler = text.resolve_value(value.get_argument(5 + paired, "mma_tiler_mn"))
     sizes = [text.parse_number(one) for one in tiler] if isinstance(tiler, tuple) else []
-    element = parse_dtype(text, first)
+    element = parse_dtype(text, value.get_argument(0, "a_dtype", "ab_dtype"))
     element = "tf32" if element == "f32" else element
     name = next((name for name in _TRIVIAL if element in _get_kind(name).get_field("a").codes), None)
     if name is None or len(sizes) < 2 or None in sizes[:2] or not {"a", "b", "d", "group", "x", "y"} <= set(words):
@@ -169,6 +163,22 @@ def _parse_trivial_umma(text: TermText, value: SyntaxTerm, paired: int) -> AtomM
         if (spelled and spelled.atom)
         else None
     )
+
+
+def _format_trivial_arguments(text: TermText, value: SyntaxTerm, paired: int) -> dict[str, str]:
+    """Return the arguments of make_trivial_tiled_mma as they are written, without those that are not given."""
+    first = value.get_argument(0, "a_dtype", "ab_dtype")
+    given = {
+        "a": first,
+        "ab": first,
+        "b": value.get_argument(1, "b_dtype") if paired else first,
+        "d": value.get_argument(3 + paired, "acc_dtype"),
+        "group": value.get_argument(4 + paired, "cta_group"),
+        "x": value.get_argument(1 + paired, "a_leading_mode"),
+        "y": value.get_argument(2 + paired, "b_leading_mode"),
+        "source": value.get_argument(6 + paired, "a_source"),
+    }
+    return {name: text.format_words(text.resolve_value(one)) for name, one in given.items() if one is not None}
 
 
 def _parse_trivial_mma(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:

@@ -25,6 +25,10 @@ OPERATION = re.compile(
 )
 
 
+def _list_arguments(text: TermText, value: SyntaxTerm) -> list[Any]:
+    return [text.resolve_value(one) for one in (*(value.args or ()), *(one for _, one in value.named))]
+
+
 def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
     """An operation of cute.nvgpu: warp.MmaF16BF16Op(ab, acc, shape), warpgroup.MmaF8Op(a, b, acc, shape, …),
     warp.LdMatrix8x8x16bOp(transpose, num_matrices).
@@ -33,7 +37,7 @@ def parse_operation(text: TermText, value: SyntaxTerm) -> AtomMeaning | None:
         return _parse_move(text, value)
     if "tcgen05" in value.path:
         return parse_umma(text, value, text.text[value.span[0] : value.span[1]])
-    args = [text.resolve_value(one) for one in (*(value.args or ()), *(one for _, one in value.named))]
+    args = _list_arguments(text, value)
     kinds, shape = _types_and_shape(text, args)
     warpgroup = "warpgroup" in value.path or shape[:1] == [64]
     if not warpgroup and "warp" not in value.path and not shape:

@@ -135,6 +135,14 @@ def _describe_nearest(answer: FormulaAnswer) -> dict[str, Any] | None:
     }
 
 
+def _name_match(answer: FormulaAnswer, match: FormulaMatch) -> str:
+    """Name the operand whose map a formula is, or begins with."""
+    name, count = name_map(match.map, answer.letter), match.map.values
+    if count < answer.least:
+        return f"The first {count} values are {name}" if count > 1 else f"The first value is {name}"
+    return f"{match.times} × {name}" if match.times > 1 else name
+
+
 def _make_title(answer: FormulaAnswer) -> str:
     if answer.half:
         has, missing = ("row", "column") if answer.half == "row" else ("column", "row")
@@ -142,13 +150,8 @@ def _make_title(answer: FormulaAnswer) -> str:
     exact = [match for match in answer.matches if answer.moves or not match.swapped]
     if answer.matches and answer.matches[0].swapped and not answer.moves and not answer.addresses:
         return f"{name_map(answer.matches[0].map, answer.letter)}, with rows and columns exchanged"
-    if exact and exact[0].map.values < answer.least:
-        count = exact[0].map.values
-        first = f"first {count} values are" if count > 1 else "first value is"
-        return f"The {first} {name_map(exact[0].map, answer.letter)}"
     if exact:
-        times = f"{exact[0].times} × " if exact[0].times > 1 else ""
-        return times + name_map(exact[0].map, answer.letter)
+        return _name_match(answer, exact[0])
     if answer.addresses:
         return str(describe_address(answer.addresses[0])["name"])
     if answer.parts:

@@ -26,6 +26,15 @@ class ValueClash:
     other_lane: int
 
 
+def _count_digits(axes: Sequence[NDArray[np.int64]]) -> int:
+    """Return how many values the digits of a formula have, its last one two."""
+    steps = [[int(axis[0, 1 << bit] - axis[0, 0]) for axis in axes] for bit in range(BITS + 1)]
+    bit = BITS
+    while bit and steps[bit] == [2 * step for step in steps[bit - 1]]:
+        bit -= 1
+    return 2 << bit if any(steps[bit]) else 1 << bit
+
+
 def count_distinguished(rows: Values, cols: Values) -> int:
     """Return how many values a formula distinguishes at least, from its rows and columns of MOST_VALUES.
 
@@ -38,11 +47,7 @@ def count_distinguished(rows: Values, cols: Values) -> int:
         return period
     if period & (period - 1):
         return 2 * period  # its last digit has two values at least
-    steps = [[int(axis[0, 1 << bit] - axis[0, 0]) for axis in axes] for bit in range(BITS + 1)]
-    bit = BITS
-    while bit and steps[bit] == [2 * step for step in steps[bit - 1]]:
-        bit -= 1
-    count = 2 << bit if any(steps[bit]) else 1 << bit
+    count = _count_digits(axes)
     if period:
         return count
     places = (axes[0][:WARP] << 32) + axes[1][:WARP]

@@ -133,6 +133,14 @@ def list_uses(home: TermText, scope: Scope) -> list[SyntaxTerm]:
     return home.uses[id(scope)]
 
 
+def _find_instance(home: TermText, at: int, name: str) -> SyntaxTerm | None:
+    """Return the part of a term that gives a name its template arguments."""
+    use = home.parse_term(at, alone=True)
+    while isinstance(use, SyntaxTerm) and use.name != name:
+        use = use.owner
+    return use if isinstance(use, SyntaxTerm) and use.angle is not None else None
+
+
 def _find_uses(home: TermText, scope: Scope) -> list[SyntaxTerm]:
     index = home.scopes
     if not scope.name or len(index.list_named(scope.kind, scope.name)) > 1:
@@ -146,10 +154,8 @@ def _find_uses(home: TermText, scope: Scope) -> list[SyntaxTerm]:
             return []  # a specialisation
         if match["mark"] == "(" and scope.kind == "function":
             return []  # arguments that are deduced
-        use = home.parse_term(match.start(), alone=True) if match["mark"] == "<" else None
-        while isinstance(use, SyntaxTerm) and use.name != scope.name:
-            use = use.owner
-        if isinstance(use, SyntaxTerm) and use.angle is not None:
+        use = _find_instance(home, match.start(), scope.name) if match["mark"] == "<" else None
+        if use is not None:
             uses.append(use)
         if len(uses) > _MOST_USES:
             return []

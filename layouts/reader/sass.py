@@ -59,6 +59,18 @@ def _is_single(form: SassListing) -> bool:
     )
 
 
+def _name_topic(newer: list[str], wrong: list[str], notices: list[str]) -> TextMeaning:
+    """Lead mnemonics of tcgen05 that no form is known of to their topic; LayoutError where there are none."""
+    if newer:
+        return TextMeaning("topic", f"{newer[0]}: tcgen05", {"topic": "tcgen05", "name": newer[0]}, tuple(notices))
+    raise LayoutError(
+        "unknown_sass",
+        f"No PTX instruction becomes '{wrong[0]}'.",
+        "A mnemonic is read by its shape and types, e.g. HMMA.16816.F32.",
+        "text",
+    )
+
+
 def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
     """Recognise the PTX instructions behind each mnemonic of a text; LayoutError if there is none."""
     lines = [match for match, _ in zip(MNEMONIC.finditer(text), range(_MOST_LINES), strict=False)]
@@ -87,15 +99,8 @@ def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
         fit, more = _find_fitting(names, targets, seen[line], len(lines))
         notices += filter(None, [describe_tensor_line(spelled, operands)])
         each.append((spelled, seen[line], fit_operands(fit, operands), more))
-    if newer and not each:
-        return (TextMeaning("topic", f"{newer[0]}: tcgen05", {"topic": "tcgen05", "name": newer[0]}, tuple(notices)),)
     if not each:
-        raise LayoutError(
-            "unknown_sass",
-            f"No PTX instruction becomes '{wrong[0]}'.",
-            "A mnemonic is read by its shape and types, e.g. HMMA.16816.F32.",
-            "text",
-        )
+        return (_name_topic(newer, wrong, notices),)
     notices += [IS] * any(name.startswith(TENSOR_OPCODES) for name, *_ in each)
     return (_found(each, _find_majors(lines), (*dict.fromkeys(notices), *_format_unknown(wrong))),)
 

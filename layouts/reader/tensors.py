@@ -175,10 +175,15 @@ def _cut_tile(home: TermText, value: SyntaxTerm, deep: int) -> TensorShape | Non
     if len(sizes) < len(tile) or (tensor is None and len(where) != len(tile)):
         return None
     rest = [_divide(size, part) for size, part in zip(sizes, tile, strict=False)] + sizes[len(tile) :]
-    if len(rest) != len(where) and any(not _is_underscore(home, one) for one in where[len(rest) :]):
+    kept = _keep_sizes(home, rest, where)
+    return TensorShape((*_open_symbols(tuple(tile)), *kept)) if kept is not None else None
+
+
+def _keep_sizes(home: TermText, sizes: list[Any], where: list[Value]) -> list[Any] | None:
+    """Return the sizes that a coordinate leaves; None where it chooses among more modes than there are."""
+    if any(not _is_underscore(home, one) for one in where[len(sizes) :]):
         return None
-    kept = [size for size, one in zip(rest, where, strict=False) if _is_underscore(home, one)] + rest[len(where) :]
-    return TensorShape((*(OPEN if part is None else part for part in tile), *kept))
+    return [size for size, one in zip(sizes, where, strict=False) if _is_underscore(home, one)] + sizes[len(where) :]
 
 
 def _divide(size: Any, part: Any) -> Any:

@@ -213,6 +213,15 @@ def _as_mlir(name: str, params: dict[str, Any]) -> dict[str, Any]:
     return params
 
 
+def _parse_parent(home: TermText, value: SyntaxTerm) -> dict[str, Any] | None:
+    """Parse a layout that is the parameter of another; None for what is no layout."""
+    known = _parse_attribute if value.path.startswith("#") else _parse_gluon
+    if not value.named and not value.args:
+        return None
+    attribute, params = known(home, value)
+    return {"attribute": attribute, "params": params} if attribute is not None and params is not None else None
+
+
 def _parse_parameter(home: TermText, value: Any, deep: int = 0) -> Any:
     """Parse a parameter as JSON: numbers, lists, true and false, a parent; a symbol by its name."""
     value = home.resolve_value(value) if deep < 8 else value
@@ -224,11 +233,8 @@ def _parse_parameter(home: TermText, value: Any, deep: int = 0) -> Any:
         return value.path.lower() == "true"
     if value.path == "{}" and deep < 8:  # ctaLayout = {warp = […]}
         return {key: _parse_parameter(home, item, deep + 1) for key, item in value.named}
-    known = _parse_attribute if value.path.startswith("#") else _parse_gluon
-    if value.named or value.args:
-        attribute, params = known(home, value)
-        if attribute is not None and params is not None:
-            return {"attribute": attribute, "params": params}
+    if parent := _parse_parent(home, value):
+        return parent
     if value.name == "constexpr" and value.args:
         return _parse_parameter(home, value.args[0], deep + 1)
     return home.get_number_or_words(value)

@@ -179,10 +179,12 @@ def format_lane_word(values: Sequence[int], hexadecimal: bool = False) -> str:
     folded = [first]
     for weight in weights:
         folded += [value ^ weight for value in folded]
-    if folded == [int(value) for value in values]:
-        if hexadecimal:
-            terms = [f"(lane >> {n} & 1) * {show(weight)}" for n, weight in enumerate(weights) if weight]
-        else:
-            terms = format_bit_fields("lane", weights, 5)
-        return " ^ ".join([*terms, *([show(first)] if first else [])])
-    return ""
+    if folded != [int(value) for value in values]:
+        return ""
+    terms = _format_bits(weights) if hexadecimal else format_bit_fields("lane", weights, 5)
+    return " ^ ".join([*terms, *([show(first)] if first else [])])
+
+
+def _format_bits(weights: Sequence[int]) -> list[str]:
+    """Return the term of each bit of `lane` that has a weight."""
+    return [f"(lane >> {n} & 1) * {weight:#x}" for n, weight in enumerate(weights) if weight]

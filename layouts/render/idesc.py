@@ -73,10 +73,13 @@ def render_cutlass(given: IdescWord) -> str:
         f"    {given.m}, {given.n}, {', '.join(majors)},",
         f"    {', '.join([*signs, *more, 'true' if given.sparse else 'false'])}>();",
     ]
-    for name, member in MEMBERS.items():
-        if given.get_code(name):
-            lines.append(f"idesc.{member} = {given.get_code(name)};")
-    return "\n".join([*lines, f"assert(uint32_t(idesc) == {given}u);"])
+    return "\n".join([*lines, *_assign_members(given), f"assert(uint32_t(idesc) == {given}u);"])
+
+
+def _assign_members(given: IdescWord) -> list[str]:
+    """Return the assignments of the fields that CUTLASS sets at run time."""
+    codes = {member: given.get_code(name) for name, member in MEMBERS.items()}
+    return [f"idesc.{member} = {code};" for member, code in codes.items() if code]
 
 
 def get_opcode(given: IdescWord, form: str = "") -> str:

@@ -62,13 +62,20 @@ def fit_labels(
     one = min(largest, room / (max(map(len, texts)) + 1), height - _ABOVE)
     if one >= _SHORTEN_BELOW:
         return LabelFit(one, "one")
-    longest = max(len(part) for pair in parts for part in pair)
-    two = min(_LARGEST_PAIR, room / (longest + 1), (height - 2) / _PAIR_HEIGHT)
-    if two >= SMALLEST and any(rest for _, rest in parts):
-        return LabelFit(two, "two")
+    if (two := _fit_two(parts, room, height)) is not None:
+        return two
     if one >= SMALLEST:
         return LabelFit(one, "one")
     first = min(largest, room / (max(len(first) for first, _ in parts) + 1), height - _ABOVE)
     if first >= SMALLEST and all(rest and first[0].isalpha() for first, rest in parts):
         return LabelFit(first, "first")
+    return None
+
+
+def _fit_two(parts: Sequence[tuple[str, str]], room: float, height: float) -> LabelFit | None:
+    """Return how labels are written in two lines; None if they cannot be read, or none has two parts."""
+    longest = max(len(part) for pair in parts for part in pair)
+    two = min(_LARGEST_PAIR, room / (longest + 1), (height - 2) / _PAIR_HEIGHT)
+    if two >= SMALLEST and any(rest for _, rest in parts):
+        return LabelFit(two, "two")
     return None

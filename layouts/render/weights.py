@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import FormulaWords
@@ -140,23 +141,46 @@ def _list_word_pairs(layout: WeightLayout) -> list[Part]:
 def _convert_part(layout: WeightLayout, wide: int, part: Part, word: str) -> str:
     """Return the C++ expression of a register of `wide`-bit elements; LayoutError where no fast conversion gives it."""
     fields = part[1]
-    first = fields[0]
-    if wide == 16 and layout.bits == 8:
-        return f"byte_halves<0x5{fields[1]}5{first}>({word})"
-    if wide == 16 and layout.bits == 4 and fields == (first, first + 4):
-        shifted = f"{word} >> 8" if first > 1 else word
-        return f"{'high' if first % 2 else 'low'}_halves({shifted})"
-    if wide == 8 and layout.bits == 8 and fields == (0, 1, 2, 3):
-        return word
-    if wide == 8 and layout.bits == 4 and fields == tuple(range(first, first + 8, 2)):
-        return f"{word} >> {4 * first} & 0x0f0f0f0f" if first else f"{word} & 0x0f0f0f0f"
-    if wide == 8 and layout.bits == 4 and fields == tuple(range(first, first + 4)):
-        return f"spread_fields({word} >> 16)" if first else f"spread_fields({word} & 0xffff)"
-    raise LayoutError("no_conversion", f"The fields {fields} of {layout.bits} bits have no fast conversion.")
+    if wide == 16 and layout.bits == 8:  # two bytes of a word, in any order
+        return f"byte_halves<0x5{fields[1]}5{fields[0]}>({word})"
+    apart = tuple(field - fields[0] for field in fields)
+    convert = _CONVERSIONS.get((wide, layout.bits, apart))
+    if convert is None:
+        raise LayoutError("no_conversion", f"The fields {fields} of {layout.bits} bits have no fast conversion.")
+    return convert(word, fields[0])
+
+
+def _take_halves(word: str, first: int) -> str:
+    shifted = f"{word} >> 8" if first > 1 else word
+    return f"{'high' if first % 2 else 'low'}_halves({shifted})"
+
+
+def _keep_word(word: str, first: int) -> str:
+    return word
+
+
+def _mask_fields(word: str, first: int) -> str:
+    return f"{word} >> {4 * first} & 0x0f0f0f0f" if first else f"{word} & 0x0f0f0f0f"
+
+
+def _spread_fields(word: str, first: int) -> str:
+    return f"spread_fields({word} >> 16)" if first else f"spread_fields({word} & 0xffff)"
+
+
+# (bits of an element, bits of a field, how far each field is from the first) → C++ of the word and the first field
+_CONVERSIONS: dict[tuple[int, int, tuple[int, ...]], Callable[[str, int], str]] = {
+    (16, 4, (0, 4)): _take_halves,
+    (8, 8, (0, 1, 2, 3)): _keep_word,
+    (8, 4, (0, 2, 4, 6)): _mask_fields,
+    (8, 4, (0, 1, 2, 3)): _spread_fields,
+}
+
+
+_HALVES = {4: "weights_halves_4.cu", 8: "weights_halves_8.cu"}
 
 
 def _render_helpers(layout: WeightLayout, wide: int, lines: list[str]) -> str:
     """Return the functions that the lines call."""
     if wide == 16:
-        return _PROGRAMS.fill(f"weights_halves_{layout.bits}.cu") + "\n"
+        return _PROGRAMS.fill(_HALVES[layout.bits]) + "\n"
     return _PROGRAMS.fill("weights_bytes.cu") + "\n" if any("spread_fields" in line for line in lines) else ""

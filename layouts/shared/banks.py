@@ -249,22 +249,23 @@ def list_regular_addresses(kind: BankAccess) -> dict[str, list[int]]:
     and across the phases.
     """
     lanes, size = range(kind.lanes), kind.bytes
-    halves = [lane // 2 for lane in lanes[:16]]
-    others = [lane // 4 * 2 + lane % 2 for lane in lanes[16:]]
     strides = {f"stride {step}": [step * lane for lane in lanes] for step in (size, 2 * size, 8 * size, 128)}
-    return strides | {
-        "one address": [0 for _ in lanes],
-        "pairs alike": [lane // 2 * size for lane in lanes],
-        "every other alike": [lane % 2 * size for lane in lanes],
-        "pairs alike below lane 16": [place * size for place in (*halves, *lanes[16:])],
-        "pairs below, every other above": [place * size for place in (*halves, *others)],
-        "fours alike": [lane // 4 * size for lane in lanes],
-        "quarters alike": [lane % 8 * size for lane in lanes],
-        "halves alike": [lane % 16 * size for lane in lanes],
-        "pairs alike, in conflict": [lane // 2 * 128 for lane in lanes],
-        "quarters in conflict": [lane % 8 * size + lane // 8 * 1024 for lane in lanes],
-        "neighbours in conflict": [lane % 2 * 1024 + lane // 2 * size for lane in lanes],
-    }
+    return strides | {name: [locate(lane, size) for lane in lanes] for name, locate in _REGULAR.items()}
+
+
+_REGULAR: dict[str, Callable[[int, int], int]] = {  # the address of a lane that accesses so many bytes
+    "one address": lambda lane, size: 0,
+    "pairs alike": lambda lane, size: lane // 2 * size,
+    "every other alike": lambda lane, size: lane % 2 * size,
+    "pairs alike below lane 16": lambda lane, size: (lane // 2 if lane < 16 else lane) * size,
+    "pairs below, every other above": lambda lane, size: (lane // 2 if lane < 16 else lane // 4 * 2 + lane % 2) * size,
+    "fours alike": lambda lane, size: lane // 4 * size,
+    "quarters alike": lambda lane, size: lane % 8 * size,
+    "halves alike": lambda lane, size: lane % 16 * size,
+    "pairs alike, in conflict": lambda lane, size: lane // 2 * 128,
+    "quarters in conflict": lambda lane, size: lane % 8 * size + lane // 8 * 1024,
+    "neighbours in conflict": lambda lane, size: lane % 2 * 1024 + lane // 2 * size,
+}
 
 
 # a warp's access to rows of a tile ------------------------------------------------------------------------------------

@@ -100,9 +100,10 @@ def find_refusals(
     yield from _check_range(box, MOST_BOX, "tma_box", "boxDim", f"{MOST_BOX}")
     if element_bits and box and box[0] is not None:
         width = box[0] * element_bits // 8
-        if not interleave and width % GRAIN:
+        if width % GRAIN:
             yield "tma_inner_box", f"The inner box is {width} bytes wide; it must be a multiple of {GRAIN}."
-        yield from _check_swizzle_width(width, swizzle, element_bits)
+        if not interleave:  # of slices, an H100’s driver takes any width
+            yield from _check_swizzle_width(width, swizzle, element_bits)
         yield from _check_box_bytes(box, element_bits)
     yield from _check_strides(dims, strides)
     yield from _check_range(dims, 1 << 32, "tma_dim", "globalDim", "2^32")

@@ -148,9 +148,10 @@ FORMATS = {
                 "fp16 (group, n), permuted over 8 columns; one scale per column (group = K): as they are",
                 {"group": "() (e:4 b:2) -> (b e)", "channel": "() (c:8) -> (c)"},
             ),
-            unit="The kernel takes K in multiples of 128 and N of 256.",
+            unit="IST-DASLab's kernel takes dense K in multiples of 128 and N of 256.",
             notes=(
-                "k counts the stored half of K. A group of four keeps two; its metadata are a matrix of their own.",
+                "k and K here count the stored half of dense K. A group of four keeps two; its metadata are a matrix of"
+                " their own.",
             ),
             metadata="(y:2 g:8 x:2 c:2) (b:2 q:4) -> (g b y x) (c q)",
         ),

@@ -19,6 +19,8 @@ from lanescope.inputs import check_coordinate, parse_choice, parse_integer
 from lanescope.ptx.pattern import IntArray, Pattern
 from lanescope.weights.formats import FORMATS, SideValues, WeightFormat
 
+WARP = 32
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -107,6 +109,11 @@ class WeightLayout:
     def threads(self) -> int:
         """Threads that hold a tile; 0 where the format does not say who loads a word."""
         return self.tile.thread_count if self.tile.threads else 0
+
+    @property
+    def warps(self) -> int:
+        """Warps that hold a tile; 0 where the format does not say who loads a word."""
+        return self.threads // WARP
 
     @property
     def words_of_thread(self) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
 from lanescope.ptx.pattern import Pattern
 from lanescope.weights.layout import WeightLayout, Words, join_fields, split_fields
 
@@ -31,7 +30,8 @@ def find_metadata_order(layout: WeightLayout) -> Pattern:
 def compress_weights(layout: WeightLayout, weights: NDArray[Any], zero: int) -> tuple[NDArray[Any], Words]:
     """Return (kept weights [k][n], metadata words) of dense W [2k][n] whose pruned elements equal `zero`.
 
-    LayoutError names the first group of four along k that has more than two others.
+    A group with fewer than two others keeps the positions that Sparse Marlin's code keeps. LayoutError names the first
+    group of four along k that has more than two.
     """
     import numpy as np
 
@@ -40,12 +40,26 @@ def compress_weights(layout: WeightLayout, weights: NDArray[Any], zero: int) -> 
         given = f"weights have the shape {dense.shape}."
         raise LayoutError("bad_shape", given, f"Give ({2 * layout.k}, {layout.n}): dense K is twice the stored one.")
     find_metadata_order(layout)
-    sparsity = catalog.find(layout.format.ptx).operand(layout.format.operand).sparsity
-    assert sparsity
-    rows = dense.T.astype(np.int64) - zero
-    chosen = sparsity.find_kept_positions(rows)
-    kept = sparsity.compress(rows).T + zero
-    return kept, pack_metadata(layout, chosen[..., 0] | chosen[..., 1] << 2)
+    groups = dense.T.astype(np.int64).reshape(layout.n, -1, GROUP)
+    used = groups != zero
+    if (many := used.sum(axis=2) > KEPT).any():
+        column, group = (int(at) for at in np.argwhere(many)[0])
+        rows = f"{GROUP * group} to {GROUP * group + GROUP - 1}"
+        given = f"Column {column}, rows {rows} have {int(used[column, group].sum())} elements other than {zero}."
+        raise LayoutError("too_dense", given, f"2:4 weights keep {KEPT} of {GROUP} neighbours along k.", "weights")
+    low, high = _choose_positions(used)
+    kept = np.take_along_axis(groups, np.stack([low, high], axis=2), axis=2).reshape(layout.n, -1)
+    return kept.T, pack_metadata(layout, low | high << 2)
+
+
+def _choose_positions(used: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the two positions that groups of four keep, ascending: those in use, and others where fewer are."""
+    import numpy as np
+
+    first, second, _, last = np.moveaxis(used, -1, 0)
+    low = np.where(first, 0, np.where(second, 1, 2))
+    high = np.where(first & second, 1, np.where(last | ~(first | second), 3, 2))
+    return low, high
 
 
 def expand_weights(layout: WeightLayout, kept: NDArray[Any], words: NDArray[Any], zero: int) -> NDArray[np.int64]:

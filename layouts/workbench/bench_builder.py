@@ -198,14 +198,9 @@ class _BenchBuilder(TextContents):
             other = crossed.get(case.name)
             if (operand := self._verify_case(case, other, turns.get(other.of, []) if other else [])) is not None:
                 verified.append(operand)
-        bits = {name: operand.bits for name, operand in seen.items()}
         if one_of := self._count_readers(group):
             verified = [replace(operand, one_of=one_of) for operand in verified]
-        if len(verified) == 2 and (overlap := alignment.describe_overlap(verified[0], verified[1], bits)):
-            verified = [
-                replace(operand, missing=(overlap, *operand.missing), left=max(operand.left, 1)) for operand in verified
-            ]
-        return verified
+        return _note_overlap(verified, {name: operand.bits for name, operand in seen.items()})
 
     def _make_cases(
         self,
@@ -304,6 +299,14 @@ class _BenchBuilder(TextContents):
         if value == assumed_name:
             return group
         return [_rename_operand(use, value) for use in group]
+
+
+def _note_overlap(operands: list[VerifiedOperand], bits: Mapping[str, int]) -> list[VerifiedOperand]:
+    """Return the operands of one instruction, without a verdict for all where A and B lie over one another."""
+    overlap = alignment.describe_overlap(operands[0], operands[1], bits) if len(operands) == 2 else ""
+    if not overlap:
+        return operands
+    return [replace(one, missing=(overlap, *one.missing), left=max(one.left, 1)) for one in operands]
 
 
 def _rename_operand(use: DescriptorUse, operand: str) -> DescriptorUse:

@@ -6,7 +6,6 @@ of an assumed value mends (`guesses.py`) is not a finding: it is counted as open
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -47,7 +46,7 @@ from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import TITLES as TENSOR_TITLES
 from lanescope.workbench.idesc_checks import check_tensor_code
 from lanescope.workbench.kernel_runs import KernelText
-from lanescope.workbench.pitfall_repairs import find_pitfall_edits
+from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls
 from lanescope.workbench.results import TextEdit, TextPiece
 from lanescope.workbench.tally import UnverifiedReads, count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
@@ -61,7 +60,6 @@ from lanescope.workbench.wrong_reads import WrongRead, list_wrong_reads
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
-_NUMBER = re.compile(r"(?:^|= *)[\d'][\w']*$")  # 0, or d = 0x0: what an address is put into
 DOUBTS = frozenset(
     "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide sbo_unusual"
     " strides_unusual".split()
@@ -167,6 +165,24 @@ def get_finding_title(code: str) -> str:
     return TITLES.get(code) or causes.TITLES.get(code) or code.replace("_", " ").capitalize()
 
 
+def _list_refused(text: str) -> list[CheckFinding]:
+    """List the lines of PTX that no instruction has."""
+    refused = statements.find_refused_lines(text)
+    return [CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in refused]
+
+
+def _list_doubts(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[CheckFinding]:
+    """List what is unusual of the descriptors that the bench has."""
+    doubted = {message for piece in bench.pieces for message in piece.doubts}
+    every = (finding for builder in built for finding in builder.doubts)
+    return [_make_pitfall_finding(finding) for finding in every if finding.message in doubted]
+
+
+def _close_proved(descriptor: CheckedDescriptor, proved: frozenset[tuple[str, str]]) -> CheckedDescriptor:
+    """Return a descriptor without a gap where running the threads proved all that read it."""
+    return replace(descriptor, gap="") if descriptor.readers and proved.issuperset(descriptor.readers) else descriptor
+
+
 @refuse_deep_recursion()
 def check_text(
     text: str, given: Mapping[str, str] | None = None, headers: Iterable[Span] = (), target: str = ""
@@ -187,9 +203,7 @@ def check_text(
     maps = tensor_maps.find_evaluation_maps(code) if code else ()
     broken = (_make_pitfall_finding(problem) for tensor_map in maps for problem in tensor_map.problems)
     findings = [*_repair_pitfalls(text, built, given), *broken]
-    refused = [
-        CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in statements.find_refused_lines(text)
-    ]
+    refused = _list_refused(text)
     findings += _find_kernel_mistakes(code, bench, target) if code else []
     guesses = Guesses(text, bench, given)
     blame = BlameFinder(text, bench, built)
@@ -205,10 +219,7 @@ def check_text(
     open_ += (OpenPoint(message, span) for message, span in unsure)
     open_ += _find_unread(bench, built)
     open_ += _find_unfinished(code)
-    doubted = {message for piece in bench.pieces for message in piece.doubts}
-    doubts = (
-        _make_pitfall_finding(finding) for builder in built for finding in builder.doubts if finding.message in doubted
-    )
+    doubts = _list_doubts(bench, built)
     checked = tuple(list_checked_descriptors(text, bench, guesses))
     findings = [_name_source_line(text, finding) for finding in findings]
     steps, unverified = count_verified(bench, guesses, partial(_why_open, guesses))
@@ -219,9 +230,7 @@ def check_text(
     open_ = _drop_proved_points(open_, bench, fragments.proved) + late
     open_ += (OpenPoint(one.message, one.span, one.needs) for one in fragments.kernels if one.gap)
     unverified = drop_proved(unverified, bench, fragments.proved)
-    checked = tuple(
-        replace(one, gap="") if one.readers and fragments.proved.issuperset(one.readers) else one for one in checked
-    )
+    checked = tuple(_close_proved(one, fragments.proved) for one in checked)
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
@@ -310,34 +319,10 @@ def _repair_pitfalls(text: str, built: Iterable[DescriptorBuilder], given: Mappi
     def find_codes(edited: str) -> Counter[str]:
         code = evaluate_with_choices(extract_code(edited, edited), PATIENCE, given)
         found = builders.find_evaluation_builders(code, given.get(TARGET_KEY, "")) if code else ()
-        return Counter(finding.code for finding in _find_pitfalls(edited, found))
+        return Counter(finding.code for finding in find_pitfalls(edited, found))
 
-    for finding in _find_pitfalls(text, built):
+    for finding in find_pitfalls(text, built):
         yield replace(_make_pitfall_finding(finding), edits=find_pitfall_edits(text, finding, find_codes))
-
-
-def _find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[Pitfall]:
-    """Yield C pitfalls in the expressions that make descriptors; pitfalls in other lines are ignored."""
-    for builder in built:
-        lines = [
-            _extend_to_lines(text, span)
-            for span in (builder.span, *(s for spans in builder.origins.values() for s in spans))
-        ]
-        start = builder.origins.get("start_address", ())
-        for pitfall in builder.warnings:
-            first, past = pitfall.span
-            if pitfall.span in start and not text[slice(*pitfall.span)].isdigit():
-                # of several places that make the start, the one that says most
-                named = [span for span in start if not _NUMBER.search(text[slice(*span)])] or start
-                yield replace(pitfall, span=max(named, key=lambda span: span[1] - span[0]))
-            elif any(low < past and first < high for low, high in lines):
-                yield pitfall
-
-
-def _extend_to_lines(text: str, span: Span) -> Span:
-    """Extend a span to the ends of its lines."""
-    end = text.find("\n", span[1])
-    return text.rfind("\n", 0, span[0]) + 1, end if end >= 0 else len(text)
 
 
 # reads that are verified ----------------------------------------------------------------------------------------------

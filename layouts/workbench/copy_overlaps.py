@@ -143,14 +143,17 @@ def _place_copy(text: KernelText, event: KernelEvent) -> _PlacedCopy | None:
         argument = _find_destination(text, event, copy)
     if copy is None or copy.to is None or re.search(r"multicast|cta_group::2", getattr(event.run, "text", "")):
         return None
-    count = copy.count
-    if count is None:
-        tensor_map = find_map(copy, text.maps)
-        sizes = [] if tensor_map is None else [size for size in tensor_map.box if size is not None]
-        if tensor_map is None or not sizes or len(sizes) < len(tensor_map.box):
-            return None
-        count = prod(sizes) * (tensor_map.element_bits or 0) // 8
+    count = _count_box_bytes(text, copy) if copy.count is None else copy.count
     return _PlacedCopy(copy, copy.to, count, argument) if count > 0 else None
+
+
+def _count_box_bytes(text: KernelText, copy: TileCopy) -> int:
+    """Return the bytes of a copy's box, 0 if they are open."""
+    tensor_map = find_map(copy, text.maps)
+    sizes = [] if tensor_map is None else [size for size in tensor_map.box if size is not None]
+    if tensor_map is None or not sizes or len(sizes) < len(tensor_map.box):
+        return 0
+    return prod(sizes) * (tensor_map.element_bits or 0) // 8
 
 
 def _find_destination(text: KernelText, event: KernelEvent, copy: TileCopy) -> Span | None:
@@ -169,6 +172,14 @@ def _find_destination(text: KernelText, event: KernelEvent, copy: TileCopy) -> S
     return at
 
 
+def _find_buffer(value: object) -> LinearExpression | None:
+    """Return the address that an argument gives, None if it is open, or of a barrier or a thread."""
+    address = get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None
+    line = address.plain if address is not None else None
+    names = {name for name, _ in line.terms} if line is not None else set()
+    return line if names and not any(_BARRIER.search(name) or "Idx" in name for name in names) else None
+
+
 def _read_call(text: KernelText, event: KernelEvent, call: BodilessCall) -> tuple[TileCopy | None, Span | None]:
     """Read a call without a body whose name and arguments are those of a copy: its map, one place in shared memory."""
     values = list(call.term.arguments)
@@ -176,12 +187,10 @@ def _read_call(text: KernelText, event: KernelEvent, call: BodilessCall) -> tupl
     if not is_load_name(call.term.head) or not maps:
         return None, None
     for n, value in enumerate(values):
-        address = get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None
-        line = address.plain if address is not None else None
-        names = {name for name, _ in line.terms} if line is not None else set()
-        if line is None or not names or any(_BARRIER.search(name) or "Idx" in name for name in names):
+        line = _find_buffer(value)
+        if line is None:
             continue
-        own = frozenset(maps - names)
+        own = frozenset(maps - {name for name, _ in line.terms})
         if n and not any(name.lstrip("&") in own for tensor_map in text.maps for name in tensor_map.names):
             return None, None
         return TileCopy(event, line, "", own), find_argument_span(text.blank, call.term.span, n)

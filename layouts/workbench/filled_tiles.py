@@ -102,13 +102,7 @@ class _FillFinder:
 
     def _find_unread_slices(self) -> Iterator[Pitfall]:
         """Yield loops over K that end before the K which each turn copies."""
-        shapes = {
-            match[0]
-            for run in self.kernels
-            for event in run.events
-            if event.kind == "wgmma" and (match := _SHAPE.search(getattr(event.run, "text", "")))
-        }
-        operands = [one for one in self.bench.operands if any(shape in one.instruction for shape in shapes)]
+        operands = self._list_multiplied()
         ends = {_find_reached(operand, self.cut) for operand in operands}
         reached = ends.pop() if len(ends) == 1 else None
         if reached is None:
@@ -130,17 +124,33 @@ class _FillFinder:
             at,
         )
 
-    def _find_advance(self, tensor_map: TensorMap) -> int | None:
-        """Return how far along its inner dimension a map is copied from turn to turn, K of its tile; None if open."""
-        own = [copy for copy in self.copies if find_map(copy, self.maps) is tensor_map]
-        width = tensor_map.box[0] if tensor_map.box else None
+    def _list_multiplied(self) -> list[VerifiedOperand]:
+        """Return the operands of the shapes that the kernels multiply."""
+        shapes = {
+            match[0]
+            for run in self.kernels
+            for event in run.events
+            if event.kind == "wgmma" and (match := _SHAPE.search(getattr(event.run, "text", "")))
+        }
+        return [one for one in self.bench.operands if any(shape in one.instruction for shape in shapes)]
+
+    def _list_turns(self, tensor_map: TensorMap) -> dict[tuple[object, str], set[int]]:
+        """Return where along its inner dimension a map is copied in each turn of the loop; nothing if one is open."""
         turns: dict[tuple[object, str], set[int]] = {}
-        for copy in own:
+        for copy in self.copies:
+            if find_map(copy, self.maps) is not tensor_map:
+                continue
             loops = copy.event.run.loops if isinstance(copy.event.run, AsmRun | BodilessCall) else ()
             at = copy.at[0].known if copy.at and copy.at[0] is not None else None
             if at is None or not loops or any(name in self.cut for name, _ in loops[1:]):
-                return None
+                return {}
             turns.setdefault((copy.event.calls, str(loops[0])), set()).add(at)
+        return turns
+
+    def _find_advance(self, tensor_map: TensorMap) -> int | None:
+        """Return how far along its inner dimension a map is copied from turn to turn, K of its tile; None if open."""
+        width = tensor_map.box[0] if tensor_map.box else None
+        turns = self._list_turns(tensor_map)
         counts = {len(places) for places in turns.values()}
         every = sorted({at for places in turns.values() for at in places})
         if width is None or len(turns) < 3 or len(counts) != 1 or len({calls for calls, _ in turns}) > 1:

@@ -14,7 +14,7 @@ from lanescope.deadline import check_deadline
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.repairs import apply_edits, replace_amounts, scale_amounts
-from lanescope.workbench.thread_descriptors import FragmentFinding
+from lanescope.workbench.thread_descriptors import FragmentFinding, Span
 from lanescope.workbench.thread_tiles import FragmentReport
 
 MOST_TRIED = 4
@@ -30,14 +30,13 @@ def lay_fragment_blame(
     text.
     """
     every = list(report.findings)
-    wrong = [one for one in every if one.code in _CODES and one.changes]
+    wrong = [one for one in every if one.code in _CODES]
     kinds = frozenset.intersection(*(one.changes for one in wrong)) if wrong else frozenset()
-    if len(kinds) != 1 or len(wrong) != sum(one.code in _CODES for one in every):
+    if len(kinds) != 1:
         return every
     ((field, had, needed),) = kinds
     first = wrong[0]
-    near = [b for b in built if b.span[0] < first.span[1] and first.span[0] < b.span[1]] or list(built)
-    places = tuple(dict.fromkeys(span for builder in near for span in builder.origins.get(field, ())))
+    places = _find_places(built, first.span, field)
     if not places:
         return every
     exact = replace_amounts(blame.text, places, had, needed, field)
@@ -56,6 +55,12 @@ def lay_fragment_blame(
     reads = sum(one.reads for one in wrong)
     found = replace(first, message=message, span=edits[0].span, reads=reads, edits=edits)
     return [found, *(one for one in every if one not in wrong)]
+
+
+def _find_places(built: Sequence[DescriptorBuilder], read: Span, field: str) -> tuple[Span, ...]:
+    """Return the places that give a field of the descriptors built at a read, else of any."""
+    near = [b for b in built if b.span[0] < read[1] and read[0] < b.span[1]] or list(built)
+    return tuple(dict.fromkeys(span for builder in near for span in builder.origins.get(field, ())))
 
 
 def _mends(before: FragmentReport, after: FragmentReport) -> bool:

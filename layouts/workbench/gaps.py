@@ -61,13 +61,8 @@ def find_multiplier(text: str) -> str:
 
 def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) -> str:
     """Return why an operand has no verdict, "" if it has one."""
-    guessed = next((assumed.label for assumed in operand.assumed if assumed.summary), "")
     if operand.verdict != "unknown":
-        if operand.one_of and operand.verdict == "match":
-            return f"one of {operand.one_of} instructions"
-        if guessed:
-            return f"stored as guessed ({guessed})"
-        return "with a guessed storage" if guesses.find_guessed_storage(operand) else ""
+        return _find_condition(operand, guesses)
     open_ = [a for a in bench.assumed if a.missing]
     symbols = [a.label for a in open_ if a.key.removeprefix("at.") in operand.symbols]
     if symbols:
@@ -81,6 +76,15 @@ def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) 
         named = [said for a in others if (said := find_open_name(a))]
         return "depends on " + _join_names(named) if named else f"open: {others[0].label}" if others else NO_STORAGE
     return UNSAID
+
+
+def _find_condition(operand: VerifiedOperand, guesses: Guesses) -> str:
+    """Return what a verdict depends on that the text does not say, "" if nothing."""
+    if operand.one_of and operand.verdict == "match":
+        return f"one of {operand.one_of} instructions"
+    if guessed := next((assumed.label for assumed in operand.assumed if assumed.summary), ""):
+        return f"stored as guessed ({guessed})"
+    return "with a guessed storage" if guesses.find_guessed_storage(operand) else ""
 
 
 def _find_piece_gap(piece: TextPiece, machine: str) -> str:

@@ -192,16 +192,23 @@ def _check_operands(text: str, uses: Sequence[_MmaWord], bench: Bench) -> Iterat
         yield from _check_size(text, use, bench, operand)
 
 
+def _count_box_rows(bench: Bench, operand: VerifiedOperand) -> int | None:
+    """Return the rows of the box that a right operand fills; None if it is MN-major, or no tensor map stores it."""
+    stored = operand.stored or {}
+    if operand.verdict != "match" or stored.get("kind") != "atoms" or stored.get("inner") != "K":
+        return None
+    if "map" not in bench.pieces[operand.storage or 0].kind:
+        return None
+    return int(stored["inner_stride"] // stored["line_stride"])
+
+
 def _check_size(text: str, use: _MmaWord, bench: Bench, operand: VerifiedOperand) -> Iterator[Pitfall]:
     """Yield an M or N that is less than the rows of the box that its operand fills, where no other instruction of the
     text could read the rest.
     """
-    stored = operand.stored or {}
-    if len(_OPCODE_OF_MMA.findall(text)) != 1 or operand.verdict != "match" or stored.get("kind") != "atoms":
+    rows = _count_box_rows(bench, operand)
+    if rows is None or len(_OPCODE_OF_MMA.findall(text)) != 1:
         return
-    if stored.get("inner") != "K" or "map" not in bench.pieces[operand.storage or 0].kind:
-        return
-    rows = stored["inner_stride"] // stored["line_stride"]
     same = [step for other in bench.operands if other.storage == operand.storage for step in other.steps]
     read = max(step.mn + step.rows for step in same)
     if read < rows and all(step.mn == 0 for step in same):

@@ -123,21 +123,23 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
             own = groups.setdefault(record.calls[: depth + 1], [])
             reached[record.calls[: depth + 1]] = record.order
             own += _list_events(record, inner[0][1] if inner else _get_span(record), code.text)
+    return [
+        KernelRun(calls[-1][0], tuple(events), _is_complete(code, calls, events, reached[calls]))
+        for calls, events in groups.items()
+    ]
+
+
+def _is_complete(
+    code: Evaluation, calls: tuple[tuple[str, Span], ...], events: Sequence[KernelEvent], reached: int
+) -> bool:
+    """Return whether every event of a kernel is known. reached: the order of its last record."""
     unfinished = {name for name, _ in code.unfinished}
-    cut = (
-        len(code.assembled) >= MOST_ASSEMBLED
-        or len(code.skipped) >= MOST_SKIPPED
-        or "" in unfinished
-        or bool(code.unread)
-    )
-    last = max((run.order for run in code.assembled), default=0)
-    runs = []
-    for calls, events in groups.items():
-        lost = cut and (not events or reached[calls] >= last or bool(code.unread))
-        stores = sum(event.kind == "store" for event in events)
-        complete = not lost and not unfinished & {name for name, _ in calls} and stores < MOST_STORES
-        runs.append(KernelRun(calls[-1][0], tuple(events), complete))
-    return runs
+    stores = sum(event.kind == "store" for event in events)
+    if code.unread or unfinished & {name for name, _ in calls} or stores >= MOST_STORES:
+        return False
+    if len(code.assembled) < MOST_ASSEMBLED and len(code.skipped) < MOST_SKIPPED and "" not in unfinished:
+        return True
+    return bool(events) and reached < max((run.order for run in code.assembled), default=0)
 
 
 def _get_span(record: AsmRun | BodilessCall | SkippedCode | MemoryStore) -> Span:

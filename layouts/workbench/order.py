@@ -196,6 +196,12 @@ class _KernelOrder:
 
     # fence.proxy.async ----------------------------------------------------------------------------------------------
 
+    def _is_unfenced(self, store: KernelEvent, reader: KernelEvent) -> bool:
+        """Return whether a reader comes after a store for sure with nothing between that is, or may be, a fence."""
+        fences = [event for event in self.kernel.events if event.kind in ("proxy", "unknown")]
+        between = any(store.order < event.order < reader.order for event in fences)
+        return not between and (store.leads_to(reader) or not fences)
+
     def _check_stores(self) -> Iterator[Pitfall]:
         """Yield stores of threads to a buffer that an instruction of the async proxy reads without a fence."""
         events = self.kernel.events
@@ -211,10 +217,8 @@ class _KernelOrder:
                 stores = [e for e in events if e.kind == "store" and e.order < reader.order and name in _list_names(e)]
                 if not stores:
                     continue
-                rest = [e for e in events if e.kind in ("proxy", "unknown")]
-                between = [e for e in rest if stores[0].order < e.order < reader.order]
                 told.add(name)
-                if not between and (stores[0].leads_to(reader) or not rest):
+                if self._is_unfenced(stores[0], reader):
                     yield Pitfall(
                         "proxy_fence_missing",
                         f"Threads store to {name}, and {_name_reader(reader)} reads it through the async proxy without"

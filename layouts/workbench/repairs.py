@@ -118,6 +118,22 @@ def _is_same_variable(text: str, span: Span, wrong: OperandStep) -> bool:
     return names[0] is not None and names[1] is not None and names[0][0] == names[1][0]
 
 
+def _list_starts(
+    text: str,
+    operand: VerifiedOperand,
+    wrong: OperandStep,
+    updates: Sequence[Span],
+    places: Mapping[str, Sequence[Span]],
+) -> Iterator[Iterable[Edits]]:
+    """Yield groups of edits that change where a wrong read begins; none where other fields are wrong, too."""
+    if len(places) > 1:
+        return
+    starts = places["start_address"]
+    yield _scale_start(text, operand, wrong, [*updates, *starts])
+    yield _shift_start(text, wrong.causes[0].code, starts)
+    yield _widen_masks(text, starts)
+
+
 def _list_candidates(
     text: str,
     bench: Bench,
@@ -127,9 +143,9 @@ def _list_candidates(
     wrong: OperandStep,
 ) -> Iterator[Iterable[Edits]]:
     """Yield groups of edits that may be right, the likeliest first. updates: places that change the descriptor."""
-    cause = wrong.causes[0] if wrong.causes else None
-    if cause is None:
+    if not wrong.causes:
         return
+    cause = wrong.causes[0]
     if cause.code == "wrong_transpose":
         yield _flip_transpose(text, bench, operand)
         return
@@ -142,10 +158,7 @@ def _list_candidates(
         return
     places = {name: _find_places(text, builders, wrong, name) for name in changes}
     if "start_address" in changes:
-        if len(changes) == 1:
-            yield _scale_start(text, operand, wrong, [*(b.span for b in updates), *places["start_address"]])
-            yield _shift_start(text, cause.code, places["start_address"])
-            yield _widen_masks(text, places["start_address"])
+        yield from _list_starts(text, operand, wrong, [b.span for b in updates], places)
         return
     yield _move_mode(text, cause.code, [place for own in places.values() for place in own])
     exact = (replace_amounts(text, places[name], *pair, name) for name, pair in changes.items())

@@ -34,33 +34,38 @@ class FragmentFinding:
 
 def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> Iterator[FragmentFinding]:
     """Yield what descriptors read wrong of the tiles that a kernel's threads fill; good: right reads are added."""
-    count: dict[object, int] = {}
     before: dict[object, list[FragmentOrigin]] = {}
     other: tuple[DescriptorUse, FragmentOrigin] | None = None  # A of the product whose B comes next
+    for use, origin in _locate_stored(run) if complete else ():
+        key = use.span, use.calls, use.name
+        earlier = before.setdefault(key, [])
+        same = _is_like_earlier(origin, earlier)
+        earlier.append(origin)
+        if not origin.separable and is_packed_descriptor(run, use):
+            continue
+        if not (origin.separable and same):
+            yield replace(_describe(use, origin), changes=find_right_fields(run, use))
+        elif origin.has_rows_twice:
+            if _leaves_bytes_unread(run, use):  # else few rows are repeated on purpose
+                yield FragmentFinding("rows_repeated", _say_twice(use), use.site, 1, find_right_fields(run, use))
+        elif origin.k_order == tuple(range(origin.places[0].shape[1])):
+            good.add(key)
+        elif use.name == "b" and other is not None and _is_like_order(other, (use, origin)):
+            good |= {key, (other[0].span, other[0].calls, "a")}
+        other = (use, origin) if use.name == "a" else None
+
+
+def _locate_stored(run: KernelRunner) -> Iterator[tuple[DescriptorUse, FragmentOrigin]]:
+    """Yield reads of tiles that the threads fill, with what they read: the first MOST_ALIKE of each place."""
+    count: dict[object, int] = {}
     for use in run.descriptors:
         key = use.span, use.calls, use.name
         count[key] = count.get(key, 0) + 1
         origin = locate_descriptor(run, use) if count[key] <= MOST_ALIKE else None
-        if origin is None or run.shared.broken or not complete or origin.empty == origin.total:
+        if origin is None or run.shared.broken or origin.empty == origin.total:
             continue  # nothing of it is stored: code that is not here, or a copy, may fill it
-        if origin.padded or not origin.filled.any(axis=1).all():
-            continue  # rows of padding up to the least M: what they give is left alone
-        earlier = before.setdefault(key, [])
-        same = all(not one.is_same_rows(origin) or one.rows == origin.rows for one in earlier)
-        plain = origin.separable and origin.k_order == tuple(range(origin.places[0].shape[1]))
-        earlier.append(origin)
-        if plain and same and not origin.has_rows_twice:
-            good.add(key)
-        elif origin.separable and same and origin.has_rows_twice:
-            if _leaves_bytes_unread(run, use):  # else few rows are repeated on purpose
-                yield FragmentFinding("rows_repeated", _say_twice(use), use.site, 1, find_right_fields(run, use))
-        elif not origin.separable and is_packed_descriptor(run, use):
-            continue
-        elif not origin.separable or not same:
-            yield replace(_describe(use, origin), changes=find_right_fields(run, use))
-        elif use.name == "b" and other is not None and _is_like_order(other, (use, origin)):
-            good |= {key, (other[0].span, other[0].calls, "a")}
-        other = (use, origin) if use.name == "a" else None
+        if not origin.padded and origin.filled.any(axis=1).all():  # else rows of padding up to the least M are left
+            yield use, origin
 
 
 def find_right_fields(run: KernelRunner, use: DescriptorUse) -> frozenset[tuple[str, int, int]]:
@@ -98,6 +103,11 @@ def _leaves_bytes_unread(run: KernelRunner, use: DescriptorUse) -> bool:
         read[find_described_places(word, seen).clip(0, len(read) - 1)] = True
     writers = np.unique(shared.writer[find_described_places(use.word, use.seen).clip(0, len(read) - 1)])
     return bool((np.isin(shared.writer, writers[writers > 0]) & ~read).any())
+
+
+def _is_like_earlier(origin: FragmentOrigin, earlier: list[FragmentOrigin]) -> bool:
+    """Return whether the same rows of the operand are the same rows of the array for every slice of K before."""
+    return all(not one.is_same_rows(origin) or one.rows == origin.rows for one in earlier)
 
 
 def _is_like_order(a: tuple[DescriptorUse, FragmentOrigin], b: tuple[DescriptorUse, FragmentOrigin]) -> bool:

@@ -94,22 +94,25 @@ def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
     """List the kernels of a text that multiply by mma or load by ldmatrix, as its words say it, with the gap of what is
     never followed.
     """
-    whole = is_ptx_module(text)
-    if not whole and not any(pattern.search(text) for pattern in (_MMA, _LDMATRIX, _WMMA, _WARP_ATOM)):
-        return
-    blank = blank_text(text)
-    if whole:
+    if is_ptx_module(text):
         if found := _MMA.search(text) or _LDMATRIX.search(text):
             yield CheckedKernel("", found.span(), IN_PTX if _MMA.search(text) or _WGMMA.search(text) else LOADS_ALONE)
         return
+    if not any(pattern.search(text) for pattern in (_MMA, _LDMATRIX, _WMMA, _WARP_ATOM)):
+        return
+    blank = blank_text(text)
     functions = find_functions(blank)
     kernels = [function for function in functions if function.kernel]
     for kernel in kernels:
         gap = _find_gap(list(_list_reached(text, blank, functions, kernel)), bool(_WARP_ATOM.search(blank)))
         if gap is not None:
             yield CheckedKernel(kernel.name, _find_name(blank, kernel), gap)
-    if kernels or "asm" not in text:
-        return
+    if not kernels and "asm" in text:
+        yield from _list_without_kernel(text, blank)
+
+
+def _list_without_kernel(text: str, blank: str) -> Iterator[CheckedKernel]:
+    """List the first asm statement of a function in a text that has no kernel."""
     for pattern, gap in ((_MMA, NO_KERNEL), (_LDMATRIX, NO_KERNEL_LOADS)):
         inside = next((one for one in pattern.finditer(text) if blank[: one.start()].count("{")), None)
         if inside is not None:

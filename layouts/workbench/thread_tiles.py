@@ -8,7 +8,7 @@ columns, and one whose cause is proved by what would be right.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lanescope.errors import LayoutError
@@ -82,11 +82,15 @@ def check_thread_tiles(text: str, macros: Mapping[str, str]) -> FragmentReport:
     if not reports:
         left = "with more choices of #if than are followed"
         return FragmentReport(kernels=[_close(kernel, left) for kernel in kernels.values()])
-    first = reports[0]
+    return _intersect_reports(reports, kernels.values())
+
+
+def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> FragmentReport:
+    """Return what holds for every choice of #if that was followed."""
     gaps = {kernel.name: kernel for report in reversed(reports) for kernel in report.kernels if kernel.gap}
-    told = [_take_gap(kernel, gaps, reports) for kernel in kernels.values()]
+    told = [_take_gap(kernel, gaps, reports) for kernel in kernels]
     found = [{(f.code, f.span) for f in report.findings} for report in reports]
-    kept = [f for f in first.findings if all((f.code, f.span) in one for one in found)]
+    kept = [f for f in reports[0].findings if all((f.code, f.span) in one for one in found)]
     proved = frozenset.intersection(*(report.proved for report in reports))
     return FragmentReport(kept, min(report.verified for report in reports), told, proved)
 
@@ -240,25 +244,41 @@ def _is_right(judge: _Judge, name: str, warps: tuple[FragmentOrigin, ...] | None
 def _find_cause(judge: _Judge, one: ArrivedOperand, separable: bool) -> str | None:
     """Return the code of what is wrong with a fragment that is not in plain order; None if that is not certain."""
     assert one.warps is not None
-    runner, use = judge.run.runner, judge.use
-    wide = one.instruction.operand(one.name).container_bits == 16
-    if one.loads:
-        turned = wide and _is_right(judge, one.name, reload_operand(runner, use, one, True, False))
-        exchanged = _is_right(judge, one.name, reload_operand(runner, use, one, False, True))
-        if turned and exchanged:
-            return "trans_or_exchanged"
-        if turned:
-            return "trans_extra" if ".trans" in one.loads[0].opcode else "trans_missing"
-        if exchanged:
-            return "matrices_exchanged"
+    runner = judge.run.runner
+    if cause := _find_load_cause(judge, one):
+        return cause
     if runner.shared.broken or not judge.run.complete or all(warp.empty == warp.total for warp in one.warps):
         return None  # code that is not here may fill what nothing stores
     if any(warp.padded for warp in one.warps) or (one.loads and all(is_packed_load(runner, n) for n in one.loads)):
         return None  # rows of padding, or global memory may hold the tile in the order in which it is read
+    return _find_warp_cause(one.warps, separable)
+
+
+def _find_warp_cause(warps: Sequence[FragmentOrigin], separable: bool) -> str | None:
+    """Return the code of what is wrong with the elements that the warps of a product hold."""
     if separable:
-        return "k_repeated" if any(warp.repeated_k for warp in one.warps) else None
-    unfilled = any(warp.empty and not warp.find_misplaced().any() for warp in one.warps)
+        return "k_repeated" if any(warp.repeated_k for warp in warps) else None
+    unfilled = any(warp.empty and not warp.find_misplaced().any() for warp in warps)
     return "tile_not_filled" if unfilled else "fragment_mismatch"
+
+
+def _find_load_cause(judge: _Judge, one: ArrivedOperand) -> str:
+    """Return the code of what is wrong with the ldmatrix alone, with which the fragment would be right; "" if nothing
+    is.
+    """
+    if not one.loads:
+        return ""
+    runner, use = judge.run.runner, judge.use
+    wide = one.instruction.operand(one.name).container_bits == 16
+    turned = wide and _is_right(judge, one.name, reload_operand(runner, use, one, True, False))
+    exchanged = _is_right(judge, one.name, reload_operand(runner, use, one, False, True))
+    extra = ".trans" in one.loads[0].opcode
+    codes = {
+        (True, True): "trans_or_exchanged",
+        (True, False): "trans_extra" if extra else "trans_missing",
+        (False, True): "matrices_exchanged",
+    }
+    return codes.get((turned, exchanged), "")
 
 
 def _find_repeats(judge: _Judge, one: ArrivedOperand) -> str | None:
@@ -274,10 +294,14 @@ def _find_repeats(judge: _Judge, one: ArrivedOperand) -> str | None:
             return "fragment_mismatch" if certain else None
     if not one.loads or not any(warp.repeated_rows for warp in one.warps):
         return ""
-    shared = run.runner.shared
-    writers = {n for load in one.loads for n in load.writers if n}
-    unread = any(bool(((shared.writer == n) & ~shared.was_read).any()) for n in writers)
-    return "rows_repeated" if unread and certain else None
+    return "rows_repeated" if certain and _leaves_stores_unread(run.runner, one.loads) else None
+
+
+def _leaves_stores_unread(runner: KernelRunner, loads: Iterable[MatrixLoad]) -> bool:
+    """Return whether a store that fills what ldmatrix reads fills bytes, too, that nothing reads."""
+    shared = runner.shared
+    writers = {n for load in loads for n in load.writers if n}
+    return any(bool(((shared.writer == n) & ~shared.was_read).any()) for n in writers)
 
 
 def _note(made: _Verdicts, use: MmaUse, one: ArrivedOperand, code: str) -> None:

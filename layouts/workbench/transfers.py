@@ -6,9 +6,10 @@ Rules: PTX ISA 9.1, 9.7.13.15.5 (expect-tx, complete-tx) and 9.7.9.27 (cp.async.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import TypeVar
 
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
@@ -42,6 +43,7 @@ _NAMED_LOAD = re.compile(r"cp_async_bulk_tensor_[1-5]d_global_to_shared")
 _LONGEST = 80  # characters of an argument that names a map
 CUT_TURNS = frozenset(MOST_TURNS)  # after so many a loop may have been left
 Loops = tuple[tuple[str, SymbolicInt], ...]
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,38 +86,56 @@ def _check_bytes(
     kernel: KernelRun, maps: Sequence[TensorMap], endless: frozenset[str], blank: str
 ) -> Iterator[Pitfall]:
     """Yield the first expect-tx of each barrier that is not the bytes of its copies in any turn of the loops."""
-    if not is_known(kernel):
-        return
-    expected = [found for event in kernel.events if (found := read_expected(event)) is not None]
-    loads = [event for event in kernel.events if event.kind == "bulk"]
-    copies = [copy for event in loads if (copy := read_copy(event, blank)) is not None]
-    unread = sum(event.kind in ("bulk", "expect") for event in kernel.events) - len(expected) - len(copies)
-    if unread:
-        return
+    expected, copies = _read_transfers(kernel, blank)
     groups: dict[tuple[str, str], list[ExpectedBytes]] = {}
     for one in expected:
         groups.setdefault((one.barrier, _key_loops(_get_loops(one.event))), []).append(one)
     told: set[Span] = set()
-    for (barrier, _), own in groups.items():
-        around = _get_loops(own[0].event)
-        nested = [_get_loops(one.event) for each in groups.values() for one in each if one.barrier == barrier]
-        inner = [loops for loops in nested if len(loops) > len(around)]  # whose copies are their own
-        brought = [
-            c
-            for c in copies
-            if c.barrier == barrier and _is_inside(c, around) and not any(_is_inside(c, loops) for loops in inner)
-        ]
+    for own in groups.values():
+        first = own[0]
+        brought = _find_brought(first, expected, copies)
         arms = {one.event.arms for one in own} | {copy.event.arms for copy in brought}
-        if not brought or len(arms) > 1 or _may_be_cut(brought, len(around), endless) or own[0].span in told:
+        depth = len(_get_loops(first.event))
+        if not brought or len(arms) > 1 or _may_be_cut(brought, depth, endless) or first.span in told:
             continue
-        sizes = [_count_bytes(copy, maps) for copy in brought]
-        counts = [one.count for one in own]
-        known = [size for size in sizes if size is not None]
-        wanted = [count for count in counts if count is not None]
-        if len(known) < len(sizes) or len(wanted) < len(counts) or sum(known) == sum(wanted):
+        sizes = _require_known(_count_bytes(copy, maps) for copy in brought)
+        counts = _require_known(one.count for one in own)
+        if sizes is None or counts is None or sum(sizes) == sum(counts):
             continue
-        told.add(own[0].span)
-        yield Pitfall("expect_tx_bytes", _describe(sum(wanted), known, sum(known)), own[0].span)
+        told.add(first.span)
+        yield Pitfall("expect_tx_bytes", _describe(sum(counts), sizes, sum(sizes)), first.span)
+
+
+def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes], list[TileCopy]]:
+    """Return every expect-tx and every copy of a kernel; none where one of them is not read, or anything is open."""
+    if not is_known(kernel):
+        return [], []
+    expected = [read_expected(event) for event in kernel.events if event.kind == "expect"]
+    copies = [read_copy(event, blank) for event in kernel.events if event.kind == "bulk"]
+    return _require_known(expected) or [], _require_known(copies) or []
+
+
+def _find_brought(
+    expected: ExpectedBytes, every: Sequence[ExpectedBytes], copies: Sequence[TileCopy]
+) -> list[TileCopy]:
+    """Return the copies of a barrier in the loops around an expect-tx, without those of an expect-tx further inside."""
+    around = _get_loops(expected.event)
+    nested = [_get_loops(one.event) for one in every if one.barrier == expected.barrier]
+    inner = [loops for loops in nested if len(loops) > len(around)]  # whose copies are their own
+    return [
+        copy
+        for copy in copies
+        if copy.barrier == expected.barrier
+        and _is_inside(copy, around)
+        and not any(_is_inside(copy, loops) for loops in inner)
+    ]
+
+
+def _require_known(values: Iterable[_Value | None]) -> list[_Value] | None:
+    """Return values of which none is open; None if one is."""
+    every = list(values)
+    known = [value for value in every if value is not None]
+    return known if len(known) == len(every) else None
 
 
 def is_known(kernel: KernelRun) -> bool:

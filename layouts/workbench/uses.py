@@ -225,16 +225,12 @@ def _of_call(
     if not which:
         return None
     descriptors = {name: words[n] for name, n in which.items()}
-    why = {
-        name: _by_address(words[n]) if named[n] == name else _by_place(n, call.term.head, registers)
-        for name, n in which.items()
-    }
     return DescriptorUse(
         mention=mention,
         arguments={
             name: _given_by(call.term.span, known[v.const, v.pieces], v, text) for name, v in descriptors.items()
         },
-        why=why,
+        why={n: _explain_operand(n, at, words[at], call.term.head, registers) for n, at in which.items()},
         site=(call.term.span, *(span for _, span in call.calls)),
         loops=_list_known_loops(call.loops),
         of=_format_call_names(call.calls),
@@ -302,6 +298,12 @@ def _given_by(call: Span, same: Sequence[FoundDescriptor], value: SymbolicInt, t
 
 def _by_address(value: SymbolicInt) -> str:
     return f"its address comes from {start_names(value)[0]}"
+
+
+def _explain_operand(operand: str, n: int, value: SymbolicInt, head: str, registers: bool) -> str:
+    """Explain why the n-th descriptor of a call is an operand's."""
+    named = find_operand_letter(*start_names(value))
+    return _by_address(value) if named == operand else _by_place(n, head, registers)
 
 
 def _by_place(n: int, head: str, registers: bool) -> str:

@@ -74,7 +74,8 @@ function topics(text) {
   const present = found.filter(({ at }) => at < Infinity);
   const named = present.sort((one, other) => one.at - other.at).map(({ topic }) => topic);
   const words = text.slice(0, 400).toLowerCase().match(/[0-9a-z_]+/g) ?? [];
-  const asked = words.filter((word) => !ignored.includes(word) && !/^\d+$/.test(word));
+  const threads = known.flatMap((topic) => topic.names.map((name) => /#(\d+)$/.exec(name)?.[1]));
+  const asked = words.filter((word) => !ignored.includes(word) && (!/^\d+$/.test(word) || threads.includes(word)));
   const whole = (topic) => asked.filter((part) => topic.words.includes(part)).length;
   const has = (topic) => asked.every((part) => topic.words.some((word) => word.startsWith(part)));
   const rest = known.filter((topic) => asked.length && !named.includes(topic) && has(topic));

@@ -269,7 +269,7 @@ def test_shared_memory() -> None:
     assert "263,168" in failed and "232,448" in failed and "7 stages fit" in failed
     assert "1 too many" in get_failure(assert_shared_memory_fits, 99 * 1024 + 1, "sm_120")
     assert "49,152" in get_failure(assert_shared_memory_fits, 50_000, "sm_90", static=True)
-    assert "not documented" in get_refusal(assert_shared_memory_fits, 1, "sm_107")
+    assert "334,848" in get_failure(assert_shared_memory_fits, 327 * 1024 + 1, "sm_107")  # Rubin
     assert "No target 'sm_1'" in get_refusal(assert_shared_memory_fits, 1, "sm_1")
 
 

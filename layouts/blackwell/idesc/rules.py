@@ -275,12 +275,16 @@ def _list_k96_warnings(word: IdescWord) -> Iterator[FieldNotice]:
         yield FieldNotice("k96_target", "k", message, SIZES_94)
 
 
+_OPEN_SPARSE_K = {
+    "f8f6f4": "K = 128 of a sparse product stands in PTX's Table 48, but not in Table 51, which defines the bit."
+}
+
+
 def _find_rubin_warnings(word: IdescWord) -> Iterator[FieldNotice]:
     """Yield what PTX ISA 9.4 leaves open in a word of sm_107."""
     row = word.kind
     wide = word.format_field("k") in (str(2 * row.k), K96)
-    if wide and word.sparse and row.name == "f8f6f4":
-        message = "K = 128 of a sparse product stands in PTX's Table 48, but not in Table 51, which defines the bit."
+    if wide and word.sparse and (message := _OPEN_SPARSE_K.get(row.name)):
         yield FieldNotice("k128_open", "k", message, f"{SIZES_94}; {row.source}")
     if wide and not word.sparse and word.m == 64:
         message = f"PTX lists K = {word.k} with M = 128, and of a pair with M = 256, alone; M is 64."

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from math import prod
 
-from lanescope.cute.algebra.casts import upcast, with_shape
+from lanescope.cute.algebra.casts import require_inside, slice_and_offset, upcast, with_shape
 from lanescope.cute.algebra.functions import (
     Tiler,
     coalesce,
@@ -100,14 +100,16 @@ def decay_swizzle(one: CuteLayout) -> tuple[CuteLayout, Nested]:
     return CuteLayout(made.shape, _replace(made.stride, steps)), _mark(made.stride, steps)
 
 
-def convert_layout_acc_rowcol(one: CuteLayout) -> CuteLayout:
+def convert_layout_acc_rowcol(one: CuteLayout, transposed: bool = False) -> CuteLayout:
     """Return the accumulator (values, M, N) of one thread as (rows, columns): FlashAttention's function of this name.
 
-    Values are (2, 2) of mma.sync, or (2, 2, N/8) of wgmma: columns first, then rows.
+    Values are (2, 2) of mma.sync, or (2, 2, N/8) of wgmma: columns first, then rows. transposed: (columns, rows), for
+    an accumulator of the transposed product.
     """
     values, (_, m, n) = _split_accumulator(one)
     columns, rows, *more = values
-    return concatenate(concatenate(rows, m), concatenate(columns, *more, n))
+    made = concatenate(rows, m), concatenate(columns, *more, n)
+    return concatenate(*(made[::-1] if transposed else made))
 
 
 def convert_layout_acc_aregs(one: CuteLayout, bits: int = 16) -> CuteLayout:
@@ -116,7 +118,7 @@ def convert_layout_acc_aregs(one: CuteLayout, bits: int = 16) -> CuteLayout:
     bits: of an element of A. 16 renames registers. 8, of wgmma, gives modes that need FlashAttention's permutation of
     registers to hold A.
     """
-    values, (first, m, n) = _split_accumulator(one)
+    values, (_, m, n) = _split_accumulator(one)
     if len(values) == 2:
         if bits != 16:
             raise make_refusal(
@@ -124,7 +126,7 @@ def convert_layout_acc_aregs(one: CuteLayout, bits: int = 16) -> CuteLayout:
                 "Give 16, or an accumulator of wgmma, ((2,2,V),M,N).",
             )
         divided = logical_divide(n, 2)
-        return concatenate(concatenate(first, divided.modes[0]), m, divided.modes[1])
+        return concatenate(concatenate(one.modes[0], divided.modes[0]), m, divided.modes[1])
     columns, rows, more = values
     if bits == 16:
         divided = logical_divide(more, 2)
@@ -178,19 +180,19 @@ def retile(fragment: CuteLayout, tv: CuteLayout, tiler: tuple[Tiler, ...], value
 def create_tma_multicast_mask(ctas: CuteLayout, coord: Nested, *modes: int) -> int:
     """Return the mask of the CTAs that differ from `coord` in some modes of the cluster, bit r for rank r.
 
-    ctas: coordinate in the cluster → rank.
+    ctas: coordinate in the cluster → rank. coord: None, CuTe's underscore, frees a mode as a number in `modes` does.
     """
     require_plain(ctas, "create_tma_multicast_mask")
     at = list_modes(coord)
-    if len(at) != ctas.rank or not modes or max(modes) >= ctas.rank:
+    if len(at) != ctas.rank or max(modes, default=0) >= ctas.rank:
         raise make_refusal(
             f"A CTA of {ctas} has {ctas.rank} coordinates.",
             "create_tma_multicast_mask<mode>(cta layout, coordinate): the mode is one of the layout's.",
         )
-    ranks = [0]
-    for number, (mode, own) in enumerate(zip(ctas.modes, at, strict=True)):
-        taken = mode.list_indices().tolist() if number in modes or own is None else [mode(own)]
-        ranks = [rank + more for rank in ranks for more in taken]
+    fixed = tuple(None if number in modes else own for number, own in enumerate(at))
+    require_inside(fixed, ctas.shape)
+    freed, first = slice_and_offset(ctas, fixed)
+    ranks = (first + freed.list_indices()).tolist()
     if max(ranks) > 15:
         raise make_refusal(f"{ctas} has a CTA of rank {max(ranks)}.", "A mask has 16 bits: ranks 0 to 15.")
     return sum(1 << rank for rank in set(ranks))

@@ -53,6 +53,7 @@ _SIZES = ArgumentKind("sizes", is_shape)
 _SIZES_OF_LAYOUT = ArgumentKind("sizes", lambda value: is_shape(value) or isinstance(value, CuteLayout))
 _TILER = ArgumentKind("a tiler", _is_tiler)
 _INDEX = ArgumentKind("a number", lambda value: isinstance(value, int) and value >= 0)
+_FLAG = ArgumentKind("true or false", lambda value: isinstance(value, bool))
 _COORDINATE = ArgumentKind("a coordinate", _is_coordinate)
 
 
@@ -108,7 +109,7 @@ def _list_product_parts(a: CuteLayout, tiler: Any) -> list[tuple[str, tuple[Valu
     return [("complement", (a, a.size * tile.cosize)), ("composition", (free, tile))]
 
 
-def _list_rowcol_parts(one: CuteLayout) -> list[tuple[str, tuple[Value, ...]]]:
+def _list_rowcol_parts(one: CuteLayout, _transposed: bool = False) -> list[tuple[str, tuple[Value, ...]]]:
     return [("logical_divide", (one, (2,)))] if one.modes[0].shape == 4 else []
 
 
@@ -230,7 +231,14 @@ OPS |= {
         (_LAYOUT, _LAYOUT, _TILER, _COUNT),
     ),
     "convert_layout_acc_rowcol": Operation(
-        1, 1, algebra.convert_layout_acc_rowcol, sentences.describe_rowcol, _list_rowcol_parts, "(accumulator)"
+        1,
+        2,
+        algebra.convert_layout_acc_rowcol,
+        sentences.describe_rowcol,
+        _list_rowcol_parts,
+        "<Transposed>(accumulator)",
+        (_LAYOUT, _FLAG),
+        1,
     ),
     "convert_layout_acc_Aregs": Operation(
         1,
@@ -243,7 +251,7 @@ OPS |= {
         1,
     ),
     "create_tma_multicast_mask": Operation(
-        3,
+        2,
         9,
         algebra.create_tma_multicast_mask,
         sentences.describe_multicast,
@@ -257,6 +265,7 @@ OPS |= {
     f"{word}_{of}": _make_grouped_op(word, of) for of in ("divide", "product") for word in ("zipped", "tiled", "flat")
 }
 ALIASES = {
+    "make_tensor_like": "make_layout_like",
     "inverse": "right_inverse",
     "compose": "composition",
     "divide": "logical_divide",

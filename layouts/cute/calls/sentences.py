@@ -18,6 +18,8 @@ def format_value(value: Value) -> str:
         return str(value)
     if isinstance(value, tuple):
         return f"({','.join(map(format_value, value))})"
+    if isinstance(value, bool):
+        return str(value).lower()
     return "_" if value is None else str(value)
 
 
@@ -117,12 +119,15 @@ def describe_retile(fragment: CuteLayout, tv: CuteLayout, tiler: Any, values: in
     )
 
 
-def describe_rowcol(a: CuteLayout, made: CuteLayout) -> str:
-    rows, columns = (mode.size for mode in made.modes)
+def describe_rowcol(a: CuteLayout, *rest: Any) -> str:
+    modes = [mode.size for mode in rest[-1].modes]
+    rows, columns = modes[::-1] if rest[0] is True else modes
     return f"A thread's {rows} rows and {columns} columns. No register moves."
 
 
 def describe_aregs(a: CuteLayout, *rest: Any) -> str:
+    if rest[-1].size > a.size:
+        return f"The steps of K take {rest[-1].size} registers, and the accumulator has {a.size}: N is not whole steps."
     if rest[0] == 8:
         return "The modes of the 8-bit A. The registers hold other elements than A needs until they are permuted."
     return f"The {rest[-1].modes[0].size} values of the next A, its repeats in M and its steps of K. No register moves."

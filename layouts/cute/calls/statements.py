@@ -26,6 +26,7 @@ from lanescope.inputs import find_nearest_word, shorten_value
 
 HINT = "e.g. logical_divide((4,2,3):(2,1,8), 4:2), or (6,2):(8,2) o (4,3):(3,1)."
 MOST_STEPS = 64
+_OF_TYPES = {"make_fragment_like", "make_layout_like"}  # whose template argument is an element type
 _ASSIGNED = re.compile(r"\s*(?:(?:const|constexpr|auto|using|Layout)\s+)*([A-Za-z]\w*)\s*=(?!=)\s*", re.DOTALL)
 
 
@@ -57,7 +58,7 @@ class _StatementReader(CuteReader):
             return self.apply_brackets(self.names[name])
         op = ALIASES.get(name, name)
         if op in OPS and self.next in ("(", "<") and not self.is_swizzle_composition(name):
-            templated = self.parse_bracketed_values("<", ">") if self.next == "<" else []
+            templated = self.parse_template(op) if self.next == "<" else []
             return self.apply_brackets(self.run_operation(op, [*self.parse_bracketed_values("(", ")"), *templated]))
         if name == "slice" and self.next == "(":
             coord, one = [*self.parse_bracketed_values("(", ")"), None, None][:2]
@@ -69,6 +70,18 @@ class _StatementReader(CuteReader):
                 f"Did you mean {near}?" if near else HINT,
             )
         return super().parse_name(token)
+
+    def parse_template(self, op: str) -> list[Value]:
+        """Parse template arguments; the element type of a fragment says nothing about its layout and is dropped."""
+        close = self.tokens.index(">", self.at) if ">" in self.tokens[self.at :] else self.at
+        inside = self.tokens[self.at + 1 : close]
+        if inside in (["true"], ["false"]) or (op in _OF_TYPES and len(inside) == 1):
+            self.at = close + 1
+            return [] if op in _OF_TYPES else [inside == ["true"]]
+        if op == "convert_layout_acc_Aregs" and inside and not inside[0].strip("_").isdecimal():
+            hint = "Give the bits of A: convert_layout_acc_Aregs<16>(accumulator), or 8."
+            raise self.make_error(f"names a TiledMMA, '{shorten_value(' '.join(inside))}', and not how wide A is", hint)
+        return self.parse_bracketed_values("<", ">")
 
     def parse_bracketed_values(self, opened: str, closed: str) -> list[Value]:
         """Parse the values between brackets."""
@@ -216,7 +229,7 @@ def _bad(why: str, hint: str = HINT, code: str = "bad_cute") -> LayoutError:
 
 def _split_statements(text: str) -> list[str]:
     """Cut at `;` and at line ends outside all brackets; drop comments of C++ and Python."""
-    text = re.sub(r"//[^\n]*|#[^\n]*", "", text)
+    text = re.sub(r"/\*.*?\*/|//[^\n]*|#[^\n]*", " ", text, flags=re.DOTALL)
     out, start, deep = [], 0, 0
     for at, mark in enumerate(text):
         deep += (mark in "([{") - (mark in ")]}")

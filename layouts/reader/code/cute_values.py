@@ -136,10 +136,8 @@ class CuteEvaluator:
         if (atom := parse_atom_name(name)) and not atom.base32:
             of = 1 if atom.in_bits else _get_element_bits(kind.arguments[:1], self.bits)
             return make_canonical_atom(atom, of)
-        if name == "decltype" and kind.arguments:
-            return self.evaluate_value(kind.arguments[0], deep + 1)
-        if name in INTEGERS and kind.arguments:
-            return self.evaluate_value(kind.arguments[-1], deep + 1)
+        if (inner := _get_inner(name, kind)) is not None:
+            return self.evaluate_value(inner, deep + 1)
         if _FLAG.fullmatch(name):
             return PointerUnit(self._get_flag_bits(kind, deep))
         given = [self.evaluate_value(one, deep + 1) for one in kind.arguments] if _is_cute_name(name) else []
@@ -202,6 +200,13 @@ class CuteEvaluator:
         if match := _NUMBER.fullmatch(word):
             return _require_size(int(match[1]))
         raise OpenLayoutValueError(term.text)
+
+
+def _get_inner(name: str, kind: ResolvedType) -> Any:
+    """Return the argument whose value decltype or an integer constant is; None for another type."""
+    if name == "decltype":
+        return kind.arguments[0] if kind.arguments else None
+    return kind.arguments[-1] if name in INTEGERS and kind.arguments else None
 
 
 def _is_misread(value: Any) -> bool:

@@ -86,6 +86,14 @@ def parse_prelude() -> tuple[tree.Statement, ...]:
     return cxx.parse_cxx(make_plain_source(PRELUDE))
 
 
+def _evaluate_assembled(text: str, ptx: bool, macros: tuple[tuple[str, str], ...]) -> Evaluation:
+    """Evaluate a PTX module, else a listing of SASS."""
+    evaluate = ptx_module.evaluate_module if ptx else sass_module.evaluate_listing
+    module = evaluate(text, select_values(text, macros))
+    made = Evaluation(found=module.found, made=(), warnings=(), unfinished=(), python=False, text=text)
+    return replace(made, assembled=module.assembled)
+
+
 @lru_cache(maxsize=4)
 @number_places()
 def evaluate_text(
@@ -112,11 +120,7 @@ def evaluate_text(
     text, cut = _cut_text(text, MOST_TEXT * patience)
     assembled = ptx_module.is_ptx_module(text)
     if assembled or sass_module.is_sass_listing(text):
-        module = (ptx_module.evaluate_module if assembled else sass_module.evaluate_listing)(
-            text, select_values(text, macros)
-        )
-        made = Evaluation(found=module.found, made=(), warnings=(), unfinished=(), python=False, text=text)
-        return replace(made, assembled=module.assembled, unread=cut)
+        return replace(_evaluate_assembled(text, assembled, macros), unread=cut)
     if not CLUE.search(text):
         return None
     written = blank_printed(text)

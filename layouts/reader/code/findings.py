@@ -212,10 +212,16 @@ def make_uninitialised(ev: Evaluator, cell: Cell, span: Span) -> SymbolicInt:
 # records ---------------------------------------------------------------------------------------------------------
 
 
+def _get_composed(value: Any) -> SymbolicInt | None:
+    """Return the integer of a value that has the width of a descriptor, or of half of one, and was put together."""
+    integer = get_integer(value) if not isinstance(value, OpaqueValue) else None
+    return integer if integer is not None and integer.type.bits in (0, 32, 64) and integer.marks else None
+
+
 def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
     """Return whether a value was put together as descriptors are: fields at their bits, or a name and some of them."""
-    integer = get_integer(value) if not isinstance(value, OpaqueValue) else None
-    if integer is None or integer.type.bits not in (0, 32, 64) or not integer.marks:
+    integer = _get_composed(value)
+    if integer is None:
         return False
     text = f"{name} {kind}"
     if _is_of_another(ev, text):

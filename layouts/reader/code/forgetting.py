@@ -149,7 +149,14 @@ def _forget_cell(ev: Evaluator, cell: Cell, integers: bool, quiet: bool = False)
     elif isinstance(value, ArrayValue):
         for inner in value.cells:
             _forget_cell(ev, inner, integers, quiet)
-    elif isinstance(value, OpaqueValue) and value.head == "uninitialised" and value.kind is not None:
+    else:
+        _forget_whole(ev, cell, integers)
+
+
+def _forget_whole(ev: Evaluator, cell: Cell, integers: bool) -> None:
+    """Make unknown what a variable holds that is neither an integer nor has parts."""
+    value = cell.value
+    if isinstance(value, OpaqueValue) and value.head == "uninitialised" and value.kind is not None:
         ev.write_cell(cell, ev.make_symbolic_value(value.kind, ev.make_fresh_name(cell.name or "?")))
     elif (not integers or _is_number(value)) and not isinstance(value, _FIXED):
         ev.write_cell(cell, _unknown_like(ev, cell, value))

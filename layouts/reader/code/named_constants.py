@@ -132,14 +132,18 @@ def _read_constant(
         )
     if isinstance(plain, Cell):
         raise LayoutError("open_constant", f"{name} is not an integer constant.", _HINT, name)
-    last = name.rpartition("::")[2]
-    inner = ["::".join(one.path) for one in owners if one.path[-1] == last and len(one.path) > 1]
-    nearest = (inner or [""])[0] or find_nearest_word(
-        name, [*_list_names(scope), *(known for one in owners for known in one.names)]
-    )
+    nearest = _find_nearest(scope, owners, name)
     raise LayoutError(
         "unknown_constant", f"The source has no constant '{name}'.", f"Nearest: {nearest}." if nearest else _HINT, name
     )
+
+
+def _find_nearest(scope: NameScope, owners: tuple[_Owner, ...], name: str) -> str:
+    """Return a function or class of the name, else the known name that is most like it, "" for none."""
+    last = name.rpartition("::")[2]
+    inner = ["::".join(one.path) for one in owners if one.path[-1] == last and len(one.path) > 1]
+    every = [*_list_names(scope), *(known for one in owners for known in one.names)]
+    return inner[0] if inner else find_nearest_word(name, every)
 
 
 def _list_names(scope: NameScope) -> list[str]:

@@ -246,9 +246,16 @@ def _make_parameter_value(ev: Evaluator, kind: ResolvedType | None, parameter: t
     if ev.python:
         return Cell(make_free(parameter.name, PYTHON), None, parameter.name, parameter.span)
     bare = replace(kind, reference="") if kind is not None else None
-    if parameter.name in ev.given and bare is not None and bare.name in CODED and not bare.pointers:
-        return Cell(SymbolicInt(ev.given[parameter.name]), bare, parameter.name, parameter.span, len(ev.frames))
-    if parameter.name in ev.given and bare is not None and bare.whole is not None and not bare.pointers:
-        value = ev.convert_to_kind(SymbolicInt(ev.given[parameter.name]), bare, parameter.span, parameter.name)
-        return Cell(value, bare, parameter.name, parameter.span, len(ev.frames))
-    return Cell(ev.make_symbolic_value(bare, parameter.name), bare, parameter.name, parameter.span, len(ev.frames))
+    given = _find_given_value(ev, bare, parameter) if bare is not None else None
+    value = ev.make_symbolic_value(bare, parameter.name) if given is None else given
+    return Cell(value, bare, parameter.name, parameter.span, len(ev.frames))
+
+
+def _find_given_value(ev: Evaluator, kind: ResolvedType, parameter: tree.Parameter) -> Any:
+    """Return the value that is given for a parameter's name; None if there is none, or its type takes no number."""
+    if parameter.name not in ev.given or kind.pointers:
+        return None
+    value = SymbolicInt(ev.given[parameter.name])
+    if kind.name in CODED:
+        return value
+    return ev.convert_to_kind(value, kind, parameter.span, parameter.name) if kind.whole is not None else None

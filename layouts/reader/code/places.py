@@ -181,15 +181,21 @@ def _take_item_address(ev: Evaluator, one: tree.Index, scope: NameScope) -> Any:
     index = ev.evaluate_expression(one.indices[0], scope)
     value = ev.load_place(whole, one.value) if isinstance(whole, Cell | ArrayValue | Pointer) else None
     offset = get_integer(index)
-    if isinstance(value, ArrayValue) and offset is not None:
+    moved = _find_item_address(ev, value, offset) if offset is not None else None
+    return _make_address(ev, evaluate_item(ev, whole, index, one, const)) if moved is None else moved
+
+
+def _find_item_address(ev: Evaluator, value: Any, offset: SymbolicInt) -> Any:
+    """Return array + i of an array that has a name or whose items have a type; None for another value."""
+    if isinstance(value, ArrayValue):
         item = value.cells[offset.known] if offset.known is not None and 0 <= offset.known < len(value.cells) else None
         if item is not None and isinstance(item.value, ArrayValue) and item.value.name:
             return _make_array_address(ev, item, item.value)
         if value.name or value.element is not None:
             return move_pointer(ev.decay_array(value), offset)
-    if isinstance(value, Pointer) and offset is not None and (value.array is not None or value.dims):
+    if isinstance(value, Pointer) and (value.array is not None or value.dims):
         return move_pointer(value, offset)
-    return _make_address(ev, evaluate_item(ev, whole, index, one, const))
+    return None
 
 
 # what stands in a place ------------------------------------------------------------------------------------------

@@ -99,11 +99,16 @@ def list_statements(text: str) -> Iterator[PlacedStatement]:
         else:
             end = text.find(";", at)
             end = len(text) if end < 0 else end
-            if shared := _SHARED.match(text, at):
-                yield PlacedStatement((at, end), shared=shared[2], align=int(shared[1] or 1))
-            elif (statement := ptx.parse_statement(" ".join(ptx.strip_comments(text[at:end]).split()))) is not None:
-                yield PlacedStatement((at, end), statement)
+            yield from _list_statement(text, at, end)
             at = end + 1
+
+
+def _list_statement(text: str, at: int, end: int) -> Iterator[PlacedStatement]:
+    """Yield the declaration of shared memory or the instruction that stands here, if one does."""
+    if shared := _SHARED.match(text, at):
+        yield PlacedStatement((at, end), shared=shared[2], align=int(shared[1] or 1))
+    elif (statement := ptx.parse_statement(" ".join(ptx.strip_comments(text[at:end]).split()))) is not None:
+        yield PlacedStatement((at, end), statement)
 
 
 class KernelRegisters(RegisterFile):

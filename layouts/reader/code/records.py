@@ -49,6 +49,12 @@ def lay_out_record(ev: Evaluator, record: RecordType) -> RecordType:
             _add_member(ev, record, member)
     _add_methods(record, functions)
     _judge_lifetimes(ev, record)
+    _place_record(ev, record, decl)
+    return record
+
+
+def _place_record(ev: Evaluator, record: RecordType, decl: tree.StructDefinition) -> None:
+    """Fill in where the members of a struct lie; where that is open, which of them lie over one another."""
     placed = None if decl.bases and any(base.members for base in record.bases) else _place_fields(ev, record)
     if placed is not None and not record.polymorphic:
         record.fields, record.bits, record.align = placed
@@ -57,7 +63,6 @@ def lay_out_record(ev: Evaluator, record: RecordType) -> RecordType:
             ev.bit_fields[record.name] = form
     elif not record.python:
         record.overlaid = set(_list_union_members(decl)) | {name for base in record.bases for name in base.overlaid}
-    return record
 
 
 def _collect_function(record: RecordType, functions: dict[str, list[tree.Function]], member: tree.Function) -> None:

@@ -85,8 +85,11 @@ class _ListingRun:
         if line["label"] or reached or (line["opcode"] or "").startswith(("BRX", "JMX", "CALL", "BSYNC", "WARPSYNC")):
             self.registers.run_placed(PlacedStatement(line.span(), label="L"))
             self.windows = set()
-        if not line["opcode"]:
-            return
+        if line["opcode"]:
+            self._run_instruction(line)
+
+    def _run_instruction(self, line: re.Match[str]) -> None:
+        """Run the instruction of a line, or forget what it may write."""
         operands = [" ".join(part.split()) for part in line["rest"].split(",") if part.strip()]
         first = line.start() + len(line[0]) - len(line[0].lstrip())
         span = (first, line.end())

@@ -106,6 +106,12 @@ def _parse_map_call(call: BodilessCall, text: str) -> TensorMap | None:
         return _read_cuda_encode(term, plain) if plain is not None else None
     if head.lower().endswith("tensormapencodeim2col") and len(arguments) >= 13:
         return _read_im2col(term, arguments[1:] if len(arguments) >= 15 else arguments)
+    return _parse_library_call(term, arguments)
+
+
+def _parse_library_call(term: OpaqueValue, arguments: list[Any]) -> TensorMap | None:
+    """Read a map that Triton, TileLang, DeepGEMM or CUTLASS makes; None for another call."""
+    head, named = term.head, dict(term.named)
     if head in TRITON:
         return _read_triton(term, arguments, named)
     if re.fullmatch(r"(?:create|fill)_[12]d_tma_descriptor(?:_type)?", head):

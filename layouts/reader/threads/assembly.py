@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
 
 MOST_PRODUCTS = 2000
 _LINE = re.compile(r"(@!?%?\w+\s+)?([a-z][\w.:%]*)\s*(.*)", re.S)
-_PLAIN = "mov cvta cvt add sub mul mad and or xor shl shr setp".split()
-_WRITERS = re.compile(r"bulk|st\.async|stmatrix|red\.|atom\.|st\.bulk|multimem|ld_matrix")
+
 _WIDTH = re.compile(r"\.[bufs](\d+)\b")
 
 
@@ -148,27 +148,13 @@ def _run_line(code: _AsmCode, line: str) -> None:
         return
     opcode, operands = found[2], split_list(found[3])
     opcode = re.sub(r"%(\d+)", lambda m: _format_known(code, int(m[1])), opcode)
-    head = opcode.split(".")[0]
     if found[1]:
-        _leave_open(code, head, operands)
-    elif opcode.startswith("ldmatrix."):
-        _load_matrices(code, opcode, operands)
-    elif opcode.startswith("mma.") and len(operands) >= 4:
-        _multiply(code, opcode, operands)
-    elif opcode.startswith("wgmma.mma_async."):
-        read_descriptors(code.run, code.assembly, opcode, operands, code.get_value, code.get_site)
-    elif opcode.startswith("tcgen05.mma."):
-        read_tensor_descriptors(code.run, code.assembly, opcode, operands, code.get_value, code.get_site)
-    elif opcode.startswith("cp.async.c") and len(operands) >= 3:
-        _copy_async(code, opcode, operands)
-    elif head == "st" and "shared" in opcode and "async" not in opcode:
-        _store(code, opcode, operands)
-    elif head == "ld" and ("shared" in opcode or "global" in opcode):
-        _load(code, opcode, operands)
-    elif head in _PLAIN:
-        _compute(code, opcode, operands)
-    elif _WRITERS.search(opcode):
-        code.run.shared.broken = code.run.shared.broken or f"{opcode.split('.shared')[0]} writes it"
+        _leave_open(code, opcode.split(".")[0], operands)
+        return
+    for pattern, least, execute in _INSTRUCTIONS:
+        if pattern.match(opcode) and len(operands) >= least:
+            execute(code, opcode, operands)
+            return
 
 
 def _leave_open(code: _AsmCode, head: str, operands: list[str]) -> None:
@@ -178,6 +164,19 @@ def _leave_open(code: _AsmCode, head: str, operands: list[str]) -> None:
     else:
         for one in split_list(operands[0].strip().strip("{}")) if operands else ():
             code.put_value(one, None)
+
+
+def _lose_shared(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+    """Note that an instruction which is not followed writes shared memory."""
+    code.run.shared.broken = code.run.shared.broken or f"{opcode.split('.shared')[0]} writes it"
+
+
+def _read_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+    read_descriptors(code.run, code.assembly, opcode, operands, code.get_value, code.get_site)
+
+
+def _read_tensor_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
+    read_tensor_descriptors(code.run, code.assembly, opcode, operands, code.get_value, code.get_site)
 
 
 def _format_known(code: _AsmCode, n: int) -> str:
@@ -331,3 +330,17 @@ def _load(code: _AsmCode, opcode: str, operands: list[str]) -> None:
             data = run.shared.load_bytes(places, count * size, run.mask)
     for n, one in enumerate(registers):
         code.put_value(one, data.cut_bytes(n * size, size) if data is not None and n < count else None)
+
+
+# what an opcode is like, and the operands that it has at least
+_INSTRUCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[_AsmCode, str, list[str]], None]], ...] = (
+    (re.compile(r"ldmatrix\."), 0, _load_matrices),
+    (re.compile(r"mma\."), 4, _multiply),
+    (re.compile(r"wgmma\.mma_async\."), 0, _read_matrices),
+    (re.compile(r"tcgen05\.mma\."), 0, _read_tensor_matrices),
+    (re.compile(r"cp\.async\.c"), 3, _copy_async),
+    (re.compile(r"st(?=\.|$)(?=.*shared)(?!.*async)"), 0, _store),
+    (re.compile(r"ld(?=\.|$)(?=.*(?:shared|global))"), 0, _load),
+    (re.compile(r"(?:mov|cvta?|add|sub|mul|mad|and|x?or|sh[lr]|setp)(?=\.|$)"), 0, _compute),
+    (re.compile(r".*(?:bulk|st\.async|stmatrix|red\.|atom\.|multimem|ld_matrix)"), 0, _lose_shared),
+)

@@ -51,21 +51,41 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
     if "__shared__" in head:
         scope.names[declaration.name] = _allocate_shared(run, declaration, kind, head, scope)
         return
-    initial = declaration.value
     if type_ is not None and type_.reference:
-        place = find_place(run, initial, scope) if initial is not None else None
-        if not isinstance(place, Pointer) and initial is not None:
-            value = run.evaluate(initial, scope)
-            place = value if not isinstance(value, Pointer) else _hold_value(value)
-        scope.names[declaration.name] = place
+        scope.names[declaration.name] = _find_referenced(run, declaration.value, scope)
         return
-    value = run.evaluate(initial, scope) if initial is not None else None
-    if declaration.arguments is not None:
-        given = [run.evaluate(one, scope) for one in declaration.arguments]
-        value = given[0] if len(given) == 1 else None
-    if kind is None or kind.name in ("auto",):
-        scope.names[declaration.name] = _hold_value(value, (initial, scope))
-        return
+    value = _evaluate_initial(run, declaration, scope)
+    if kind is None or kind.name == "auto":
+        scope.names[declaration.name] = _hold_value(value, (declaration.value, scope))
+    else:
+        _allocate_local(run, declaration, kind, value, scope)
+
+
+def _find_referenced(run: KernelRunner, initial: tree.Expression | None, scope: Scope) -> Any:
+    """Return the place that a reference is initialized with, else the value that it holds."""
+    if initial is None:
+        return None
+    place = find_place(run, initial, scope)
+    if isinstance(place, Pointer):
+        return place
+    value = run.evaluate(initial, scope)
+    return _hold_value(value) if isinstance(value, Pointer) else value
+
+
+def _evaluate_initial(run: KernelRunner, declaration: tree.Declaration, scope: Scope) -> Any:
+    """Return the value that a declaration gives by = or by one argument."""
+    value = run.evaluate(declaration.value, scope) if declaration.value is not None else None
+    if declaration.arguments is None:
+        return value
+    given = [run.evaluate(one, scope) for one in declaration.arguments]
+    return given[0] if len(given) == 1 else None
+
+
+def _allocate_local(
+    run: KernelRunner, declaration: tree.Declaration, kind: SizedType, value: Any, scope: Scope
+) -> None:
+    """Make a variable of a known type with its value, items or constructor."""
+    initial = declaration.value
     memory = LocalMemory(given=(initial, scope))
     dims, own = kind.dims if not kind.pointer else (), replace(kind, dims=()) if not kind.pointer else kind
     place = Pointer("local", memory, make_number(0, LONG), own, dims)
@@ -83,26 +103,15 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
 
 def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declaration, scope: Scope) -> bool:
     """Make an object by its constructor, or from the items of its members; return whether that is known."""
-    initial, given = declaration.value, declaration.arguments
-    if given is None and isinstance(initial, tree.ItemList):
-        given = tuple(value for _, value in initial.items)
-    if given is None and isinstance(initial, tree.Call) and find_type(run, declaration.type, scope) is not None:
-        called = initial.function
-        given = initial.arguments if getattr(called, "last", getattr(called, "name", "")) == place.type.name else None
+    given = _list_constructor_arguments(run, place.type.name, declaration, scope)
     if given is None:
         return False
     functions = place.type.scope.names.get(place.type.name)
     chosen = _choose(functions.functions, len(given), 0) if isinstance(functions, FunctionSet) else None
     home = _make_member_scope(place)
     if chosen is not None and len(run.frames) < MOST_DEEP:
-        inner = Scope(home)
         call = tree.Call(tree.Name(((place.type.name, None),)), tuple(given), span=declaration.span)
-        _bind_parameters(run, chosen, call, scope, inner)
-        for name, arguments in chosen.starts:
-            member = home.names.get(name)
-            if isinstance(member, Pointer) and not member.dims and len(arguments) == 1:
-                store_place(run, member, run.evaluate(arguments[0], inner), declaration.span)
-        run.run_function(chosen.body, inner, declaration.span)
+        _run_constructor(run, chosen, call, scope, home)
         return True
     if isinstance(functions, FunctionSet) or len(given) > len(place.type.members):
         return False
@@ -113,6 +122,32 @@ def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declar
         elif not member.dims:
             store_place(run, target, run.evaluate(expression, scope), declaration.span)
     return True
+
+
+def _list_constructor_arguments(
+    run: KernelRunner, name: str, declaration: tree.Declaration, scope: Scope
+) -> Sequence[tree.Expression] | None:
+    """Return what a declaration gives to the constructor of its type; None if its value is something else."""
+    initial = declaration.value
+    if declaration.arguments is not None:
+        return declaration.arguments
+    if isinstance(initial, tree.ItemList):
+        return tuple(value for _, value in initial.items)
+    if isinstance(initial, tree.Call) and find_type(run, declaration.type, scope) is not None:
+        called = initial.function
+        return initial.arguments if getattr(called, "last", getattr(called, "name", "")) == name else None
+    return None
+
+
+def _run_constructor(run: KernelRunner, constructor: tree.Function, call: tree.Call, scope: Scope, home: Scope) -> None:
+    """Initialize the members of an object by its constructor's list, then run its body. home: the members' places."""
+    inner = Scope(home)
+    _bind_parameters(run, constructor, call, scope, inner)
+    for name, arguments in constructor.starts:
+        member = home.names.get(name)
+        if isinstance(member, Pointer) and not member.dims and len(arguments) == 1:
+            store_place(run, member, run.evaluate(arguments[0], inner), call.span)
+    run.run_function(constructor.body, inner, call.span)
 
 
 def _make_member_scope(base: Pointer) -> Scope:
@@ -187,28 +222,34 @@ def _allocate_shared(
 # calls ----------------------------------------------------------------------------------------------------------------
 
 
+def _find_called(run: KernelRunner, function: tree.Expression, scope: Scope) -> Any:
+    """Return the functions, the lambda or the type that a call names."""
+    if isinstance(function, tree.Type):
+        return find_type(run, function, scope)
+    found = resolve_path(run, function.path, scope) if isinstance(function, tree.Name) else None
+    return run.evaluate(function, scope) if isinstance(found, Pointer) else found
+
+
+def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node: tree.Call, scope: Scope) -> Any:
+    """Call the function of a name that takes these arguments; one that is not followed may write what it is given."""
+    templates = name.path[-1][1] or ()
+    chosen = _choose(found.functions, len(node.arguments), len(templates))
+    if chosen is not None and len(run.frames) < MOST_DEEP:
+        return call_function(run, chosen, node, templates, scope, _find_home(run, name.last, found, scope))
+    return library.lose_arguments(run, node, scope)
+
+
 def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     """Call a function, a lambda, a constructor of a known type, or a function of CUDA."""
     function = node.function
     name = function.last if isinstance(function, tree.Name) else ""
-    found: Any = None
-    templates: tuple[tree.Expression, ...] = ()
-    if isinstance(function, tree.Name):
-        found = resolve_path(run, function.path, scope)
-        templates = function.path[-1][1] or ()
-    elif isinstance(function, tree.Member):
+    if isinstance(function, tree.Member):
         return _call_member(run, node, function, scope)
-    elif isinstance(function, tree.Type):
-        found = find_type(run, function, scope)
-    if isinstance(found, Pointer):
-        found = run.evaluate(function, scope)
+    found = _find_called(run, function, scope)
     if isinstance(found, Closure):
         return call_function(run, found.function, node, (), scope, found.scope)
-    if isinstance(found, FunctionSet):
-        chosen = _choose(found.functions, len(node.arguments), len(templates))
-        if chosen is not None and len(run.frames) < MOST_DEEP:
-            return call_function(run, chosen, node, templates, scope, _find_home(run, name, found, scope))
-        return library.lose_arguments(run, node, scope)
+    if isinstance(found, FunctionSet) and isinstance(function, tree.Name):
+        return _call_overload(run, function, found, node, scope)
     if found is None and name and not isinstance(function, tree.Type):
         made = library.call_library(run, name, node, scope)
         if made is not library.NOT_HERE:
@@ -297,14 +338,18 @@ def _bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call
         if isinstance(value, Pointer) and type_ is not None:
             _deduce(inner, type_, value.type)
         kind = find_type(run, type_, inner) if type_ is not None and type_.name != "auto" else None
-        if kind is not None and kind.dims and not kind.pointer:
-            kind = make_pointer_type(replace(kind, dims=()), kind.dims[1:])
-        if kind is not None and kind.pointer and isinstance(value, Pointer) and kind.target is not None:
-            known = kind.target.name != "void" and kind.target.size
-            value = replace(value, type=kind.target, dims=kind.dims) if known else value
-        elif kind is not None:
-            value = convert_value(run, value, kind)
-        inner.names[parameter.name] = _hold_value(value, (expression, around))
+        converted = value if kind is None else _convert_argument(run, value, kind)
+        inner.names[parameter.name] = _hold_value(converted, (expression, around))
+
+
+def _convert_argument(run: KernelRunner, value: Any, kind: SizedType) -> Any:
+    """Return a value as a parameter of this type has it: an array is given as a pointer to its first item."""
+    if kind.dims and not kind.pointer:
+        kind = make_pointer_type(replace(kind, dims=()), kind.dims[1:])
+    if not kind.pointer or kind.target is None or not isinstance(value, Pointer):
+        return convert_value(run, value, kind)
+    known = kind.target.name != "void" and kind.target.size
+    return replace(value, type=kind.target, dims=kind.dims) if known else value
 
 
 def _deduce(inner: Scope, type_: tree.Type, kind: SizedType) -> None:

@@ -122,11 +122,15 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
     if condition is not None and condition.known is not None:
         return run.evaluate(node.yes if condition.known else node.no, scope)
     yes, no = run.evaluate(node.yes, scope), run.evaluate(node.no, scope)
-    if chosen is None:
-        if isinstance(yes, DataBytes) and not isinstance(no, DataBytes):
-            return yes  # in range, or a padding value
-        return yes if yes is no or (isinstance(yes, ThreadNumber) and _equal(yes, get_number(no))) else None
-    mask = np.asarray(as_array(chosen)) != 0
+    if chosen is not None:
+        return _choose_values(np.asarray(as_array(chosen)) != 0, yes, no)
+    if isinstance(yes, DataBytes) and not isinstance(no, DataBytes):
+        return yes  # in range, or a padding value
+    return yes if yes is no or (isinstance(yes, ThreadNumber) and _equal(yes, get_number(no))) else None
+
+
+def _choose_values(mask: Any, yes: Any, no: Any) -> Any:
+    """Return one value for the threads of a mask and another for the rest."""
     if isinstance(yes, ThreadNumber) and isinstance(no, ThreadNumber):
         return select_numbers(mask, yes, no)
     if isinstance(yes, Pointer) and isinstance(no, Pointer):

@@ -141,20 +141,30 @@ def _make_block(sizes: tuple[int, ...] | None) -> tuple[int, int, int] | None:
     return (x, y, z) if 0 < x * y * z <= 1024 and not x * y * z % 32 else None
 
 
-def _read_sizes(host: KernelRunner, expression: tree.Expression | None, scope: Scope) -> tuple[int, ...] | None:
+def _list_sizes(expression: tree.Expression | None, scope: Scope) -> tuple[tree.Expression, ...]:
+    """Return the sizes that a number, a list or a dim3, here or declared before, has."""
     items: tuple[tree.Expression, ...] = ()
-    if isinstance(expression, tree.Name):
-        found = scope.names.get(expression.last)
-        if isinstance(found, LaterValue) and isinstance(found.statement, tree.Declaration):
-            declaration = found.statement
-            if declaration.type is not None and declaration.type.name == "dim3":
-                expression = declaration.value
-                items = declaration.arguments or ()
+    declaration = _find_dim3(expression, scope)
+    if declaration is not None:
+        expression, items = declaration.value, declaration.arguments or ()
     if isinstance(expression, tree.Call) and getattr(expression.function, "last", "") == "dim3":
         items = expression.arguments
     if isinstance(expression, tree.ItemList):
         items = tuple(value for _, value in expression.items)
-    values = [host.evaluate(one, scope) for one in (items or ((expression,) if expression is not None else ()))]
+    return items or ((expression,) if expression is not None else ())
+
+
+def _find_dim3(expression: tree.Expression | None, scope: Scope) -> tree.Declaration | None:
+    """Find the declaration of a variable of type dim3."""
+    found = scope.names.get(expression.last) if isinstance(expression, tree.Name) else None
+    statement = found.statement if isinstance(found, LaterValue) else None
+    if isinstance(statement, tree.Declaration) and statement.type is not None and statement.type.name == "dim3":
+        return statement
+    return None
+
+
+def _read_sizes(host: KernelRunner, expression: tree.Expression | None, scope: Scope) -> tuple[int, ...] | None:
+    values = [host.evaluate(one, scope) for one in _list_sizes(expression, scope)]
     known = [one.known for one in values if isinstance(one, ThreadNumber)]
     if not values or len(known) < len(values) or not all(known):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,47 +30,45 @@ _TO_TWO = re.compile(
     r"__(?:float|double)2(?:half|bfloat16)(?:_r[nzud])?|__half2float|__bfloat162float|__half2bfloat16"
     r"|__(?:float|double)2half\w*"
 )
-_PAIR = re.compile(r"__(?:floats2(?:half|bfloat16)2(?:_rn)?|halves2(?:half2|bfloat162))|make_(?:half2|bfloat162)")
-_LOAD = re.compile(r"__ld(?:g|cg|ca|cs|lu|cv)")
+_PAIR = re.compile(r"__(?:floats2(?:half|bfloat16)2(?:_rn)?|halves2(?:half2|bfloat162))|make_\w+[234]")
+_LOAD = re.compile(r"__ld(?:g|cg|ca|cs|lu|cv)|__stg")
 
 
 def call_library(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     """Return what a function of CUDA or of the standard library makes; NOT_HERE for any other."""
-    if _SILENT.fullmatch(name):
-        return None
-    if _TO_SHARED.fullmatch(name):
-        return _get_address(run.evaluate(node.arguments[0], scope))
-    if name in ("min", "max") and len(node.arguments) == 2:
-        one, two = (run.evaluate(argument, scope) for argument in node.arguments)
-        known = isinstance(one, ThreadNumber) and isinstance(two, ThreadNumber)
-        return apply_operator(name, one, two) if known else None
-    if _LOAD.fullmatch(name) or name == "__stg":
-        return _load(run, node, scope)
-    if _TO_TWO.fullmatch(name):
-        return _resize(run.evaluate(node.arguments[0], scope), 4 if name.endswith("2float") else 2)
-    if _PAIR.fullmatch(name) or re.fullmatch(r"make_\w+[234]", name):
-        return _join(run, name, node, scope)
-    if name in ("__float22half2_rn", "__float22bfloat162_rn"):
-        return _halve(run.evaluate(node.arguments[0], scope))
-    if name.startswith("__shfl_sync") and len(node.arguments) >= 3:
-        return _shuffle(run, node, scope)
-    if name in ("__pipeline_memcpy_async", "memcpy") and len(node.arguments) >= 3:
-        return _copy(run, node, scope)
+    for names, least, call in _FUNCTIONS:
+        if names.fullmatch(name) and len(node.arguments) >= least:
+            return call(run, name, node, scope)
     return NOT_HERE
 
 
-def _get_address(value: Any) -> Any:
+def _ignore(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
+    """A function that writes nothing which the threads' code reads."""
+
+
+def _get_address(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    value = run.evaluate(node.arguments[0], scope)
     if isinstance(value, Pointer):
         return convert_number(value.offset, ULONG) if value.space == "shared" else None
     return value if isinstance(value, ThreadNumber) else None
 
 
-def _load(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
+def _select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Return the least or the greatest of two numbers."""
+    if len(node.arguments) != 2:
+        return NOT_HERE
+    one, two = (run.evaluate(argument, scope) for argument in node.arguments)
+    known = isinstance(one, ThreadNumber) and isinstance(two, ThreadNumber)
+    return apply_operator(name, one, two) if known else None
+
+
+def _load(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     pointer = run.evaluate(node.arguments[0], scope)
     return load_place(run, pointer, node.span) if isinstance(pointer, Pointer) else None
 
 
-def _resize(value: Any, size: int) -> Any:
+def _resize(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    value, size = run.evaluate(node.arguments[0], scope), 4 if name.endswith("2float") else 2
     return value.resize_element(size) if isinstance(value, DataBytes) and value.size in (2, 4, 8) else None
 
 
@@ -82,13 +81,14 @@ def _join(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     return join_data(parts) if len({part.size for part in parts}) == 1 else None
 
 
-def _halve(value: Any) -> Any:
+def _halve(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    value = run.evaluate(node.arguments[0], scope)
     if not isinstance(value, DataBytes) or value.size != 8:
         return None
     return join_data([value.cut_bytes(0, 4).resize_element(2), value.cut_bytes(4, 4).resize_element(2)])
 
 
-def _shuffle(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
+def _shuffle(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     """Return a value of one lane in all of its warp."""
     value, lane = (run.evaluate(argument, scope) for argument in node.arguments[1:3])
     if not isinstance(value, ThreadNumber) or not isinstance(lane, ThreadNumber):
@@ -102,7 +102,7 @@ def _shuffle(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     return make_number(np.asarray(as_array(value.const))[source], value.kind)
 
 
-def _copy(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
+def _copy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     """Copy bytes from global to shared memory."""
     target, source, size = (run.evaluate(argument, scope) for argument in node.arguments[:3])
     bytes_ = size.known if isinstance(size, ThreadNumber) else None
@@ -116,6 +116,18 @@ def _copy(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     return None
 
 
+_FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.Call, Scope], Any]], ...] = (
+    # names, the arguments that a call has at least
+    (_SILENT, 0, _ignore),
+    (_TO_SHARED, 0, _get_address),
+    (re.compile("min|max"), 2, _select),
+    (_LOAD, 0, _load),
+    (_TO_TWO, 0, _resize),
+    (_PAIR, 0, _join),
+    (re.compile("__float22half2_rn|__float22bfloat162_rn"), 0, _halve),
+    (re.compile(r"__shfl_sync\w*"), 3, _shuffle),
+    (re.compile("__pipeline_memcpy_async|memcpy"), 3, _copy),
+)
 _HARMLESS = re.compile(r"mbar|barrier|fence|wait|commit|prefetch|elect|arrive|setmaxnreg|reg_|tensormap", re.I)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from lanescope.descriptor.matrix import Descriptor, View, reads, view
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.reader.code.tree_statements import Assembly
-from lanescope.reader.threads.numbers import ThreadNumber
+from lanescope.reader.threads.numbers import Coefficient, ThreadNumber
 from lanescope.reader.threads.records import DescriptorUse
 from lanescope.reader.threads.storage import OPEN, SHARED_BYTES, DataBytes, Ints, spread_coefficient
 
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 
 MOST = 400
 _ALL = (1 << 64) - 1
+
+
+def _list_words(run: KernelRunner, value: Coefficient) -> Iterator[int]:
+    """Yield the word of each warpgroup of which all threads execute the instruction with the same."""
+    words = spread_coefficient(value, run.threads)
+    for group in range(run.threads // 128):
+        lanes = slice(128 * group, 128 * group + 128)
+        if run.mask[lanes].all() and (words[lanes] == words[lanes][0]).all():
+            yield int(words[lanes][0]) & _ALL
 
 
 def read_descriptors(
@@ -51,15 +60,11 @@ def read_descriptors(
             seen = view(instruction, name, "MN" if turn else "K")
         except LayoutError:
             continue
-        words = spread_coefficient(value.const, run.threads)
-        for group in range(run.threads // 128):
-            lanes = slice(128 * group, 128 * group + 128)
-            if run.mask[lanes].all() and (words[lanes] == words[lanes][0]).all():
-                word = int(words[lanes][0]) & _ALL
-                data = read_described_bytes(run, word, seen)
-                run.descriptors.append(
-                    DescriptorUse(opcode, name, assembly.span, get_site(token), tuple(run.calls), word, data, seen)
-                )
+        for word in _list_words(run, value.const):
+            data = read_described_bytes(run, word, seen)
+            run.descriptors.append(
+                DescriptorUse(opcode, name, assembly.span, get_site(token), tuple(run.calls), word, data, seen)
+            )
 
 
 def read_tensor_descriptors(

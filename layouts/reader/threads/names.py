@@ -121,27 +121,41 @@ def find_dims(run: KernelRunner, dims: Sequence[tree.Expression | None], scope: 
     return tuple(made)
 
 
-def _make_struct(run: KernelRunner, found: StructSet, arguments: Sequence[tree.Expression], scope: Scope) -> Any:
-    """Return a struct as a type: its members and static names under its template arguments."""
-    definition = next((d for d in found.definitions if d.specialized is None), None)
-    if definition is None or (len(found.definitions) > 1 and arguments):
-        return None
+def _bind_templates(
+    run: KernelRunner, definition: tree.StructDefinition, arguments: Sequence[tree.Expression], scope: Scope
+) -> Scope:
+    """Return the scope of a struct with its template parameters: as given, else their defaults."""
     inner = Scope(run.globals)
     for n, parameter in enumerate(definition.templates):
         if n < len(arguments):
             inner.names[parameter.name] = evaluate_template(run, arguments[n], scope)
         elif parameter.default is not None:
             inner.names[parameter.name] = evaluate_template(run, parameter.default, inner)
+    return inner
+
+
+def _enter_member(member: Any, inner: Scope) -> None:
+    """Enter a function, an alias or a static value of a struct into its scope."""
+    if isinstance(member, tree.Function):
+        known = inner.names.get(member.name)
+        before = known.functions if isinstance(known, FunctionSet) else ()
+        inner.names[member.name] = FunctionSet(member.name, (*before, member))
+    elif isinstance(member, tree.Alias | tree.Declaration):
+        inner.names[member.name] = LaterValue(member, home=inner)
+
+
+def _make_struct(run: KernelRunner, found: StructSet, arguments: Sequence[tree.Expression], scope: Scope) -> Any:
+    """Return a struct as a type: its members and static names under its template arguments."""
+    definition = next((d for d in found.definitions if d.specialized is None), None)
+    if definition is None or (len(found.definitions) > 1 and arguments):
+        return None
+    inner = _bind_templates(run, definition, arguments, scope)
     members: list[StructMember] = []
     offset, most, last = 0, 1, definition.span[0]
     for member in definition.members:
-        if isinstance(member, tree.Function):
-            known = inner.names.get(member.name)
-            before = known.functions if isinstance(known, FunctionSet) else ()
-            inner.names[member.name] = FunctionSet(member.name, (*before, member))
-        elif isinstance(member, tree.Alias) or (isinstance(member, tree.Declaration) and member.static):
-            inner.names[member.name] = LaterValue(member, home=inner)
-        elif isinstance(member, tree.Declaration):
+        if not isinstance(member, tree.Declaration) or member.static:
+            _enter_member(member, inner)
+        else:
             kind = find_type(run, member.type, inner)
             if kind is None:
                 return SizedType(found.name, 0, scope=inner)

@@ -196,6 +196,11 @@ def apply_operator(op: str, one: Number, two: Number) -> Number:
         return None
     if a is None or b is None:
         return _name_result(op, one, two, kind)
+    return _apply_whole(op, a, b, kind)
+
+
+def _apply_whole(op: str, a: Coefficient, b: Coefficient, kind: tuple[int, bool]) -> Number:
+    """Return what an operator makes of whole numbers; None where a divisor is 0, or a division would have a sign."""
     if op in "/%" and (not np.all(as_array(b)) or (kind == ULONG and (np.any(as_array(a) < 0)))):
         return None
     if isinstance(a, int) and isinstance(b, int):
@@ -222,6 +227,11 @@ def _shift(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
         return _name_result(op, one, two, kind)
     if np.any(as_array(by) < 0) or np.any(as_array(by) >= kind[0]):
         return None
+    return _shift_values(op, value, by, kind)
+
+
+def _shift_values(op: str, value: Coefficient, by: Coefficient, kind: tuple[int, bool]) -> Number:
+    """Return whole numbers shifted by less than their bits."""
     if isinstance(value, int) and isinstance(by, int):
         return make_number(wrap_value(value << by if op == "<<" else value >> by, kind), kind)
     x, y = np.asarray(as_array(value)), np.asarray(as_array(by))

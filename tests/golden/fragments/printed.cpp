@@ -140,6 +140,11 @@ int main() {
   auto n = logical_divide(acc, Shape<Underscore, Underscore, _2>{});
   say("acc divided in N", n);
   say("acc Aregs", make_layout(make_layout(get<0>(n), get<2, 0>(n)), get<1>(n), get<2, 1>(n)));
+  auto four = make_layout(Shape<_4, _2, _8>{});
+  auto f = logical_divide(four, Shape<_2>{});
+  say("acc of 4 rowcol transposed", make_layout(make_layout(get<0, 0>(f), get<2>(f)), make_layout(get<0, 1>(f), get<1>(f))));
+  auto g = logical_divide(four, Shape<Underscore, Underscore, _2>{});
+  say("acc of 4 Aregs", make_layout(make_layout(get<0>(g), get<2, 0>(g)), get<1>(g), get<2, 1>(g)));
   auto h = partition_fragment_C(hopper, Shape<_128, _128>{}).layout();
   say("hopper acc", h);
   say("hopper rowcol", make_layout(make_layout(get<0, 1>(h), get<1>(h)), make_layout(get<0, 0>(h), get<0, 2>(h), get<2>(h))));
@@ -155,6 +160,8 @@ int main() {
       auto at = make_coord(0, m, n, 0);
       printf("mask (1,2,4,1) of %d,%d | %d %d\n", m, n, int(create_tma_multicast_mask<2>(cluster, at)), int(create_tma_multicast_mask<1>(cluster, at)));
     }
+  auto nested = make_layout(Shape<Shape<_2, _2>, _4>{});
+  printf("mask of underscores | %d %d\n", int(create_tma_multicast_mask(nested, make_coord(make_coord(_, 1), 2))), int(create_tma_multicast_mask(nested, make_coord(1, 2))));
   auto pair = tiled_divide(make_layout(Shape<_4, _2, _1>{}), make_tile(Layout<_2>{}));
   say("pair", pair);
   printf("mask of the pair | %d %d\n", int(create_tma_multicast_mask<2>(pair, make_coord(1, 1, 0, 0))), int(create_tma_multicast_mask<1>(pair, make_coord(1, 1, 0, 0))));

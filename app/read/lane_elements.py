@@ -1,0 +1,128 @@
+"""Questions about a lane, a thread, a register or a warp of an instruction: which elements it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lanescope.app.instruction import answers, lanes
+from lanescope.app.instruction.find import list_warp
+from lanescope.app.instruction.state import SEPARATE
+from lanescope.app.kit.find import SoughtPlace
+from lanescope.app.kit.maps.bench import PIN
+from lanescope.app.kit.names import name_form
+from lanescope.app.read.element_holders import describe_holder, find_operands, find_panel, is_tensor
+from lanescope.errors import LayoutError
+from lanescope.ptx.instruction import Instruction, Operand
+
+
+def answer_warp(
+    form: Instruction, sought: SoughtPlace, a_shared: bool
+) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
+    """Answer which rows and columns of each operand a warp holds."""
+    threads = list_warp(form, sought)
+    operands = find_operands(form, sought, a_shared).values()
+    holders = [
+        describe_holder(form, op, held)
+        for op in operands
+        for thread in threads
+        for held in answers.find_lane_values(op, thread, None).values
+    ]
+    unit = form.family.scope.thread
+    notices = [f"Warp {sought.warp} is {unit}s {threads[0]}–{threads[-1]}."]
+    for op in operands:
+        held = [one for one in holders if one["operand"] == op.name and "row" in one and "col" in one]
+        letter = lanes.format_panel_title(op.name)
+        rows, cols = (sorted({one[axis] for one in held}) for axis in ("row", "col"))
+        if len({(one["row"], one["col"]) for one in held}) == len(rows) * len(cols) > 0:
+            notices.append(f"{letter}: rows {lanes.format_runs(rows)}, columns {lanes.format_runs(cols)}.")
+    return holders, {"lanes": f"{threads[0]}-{threads[-1]}"}, tuple(notices)
+
+
+def answer_lane(
+    form: Instruction, sought: SoughtPlace, a_shared: bool
+) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
+    """Answer which elements of each operand a lane or a thread holds, or one register of it."""
+    operands = find_operands(form, sought, a_shared)
+    if any(map(is_tensor, operands.values())) and (sought.register is not None or not sought.is_lane):
+        raise LayoutError(
+            "operand_not_in_registers",
+            f"{name_form(form).text} has its operands in tensor memory: lanes and columns, no registers of threads.",
+            f"Ask for lane {sought.thread or 0}.",
+            "text",
+        )
+    lane = _find_thread(form, sought)
+    holders = [
+        describe_holder(form, op, held)
+        for op in operands.values()
+        for held in answers.find_lane_values(op, lane, None).values
+        if sought.register in (None, held.register) and sought.value in (None, held.value)
+    ]
+    if not holders:
+        hint = _describe_range(sought, operands)
+        raise LayoutError("bad_register", f"{sought.text} holds nothing of {name_form(form).text}.", hint, "text")
+    notices = [_format_lane(op, [one for one in holders if one["operand"] == op.name]) for op in operands.values()]
+    if form.family.scope.several and sought.is_lane and sought.warp is None:
+        notices.append("This is the lane of the warpgroup's first warp; the others follow 32 threads apart.")
+    query = {"lanes": str(lane)} | _pin_value(form, operands, holders[0])
+    return holders, query, tuple(filter(None, notices))
+
+
+def _find_thread(form: Instruction, sought: SoughtPlace) -> int:
+    """Return the thread that a lane, a thread or a lane of a warp is; LayoutError names the legal range."""
+    lane = sought.thread or 0
+    threads = min(form.threads, 32) if sought.is_lane and form.family.scope.several else form.threads
+    word = "lane" if sought.is_lane else form.family.scope.thread
+    if lane >= threads:
+        raise LayoutError(
+            "bad_lane", f"{name_form(form).text} has no {word} {lane}.", f"They go from 0 to {threads - 1}.", "text"
+        )
+    if sought.warp is None:
+        return lane
+    warps = form.threads // 32
+    if sought.warp >= warps:
+        hint = f"It has warp {'0 alone' if warps == 1 else f'0 to {warps - 1}'}."
+        raise LayoutError("bad_lane", f"{name_form(form).text} has no warp {sought.warp}.", hint, "text")
+    return lane + 32 * sought.warp
+
+
+def _describe_range(sought: SoughtPlace, operands: Mapping[str, Operand]) -> str:
+    """Say which values or registers a thread has."""
+    if sought.value is not None:
+        last = max(op.values for op in operands.values()) - 1
+        return f"Values go from {sought.letter}0 to {sought.letter}{last}."
+    most = max(op.registers for op in operands.values())
+    return f"Registers go from R0 to R{most - 1}."
+
+
+def _pin_value(form: Instruction, operands: Mapping[str, Operand], held: dict[str, Any]) -> dict[str, str]:
+    """Return the parts of an address that pin the element which a value is, in its product."""
+    query = {}
+    if product := next((held[axis] for axis in SEPARATE if axis in held), 0):
+        query["product"] = str(product)
+    panel = f"matrix{held['matrix']}" if "matrix" in held else find_panel(form, operands[held["operand"]])
+    if panel and "row" in held and "col" in held:
+        query["pin"] = PIN.format(panel=panel, row=held["row"], col=held["col"])
+    return query
+
+
+def _format_lane(op: Operand, held: list[dict[str, Any]]) -> str:
+    """Format what a lane holds of an operand: the elements of each register."""
+    letter = lanes.format_panel_title(op.name)
+    registers: dict[int, list[str]] = {}
+    for one in held:
+        registers.setdefault(one["register"], []).append(_name_element(op, letter, one))
+    prefix = f"{op.scope.register} " if is_tensor(op) else "R"
+    shown = [f"{prefix}{register} {' '.join(places)}" for register, places in list(registers.items())[:8]]
+    more = f" and {len(registers) - 8} more {op.scope.register}s" if len(registers) > 8 else ""
+    parts = {f" of {axis} {one[axis]}" for one in held for axis in SEPARATE if axis in one}
+    part = parts.pop() if len(parts) == 1 else ""
+    return f"{letter}{part}: {', '.join(shown)}{more}." if shown else ""
+
+
+def _name_element(op: Operand, letter: str, one: dict[str, Any]) -> str:
+    """Name the element that a value is: A[5][9], matrix 1[3][2] of a load, lane 5 column 3 of tensor memory."""
+    if "row" not in one or "col" not in one:
+        return " ".join(f"{axis} {one[axis]}" for axis in op.axes if axis in one) or one["name"]
+    name = f"matrix {one['matrix']}" if "matrix" in one else letter
+    return f"{name}[{one['row']}][{one['col']}]"
