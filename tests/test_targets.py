@@ -120,7 +120,7 @@ def test_b_has_a_collector_on_rubin_alone() -> None:
             catalog.find(f"tcgen05.mma.{wrong}")
 
 
-DECLARED = ".reg .b32 r<5>; .reg .b64 d<3>; .reg .pred p; .reg .f32 f<4>; "
+DECLARED = ".reg .b32 r<5>; .reg .b64 d<3>; .reg .pred p; .reg .f32 f<4>; .reg .b16 h<4>; "
 
 
 @PTXAS
@@ -141,9 +141,14 @@ def test_a_newer_form_is_told_apart_from_a_wrong_one() -> None:
     for text in (
         "tcgen05.mma.cta_group::2.kind::ti16",
         "tcgen05.ld.spcompress.sync.aligned.32x32b.x8.max.sp::2:4.f32.b2",
+        "applypriority.async.bulk.global.bulk_group.L2::evict_normal [d1], r1;",
+        "spcompress.b8.b2.sp::2:4.x1 {r0}, {r1}, {r2, r3}, r4;",
     ):
         with pytest.raises(LayoutError, match=r"new in PTX 9.4 \(CUDA 13.4\)"):
             catalog.find(text)
+    copy = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.override::global_address"
+    told = text_meanings.read_text(f"{copy} [r1], [d1, d2, {{r2, r3}}], [r4];")
+    assert ".override::global_address of cp.async.bulk.tensor is new in PTX 9.4" in " ".join(told.notices)
     older = text_meanings.read_text("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 512;")
     assert "new in PTX" not in " ".join(older.notices)
 

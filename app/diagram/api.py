@@ -4,6 +4,7 @@ bytes every time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -30,13 +31,14 @@ from lanescope.app.kit.api import (
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob, check_drawing
 from lanescope.app.kit.wire import CachedBody, encode_json_body, make_picture_body
-from lanescope.app.memory.descriptors import Decoded, Verified, parse_descriptor
+from lanescope.app.memory.descriptors import Decoded, Verified, fit_to_target, parse_descriptor
 from lanescope.app.memory.facts import Tile, TileQuestion
 from lanescope.app.memory.options import LOOK
 from lanescope.app.memory.questions import VERDICT
 from lanescope.descriptor.format import DescriptorFormat as DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.descriptors import FORMATS as DESCRIPTORS
 from lanescope.render import cuda
 from lanescope.render import ptx as syntax
@@ -61,6 +63,7 @@ RINGED = {
 STATE = {
     **RINGED,
     "idesc": "the instruction descriptor of a tcgen05.mma: its word, or fields such as m=128,n=64,a=bf16",
+    "target": "what ptxas compiles for: the descriptor has its fields and K there",
 }
 
 
@@ -137,6 +140,13 @@ TileDrawing = Annotated[
 ]
 
 
+def _bind_query(instruction: Instruction, form: str, query: Mapping[str, str]) -> Instruction:
+    """Return an instruction with the descriptor and the target of a query; in a picture the usual one without one."""
+    if form == "json":
+        return about.find_instruction(instruction.ptx, query.get("idesc", ""), query.get("target", ""))
+    return bind_descriptor(instruction, query)
+
+
 @router.get("/i/{ptx}/{operand}.{form:form}", responses=describe_pictures(OperandMap))
 def operand_picture(
     ptx: Ptx,
@@ -146,9 +156,7 @@ def operand_picture(
 ) -> Response:
     """One operand of an instruction as a picture, a table or text; json is its map."""
     instruction = catalog.find(ptx)
-    instruction = (
-        about.find_instruction(ptx, query.get("idesc", "")) if form == "json" else bind_descriptor(instruction, query)
-    )
+    instruction = _bind_query(instruction, form, query)
     if form == "json":
         pictures.check_options(form, instruction, query)
         return encode_json_body(about.build_operand_map(instruction, instruction.operand(operand)))
@@ -166,9 +174,7 @@ def instruction_picture(
     /api/v1/instructions/{ptx} says.
     """
     instruction = catalog.find(ptx)
-    instruction = (
-        about.find_instruction(ptx, query.get("idesc", "")) if form == "json" else bind_descriptor(instruction, query)
-    )
+    instruction = _bind_query(instruction, form, query)
     pictures.check_options("svg" if form == PROGRAM else form, instruction, query)
     if form == "json":
         return encode_json_body(about.build_detail(instruction))
@@ -190,7 +196,7 @@ def _add_format_route(row: DescriptorFormat) -> None:
     """Add the route of the pictures of one format's words."""
 
     def render_picture(word: str, form: Form, query: Bits) -> Response:
-        return _render_descriptor(form, parse_descriptor(word, row), query)
+        return _render_descriptor(form, parse_descriptor(word, fit_to_target(row, query)), query)
 
     parameter = make_path_parameter("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", row.documented)
     render_picture.__annotations__["word"] = Annotated[str, parameter]

@@ -336,7 +336,7 @@ def _format_plain_table(down: str, heads: list[str], rows: list[list[str]]) -> s
 
 def render_descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
     """Render the 64 bits of a descriptor with their fields."""
-    _check_known(form, query)
+    _check_known(form, query, ("target",))
     if form == "json":
         return encode_json(descriptors.build_decoded(word)), FORMS[form]
     rows = [

@@ -16,6 +16,7 @@ from lanescope.app.idesc.forms import format_title
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
+from lanescope.app.kit.target import parse_optional_target
 from lanescope.app.share.draw import draw_alone
 from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import IdescWord
@@ -29,8 +30,8 @@ def is_word(text: str) -> bool:
     return bool(_NUMBER.fullmatch(text))
 
 
-def parse_kind_of_word(text: str, kind: str) -> IdescWord:
-    """Parse a word that is read under a kind; LayoutError without one, since the word does not say it."""
+def parse_kind_of_word(text: str, kind: str, target: str = "") -> IdescWord:
+    """Parse a word that is read under a kind on a target; LayoutError without one, since the word does not say it."""
     if not kind:
         raise LayoutError(
             "unknown_kind",
@@ -39,7 +40,7 @@ def parse_kind_of_word(text: str, kind: str) -> IdescWord:
             f" kinds: {', '.join(idesc.NAMES)}.",
             "kind",
         )
-    return IdescWord(idesc.parse_idesc_word(text), idesc.get_kind(kind))
+    return IdescWord(idesc.parse_idesc_word(text), idesc.get_kind(kind), parse_optional_target(target, "target"))
 
 
 def render_idesc(form: str, given: IdescWord, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:

@@ -59,7 +59,7 @@ def builder_page(request: Request) -> Response:
         operand = instruction.operand(letter) if letter else None
         usual = pictures.DEFAULTS | {"colour": USUAL.colour, "label": USUAL.label}
         options = {name: value for name, value in options_given.items() if value and usual.get(name) != value}
-        options |= {"idesc": query["idesc"]} if query.get("idesc") else {}
+        options |= {name: query[name] for name in ("idesc", "target") if query.get(name)}
         picture, _ = pictures.render_instruction("svg", instruction, operand, options)
         if form not in FORMS:
             raise LayoutError("bad_option", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")

@@ -52,6 +52,7 @@ def diagram(
     scale: Annotated[str, typer.Option(help=DIAGRAM["scale"])] = "",
     embed: Annotated[bool, typer.Option("--embed", help="TeX: a tikzpicture to \\input.")] = False,
     idesc: InstructionDescriptor = "",
+    target: Annotated[str, typer.Option(help="What ptxas compiles for; any when left out.")] = "",
     kind: Annotated[str, typer.Option(help="f16, tf32, i8 …: read the word as an instruction descriptor.")] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -84,9 +85,9 @@ def diagram(
     if kind or is_word(ptx):
         if operand:
             raise LayoutError("bad_usage", "An instruction descriptor has no operand.", "Leave it out.", "operand")
-        picture, _ = render_idesc(form, parse_kind_of_word(ptx, kind), drop_empty(options))
+        picture, _ = render_idesc(form, parse_kind_of_word(ptx, kind, target), drop_empty(options))
         return write_output(picture, output)
-    instruction = bind_descriptor(find(ptx), {"idesc": idesc})
+    instruction = bind_descriptor(find(ptx), {"idesc": idesc, "target": target})
     picture, _ = pictures.render_instruction(
         form, instruction, instruction.operand(operand) if operand else None, drop_empty(options)
     )

@@ -37,7 +37,7 @@ from lanescope.shared.tile_text import parse_tile_text
 Query = Mapping[str, str]
 Render = Callable[[str, Query], tuple[Any, str]]
 LONGEST = 1 << 14
-_FRAGMENT = "colour label lanes warps cell title legend lang product pin pin2 idesc formulas window".split()
+_FRAGMENT = "colour label lanes warps cell title legend lang product pin pin2 idesc target formulas window".split()
 _SHEET = [*LOOKS, "shape", "element_bits", "title", "window"]
 _WINDOW = re.compile(r"\s*(\d+-\d+)\s*(?:,\s*(\d+-\d+)\s*)?")
 _OPERAND = re.compile(r"[a-z_]{1,8}")

@@ -24,8 +24,10 @@ from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Operand
 from lanescope.ptx.table import tmem as rows_of_tmem
-from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
+from lanescope.ptx.table.descriptors import FORMATS as DESCRIPTORS
+from lanescope.ptx.table.descriptors import ROWS, TCGEN05, TCGEN05_RUBIN, VARIANTS, WGMMA
 from lanescope.ptx.table.kinds import KINDS as UMMA_KINDS
+from lanescope.ptx.table.kinds import RUBIN_KINDS
 from lanescope.render.scaling import render_order
 from lanescope.render.tmem import render_scale_order
 from lanescope.shared import slices
@@ -300,15 +302,16 @@ def render_k_steps() -> str:
 
 
 def render_formats() -> str:
-    """Render the fields of both matrix descriptors by their bits, and the codes of the swizzle modes."""
+    """Render the fields of the matrix descriptors by their bits, and the codes of the swizzle modes."""
     rows = []
-    for field in TCGEN05.fields:
-        wgmma_field = next((f for f in WGMMA.fields if f.name == field.name), None)
-        rows.append((field.title, _format_bits(wgmma_field) if wgmma_field else "reserved, 0", _format_bits(field)))
-    for mode, code in TCGEN05.codes.items():
-        wgmma_code = str(WGMMA.codes[mode]) if mode in WGMMA.codes else "—"
-        rows.append((f"swizzle {mode.name}", wgmma_code, str(code)))
-    return format_table(("field or mode", "wgmma", "tcgen05"), rows)
+    for field in TCGEN05_RUBIN.fields:
+        places = [next((f for f in row.fields if f.name == field.name), None) for row in ROWS]
+        rows.append((field.title, *(_format_bits(place) if place else "reserved, 0" for place in places)))
+    for mode in TCGEN05.codes:
+        codes = [str(row.codes[mode]) if mode in row.codes else "—" for row in ROWS]
+        rows.append((f"swizzle {mode.name}", *codes))
+    heads = [row.name for row in DESCRIPTORS]
+    return format_table(("field or mode", *heads, *(f"{name} on {on}" for name, on in VARIANTS)), rows)
 
 
 def _format_bits(field: BitField) -> str:
@@ -377,6 +380,20 @@ def render_idesc_fields() -> str:
     return format_table(("field", *heads), rows)
 
 
+def render_rubin_fields() -> str:
+    """Render what the instruction descriptor has on sm_107 beyond the other targets: field, bits, kinds."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for row in UMMA_KINDS:
+        for part in RUBIN_KINDS[row.name].parts:
+            own = row.get_field(part.name) if row.has_field(part.name) else None
+            if own and (own.field.high, own.codes) == (part.field.high, part.codes):
+                continue
+            codes = ", ".join(f"{code} {name}" for name, code in part.codes.items())
+            found.setdefault((part.field.title, _format_bits(part.field), codes), []).append(row.name)
+    rows = [(*said, ", ".join(kinds)) for said, kinds in found.items()]
+    return format_table(("field", "bits", "codes", "kinds"), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "fields": render_fields,
     "modes": render_swizzle_modes,
@@ -397,6 +414,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scale-codes": render_scale_conversion,
     "weight-formats": render_weight_formats,
     "idesc-fields": render_idesc_fields,
+    "idesc-fields-sm107": render_rubin_fields,
     "accumulators": fragments.render_accumulators,
     "transposed-atoms": fragments.render_transposed_atoms,
     "multicast-masks": fragments.render_masks,

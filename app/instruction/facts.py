@@ -189,7 +189,7 @@ def find_instruction(ptx: str, word: str = "", target: str = "") -> engine.Instr
         return instruction
     from lanescope.blackwell.bound import bind
 
-    return bind(instruction, word)
+    return bind(instruction, word, parse_target_name(target, "target") if target.strip() else "")
 
 
 def require_target(instruction: engine.Instruction, target: str) -> None:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from lanescope.app.catalogue import topics
 from lanescope.app.hardware import runs
+from lanescope.app.idesc.forms import link_idesc
 from lanescope.app.instruction import wording
 from lanescope.app.instruction.evidence import Evidence, list_evidence
 from lanescope.app.instruction.fed import find_fed_operand
@@ -189,9 +190,7 @@ def _list_move_links(instruction: Instruction) -> Iterator[PageLink]:
 def _list_tensor_links(instruction: Instruction) -> Iterator[PageLink]:
     """Yield the pages of a tcgen05.mma with its instruction descriptor."""
     if isinstance(instruction, BoundMma):
-        yield PageLink(
-            text="Instruction descriptor", href=f"/idesc/{instruction.word}?kind={instruction.mma.kind.name}"
-        )
+        yield PageLink(text="Instruction descriptor", href=link_idesc(instruction.word))
         yield PageLink(text="In tensor memory", href=link_tmem(instruction))
         yield PageLink(text="A whole tile: TiledMMA", href=links.link_atom_tile(instruction.ptx, str(instruction.word)))
 

@@ -51,21 +51,24 @@ def instruction_page(request: Request, rest: str) -> Response:
     lost, notices = split_pin_notices(notices)
     notices = refusals + notices
     if operand and not forms.is_on_stage(operand):
-        return RedirectResponse(
-            link_instruction(instruction, query={"idesc": query["idesc"]} if "idesc" in query else {}), 303
-        )
+        return RedirectResponse(link_instruction(instruction, query=_keep_descriptor(query)), 303)
     found, refusal = _find_pins(instruction, page_state, query)
     if found is not None:
         return RedirectResponse(found, 303)
     if operand:
-        pin = {"pin": f"{operand.name}:0,0"}
-        return RedirectResponse(link_instruction(instruction, query=pin | _keep_descriptor(query)), 303)
+        pinned = {"pin": f"{operand.name}:0,0", **_keep_descriptor(query)}
+        return RedirectResponse(link_instruction(instruction, query=pinned), 303)
     server = request.app.state
     context = build_context(
         instruction, page_state, notices, request.query_params, server.hardware.reason, server.limits.table_values
     )
     context |= {"sought": query.get("find", ""), "refusal": refusal or lost}
     return render_page(request, "instruction/page.html", context)
+
+
+def _keep_descriptor(query: Mapping[str, str]) -> dict[str, str]:
+    """Return what of a query binds the instruction: its descriptor, and the target."""
+    return {name: query[name] for name in ("idesc", "target") if query.get(name)}
 
 
 def _list_target_notices(instruction: Instruction, target: str) -> list[str]:
@@ -98,8 +101,5 @@ def _bind_query_descriptor(instruction: Instruction, query: Mapping[str, str]) -
     try:
         return state.bind_descriptor(instruction, query), []
     except LayoutError as error:
-        return state.bind_descriptor(instruction, {}), [f"idesc is not used: {error.message} {error.hint}"]
-
-
-def _keep_descriptor(query: Mapping[str, str]) -> dict[str, str]:
-    return {"idesc": query["idesc"]} if query.get("idesc") else {}
+        usual = state.bind_descriptor(instruction, {"target": query.get("target", "")})
+        return usual, [f"idesc is not used: {error.message} {error.hint}"]

@@ -14,7 +14,7 @@ from lanescope.app.kit.fact import fact
 from lanescope.app.memory import descriptors as memory
 from lanescope.blackwell.bound import BoundMma
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
+from lanescope.ptx.table.descriptors import TCGEN05, WGMMA, fit_format
 from lanescope.render.view import FigurePanel
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
@@ -45,7 +45,7 @@ def build_default_tile(instruction: Instruction, name: str, major: str) -> tuple
     _, view = memory.parse_view(_build_reader_query(instruction, name, major))
     swizzle, form = get_mode(SWIZZLE), WGMMA
     if isinstance(instruction, BoundMma):  # the descriptor has the major, and 32-bit types have a separate mode
-        form, major = TCGEN05, view.major
+        form, major = view.form, view.major
         transposed_modes = form.turned.get(view.bits, ()) if major != "K" else ()
         swizzle = transposed_modes[0] if len(transposed_modes) == 1 else swizzle
     atom_mn, atom_k = swizzle.get_atom_size(view.bits, major)
@@ -56,7 +56,8 @@ def build_default_tile(instruction: Instruction, name: str, major: str) -> tuple
 def _build_reader_query(instruction: Instruction, name: str, major: str) -> dict[str, str]:
     """Build the part of a request that says who reads the operand."""
     if isinstance(instruction, BoundMma):
-        return {"instruction": instruction.ptx, "operand": name, "format": TCGEN05.name, "idesc": str(instruction.word)}
+        form = fit_format(TCGEN05, instruction.word.target)
+        return {"instruction": instruction.ptx, "operand": name, **form.query, "idesc": str(instruction.word)}
     return {"instruction": instruction.ptx, "operand": name, "major": major}
 
 

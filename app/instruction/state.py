@@ -13,6 +13,7 @@ from lanescope.app.kit.maps import bench
 from lanescope.blackwell.bound import BoundMma, bind
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, parse_digits, parse_integer, parse_pair, parse_ranges, shorten_value
+from lanescope.ptx import catalog
 from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import SCOPES, WARP, Instruction
 from lanescope.ptx.targets import parse_target_name
@@ -114,12 +115,18 @@ def parse_state(
 
 
 def bind_descriptor(instruction: Instruction, query: Mapping[str, str]) -> Instruction:
-    """Bind a product in tensor memory to its descriptor, the usual one if none is given; return other instructions as
-    they are.
+    """Bind a product in tensor memory to its descriptor, the usual one if none is given, for the query's target if that
+    has the instruction; return other instructions as they are.
     """
     if not instruction.family.issue or isinstance(instruction, BoundMma):
         return instruction
-    return bind(instruction, query.get("idesc", "").strip() or None)
+    return bind(instruction, query.get("idesc", "").strip() or None, find_binding_target(instruction, query))
+
+
+def find_binding_target(instruction: Instruction, query: Mapping[str, str]) -> str:
+    """Return a query's target if it has the instruction, else ""; the page says separately that it lacks it."""
+    target = query.get("target", "").strip()
+    return target if target in catalog.get_target_support(instruction).targets else ""
 
 
 def make_default_state(instruction: Instruction) -> PageState:
@@ -306,5 +313,5 @@ SEPARATE = ("product", "half")  # axes of which a page shows one place at a time
 MAJORS = ("a_major", "b_major")
 SELECTORS = ("selector", "byte_id_a", "thread_id_a", "byte_id_b", "thread_id_b")
 PICTURED = tuple(
-    name for name in SPEC if name not in ("view", "target", *MAJORS, *SELECTORS)
+    name for name in SPEC if name not in ("view", *MAJORS, *SELECTORS)
 )  # the state of a picture; its window is rows and cols instead

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lanescope.app.idesc.forms import ORDER
-from lanescope.app.instruction.state import split_pin
+from lanescope.app.idesc.forms import ORDER, link_idesc
+from lanescope.app.instruction.state import find_binding_target, split_pin
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import fact
 from lanescope.app.kit.links import link_instruction
@@ -18,6 +18,7 @@ from lanescope.app.tmem import draw
 from lanescope.app.tmem.feature import PLACEMENT
 from lanescope.blackwell import bound
 from lanescope.blackwell.bound import BoundMma
+from lanescope.blackwell.idesc import IdescWord, fit_kind
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.role import TENSOR
@@ -66,6 +67,7 @@ class IdescView:
 
     word: str
     page: str
+    target: str
     given: bool
     says_open: str
     layout: str
@@ -85,15 +87,21 @@ def parse_idesc_query(instruction: Instruction, query: Mapping[str, str]) -> dic
     """Parse the query's fields of a descriptor into one word; {} if it names none."""
     if not instruction.family.issue:
         return {}
-    names = [part.name for part in bound.get_mma_opcode(instruction).kind.parts]
+    target = find_binding_target(instruction, query)
+    names = [part.name for part in fit_kind(bound.get_mma_opcode(instruction).kind, target).parts]
     options = {name: query[name] for name in names if query.get(name, "").strip()}
     if not options:
         return {}
     rest = {name: value for name, value in query.items() if name not in names and name != "idesc" and value}
     try:
-        return rest | {"idesc": str(bound.bind(instruction, _format_options(options)).word)}
+        return rest | {"idesc": str(bound.bind(instruction, _format_options(options), target).word)}
     except LayoutError:
         return rest | {"idesc": _format_options(options)}
+
+
+def make_idesc_query(word: IdescWord) -> dict[str, str]:
+    """Return what a page's address says of a descriptor: the word, and the target that it is read for."""
+    return {"idesc": str(word), **({"target": word.target} if word.target else {})}
 
 
 def _format_options(options: Mapping[str, str]) -> str:
@@ -109,17 +117,18 @@ def build_idesc_view(
     if not isinstance(instruction, BoundMma):
         return None
     mma, word = instruction.mma, instruction.word
-    kind, fields = mma.kind.name, _build_fields(instruction)
+    fields = _build_fields(instruction)
     x, y, width, height = draw.list_grids(mma.ctas)[0]  # the page's rows and columns are those of the first CTA
     grid, columns = SheetGrid("", x, y, width, height), _list_columns(instruction)
     place = {"x": x, "y": y, "cell_width": width, "cell_height": height, "least": LEAST_RING, "columns": columns}
     return IdescView(
         word=str(word),
-        page=f"/idesc/{word}?kind={kind}",
+        page=link_idesc(word),
+        target=word.target,
         given="idesc=" in query,
         says_open=bound.describe_open(instruction),
         layout=mma.place.letter,
-        product=f"M {mma.m} × N {mma.n} × K {mma.k}",
+        product=f"M {word.m} × N {word.n} × K {word.k}",
         share=bound.describe_share(mma),
         fields=tuple(field for field in fields if field.name in FIRST),
         more=tuple(field for field in fields if field.name not in FIRST),
@@ -184,7 +193,7 @@ def _build_placement_query(instruction: BoundMma) -> dict[str, str]:
 
 def _build_fields(instruction: BoundMma) -> tuple[IdescFormField, ...]:
     """Build the fields that may be chosen: sizes and types first."""
-    kind = instruction.mma.kind
+    kind = instruction.word.kind
     form_fields = []
     for part in sorted(kind.parts, key=lambda part: ORDER.index(part.name)):
         if part.name == "sparse" or (part.codes and len(part.codes) == 1):
@@ -216,6 +225,6 @@ def _build_operand_view(instruction: BoundMma, op: Any, evidence: bound.OperandE
         pattern=str(op.pattern),
         told=evidence.text,
         inferred=evidence.inferred,
-        href=link_instruction(instruction, op, "svg", {"idesc": str(instruction.word)}),
+        href=link_instruction(instruction, op, "svg", make_idesc_query(instruction.word)),
         svg=svg,
     )

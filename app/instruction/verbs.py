@@ -43,15 +43,14 @@ def show(
     from lanescope.inputs import parse_integer
 
     try:
-        instruction = about.find_instruction(ptx, idesc)
+        instruction = about.find_instruction(ptx, idesc, target)
     except LayoutError as error:
         name = _find_named(ptx, error, of_all=not any((operand, at, lane, value, pointer, ldm, idesc)))
         if not name:
             from lanescope.app.read.verbs import print_reading
 
             return print_reading(ptx, as_json)
-        instruction = about.find_instruction(name, idesc)
-    about.require_target(instruction, target)
+        instruction = about.find_instruction(name, idesc, target)
     _check_options(instruction, operand, {"at": at, "lane": lane, "value": value, "pointer": pointer, "ldm": ldm})
     op = instruction.operand(operand) if operand else None
     answer: Answer

@@ -32,7 +32,7 @@ from lanescope.app.kit.wire import CachedBody
 from lanescope.bits import BitField
 from lanescope.errors import LayoutError
 from lanescope.inputs import get_last_name, shorten_value
-from lanescope.ptx.table.descriptors import FORMATS
+from lanescope.ptx.table.descriptors import FORMATS, ROWS, list_variants
 from lanescope.ptx.targets import TARGETS
 from lanescope.render import palette
 from lanescope.workbench.bench_builder import LONGEST
@@ -50,8 +50,9 @@ def render_palette_css() -> str:
     64 bits.
     """
     rules = []
-    for row in FORMATS:
-        within = "" if row is FORMATS[0] else f".{row.name} "
+    variants = [(row, f".{on}") for form in FORMATS for on, row in list_variants(form).items()]
+    for row, on in [*((form, "") for form in FORMATS), *variants]:
+        within = "" if row is FORMATS[0] else f".{row.name}{on} "
         ordered = sorted(row.fields, key=lambda field: -field.high)
         leads = [_count_lead_columns(field, before) for before, field in zip([None, *ordered], ordered, strict=False)]
         firsts = [64 - field.high - lead for field, lead in zip(ordered, leads, strict=True)]
@@ -60,7 +61,7 @@ def render_palette_css() -> str:
             wide = f"--first: {first}; --last: {last}; --own: {own}; --wide: {last - first};"
             aside = f" --lead: {lead};" if lead else ""
             rules.append(f"{within}.fields .{field.name} {{ {wide}{aside} }}\n")
-    return palette.render_css(dict.fromkeys(field.name for row in FORMATS for field in row.fields)) + "".join(rules)
+    return palette.render_css(dict.fromkeys(field.name for row in ROWS for field in row.fields)) + "".join(rules)
 
 
 NARROW, ROOM = 1, 3  # bits of a field too narrow for its input, and the free bits above it that the input takes

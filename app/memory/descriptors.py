@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from lanescope.app.kit.enumerations import Word64
+from lanescope.app.kit.enumerations import Target, Word64
 from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, RequestModel, fact, make_optional_field
 from lanescope.app.kit.memory_words import FormatName, SwizzleMode
 from lanescope.app.kit.target import parse_target
@@ -40,13 +40,14 @@ from lanescope.descriptor.verify import ElementMismatch, Verdict, verify
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, require_object
 from lanescope.ptx import catalog
-from lanescope.ptx.architectures import get_architecture, require_instruction
-from lanescope.ptx.table.descriptors import START, WGMMA, get_format
+from lanescope.ptx.architectures import get_architecture, require_instruction, require_kind
+from lanescope.ptx.table.descriptors import START, WGMMA, fit_format, get_format
 from lanescope.render.descriptor import render_code
 from lanescope.shared.storage import HINT as STORAGE_HINT
 from lanescope.shared.storage import Storage as StoredTile
 from lanescope.shared.storage import parse_operand_storage, storage
 
+DEFAULT_KIND = "f16"  # which every target with tcgen05.mma has
 SEEN_BY = ("instruction", "operand", "major")
 _CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call of a name
 
@@ -108,6 +109,12 @@ class Decoded:
     format: Annotated[FormatName | None, Description("Where it is not wgmma's.")] = make_optional_field()
     version: Annotated[int | None, Description("tcgen05's: 1 in every word.")] = make_optional_field()
     lbo_mode: Annotated[int | None, Description("tcgen05's: 1 where LBO is an absolute address.")] = (
+        make_optional_field()
+    )
+    k_segment: Annotated[int | None, Description("tcgen05's on sm_107: which half of 48 bytes of a compressed B.")] = (
+        make_optional_field()
+    )
+    target: Annotated[Target | None, Description("What the word is read for, where that was said.")] = (
         make_optional_field()
     )
 
@@ -204,8 +211,16 @@ class Verified:
 
 
 def find_format(given: Mapping[str, object]) -> DescriptorFormat:
-    """The format that a request names; wgmma's where it names none."""
-    return get_format(given.get("format", WGMMA.name))
+    """The format that a request names, as its target has it; wgmma's where it names none."""
+    return fit_to_target(get_format(given.get("format", WGMMA.name)), given)
+
+
+def fit_to_target(form: DescriptorFormat, given: Mapping[str, Any]) -> DescriptorFormat:
+    """A format as the target of a request has it; LayoutError where that has no instruction that reads it."""
+    target = parse_target(given)
+    if form.by_idesc:
+        require_kind(DEFAULT_KIND, target)
+    return fit_format(form, target)
 
 
 def parse_descriptor(given: object, form: DescriptorFormat = WGMMA) -> Descriptor:
@@ -248,13 +263,13 @@ def read_descriptor(
             "Put the shared-memory address in its place.",
             "descriptor",
         )
-    made = Descriptor(built.word, form).replace(start_address_encoded=START.truncate(start))
+    made = Descriptor(built.word, form).replace(start_address_encoded=form.get_field(START.name).truncate(start))
     return made, [*built.notices, f"The start address is '{built.start}'; {made.start_address:#x} is kept."]
 
 
 def decode_word(asked: DecodeQuestion) -> Decoded:
     """A descriptor taken apart."""
-    return decode_text(asked.word, asked.format)
+    return decode_text(asked.word, fit_to_target(asked.format, {"target": asked.target}))
 
 
 def decode_text(given: object, form: DescriptorFormat = WGMMA) -> Decoded:
@@ -282,6 +297,8 @@ def build_decoded(descriptor: Descriptor, notes: Iterable[CompilerNote] = ()) ->
         format=form.query.get("format"),
         version=descriptor.get_amount("version") if form.has_field("version") else None,
         lbo_mode=descriptor.get_amount("lbo_mode") if form.has_field("lbo_mode") else None,
+        k_segment=descriptor.get_amount("k_segment") if form.has_field("k_segment") else None,
+        target=form.target or None,
     )
 
 
@@ -309,7 +326,9 @@ def encode_descriptor(given: Json) -> Encoded:
     """A descriptor from its amounts in bytes."""
     form = find_format(given)
     known = [f for f in form.fields if f.name != form.coded]
-    check_keys(given, (*(f.amount for f in known), "swizzle", *(("format",) if "format" in given else ())))
+    check_keys(
+        given, (*(f.amount for f in known), "swizzle", *(name for name in ("format", "target") if name in given))
+    )
     said = {f.amount: parse_integer(given[f.amount], f.amount) for f in known if f.amount in given}
     swizzle = parse_choice(given.get("swizzle", "none"), "swizzle", form.names, "unknown_swizzle")
     made = desc.encode_descriptor(form, said, swizzle)
@@ -332,7 +351,7 @@ def parse_view(given: Json) -> tuple[str, View]:
             hint = "The instruction descriptor says M, N and the types; /idesc builds it."
             raise LayoutError("bad_idesc", "idesc is missing.", hint, "idesc")
         return by.ptx, umma.make_view(
-            by, IdescWord(idesc.parse_idesc_word(given["idesc"], "idesc"), by.kind), operand, major
+            by, IdescWord(idesc.parse_idesc_word(given["idesc"], "idesc"), by.kind, parse_target(given)), operand, major
         )
     if given.get("idesc", "") != "":
         raise LayoutError("bad_idesc", "idesc is given for a wgmma.", "Leave it out, or say format: tcgen05.", "idesc")
@@ -349,7 +368,7 @@ def _list_view_keys(given: Json) -> tuple[str, ...]:
 
 def build_reads(given: Json) -> Reads:
     """The absolute byte address the hardware reads for every element."""
-    check_keys(given, ("descriptor", *_list_view_keys(given)))
+    check_keys(given, ("descriptor", *_list_view_keys(given), "target"))
     descriptor = parse_descriptor(given.get("descriptor"), find_format(given))
     _, seen = parse_view(given)
     address = desc.reads(descriptor, seen)

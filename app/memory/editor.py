@@ -40,7 +40,9 @@ from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.descriptor.notices import find_outside_reads, find_repeated_reads, find_uncertain_reads
 from lanescope.errors import LayoutError
 from lanescope.inputs import PATTERN, parse_integer
-from lanescope.ptx.table.descriptors import START, USUAL
+from lanescope.ptx.architectures import list_targets_of_kind
+from lanescope.ptx.table.descriptors import START, USUAL, list_variants
+from lanescope.ptx.targets import strip_suffix
 from lanescope.render.read_pictures import (
     MOST_LINES,
     OperandChunks,
@@ -70,6 +72,9 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
         "chosen": chosen,
         "on_gpu": descriptor.format.runs,
         "usual": USUAL.name,
+        "targets": list_targets_of_kind(memory.DEFAULT_KIND) if list_variants(form) else (),
+        "own_query": urlencode(form.query),
+        "variant": next((on for on in list_variants(form) if form.target and on == strip_suffix(form.target)), ""),
         "grown": grown if chosen else {},
         "storage_form": build_form(spec, tuple(m.name for m in sorted(form.codes, key=lambda m: m.width_bytes))),
         "labels": LABELS,
@@ -80,7 +85,7 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
         "typed": str(descriptor),
         "query": urlencode(_find_page_query(query)),
         "pictured": urlencode(
-            {name: view[name] for name in ("instruction", "operand")}
+            {name: view[name] for name in ("instruction", "operand", "target") if view.get(name)}
             | {name: query[name] for name in VERDICT if query.get(name)}
         ),
         "fields_data": encode_json(_build_script_data(descriptor.format)).decode(),
@@ -324,6 +329,7 @@ def _build_script_data(form: DescriptorFormat) -> dict[str, Any]:
     return {
         "format": form.name,
         "query": query,
+        "target": form.target,
         "start": START.name,
         "fields": list_form_fields(form),
         "number": PATTERN,
@@ -347,6 +353,7 @@ def _format_command(request: dict[str, Any]) -> str:
     """The same verification in a shell."""
     spec = " ".join(f"--storage '{name}={value}'" for name, value in request["storage"].items())
     major = f"--major {request['major']}" if "idesc" not in request else f"--idesc {request['idesc']} --format tcgen05"
+    major += f" --target {request['target']}" if request.get("target") else ""
     part = "".join(f" --slice-{name} {value}" for name, value in request["slice"].items() if str(value) != "0")
     return (
         f"lanescope descriptor verify {request['descriptor']} --instruction {request['instruction']} --operand"

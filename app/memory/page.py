@@ -70,6 +70,7 @@ for _form in FORMATS:
 
 def _redirect_to_word(request: Request, form: DescriptorFormat) -> Response:
     query = dict(request.query_params)
+    form = memory.fit_to_target(form, query)
     word = query.pop("word", "").strip()
     names = [f.amount for f in form.fields]
     amounts: dict[str, Any] = {name: query.pop(name) for name in names if name in query}
@@ -110,6 +111,7 @@ def post_descriptor_text(given: Given) -> Response:
 
 def _render_descriptor(request: Request, word: str, form: DescriptorFormat) -> Response:
     query = dict(request.query_params)
+    form = memory.fit_to_target(form, query)
     try:
         descriptor = memory.parse_descriptor(word, form)
     except LayoutError as error:

@@ -64,6 +64,7 @@ class DecodeQuestion:
         "",
         parse=lambda given, field: table.get_format(given or table.WGMMA.name),
     )
+    target: str = target_field()
 
 
 def _format() -> Any:
@@ -77,11 +78,12 @@ EncodeBody = make_question(
         field.amount: number_field(
             form.constants.get(field.name, 0), field.label, f"{field.meaning[0].upper()}{field.meaning[1:]}."
         )
-        for form in reversed(table.FORMATS)
+        for form in reversed(table.ROWS)
         for field in form.fields
         if field.name != form.coded
     }
-    | {"swizzle": word_field(MODES, "swizzle", "The swizzle mode.", "none", type=SwizzleMode), "format": _format()},
+    | {"swizzle": word_field(MODES, "swizzle", "The swizzle mode.", "none", type=SwizzleMode), "format": _format()}
+    | {"target": target_field()},
 )
 
 
@@ -107,6 +109,7 @@ class ReadsBody:
         "tcgen05's instruction descriptor, which says M and N.",
         type=DescriptorText,
     )
+    target: str = target_field()
 
 
 @question
@@ -123,7 +126,6 @@ class VerifyBody(ReadsBody):
 
     storage: Json = storage_field("Without a storage there is no verdict, only the standard tiles that the word reads.")
     slice: Slice = question_field(Slice, "Slice", "", prefix="slice_")
-    target: str = target_field()
 
 
 # What the page calls the fields of requests, the first of its forms last.
@@ -134,6 +136,7 @@ LABELS = (
 VERDICT = {
     "instruction": "the instruction that reads through the word; the page's usual one where it is left out",
     "idesc": "tcgen05: the instruction descriptor, for M, N and the majors",
+    "target": "what ptxas compiles for: both descriptors have their fields there",
     "operand": "a or b",
     "major": "K or MN, as the instruction reads",
     "slice_mn": "the slice's first row of M or N",

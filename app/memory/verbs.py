@@ -8,6 +8,7 @@ import typer
 
 from lanescope.app.kit.terminal import (
     AsJson,
+    drop_empty,
     format_storage_options,
     make_verb_group,
     parse_picture_form,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from lanescope.app.memory.descriptors import Diagnosis, Fit, Fix, Verified
 
 app, descriptor_app = make_verb_group("descriptor", "wgmma matrix descriptors: decode, encode, verify.")
+TARGET = "What ptxas compiles for; any when left out."
 FORMAT = "wgmma or tcgen05: who reads it; wgmma when left out."
 
 
@@ -34,12 +36,13 @@ def descriptor_decode(
     ] = "",
     theme: Annotated[str, typer.Option(help="light, dark or bw.")] = "light",
     format: Annotated[str, typer.Option(help=FORMAT)] = "",
+    target: Annotated[str, typer.Option(help=TARGET)] = "",
     as_json: AsJson = False,
 ) -> None:
     """A descriptor's fields and what to check about them."""
     from lanescope.app.memory import descriptors as memory
 
-    form = memory.find_format({"format": format} if format else {})
+    form = memory.find_format(drop_empty({"format": format, "target": target}))
     if output:
         from lanescope.app.diagram import forms as pictures
 
@@ -65,6 +68,7 @@ def descriptor_encode(
     base_offset: Annotated[str, typer.Option(help="0 to 7.")] = "0",
     swizzle: Annotated[str, typer.Option(help="none, 32B, 64B or 128B.")] = "none",
     format: Annotated[str, typer.Option(help=FORMAT)] = "",
+    target: Annotated[str, typer.Option(help=TARGET)] = "",
     as_json: AsJson = False,
 ) -> None:
     """A descriptor from byte amounts."""
@@ -76,7 +80,7 @@ def descriptor_encode(
         "sbo_bytes": sbo_bytes,
         "base_offset": base_offset,
         "swizzle": swizzle,
-    } | ({"format": format} if format else {})
+    } | drop_empty({"format": format, "target": target})
     made = memory.encode_descriptor(asked)
     print_json(made) if as_json else print(made.descriptor)
 
@@ -109,7 +113,7 @@ def descriptor_verify(
     ] = None,
     slice_mn: Annotated[str, typer.Option(help="The slice's first row of M or N.")] = "0",
     slice_k: Annotated[str, typer.Option(help="The slice's first K.")] = "0",
-    target: Annotated[str, typer.Option(help="What ptxas compiles for; any when left out.")] = "",
+    target: Annotated[str, typer.Option(help=TARGET)] = "",
     output: Annotated[
         str, typer.Option("--output", "-o", help="Draw the verdict, too: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")
     ] = "",
@@ -127,11 +131,10 @@ def descriptor_verify(
         "operand": operand,
         **({"major": major} if major else {}),
         **({"format": format} if format else {}),
-        **({"idesc": idesc} if idesc else {}),
+        **drop_empty({"idesc": idesc, "target": target}),
     }
     read_as = memory.parse_view(asked)[1].major
     asked["slice"] = {"mn": slice_mn, "k": slice_k}
-    asked |= {"target": target} if target else {}
     if storage:
         asked["storage"] = parse_storage_options(storage, read_as)
     result = memory.build_verified(asked)

@@ -112,7 +112,7 @@ def build_view_request(descriptor: Descriptor, view: dict[str, str], spec: dict[
 
 def select_view_fields(view: dict[str, str]) -> dict[str, str]:
     """What of a view says how the descriptor is read."""
-    return {name: view[name] for name in (*memory.SEEN_BY, "format", "idesc") if name in view}
+    return {name: view[name] for name in (*memory.SEEN_BY, "format", "idesc", "target") if name in view}
 
 
 def _make_preset(
@@ -193,4 +193,4 @@ def make_readable(descriptor: Descriptor) -> Descriptor:
     """The word itself; where nothing states what it reads, as it would be without a swizzle and with LBO an offset."""
     known = descriptor.mode_code in descriptor.format.codes.values()
     word = descriptor if known else descriptor.replace(**{descriptor.format.coded: 0})
-    return word.replace(lbo_mode=0) if word.format.has_field("lbo_mode") else word
+    return word.replace(**dict.fromkeys(word.open_fields, 0))

@@ -74,12 +74,12 @@ def get_mma_opcode(instruction: Instruction) -> MmaOpcode:
     return MmaOpcode(idesc.get_kind(issue.kind), form, issue.sparse)
 
 
-def make_default_idesc(instruction: Instruction) -> IdescWord:
+def make_default_idesc(instruction: Instruction, target: str = "") -> IdescWord:
     """Return the word that a page shows by default: the kind's first types, K-major, the largest M and N."""
     by = get_mma_opcode(instruction)
     sizes = by.kind.sizes[by.form, by.sparse]
     wish = {"m": max(m for m in sizes.m if m <= 128) if by.form != PAIR else max(sizes.m), "n": 128}
-    return idesc.encode(by.kind, {**wish, "sparse": int(by.sparse), **_get_factor_wish(instruction)}, by.form)
+    return idesc.encode(by.kind, {**wish, "sparse": int(by.sparse), **_get_factor_wish(instruction)}, by.form, target)
 
 
 def _get_factor_wish(instruction: Instruction) -> dict[str, object]:
@@ -91,41 +91,44 @@ def _get_factor_wish(instruction: Instruction) -> dict[str, object]:
     return idesc.get_factor_types(idesc.get_kind(issue.kind), issue.factors)
 
 
-def encode_wish(instruction: Instruction, wish: Mapping[str, object]) -> IdescWord:
-    """Return the word of M, N, types and majors, together with what the text says. LayoutError names the field."""
+def encode_wish(instruction: Instruction, wish: Mapping[str, object], target: str = "") -> IdescWord:
+    """Return the word of M, N, types and majors, together with what the text says, on a target; on any where it is "".
+    LayoutError names the field.
+    """
     by = get_mma_opcode(instruction)
     chosen = {name: value for name, value in wish.items() if value not in ("", None)}
-    first = make_default_idesc(instruction)
+    first = make_default_idesc(instruction, target)
     sizes = {"m": first.m, "n": first.n} | {name: chosen[name] for name in ("m", "n") if name in chosen}
     return idesc.encode(
-        by.kind, {**_get_factor_wish(instruction), **chosen, **sizes, "sparse": int(by.sparse)}, by.form
+        by.kind, {**_get_factor_wish(instruction), **chosen, **sizes, "sparse": int(by.sparse)}, by.form, target
     )
 
 
-def parse_idesc(instruction: Instruction, text: object) -> IdescWord:
+def parse_idesc(instruction: Instruction, text: object, target: str = "") -> IdescWord:
     """Parse the descriptor of a request: the word in any spelling, or a wish such as `m=128,n=64,a=bf16`."""
     by = get_mma_opcode(instruction)
     if not isinstance(text, str) or "=" not in text:
-        return IdescWord(idesc.parse_idesc_word(text, "idesc"), by.kind)
+        return IdescWord(idesc.parse_idesc_word(text, "idesc"), by.kind, target)
     wish = dict(part.strip().partition("=")[::2] for part in text.split(",") if part.strip())
     try:
-        return encode_wish(instruction, {name.strip(): value.strip() for name, value in wish.items()})
+        return encode_wish(instruction, {name.strip(): value.strip() for name, value in wish.items()}, target)
     except LayoutError as error:
         raise error.move_to_field("idesc", "bad_idesc") from None
 
 
-def bind(found: Instruction, given: object = None) -> BoundMma:
+def bind(found: Instruction, given: object = None, target: str = "") -> BoundMma:
     """Bind the text to its descriptor: sizes, types and operands of one CTA.
 
-    given: the word, or a wish, as `word` parses it; None for the usual one. LayoutError if the word is illegal under
-    the text.
+    given: the word, or a wish, as `word` parses it; None for the usual one. target: what ptxas compiles for, any where
+    it is "": fields and K of the word are those that it has there. LayoutError if the word is illegal under the text.
 
     >>> from lanescope.ptx.catalog import find
     >>> d = bind(find("tcgen05.mma.cta_group::1.kind::f16"), 0x08400490).operand("d")
     >>> d.owner(7, 44), d.row_count, d.col_count
     ([(7, 44)], 128, 256)
     """
-    return _bind_idesc(found, make_default_idesc(found) if given is None else parse_idesc(found, given))
+    word = make_default_idesc(found, target) if given is None else parse_idesc(found, given, target)
+    return _bind_idesc(found, word)
 
 
 def bind_wish(instruction: Instruction, wish: Mapping[str, object]) -> BoundMma:
@@ -140,7 +143,7 @@ def _bind_idesc(instruction: Instruction, word: IdescWord) -> BoundMma:
     issue, factors = instruction.family.issue, ""
     assert issue is not None
     factors = issue.factors
-    if word.format_field("scale_type") == "ue4m3" and factors != "4X":
+    if word.format_field("scale_type") == "ue4m3" and factors != "4X" and not word.on_rubin:
         message = f"The word says ue4m3 factors; with {factors} they are ue8m0."
         raise LayoutError("bad_idesc", message, "Bit 23: 1. ue4m3 takes scale_vec::4X or block16.", "idesc")
     _check_factor_ids(by.kind, word, factors)
@@ -150,6 +153,9 @@ def _bind_idesc(instruction: Instruction, word: IdescWord) -> BoundMma:
         raise LayoutError("bad_idesc", f"M is {word.m}. .ashift takes M 128 or 256.", "Bits 24 to 28.", "idesc")
     operands, maps, left = [], {}, {}
     for name in issue.operands:
+        if why := _explain_open_place(word, name):
+            left[name] = why
+            continue
         try:
             layout = tmem.make_tmem_layout(mma, name)
         except LayoutError as error:
@@ -175,6 +181,22 @@ def _bind_idesc(instruction: Instruction, word: IdescWord) -> BoundMma:
         mma=mma,
         word=word,
     )
+
+
+def _explain_open_place(word: IdescWord, operand: str) -> str:
+    """Say why a place in tensor memory that sm_107 alone has is open; "" for every other one.
+
+    PTX ISA 9.4: Table 66 has A of 8 bits with the usual K alone, Table 68 and 9.7.18.10.7.2 differ about the number of
+    factors with K = 128, and figures show the rest.
+    """
+    if not word.on_rubin or operand == "d":
+        return ""
+    if operand == "scale_a" and word.get_code("sfa_layout"):
+        return "PTX shows where the factors of A lie in 128 lanes in figures alone."
+    if word.k == word.kind.k * (1 + word.sparse) or (word.k == 96 and not word.sparse):
+        return ""
+    called = {"a": "A lies", "metadata": "the metadata lie"}.get(operand, "the scale factors lie")
+    return f"Where {called} in tensor memory with K = {word.k} is not documented in words."
 
 
 def _check_factor_ids(row: MmaKind, word: IdescWord, factors: str) -> None:

@@ -12,7 +12,7 @@ from lanescope.blackwell import idesc
 from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
 from lanescope.ptx.dtypes import DType, get_dtype
-from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.ptx.table.descriptors import TCGEN05, fit_format
 
 _STORED = frozenset("f16 bf16 tf32 e4m3 e5m2 u8 s8".split())  # as they are; narrower types are padded to bytes
 _PACKED = {"mxf4": frozenset({"e2m1"}), "mxf4nvf4": frozenset({"e2m1"})}  # kinds whose elements lie two in a byte
@@ -46,6 +46,7 @@ class Tcgen05Mma:
     types: tuple[tuple[str, str], ...]
     majors: tuple[tuple[str, str], ...]
     pair: bool
+    target: str = ""
     family: MmaFamily = MmaFamily()
 
     def operand(self, name: str) -> MmaOperand:
@@ -58,19 +59,19 @@ class Tcgen05Mma:
         bits = self.operand(name).element.bits
         if not TCGEN05.allows_elements(bits, major):
             raise LayoutError("bad_major", f"Elements of {bits} bits are read K-major only.", "Allowed: K.", "major")
-        return View(rows, self.k, bits, major, TCGEN05)
+        return View(rows, self.k, bits, major, fit_format(TCGEN05, self.target))
 
 
-def find_described_mma(words: str, word: int) -> Tcgen05Mma | None:
-    """Return the instruction of an opcode's qualifiers and an instruction descriptor; None for one that is not
-    verified: sparse, illegal, or with elements that are padded.
+def find_described_mma(words: str, word: int, target: str = "") -> Tcgen05Mma | None:
+    """Return the instruction of an opcode's qualifiers and an instruction descriptor on a target, on any where it is
+    ""; None for one that is not verified: sparse, illegal, or with elements that are padded.
     """
     kind, group = _KIND.search(words), _GROUP.search(words)
     try:
         row = idesc.get_kind(kind[1] if kind else "")
     except LayoutError:
         return None
-    said = idesc.IdescWord(word & idesc.MOST, row)
+    said = idesc.IdescWord(word & idesc.MOST, row, target)
     types = {name: said.types[name] for name in "ab"}
     stored = _PACKED.get(row.name, _STORED).issuperset(types.values())
     if said.sparse or not stored or not said.m or not said.n or idesc.find_problems(said):
@@ -78,4 +79,4 @@ def find_described_mma(words: str, word: int) -> Tcgen05Mma | None:
     pair = bool(group and group[1] == "2")
     ptx = f"tcgen05.mma{words} {said.m}×{said.n}×{said.k} {types['a']}"
     majors = tuple((name, "MN" if said.get_code(f"transpose_{name}") else "K") for name in "ab")
-    return Tcgen05Mma(ptx, said.m, said.n, said.k, tuple(types.items()), majors, pair)
+    return Tcgen05Mma(ptx, said.m, said.n, said.k, tuple(types.items()), majors, pair, target)

@@ -17,7 +17,7 @@ from lanescope.blackwell.kind import MmaKind
 from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
-from lanescope.ptx.table.descriptors import TCGEN05
+from lanescope.ptx.table.descriptors import TCGEN05, fit_format
 from lanescope.ptx.table.kinds import PAIR, WS
 
 DEFAULT, DEFAULT_IDESC = "tcgen05.mma.cta_group::1.kind::f16", "0x08400490"
@@ -66,7 +66,8 @@ def parse_mma_opcode(text: object, field: str = "instruction") -> MmaOpcode:
 def make_view(by: MmaOpcode, word: IdescWord, operand: str, major: str = "") -> View:
     """Return how operand a or b is read from one CTA's shared memory: its rows (M or N) of this CTA, K as it is stored.
 
-    LayoutError if the instruction descriptor is illegal for this opcode, or says another major.
+    The word's target decides the descriptor's format. LayoutError if the instruction descriptor is illegal for this
+    opcode, or says another major, and where PTX does not say how the elements are packed.
     """
     wrong = idesc.find_problems(word) or idesc.find_form_problems(word, by.form)
     if wrong:
@@ -79,6 +80,9 @@ def make_view(by: MmaOpcode, word: IdescWord, operand: str, major: str = "") -> 
         bit = word.kind.get_field(f"transpose_{operand}").field.low
         message = f"major is {major}, but the instruction descriptor says that {operand.upper()} is {said}-major."
         raise LayoutError("bad_major", message, f"Its bit {bit} is {word.word >> bit & 1}.", "major")
+    if word.has_open_packing(operand):
+        message = f"How {word.types[operand]} is packed in shared memory with K = {word.k} is not documented."
+        raise LayoutError("open_packing", message, "PTX ISA 9.4, 9.7.18.10.4.4 says: without padding.", "idesc")
     k = word.k // 2 if operand == "a" and word.sparse else word.k
     rows = (word.m if operand == "a" else word.n) // by.ctas
-    return View(rows, k, word.kind.element_bits, said, TCGEN05)
+    return View(rows, k, word.kind.element_bits, said, fit_format(TCGEN05, word.target))

@@ -15,7 +15,7 @@ import numpy as np
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Addresses, Descriptor, View, find_inert_fields
 from lanescope.inputs import join_words
-from lanescope.ptx.table.descriptors import BASE_OFFSET, FORMATS
+from lanescope.ptx.table.descriptors import BASE_OFFSET, ROWS
 from lanescope.shared.storage import Storage
 from lanescope.shared.swizzle import Mode
 
@@ -23,7 +23,7 @@ Amounts = Mapping[
     str, int
 ]  # field name → bytes (start_address, lbo, sbo), rows of 128 bytes (base_offset), code (swizzle)
 WORD = (1 << 64) - 1
-NAMES = {f.name: f.said for row in FORMATS for f in row.fields}
+NAMES = {f.name: f.said for row in ROWS for f in row.fields}
 
 
 def get_amounts(descriptor: Descriptor) -> dict[str, int]:

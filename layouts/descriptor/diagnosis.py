@@ -30,7 +30,7 @@ from lanescope.descriptor.packing import (
 )
 from lanescope.descriptor.repair import find_repairs, list_changes
 from lanescope.descriptor.unreadable import XOR_ALONE, describe_storing, diagnose_unreadable
-from lanescope.ptx.table.descriptors import LBO, SBO, START
+from lanescope.ptx.table.descriptors import LBO, SBO
 from lanescope.shared.storage import Storage
 
 TOGETHER = 0.6  # what a second mistake costs beyond its own
@@ -228,7 +228,7 @@ def _list_packings(
     if has_pointer_bits(case, word):
         message = (
             "Bits of a generic 64-bit pointer reach into LBO, SBO and the bits between them. Convert the pointer with"
-            f" __cvta_generic_to_shared, mask it with 0x{START.mask:X}, then shift it right by 4."
+            f" __cvta_generic_to_shared, mask it with 0x{case.form.window_bytes - 1:X}, then shift it right by 4."
         )
         yield PackingMistake("generic_pointer", message, case.given.word, fields=frozenset(("lbo", "sbo")))
     packed = list(list_packings(case, values, also))

@@ -25,8 +25,9 @@ class DescriptorFormat:
     of such a word, and what stands before its members. example: a word that a page opens on; documented: that of the
     API's document, the same where it is ""; agrees: whose layouts its reads equal, and how many; notice: what to tell
     who pasted a word of it; kept_clear: (low, high, how a
-    program keeps them 0) of reserved bits that a field runs over into.
-    ValueError if fields overlap or a code does not fit.
+    program keeps them 0) of reserved bits that a field runs over into. target: what it is read for, "" for any;
+    block_bytes: shared memory of a block there; open: fields that, where they are not 0, leave open which bytes are
+    read → what such a word says. ValueError if fields overlap or a code does not fit.
     """
 
     name: str
@@ -51,6 +52,9 @@ class DescriptorFormat:
     agrees: str = ""
     notice: str = ""
     kept_clear: tuple[tuple[int, int, str], ...] = ()
+    target: str = ""
+    block_bytes: int = 227 * 1024
+    open: Mapping[str, str] = field(default_factory=dict)
     reserved: tuple[tuple[int, int], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -82,8 +86,13 @@ class DescriptorFormat:
 
     @property
     def query(self) -> dict[str, str]:
-        """The format as a request names it: empty for the usual one."""
-        return {} if self.usual else {"format": self.name}
+        """The format as a request names it, with the target that it is read for: empty for the usual one."""
+        return {} if self.usual else {"format": self.name, **({"target": self.target} if self.target else {})}
+
+    @property
+    def window_bytes(self) -> int:
+        """Bytes that a start can address."""
+        return self.get_field("start_address").mask + 1
 
     def matches_word(self, word: int) -> bool:
         """Return whether a word has the format's constants, and none of its reserved bits."""

@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from lanescope.bits import format_word
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
-from lanescope.inputs import quote_value
+from lanescope.inputs import join_words, quote_value
 from lanescope.notebook import NotebookObject
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.table.descriptors import LBO_MODE, START, WGMMA
+from lanescope.ptx.table.descriptors import LBO_MODE, START, WGMMA, find_variant_of_word, list_variants
 from lanescope.shared.swizzle import Mode, apply_xor, get_mode
 
 Addresses = NDArray[np.int64]
 
 # Bytes of an SM of sm_90 and sm_100, and the most a block can have of them: CUDA Programming Guide, technical
 # specifications per compute capability.
-SM_BYTES, MOST_SHARED = 228 * 1024, 227 * 1024
+SM_BYTES, MOST_SHARED = 228 * 1024, WGMMA.block_bytes
 # the first kilobyte of the shared window is the system's on sm_90: a block's own memory begins here (measured)
 SHARED_BEGIN = 1024
 SHARED_END = SHARED_BEGIN + MOST_SHARED
@@ -91,6 +91,22 @@ class Descriptor(NotebookObject):
         return self.word & self.format.reserved_mask
 
     @property
+    def shared_end(self) -> int:
+        """The address where a block's shared memory ends, if it begins as on sm_90."""
+        return SHARED_BEGIN + self.format.block_bytes
+
+    @property
+    def open_fields(self) -> tuple[str, ...]:
+        """The fields that leave open which bytes are read."""
+        return tuple(name for name in self.format.open if self.get_amount(name))
+
+    @property
+    def elsewhere(self) -> tuple[str, Descriptor] | None:
+        """The architecture, and the word there, on which bits that are reserved here are fields'; None without one."""
+        found = find_variant_of_word(self.format, self.word)
+        return (found[0], Descriptor(self.word, found[1])) if found else None
+
+    @property
     def has_absolute_lbo(self) -> bool:
         """Whether LBO is an absolute address, for which only tcgen05's format has a bit."""
         return LBO_MODE in self.format.fields and bool(LBO_MODE.get(self.word))
@@ -146,7 +162,8 @@ def encode_descriptor(form: DescriptorFormat, amounts: Mapping[str, int], swizzl
             raise LayoutError(
                 "bad_field",
                 f"{field.amount} {amount:#x} lies outside the {field.mask.bit_length()}-bit shared window.",
-                "Give the shared-window address (__cvta_generic_to_shared), not a generic pointer.",
+                "Give the shared-window address (__cvta_generic_to_shared), not a generic pointer."
+                + _name_wider_targets(form, amount),
                 field.amount,
             )
         try:
@@ -154,6 +171,12 @@ def encode_descriptor(form: DescriptorFormat, amounts: Mapping[str, int], swizzl
         except LayoutError as error:
             raise error.move_to_field(field.amount) from None
     return Descriptor(word, form)
+
+
+def _name_wider_targets(form: DescriptorFormat, start: int) -> str:
+    """Return, for a start that no target's format can have unless it is named, the architectures to name."""
+    wider = [] if form.target else [on for on, row in list_variants(form).items() if start < row.window_bytes]
+    return f" On {join_words(wider, 'or')} the window is larger: give the target." if wider else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +231,12 @@ def view(instruction: Instruction, operand: str, major: str) -> View:
 
 def reads(descriptor: Descriptor, seen: View) -> Addresses:
     """Return the absolute shared-memory byte address of every element: int64 [rows, k], read-only."""
-    if descriptor.has_absolute_lbo:
+    for name in descriptor.open_fields:
+        field, why = descriptor.format.get_field(name), descriptor.format.open[name]
         raise LayoutError(
-            "open_lbo_mode",
-            "LBO is an absolute address; which bytes that reads is not documented.",
-            "Clear bit 52: LBO is an offset then.",
+            f"open_{name}",
+            f"{why[0].upper()}{why[1:]}; which bytes that reads is not documented.",
+            f"Clear bit {field.low}{': LBO is an offset then' if field == LBO_MODE else ''}.",
             "descriptor",
         )
     _ = descriptor.mode  # a reserved code is refused

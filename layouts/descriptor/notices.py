@@ -8,22 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from lanescope.bits import format_word
+from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import (
-    MOST_SHARED,
-    SHARED_END,
-    WINDOW_BYTES,
     Descriptor,
     View,
     find_inert_fields,
     reads,
 )
 from lanescope.inputs import join_words
-from lanescope.ptx.table.descriptors import LBO, START, TCGEN05, VERSION, WGMMA
+from lanescope.ptx.table.descriptors import K_SEGMENT, LBO, START, TCGEN05, VERSION, WGMMA
+from lanescope.ptx.targets import strip_suffix
 
 Found = tuple[str, str, str]  # (code, field, message) of a notice
-_ENDS = f"a block's shared memory of at most {MOST_SHARED} bytes ends at address {SHARED_END}."
-# the two bits above the address and above LBO, which more than 18 bits of either run into
-_OVERRUN_BITS = sum(0b11 << field.high + 1 for field in (START, LBO))
 _TCGEN05_BITS = WGMMA.reserved_mask & ~TCGEN05.reserved_mask  # of fields that wgmma's format lacks
 
 
@@ -91,13 +87,37 @@ def _check_lbo_mode(descriptor: Descriptor) -> Iterator[Found]:
     """Yield LBO as an absolute address, which tcgen05 has for one case."""
     if descriptor.has_absolute_lbo:
         message = "LBO is an absolute address: for K = 96 on sm_103a, with a 128B swizzle, K-major and base offset 0."
-        yield "absolute_lbo", "lbo_mode", f"{message} Which bytes that reads is not documented."
+        target = descriptor.format.target
+        also = f" PTX does not name {target} for it." if target and strip_suffix(target) != "sm_103" else ""
+        yield "absolute_lbo", "lbo_mode", f"{message}{also} Which bytes that reads is not documented."
+
+
+def _check_variant_fields(descriptor: Descriptor) -> Iterator[Found]:
+    """Yield fields of sm_107 about which PTX ISA 9.4 is not clear: Table 49."""
+    form = descriptor.format
+    if K_SEGMENT.name in descriptor.open_fields:
+        message = "Bit 53 is of .decompress::lut::b. PTX does not say what it does without that qualifier."
+        yield "k_segment", K_SEGMENT.name, message
+    for field in (START, LBO):
+        own = form.get_field(field.name)
+        if own.get(descriptor.word) > field.most:
+            message = (
+                f"Bit {own.high} is set. PTX's table gives {own.said} {own.width} bits, but its function"
+                f" matrix-descriptor-encode, (x & 0x{START.mask:X}) >> 4, never sets it."
+            )
+            yield "upper_bit", own.name, message
 
 
 def _check_shared_end(descriptor: Descriptor) -> Iterator[Found]:
     """Yield a start past the end of a block's shared memory."""
-    if descriptor.start_address >= SHARED_END:
-        yield "start_beyond_shared", "start_address", f"The start is {descriptor.start_address}: {_ENDS}"
+    if descriptor.start_address >= descriptor.shared_end:
+        message = f"The start is {descriptor.start_address}: {_describe_shared_end(descriptor)}"
+        yield "start_beyond_shared", "start_address", message
+
+
+def _describe_shared_end(descriptor: Descriptor) -> str:
+    most = descriptor.format.block_bytes
+    return f"a block's shared memory of at most {most} bytes ends at address {descriptor.shared_end}."
 
 
 def _check_reserved(descriptor: Descriptor) -> Iterator[Found]:
@@ -118,6 +138,7 @@ _RULES: tuple[Callable[[Descriptor], Iterator[Found]], ...] = (
     _check_base_offset,
     _check_constants,
     _check_lbo_mode,
+    _check_variant_fields,
     _check_shared_end,
     _check_reserved,
     _check_overlap,
@@ -140,11 +161,12 @@ def _describe_reserved_bits(descriptor: Descriptor) -> Found:
     """Return (code, field, message) of bits that no field covers."""
     bits = descriptor.reserved
     message = f"Reserved bits are set: {format_word(bits)}."
-    pointer = "pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." * bool(
-        bits & _OVERRUN_BITS
-    )
+    address = descriptor.format.get_field(START.name)
+    pointer = f"pointer that was not masked to {address.mask.bit_length()} bits sets them, and may spoil LBO and SBO."
+    pointer *= bool(bits & _make_overrun_mask(descriptor.format))
     if not descriptor.format.ignores:
-        return "reserved_bits", "reserved", f"{message} They must be 0." + (f" A {pointer}" if pointer else "")
+        said = f"{message} They must be 0{describe_elsewhere(descriptor)}."
+        return "reserved_bits", "reserved", said + (f" A {pointer}" if pointer else "")
     if has_tcgen05_bits(bits):
         message = (
             "Bit 46 is set: this is tcgen05's descriptor (Blackwell), whose version is 1. wgmma reads the same bytes"
@@ -152,6 +174,37 @@ def _describe_reserved_bits(descriptor: Descriptor) -> Found:
         )
         return "tcgen05_format", "reserved", message
     return "reserved_bits", "reserved", f"{message} The hardware ignores them" + (f"; a {pointer}" if pointer else ".")
+
+
+def _make_overrun_mask(form: DescriptorFormat) -> int:
+    """Return the reserved bits above the address and above LBO, which too many bits of either run into."""
+    above = {form.get_field(field.name).high + 1 for field in (START, LBO)}
+    return sum(((1 << high - low + 1) - 1) << low for low, high in form.reserved if low in above)
+
+
+def describe_elsewhere(descriptor: Descriptor) -> str:
+    """Say where reserved bits of a word are fields', and what those say, as the end of a sentence; "" nowhere.
+
+    >>> describe_elsewhere(Descriptor(0x4000404000014100, TCGEN05))
+    ' but on sm_107, where they say: start address 0x41000 (PTX ISA 9.4, 9.7.18.4.1, Table 49)'
+    """
+    if descriptor.elsewhere is None:
+        return ""
+    on, there = descriptor.elsewhere
+    document = there.format.source.partition(";")[0]
+    return f" but on {on}, where they say: {_format_fields_of_bits(there, descriptor.reserved)} ({document})"
+
+
+def _format_fields_of_bits(descriptor: Descriptor, bits: int) -> str:
+    """Return what the fields that have some bits say."""
+    named = [field for field in descriptor.format.fields if bits >> field.low & field.most]
+    said = [
+        hex(descriptor.start_address)
+        if field.name == START.name
+        else descriptor.format.format_field_value(descriptor.word, field)
+        for field in named
+    ]
+    return join_words([f"{field.title} {text}" for field, text in zip(named, said, strict=True)])
 
 
 def has_tcgen05_bits(stray: int) -> bool:
@@ -175,6 +228,8 @@ def list_cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
     for message, bits in groups.items():
         several = len(bits) > 1
         cautions.append(f"Reserved bit{'s' * several} {join_words(bits)} {'are' if several else 'is'} set: {message}.")
+    if elsewhere := describe_elsewhere(descriptor):
+        cautions.append(f"Reserved bits must be 0{elsewhere}: give the target.")
     return (*cautions, *(notice.message for notice in find_uncertain_reads(descriptor, seen)))
 
 
@@ -193,12 +248,14 @@ def find_outside_reads(descriptor: Descriptor, seen: View) -> list[FieldNotice]:
     """Return the warning, if any, about bytes this view reads outside any block's shared memory."""
     address = reads(descriptor, seen)
     end = int(address.max()) + max(seen.bits // 8, 1)
-    if end <= SHARED_END:
+    if end <= descriptor.shared_end:
         return []
-    count = int((address + max(seen.bits // 8, 1) > SHARED_END).sum())
-    fault = f" Reading past {WINDOW_BYTES} is an illegal address." if end > WINDOW_BYTES else ""
+    count = int((address + max(seen.bits // 8, 1) > descriptor.shared_end).sum())
+    window = descriptor.format.window_bytes
+    fault = f" Reading past {window} is an illegal address." if end > window else ""
     code = "reads_beyond_window" if fault else "reads_beyond_shared"
-    message = f"{count} of {address.size} elements are read up to byte {end - 1}; {_ENDS}{fault}"
+    ends = _describe_shared_end(descriptor)
+    message = f"{count} of {address.size} elements are read up to byte {end - 1}; {ends}{fault}"
     return [FieldNotice(code, "start_address", message)]
 
 

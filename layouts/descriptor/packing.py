@@ -255,26 +255,29 @@ def find_sign_extension(word: int) -> int | None:
 
 def has_pointer_bits(case: DiagnosisCase, right: int) -> bool:
     """Return whether the word is the right one with the rest of a generic 64-bit address in it, ORed or added above
-    the 14 bits of the start.
+    the bits of the start.
 
     Linux gives such addresses 47 bits, the first of which are 0x7…; shifted right by 4 they reach bits 14 to 42. The
     shared window begins at a multiple of 16 MiB, so that bits 14 to 19 stay clear.
     """
     word, free = case.given.word, case.free
     extra = (word ^ right) & ~free
-    within = not right & ~word & ~free and not extra & START.most and not extra >> 43
+    most = case.form.get_field(START.name).most
+    within = not right & ~word & ~free and not extra & most and not extra >> 43
     top = word >> 40 & 7 == 7 and ("sbo" not in case.read_fields or right >> 40 & 7 != 7)
     if within and top and extra:
         return True
-    if _is_pointer_added((word - right) & WORD, top):
+    if _is_pointer_added((word - right) & WORD, top, most):
         return True
     # only LBO and SBO may be spoilt, and the bits between the fields are an address's
     between = case.stray
     return bool(between) and not between >> 44 and case.differ <= {"lbo", "sbo"} and bool(case.differ) and within
 
 
-def _is_pointer_added(added: int, top: bool) -> bool:
-    """Return whether a sum's second term is the upper part of a generic address; top: whether bits 40 to 42 say so."""
-    if not added or added & START.most or added >> 14 & 0x3F:
+def _is_pointer_added(added: int, top: bool, most: int) -> bool:
+    """Return whether a sum's second term is the upper part of a generic address; top: whether bits 40 to 42 say so;
+    most: the bits of the start.
+    """
+    if not added or added & most or added >> 14 & 0x3F:
         return False
     return added >> 40 == 7 or (top and not added >> 32)

@@ -86,7 +86,8 @@ def _fit_strides(
         lbo_bytes = plain(seen.per * w, 0) - start if seen.rows > seen.per * w else lbo_bytes
     try:
         encoded = {
-            f.encoded_name: f.encode(amount) for f, amount in ((START, start), (LBO, lbo_bytes), (SBO, sbo_bytes))
+            field.encoded_name: descriptor.format.get_field(field.name).encode(amount)
+            for field, amount in ((START, start), (LBO, lbo_bytes), (SBO, sbo_bytes))
         }
     except LayoutError:
         return None

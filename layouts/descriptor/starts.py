@@ -33,12 +33,19 @@ def _slip_address(case: DiagnosisCase) -> Iterator[FieldSlip]:
             f" {start:#x}."
         )
         yield FieldSlip("start_wrong", message, {NAME: start - case.stored.base}, 1.5)
-    cut = start & START.most
+    address = case.form.get_field(NAME)
+    cut = start & address.most
     message = (
-        f"The start is {cut:#x}, which is {start:#x} cut to 14 bits before the shift. Mask with 0x{START.mask:X}, then"
-        " shift right by 4."
+        f"The start is {cut:#x}, which is {start:#x} cut to {address.width} bits before the shift. Mask with"
+        f" 0x{address.mask:X}, then shift right by 4."
     )
     yield FieldSlip("start_wrong", message, {NAME: cut}, 1.5)
+    if start > START.mask:
+        message = (
+            f"The start is {start & START.mask:#x}, which is {start:#x} masked with 0x{START.mask:X}. The start of"
+            f" {case.form.target} has {address.width} bits: mask with 0x{address.mask:X}."
+        )
+        yield FieldSlip("start_wrong", message, {NAME: start & START.mask}, 1.0)
     first = int(case.expected[0, 0])
     message = (
         f"The start is where the first element lies after the XOR, {first:#x}. The hardware applies the XOR itself:"

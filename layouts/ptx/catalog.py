@@ -302,6 +302,8 @@ def find(text: str) -> Instruction:
     """
     opcode = extract_opcode(text if isinstance(text, str) else inputs.require_text(text, "ptx"))
     if not opcode:
+        if newer := find_newer_form("".join(text.split()[:1])):
+            raise LayoutError("unmapped_form", newer.message, f"See {newer.source}.", "ptx")
         raise LayoutError(
             "unknown_instruction",
             f"'{shorten(text)}' is not the name of a matrix instruction.",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from lanescope.ptx.table.descriptors import SBO, get_format_of_word
+from lanescope.ptx.table.descriptors import SBO, get_format_of_word, is_clean_word
 from lanescope.reader import printed_columns
 from lanescope.reader.printed_columns import LabelledWord, Span
 
@@ -68,7 +68,7 @@ def marked(word: int) -> bool:
 
 def is_likely_descriptor(word: int) -> bool:
     """Return whether an unnamed number is a descriptor: no reserved bit, and a stride."""
-    return not word & get_format_of_word(word).reserved_mask and SBO.get(word) > 0
+    return is_clean_word(word) and SBO.get(word) > 0
 
 
 def parse_number(spelled: str) -> int:

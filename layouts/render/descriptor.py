@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from lanescope.descriptor.matrix import Descriptor
-from lanescope.ptx.table.descriptors import LBO, SBO, START
+from lanescope.ptx.table.descriptors import LBO, SBO, fit_format
 
 BIT_FIELDS = {  # CUTLASS's names of the fields, in their order in the word
     "start_address": "start_address_",
@@ -32,20 +32,23 @@ def render_code(descriptor: Descriptor) -> dict[str, str]:
         "constant": f"constexpr uint64_t desc = {descriptor}ull;",
         "function": (
             "__device__ inline uint64_t make_desc(const void* tile) {\n  const uint64_t start ="
-            f" (uint64_t)(__cvta_generic_to_shared(tile) & 0x{START.mask:X}) >> 4;\n  return start |"
+            f" (uint64_t)(__cvta_generic_to_shared(tile) & 0x{form.window_bytes - 1:X}) >> 4;\n  return start |"
             f" (uint64_t)({descriptor.lbo_bytes} >> 4) << {LBO.low} | (uint64_t)({descriptor.sbo_bytes} >> 4) <<"
             f" {SBO.low}\n       | {terms or '0ull'}"
             + (f"\n       | {other};  // bits of no field" if other else ";")
             + f"  // swizzle {form.format_field_value(descriptor.word, form.get_field(form.coded))}\n}}"
         ),
-        "cutlass": _render_cutlass(descriptor) + (f"\ndesc.desc_ |= {other};  // bits of no field" if other else ""),
+        "cutlass": _render_cutlass(descriptor),
     }
 
 
 def _render_cutlass(descriptor: Descriptor) -> str:
-    """Return CUTLASS's union, one field per line."""
-    form = descriptor.format
+    """Return CUTLASS's union, one field per line; it has the fields of a word for any target."""
+    plain = Descriptor(descriptor.word, fit_format(descriptor.format, ""))
+    form, other = plain.format, plain.reserved
     owner, inside = form.cutlass
     lines = [f"{owner} desc{{}};"]
     lines += [f"desc.{inside}{BIT_FIELDS[f.name]} = {f.get(descriptor.word)};" for f in form.fields]
+    if other:
+        lines.append(f"desc.desc_ |= {other:#x}ull;  // bits of no field")
     return "\n".join(lines)

@@ -304,11 +304,17 @@ Cell = tuple[float, float] | None  # a cell's width and height in pixels; None l
 Span = tuple[int, int] | None  # first and last row or column shown
 
 
+def _count_stored_k(instruction: Instruction) -> int:
+    """Return the columns of an A whose place in tensor memory is open."""
+    issue = instruction.family.issue
+    return instruction.sizes["k"] // (2 if issue and issue.sparse else 1)
+
+
 def make_product_figure(instruction: Instruction, product: int = 0, cell: Cell = None) -> PanelFigure:
     """Return A, B and D (where C has D's map) placed so that a product reads across rows and down columns."""
     n, k = (instruction.sizes[dim] for dim in "nk")
     grids = {name: OperandGrid(op, product) for name, op in instruction.operands.items()}
-    m, a_cols = grids["d"].rows, grids["a"].cols
+    m, a_cols = grids["d"].rows, grids["a"].cols if "a" in grids else _count_stored_k(instruction)
     wide, wide_k = _choose_cell_sizes(_WIDE - 2 * LEFT - GAP, n, a_cols, 46.0, 24.0)
     tall, tall_k = _choose_cell_sizes(_TALL - 2 * TOP - GAP, m, k, 21.0, 21.0)
     if cell:

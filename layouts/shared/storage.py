@@ -13,7 +13,7 @@ from typing import Any
 from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.descriptor.matrix import MOST_SHARED, View
+from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, quote_value, shorten_value
 from lanescope.ptx.table.descriptors import WGMMA
@@ -255,11 +255,11 @@ def _make_cute_storage(spec: Mapping[str, Any], element_bits: int, major: str, f
         )
     modes = [mode.digits for mode in read.modes]
     extents = [prod(size for size, _ in mode_) for mode_ in modes]
-    if extents[0] * extents[1] * bits > MOST_SHARED * 8:
+    if extents[0] * extents[1] * bits > form.block_bytes * 8:
         raise LayoutError(
             "too_large",
-            f"A layout of {extents[0]}×{extents[1]} units of {bits} bits does not fit the {MOST_SHARED} bytes of shared"
-            " memory a block has.",
+            f"A layout of {extents[0]}×{extents[1]} units of {bits} bits does not fit the {form.block_bytes} bytes of"
+            " shared memory a block has.",
             "Give the layout of one stage's tile.",
             "layout",
         )

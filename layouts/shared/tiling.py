@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import (
     K_BYTES,
-    MOST_SHARED,
-    WINDOW_BYTES,
     Descriptor,
     View,
     encode_descriptor,
@@ -106,13 +104,14 @@ class Tile(NotebookObject):
                     f"The {self.mode.name} {self.major}-major atom is {self.atom[0]}×{self.atom[1]} (mn×k).",
                     name,
                 )
-        if self.bytes > MOST_SHARED:
+        most, window = self.form.block_bytes, self.form.window_bytes
+        if self.bytes > most:
             name, other, unit = ("mn", self.k, self.atom[0]) if self.mn > self.k else ("k", self.mn, self.atom[1])
-            room = MOST_SHARED * 8 // self.element_bits // other // unit * unit
+            room = most * 8 // self.element_bits // other // unit * unit
             hint = f"With {other} in the other dimension, {name} is at most {room}." if room else "Make both smaller."
             raise LayoutError(
                 "too_large",
-                f"{self.mn}×{self.k} elements of {self.element_bits} bits do not fit the {MOST_SHARED} bytes of shared"
+                f"{self.mn}×{self.k} elements of {self.element_bits} bits do not fit the {most} bytes of shared"
                 " memory a block has.",
                 hint,
                 name,
@@ -124,12 +123,12 @@ class Tile(NotebookObject):
                 "Shared-memory tiles start on 16 bytes.",
                 "base",
             )
-        if self.base + self.bytes > WINDOW_BYTES:
+        if self.base + self.bytes > window:
             raise LayoutError(
                 "start_beyond_window",
-                f"The tile of {self.bytes} bytes at base {self.base} ends past {WINDOW_BYTES}, the last address a"
+                f"The tile of {self.bytes} bytes at base {self.base} ends past {window}, the last address a"
                 " descriptor can name.",
-                f"At most {(WINDOW_BYTES - self.bytes) // 16 * 16}.",
+                f"At most {(window - self.bytes) // 16 * 16}.",
                 "base",
             )
 

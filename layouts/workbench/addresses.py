@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from lanescope.bits import BitField
 from lanescope.ptx.table.descriptors import START
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 
@@ -17,17 +18,17 @@ _BUFFER = re.compile(r"smem|shared|ptr|addr|buf|tile|(?<![a-z])s[A-Z]", re.I)
 _DESC = re.compile(r"desc", re.I)
 
 
-def get_start_address(value: SymbolicInt) -> tuple[LinearExpression | None, bool]:
+def get_start_address(value: SymbolicInt, field: BitField = START) -> tuple[LinearExpression | None, bool]:
     """Return (byte address in a descriptor's start field, whether it was shifted right by 4).
 
     The address is None if the start field is not a single expression, or holds a value whose unit is not known: an
     item of an array, or what a loop has left.
     """
-    inside = [p for p in value.pieces if p.low < START.width]
+    inside = [p for p in value.pieces if p.low < field.width]
     if not inside:
-        return LinearExpression(START.get(value.const) * START.unit), True
+        return LinearExpression(field.get(value.const) * field.unit), True
     start = inside[0]
-    if len(inside) > 1 or start.low or START.get(value.const):
+    if len(inside) > 1 or start.low or field.get(value.const):
         return None, True
     if start.shift == 4:
         return start.source, True

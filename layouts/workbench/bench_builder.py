@@ -19,7 +19,7 @@ from lanescope.reader.code.doubts import UNSEEN
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.excerpt import extract_code
 from lanescope.workbench import alignment, exchanged_buffers, messages, repairs, uses, verification
-from lanescope.workbench.addresses import get_start_address, start_names
+from lanescope.workbench.addresses import start_names
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.contents import TextContents
 from lanescope.workbench.loads import FilledTile, TextLoads
@@ -243,13 +243,13 @@ class _BenchBuilder(TextContents):
         filled: FilledTile | None,
     ) -> Clues:
         """Return what the text says of an operand's place in memory."""
-        words = [use.arguments[name].value for use in group if name in use.arguments]
-        starts = (get_start_address(value)[0] for value in words)
+        arguments = [use.arguments[name] for use in group if name in use.arguments]
+        starts = (argument.address for argument in arguments)
         return Clues(
             operand=name,
             buffer=name if crossed is None else crossed.of,
             chosen=self.choices.get(f"storage.{name}"),
-            addresses=tuple(dict.fromkeys(part for value in words for part in start_names(value))),
+            addresses=tuple(dict.fromkeys(part for argument in arguments for part in start_names(argument.value))),
             start=next((line for line in starts if line is not None), None),
             function=group[0].of,
             loaded=frozenset() if filled is None else filled.maps,
@@ -260,7 +260,7 @@ class _BenchBuilder(TextContents):
         begins: dict[str, dict[tuple[int, int], LinearExpression]] = {}
         for name, of_operand in turns.items():
             for turn in of_operand:
-                line, _ = get_start_address(turn.argument.value)
+                line = turn.argument.address
                 if line is not None:
                     begins.setdefault(name, {}).setdefault((turn.place.stage, turn.tile), line)
         every = [line for lines in begins.values() for line in lines.values()]

@@ -50,7 +50,7 @@ from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls
 from lanescope.workbench.results import TextEdit, TextPiece
 from lanescope.workbench.tally import UnverifiedReads, count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
-from lanescope.workbench.tcgen05 import TCGEN05_KEY
+from lanescope.workbench.tcgen05 import TARGET_KEY, TCGEN05_KEY
 from lanescope.workbench.thread_gaps import CheckedKernel, list_kernels_by_text
 from lanescope.workbench.thread_tiles import TITLES as FRAGMENT_TITLES
 from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
@@ -199,7 +199,7 @@ def check_text(
     given = make_choices(given, headers, target)
     bench = build_bench(text, given, PATIENCE, copied=False, repair=True)
     code = evaluate_with_choices(extract_code(text, text), PATIENCE, given)
-    built = builders.find_evaluation_builders(code) if code else ()
+    built = builders.find_evaluation_builders(code, target) if code else ()
     maps = tensor_maps.find_evaluation_maps(code) if code else ()
     broken = (_make_pitfall_finding(problem) for tensor_map in maps for problem in tensor_map.problems)
     findings = [*_repair_pitfalls(text, built, given), *broken]
@@ -253,6 +253,7 @@ def make_choices(given: Mapping[str, str] | None, headers: Iterable[Span], targe
         **make_target_macros(target),
         **(given or {}),
         TCGEN05_KEY: "verified",
+        **({TARGET_KEY: target} if target else {}),
         HEADERS_KEY: format_headers(headers),
     }
 
@@ -317,7 +318,7 @@ def _repair_pitfalls(text: str, built: Iterable[DescriptorBuilder], given: Mappi
 
     def find_codes(edited: str) -> Counter[str]:
         code = evaluate_with_choices(extract_code(edited, edited), PATIENCE, given)
-        found = builders.find_evaluation_builders(code) if code else ()
+        found = builders.find_evaluation_builders(code, given.get(TARGET_KEY, "")) if code else ()
         return Counter(finding.code for finding in find_pitfalls(edited, found))
 
     for finding in find_pitfalls(text, built):

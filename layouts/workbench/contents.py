@@ -19,11 +19,11 @@ from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench import alignment, helpers, named_wgmma, pieces, scan, sizes, verification
-from lanescope.workbench.addresses import get_start_address, start_names
+from lanescope.workbench.addresses import start_names
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
 from lanescope.workbench.results import Assumption, Span, TextPiece
 from lanescope.workbench.stores import TileStore
-from lanescope.workbench.tcgen05 import TCGEN05_KEY
+from lanescope.workbench.tcgen05 import TARGET_KEY, TCGEN05_KEY
 from lanescope.workbench.tensors import find_named_layouts, find_shared_tensors
 from lanescope.workbench.uses import DescriptorUse, find_code_uses
 from lanescope.workbench.words import find_word_uses
@@ -144,6 +144,16 @@ class TextContents:
             return catalog.parse_instruction(self.choices["instruction"], "instruction")
         return next((m.instruction for m in self.mentions if m.instruction.family.by_descriptor), None)
 
+    @property
+    def target(self) -> str:
+        """What the text is compiled for; "" for any."""
+        return self.choices.get(TARGET_KEY, "")
+
+    def _find_code_uses(self) -> list[DescriptorUse]:
+        if self.code is None:
+            return []
+        return find_code_uses(self.code, self.mentions, TCGEN05_KEY in self.choices, self.target)
+
     # pieces -----------------------------------------------------------------------------------------------------------
 
     def find_uses(self) -> list[DescriptorUse]:
@@ -151,7 +161,7 @@ class TextContents:
         self._add_maps()
         reads = self._find_reader()
         open_bits = reads.operand("a").element.bits if reads else None
-        taken = find_code_uses(self.code, self.mentions, TCGEN05_KEY in self.choices) if self.code else []
+        taken = self._find_code_uses()
         self._add_layouts(taken, open_bits)
         self._add_builders()
         self._add_unknown_builders()
@@ -189,9 +199,7 @@ class TextContents:
         self, taken: list[DescriptorUse], bits: int | None, spelled: list[scan.PrintedLayout]
     ) -> list[scan.PrintedLayout]:
         """Add the tensors that code makes of shared memory; return the layouts of no tensor."""
-        starts = [
-            line for use in taken for g in use.arguments.values() if (line := get_start_address(g.value)[0]) is not None
-        ]
+        starts = [line for use in taken for g in use.arguments.values() if (line := g.address) is not None]
         for tensor in find_shared_tensors(self.code, bits, starts) if self.code else ():
             layout = (
                 scan.layout_from_cute(tensor.layout, tensor.names[-1], tensor.span)
@@ -219,7 +227,7 @@ class TextContents:
     def _add_builders(self) -> None:
         """Add the code that builds descriptors, one piece for all that only begin at other places of one tile."""
         alike: dict[tuple[Any, ...], list[DescriptorBuilder]] = {}
-        for builder in builders.find_evaluation_builders(self.code) if self.code else ():
+        for builder in builders.find_evaluation_builders(self.code, self.target) if self.code else ():
             alike.setdefault(pieces.make_tile_key(builder), []).append(builder)
         for same in alike.values():
             self.built += [(len(self.pieces), builder) for builder in same]
@@ -304,7 +312,7 @@ class TextContents:
         """Return the piece of the builder most like a descriptor, by its fields, start, buffer and name."""
         upper = argument.value.const >> 16
         names = set(start_names(argument.value))
-        line, _ = get_start_address(argument.value)
+        line = argument.address
         start = "" if line is None else str(line) if line.terms else str(line.const)
 
         def unlike(judged: tuple[int, DescriptorBuilder]) -> tuple[bool, bool, bool]:

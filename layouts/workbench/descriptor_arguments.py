@@ -9,20 +9,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lanescope.bits import BitField
+from lanescope.ptx.table.descriptors import START
 from lanescope.reader.code.evaluation import Evaluation
-from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
+from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt
+from lanescope.workbench.addresses import get_start_address
 
 
 @dataclass(frozen=True, slots=True)
 class DescriptorArgument:
     """A descriptor as one use has it: its value, where it was written, what it is called; around: the calls in which it
-    was written there, innermost first.
+    was written there, innermost first; start: the field of its start address.
     """
 
     value: SymbolicInt
     span: Span
     name: str
     around: tuple[Span, ...] = ()
+    start: BitField = START
+
+    @property
+    def address(self) -> LinearExpression | None:
+        """Its byte address in shared memory; None if the start is not a single expression of a known unit."""
+        return get_start_address(self.value, self.start)[0]
 
 
 class ArgumentSources:

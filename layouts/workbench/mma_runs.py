@@ -29,8 +29,8 @@ class MmaRun:
     a_in_memory: bool
 
 
-def find_mma_runs(ran: Iterable[AsmRun]) -> Iterator[MmaRun]:
-    """Find the runs of tcgen05.mma whose instruction descriptor is known."""
+def find_mma_runs(ran: Iterable[AsmRun], target: str = "") -> Iterator[MmaRun]:
+    """Find the runs of tcgen05.mma whose instruction descriptor is known, as a target has them."""
     for run in ran:
         if "tcgen05.mma" not in run.text:
             continue
@@ -43,7 +43,7 @@ def find_mma_runs(ran: Iterable[AsmRun]) -> Iterator[MmaRun]:
         if len(operands) < 4 or words is None:
             continue
         word = find_operand_number(run, operands[3])
-        instruction = find_described_mma(words, word) if word is not None else None
+        instruction = find_described_mma(words, word, target) if word is not None else None
         if instruction is not None:
             in_memory = operands[1].startswith("[")
             named = (("b", operands[2]),) if in_memory else (("a", operands[1]), ("b", operands[2]))

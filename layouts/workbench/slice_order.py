@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench import statements
-from lanescope.workbench.addresses import get_start_address
 from lanescope.workbench.uses import DescriptorUse
 
 _STAGE = re.compile(r"stage|pipe|buf|slot|^s$|^st$|phase", re.I)
@@ -44,7 +43,7 @@ def find_places(
     text: the code that contains them; k_bytes: of a K step of a K-major operand.
     """
     written = statements.find_k_runs(uses, text)
-    lines = [{name: get_start_address(argument.value)[0] for name, argument in use.arguments.items()} for use in uses]
+    lines = [{name: argument.address for name, argument in use.arguments.items()} for use in uses]
     order = _Order(uses, _find_loop_roles(uses, lines, set(endless)), k_bytes)
     return [order.place(use, lines[number], *written.get(number, (None, 0))) for number, use in enumerate(uses)]
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from lanescope import inputs
 from lanescope.descriptor.matrix import View
 from lanescope.workbench import alignment
-from lanescope.workbench.addresses import get_start_address
 from lanescope.workbench.results import K_OF_INSTRUCTION, Assumption
 from lanescope.workbench.verification import OperandTurn
 
@@ -54,7 +53,7 @@ class _Symbols:
     def __init__(self, turns: Sequence[OperandTurn], known: dict[str, int], aligned: Mapping[str, int]) -> None:
         self.known = known
         self.aligned = aligned
-        lines = [get_start_address(turn.argument.value)[0] for turn in turns]
+        lines = [turn.argument.address for turn in turns]
         terms = [dict(line.terms) if line is not None else {} for line in lines]
         first = terms[0] if terms else {}
         self.shared = {name: factor for name, factor in first.items() if all(t.get(name) == factor for t in terms)}

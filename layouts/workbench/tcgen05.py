@@ -10,9 +10,10 @@ from lanescope.blackwell.described_mma import Tcgen05Mma
 from lanescope.descriptor.matrix import View, view
 from lanescope.ptx.instruction import Instruction
 
-__all__ = ["TCGEN05_KEY", "Tcgen05Mma", "make_view"]
+__all__ = ["TARGET_KEY", "TCGEN05_KEY", "Tcgen05Mma", "make_view"]
 
 TCGEN05_KEY = "tcgen05"  # among the choices: whether tcgen05.mma is verified; the page has no sheet for it
+TARGET_KEY = "target"  # among the choices: what the text is compiled for
 
 
 def make_view(instruction: Instruction | Tcgen05Mma, name: str, major: str) -> View:

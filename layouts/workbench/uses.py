@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
+from lanescope.ptx.table.descriptors import START, TCGEN05, fit_format
 from lanescope.reader.code import builders
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor
@@ -53,16 +54,16 @@ class DescriptorUse:
 
 
 def find_code_uses(
-    evaluation: Evaluation, mentions: tuple[InstructionMention, ...], tcgen05: bool = False
+    evaluation: Evaluation, mentions: tuple[InstructionMention, ...], tcgen05: bool = False, target: str = ""
 ) -> list[DescriptorUse]:
     """Find the uses of a text's code: executed asm statements, else calls given descriptors, else the descriptors.
 
-    tcgen05: whether those of tcgen05.mma are among them.
+    tcgen05: whether those of tcgen05.mma are among them, as a target has them; as any where it is "".
     """
     sources = ArgumentSources(evaluation)
     ran = find_asm_uses(evaluation.assembled, mentions)
     if tcgen05:
-        ran += find_tcgen05_uses(evaluation.assembled)
+        ran += find_tcgen05_uses(evaluation.assembled, target)
     loose = [replace(use, arguments=sources.find_arguments(use.arguments)) for use in ran]
     seen = {g.value for use in loose for g in use.arguments.values()}
     calls = [
@@ -164,17 +165,18 @@ def _of_wgmma(wgmma: _Wgmma, mentions: tuple[InstructionMention, ...]) -> Descri
     )
 
 
-def find_tcgen05_uses(ran: Iterable[AsmRun]) -> list[DescriptorUse]:
+def find_tcgen05_uses(ran: Iterable[AsmRun], target: str = "") -> list[DescriptorUse]:
     """Find the uses of asm statements with a tcgen05.mma whose instruction descriptor is known."""
     uses = []
-    for mma in find_mma_runs(ran):
+    start = fit_format(TCGEN05, target).get_field(START.name)
+    for mma in find_mma_runs(ran, target):
         run = mma.run
         arguments: dict[str, DescriptorArgument] = {}
         cut = count_left_out(run, [argument for _, argument in mma.descriptors])
         for name, argument in mma.descriptors:
             value, span, around = find_operand_argument(run, argument, cut)
             if value is not None and can_be_word(value):
-                arguments[name] = DescriptorArgument(value, span, argument, around)
+                arguments[name] = DescriptorArgument(value, span, argument, around, start)
         if not arguments:
             continue
         uses.append(

@@ -24,7 +24,7 @@ from lanescope.shared import tma
 from lanescope.shared.storage import Storage, storage
 from lanescope.shared.swizzle import WIDEST_PATTERN
 from lanescope.workbench import stages
-from lanescope.workbench.addresses import evaluate_linear, get_start_address, word_of
+from lanescope.workbench.addresses import evaluate_linear, word_of
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 from lanescope.workbench.slice_order import SlicePlace, is_staged
@@ -78,7 +78,7 @@ def find_bases(turns: Sequence[OperandTurn], symbols: Mapping[str, int], apart: 
     bases: dict[tuple[int, int], int] = {}
     for turn in turns:
         key = (turn.place.stage, turn.tile if apart else 0)
-        line, _ = get_start_address(turn.argument.value)
+        line = turn.argument.address
         at = evaluate_linear(line, symbols) if line is not None else None
         if key not in bases and at is not None:
             bases[key] = at

@@ -6,14 +6,16 @@ import "./wordbox.js";
 import "./verifier.js";
 import { $ } from "../kit/dom.js";
 import { root } from "../kit/place.js";
-import { format, hex, pathOf, query } from "./format.js";
+import { figureQuery, format, hex, pathOf, query } from "./format.js";
 import { draw, follow, now, redo, undo, undone } from "./word.js";
 
 follow(() => {
   const text = hex(now());
   $("undo").disabled = !undone().past;
   $("redo").disabled = !undone().future;
-  for (const link of document.querySelectorAll("a[data-form]")) link.href = `${pathOf(now())}.${link.dataset.form}`;
+  for (const link of document.querySelectorAll("a[data-form]")) {
+    link.href = `${pathOf(now())}.${link.dataset.form}${figureQuery}`;
+  }
   $("as-json").href = `${root}/api/v1/descriptors/${text}${query}`;
   $("verify-form").action = pathOf(now());
   document.title = `${text}, a ${format} matrix descriptor · Lanescope`;

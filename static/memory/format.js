@@ -7,6 +7,7 @@ const spelling = new RegExp(row.number);
 
 export const format = row.format;
 export const query = row.query;
+export const figureQuery = row.target ? `?target=${row.target}` : "";
 /** Name → field: its lowest bit, its highest code, and the amount that code 1 means. */
 export const fields = Object.fromEntries(row.fields.map(({ name, label, high, low, unit }) => [name, {
   name, label, low: BigInt(low), most: (1n << BigInt(high - low + 1)) - 1n, unit: BigInt(unit),

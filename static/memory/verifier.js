@@ -88,6 +88,10 @@ function given(name) {
 
 whenSettled(analyse);
 form.addEventListener("change", (event) => {
+  if (event.target.name === "target") { // other fields: another page
+    location.assign(`${pathOf(now())}?${asked()}`);
+    return undefined;
+  }
   given(event.target.name);
   return event.target.name === "major" ? turned() : analyse();
 });

@@ -108,3 +108,31 @@ MASKS = [
     (2, 0, 2, 3, "111000011100"),
     (1, 0, 2, 3, "1110000111000"),
 ]
+
+# The shared-memory descriptor, (low, high, what it is): PTX ISA 9.3, 9.7.17.4.1, Table 43; 9.4, 9.7.18.4.1, Table 49.
+# NVIDIA's nvvm.tcgen05.mma_smem_desc and its _v2 (nvidia-cutlass-dsl 4.8.1) have the same bits.
+SMEM_93 = [
+    (0, 13, "start_address"),
+    (14, 15, "reserved"),
+    (16, 29, "lbo"),
+    (30, 31, "reserved"),
+    (32, 45, "sbo"),
+    (46, 48, "version"),
+    (49, 51, "base_offset"),
+    (52, 52, "lbo_mode"),
+    (53, 60, "reserved"),
+    (61, 63, "swizzle"),
+]
+SMEM_94 = [
+    (0, 14, "start_address"),
+    (15, 15, "reserved"),
+    (16, 30, "lbo"),
+    (31, 31, "reserved"),
+    (32, 45, "sbo"),
+    (46, 48, "version"),
+    (49, 51, "base_offset"),
+    (52, 52, "lbo_mode"),
+    (53, 53, "k_segment"),
+    (54, 60, "reserved"),
+    (61, 63, "swizzle"),
+]

@@ -115,6 +115,17 @@ class IdescWord:
         return int(text) * (2 if self.sparse else 1) if text.isdecimal() else 0
 
     @property
+    def is_wide(self) -> bool:
+        """Whether K of a kind of 8 bits is twice the usual, which sm_107 alone has."""
+        return self.on_rubin and self.kind.element_bits == 8 and bool(self.get_code("k"))
+
+    def has_open_packing(self, operand: str) -> bool:
+        """Return whether A or B in shared memory has a type of 4 or 6 bits without padding, so that its places are
+        open.
+        """
+        return self.is_wide and self.types[operand] in ("e3m2", "e2m3", "e2m1")
+
+    @property
     def types(self) -> dict[str, str]:
         """The types of D, A and B; a scaled product is f32."""
         d = self.format_field("d") if self.kind.has_field("d") else "f32"

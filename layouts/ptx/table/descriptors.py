@@ -1,12 +1,21 @@
-"""Formats of matrix descriptors, one row each. wgmma: PTX ISA 9.1, 9.7.15.5.1.2.2."""
+"""Formats of matrix descriptors, one row each. wgmma: PTX ISA 9.1, 9.7.15.5.1.2.2.
+
+tcgen05 on sm_107: PTX ISA 9.4, Table 49. PTX ISA 9.3, Table 43 has the bits of the other targets; 9.4 does not say for
+which targets its own hold. Bit 53 is of .decompress::lut::b, which sm_107 alone has, and no other target's shared
+memory needs a start of 15 bits. The table's function, (x & 0x3FFFF) >> 4, never sets bits 14 and 30. NVIDIA's operation
+nvvm.tcgen05_mma_smem_desc_v2 (nvidia-cutlass-dsl 4.8.1) has the same fields, and no such mask.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from lanescope.bits import BitField
+from lanescope.blackwell.kind import RUBIN
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.inputs import parse_choice
+from lanescope.ptx.targets import strip_suffix
 from lanescope.shared.swizzle import MODES, Mode, Swizzle, get_mode
 
 START = BitField(
@@ -113,16 +122,72 @@ TCGEN05 = DescriptorFormat(
     cutlass=("cute::UMMA::SmemDescriptor", ""),
     example="0x4000404000010100",
     agrees=_AGREES,
+    open={LBO_MODE.name: "LBO is an absolute address"},
     kept_clear=_LOW,
     notice="Bits 46 to 48 hold version 1: this is a tcgen05 descriptor of Blackwell, whose swizzle stands at bit 61.",
 )
+RUBIN_START = replace(START, high=14, meaning="bytes of the shared window, low 19 bits")
+RUBIN_LBO = replace(LBO, high=30)
+K_SEGMENT = BitField(
+    "k_segment",
+    53,
+    53,
+    meaning="of .decompress::lut::b: 0 the first 24 of 48 bytes of B, 1 the second",
+    title="K segment",
+    short="k_seg",
+    said="the K segment",
+)
+_RUBIN_MASK = f"mask %s with 0x{RUBIN_START.mask:X}"
+TCGEN05_RUBIN = replace(
+    TCGEN05,
+    fields=(
+        *({START: RUBIN_START, LBO: RUBIN_LBO}.get(field, field) for field in TCGEN05.fields[:-1]),
+        K_SEGMENT,
+        TCGEN05.fields[-1],
+    ),
+    source="PTX ISA 9.4, 9.7.18.4.1, Table 49; wgmma's model of addresses; not run on hardware",
+    open={**TCGEN05.open, K_SEGMENT.name: "the K segment is the second, which .decompress::lut::b alone knows"},
+    kept_clear=((15, 15, _RUBIN_MASK % "the address"), (31, 31, _RUBIN_MASK % "LBO")),
+    block_bytes=327 * 1024,
+    agrees="",
+)
 FORMATS = (WGMMA, TCGEN05)
+VARIANTS = {(TCGEN05.name, RUBIN): TCGEN05_RUBIN}  # of a format on one architecture
+ROWS = (*FORMATS, *VARIANTS.values())
 USUAL = next(row for row in FORMATS if row.usual)
 
 
 def get_format_of_word(word: int) -> DescriptorFormat:
     """Return the format of a word without a name: the one whose constants it holds, else the usual one."""
-    return next((row for row in FORMATS if row.constants and row.matches_word(word)), USUAL)
+    return next((get_format(row.name) for row in ROWS if row.constants and row.matches_word(word)), USUAL)
+
+
+def is_clean_word(word: int) -> bool:
+    """Return whether a word has a format's constants and no reserved bit, on any architecture."""
+    return any(row.matches_word(word) for row in ROWS)
+
+
+@lru_cache
+def fit_format(form: DescriptorFormat, target: str) -> DescriptorFormat:
+    """Return a format as a target has it: that of any target where it is "", or where no target's differs."""
+    row = get_format(form.name)
+    if not target or not list_variants(row):
+        return row
+    return replace(VARIANTS.get((row.name, strip_suffix(target)), row), target=target)
+
+
+def list_variants(form: DescriptorFormat) -> dict[str, DescriptorFormat]:
+    """Return architecture → the format there, where it differs."""
+    return {on: row for (name, on), row in VARIANTS.items() if name == form.name}
+
+
+def find_variant_of_word(form: DescriptorFormat, word: int) -> tuple[str, DescriptorFormat] | None:
+    """Return the architecture, and the format there, on which bits that `form` reserves are fields' and none is
+    reserved; None where a target is known, and for a word without reserved bits.
+    """
+    if form.target or not word & form.reserved_mask:
+        return None
+    return next(((on, row) for on, row in list_variants(form).items() if not word & row.reserved_mask), None)
 
 
 def get_format(name: object) -> DescriptorFormat:

@@ -60,6 +60,7 @@ _MMA = "PTX ISA 9.4, 9.7.18.10.10.1"
 _COPY = "PTX ISA 9.4, 9.7.10.28"
 _BULK = "It changes which blocks get the data or how the tensor map is read, not how a box lies in shared memory."
 _LOAD = "[r1], [d1, {r2, r3}], [r4]"
+_TENSOR_LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
 NEWER_FORMS = (
     NewerForm(
         re.compile(r"tcgen05\.mma[\w.:]*\.kind::ti16"),
@@ -177,6 +178,70 @@ NEWER_FORMS = (
         "The box is addressed as by .im2col::w, without offsets.",
         _COPY,
         _BULK,
+    ),
+    NewerForm(
+        re.compile(r"cp\.(?:reduce\.)?async\.bulk\.(?:prefetch\.)?tensor[\w.:]*\.override::global_dim"),
+        ".override::global_dim and .override::global_dim_stride of cp.async.bulk.tensor",
+        "9.4",
+        _RUBIN,
+        f"{_TENSOR_LOAD}.override::global_address.override::global_dim_stride"
+        " [r1], [d1, d2, {h1, h2}, {r0}, h3, {r2, r3}], [r4];",
+        "Sizes and strides of the tensor in global memory come from operands, not from the tensor map; the start"
+        " coordinates must be 0, the mode tile.",
+        "PTX ISA 9.4, 9.7.10.28.5.2.2",
+        _BULK,
+    ),
+    NewerForm(
+        re.compile(r"cp\.(?:reduce\.)?async\.bulk\.(?:prefetch\.)?tensor[\w.:]*\.override::global_address"),
+        ".override::global_address of cp.async.bulk.tensor",
+        "9.4",
+        _RUBIN,
+        f"{_TENSOR_LOAD}.override::global_address [r1], [d1, d2, {{r2, r3}}], [r4];",
+        "The tensor begins at a 64-bit operand, a multiple of 16, and not at the tensor map's address: 128 KiB from it"
+        " must be accessible.",
+        "PTX ISA 9.4, 9.7.10.28.5.2.1",
+        _BULK,
+    ),
+    NewerForm(
+        re.compile(r"cp\.async\.bulk\.tensor[\w.:]*\.mbarrier::report::"),
+        ".mbarrier::report of cp.async.bulk.tensor",
+        "9.4",
+        _RUBIN,
+        f"{_TENSOR_LOAD}.mbarrier::report::validity::per_element::ff {_LOAD};",
+        "The mbarrier reports whether the copied data hold a pattern, in each 16 bytes or element.",
+        "PTX ISA 9.4, 9.7.10.28.5.3",
+        _BULK,
+    ),
+    NewerForm(
+        re.compile(r"cp\.async\.bulk\.shared[\w.:]*\.mbarrier::report::"),
+        ".mbarrier::report of cp.async.bulk",
+        "9.4",
+        _RUBIN,
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.mbarrier::report::validity::per_16bytes::8"
+        " [r1], [d1], r2, [r3];",
+        "The mbarrier reports whether the copied data hold a pattern, in each 16 bytes or element.",
+        _COPY,
+        "Bytes are copied as they lie.",
+    ),
+    NewerForm(
+        re.compile(r"applypriority\.async\.bulk"),
+        "applypriority.async.bulk",
+        "9.4",
+        _RUBIN,
+        "applypriority.async.bulk.tensor.2d.global.bulk_group.L2::evict_normal [d1, {r1, r2}];",
+        "It sets the L2 eviction priority of bytes, or of a tensor map's box, in global memory.",
+        "PTX ISA 9.4, 13.1; operands as ptxas takes them",
+        "It moves nothing and has no map.",
+    ),
+    NewerForm(
+        re.compile(r"cp\.async\.bulk\.prefetch[\w.:]*\.L2::evict_last"),
+        ".L2::evict_last of cp.async.bulk.prefetch",
+        "9.4",
+        _RUBIN,
+        "cp.async.bulk.prefetch.tensor.2d.L2.global.L2::evict_last [d1, {r1, r2}];",
+        "It sets the eviction priority of the lines that it brings into L2.",
+        "PTX ISA 9.4, 9.7.10.28.4.3",
+        "It moves nothing into shared memory and has no map.",
     ),
     NewerForm(
         re.compile(r"(?<![\w.])spcompress\.b"),

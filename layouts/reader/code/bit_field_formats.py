@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.ptx.table.descriptors import FORMATS
+from lanescope.ptx.table.descriptors import ROWS
 from lanescope.reader.code.values import RecordType
 
 WORD_BITS = 64
@@ -23,7 +23,7 @@ def find_format_of_fields(record: RecordType) -> str | None:
     if record.bits != WORD_BITS:
         return None
     places = set(_list_bit_fields(record))
-    fitting = [form for form in FORMATS if not any(_cuts(form, place) for place in places)]
+    fitting = [form for form in ROWS if not any(_cuts(form, place) for place in places)]
     if places and not fitting:
         return NO_FORMAT
     return next((form.name for form in fitting if _list_telling(form) <= places), None)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from lanescope.bits import BitField, format_word
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
-from lanescope.ptx.table.descriptors import TCGEN05, VERSION, WGMMA
+from lanescope.inputs import join_words
+from lanescope.ptx.table.descriptors import TCGEN05, VERSION, WGMMA, find_variant_of_word, fit_format
 from lanescope.reader.code.doubts import find_doubts
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.findings import FoundDescriptor, Pitfall, find_origins, get_field
@@ -84,11 +85,11 @@ def find_builders(text: str) -> tuple[DescriptorBuilder, ...]:
     return find_evaluation_builders(evaluation) if evaluation is not None else ()
 
 
-def find_evaluation_builders(evaluation: Evaluation) -> tuple[DescriptorBuilder, ...]:
-    """Find the descriptors of an evaluated text."""
+def find_evaluation_builders(evaluation: Evaluation, target: str = "") -> tuple[DescriptorBuilder, ...]:
+    """Find the descriptors of an evaluated text, read for a target; for any where it is ""."""
     builders: list[DescriptorBuilder] = []
     said: dict[object, set[str | None]] = {}  # what is built → the operands that it is built for
-    for built in build_every(evaluation):
+    for built in build_every(evaluation, target):
         alike = (*built.fields.values(), built.start, frozenset(built.free.items()), built.format)
         operands = said.setdefault(alike, set())
         if not operands or (built.operand is not None and built.operand not in operands):
@@ -98,10 +99,10 @@ def find_evaluation_builders(evaluation: Evaluation) -> tuple[DescriptorBuilder,
     return tuple(builders[:MOST_BUILDERS])
 
 
-def build_every(evaluation: Evaluation) -> Iterator[DescriptorBuilder]:
+def build_every(evaluation: Evaluation, target: str = "") -> Iterator[DescriptorBuilder]:
     """Yield every descriptor of an evaluated text, each time that it is built."""
     for group in group_values(evaluation):
-        yield _make_builder(group, evaluation.warnings, evaluation.text)
+        yield _make_builder(group, evaluation.warnings, evaluation.text, target)
 
 
 def group_values(evaluation: Evaluation) -> list[list[FoundDescriptor]]:
@@ -176,9 +177,11 @@ def _is_passed_on(value: SymbolicInt) -> bool:
     return any(p.low >= 32 and p.shift >= 32 for p in value.pieces)
 
 
-def _make_builder(group: list[FoundDescriptor], warnings: tuple[Pitfall, ...], text: str) -> DescriptorBuilder:
+def _make_builder(
+    group: list[FoundDescriptor], warnings: tuple[Pitfall, ...], text: str, target: str
+) -> DescriptorBuilder:
     first = group[0]
-    form = _find_format(first.value)
+    form = fit_format(_find_format(first.value), target)
     pitfalls: list[Pitfall] = list(warnings)
     origins = {f.name: find_origins(first.value, _find_first_bit(form, f), f.high) for f in form.fields}
     if version := find_origins(first.value, VERSION.low, VERSION.high):
@@ -215,6 +218,7 @@ def _make_builder(group: list[FoundDescriptor], warnings: tuple[Pitfall, ...], t
             origins={**origins, "swizzle": origins.get(form.coded, ())},
             span=first.span,
             codes={mode.name: code for mode, code in form.codes.items()},
+            start=address,
         ),
     )
 
@@ -402,10 +406,19 @@ def _check_reserved_bits(form: DescriptorFormat, descriptor: FoundDescriptor, pi
         pitfalls.append(
             Pitfall(
                 "reserved_bits",
-                f"Bits that no field of {form.name} covers are set: {format_word(bits)}.",
+                f"Bits that no field of {form.name} covers are set: {format_word(bits)}{_name_variant(form, bits)}.",
                 descriptor.span,
             )
         )
+
+
+def _name_variant(form: DescriptorFormat, bits: int) -> str:
+    """Say on which architecture bits are fields', as the end of a sentence; "" on none."""
+    found = find_variant_of_word(form, bits)
+    if found is None:
+        return ""
+    names = join_words([field.title for field in found[1].fields if bits >> field.low & field.most])
+    return f". On {found[0]} they are of {names}: give the target"
 
 
 def _make_turn(descriptor: FoundDescriptor, form: DescriptorFormat) -> BuilderTurn:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from lanescope.bits import BitField
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.ptx_module import is_ptx_module
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
@@ -41,14 +42,16 @@ def find_doubts(
     origins: Origins,
     span: Span,
     codes: Mapping[str, int],
+    start: BitField,
 ) -> tuple[Pitfall, ...]:
     """Find what is doubtful in one descriptor.
 
-    amounts: lbo and sbo in bytes; origins: field → the places in the text that set it; codes: mode → the format's code.
+    amounts: lbo and sbo in bytes; origins: field → the places in the text that set it; codes: mode → the format's code;
+    start: the field of the start address.
     """
     # the words of PTX, or.b64 among them, say nothing of a swizzle
     said = () if is_ptx_module(text) else _check_comments(text, amounts, swizzle, origins, codes)
-    return (*_check_strides(amounts, swizzle, origins, span), *_check_mask(value, origins, span), *said)
+    return (*_check_strides(amounts, swizzle, origins, span), *_check_mask(value, origins, span, start), *said)
 
 
 def _get_span(origins: Origins, name: str, span: Span) -> Span:
@@ -116,7 +119,7 @@ def _unusual_sbo(sbo: int, swizzle: str, pattern: int) -> str:
     )
 
 
-def _check_mask(value: SymbolicInt, origins: Origins, span: Span) -> Iterator[Pitfall]:
+def _check_mask(value: SymbolicInt, origins: Origins, span: Span, field: BitField) -> Iterator[Pitfall]:
     """Yield a mask that leaves the start fewer bits than an address has, or more than its field."""
     start = next((p for p in value.pieces if not p.low), None)
     if start is None or start.shift != 4 or value.plain is not None:
@@ -132,8 +135,8 @@ def _check_mask(value: SymbolicInt, origins: Origins, span: Span) -> Iterator[Pi
     elif start.width == 18:
         yield Pitfall(
             "mask_too_wide",
-            "The mask 0x3FFFF is applied after the shift: it keeps 18 bits, and the field has 14. Mask with 0x3FFF"
-            " after the shift, or with 0x3FFFF before it.",
+            f"The mask 0x3FFFF is applied after the shift: it keeps 18 bits, and the field has {field.width}. Mask with"
+            f" 0x{field.most:X} after the shift, or with 0x{field.mask:X} before it.",
             at,
         )
 

@@ -95,6 +95,8 @@ def read_tensor_descriptors(
             seen = instruction.make_view(name, dict(instruction.majors)[name])
             if seen.bits < 8:
                 continue  # threads store whole bytes: what each half of one is stays open
+            if Descriptor(int(words[0]) & _ALL, seen.form).reserved:
+                continue  # bits that may be of an address on another target
             data = read_described_bytes(run, int(words[0]) & _ALL, seen)
         except LayoutError:
             continue
