@@ -41,6 +41,7 @@ def test_every_link_leads_to_a_file(exported: Path) -> None:
     checked = 0
     for page in exported.rglob("*.html"):
         text = re.sub(r"<pre.*?</pre>", "", page.read_text(), flags=re.S)
+        text = re.sub(r'<a href="https://github\.com/[^"]*"', "<a", text)  # a source that the guide names
         for address in re.findall(r'\b(?:href|src|action|data-plotly)="([^"]*)"', text):
             path = address.split("#")[0]
             assert not path.startswith(("/", "http")), (page.name, address)
