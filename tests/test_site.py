@@ -72,7 +72,7 @@ def test_it_holds_what_was_asked_for(exported: Path) -> None:
 COMPUTED = (
     "smem descriptor banks chain deliver steps kernel tiles layouts cute compare reuse metadata dump capture"
     " emulate diagram tmem idesc targets embed picture scale-factors triton-dot weights zero-column-mask docs"
-    " openapi.json api gpu/run healthz readyz messages metrics workbench llms.txt docs/integrations.md"
+    " openapi.json api gpu/run healthz readyz metrics workbench llms.txt docs/integrations.md"
 ).split()
 
 

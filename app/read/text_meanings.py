@@ -136,7 +136,9 @@ def _read_words(text: str) -> Reading:
         return _explain_unknown(text, (), addresses, ())
     if known_names.is_outside(text):
         return _read_outside(text)
-    if pages := [*page_meanings.explain_message(text), *page_meanings.look_up(text)]:
+    titled = message_readings.find_titled(text)
+    searched = [*page_meanings.explain_message(text), *page_meanings.look_up(text)]
+    if pages := [*titled, *searched] if message_readings.is_title(text) else [*searched, *titled]:
         return _read_meanings(text, (), pages)
     return _explain_unknown(text, (), (), message_readings.list_nearest(text) or page_meanings.find_sharing(text))
 
@@ -190,8 +192,9 @@ def _read_other_maker(text: str) -> Reading:
 
 
 def _read_outside(text: str) -> Reading:
-    """Read a name of CUDA that Lanescope does not cover."""
-    return question_readings.build_unknown(text, "Not covered", [known_names.OUTSIDE], page_meanings.find_sharing(text))
+    """Read a name of CUDA that Lanescope does not cover, with the messages about it."""
+    pages = [*message_readings.find_titled(text), *page_meanings.find_sharing(text)]
+    return question_readings.build_unknown(text, "Not covered", [known_names.OUTSIDE], pages)
 
 
 def _read_named_part(text: str, refused: LayoutError) -> Reading | None:
