@@ -138,9 +138,11 @@ def _read_words(text: str) -> Reading:
         return _read_outside(text)
     titled = message_readings.find_titled(text)
     searched = [*page_meanings.explain_message(text), *page_meanings.look_up(text)]
-    if pages := [*titled, *searched] if message_readings.is_title(text) else [*searched, *titled]:
+    pages = [*titled, *searched] if message_readings.is_title(text) else [*searched, *titled]
+    if searched or len(titled) == 1:
         return _read_meanings(text, (), pages)
-    return _explain_unknown(text, (), (), message_readings.list_nearest(text) or page_meanings.find_sharing(text))
+    near = titled or message_readings.list_nearest(text) or page_meanings.find_sharing(text)
+    return _explain_unknown(text, (), (), near)  # several messages may be meant
 
 
 def _join_pages(text: str, meanings: list[Meaning], recognised: Sequence[TextMeaning]) -> list[Meaning]:
