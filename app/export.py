@@ -32,10 +32,12 @@ from lanescope.app.kit.plotly import plotly_url
 from lanescope.app.kit.settings import LOCAL_SITE, Settings
 from lanescope.app.kit.share import PageCard, format_markdown, read_card
 from lanescope.app.main import create_app
-from lanescope.app.read import text_meanings
+from lanescope.app.messages.facts import link_message
+from lanescope.app.read import message_readings, text_meanings
 from lanescope.app.runs.hardware import ServerHardware
 from lanescope.app.share.draw import draw_alone
 from lanescope.errors import LayoutError
+from lanescope.messages import BY_SLUG
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.render import palette
@@ -51,6 +53,7 @@ STANDING = (
     "/gpu",
     "/guide",
     "/smem/atoms",
+    "/messages",
     "/docs/integrations",
 )  # exported whichever families are chosen
 CATALOGUE = {"/": "index.html", "/instructions": "instructions.html"}
@@ -119,11 +122,14 @@ class SiteExport:
         if path.startswith("/svg/"):  # a picture of this site
             return path[1:]
         tail = f"#{query or fragment}" if query or fragment else ""
-        if path == "/read":
-            text = dict(parse_qsl(query)).get("text", "")
-            return self.resolve_address(
-                text_meanings.find_certain_link(text) or f"/instructions?{urlencode({'q': text} if text else {})}"
-            )
+        text = dict(parse_qsl(query)).get("text", "")
+        if path == "/messages" and text:
+            return self.resolve_address(message_readings.find_link(text))
+        if path == "/read" and (found := message_readings.find_link(text) or text_meanings.find_certain_link(text)):
+            return self.resolve_address(found)
+        if path == "/read":  # a search; a program of several lines is none
+            asked = urlencode({"q": text} if text else {})
+            return NEEDS_SERVER if "\n" in text else self.resolve_address(f"/instructions?{asked}")
         if path == "/" and query:  # the old address of the catalogue
             path = "/instructions"
         file = self._resolve_page(path)
@@ -143,7 +149,7 @@ class SiteExport:
             return "assets/palette.css"
         if path == plotly_url():
             return "assets/plotly.js"
-        if path in STANDING or path.startswith("/guide/"):
+        if path in STANDING or path.startswith("/guide/") or path.removeprefix("/messages/") in BY_SLUG:
             return f"{path[1:]}.html"
         return ""
 
@@ -294,7 +300,11 @@ class SiteExport:
         """Write everything; yield the path of each page as it is done."""
         self.write_index()
         self.write_file("assets/plotly.js", self.fetch_page(plotly_url()))
-        for address in (*STANDING, *(f"/guide/{slug}" for slug in guide.list_slugs())):
+        for address in (
+            *STANDING,
+            *(f"/guide/{slug}" for slug in guide.list_slugs()),
+            *(link_message(slug) for slug in BY_SLUG),
+        ):
             self.write_page(address, address[1:] + ".html")
             yield address
         self.write_file(

@@ -112,6 +112,9 @@ def test_each_rule_leads_to_its_own_row_of_the_guide() -> None:
         assert page.count(f'<tr id="{code}">') == 1
     rule = sarif._build_help("sbo_unusual", "https://here/")
     assert rule["helpUri"] == "https://here/guide/check-rules#sbo_unusual"
+    assert sarif.link_rule("tma_fill", "https://here/") == "https://here/messages/tensor-map-fill"  # no row there
+    assert sarif.link_rule("tma_address", "https://here/") == "https://here/messages#driver"  # two messages
+    assert sarif.link_rule("no_such_rule", "https://here/") == "https://here/guide/check-rules"
 
 
 def test_given_integers_are_also_what_is_left_in_addresses() -> None:

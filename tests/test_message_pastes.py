@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lanescope.app.read import text_meanings
+from lanescope.app.read.message_readings import find_link
+from lanescope.app.read.text_meanings import read_text
+from lanescope.messages import recognise_messages
 from lanescope.messages.map_rules import RULES
 from tests.client import Client
 
@@ -257,3 +260,53 @@ def test_every_message_has_a_page_and_an_answer(client: Client) -> None:
         page = client.get(one["page"])
         assert page.status_code == 200 and one["title"].split("'")[0] in page.text, one["page"]
     assert client.get("/messages/wgmma-nothing").status_code == 404
+
+
+def test_a_message_behind_a_longer_one_that_has_its_words_is_found() -> None:
+    text = (
+        'layout.hpp(9): error: static assertion failed with "Stride Divisibility Condition"\n'
+        'int_tuple.hpp(3): error: static assertion failed with "Divisibility Condition"'
+    )
+    slugs = [one.row.slug for one in recognise_messages(text).found]
+    assert slugs == ["cute-composition-stride", "cute-shape-div"]
+
+
+def test_another_call_of_the_driver_is_no_tensor_map() -> None:
+    assert "tensor-map" not in read_text("cuMemAlloc failed: CUDA_ERROR_INVALID_VALUE").link
+    assert read_text("CUDA driver error: 1 (CUDA_ERROR_INVALID_VALUE)").link == "/messages/tensor-map-refused"
+
+
+# words of a message ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "slug"),
+    [
+        ("the atom does not divide the tile", "cute-tile-to-shape"),  # a whole title
+        ("inner box wider than the swizzle", "tensor-map-swizzle-width"),
+        ("accumulator read too early", "wgmma-accumulator-read"),  # words that no page has together
+    ],
+)
+def test_the_words_of_a_title_find_its_message(text: str, slug: str) -> None:
+    assert read_text(text).link == f"/messages/{slug}"
+
+
+def test_a_subject_keeps_its_page_and_lists_the_messages_after_it() -> None:
+    reading = read_text("swizzle")
+    links = [one.link for one in reading.also]
+    assert reading.link == "/guide/swizzle" and links[-1].startswith("/messages/")
+    outside = read_text("setmaxnreg")
+    assert outside.title == "Not covered" and outside.also[0].link.startswith("/messages/setmaxnreg-")
+
+
+@pytest.mark.parametrize(
+    ("text", "link"),
+    [
+        ("ptxas fatal : Unknown modifier '.m64n12k16'", "/messages/unknown-modifier"),
+        ("Error: Failed to initialize the TMA descriptor 1", "/messages/tensor-map-refused"),
+        ("wgmma", ""),
+        ('#include <cute/tensor.hpp>\n// error: static assertion failed: "Mismatched Ranks"', ""),
+    ],
+)
+def test_an_export_links_the_one_message_of_a_text(text: str, link: str) -> None:
+    assert find_link(text) == link

@@ -263,9 +263,10 @@ def test_blanks_quotes_and_colours_do_not_matter() -> None:
 
 def test_a_page_says_which_driver_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     row = BY_SLUG["tensor-map-box"]
+    meta = {"device": "NVIDIA H200", "driver": "580.1", "date": "2026-11-21", "dates": {"maps": "2026-11-27"}}
     for agreed, said in ((2, "refuses the first call and takes the second"), (1, "answers otherwise")):
-        evidence = {"meta": {"device": "NVIDIA H200"}, "maps": {row.slug: {"ran": 2, "agreed": agreed}}}
+        evidence = {"meta": meta, "maps": {row.slug: {"ran": 2, "agreed": agreed}}}
         monkeypatch.setattr(facts.catalog, "load_evidence", lambda evidence=evidence: (evidence,))
-        assert facts.describe_proof(row) == f"The driver of an H200 {said}."
+        assert facts.describe_proof(row) == f"The driver 580.1 of an H200 (2026-11-27) {said}."
     monkeypatch.setattr(facts.catalog, "load_evidence", lambda: ())
     assert "not asked of a driver yet" in facts.describe_proof(row)

@@ -212,7 +212,7 @@ def test_more_makers_are_named(text: str, maker: str) -> None:
     assert reading.title.endswith(f"of {maker}") and reading.notices[0].startswith("Lanescope covers NVIDIA's")
 
 
-@pytest.mark.parametrize("text", ["setmaxnreg", "elect.sync", "CollectiveBuilder"])
+@pytest.mark.parametrize("text", ["setmaxnreg", "griddepcontrol.wait", "CollectiveBuilder"])
 def test_what_is_not_covered_says_what_is(text: str) -> None:
     reading = read(text)
     assert reading.title == "Not covered" and "Lanescope covers" in reading.notices[0], reading
@@ -294,10 +294,8 @@ def test_a_word_may_name_its_kind_after_it() -> None:
         ("does my code leave this machine", "/help#privacy"),
         ("license", "/help#licence"),
         ("port wgmma to tcgen05", "/guide/wgmma-to-tcgen05"),
-        (
-            "Unexpected instruction types specified for 'mma'",
-            "/instructions?q=mma",
-        ),  # a message: its meaning first
+        ("Unexpected instruction types specified for 'mma'", "/messages/instruction-types"),  # a message first
+        ("elect.sync", "/guide/elect-one"),  # an exact name first
         ("K-major vs MN-major", "/guide/k-major-needs-no-transpose#the-four-operands"),
         ("what is a core matrix", "/guide/one-tile"),  # an explanation: the guide first
         ("how to transpose with ldmatrix", "/guide/bytes-and-trans"),

@@ -41,6 +41,7 @@ def test_every_link_leads_to_a_file(exported: Path) -> None:
     checked = 0
     for page in exported.rglob("*.html"):
         text = re.sub(r"<pre.*?</pre>", "", page.read_text(), flags=re.S)
+        text = re.sub(r'<a href="https://github\.com/[^"]*"', "<a", text)  # a source that the guide names
         for address in re.findall(r'\b(?:href|src|action|data-plotly)="([^"]*)"', text):
             path = address.split("#")[0]
             assert not path.startswith(("/", "http")), (page.name, address)
@@ -71,7 +72,7 @@ def test_it_holds_what_was_asked_for(exported: Path) -> None:
 COMPUTED = (
     "smem descriptor banks chain deliver steps kernel tiles layouts cute compare reuse metadata dump capture"
     " emulate diagram tmem idesc targets embed picture scale-factors triton-dot weights zero-column-mask docs"
-    " openapi.json api gpu/run healthz readyz messages metrics workbench llms.txt docs/integrations.md"
+    " openapi.json api gpu/run healthz readyz metrics workbench llms.txt docs/integrations.md"
 ).split()
 
 

@@ -15,6 +15,7 @@ from lanescope.app.check.running import describe_unused, describe_unverified
 from lanescope.app.check.suppress import BASELINE, compute_fingerprint
 from lanescope.app.kit.folders import find_folder
 from lanescope.app.kit.settings import LOCAL_SITE
+from lanescope.messages import ROWS
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -119,9 +120,14 @@ def _build_help(code: str, site: str) -> dict[str, Any]:
 
 
 def link_rule(code: str, site: str) -> str:
-    """Return the address at which the guide shows a code. site: where the guide's pages are."""
-    page = f"{site.rstrip('/')}/guide/check-rules"
-    return f"{page}#{code}" if code in read_rule_rows() else page
+    """Return the address at which the guide shows a code, or the page of the driver's one message with this rule. site:
+    where the pages are.
+    """
+    if code in read_rule_rows():
+        return f"{site.rstrip('/')}/guide/check-rules#{code}"
+    slugs = [row.slug for row in ROWS if row.rule == code]
+    page = f"/messages/{slugs[0]}" if len(slugs) == 1 else "/messages#driver" if slugs else "/guide/check-rules"
+    return site.rstrip("/") + page
 
 
 @dataclass(frozen=True, slots=True)

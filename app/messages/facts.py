@@ -172,21 +172,27 @@ def _describe_driver_runs(row: MessageRow) -> str:
     if not row.raised:
         return ""
     asked = [
-        (catalog.shorten_device_name(data["meta"]["device"]), data["maps"][row.slug])
+        (_name_driver(data["meta"], "maps"), data["maps"][row.slug])
         for data in catalog.load_evidence()
         if row.slug in data.get("maps", {})
     ]
-    if not asked:
-        tried = _describe_random_maps(row)
-        return f"These two calls are not asked of a driver yet. {tried}".strip()
-    agree = [name for name, counts in asked if counts["ran"] == counts["agreed"]]
-    differ = [name for name, counts in asked if counts["ran"] != counts["agreed"]]
-    said = []
-    if agree:
-        said.append(f"The driver of {_join(agree)} refuses the first call and takes the second.")
-    if differ:
-        said.append(f"The driver of {_join(differ)} answers otherwise.")
-    return " ".join(said)
+    said = [
+        f"{driver} {'refuses the first call and takes the second' if _agrees(counts) else 'answers otherwise'}."
+        for driver, counts in asked
+    ]
+    if not said:
+        said.append("These two calls are not asked of a driver yet.")
+    return " ".join([*said, *_describe_random_maps(row, is_asked=bool(asked))])
+
+
+def _name_driver(meta: Mapping[str, Any], part: str) -> str:
+    """Name a device, its driver and the day on which a part of its evidence was measured."""
+    date = meta.get("dates", {}).get(part, meta["date"])
+    return f"The driver {meta['driver']} of an {catalog.shorten_device_name(meta['device'])} ({date})"
+
+
+def _agrees(counts: Mapping[str, int]) -> bool:
+    return counts["ran"] == counts["agreed"]
 
 
 _TRIED = {  # slug of a rule → the random maps of the part "boxes" that are about it
@@ -201,21 +207,13 @@ _TRIED = {  # slug of a rule → the random maps of the part "boxes" that are ab
 }
 
 
-def _describe_random_maps(row: MessageRow) -> str:
-    """Say which drivers answered random maps around a rule as it says."""
+def _describe_random_maps(row: MessageRow, *, is_asked: bool) -> list[str]:
+    """Say which drivers answered random maps around a rule as it says. is_asked: whether one answered its own calls."""
     key = f"rule: {_TRIED.get(row.slug, '')}"
-    tried = [
-        (data["meta"]["device"], data["boxes"][key]) for data in catalog.load_evidence() if key in data.get("boxes", {})
-    ]
+    tried = [(data["meta"], data["boxes"][key]) for data in catalog.load_evidence() if key in data.get("boxes", {})]
     said = [
-        f"The driver of an {catalog.shorten_device_name(device)} answered {counts['ran']} random maps around this rule"
-        f" as it"
-        " says."
-        for device, counts in tried
-        if counts["ran"] == counts["agreed"]
+        f"{_name_driver(meta, 'boxes')} answered {counts['ran']} random maps around this rule as it says."
+        for meta, counts in tried
+        if _agrees(counts)
     ]
-    return " ".join(said) or "The rule is that of CUDA's documentation and of lanescope's checks."
-
-
-def _join(names: list[str]) -> str:
-    return " and ".join(f"an {name}" for name in names)
+    return said or ([] if is_asked else ["The rule is that of CUDA's documentation and of lanescope's checks."])

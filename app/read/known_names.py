@@ -52,8 +52,8 @@ MESSAGES = (
         "/messages/tensor-map-refused",
         *_MAP_RULES,
     ),
-    _message(
-        r"CUDA_ERROR_INVALID_VALUE",
+    _message(  # and no other call of the driver
+        r"\A(?!.*\b(?-i:cu(?!TensorMap)[A-Z])).*CUDA_ERROR_INVALID_VALUE",
         "CUDA_ERROR_INVALID_VALUE",
         "/messages/tensor-map-refused",
         "The driver returns this for any invalid argument. If the call is cuTensorMapEncodeTiled, look at these rules.",

@@ -5,17 +5,19 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
+from lanescope.app.catalogue import full_text
 from lanescope.app.kit.fact import extend_fact
 from lanescope.app.messages.facts import link_message
 from lanescope.app.read import meaning_links
 from lanescope.app.read.facts import Meaning, Reading
-from lanescope.messages import FoundMessage, MessageRow, recognise_messages
+from lanescope.messages import ROWS, FoundMessage, MessageRow, recognise_messages
 from lanescope.messages.map_rules import find_rules
 from lanescope.messages.row import DRIVER, PTXAS
 from lanescope.reader.assembler import recognise_ptxas_message
 
-NOT_LISTED = "The message is none that Lanescope lists."
+MOST_TITLED = 10  # messages that share all words of a text: more are a subject, not a message
 _PROGRAM = re.compile(r"__global__\s|^\s*\.version\s+\d|^\s*#\s*include\b", re.M)
 
 
@@ -38,6 +40,30 @@ def read_message(text: str) -> Reading | None:
         notice = "ptxas gives the number to another message in another release: the text behind it decides."
         pages[0] = dataclasses.replace(pages[0], notices=(notice, *pages[0].notices))
     return extend_fact(pages[0], Reading, also=tuple(pages[1:]))
+
+
+def find_link(text: str) -> str:
+    """Find the page of the one message that a tool printed in a text, "" if it has several or none."""
+    found = () if _PROGRAM.search(text) else recognise_messages(text).found
+    return link_message(found[0].row.slug) if len(found) == 1 else ""
+
+
+def is_title(text: str) -> bool:
+    """Return whether a text has the words of one message's title, and no others."""
+    words = set(full_text.split_words(text[: full_text.LONGEST]))
+    return len(words) > 1 and any(words == set(full_text.split_words(row.title)) for row in ROWS)
+
+
+def find_titled(text: str) -> list[Meaning]:
+    """Find the messages that have all words of a text: in their titles, or in what the tool prints; at most a few."""
+    words = set(full_text.split_words(text[: full_text.LONGEST]))
+    found = [row for row, own in _index_titles() if words and words <= own]
+    return [build_page(row) for row in found] if len(found) <= MOST_TITLED else []
+
+
+@lru_cache(maxsize=1)
+def _index_titles() -> tuple[tuple[MessageRow, frozenset[str]], ...]:
+    return tuple((row, frozenset(full_text.split_words(" ".join((row.title, *row.texts))))) for row in ROWS)
 
 
 def build_page(row: MessageRow) -> Meaning:

@@ -72,7 +72,7 @@ def look_up(text: str) -> list[Meaning]:
     if not words or len(text) > full_text.LONGEST or _OF_CODE.search(text):
         return []
     if len(words) > MOST_WORDS:
-        return _search_pages(text) if full_text.is_asked(text) else []
+        return _order_task(text, words) if full_text.is_asked(text) else []
     # a translated word is a subject, not a title
     pages = find_pages(text, by_title=not is_translated) or _find_without_sizes(text, len(words))
     named = named_forms.find_named(text)
@@ -105,6 +105,16 @@ def find_pages(text: str, *, by_title: bool = True) -> list[Meaning]:
     for meaning in (*titled, *ordered):
         first.setdefault(meaning.link.partition("#")[0], meaning)
     return list(first.values())[: full_text.MOST + len(titled) + len(meanings)]
+
+
+def _order_task(text: str, words: Sequence[str]) -> list[Meaning]:
+    """Order the pages of a long question: first the tool of which it has two words, if it is a task."""
+    searched = _search_pages(text)
+    if tool_words.EXPLAINING.match(text):
+        return searched
+    tools = [page for page, own in tool_words.TOOLS.items() if len(own.intersection(words)) > 1]
+    shown = [_describe_page(page) for page in tools[:1]]
+    return [*shown, *(found for found in searched if found.link.partition("#")[0] not in tools[:1])]
 
 
 def _find_tools(words: set[str]) -> list[Meaning]:

@@ -28,7 +28,7 @@ _ABOUT = frozenset(  # words of a question about a target itself
 )
 _ASKING = re.compile(r"\s*(?:does|do|is|are|can|has|have|will|which)\b", re.I)
 _CAPABILITY = r"(?:compute[ _-]?capability|capability|cc)\s*(?P<major>\d{1,2})\.(?P<minor>\d)"
-_TARGET = r"(?:sm|compute)[_ ]?(?P<number>\d{2,3})(?P<suffix>[af]?)"
+_TARGET = r"(?:sm|compute)[_ ]?(?P<number>\d{2,3})(?P<suffix>[a-z]?)"
 _RTX = r"(?:rtx|geforce)\s*(?:rtx\s*)?(?P<series>[2-5]0)(?:\d0)?(?:\s*(?:ti|super|series))*"
 _LONE_CARD = r"(?P<lone>[2-5]0)[5-9]0"  # 4090, as a whole text
 _CHIPS = {

@@ -76,6 +76,7 @@ _BRACKET = re.compile(r"\b[A-Za-z]\w*\s?(?:[\[(][^\[\]()<>;{}]{0,40}[\])])+")
 _RATIO = re.compile(r"\s*\d:\d\s+[a-z]{4,}", re.I)
 _ARGUMENTS = re.compile(r"[<({]")
 _KIND_LAST = re.compile(r"\s*(0x[0-9a-f_']{5,25})\s+(wgmma|tcgen05|idesc|desc|descriptor)\s*", re.I)
+_VALUE = re.compile(r"\b(?:0x[0-9a-f]+|\d{6,})\b", re.I)
 _GEMM_SHAPE = re.compile(r"\s*(?:\w+::)*GemmShape<\s*(\d{1,4})\s*,\s*(\d{1,4})\s*,\s*(\d{1,4})\s*>\s*")
 _CALLED = re.compile(
     rf"\b(?:{'|'.join(sorted(op for op in cutecalls.OPS if '_' in op or op.startswith(('comp', 'retile'))))})\s*[<(]"
@@ -136,18 +137,22 @@ def _read_words(text: str) -> Reading:
         return _explain_unknown(text, (), addresses, ())
     if known_names.is_outside(text):
         return _read_outside(text)
-    if pages := [*page_meanings.explain_message(text), *page_meanings.look_up(text)]:
+    titled = message_readings.find_titled(text)
+    searched = [*page_meanings.explain_message(text), *page_meanings.look_up(text)]
+    pages = [*titled, *searched] if message_readings.is_title(text) else [*searched, *titled]
+    if searched or len(titled) == 1:
         return _read_meanings(text, (), pages)
-    return _explain_unknown(text, (), (), message_readings.list_nearest(text) or page_meanings.find_sharing(text))
+    near = titled or message_readings.list_nearest(text) or page_meanings.find_sharing(text)
+    return _explain_unknown(text, (), (), near)  # several messages may be meant
 
 
 def _join_pages(text: str, meanings: list[Meaning], recognised: Sequence[TextMeaning]) -> list[Meaning]:
     """Join the subject of a text with the pages that share its words; those come first if it asks for one: `epilogue of
-    tcgen05`.
+    tcgen05`. A text with a word in digits asks about that word.
     """
     is_message = any(meaning.facts["topic"] == "ptxas" for meaning in recognised)
-    is_words = not is_message and len(text.split()) > 2 and not re.search(r"[^\w\s.,:?+-]", text)
-    asked = page_meanings.find_pages(text) if is_words else []
+    is_words = len(text.split()) > 2 and not re.search(r"[^\w\s.,:?+-]", text) and not _VALUE.search(text)
+    asked = page_meanings.find_pages(text) if is_words and not is_message else []
     found = [*asked, *meanings] if asked else [*meanings, *page_meanings.search_question(text, meanings)]
     first: dict[str, Meaning] = {}
     for meaning in found:
@@ -201,8 +206,9 @@ def _read_other_maker(text: str) -> Reading:
 
 
 def _read_outside(text: str) -> Reading:
-    """Read a name of CUDA that Lanescope does not cover."""
-    return question_readings.build_unknown(text, "Not covered", [known_names.OUTSIDE], page_meanings.find_sharing(text))
+    """Read a name of CUDA that Lanescope does not cover, with the messages about it."""
+    pages = [*message_readings.find_titled(text), *page_meanings.find_sharing(text)]
+    return question_readings.build_unknown(text, "Not covered", [known_names.OUTSIDE], pages)
 
 
 def _read_named_part(text: str, refused: LayoutError) -> Reading | None:

@@ -107,7 +107,7 @@ LAYOUT_ROWS = (
         "cute/stride.hpp, cute/underscore.hpp, cute/int_tuple.hpp",
         reason="A coordinate, a slice or a tile has another number of modes than the layout that it goes into: three"
         " coordinates for a matrix, or two for a tensor with a mode of stages.",
-        change="Give one coordinate a mode; `_` keeps a mode of a slice: s(_, _, stage).",
+        change="Give one coordinate a mode; an underscore keeps a mode of a slice: s(_, _, stage).",
         wrong="auto x = Layout<Shape<_8, _8>>{}(make_coord(1, 2, 3));",
         right="auto x = Layout<Shape<_8, _8>>{}(make_coord(1, 2));",
         links=(_GUIDE,),

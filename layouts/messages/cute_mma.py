@@ -66,7 +66,7 @@ MMA_ROWS = (
         "The permutation of a TiledMMA has no three modes",
         ("TiledMMA requires rank-3 PermutationMNK", "TiledMMA requires independent permutations of MNK."),
         _MMA_HEADER,
-        reason="PermutationMNK has a size, a layout or `_` for each of M, N and K.",
+        reason="PermutationMNK has a size, a layout or an underscore for each of M, N and K.",
         change="Write Tile<_32, _32, _16>, or leave the permutation out.",
         wrong=_tiled("Shape<_2, _2, _1>", "Tile<_32, _32>"),
         right=_tiled("Shape<_2, _2, _1>", "Tile<_32, _32, _16>"),

@@ -46,7 +46,7 @@ SELECTOR_ROWS = (
         "N of the tile is no multiple of 8",
         ("Tile_N must be a multiple of 8.",),
         _SELECTOR,
-        reason="N of wgmma goes from 8 to 256 in steps of 8 (16 and more for 8-bit integers).",
+        reason="N of wgmma goes from 8 to 256 in steps of 8; 8-bit integers have 8, 16, 24, 32, then steps of 16.",
         change="Make N a multiple of 8, and pad or predicate the rest.",
         wrong=_select(_HALVES, "Shape<_64, Int<12>, _16>"),
         right=_select(_HALVES, "Shape<_64, Int<16>, _16>"),

@@ -93,7 +93,8 @@ def render_call(call: MapCall) -> str:
     lines = [
         "#include <cuda.h>",
         "",
-        "CUresult make_map(CUtensorMap* map, void* pointer) {  // pointer: from cudaMalloc",
+        "// pointer: from cudaMalloc",
+        "CUresult make_map(CUtensorMap* map, void* pointer) {",
         _render_array("cuuint64_t", "globalDim", call.dims),
         _render_array("cuuint64_t", "globalStrides", call.strides),
     ]

@@ -58,7 +58,8 @@ RULES = (
         "tma_address",
         "The address is no multiple of 16",
         reason="globalAddress must be a multiple of 16 bytes. A slice that begins in the middle of a row, x[:, 1:], or"
-        " an offset counted in elements breaks it.",
+        " an offset counted in elements breaks it. Nothing else is asked of the address here: the driver of an H100"
+        " takes a null pointer.",
         change="Begin at a multiple of 16 bytes and pass the offset as a coordinate of the load.",
         wrong=replace(_PLAIN, offset=8),
         right=replace(_PLAIN, offset=16),
@@ -168,7 +169,7 @@ RULES = (
         "tma_box_bytes",
         "The box is larger than shared memory",
         reason="The whole box has at most 233,472 bytes, the 228 KB of shared memory of an SM. The"
-        " driver's documentation does not have this rule; the driver of an H200 refuses such boxes.",
+        " driver's documentation does not have this rule; the drivers of an H100 and an H200 refuse such boxes.",
         change="Load a smaller box.",
         wrong=replace(_VOLUME, dims=(64, 256, 16), strides=(128, 32768), box=(64, 256, 8)),
         right=replace(_VOLUME, dims=(64, 256, 16), strides=(128, 32768), box=(64, 256, 7)),

@@ -373,7 +373,7 @@ REGISTER_ROWS = (
             "Argument {n} of instruction '{opcode}': unexpected value '{value}', expected to be multiple of {unit}",
         ),
         reason="setmaxnreg takes a register count that is a multiple of 8, from 24 to 256.",
-        change="Round the number: 24, 40, 232, 240. The sum over all warps of the block must stay below the 65,536"
+        change="Round the number: 24, 40, 232, 240. The sum over all warps of the block is at most the 65,536"
         " registers of the SM.",
         wrong=ptx.render_module("setmaxnreg.inc.sync.aligned.u32 233;", uses="d", limits=_LIMITS),
         right=ptx.render_module("setmaxnreg.inc.sync.aligned.u32 240;", uses="d", limits=_LIMITS),

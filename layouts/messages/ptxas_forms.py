@@ -19,8 +19,8 @@ _SCALED = (
     " {f0, f1, f2, f3}, {r0, r1, r2, r3}, {r4, r5}, {f4, f5, f6, f7}, r6, {0, 0}, r7, {0, 0};"
 )
 _SUFFIX = (
-    "wgmma and setmaxnreg need sm_90a, tcgen05 sm_100a (sm_100f, sm_103a, sm_110a), mma with block scale sm_120a: the"
-    " letter is part of the target. sm_120 has neither wgmma nor tcgen05."
+    "wgmma needs sm_90a, tcgen05 sm_100a (sm_100f, sm_103a, sm_110a), mma with block scale sm_120a, setmaxnreg any of"
+    " them: the letter is part of the target. sm_120a has neither wgmma nor tcgen05."
 )
 
 TARGET_ROWS = (
@@ -165,9 +165,8 @@ FORM_ROWS = (
             "Incorrect instruction type specified for {opcode}",
         ),
         reason="Each type is legal by itself, and not together with the others, or not with this shape.",
-        change="A and B have one type, unless both are integers or both have 8 bits or fewer; C and D follow from"
-        " them. The table of"
-        " shapes and types lists what exists.",
+        change="A and B have one type, unless both are integers of one width or both are FP8, FP6 or FP4; C and D"
+        " follow from them. The table of shapes and types lists what exists.",
         wrong=render_line(_MMA.replace("f16.f16", "f16.bf16"), "sm_80"),
         right=render_line(_MMA, "sm_80"),
         target="sm_80",

@@ -94,21 +94,26 @@ def list_numbered(code: str) -> tuple[MessageRow, ...]:
 
 @lru_cache(maxsize=1)
 def _compile_rows() -> tuple[tuple[MessageRow, str, re.Pattern[str]], ...]:
-    """Compile (row, the longest literal part of a text, pattern): a text without the part need not be searched."""
-    return tuple(
-        (row, max(re.split(r"\{\w+\}", text), key=len), compile_text(text)) for row in ROWS for text in row.texts
-    )
+    """Compile (row, the longest literal part of a text, pattern), longest first: a text without the part need not be
+    searched.
+    """
+    rows = [(row, max(re.split(r"\{\w+\}", text), key=len), compile_text(text)) for row in ROWS for text in row.texts]
+    return tuple(sorted(rows, key=lambda compiled: -len(compiled[1])))
 
 
 def _match_rows(cleaned: str) -> list[tuple[MessageRow, re.Match[str]]]:
-    """Match every row with its text."""
+    """Match every row with the first place of its text that is no part of a longer text."""
     asserted = [match.end() for match in _ASSERTION.finditer(cleaned)]
+    taken = bytearray(len(cleaned))  # 1 where a text with a longer literal part stands
     matches = []
     for row, literal, pattern in _compile_rows():
+        is_matched = False
         for match in pattern.finditer(cleaned) if literal in cleaned else ():
-            if row.source != CUTE or _is_asserted(cleaned, match, asserted):
+            is_new = not all(taken[match.start() : match.end()])
+            taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
+            if not is_matched and is_new and (row.source != CUTE or _is_asserted(cleaned, match, asserted)):
                 matches.append((row, match))
-                break
+                is_matched = True
     return matches
 
 
