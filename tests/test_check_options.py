@@ -13,6 +13,7 @@ from lanescope.app.check.defines import list_unused, parse_defines
 from lanescope.app.check.verbs import app
 from lanescope.app.guide.rendering import render_guide_page
 from lanescope.errors import LayoutError
+from lanescope.workbench import gaps
 from tests.guilty_kernels import RIGHT
 
 
@@ -125,3 +126,10 @@ def test_given_integers_are_also_what_is_left_in_addresses() -> None:
         "macro.at": "0x1g",
         "macro.T": "float",
     }
+
+
+def test_an_item_of_an_array_is_named_as_one_and_no_value_of_the_array_is_asked_for() -> None:
+    """-D gives a name one value: it cannot give those of an array."""
+    told = gaps._join_names(["alo[stage] * 16", "BM"])
+    assert told == "an item of the array alo, stage, BM"
+    assert [name for name in told.split(", ") if defines.NAME.fullmatch(name)] == ["stage", "BM"]

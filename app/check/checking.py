@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lanescope.app.check import cache
 from lanescope.app.check.config import MOST_JOBS, SECONDS
@@ -15,11 +15,15 @@ from lanescope.app.check.defines import find_target, make_choices
 from lanescope.app.check.facts import CheckReport, SourceText
 from lanescope.app.check.headers import HeaderFinder
 from lanescope.app.check.includes import join_includes
-from lanescope.app.check.running import UNREAD, SourceReport, check_source, merge_reports
+from lanescope.app.check.running import (
+    UNREAD,
+    SourceReport,
+    check_source,
+    describe_internal_error,
+    make_failed_report,
+    merge_reports,
+)
 from lanescope.reader.code.predefined import ARCHITECTURE
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ def join_sources(
     sources = [finder.read_file(path) for path in paths]
     made = SourceSet([], {source.name: source.text for source in sources})
     for source in sources:
-        joined = join_includes(source, sources, finder.make_finder(source)) if not source.unread else source
+        joined = _join_readable(source, sources, finder)
         made.texts.update({piece.name: piece.own for piece in joined.pieces})
         command = finder.find_of(source)
         own = target or find_target(defines) or command.target
@@ -75,26 +79,61 @@ def join_sources(
     return made
 
 
+def _join_readable(source: SourceText, sources: Sequence[SourceText], finder: HeaderFinder) -> SourceText:
+    """Return a source with its includes, or the source as one that is not read where joining it fails."""
+    if source.unread:
+        return source
+    try:
+        return join_includes(source, sources, finder.make_finder(source))
+    except Exception as error:  # a mistake of ours: the other files are checked
+        why = f"The file is not checked: {describe_internal_error(error)}, please report it."
+        return replace(source, unread=why)
+
+
 def run_jobs(jobs: Sequence[CheckJob], processes: int = 1) -> Iterator[SourceReport]:
-    """Yield the reports of the jobs in their order. processes: that check at the same time."""
+    """Yield the reports of the jobs in their order. processes: that check at the same time.
+
+    A process that dies, for want of memory or because one call does not return, costs only the file it was at.
+    """
     most = min(processes, len(jobs), MOST_JOBS)
     if most < 2:
         yield from map(run_job, jobs)
         return
-    with _open_pool(jobs, most) as reports:
-        for report in reports:
-            yield report.result()
+    reports: dict[int, SourceReport] = {}
+    while left := {n: job for n, job in enumerate(jobs) if n not in reports}:
+        reports |= _run_in_pool(left, most)
+        for n in [n for n in left if n not in reports][:most]:  # jobs begin in their order: these ran when one died
+            alone = _run_in_pool({n: jobs[n]}, 1)
+            reports[n] = alone.get(n) or make_failed_report(jobs[n].source, "its process ended")
+    yield from (reports[n] for n in range(len(jobs)))
 
 
-@contextmanager
-def _open_pool(jobs: Sequence[CheckJob], processes: int) -> Iterator[list[Future[SourceReport]]]:
+def _run_in_pool(jobs: Mapping[int, CheckJob], processes: int) -> dict[int, SourceReport]:
+    """Run jobs in processes; return the reports of those that were over before a process died."""
     from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
 
+    reports = {}
     pool = ProcessPoolExecutor(processes)
     try:
-        yield [pool.submit(run_job, job) for job in jobs]
+        for n, running in {n: pool.submit(_run_bounded, job) for n, job in jobs.items()}.items():
+            with suppress(BrokenProcessPool):
+                reports[n] = running.result()
+    except BrokenProcessPool:  # before all jobs were taken
+        return reports
     finally:
         pool.shutdown(cancel_futures=True)
+    return reports
+
+
+def _run_bounded(job: CheckJob) -> SourceReport:
+    """Run a job in a process of a pool, which is ended if one call of C code keeps it beyond twice the file's time."""
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        faulthandler.dump_traceback_later(2 * job.seconds + 5, exit=True, file=nowhere)
+        try:
+            return run_job(job)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
 
 def run_job(job: CheckJob) -> SourceReport:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from lanescope.app.check.defines import NAME
 from lanescope.app.check.facts import (
@@ -19,7 +21,7 @@ from lanescope.app.check.facts import (
 )
 from lanescope.app.kit.job import run_within
 from lanescope.errors import LayoutError
-from lanescope.inputs import format_count
+from lanescope.inputs import format_count, shorten_value
 from lanescope.workbench import check as engine
 from lanescope.workbench.gaps import UNSAID
 from lanescope.workbench.thread_gaps import BLOCK_NAME, LOADING, NO_THREADS
@@ -66,13 +68,27 @@ def check_source(
     try:
         headers = [(piece.start, piece.end) for piece in source.pieces if piece.name != source.name]
         result = run_within(seconds, lambda: engine.check_text(source.text, given, headers, target), TooSlowError)
+        return _build_report(source, result, target)
     except TooSlowError as error:
         at = error.place or 0
         progress = f"reading had come to line {source.text.count(chr(10), 0, at) + 1}"
         return _make_unread(source, f"The file is not checked: its {seconds:g} s were over when {progress}.", at)
     except LayoutError as error:
         return _make_unread(source, f"The file is not checked. {error}", None)
-    return _build_report(source, result, target)
+    except Exception as error:  # a mistake of ours ends the check of this file alone
+        return make_failed_report(source, describe_internal_error(error))
+
+
+def make_failed_report(source: SourceText, why: str) -> SourceReport:
+    """Return the report of a file whose check failed by no fault of the file."""
+    return _make_unread(source, f"The file is not checked: {why}, please report it.", None)
+
+
+def describe_internal_error(error: Exception) -> str:
+    """Return what an exception is and which line of ours raised it: "internal error KeyError 'x' (uses.py:41)"."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"internal error {type(error).__name__} {shorten_value(str(error), 100)}".rstrip() + where
 
 
 def _build_report(source: SourceText, result: engine.CheckReport, target: str) -> SourceReport:

@@ -46,7 +46,7 @@ from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import TITLES as TENSOR_TITLES
 from lanescope.workbench.idesc_checks import check_tensor_code
 from lanescope.workbench.kernel_runs import KernelText
-from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls
+from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls, group_pitfalls
 from lanescope.workbench.results import TextEdit, TextPiece
 from lanescope.workbench.tally import UnverifiedReads, count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
@@ -321,8 +321,10 @@ def _repair_pitfalls(text: str, built: Iterable[DescriptorBuilder], given: Mappi
         found = builders.find_evaluation_builders(code, given.get(TARGET_KEY, "")) if code else ()
         return Counter(finding.code for finding in find_pitfalls(edited, found))
 
-    for finding in find_pitfalls(text, built):
-        yield replace(_make_pitfall_finding(finding), edits=find_pitfall_edits(text, finding, find_codes))
+    for finding, places in group_pitfalls(text, built):
+        follows = tuple(WrongRead("This descriptor gets it.", place) for place in places)
+        edits = find_pitfall_edits(text, finding, find_codes)
+        yield replace(_make_pitfall_finding(finding), edits=edits, follows=follows)
 
 
 # reads that are verified ----------------------------------------------------------------------------------------------

@@ -96,6 +96,11 @@ def _find_piece_gap(piece: TextPiece, machine: str) -> str:
 
 def _join_names(terms: Iterable[str], most: int = 4) -> str:
     """Join the names that terms are made of: BM and BK of (BM / 64)·BK."""
-    names = dict.fromkeys(name for term in terms for name in NAME.findall(term) if name not in SPOKEN)
+    names = dict.fromkeys(
+        f"an item of the array {match[0]}" if term.startswith("[", match.end()) else match[0]
+        for term in terms
+        for match in NAME.finditer(term)
+        if match[0] not in SPOKEN
+    )
     told = list(names) or ["a value that has no name"]
     return ", ".join(told[:most]) + (", …" if len(told) > most else "")

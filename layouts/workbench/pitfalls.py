@@ -24,6 +24,26 @@ Edits = tuple[TextEdit, ...]
 Span = tuple[int, int]
 
 
+def group_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[tuple[Pitfall, tuple[Span, ...]]]:
+    """Yield C pitfalls in the expressions that make descriptors, each once, with the other places at which a descriptor
+    gets it: calls of the helper that has the number.
+    """
+    found: dict[tuple[str, Span], tuple[Pitfall, dict[Span, None]]] = {}
+    for builder in built:
+        for pitfall in find_pitfalls(text, [builder]):
+            _, places = found.setdefault((pitfall.code, pitfall.span), (pitfall, {}))
+            if not _holds_place(text, builder.span, pitfall.span[0]):
+                places.setdefault(builder.span)
+    for pitfall, places in found.values():
+        yield pitfall, tuple(sorted(places))
+
+
+def _holds_place(text: str, span: Span, at: int) -> bool:
+    """Return whether a place is on the lines of a span."""
+    first, past = _extend_to_lines(text, span)
+    return first <= at < past
+
+
 def find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[Pitfall]:
     """Yield C pitfalls in the expressions that make descriptors; pitfalls in other lines are ignored."""
     for builder in built:
@@ -38,7 +58,7 @@ def find_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[Pit
                 # of several places that make the start, the one that says most
                 named = [span for span in start if not _NUMBER.search(text[slice(*span)])] or start
                 yield replace(pitfall, span=max(named, key=lambda span: span[1] - span[0]))
-            elif any(low < past and first < high for low, high in lines):
+            elif pitfall.code == "reserved_bits" or any(low < past and first < high for low, high in lines):
                 yield pitfall
 
 

@@ -191,7 +191,7 @@ def _make_builder(
     pitfalls += find_wrong_shift(text, first.value, address.low, origins[address.name])
     amounts, free = _amounts(group, form)
     swizzle = _find_mode(form, amounts.get(form.coded), pitfalls, origins.get(form.coded, ()), first.span)
-    _check_reserved_bits(form, first, pitfalls)
+    _check_reserved_bits(form, first, text, pitfalls)
     complete = first.value.known
     mask = (1 << 64) - 1
     return DescriptorBuilder(
@@ -400,14 +400,16 @@ def _multiply_variable(name: str, slope: LinearExpression) -> LinearExpression:
     return result
 
 
-def _check_reserved_bits(form: DescriptorFormat, descriptor: FoundDescriptor, pitfalls: list[Pitfall]) -> None:
+def _check_reserved_bits(
+    form: DescriptorFormat, descriptor: FoundDescriptor, text: str, pitfalls: list[Pitfall]
+) -> None:
     bits = descriptor.value.const & form.reserved_mask & ((1 << 64) - 1)
     if bits:
         pitfalls.append(
             Pitfall(
                 "reserved_bits",
                 f"Bits that no field of {form.name} covers are set: {format_word(bits)}{_name_variant(form, bits)}.",
-                descriptor.span,
+                _find_number_of_bits(text, descriptor.value, _extend_down(bits, form.reserved_mask)) or descriptor.span,
             )
         )
 
@@ -419,6 +421,24 @@ def _name_variant(form: DescriptorFormat, bits: int) -> str:
         return ""
     names = join_words([field.title for field in found[1].fields if bits >> field.low & field.most])
     return f". On {found[0]} they are of {names}: give the target"
+
+
+def _extend_down(bits: int, within: int) -> int:
+    """Return bits with those of a mask that lie below them without a gap: terms are known by their lowest bit."""
+    while more := bits >> 1 & within & ~bits:
+        bits |= more
+    return bits
+
+
+def _find_number_of_bits(text: str, value: SymbolicInt, bits: int) -> Span | None:
+    """Find the number that sets bits, in a helper or in the argument that it gets; None if none is written."""
+    for mark in value.marks:
+        if bits >> mark.bit & 1:
+            for span in mark.origin:
+                shifts = text[: span[0]].rstrip(" (").endswith(("<<", ">>"))
+                if not shifts and text[slice(*span)].strip("uUlL0x'").isalnum() and text[span[0]].isdigit():
+                    return span
+    return None
 
 
 def _make_turn(descriptor: FoundDescriptor, form: DescriptorFormat) -> BuilderTurn:
