@@ -23,12 +23,12 @@ from lanescope.delivery.places import (
     name_places,
 )
 from lanescope.delivery.program import Instruction, Load, simulate
-from lanescope.delivery.search import Found, Problem, SearchResult, search_program
+from lanescope.delivery.search import Found, Problem, SearchResult, cost_conversion, search_program
 from lanescope.errors import LayoutError
 from lanescope.inputs import format_count, parse_choice
 from lanescope.shared.banks import ACCESSES, Cost, compute_cost
 
-DEFAULT_LIMIT = 64
+DEFAULT_LIMIT = 128
 ALLOWED = (*loads.NAMES, *NAMES)
 DEFAULT_ALLOWED = tuple(name for name in ALLOWED if name != "ldmatrix.b8")  # which only sm_100a and sm_120a have
 
@@ -257,17 +257,29 @@ def _refuse(
     wanted: Fragment, type: str, stored: str, source: Memory | Fragment, problem: Problem, result: SearchResult
 ) -> Delivery:
     memory = source if isinstance(source, Memory) else None
-    why = (
-        f"No program of the allowed instructions does it: all {result.states:,} arrangements that they reach were seen."
-        if result.exhausted
-        else f"No program of at most {problem.limit} instructions does it: the {result.states:,} arrangements that"
-        " fewer reach were seen."
-    )
-    why = " ".join([why, *(_find_invariants(wanted, problem) if memory else [])])
+    least = min((_count_conversion(row, wanted) for row in problem.conversions), default=0)
+    seen = format_count(result.states, "arrangement")
+    if result.exhausted:
+        whys = [
+            f"No program of the allowed loads and moves does it. The search saw every arrangement they reach: {seen}."
+        ]
+    elif least > problem.limit:
+        whys = [f"The conversion alone takes {least} instructions; the limit is {problem.limit}."]
+    else:
+        whys = [f"No program of at most {problem.limit} instructions does it; the search saw {seen}. More may."]
+    if memory and least <= problem.limit:
+        whys += _find_invariants(wanted, problem)
+    why = " ".join(whys)
     start = source if isinstance(source, Fragment) else None
     return Delivery(
         wanted, wanted, memory, start, stored, type, (), (), result.states, result.exhausted, problem.limit, False, why
     )
+
+
+def _count_conversion(row: Conversion, wanted: Fragment) -> int:
+    """Return the instructions that a conversion to an operand takes."""
+    before = next(iter(row.list_sources(wanted.vectors)))
+    return cost_conversion(row, before if row.widens else wanted.vectors)
 
 
 def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
