@@ -103,7 +103,7 @@ def place_elements(space: Space, width: int, storage: Storage) -> Memory:
         raise LayoutError(
             "bad_storage",
             "Elements of the operand share a place in this storage, or lie before its start.",
-            "Give a pitch of at least one row, and a base that is a multiple of the swizzle's pattern.",
+            "Give each element a place of its own: a pitch of at least one row, and whole elements from row to row.",
             "source",
         )
     return Memory(space, width, bits_at // width, storage)
