@@ -89,8 +89,27 @@ def test_python_takes_the_fields_of_the_request() -> None:
     assert found.count == 5 and found.certified
 
 
+def test_the_links_of_the_page_open(client: Client) -> None:
+    (links,) = re.findall(r'<nav class="next" aria-label="Next">.*?</nav>', client.get("/deliver").text, re.S)
+    for link in re.findall(r'href="([^"]+)"', links):
+        assert client.get(link).status_code == 200, link
+    assert "/deliver" in client.get("/layouts/triton").text
+
+
 @pytest.mark.parametrize(
-    "text", ["marlin", "transpose fp8 V", "int4 to f16 nibble order", "75316420", "prepacked weights", "prmt shfl lop3"]
+    "text",
+    [
+        "marlin",
+        "transpose fp8 V",
+        "int4 to f16 nibble order",
+        "75316420",
+        "prepacked weights",
+        "prmt shfl lop3",
+        "why does marlin permute",
+        "load B col-major with ldmatrix",
+        "prmt selector for fp8 transpose",
+        "permute k of both operands",
+    ],
 )
 def test_the_box_finds_the_guide(text: str) -> None:
     assert any(topic.page == "/guide/storage-to-operand" for topic in find_topics(text))
