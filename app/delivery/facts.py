@@ -20,8 +20,8 @@ from lanescope.shared.freeing import find_freeing_swizzle
 from lanescope.shared.swizzle import BY_WIDTH
 
 WHERE = {
-    "rows": "rows, k contiguous",
-    "columns": "rows, m or n contiguous",
+    "rows": "k contiguous (n of C, D)",
+    "columns": "m contiguous (n of B)",
     "layout": "a CuTe layout",
     "chosen": "as one wide load needs it",
     "accumulator": "the accumulator",

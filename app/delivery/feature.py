@@ -40,7 +40,7 @@ def summarize(told: DeliveryFacts) -> str:
         return told.why
     count = format_count(told.instructions, "instruction")
     seen = format_count(told.states, "arrangement")
-    return f"{count} of a warp, the fewest that the allowed loads and moves make. The search told {seen} apart."
+    return f"{count} of a warp, the fewest that the allowed loads and moves make. The search compared {seen}."
 
 
 def format_delivery(asked: DeliveryQuestion, told: DeliveryFacts) -> Iterator[str]:
