@@ -119,6 +119,12 @@ def test_a_limit_is_not_a_proof() -> None:
     assert answer_request(replace(request, limit=13)).count == 13
 
 
+def test_a_load_that_would_split_elements_is_named() -> None:
+    mma = "mma.m16n8k8.row.col.f32.tf32.tf32.f32"
+    found = answer_request(DeliveryRequest(instruction=mma, source="columns", moves="ldmatrix.trans prmt"))
+    assert found.exhausted and "ldmatrix.trans moves units of 16 bits; it would split an element of 32." in found.why
+
+
 def test_a_conversion_longer_than_the_limit_is_named() -> None:
     found = answer_request(replace(NAMED["Marlin's weights"], second=2, limit=64))
     assert found.why == "The conversion alone takes 72 instructions; the limit is 64."

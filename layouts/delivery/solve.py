@@ -260,9 +260,7 @@ def _refuse(
     least = min((_count_conversion(row, wanted) for row in problem.conversions), default=0)
     seen = format_count(result.states, "arrangement")
     if result.exhausted:
-        whys = [
-            f"No program of the allowed loads and moves does it. The search saw every arrangement they reach: {seen}."
-        ]
+        whys = [f"No program of the allowed loads and moves does it. The search saw all that they reach: {seen}."]
     elif least > problem.limit:
         whys = [f"The conversion alone takes {least} instructions; the limit is {problem.limit}."]
     else:
@@ -298,7 +296,13 @@ def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
     names = name_places(width, len(vectors))
     says = []
     registers = 1 << len(vectors) - count_inner_bits(width) - LANE_BITS
-    for kind in loads.list_loads(width, registers, problem.loads):
+    kinds = loads.list_loads(width, registers, problem.loads)
+    for name in problem.loads:
+        if name.startswith("ldmatrix") and not any(kind.name == name for kind in kinds):
+            unit = 8 if name == "ldmatrix.b8" else 16
+            if width > unit:
+                says.append(f"{name} moves units of {unit} bits; it would split an element of {width}.")
+    for kind in kinds:
         if len(memory.runs) < kind.run:
             has = 1 << len(memory.runs)
             says.append(f"{kind.name} needs runs of {1 << kind.run} elements; aligned runs here have {has}.")
