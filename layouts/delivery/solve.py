@@ -297,11 +297,7 @@ def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
     says = []
     registers = 1 << len(vectors) - count_inner_bits(width) - LANE_BITS
     kinds = loads.list_loads(width, registers, problem.loads)
-    for name in problem.loads:
-        if name.startswith("ldmatrix") and not any(kind.name == name for kind in kinds):
-            unit = 8 if name == "ldmatrix.b8" else 16
-            if width > unit:
-                says.append(f"{name} moves units of {unit} bits; it would split an element of {width}.")
+    says += _find_splits(width, problem.loads, {kind.name for kind in kinds})
     for kind in kinds:
         if len(memory.runs) < kind.run:
             has = 1 << len(memory.runs)
@@ -315,4 +311,14 @@ def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
                     f" {name(vectors[place])}, and no allowed instruction moves it."
                 )
                 break
+    return says
+
+
+def _find_splits(width: int, allowed: Iterable[str], fit: Iterable[str]) -> list[str]:
+    """Say which allowed ldmatrix would split elements of `width` bits; fit: the names of the loads that do not."""
+    says = []
+    for name in sorted({name for name in allowed if name.startswith("ldmatrix")} - set(fit)):
+        unit = 8 if name == "ldmatrix.b8" else 16
+        if width > unit:
+            says.append(f"{name} moves units of {unit} bits; it would split an element of {width}.")
     return says
