@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,9 +15,10 @@ from lanescope.app.hardware import delivery_runs
 from lanescope.app.hardware.verification import rename_kernel
 from lanescope.delivery.ask import DeliveryRequest, answer_request
 from lanescope.delivery.memory import Memory
+from lanescope.delivery.moves import Builder, emit_move, join_turn, list_moves, list_turns
 from lanescope.delivery.named import F16, FP8, LANE_ROW, NAMED
 from lanescope.delivery.places import Fragment, Space, count_inner_bits
-from lanescope.delivery.program import Convert, Load, Permute, Shuffle
+from lanescope.delivery.program import Convert, Load, Permute, Shuffle, simulate
 from lanescope.delivery.solve import Delivery, list_fitting_orders, name_access, solve_delivery
 from lanescope.emulate.kernel import prepare_kernel
 from lanescope.emulate.launch import parse_launch
@@ -112,9 +114,38 @@ def test_ldmatrix_alone_transposes_no_bytes() -> None:
 
 def test_a_limit_is_not_a_proof() -> None:
     request = NAMED["FP8 V, n in order"]
-    short = answer_request(replace(request, limit=16))
-    assert not short.found and not short.exhausted and "at most 16 instructions" in short.why
-    assert answer_request(replace(request, limit=17)).count == 17
+    short = answer_request(replace(request, limit=12))
+    assert not short.found and not short.exhausted and "at most 12 instructions" in short.why
+    assert answer_request(replace(request, limit=13)).count == 13
+
+
+def test_a_load_that_would_split_elements_is_named() -> None:
+    mma = "mma.m16n8k8.row.col.f32.tf32.tf32.f32"
+    found = answer_request(DeliveryRequest(instruction=mma, source="columns", moves="ldmatrix.trans prmt"))
+    assert found.exhausted and "ldmatrix.trans moves units of 16 bits; it would split an element of 32." in found.why
+
+
+def test_a_conversion_longer_than_the_limit_is_named() -> None:
+    found = answer_request(replace(NAMED["Marlin's weights"], second=2, limit=64))
+    assert found.why == "The conversion alone takes 72 instructions; the limit is 64."
+
+
+@pytest.mark.parametrize("width", [4, 8, 16])
+def test_a_turn_moves_what_its_order_says(width: int) -> None:
+    """A byte's bit, a lane bit and a register bit in a cycle, both ways round, with an order of the lanes."""
+    count = count_inner_bits(width) + 7
+    space = Space(("m", "k"), (count, 0))
+    before = Fragment(space, width, tuple(1 << n for n in range(count)))
+    elements = before.list_elements()
+    lanes = [move for move in list_moves(width, count, ("shfl",)) if move.kind == "lanes"][::17]
+    for turn, order in product(list_turns(width, count, ("prmt", "shfl")), lanes):
+        move = join_turn(turn, order)
+        builder = Builder(list(range(4)), width, [], 4)
+        emit_move(move, builder)
+        held = simulate(builder.made, {n: elements[:, n] for n in range(4)}, None)
+        after = Fragment(space, width, tuple(1 << p for p in move.order)).list_elements()
+        assert len(builder.made) == move.cost == 12
+        assert all(np.array_equal(held[register], after[:, n]) for n, register in enumerate(builder.registers))
 
 
 def test_rows_of_36_bytes_take_32_bit_loads() -> None:
@@ -226,6 +257,8 @@ RARE = (
     DeliveryRequest(instruction=LANE_ROW, type="bf16", stored="f32", source="rows"),
     DeliveryRequest(instruction=LANE_ROW, type="e5m2", stored="f16", source="columns"),
     DeliveryRequest(instruction=F16, stored="f32", source="accumulator"),
+    DeliveryRequest(instruction=F16, stored="e4m3", source="rows"),
+    DeliveryRequest(instruction=LANE_ROW, type="f16", stored="e5m2", source="chosen"),
     DeliveryRequest(
         instruction=S4, operand="b", first=8, source="columns", renumber="n", moves="ld.32 lop3 prmt", limit=99
     ),
@@ -239,7 +272,7 @@ def test_every_conversion_and_move_runs() -> None:
     """Rows of conversions, nibbles between lanes and registers, movmatrix, and the 8-bit ldmatrix of sm_100a."""
     found = [answer_request(request) for request in RARE]
     assert all(one.found for one in found), [one.why for one in found]
-    assert found[8].count == 1 + 5
+    assert found[10].count == 1 + 5
     kinds = {type(one).__name__ for delivery in found for one in delivery.instructions}
     assert kinds >= {"Load", "Permute", "Shift", "Blend", "Transpose", "Convert"}
     assert found[0].count == 5 and not found[0].renumbered  # one load, a prmt a register: n stays in order
@@ -256,10 +289,12 @@ def test_every_conversion_and_move_runs() -> None:
         ({"first": 3}, "first"),
         ({"stored": "u4", "instruction": FP8}, "stored"),
         ({"source": "layout", "layout": "(8,8:x"}, "layout"),
-        ({"source": "layout", "layout": "(8,8):(8,1)"}, "source"),
+        ({"source": "layout", "layout": "(8,8):(8,1)"}, "layout"),
         ({"moves": "ldmatrix wgmma"}, "moves"),
         ({"renumber": "n"}, "renumber"),
-        ({"source": "rows", "pitch_bytes": 2}, "source"),
+        ({"source": "rows", "pitch_bytes": 2}, "pitch_bytes"),
+        ({"source": "rows", "pitch_bytes": 1 << 20}, "pitch_bytes"),
+        ({"source": "layout", "layout": "(16,16):(1,1)"}, "layout"),
         ({"operand": "b", "source": "accumulator"}, "operand"),
         ({"second": 64, "first": 64}, "first"),
     ],

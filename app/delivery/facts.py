@@ -20,8 +20,8 @@ from lanescope.shared.freeing import find_freeing_swizzle
 from lanescope.shared.swizzle import BY_WIDTH
 
 WHERE = {
-    "rows": "rows, k contiguous",
-    "columns": "rows, m or n contiguous",
+    "rows": "k contiguous (n of C, D)",
+    "columns": "m contiguous (n of B)",
     "layout": "a CuTe layout",
     "chosen": "as one wide load needs it",
     "accumulator": "the accumulator",
@@ -223,6 +223,9 @@ def describe_evidence() -> str:
         rows = evidence.get("delivery", {}).values()
         if rows:
             agreed, count = (sum(row[key] for row in rows) for key in ("agreed", "ran"))
-            device = catalog.shorten_device_name(evidence["meta"]["device"])
-            ran.append(f"{agreed} of {count} programs agreed on {device}")
-    return f"{join_words(ran)}." if ran else "Programs of this kind were executed in the emulator; not on hardware."
+            meta = evidence["meta"]
+            date = meta.get("dates", {}).get("delivery") or meta["date"]
+            ran.append(f"an {meta['device']} on {date}, {agreed} of {count} right in every register")
+    if not ran:
+        return "Programs of this kind were executed in the emulator; not on hardware."
+    return f"Programs of this kind were executed on {join_words(ran)}."

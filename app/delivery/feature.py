@@ -39,7 +39,8 @@ def summarize(told: DeliveryFacts) -> str:
     if not told.found:
         return told.why
     count = format_count(told.instructions, "instruction")
-    return f"{count} of a warp, the fewest of the allowed ones; {told.states:,} arrangements were told apart."
+    seen = format_count(told.states, "arrangement")
+    return f"{count} of a warp, the fewest that the allowed loads and moves make. The search compared {seen}."
 
 
 def format_delivery(asked: DeliveryQuestion, told: DeliveryFacts) -> Iterator[str]:

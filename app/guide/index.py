@@ -70,7 +70,9 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
                 "storage-to-operand",
                 "marlin awq prepack prepacked permutation weights quantized int4 nibble order 75316420 lop3 prmt shfl"
                 " transpose fp8 v how do get deliver load operand register fast conversion f16 dequantize"
-                " interleaved accumulator",
+                " interleaved accumulator why does permute permutes both k operands which loads feed into registers"
+                " with ldmatrix transposed trans need needs fp16 int8 8-bit"
+                " selector byte shuffle shortest fewest attention column columns col row major b mma movmatrix shfl",
                 ("75316420",),
             ),
         ),

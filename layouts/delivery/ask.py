@@ -20,6 +20,7 @@ SOURCES = ("rows", "columns", "layout", "chosen", "accumulator")
 RENUMBERED = {"none": (), "k": ("k",), "n": ("n",), "both": ("k", "n")}
 PER = ("element", "row", "column")
 TYPES = tuple(dict.fromkeys((*(row.source for row in ROWS), *(row.target for row in ROWS))))
+MOST_BYTES = 227 << 10  # shared memory of a block, sm_90 and sm_100. CUDA C++ Programming Guide, compute capabilities
 LONGEST_SIDE = 64  # operands side by side
 
 
@@ -85,7 +86,7 @@ def answer_request(asked: DeliveryRequest) -> Delivery:
         source = _fill_with_accumulators(accumulator, wanted, stored)
     elif asked.source != "chosen":
         width = WIDTHS[stored] if asked.stored else wanted.width
-        source = place_elements(wanted.space, width, _read_storage(asked, wanted, width))
+        source = _place(asked, wanted, width)
     return solve_delivery(wanted, type_, source, stored, renumber=renumber, allowed=allowed, limit=asked.limit)
 
 
@@ -111,6 +112,25 @@ def _find_operand(instruction: Instruction, letter: str, field: str) -> Operand:
         letters = ", ".join(name for name in instruction.operands if name in "abcd")
         raise LayoutError("bad_operand", f"{instruction.ptx} has no operand {quote_value(letter)}.", letters, field)
     return operand
+
+
+def _place(asked: DeliveryRequest, wanted: Fragment, width: int) -> Memory:
+    """Return where the elements lie; LayoutError names the field that says so."""
+    field = "layout" if asked.source == "layout" else "pitch_bytes"
+    storage = _read_storage(asked, wanted, width)
+    try:
+        memory = place_elements(wanted.space, width, storage)
+    except LayoutError as error:
+        raise error.move_to_field(field) from None
+    size = memory.size * width // 8
+    if size > MOST_BYTES:
+        raise LayoutError(
+            "too_large",
+            f"The elements span {size:,} bytes; the loads read shared memory.",
+            f"At most {MOST_BYTES:,} bytes, what a block of sm_90 has: give the addresses of a tile in shared memory.",
+            field,
+        )
+    return memory
 
 
 def _read_storage(asked: DeliveryRequest, wanted: Fragment, width: int) -> Storage:

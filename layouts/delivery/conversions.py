@@ -124,6 +124,7 @@ ROWS = (
     Conversion("f32", "f16", (0,), 1, "cvt.rn.f16x2"),
     Conversion("f32", "bf16", (0,), 1, "cvt.rn.bf16x2"),
     *(Conversion("f32", narrow, (0, 1), 3, f"cvt.rn.satfinite.{narrow}x2 and mov") for narrow in ("e4m3", "e5m2")),
+    *(Conversion(narrow, "f16", (1,), 3, f"mov and cvt.rn.f16x2.{narrow}x2") for narrow in ("e4m3", "e5m2")),
     *(Conversion("f16", narrow, (1,), 3, f"cvt.rn.satfinite.{narrow}x2 and mov") for narrow in ("e4m3", "e5m2")),
 )
 
@@ -136,7 +137,9 @@ def find_conversions(source: str, target: str) -> tuple[Conversion, ...]:
         raise LayoutError(
             "bad_conversion",
             f"No conversion from {source} to {target}.",
-            f"Known are {join_words(sorted(set(into)), 'and')} to {target}." if into else "Store the operand's type.",
+            f"Known are {join_words(sorted(set(into)), 'and')} to {target}."
+            if into
+            else f"Leave it out: elements of {target} are moved as they are.",
             "stored",
         )
     return found

@@ -102,8 +102,8 @@ def place_elements(space: Space, width: int, storage: Storage) -> Memory:
     if (bits_at % width).any() or int(bits_at.min()) < 0 or len(np.unique(bits_at)) != space.size:
         raise LayoutError(
             "bad_storage",
-            "Elements of the operand share a place in this storage, or lie before its start.",
-            "Give a pitch of at least one row, and a base that is a multiple of the swizzle's pattern.",
+            "Elements overlap, or lie before the start.",
+            "Rows may not overlap; their distance is a multiple of an element.",
             "source",
         )
     return Memory(space, width, bits_at // width, storage)

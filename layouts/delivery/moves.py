@@ -150,6 +150,32 @@ def _generate_nibble_moves(at: _Places) -> Iterator[Move]:
         yield Move("nibble register", ("lop3",), at.exchange(nibble, register), 2 * at.total, "shifts and lop3")
 
 
+@lru_cache(maxsize=64)
+def list_turns(width: int, count: int, allowed: tuple[str, ...]) -> tuple[Order, ...]:
+    """Return the cycles of a byte's place, a lane bit and a register bit, both ways round: none without prmt and shfl.
+
+    join_turn makes a move of one and an order of the lanes, which its shfl takes on for nothing.
+    """
+    inner = count_inner_bits(width)
+    if not {"prmt", "shfl"} <= set(allowed):
+        return ()
+    places = range(count)
+    found = []
+    for unit, lane, register in product(
+        places[max(0, inner - 2) : inner], places[inner : inner + LANE_BITS], places[inner + LANE_BITS :]
+    ):
+        for a, b in ((lane, register), (register, lane)):
+            cycle = {unit: a, a: b, b: unit}
+            found.append(tuple(cycle.get(p, p) for p in places))
+    return tuple(found)
+
+
+def join_turn(turn: Order, lanes: Move) -> Move:
+    """Return the move that is an order of the lanes, then a cycle, as one: a lane sends, packed, what others need."""
+    order = tuple(lanes.order[p] for p in turn)
+    return Move("turn", ("prmt", "shfl"), order, 3 * lanes.cost, "prmt, shfl and selp")
+
+
 def emit_move(move: Move, builder: Builder) -> None:
     """Append a move's instructions; the builder's registers become the new ones."""
     EMIT[move.kind](move.order, builder)
@@ -275,6 +301,62 @@ def _emit_matrix(order: Order, builder: Builder) -> None:
     builder.registers = [builder.add(Transpose, register) for register in builder.registers]
 
 
+def _emit_turn(order: Order, builder: Builder) -> None:
+    """Lanes send both registers of a pair, in the order in which the receivers, by one bit of their own, need them.
+
+    The byte's old bit is sent to the lane's place, or the register's: then bytes are packed before, or after, the
+    exchange, and registers are chosen at the other end.
+    """
+    inner = builder.inner
+    lanes = range(inner, inner + LANE_BITS)
+    (unit,) = _find_moved(order, range(inner))
+    (register,) = _find_moved(order, range(inner + LANE_BITS, len(order)))
+    packs_first = order[unit] == register
+    out = next(p for p in lanes if p not in order[inner : inner + LANE_BITS])  # the lane bit that leaves
+    new = next(p for p in lanes if order[p] not in lanes) - inner  # where another comes in
+    tables = []
+    for turn in range(2):
+        known = [
+            sum((lane >> p - inner & 1) << order[p] - inner for p in lanes if order[p] in lanes) for lane in range(32)
+        ]
+        tables.append(tuple(s | ((lane >> new & 1) ^ turn) << out - inner for lane, s in enumerate(known)))
+    pack = [_list_packing(unit, inner, value) for value in range(2)]
+    step, registers = 1 << register - inner - LANE_BITS, list(builder.registers)
+
+    def arrange(pair: tuple[int, int], bit: int, packs: bool) -> tuple[int, int]:
+        if not packs:
+            a, b = pair
+            return builder.add(Select, a, b, bit), builder.add(Select, b, a, bit)
+        made = []
+        for turn in range(2):
+            selectors = tuple(pack[(lane >> bit & 1) ^ turn if packs_first else turn] for lane in range(32))
+            if not packs_first:  # the pair came in the order of the lane's bit
+                selectors = tuple(s ^ 0x4444 * (lane >> bit & 1) for lane, s in enumerate(selectors))
+            made.append(builder.add(Permute, *pair, selectors))
+        return made[0], made[1]
+
+    for number, a in enumerate(builder.registers):
+        if number & step:
+            continue
+        sent = arrange((a, builder.registers[number | step]), out - inner, packs_first)
+        got = tuple(builder.add(Shuffle, one, table) for one, table in zip(sent, tables, strict=True))
+        registers[number], registers[number | step] = arrange((got[0], got[1]), new, not packs_first)
+    builder.registers = registers
+
+
+def _list_packing(unit: int, inner: int, value: int) -> int:
+    """Return the selector that takes, of two registers, the units whose bit at a place is `value`: the first one's
+    where the bit is to be 0, the second one's where it is to be 1.
+    """
+    first = max(0, inner - 2)
+    size, place = 4 >> inner - first, unit - first
+    digits = []
+    for number in range(4 // size):
+        source = number & ~(1 << place) | value << place
+        digits += [source * size + n + 4 * (number >> place & 1) for n in range(size)]
+    return sum(digit << 4 * n for n, digit in enumerate(digits))
+
+
 EMIT: dict[str, Callable[[Order, Builder], None]] = {
     "bytes": _emit_bytes,
     "lanes": _emit_lanes,
@@ -284,4 +366,5 @@ EMIT: dict[str, Callable[[Order, Builder], None]] = {
     "nibbles": _emit_nibbles,
     "nibble register": _emit_nibble_register,
     "matrix": _emit_matrix,
+    "turn": _emit_turn,
 }

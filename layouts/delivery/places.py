@@ -135,7 +135,10 @@ def make_fragment(operand: Operand, tiles: tuple[int, int] = (1, 1), per: str = 
 
 def _list_coordinates(operand: Operand, tiles: tuple[int, int], width: int) -> list[Longs]:
     """Return both coordinates of each element of the first warp, [lane, value]: of m or n, then of k."""
-    if len(operand.axes) != 2 or operand.register_bits != 32 or width not in WIDTHS:
+    if len(operand.axes) != 2:
+        count = len(operand.axes)
+        raise _refuse(f"Operand {operand.name} has {count} coordinates ({', '.join(operand.axes)}), not two.", operand)
+    if operand.register_bits != 32 or width not in WIDTHS:
         raise _refuse(f"Operand {operand.name} has {operand.element.name} in {width} bits.", operand)
     arrays = [np.asarray(operand.coords[axis], np.int64)[:32] for axis in operand.axes]
     for size in (*(int(array.max()) + 1 for array in arrays), *tiles, operand.values):

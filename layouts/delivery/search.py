@@ -15,7 +15,7 @@ from lanescope.deadline import check_deadline
 from lanescope.delivery.conversions import Conversion
 from lanescope.delivery.loads import LoadKind, list_loads, match_load
 from lanescope.delivery.memory import Memory
-from lanescope.delivery.moves import Move, list_moves
+from lanescope.delivery.moves import Move, join_turn, list_moves, list_turns
 from lanescope.delivery.places import LANE_BITS, Fragment, Space, Vectors, count_inner_bits
 from lanescope.errors import LayoutError
 
@@ -68,15 +68,18 @@ class _Node:
     parent: _Node | None = None
     by: Move | Conversion | None = None
     load: tuple[LoadKind, tuple[int, ...]] | None = None
+    turns: bool = False  # came by an order of lanes that is to be joined with a turn
 
 
 class _Queue:
     """The nodes to visit, cheapest first, and the least cost at which each state was reached."""
 
-    def __init__(self, bound: Callable[[State], int]) -> None:
-        self.bound, self.number = bound, count()
-        self.heap: list[tuple[int, int, _Node]] = []
+    def __init__(self, bound: Callable[[State], int], deep: bool) -> None:
+        """deep: of equal estimates, the one nearest to its end first; else the one that was found first."""
+        self.bound, self.number, self.deep = bound, count(), deep
+        self.heap: list[tuple[int, int, int, _Node]] = []
         self.best: dict[object, int] = {}
+        self.turned: dict[object, int] = {}  # of orders of lanes that wait for a turn
 
     def improves(self, key: object, cost: int) -> bool:
         """Return whether a state was not reached at this cost or less, and note it."""
@@ -86,12 +89,12 @@ class _Queue:
         return True
 
     def push(self, node: _Node, estimate: int) -> None:
-        heappush(self.heap, (estimate, next(self.number), node))
+        heappush(self.heap, (estimate, -node.cost if self.deep else 0, next(self.number), node))
 
 
 def search_program(problem: Problem, goals: Sequence[Vectors]) -> SearchResult:
     """Return the cheapest program that ends in one of the goals, the first of equals."""
-    label, queue = _make_labels(problem, goals), _Queue(_make_bound(problem))
+    label, queue = _make_labels(problem, goals), _Queue(_make_bound(problem), deep=len(goals) == 1)
     low = problem.memory.name_low_bits() if problem.memory else []
     for goal in goals:
         node = _Node(0, (problem.width, goal), label(goal))
@@ -99,11 +102,14 @@ def search_program(problem: Problem, goals: Sequence[Vectors]) -> SearchResult:
             queue.push(node, queue.bound(node.state))
     best = queue.best
     while queue.heap:
-        estimate, _, node = heappop(queue.heap)
+        estimate, _, _, node = heappop(queue.heap)
         if estimate > problem.limit:
             return SearchResult(None, False, len(best))
         if node.load or (problem.memory is None and _is_start(node.state, problem)):
             return SearchResult(_unwind(node), False, len(best))
+        if node.turns:
+            _push_turns(node, problem, queue)
+            continue
         if node.cost > best[_make_key(node.state[0], node.labels)]:
             continue
         if len(best) > MOST_STATES:
@@ -136,19 +142,36 @@ def _push_moves(node: _Node, problem: Problem, queue: _Queue) -> None:
     width, vectors = node.state
     moves = {move.rearrange(node.labels): move for move in reversed(list_moves(width, len(vectors), problem.moves))}
     first, best = count_inner_bits(width) + LANE_BITS, queue.best
+    turns = list_turns(width, len(vectors), problem.moves)
     for labels, move in reversed(moves.items()):
         cost, key = node.cost + move.cost, (width, labels[:first], tuple(sorted(labels[first:])))
         if cost < best.get(key, cost + 1):
             best[key] = cost
             state = (width, move.rearrange(vectors))
             queue.push(_Node(cost, state, labels, node, move), cost + queue.bound(state))
+        if move.kind == "lanes" and turns and cost < queue.turned.get(key, cost + 1):
+            queue.turned[key] = cost
+            waiting = _Node(cost, (width, move.rearrange(vectors)), labels, node, move, turns=True)
+            queue.push(waiting, cost + max(2 * move.cost, queue.bound(waiting.state)))
+
+
+def _push_turns(node: _Node, problem: Problem, queue: _Queue) -> None:
+    """Push what a turn joined with the order of lanes makes of the state before that order."""
+    width, vectors = node.state
+    assert node.parent and isinstance(node.by, Move)
+    for turn in list_turns(width, len(vectors), problem.moves):
+        move = join_turn(turn, node.by)
+        cost, labels = node.parent.cost + move.cost, move.rearrange(node.parent.labels)
+        if queue.improves(_make_key(width, labels), cost):
+            state = (width, move.rearrange(node.parent.state[1]))
+            queue.push(_Node(cost, state, labels, node.parent, move), cost + queue.bound(state))
 
 
 def _push_conversions(node: _Node, problem: Problem, queue: _Queue, label: Callable[[Vectors], Vectors]) -> None:
     width, vectors = node.state
     for row in problem.conversions if width == problem.width else ():
         for before in row.list_sources(vectors):
-            cost = node.cost + _cost_conversion(row, before if row.widens else vectors)
+            cost = node.cost + cost_conversion(row, before if row.widens else vectors)
             state, labels = (problem.stored, before), label(before)
             if queue.improves(_make_key(problem.stored, labels), cost):
                 queue.push(_Node(cost, state, labels, node, row), cost + queue.bound(state))
@@ -160,7 +183,8 @@ def _make_key(width: int, labels: Vectors) -> object:
     return width, labels[:first], tuple(sorted(labels[first:]))
 
 
-def _cost_conversion(row: Conversion, narrow: Vectors) -> int:
+def cost_conversion(row: Conversion, narrow: Vectors) -> int:
+    """Return the instructions of a conversion; narrow: the place bits of the narrower type's registers."""
     width = min(len(row.kept) + len(row.spread), 3)
     return row.cost << len(narrow) - width - LANE_BITS
 
@@ -194,7 +218,7 @@ def _make_bound(problem: Problem) -> Callable[[State], int]:
         if problem.conversions and width == problem.width:
             row = problem.conversions[0]
             before.append(next(iter(row.list_sources(vectors)), vectors))
-            cost += _cost_conversion(row, before[1] if row.widens else vectors)
+            cost += cost_conversion(row, before[1] if row.widens else vectors)
         if problem.memory:
             return cost
         inner, start = count_inner_bits(width), count_inner_bits(problem.stored)

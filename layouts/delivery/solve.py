@@ -23,12 +23,12 @@ from lanescope.delivery.places import (
     name_places,
 )
 from lanescope.delivery.program import Instruction, Load, simulate
-from lanescope.delivery.search import Found, Problem, SearchResult, search_program
+from lanescope.delivery.search import Found, Problem, SearchResult, cost_conversion, search_program
 from lanescope.errors import LayoutError
 from lanescope.inputs import format_count, parse_choice
 from lanescope.shared.banks import ACCESSES, Cost, compute_cost
 
-DEFAULT_LIMIT = 64
+DEFAULT_LIMIT = 128
 ALLOWED = (*loads.NAMES, *NAMES)
 DEFAULT_ALLOWED = tuple(name for name in ALLOWED if name != "ldmatrix.b8")  # which only sm_100a and sm_120a have
 
@@ -257,17 +257,27 @@ def _refuse(
     wanted: Fragment, type: str, stored: str, source: Memory | Fragment, problem: Problem, result: SearchResult
 ) -> Delivery:
     memory = source if isinstance(source, Memory) else None
-    why = (
-        f"No program of the allowed instructions does it: all {result.states:,} arrangements that they reach were seen."
-        if result.exhausted
-        else f"No program of at most {problem.limit} instructions does it: the {result.states:,} arrangements that"
-        " fewer reach were seen."
-    )
-    why = " ".join([why, *(_find_invariants(wanted, problem) if memory else [])])
+    least = min((_count_conversion(row, wanted) for row in problem.conversions), default=0)
+    seen = format_count(result.states, "arrangement")
+    if result.exhausted:
+        whys = [f"No program of the allowed loads and moves does it. The search saw all that they reach: {seen}."]
+    elif least > problem.limit:
+        whys = [f"The conversion alone takes {least} instructions; the limit is {problem.limit}."]
+    else:
+        whys = [f"No program of at most {problem.limit} instructions does it; the search saw {seen}. More may."]
+    if memory and least <= problem.limit:
+        whys += _find_invariants(wanted, problem)
+    why = " ".join(whys)
     start = source if isinstance(source, Fragment) else None
     return Delivery(
         wanted, wanted, memory, start, stored, type, (), (), result.states, result.exhausted, problem.limit, False, why
     )
+
+
+def _count_conversion(row: Conversion, wanted: Fragment) -> int:
+    """Return the instructions that a conversion to an operand takes."""
+    before = next(iter(row.list_sources(wanted.vectors)))
+    return cost_conversion(row, before if row.widens else wanted.vectors)
 
 
 def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
@@ -286,7 +296,9 @@ def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
     names = name_places(width, len(vectors))
     says = []
     registers = 1 << len(vectors) - count_inner_bits(width) - LANE_BITS
-    for kind in loads.list_loads(width, registers, problem.loads):
+    kinds = loads.list_loads(width, registers, problem.loads)
+    says += _find_splits(width, problem.loads, {kind.name for kind in kinds})
+    for kind in kinds:
         if len(memory.runs) < kind.run:
             has = 1 << len(memory.runs)
             says.append(f"{kind.name} needs runs of {1 << kind.run} elements; aligned runs here have {has}.")
@@ -299,4 +311,14 @@ def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
                     f" {name(vectors[place])}, and no allowed instruction moves it."
                 )
                 break
+    return says
+
+
+def _find_splits(width: int, allowed: Iterable[str], fit: Iterable[str]) -> list[str]:
+    """Say which allowed ldmatrix would split elements of `width` bits; fit: the names of the loads that do not."""
+    says = []
+    for name in sorted({name for name in allowed if name.startswith("ldmatrix")} - set(fit)):
+        unit = 8 if name == "ldmatrix.b8" else 16
+        if width > unit:
+            says.append(f"{name} moves units of {unit} bits; it would split an element of {width}.")
     return says

@@ -23,6 +23,7 @@ from lanescope.inputs import format_count
 from lanescope.render.template import Templates
 from lanescope.shared.chain import format_affine, format_bit_fields
 
+MOST_STATIC = 48 << 10  # bytes of shared memory that a kernel may declare; more is asked for at the launch
 TEMPLATES = Templates("lanescope.render")
 
 
@@ -74,8 +75,11 @@ def render_kernel(delivery: Delivery, name: str = "k") -> str:
         ]
         origin, argument = "are the registers of the lanes", "source"
     else:
+        tile = f"__shared__ __align__(1024) unsigned tile[{words}];"
+        if 4 * words > MOST_STATIC:
+            tile = f"extern __shared__ __align__(1024) unsigned tile[];  // launch with {4 * words} bytes"
         fill = [
-            f"__shared__ __align__(1024) unsigned tile[{words}];",
+            tile,
             f"for (unsigned i = threadIdx.x; i < {words}; i += 32) tile[i] = in[i];",
             "__syncthreads();",
         ]

@@ -95,3 +95,15 @@ __device__ inline unsigned f16_to_e5m2(unsigned low, unsigned high) {
       : "r"(low), "r"(high));
   return d;
 }
+
+__device__ inline void e4m3_to_f16(unsigned (&h)[2], unsigned w) {
+  asm("{\n.reg .b16 l, h;\nmov.b32 {l, h}, %2;\ncvt.rn.f16x2.e4m3x2 %0, l;\ncvt.rn.f16x2.e4m3x2 %1, h;\n}"
+      : "=r"(h[0]), "=r"(h[1])
+      : "r"(w));
+}
+
+__device__ inline void e5m2_to_f16(unsigned (&h)[2], unsigned w) {
+  asm("{\n.reg .b16 l, h;\nmov.b32 {l, h}, %2;\ncvt.rn.f16x2.e5m2x2 %0, l;\ncvt.rn.f16x2.e5m2x2 %1, h;\n}"
+      : "=r"(h[0]), "=r"(h[1])
+      : "r"(w));
+}
