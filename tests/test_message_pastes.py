@@ -310,3 +310,8 @@ def test_a_subject_keeps_its_page_and_lists_the_messages_after_it() -> None:
 )
 def test_an_export_links_the_one_message_of_a_text(text: str, link: str) -> None:
     assert find_link(text) == link
+
+
+def test_a_printed_text_of_other_words_lists_the_messages_with_its_number() -> None:
+    nearest = recognise_messages("ptxas info : (C7508) a text of a later release").nearest
+    assert [row.slug for row in nearest] == ["setmaxnreg-unknown-count"]

@@ -152,7 +152,7 @@ def _index_words() -> tuple[tuple[MessageRow, frozenset[str]], ...]:
 
 
 def _find_nearest(cleaned: str) -> tuple[MessageRow, ...]:
-    """Find the rows that share most of their words with a text."""
+    """Find the rows that share most of their words with a text, else those that have its number."""
     words = frozenset(_WORD.findall(cleaned.lower()))
     number = _CODE.search(cleaned)
     near: dict[MessageRow, float] = {}
@@ -162,4 +162,5 @@ def _find_nearest(cleaned: str) -> tuple[MessageRow, ...]:
             shared += 0.2
         near[row] = max(near.get(row, 0.0), shared)
     ordered = sorted(near, key=lambda row: -near[row])[:NEAREST]
-    return tuple(row for row in ordered if near[row] >= 0.5)
+    alike = tuple(row for row in ordered if near[row] >= 0.5)
+    return alike or (list_numbered(number[1]) if number else ())
