@@ -11,7 +11,7 @@ import pytest
 from lanescope.app.kit.assets import render_style_sheet
 from lanescope.app.kit.page import render_palette_css
 from lanescope.descriptor.matrix import Descriptor
-from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
+from lanescope.ptx.table.descriptors import TCGEN05, TCGEN05_RUBIN, WGMMA
 from lanescope.render import palette
 from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.svg import render_status_legend, render_svg
@@ -177,7 +177,7 @@ def test_a_field_has_one_colour_in_editor_and_picture(theme: palette.Palette | N
     """The picture's 64 rectangles against the page's rules; the style sheet has no colour of its own for a field."""
     rules = dict(re.findall(r"\.bit\.(\w+) \{ background: var\(--fill-(\d)\); \}", render_palette_css()))
     edges = dict(re.findall(r"\.fields \.(\w+) \{ border-color: var\(--fill-(\d)\); \}", render_palette_css()))
-    assert rules == edges and set(rules) == {f.name for form in (WGMMA, TCGEN05) for f in form.fields}
+    assert rules == edges and set(rules) == {f.name for form in (WGMMA, TCGEN05, TCGEN05_RUBIN) for f in form.fields}
     assert len(WGMMA.fields) == len({rules[f.name] for f in WGMMA.fields})
     assert len({rules[f.name] for f in TCGEN05.fields}) == len(TCGEN05.fields)
     drawn = re.findall(

@@ -123,6 +123,21 @@ def test_the_shape_and_types_of_tcgen05_mma_become_its_instruction_descriptor(cl
     assert not any("wgmma" in one.link for one in (reading, *reading.also))
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "types"),
+    [
+        ("imma 16832", "IMMA.16832", {"s8", "u8", "s4", "u4"}),
+        ("hmma 16816 bf16", "HMMA.16816.BF16", {"bf16"}),
+        ("qmma.16832", "QMMA.16832", {"e4m3", "e5m2", "e3m2", "e2m3", "e2m1"}),
+        ("igmma 64x128x32", "IGMMA.64x128x32", {"s8", "u8"}),
+    ],
+)
+def test_sass_may_have_blanks_for_dots(text: str, name: str, types: set[str]) -> None:
+    reading = read(text)
+    assert reading.title.startswith(f"{name}: compiled from")
+    assert {catalog.find(ptx).types["a"] for ptx in reading.facts["candidates"]} <= types
+
+
 @pytest.mark.parametrize("text", ["tcgen05.mma f64", "tcgen05.mma m128n300k16 f16", "tcgen05.mma m128n256k64 bf16"])
 def test_no_descriptor_is_made_up_for_what_none_says(text: str) -> None:
     reading = read(text)

@@ -72,7 +72,7 @@ GROUPS: tuple[tuple[str, tuple[GuidePage, ...]], ...] = (
                 " transpose fp8 v how do get deliver load operand register fast conversion f16 dequantize"
                 " interleaved accumulator why does permute permutes both k operands which loads feed into registers"
                 " with ldmatrix transposed trans need needs fp16 int8 8-bit"
-                " selector byte shuffle shortest fewest attention column columns col row major b mma movmatrix shfl",
+                " selector byte shuffle shortest fewest attention column columns col row major b mma shfl",
                 ("75316420",),
             ),
         ),

@@ -72,6 +72,10 @@ _TITLES = {  # code of a refusal → title of the page that shows it
     "open_formula": "Coordinates not known",
 }
 _SASS = re.compile(rf"\s*(?:{'|'.join(sass.OPCODES)})(?:\.\w+)*\s*", re.I)
+_SASS_WORDS = re.compile(  # hmma 16816 bf16: the size, then types
+    rf"\s*(?:{'|'.join(sass.OPCODES)})[.\s]+(?:\d{{3,6}}|\d+x\d+x\d+)(?:[.\s]+(?:[fsub]\d+|[be]?f16|tf32|e\dm\d|sp))*\s*",
+    re.I,
+)
 _BRACKET = re.compile(r"\b[A-Za-z]\w*\s?(?:[\[(][^\[\]()<>;{}]{0,40}[\])])+")
 _RATIO = re.compile(r"\s*\d:\d\s+[a-z]{4,}", re.I)
 _ARGUMENTS = re.compile(r"[<({]")
@@ -177,9 +181,11 @@ def _read_plain_words(text: str) -> Reading | None:
 
 
 def _respell(text: str) -> str:
-    """Return a SASS mnemonic in capitals, a word with its kind in front, a shape of CUTLASS as PTX writes it; any other
-    text as it is.
+    """Return a SASS mnemonic in capitals, also one with blanks for dots, a word with its kind in front, a shape of
+    CUTLASS as PTX writes it; any other text as it is.
     """
+    if _SASS_WORDS.fullmatch(text):
+        text = ".".join(text.split())
     if _SASS.fullmatch(text):
         return re.sub(r"(?<=\d)X(?=\d)", "x", text.upper())
     if match := _KIND_LAST.fullmatch(text):

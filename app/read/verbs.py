@@ -63,6 +63,7 @@ def print_reading(text: str, as_json: bool, assumptions: Sequence[str] = ()) -> 
 
 def _read_argument(argument: str) -> str:
     """Read the file that an argument names, or return the argument where it is a text."""
+    from lanescope.app.read.elsewhere import find_maker
     from lanescope.app.read.text_meanings import read_text as recognise
     from lanescope.errors import LayoutError
 
@@ -72,7 +73,7 @@ def _read_argument(argument: str) -> str:
         one_word = not re.search(r"\s", argument) and not _NO_NAME.search(argument)
         if error.code != "bad_usage" or _SOURCE.search(argument) or (one_word and re.search(r"[/\\]", argument)):
             raise
-        if one_word and recognise(argument).kind == "unknown":
+        if one_word and recognise(argument).kind == "unknown" and not find_maker(argument):
             raise
         return argument
 

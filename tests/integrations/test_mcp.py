@@ -364,7 +364,7 @@ def test_templates_complete(session: Session) -> None:
     templates = {one.name: one.uri_template for one in session.ask("list_resource_templates").resource_templates}
     for name, argument, begun, wanted in (
         ("instruction", "ptx", "wgmma.mma_async.m64n8k16.f32.b", ["wgmma.mma_async.m64n8k16.f32.bf16.bf16"]),
-        ("guide", "slug", "swiz", ["swizzle"]),
+        ("guide", "slug", "swiz", ["swizzle", "swizzle-units"]),
     ):
         reference = types.ResourceTemplateReference(type="ref/resource", uri=templates[name])
         assert session.ask("complete", reference, {"name": argument, "value": begun}).completion.values == wanted
