@@ -257,9 +257,9 @@ def test_packed_elements_are_k_major(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "bit", "named"),
     [
-        ("f8f6f4", 29, "K (64)"),
-        ("mxf8f6f4", 31, "K (64)"),
-        ("mxf4", 3, "K, upper bit (yes)"),
+        ("f8f6f4", 29, "K 64"),
+        ("mxf8f6f4", 31, "K 64"),
+        ("mxf4", 3, "K, upper bit yes"),
         ("f16", 29, ""),
         ("i8", 29, ""),
     ],
@@ -268,7 +268,16 @@ def test_a_reserved_bit_that_is_a_field_of_sm_107_is_named(kind: str, bit: int, 
     """PTX ISA 9.4, Tables 51 to 53; kinds f16 and i8 give bit 29 no meaning."""
     word = encode(idesc.get_kind(kind), {"m": 128, "n": 64}).word | 1 << bit
     (notice,) = [one for one in idesc.find_problems(IdescWord(word, idesc.get_kind(kind))) if one.field == "reserved"]
-    assert ("on sm_107" in notice.message) == bool(named) and named in notice.message
+    assert ("On sm_107" in notice.message) == bool(named) and named in notice.message
+
+
+def test_a_bit_without_a_meaning_keeps_a_word_from_being_one_of_sm_107() -> None:
+    """Bit 29 is K there, bit 6 is reserved there, too."""
+    word = encode(idesc.get_kind("f8f6f4"), {"m": 128, "n": 64}).word | 1 << 29 | 1 << 6
+    (notice,) = [
+        one for one in idesc.find_problems(IdescWord(word, idesc.get_kind("f8f6f4"))) if one.field == "reserved"
+    ]
+    assert "sm_107" not in notice.message
 
 
 def test_what_is_illegal_has_a_name() -> None:

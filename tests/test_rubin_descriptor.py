@@ -57,7 +57,7 @@ def test_a_reserved_bit_is_named_as_the_field_that_it_is_on_sm_107(bit: int) -> 
         return
     said = {target: find_warnings(Descriptor(word, fit_format(TCGEN05, target))) for target in ("", "sm_100a")}
     any_target, other = ([one.message for one in found if one.code == "reserved_bits"] for found in said.values())
-    assert ("but on sm_107" in any_target[0]) == (bit in named) and named.get(bit, "") in any_target[0]
+    assert ("On sm_107" in any_target[0]) == (bit in named) and named.get(bit, "") in any_target[0]
     assert "sm_107" not in other[0] and "They must be 0." in other[0]
     there = [one.code for one in find_warnings(Descriptor(word, RUBIN))]
     assert ("reserved_bits" in there) == (bit not in named)

@@ -238,7 +238,7 @@ def test_what_rubin_forbids_in_its_own_fields() -> None:
 
 def test_fields_of_rubin_are_named_where_no_target_is_given() -> None:
     word = IdescWord(0x28400010, idesc.get_kind("f8f6f4"))
-    assert "on sm_107, where they say: K (64)" in idesc.find_problems(word)[0].message
+    assert "On sm_107 these bits belong to fields: K 64" in idesc.find_problems(word)[0].message
 
 
 def test_bit_31_of_a_4_bit_kind_says_k_96_on_one_target(client: Client) -> None:

@@ -165,8 +165,8 @@ def _describe_reserved_bits(descriptor: Descriptor) -> Found:
     pointer = f"pointer that was not masked to {address.mask.bit_length()} bits sets them, and may spoil LBO and SBO."
     pointer *= bool(bits & _make_overrun_mask(descriptor.format))
     if not descriptor.format.ignores:
-        said = f"{message} They must be 0{describe_elsewhere(descriptor)}."
-        return "reserved_bits", "reserved", said + (f" A {pointer}" if pointer else "")
+        parts = (f"{message} They must be 0.", describe_elsewhere(descriptor), f"A {pointer}" if pointer else "")
+        return "reserved_bits", "reserved", " ".join(filter(None, parts))
     if has_tcgen05_bits(bits):
         message = (
             "Bit 46 is set: this is tcgen05's descriptor (Blackwell), whose version is 1. wgmma reads the same bytes"
@@ -183,20 +183,25 @@ def _make_overrun_mask(form: DescriptorFormat) -> int:
 
 
 def describe_elsewhere(descriptor: Descriptor) -> str:
-    """Say where reserved bits of a word are fields', and what those say, as the end of a sentence; "" nowhere.
+    """Say on which architecture the reserved bits of a word are fields', and what those say; "" on none.
 
     >>> describe_elsewhere(Descriptor(0x4000404000014100, TCGEN05))
-    ' but on sm_107, where they say: start address 0x41000 (PTX ISA 9.4, 9.7.18.4.1, Table 49)'
+    'On sm_107 these bits belong to fields: start address 0x41000 (PTX ISA 9.4, 9.7.18.4.1, Table 49).'
     """
     if descriptor.elsewhere is None:
         return ""
     on, there = descriptor.elsewhere
     document = there.format.source.partition(";")[0]
-    return f" but on {on}, where they say: {_format_fields_of_bits(there, descriptor.reserved)} ({document})"
+    return format_elsewhere(on, _list_fields_of_bits(there, descriptor.reserved), document)
 
 
-def _format_fields_of_bits(descriptor: Descriptor, bits: int) -> str:
-    """Return what the fields that have some bits say."""
+def format_elsewhere(architecture: str, fields: Sequence[str], document: str) -> str:
+    """Format the sentence that reserved bits are fields' on an architecture. fields: each with what it says there."""
+    return f"On {architecture} these bits belong to fields: {join_words(fields)} ({document})."
+
+
+def _list_fields_of_bits(descriptor: Descriptor, bits: int) -> list[str]:
+    """Return the fields that have some bits, each with what it says."""
     named = [field for field in descriptor.format.fields if bits >> field.low & field.most]
     said = [
         hex(descriptor.start_address)
@@ -204,7 +209,7 @@ def _format_fields_of_bits(descriptor: Descriptor, bits: int) -> str:
         else descriptor.format.format_field_value(descriptor.word, field)
         for field in named
     ]
-    return join_words([f"{field.title} {text}" for field, text in zip(named, said, strict=True)])
+    return [f"{field.title} {text}" for field, text in zip(named, said, strict=True)]
 
 
 def has_tcgen05_bits(stray: int) -> bool:
@@ -229,7 +234,7 @@ def list_cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
         several = len(bits) > 1
         cautions.append(f"Reserved bit{'s' * several} {join_words(bits)} {'are' if several else 'is'} set: {message}.")
     if elsewhere := describe_elsewhere(descriptor):
-        cautions.append(f"Reserved bits must be 0{elsewhere}: give the target.")
+        cautions.append(f"{elsewhere} Give the target.")
     return (*cautions, *(notice.message for notice in find_uncertain_reads(descriptor, seen)))
 
 

@@ -150,8 +150,7 @@ def _compare_values(
     loose = _list_loose(runs)
     if loose and not matches:
         raise make_open_error(f"no operand agrees if {', '.join(loose)} is the same in all threads")
-    whole = any(match.map.values >= least and not match.swapped for match in matches)
-    nearest = None if loose or whole else _find_nearest(runs, maps, letter, least)
+    nearest = None if loose or _has_whole(matches, least) else _find_nearest(runs, maps, letter, least)
     open_values = "" if range_ else given[0]
     clash = None
     if open_values and matches and matches[0].map.values < least:
@@ -172,8 +171,8 @@ def _compare_single(
     parts = list_holding(*runs[1][:2], (0,), letter)
     if loose and not (matches or addresses or parts):
         raise make_open_error(f"no operand agrees if {', '.join(loose)} is the same in all threads")
-    whole = any(match.map.values >= least and not match.swapped for match in matches)
-    nearest = None if loose or addresses or whole else _find_nearest(runs, maps, letter, least)
+    found = addresses or _has_whole(matches, least)
+    nearest = None if loose or found else _find_nearest(runs, maps, letter, least)
     compared = len(list_fragment_maps()) + len(list_address_maps())
     return FormulaAnswer(tuple(matches), addresses, nearest, loose, letter, compared, False, least, parts=parts)
 
@@ -188,6 +187,11 @@ def _run_each(
 def _list_matches(runs: FormulaRuns, maps: Sequence[FragmentMap], letter: str, least: int) -> list[FormulaMatch]:
     found = (_match_formula(*runs[one.values][:2], one) for one in maps)
     return sorted(filter(None, found), key=lambda match: _rank_match(match, letter, least))
+
+
+def _has_whole(matches: Sequence[FormulaMatch], least: int) -> bool:
+    """Return whether a map has all values of a formula, its rows and columns not exchanged."""
+    return any(match.map.values >= least and not match.swapped for match in matches)
 
 
 def _list_loose(runs: FormulaRuns) -> tuple[str, ...]:

@@ -166,7 +166,7 @@ def get_finding_title(code: str) -> str:
 
 
 def _list_refused(text: str) -> list[CheckFinding]:
-    """List the lines of PTX that no instruction has."""
+    """List the lines of PTX that ptxas refuses."""
     refused = statements.find_refused_lines(text)
     return [CheckFinding("ptxas_refuses", finding.message, finding.span) for finding in refused]
 
@@ -275,13 +275,13 @@ def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[C
     return [_make_pitfall_finding(mistake) for mistake in every]
 
 
-def _leaves_threads(text: str, checked: Iterable[CheckedDescriptor]) -> bool:
+def _leaves_threads(text: str, checked: Collection[CheckedDescriptor]) -> bool:
     """Return whether running all threads could tell more: of fragments of registers, or of a descriptor that no
     tensor map or layout has settled. What tcgen05.cp copies is followed by neither.
     """
-    left = [one for one in checked if one.gap and not (not one.readers and "tcgen05.cp" in text)]
+    left = any(one.gap and (one.readers or "tcgen05.cp" not in text) for one in checked)
     settled = any(one.readers and not one.gap for one in checked)
-    return bool(left) or not settled or next(list_kernels_by_text(text), None) is not None
+    return left or not settled or next(list_kernels_by_text(text), None) is not None
 
 
 def _check_fragments(text: str, given: Mapping[str, str]) -> tuple[FragmentReport, list[OpenPoint]]:

@@ -159,9 +159,11 @@ def main(only: list[str]) -> None:
         excluded |= left_out
     sets = sorted({targets for targets, _ in variants.values()}, key=lambda s: (len(s), s))
     meta = {"assembler": f"ptxas {get_version()}", "date": datetime.date.today().isoformat(), "targets": TARGETS}
-    rows: dict[bool, list[str]] = {False: [], True: []}
+    mapped: list[str] = []
+    unmapped: list[str] = []
     for ptx, (targets, least) in sorted(variants.items()):
-        rows[find_newer_form(ptx) is None].append(f"  {json.dumps(ptx)}: {json.dumps([sets.index(targets), least])}")
+        rows = unmapped if find_newer_form(ptx) else mapped
+        rows.append(f"  {json.dumps(ptx)}: {json.dumps([sets.index(targets), least])}")
     OUTPUT.write_text(
         '{"meta": '
         + json.dumps(meta)
@@ -170,12 +172,12 @@ def main(only: list[str]) -> None:
         + ',\n"left_out": '
         + json.dumps(dict(sorted(excluded.items())), indent=1)
         + ',\n"unmapped": {\n'
-        + ",\n".join(rows[False])
+        + ",\n".join(unmapped)
         + '\n},\n"variants": {\n'
-        + ",\n".join(rows[True])
+        + ",\n".join(mapped)
         + "\n}}\n"
     )
-    print(f"{OUTPUT}: {len(rows[True])} variants, {len(rows[False])} without a map")
+    print(f"{OUTPUT}: {len(mapped)} variants, {len(unmapped)} without a map")
 
 
 if __name__ == "__main__":

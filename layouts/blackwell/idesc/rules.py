@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from lanescope.blackwell.idesc.word import CALLED, K96, IdescWord, format_word
-from lanescope.blackwell.kind import FORMS, KindField, MmaKind
-from lanescope.descriptor.notices import FieldNotice
+from lanescope.blackwell.kind import FORMS, RUBIN, KindField, MmaKind
+from lanescope.descriptor.notices import FieldNotice, format_elsewhere
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.ptx.architectures import explain_missing, list_architectures_without, list_targets_of_kind
 from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.table.descriptors import TCGEN05
-from lanescope.ptx.table.kinds import KINDS, PAIR, RUBIN_KINDS, WS
+from lanescope.ptx.table.kinds import KINDS, PAIR, WS
 from lanescope.ptx.targets import format_targets
 
 SIZES, TRANSPOSE, NEGATE = "PTX ISA 9.1, Table 39", "PTX ISA 9.1, Tables 51, 52 and 54", "PTX ISA 9.1, Table 51"
@@ -31,10 +32,8 @@ def _check_codes(word: IdescWord) -> Iterator[FieldNotice]:
     row = word.kind
     if word.reserved:
         message = f"Reserved bits are set: {format_word(word.reserved)}. They must be 0."
-        rubin = RUBIN_KINDS[row.name]
-        if not word.target and (named := [part for part in rubin.parts if _is_new(part, word)]):
-            fields = join_words([f"{part.field.title} ({part.format_code(word.word)})" for part in named])
-            message = message.removesuffix(".") + f" but on sm_107, where they say: {fields} ({rubin.source})."
+        if elsewhere := _describe_elsewhere(word):
+            message = f"{message} {elsewhere}"
         yield FieldNotice("reserved_bits", "reserved", message, row.source)
     for part in row.parts:
         if not part.is_legal(word.word) and not _is_disputed(word, part):
@@ -147,10 +146,16 @@ _RULES: tuple[Callable[[IdescWord], Iterator[FieldNotice]], ...] = (
 )
 
 
-def _is_new(part: KindField, word: IdescWord) -> bool:
-    """Return whether a field of sm_107 gives a meaning to a bit that is reserved elsewhere and that the word sets."""
-    bits = part.field.most << part.field.low
-    return bool(word.reserved & bits) and part.is_legal(word.word)
+def _describe_elsewhere(word: IdescWord) -> str:
+    """Say which fields of sm_107 have the reserved bits of a word; "" where a target is known, or where a bit has no
+    meaning there either.
+    """
+    there = replace(word, target=RUBIN)
+    named = [part for part in there.kind.parts if word.reserved >> part.field.low & part.field.most]
+    if word.target or there.reserved or not all(part.is_legal(word.word) for part in named):
+        return ""
+    fields = [f"{part.field.title} {part.format_code(word.word)}" for part in named]
+    return format_elsewhere(RUBIN, fields, there.kind.source)
 
 
 def _is_disputed(word: IdescWord, part: KindField) -> bool:

@@ -408,19 +408,19 @@ def _check_reserved_bits(
         pitfalls.append(
             Pitfall(
                 "reserved_bits",
-                f"Bits that no field of {form.name} covers are set: {format_word(bits)}{_name_variant(form, bits)}.",
+                f"Bits that no field of {form.name} covers are set: {format_word(bits)}.{_name_variant(form, bits)}",
                 _find_number_of_bits(text, descriptor.value, _extend_down(bits, form.reserved_mask)) or descriptor.span,
             )
         )
 
 
 def _name_variant(form: DescriptorFormat, bits: int) -> str:
-    """Say on which architecture bits are fields', as the end of a sentence; "" on none."""
+    """Say on which architecture bits are fields', as a further sentence; "" on none."""
     found = find_variant_of_word(form, bits)
     if found is None:
         return ""
-    names = join_words([field.title for field in found[1].fields if bits >> field.low & field.most])
-    return f". On {found[0]} they are of {names}: give the target"
+    names = join_words([field.said for field in found[1].fields if bits >> field.low & field.most])
+    return f" On {found[0]} these bits belong to {names}: give the target."
 
 
 def _extend_down(bits: int, within: int) -> int:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 MOST_PRODUCTS = 2000
 _LINE = re.compile(r"(@!?%?\w+\s+)?([a-z][\w.:%]*)\s*(.*)", re.S)
-
 _WIDTH = re.compile(r"\.[bufs](\d+)\b")
 
 
