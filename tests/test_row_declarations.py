@@ -213,50 +213,50 @@ def answers() -> dict[str, dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def said(answers: dict[str, dict[str, str]]) -> dict[str, str]:
-    """What is said of two families that only a row names."""
+def pages(answers: dict[str, dict[str, str]]) -> dict[str, str]:
+    """Address → page or answer, of two families that only a row declares."""
     return answers["families"]
 
 
-def test_a_load_of_tensor_memory_is_one_row(said: dict[str, str]) -> None:
-    listed = json.loads(said["/api/v1/instructions?family=tmem_ld"])
+def test_a_load_of_tensor_memory_is_one_row(pages: dict[str, str]) -> None:
+    listed = json.loads(pages["/api/v1/instructions?family=tmem_ld"])
     assert [row["ptx"] for row in listed["instructions"]] == [LOAD.replace("x4", f"x{n}") for n in (1, 4, 16)]
-    assert json.loads(said["/api/v1/instructions?q=tmem x4"])["count"] == 1
-    told = json.loads(said[f"/api/v1/instructions/{LOAD}/operands/data"])
+    assert json.loads(pages["/api/v1/instructions?q=tmem x4"])["count"] == 1
+    told = json.loads(pages[f"/api/v1/instructions/{LOAD}/operands/data"])
     assert told["axes"] == ["lane", "column"] and (told["rows"], told["cols"], told["registers"]) == (16, 8, 4)
     assert (told["lane"][5][2], told["column"][5][2]) == (9, 4)  # g = 1, c = 0, h = 1 of PTX's figure for 16x64b
-    assert json.loads(said[f"/api/v1/instructions/{LOAD}"])["operands"][0]["formula"]["forward"].splitlines()[1:] == [
+    assert json.loads(pages[f"/api/v1/instructions/{LOAD}"])["operands"][0]["formula"]["forward"].splitlines()[1:] == [
         "lane = 8 * (%laneid & 1) + groupID",
         "column = 2 * i + ((%laneid >> 1) & 1)",
     ]
-    page = said[f"/i/{LOAD}"]
+    page = pages[f"/i/{LOAD}"]
     assert (
         "x4" in page
         and "[taddr]" in page
-        and "4 times, in neighboring columns" not in said["/instructions"]
-        and '/instructions?family=tmem_ld"' in said["/instructions"]
+        and "4 times, in neighboring columns" not in pages["/instructions"]
+        and '/instructions?family=tmem_ld"' in pages["/instructions"]
     )
     assert "tmem.ld.sync.aligned.16x64b.x16.b32" in page  # the picker of the modifiers
-    assert said[f"/i/{LOAD}/data.svg"].startswith("<svg") and "T5:2" in said[f"/i/{LOAD}/data.svg"]
-    assert "T5:2" in said[f"/i/{LOAD}/data.txt"] and "lane,column" in said[f"/i/{LOAD}/data.csv"]
-    code = said[f"/i/{LOAD}.cu"]
+    assert pages[f"/i/{LOAD}/data.svg"].startswith("<svg") and "T5:2" in pages[f"/i/{LOAD}/data.svg"]
+    assert "T5:2" in pages[f"/i/{LOAD}/data.txt"] and "lane,column" in pages[f"/i/{LOAD}/data.csv"]
+    code = pages[f"/i/{LOAD}.cu"]
     assert 'asm volatile("tmem.ld.sync.aligned.16x64b.x4.b32 {%0, %1, %2, %3}, [%4];' in code
-    assert said["packed"] == "True"
-    assert said["find"] == LOAD and "tmem.ld" in said["refusal"] and LOAD in said["refusal"]
-    assert "load from tensor memory" in said["parts"] and "4 times, in neighboring columns" in said["parts"]
-    assert "unsupported_here" in said["run"]
-    assert "no_program" in said["plan"] and "no_chain" in said["chain"]
+    assert pages["packed"] == "True"
+    assert pages["find"] == LOAD and "tmem.ld" in pages["refusal"] and LOAD in pages["refusal"]
+    assert "load from tensor memory" in pages["parts"] and "4 times, in neighboring columns" in pages["parts"]
+    assert "unsupported_here" in pages["run"]
+    assert "no_program" in pages["plan"] and "no_chain" in pages["chain"]
 
 
-def test_a_product_is_one_row(said: dict[str, str]) -> None:
-    told = json.loads(said[f"/api/v1/instructions/{PRODUCT}"])
+def test_a_product_is_one_row(pages: dict[str, str]) -> None:
+    told = json.loads(pages[f"/api/v1/instructions/{PRODUCT}"])
     assert told["family"] == "imma" and [op["name"] for op in told["operands"]] == ["a", "b", "c", "d"]
     assert (
-        '/instructions?family=imma"' in said["/instructions"]
-        and "imma.sync" in said[f"/i/{PRODUCT}.cu"]
-        and said[f"/i/{PRODUCT}.svg"].startswith("<svg")
+        '/instructions?family=imma"' in pages["/instructions"]
+        and "imma.sync" in pages[f"/i/{PRODUCT}.cu"]
+        and pages[f"/i/{PRODUCT}.svg"].startswith("<svg")
     )
-    assert said["product"] == "True" and f"{PRODUCT}" in said["program"] and "section imma" in said["sections"]
+    assert pages["product"] == "True" and f"{PRODUCT}" in pages["program"] and "section imma" in pages["sections"]
 
 
 # a line in a table ----------------------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ def test_a_product_is_one_row(said: dict[str, str]) -> None:
 def more(answers: dict[str, dict[str, str]]) -> dict[str, str]:
     """What is said of a shape of tcgen05.ld, an element type and a descriptor format, each a line of a table's file."""
     told = answers["rows"]
-    wrong = {asked: said[:300] for asked, said in told.items() if asked[0] == "/" and said[:3] not in ("200", "303")}
+    wrong = {asked: pages[:300] for asked, pages in told.items() if asked[0] == "/" and pages[:3] not in ("200", "303")}
     assert not wrong
     assert all(told[" ".join(words)].startswith("0 ") for words in added_rows.COMMANDS)
     return told

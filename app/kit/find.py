@@ -179,7 +179,7 @@ def parse_places(
 
 
 def _refuse_part(part: str, place: SoughtPlace | None, names: Sequence[str], example: str) -> LayoutError:
-    """Say why a part of a text names nothing: its matrix is missing, or its lane, or it is no place."""
+    """Return the error of a part that lacks its matrix or its lane, or that is not a place at all."""
     if place:
         letters = [name for name in names if len(name) == 1] or names
         titles = [replace(place, matrix=name).text for name in sorted(letters)]

@@ -73,7 +73,7 @@ class MessageFact(MessageName):
     wrong: Annotated[str, Description("The smallest program that raises it; empty where none of this project does.")]
     right: Annotated[str, Description("The same program, changed: it is silent.")]
     place: Annotated[str, Description("The function of the driver, or the header of the assertion.")]
-    proof: Annotated[str, Description("Who was asked whether the programs do this.")]
+    proof: Annotated[str, Description("Which tool showed that the programs do this.")]
     rule: Annotated[str, Description("The code by which lanescope refuses the same; empty for none.")]
     links: tuple[MessageLink, ...]
 
@@ -154,7 +154,7 @@ def build_message(row: MessageRow) -> MessageFact:
 
 
 def describe_proof(row: MessageRow) -> str:
-    """Say who was asked whether the programs of a message do what is said of them."""
+    """Return which tool was run on the two programs, and that the first alone raises the message."""
     if row.source == DRIVER:
         return _describe_driver_runs(row)
     if not row.raised:

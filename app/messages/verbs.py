@@ -37,7 +37,7 @@ def format_answer(answer: MessageAnswer) -> Iterator[str]:
             yield ""
         yield from format_message(one.message, one.code)
     if answer.numbers:
-        yield "The number alone names no message: ptxas gives it to"
+        yield "ptxas gives this number to different messages in different releases:"
         yield from map(format_name, answer.numbers)
     if not (answer.found or answer.numbers or answer.listed):
         yield "No message of the table." + (" Most like it:" if answer.nearest else "")

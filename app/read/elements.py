@@ -178,7 +178,7 @@ def _build_answer(form: Instruction, question: ElementQuestion, named: NamedForm
 def _find_holders(
     form: Instruction, question: ElementQuestion, a_shared: bool
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
-    """Return (who holds what a question asks for, the parts of an address that show it, what is said about it)."""
+    """Return the holders of what a question asks for, the query of the page that shows them, and the notices."""
     place = question.place
     asks_address = form.address and _ADDRESS.search(question.rest)
     if place.letter in (*SCALES, "e"):

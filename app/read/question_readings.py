@@ -79,7 +79,7 @@ def _read_scales(text: str) -> Reading:
 
 def _spell_scale(text: str) -> str:
     """Spell a question about the scale factor or the metadata of a row or a column as one about its first: `SFA[5][0]`;
-    "" if it names no row.
+    "" for any other text.
     """
     question = element_texts.parse_question(text)
     line = question.place.line if question else None

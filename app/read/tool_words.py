@@ -1,4 +1,4 @@
-"""The words that people have for a page that is no page of the guide, and the questions that one page answers. Data."""
+"""What people call the tools and the pages outside the guide, and questions that one page answers. Data alone."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from lanescope.weights.layout import WARP, WeightLayout
 EXAMPLE = "W[5, 18]"
 _NUMBER = r"(\d{1,9})"
 _ELEMENT = re.compile(
-    rf"(?:w|b|qweight|weights?)?\s*[\[(]?\s*(?:k\s*=\s*)?{_NUMBER}\s*(?:\]\s*\[|\s|,|;)\s*(?:n\s*=\s*)?{_NUMBER}\s*[\])]?",
+    rf"(?:w|b|qweight|weights?)?\s*[\[(]?\s*(?:k\s*=\s*)?{_NUMBER}"
+    rf"\s*(?:\]\s*\[|\s|,|;)\s*(?:n\s*=\s*)?{_NUMBER}\s*[\])]?",
     re.I,
 )
 _FIELD = re.compile(

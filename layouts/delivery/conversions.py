@@ -41,7 +41,7 @@ class Conversion:
         return f"{self.source} → {self.target}"
 
     @property
-    def kept(self) -> tuple[int, ...]:
+    def kept_bits(self) -> tuple[int, ...]:
         """The place bits inside a narrow register that stay inside one."""
         narrow = WIDTHS[self.source] if self.widens else WIDTHS[self.target]
         return tuple(n for n in range(count_inner_bits(narrow)) if n not in self.spread)
@@ -54,14 +54,14 @@ class Conversion:
         if not self.widens:
             lanes = vectors[inner : inner + LANE_BITS]
             spread = [vectors[n] for n in self.spread]
-            yield (*(vectors[n] for n in self.kept), *lanes, *spread, *vectors[inner + LANE_BITS :])
+            yield (*(vectors[n] for n in self.kept_bits), *lanes, *spread, *vectors[inner + LANE_BITS :])
             return
         first = count_inner_bits(wide)
         lanes, registers = vectors[first : first + LANE_BITS], vectors[first + LANE_BITS :]
         orders: Sequence[tuple[int, ...]] = list(permutations(range(len(registers)), len(self.spread)))
         for order in orders[:1] if natural else orders:
             places = dict(zip(self.spread, (registers[n] for n in order), strict=True))
-            places |= dict(zip(self.kept, vectors[:first], strict=True))
+            places |= dict(zip(self.kept_bits, vectors[:first], strict=True))
             rest = (vector for n, vector in enumerate(registers) if n not in order)
             yield (*(places[n] for n in range(inner)), *lanes, *rest)
 
@@ -89,11 +89,13 @@ class Conversion:
     def _list_units(self, part: int) -> list[int]:
         """Return the places of a narrow register whose elements a wide one takes, in its order."""
         base = _scatter_bits(part, self.spread)
-        return [base + _scatter_bits(unit, self.kept) for unit in range(1 << len(self.kept))]
+        return [base + _scatter_bits(unit, self.kept_bits) for unit in range(1 << len(self.kept_bits))]
 
     def _list_origins(self, inner: int) -> tuple[tuple[int, int], ...]:
         """Return, of each place of a narrow register, the wide register and the place in it."""
-        return tuple((_gather_bits(unit, self.spread), _gather_bits(unit, self.kept)) for unit in range(1 << inner))
+        return tuple(
+            (_gather_bits(unit, self.spread), _gather_bits(unit, self.kept_bits)) for unit in range(1 << inner)
+        )
 
 
 def _scatter_bits(number: int, places: Sequence[int]) -> int:
