@@ -64,7 +64,7 @@ def test_every_reserved_bit_has_its_own_advice(form: DescriptorFormat) -> None:
             continue
         said = list_cautions(Descriptor(good | 1 << bit, form), SEEN)
         if not form.get_field_name(bit):
-            assert f"bit {bit} is set" in said[0] and all("but on sm_107" in more for more in said[1:]), bit
+            assert f"bit {bit} is set" in said[0] and all("On sm_107" in more for more in said[1:]), bit
             assert BITS[form].get(bit, "") in said[0]
         else:
             assert said == (), bit

@@ -49,7 +49,7 @@ def test_padded_rows_are_drawn_as_far_as_their_bits_add_up(client: Client) -> No
 
 def test_the_page_shows_the_bits_the_registers_and_the_code(client: Client) -> None:
     page = client.get("/deliver", params=FP8_V).text
-    assert "5 instructions of a warp" in page and "▸n0" in page and "0x7531" in page
+    assert "5 instructions per warp" in page and "▸n0" in page and "0x7531" in page
     assert "executed on an NVIDIA H100 80GB HBM3 on 2026-11-27, 49 of 49" in page
     kept = client.get("/deliver", params={**FP8_V, "renumber": "none", "moves": "ldmatrix.trans shfl"}).text
     assert "No program of the allowed loads and moves does it" in kept and 'class="verdict bad"' in kept

@@ -266,7 +266,9 @@ def test_a_product_is_one_row(pages: dict[str, str]) -> None:
 def more(answers: dict[str, dict[str, str]]) -> dict[str, str]:
     """What is said of a shape of tcgen05.ld, an element type and a descriptor format, each a line of a table's file."""
     told = answers["rows"]
-    wrong = {asked: pages[:300] for asked, pages in told.items() if asked[0] == "/" and pages[:3] not in ("200", "303")}
+    wrong = {
+        asked: answer[:300] for asked, answer in told.items() if asked[0] == "/" and answer[:3] not in ("200", "303")
+    }
     assert not wrong
     assert all(told[" ".join(words)].startswith("0 ") for words in added_rows.COMMANDS)
     return told

@@ -73,6 +73,7 @@ def test_a_listing_of_a_product_names_the_product(target: str, tmp_path: Path) -
 @pytest.mark.parametrize("target", ["sm_100a", "sm_107a"])
 def test_a_listing_of_a_move_names_that_move_alone(target: str, tmp_path: Path) -> None:
     taken = choose_lines(candidates_tcgen05.generate_tcgen05_moves(), target, 12)
+    assert len(taken) > 6
     for line, listing in zip(taken, disassemble(taken, target, tmp_path), strict=True):
         assert read_sass(listing).facts["candidates"] == [line.ptx]
 

@@ -100,6 +100,11 @@ def test_the_picture_has_the_element_in_both_panels(name: str, bits: int) -> Non
     assert svg.count("data-cells=") == 2
 
 
+def test_a_choice_that_is_refused_stays_in_its_field(client: Client) -> None:
+    page = client.get("/weights?format=gguf").text
+    assert '<select\n  name="format" aria-invalid="true"><option selected>gguf</option>' in page
+
+
 def test_the_page_follows_what_it_is_asked(client: Client) -> None:
     page = client.get("/weights?format=marlin&find=W[5,18]").text
     assert "W[5, 18] of 16 × 64 is nibble 4 (bits 16–19) of word 41, in tile 0." in page

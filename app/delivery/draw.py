@@ -35,7 +35,8 @@ def draw_bits(told: DeliveryFacts) -> str:
         y += memory.height + 44
     names, texts = _mark_steps([after for _, after in rows])
     steps = _make_panel("Place bits of a warp's registers, and the element's bit in each", bits, texts, x, y)
-    panels.append(replace(steps, row_names=tuple(name for name, _ in rows), col_names=tuple(names)))
+    places = tuple(name.replace("register", "reg") for name in names)
+    panels.append(replace(steps, row_names=tuple(name for name, _ in rows), col_names=places))
     return _render(panels)
 
 
@@ -52,7 +53,10 @@ def _mark_steps(maps: Sequence[Sequence[PlaceBit]]) -> tuple[list[str], list[lis
 
 
 def _shorten_step(says: str) -> str:
-    return says.partition(":")[0].replace(".sync.aligned", "").replace(".shared", "")
+    name = says.partition(":")[0]
+    for part in (".sync.aligned", ".shared", ".m8n8", ".b16"):
+        name = name.replace(part, "")
+    return name
 
 
 def _make_panel(title: str, bits: list[str], texts: list[list[str]], x: float, y: float) -> FigurePanel:
@@ -65,7 +69,7 @@ def _make_panel(title: str, bits: list[str], texts: list[list[str]], x: float, y
         cols=len(texts[0]),
         x=x,
         y=y,
-        cell_width=72.0,
+        cell_width=56.0,
         cell_height=26.0,
         grid=None,
         category=np.array(colours, np.int32),

@@ -39,8 +39,7 @@ def summarize(told: DeliveryFacts) -> str:
     if not told.found:
         return told.why
     count = format_count(told.instructions, "instruction")
-    seen = format_count(told.states, "arrangement")
-    return f"{count} of a warp, the fewest that the allowed loads and moves make. The search compared {seen}."
+    return f"{count} per warp. No sequence of the allowed steps has fewer."
 
 
 def format_delivery(asked: DeliveryQuestion, told: DeliveryFacts) -> Iterator[str]:
@@ -55,7 +54,7 @@ def format_delivery(asked: DeliveryQuestion, told: DeliveryFacts) -> Iterator[st
         for one in told.fitting:
             yield f"  {one.load} would do where the lowest address bits are {' '.join(one.lowest) or 'any'}"
     if told.renumbering:
-        yield f"  permuted: {', '.join(told.renumbering)}"
+        yield f"  permuted, as allowed (bit of the operand ← bit in the registers): {', '.join(told.renumbering)}"
     yield told.executed
     if told.code:
         yield told.code

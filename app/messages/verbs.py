@@ -40,7 +40,9 @@ def format_answer(answer: MessageAnswer) -> Iterator[str]:
         yield "ptxas gives this number to different messages in different releases:"
         yield from map(format_name, answer.numbers)
     if not (answer.found or answer.numbers or answer.listed):
-        yield "No message of the table." + (" Most like it:" if answer.nearest else "")
+        yield "No known message of ptxas, cuTensorMapEncode or CuTe is in this text." + (
+            " Most like it:" if answer.nearest else " Paste the whole line, as the tool printed it."
+        )
         yield from map(format_name, answer.nearest)
     yield from map(format_name, answer.listed)
 

@@ -107,11 +107,11 @@ def _read_operand(asked: DeliveryRequest) -> tuple[Operand, str]:
 
 
 def _find_operand(instruction: Instruction, letter: str, field: str) -> Operand:
-    operand = instruction.operands.get(letter)
-    if letter not in "abcd" or operand is None:
-        letters = ", ".join(name for name in instruction.operands if name in "abcd")
-        raise LayoutError("bad_operand", f"{instruction.ptx} has no operand {quote_value(letter)}.", letters, field)
-    return operand
+    operands = {name: operand for name, operand in instruction.operands.items() if name in "abcd"}
+    if not isinstance(letter, str) or letter not in operands:
+        message = f"{instruction.ptx} has no operand {quote_value(letter)}."
+        raise LayoutError("bad_operand", message, f"It has {', '.join(operands)}.", field)
+    return operands[letter]
 
 
 def _place(asked: DeliveryRequest, wanted: Fragment, width: int) -> Memory:

@@ -185,7 +185,7 @@ def _make_key(width: int, labels: Vectors) -> object:
 
 def cost_conversion(row: Conversion, narrow: Vectors) -> int:
     """Return the instructions of a conversion; narrow: the place bits of the narrower type's registers."""
-    width = min(len(row.kept) + len(row.spread), 3)
+    width = min(len(row.kept_bits) + len(row.spread), 3)
     return row.cost << len(narrow) - width - LANE_BITS
 
 
