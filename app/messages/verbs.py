@@ -32,12 +32,14 @@ def explain(
 
 def format_answer(answer: MessageAnswer) -> Iterator[str]:
     """Yield the lines of an answer."""
+    from lanescope.app.messages.facts import NUMBER_NOTICE
+
     for number, one in enumerate(answer.found):
         if number:
             yield ""
         yield from format_message(one.message, one.code)
     if answer.numbers:
-        yield "The number alone names no message: ptxas gives it to"
+        yield NUMBER_NOTICE
         yield from map(format_name, answer.numbers)
     if not (answer.found or answer.numbers or answer.listed):
         yield "No message of the table." + (" Most like it:" if answer.nearest else "")
