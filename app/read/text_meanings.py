@@ -71,9 +71,9 @@ _TITLES = {  # code of a refusal → title of the page that shows it
     "bad_operation": "No such operation",
     "open_formula": "Coordinates not known",
 }
-_SASS = re.compile(rf"\s*(?:{'|'.join(sass.OPCODES)})(?:\.\w+)*\s*", re.I)
-_SASS_WORDS = re.compile(  # hmma 16816 bf16: the size, then types
-    rf"\s*(?:{'|'.join(sass.OPCODES)})[.\s]+(?:\d{{3,6}}|\d+x\d+x\d+)(?:[.\s]+(?:[fsub]\d+|[be]?f16|tf32|e\dm\d|sp))*\s*",
+_SASS = re.compile(  # with dots; or hmma 16816 bf16: the size, then types
+    rf"\s*(?:{'|'.join(sass.OPCODES)})(?:(?:\.\w+)*"
+    r"|[.\s]+(?:\d{3,6}|\d+x\d+x\d+)(?:[.\s]+(?:[fsub]\d+|[be]?f16|tf32|e\dm\d|sp))*)\s*",
     re.I,
 )
 _BRACKET = re.compile(r"\b[A-Za-z]\w*\s?(?:[\[(][^\[\]()<>;{}]{0,40}[\])])+")
@@ -134,7 +134,7 @@ def _read_meanings(text: str, found: Sequence[TextMeaning], pages: Sequence[Mean
 
 
 def _read_words(text: str) -> Reading:
-    """Read a text that no recogniser knows and that names no page: another maker's code, an address, or words."""
+    """Read any other text: another maker's code, an address, or words to look up."""
     if elsewhere.find_maker(text):
         return _read_other_maker(text)
     if addresses := printed_words.find_addresses(text[: meaning_links.MOST_NAMED]):
@@ -184,10 +184,8 @@ def _respell(text: str) -> str:
     """Return a SASS mnemonic in capitals, also one with blanks for dots, a word with its kind in front, a shape of
     CUTLASS as PTX writes it; any other text as it is.
     """
-    if _SASS_WORDS.fullmatch(text):
-        text = ".".join(text.split())
     if _SASS.fullmatch(text):
-        return re.sub(r"(?<=\d)X(?=\d)", "x", text.upper())
+        return re.sub(r"(?<=\d)X(?=\d)", "x", re.sub(r"[.\s]+", ".", text.strip()).upper())
     if match := _KIND_LAST.fullmatch(text):
         return f"{match[2]} {match[1]}"
     match = _GEMM_SHAPE.fullmatch(text)

@@ -1,4 +1,4 @@
-"""The words that people have for a page that is no page of the guide, and the questions that one page answers. Data."""
+"""Words that find a tool's page, and questions that one page answers. Data."""
 
 from __future__ import annotations
 
