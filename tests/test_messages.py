@@ -19,7 +19,7 @@ from lanescope.app.messages import facts
 from lanescope.messages import BY_SLUG, GROUPS, ROWS, MessageRow, clean_message, recognise_messages
 from lanescope.messages.map_calls import TYPE_CODES, MapCall, find_refusal
 from lanescope.messages.map_rules import RULES, find_rules
-from lanescope.messages.row import CUTE, DRIVER, PTXAS
+from lanescope.messages.row import CUTE, DRIVER, PTXAS, compile_text
 from lanescope.reader.code.tensor_maps import find_tensor_maps
 from tests.cpp import find_compiler
 from tests.ptxas import assembler, nvrtc
@@ -137,7 +137,7 @@ def test_every_text_of_cute_stands_in_its_header() -> None:
     for row in CUTE_ROWS:
         text = " ".join((CUTLASS / name).read_text() for name in row.place.split(", "))
         joined = re.sub(r'"\s*\\?\n\s*"', "", text)
-        assert any(pattern.search(joined) for pattern in row.compile_texts()), row.slug
+        assert any(compile_text(text).search(joined) for text in row.texts), row.slug
 
 
 # the driver -----------------------------------------------------------------------------------------------------------
@@ -269,4 +269,4 @@ def test_a_page_says_which_driver_was_asked(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(facts.catalog, "load_evidence", lambda evidence=evidence: (evidence,))
         assert facts.describe_proof(row) == f"The driver 580.1 of an H200 (2026-11-27) {said}."
     monkeypatch.setattr(facts.catalog, "load_evidence", lambda: ())
-    assert "not asked of a driver yet" in facts.describe_proof(row)
+    assert "No driver has been asked" in facts.describe_proof(row)

@@ -9,10 +9,11 @@ from lanescope.app.kit.fact import Description, fact
 from lanescope.app.kit.question import question, text_field
 from lanescope.messages import MessageReading, MessageRow, recognise_messages
 from lanescope.messages.recognise import LONGEST
-from lanescope.messages.row import DRIVER, PTXAS
+from lanescope.messages.row import DRIVER, PTXAS, RELEASES
 from lanescope.ptx import catalog
 
 PAGE = "/messages"
+NUMBER_NOTICE = "The same number means different messages in different releases of ptxas; the text decides."
 EXAMPLE = (
     "ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized due to non wgmma"
     " instructions reading accumulator registers of a wgmma between start and end of the pipeline stage in the function"
@@ -160,7 +161,7 @@ def describe_proof(row: MessageRow) -> str:
     if not row.raised:
         return "No program of this project raises this message: its text stands in ptxas, and that is all."
     if row.source == PTXAS:
-        releases = row.release or " and ".join(("12.9", "13.5"))
+        releases = row.release or " and ".join(RELEASES)
         return f"The tests assemble both programs with ptxas {releases}: the first raises the message, the second none."
     return (
         f"The tests compile both programs with the headers of {row.release}: the first fails so, the second compiles."
@@ -181,7 +182,7 @@ def _describe_driver_runs(row: MessageRow) -> str:
         for driver, counts in asked
     ]
     if not said:
-        said.append("These two calls are not asked of a driver yet.")
+        said.append("No driver has been asked about these two calls yet.")
     return " ".join([*said, *_describe_random_maps(row, is_asked=bool(asked))])
 
 

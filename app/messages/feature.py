@@ -5,13 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from lanescope.app.kit.feature import Entry, Feature, Tool
-from lanescope.app.messages.facts import EXAMPLE, PAGE, MessageAnswer, MessageQuestion, answer_message, link_message
+from lanescope.app.messages.facts import (
+    EXAMPLE,
+    NUMBER_NOTICE,
+    PAGE,
+    MessageAnswer,
+    MessageQuestion,
+    answer_message,
+    link_message,
+)
 from lanescope.messages import GROUPS
 
 
 def build_index_context(asked: MessageQuestion, told: MessageAnswer) -> dict[str, Any]:
     """Return what the index shows beside the answer."""
-    return {"groups": GROUPS, "link_message": link_message, "asked": asked.text.strip()}
+    return {
+        "groups": GROUPS,
+        "link_message": link_message,
+        "asked": asked.text.strip(),
+        "number_notice": NUMBER_NOTICE,
+    }
 
 
 MESSAGES = Tool(

@@ -32,12 +32,14 @@ def explain(
 
 def format_answer(answer: MessageAnswer) -> Iterator[str]:
     """Yield the lines of an answer."""
+    from lanescope.app.messages.facts import NUMBER_NOTICE
+
     for number, one in enumerate(answer.found):
         if number:
             yield ""
         yield from format_message(one.message, one.code)
     if answer.numbers:
-        yield "ptxas gives this number to different messages in different releases:"
+        yield NUMBER_NOTICE
         yield from map(format_name, answer.numbers)
     if not (answer.found or answer.numbers or answer.listed):
         yield "No known message of ptxas, cuTensorMapEncode or CuTe is in this text." + (

@@ -8,12 +8,14 @@ import re
 from dataclasses import dataclass
 
 from lanescope.inputs import shorten_value
+from lanescope.shared import tma
 
 LONGEST = 4096  # characters of a text that is looked at
 _MAP_RULES = (
     "cuTensorMapEncodeTiled returns CUDA_ERROR_INVALID_VALUE for any invalid argument, and does not say which.",
-    "Address: a multiple of 16 bytes. Strides: multiples of 16 bytes, the innermost left out. boxDim: 1 to 256 in each"
-    " dimension, and boxDim[0] times the element size a multiple of 16 bytes. elementStrides: 1 to 8. Rank: 1 to 5.",
+    f"Address: a multiple of {tma.GRAIN} bytes. Strides: multiples of {tma.GRAIN} bytes, the innermost left out."
+    f" boxDim: 1 to {tma.MOST_BOX} in each dimension, and boxDim[0] times the element size a multiple of {tma.GRAIN}"
+    f" bytes. elementStrides: 1 to {tma.MOST_STEP}. Rank: 1 to {tma.MOST_RANK}.",
     "With a swizzle, the innermost box has at most as many bytes as the swizzle is wide: 32, 64 or 128.",
 )
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from lanescope.app.catalogue import full_text
 from lanescope.app.kit.fact import extend_fact
-from lanescope.app.messages.facts import link_message
+from lanescope.app.messages.facts import NUMBER_NOTICE, link_message
 from lanescope.app.read import meaning_links
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.messages import ROWS, FoundMessage, MessageRow, recognise_messages
@@ -37,8 +37,7 @@ def read_message(text: str) -> Reading | None:
         pages[0] = dataclasses.replace(pages[0], notices=(*about.notices, *pages[0].notices))
         pages.append(about)
     if len(rows) > 1 and reading.numbers:
-        notice = "ptxas gives the number to another message in another release: the text behind it decides."
-        pages[0] = dataclasses.replace(pages[0], notices=(notice, *pages[0].notices))
+        pages[0] = dataclasses.replace(pages[0], notices=(NUMBER_NOTICE, *pages[0].notices))
     return extend_fact(pages[0], Reading, also=tuple(pages[1:]))
 
 

@@ -71,10 +71,11 @@ _TITLES = {  # code of a refusal → title of the page that shows it
     "bad_operation": "No such operation",
     "open_formula": "Coordinates not known",
 }
-_SASS_PART = (
-    r"\d{3,6}|\d+x\d+x\d+|[su]\d{1,2}|b?f\d{2}|tf32|e\dm\d|sp"  # what may stand behind a blank: hmma 16816 bf16
+_SASS = re.compile(  # with dots; or hmma 16816 bf16: the size, then types
+    rf"\s*(?:{'|'.join(sass.OPCODES)})(?:(?:\.\w+)*"
+    r"|[.\s]+(?:\d{3,6}|\d+x\d+x\d+)(?:[.\s]+(?:[fsub]\d+|[be]?f16|tf32|e\dm\d|sp))*)\s*",
+    re.I,
 )
-_SASS = re.compile(rf"\s*(?:{'|'.join(sass.OPCODES)})(?:\.\w+|\s+(?:{_SASS_PART}))*\s*", re.I)
 _BRACKET = re.compile(r"\b[A-Za-z]\w*\s?(?:[\[(][^\[\]()<>;{}]{0,40}[\])])+")
 _RATIO = re.compile(r"\s*\d:\d\s+[a-z]{4,}", re.I)
 _ARGUMENTS = re.compile(r"[<({]")
@@ -184,7 +185,7 @@ def _respell(text: str) -> str:
     CUTLASS as PTX writes it; any other text as it is.
     """
     if _SASS.fullmatch(text):
-        return re.sub(r"(?<=\d)X(?=\d)", "x", ".".join(text.upper().split()))
+        return re.sub(r"(?<=\d)X(?=\d)", "x", re.sub(r"[.\s]+", ".", text.strip()).upper())
     if match := _KIND_LAST.fullmatch(text):
         return f"{match[2]} {match[1]}"
     match = _GEMM_SHAPE.fullmatch(text)

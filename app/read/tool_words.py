@@ -1,4 +1,4 @@
-"""What people call the tools and the pages outside the guide, and questions that one page answers. Data alone."""
+"""Words that find a tool's page, and questions that one page answers. Data."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from lanescope.messages.map_calls import MapCall, find_refusal, render_call
 from lanescope.messages.row import DRIVER, MessageRow
+from lanescope.shared import tma
 
 _TILED = "cuTensorMapEncodeTiled"
 _IM2COL = "cuTensorMapEncodeIm2col"
@@ -22,6 +23,7 @@ _PLAIN = MapCall()
 _VOLUME = MapCall(dims=(64, 16, 16), strides=(128, 2048), box=(64, 4, 4))
 _SLICES = MapCall(dims=(16, 16, 16), strides=(32, 512), box=(16, 4, 4), interleave="32B", swizzle="32B")
 _PACKED = MapCall(type="16U4_ALIGN16B", dims=(128, 64), strides=(64,), box=(128, 64))
+_SIX_BITS = MapCall(type="16U6_ALIGN16B", dims=(128, 16, 16), strides=(96, 1536), box=(128, 4, 4))
 _PIXELS = MapCall(dims=(64, 16, 16, 4), strides=(128, 2048, 32768), lower=(-1, -1), upper=(-1, -1))
 
 
@@ -118,7 +120,7 @@ RULES = (
         "rank",
         "tma_rank",
         "More than five dimensions",
-        reason="A tensor map has 1 to 5 dimensions.",
+        reason=f"A tensor map has 1 to {tma.MOST_RANK} dimensions.",
         change="Join dimensions whose strides follow one another, or take a map for each part.",
         wrong=replace(_PLAIN, dims=(64, 2, 2, 2, 2, 2), strides=(128, 256, 512, 1024, 2048), box=(64, 1, 1, 1, 1, 1)),
         right=replace(_PLAIN, dims=(64, 2, 2, 2, 2), strides=(128, 256, 512, 1024), box=(64, 1, 1, 1, 1)),
@@ -138,7 +140,8 @@ RULES = (
         "box",
         "tma_box",
         "A box with more than 256 elements along a dimension",
-        reason="Each of boxDim must be 1 to 256, also the innermost: 512 bytes of 8-bit elements need two boxes.",
+        reason=f"Each of boxDim must be 1 to {tma.MOST_BOX}, also the innermost: 512 bytes of 8-bit elements need two"
+        " boxes.",
         change="Split the tile into several boxes.",
         wrong=replace(_PLAIN, dims=(64, 512), box=(64, 257)),
         right=replace(_PLAIN, dims=(64, 512), box=(64, 256)),
@@ -168,7 +171,7 @@ RULES = (
         "box-bytes",
         "tma_box_bytes",
         "The box is larger than shared memory",
-        reason="The whole box has at most 233,472 bytes, the 228 KB of shared memory of an SM. The"
+        reason=f"The whole box has at most {tma.MOST_BOX_BYTES:,} bytes, the shared memory of an SM. The"
         " driver's documentation does not have this rule; the drivers of an H100 and an H200 refuse such boxes.",
         change="Load a smaller box.",
         wrong=replace(_VOLUME, dims=(64, 256, 16), strides=(128, 32768), box=(64, 256, 8)),
@@ -178,7 +181,7 @@ RULES = (
         "element-stride",
         "tma_element_stride",
         "An element stride of 0, or of more than 8",
-        reason="Each of elementStrides must be 1 to 8. An array that was not filled has zeros.",
+        reason=f"Each of elementStrides must be 1 to {tma.MOST_STEP}. An array that was not filled has zeros.",
         change="Pass 1 for each dimension.",
         wrong=replace(_PLAIN, steps=(1, 0)),
         right=replace(_PLAIN, steps=(1, 1)),
@@ -226,10 +229,8 @@ RULES = (
         "16U6_ALIGN16B with an interleave",
         reason="16U6_ALIGN16B has no interleaved layout.",
         change="Use CU_TENSOR_MAP_INTERLEAVE_NONE.",
-        wrong=replace(
-            _PACKED, type="16U6_ALIGN16B", dims=(128, 16, 16), strides=(96, 1536), box=(128, 4, 4), interleave="16B"
-        ),
-        right=replace(_PACKED, type="16U6_ALIGN16B", dims=(128, 16, 16), strides=(96, 1536), box=(128, 4, 4)),
+        wrong=replace(_SIX_BITS, interleave="16B"),
+        right=_SIX_BITS,
     ),
     _rule(
         "im2col-rank",
@@ -320,7 +321,7 @@ def _generalise(sentence: str) -> re.Pattern[str]:
     """Compile a sentence of lanescope's checks for any numbers before its limit."""
     given, must, limit = sentence.partition(" must be ")
     parts = [re.escape(part) for part in _NUMBER.split(given)]
-    return re.compile(r"(?:0x[0-9a-f]+|-?\d[\d,]*)".join(parts) + re.escape(must + limit))
+    return re.compile(f"(?:{_NUMBER.pattern})".join(parts) + re.escape(must + limit))
 
 
 @lru_cache(maxsize=1)

@@ -7,11 +7,10 @@ text. The tests assemble every program and read what ptxas says of it.
 from __future__ import annotations
 
 from lanescope.messages import ptxas_programs as ptx
-from lanescope.messages.row import PTXAS, MessageRow
+from lanescope.messages.row import PTXAS, RELEASES, MessageRow
 
 _SERIALIZED = "Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
 _STAGE = "between start and end of the pipeline stage in the function '{function}'"
-_BOTH = ("12.9", "13.5")
 _ORDER = ("The order of instructions around a wgmma", "/guide/fence-commit-wait")
 _WAITING = ("wgmma.wait_group", "/guide/wgmma.wait_group")
 _FENCING = ("wgmma.fence", "/guide/wgmma.fence")
@@ -29,7 +28,7 @@ _LIMITS = ".maxntid 384 .minnctapersm 1"
 _CALL_POINTER = ".reg .b64 f;\nld.global.b64 f, [q];\nshape: .callprototype _ ();\ncall f, (), shape;"
 
 
-def _number(code: str, releases: tuple[str, ...] = _BOTH) -> tuple[tuple[str, str], ...]:
+def _number(code: str, releases: tuple[str, ...] = RELEASES) -> tuple[tuple[str, str], ...]:
     return tuple((release, code) for release in releases)
 
 

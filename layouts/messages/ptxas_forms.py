@@ -34,7 +34,6 @@ TARGET_ROWS = (
         ' PyTorch TORCH_CUDA_ARCH_LIST="9.0a". Exclude the file from builds for other GPUs.',
         wrong=render_line(_WGMMA, "sm_90"),
         right=render_line(_WGMMA, "sm_90a"),
-        target="sm_90",
         links=(_TARGETS, ("wgmma to tcgen05", "/guide/wgmma-to-tcgen05")),
     ),
     MessageRow(
@@ -47,7 +46,7 @@ TARGET_ROWS = (
         change="Pass ptxas the architecture of the .target, or write the kernel with what the GPU has.",
         wrong=render_line(_WGMMA, "sm_90a"),
         right=render_line(_WGMMA, "sm_90a"),
-        target="sm_100a",
+        architecture="sm_100a",
         links=(_TARGETS, ("wgmma to tcgen05", "/guide/wgmma-to-tcgen05")),
     ),
     MessageRow(
@@ -59,7 +58,7 @@ TARGET_ROWS = (
         change="Pass -arch=sm_90a. A fat binary needs code=sm_90a; PTX of compute_90a is of no use for later GPUs.",
         wrong=render_line(_WGMMA, "sm_90a"),
         right=render_line(_WGMMA, "sm_90a"),
-        target="sm_90",
+        architecture="sm_90",
         links=(_TARGETS,),
     ),
     MessageRow(
@@ -74,7 +73,6 @@ TARGET_ROWS = (
         change="Compile for the target with its letter, or take a form of the instruction that the target has.",
         wrong=render_line(_TCGEN05, "sm_100"),
         right=render_line(_TCGEN05, "sm_100a"),
-        target="sm_100",
         links=(_TARGETS,),
     ),
     MessageRow(
@@ -91,7 +89,6 @@ TARGET_ROWS = (
         change="Compile for the target that the message names or a later one, or guard the code by __CUDA_ARCH__.",
         wrong=render_line(_FP8, "sm_80"),
         right=render_line(_FP8, "sm_89"),
-        target="sm_80",
         links=(_TARGETS, _SHAPES),
     ),
     MessageRow(
@@ -116,7 +113,6 @@ TARGET_ROWS = (
         change="Raise .version: sm_90a needs 8.0, sm_100a 8.6, sm_120a 8.7.",
         wrong=render_line(_TCGEN05, "sm_100a", "8.5"),
         right=render_line(_TCGEN05, "sm_100a", "8.6"),
-        target="sm_100a",
         links=(_TARGETS,),
     ),
 )
@@ -137,7 +133,6 @@ FORM_ROWS = (
         " the instruction lists them.",
         wrong=render_line(_MMA.replace("{r4, r5}", "{r4}"), "sm_80"),
         right=render_line(_MMA, "sm_80"),
-        target="sm_80",
         links=(_SYNTAX, ("Instructions", "/instructions")),
     ),
     MessageRow(
@@ -169,7 +164,6 @@ FORM_ROWS = (
         " follow from them. The table of shapes and types lists what exists.",
         wrong=render_line(_MMA.replace("f16.f16", "f16.bf16"), "sm_80"),
         right=render_line(_MMA, "sm_80"),
-        target="sm_80",
         links=(_SHAPES,),
     ),
     MessageRow(
@@ -202,7 +196,6 @@ FORM_ROWS = (
         " exchanges rows and columns.",
         wrong=render_line(_MMA.replace("row.col", "col.row"), "sm_80"),
         right=render_line(_MMA, "sm_80"),
-        target="sm_80",
         links=(_SYNTAX, ("ldmatrix", "/guide/ldmatrix")),
     ),
     MessageRow(
@@ -218,7 +211,6 @@ FORM_ROWS = (
         change="Write the instruction as its page does, with every word and in that order.",
         wrong=render_line(_MMA.replace(".row.col", ""), "sm_80"),
         right=render_line(_MMA, "sm_80"),
-        target="sm_80",
         links=(_SYNTAX, ("Instructions", "/instructions")),
     ),
     MessageRow(
@@ -231,7 +223,6 @@ FORM_ROWS = (
         change="Correct the name, or use the ptxas of a newer toolkit: Triton takes TRITON_PTXAS_PATH.",
         wrong=render_line(_MMA.replace("mma.sync", "mna.sync"), "sm_80"),
         right=render_line(_MMA, "sm_80"),
-        target="sm_80",
         links=(_SHAPES,),
     ),
     MessageRow(
@@ -261,7 +252,6 @@ FORM_ROWS = (
             "sm_100a",
         ),
         right=render_line("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [r0], 32;", "sm_100a"),
-        target="sm_100a",
         release="13.5",
         links=(("Tensor memory", "/guide/tensor-memory"),),
     ),

@@ -21,7 +21,7 @@ _CODE = re.compile(r"\(?\b(C7[0-9]{3})\b\)?")
 _WORD = re.compile(r"[A-Za-z_]\w{2,}")
 # a text that a tool printed, and no program or question
 _PRINTED = re.compile(
-    r"\b(?:error|fatal|warning|info)\b\s*(?:#[\w-]+)?\s*:|static[ _]assert(?:ion)? failed|\bptxas\b"
+    rf"\b(?:error|fatal|warning|info)\b\s*(?:#[\w-]+)?\s*:|{_ASSERTION.pattern}|\bptxas\b"
     r"|Potential Performance Loss"
 )
 

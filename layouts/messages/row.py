@@ -11,6 +11,7 @@ SOURCES = {
     DRIVER: "cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col",
     CUTE: "Static assertions of CuTe",
 }
+RELEASES = ("12.9", "13.5")  # of ptxas, that the tests ask unless a row names one
 LONGEST_VALUE = 4000  # characters of a name that a tool prints: mangled names are long
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -21,8 +22,8 @@ class MessageRow:
 
     slug: its address; texts: as the tool prints it, {name} where it prints a value, the newest first; codes: (release,
     number) of ptxas; place: where it is raised. wrong, right: whole programs, wrong raises the message and right does
-    not; "" where no program of this project raises it. target, options: how ptxas is called. rule: the code by which
-    `lanescope` refuses the same. links: (words, page).
+    not; "" where no program of this project raises it. architecture, options: how ptxas is called. rule: the code by
+    which `lanescope` refuses the same. links: (words, page).
     """
 
     slug: str
@@ -36,7 +37,7 @@ class MessageRow:
     codes: tuple[tuple[str, str], ...] = ()
     place: str = ""
     release: str = ""  # the tool that raised it in this project's tests
-    target: str = "sm_90a"
+    architecture: str = ""  # that ptxas compiles the wrong program for, if not its .target
     options: tuple[str, ...] = ()
     right_options: tuple[str, ...] | None = None  # of the right program, if others
     rule: str = ""
@@ -54,23 +55,28 @@ class MessageRow:
         return self.options if self.right_options is None else self.right_options
 
     @property
+    def target(self) -> str:
+        """Return the target that ptxas compiles the wrong program for, "" for another source."""
+        return self.architecture or _find_target(self.wrong)
+
+    @property
     def right_target(self) -> str:
         """Return the target of the right program of ptxas, "" for another source."""
-        named = re.search(r"^\.target (\w+)", self.right, re.M)
-        return named[1] if named else ""
+        return _find_target(self.right)
 
     @property
     def language(self) -> str:
         """Return the language of its programs, as Markdown calls it."""
         return "ptx" if self.source == PTXAS else "cpp"
 
-    def compile_texts(self) -> tuple[re.Pattern[str], ...]:
-        """Compile patterns of the texts for a text whose blanks are single spaces."""
-        return tuple(compile_text(text) for text in self.texts)
+
+def _find_target(program: str) -> str:
+    named = re.search(r"^\.target (\w+)", program, re.M)
+    return named[1] if named else ""
 
 
 def compile_text(text: str) -> re.Pattern[str]:
-    """Compile the pattern of one text, with a group for each placeholder.
+    """Compile the pattern of one text, with a group for each placeholder, for a text whose blanks are single spaces.
 
     >>> compile_text("Insufficient registers ({n})").search("fatal: Insufficient registers (64) to compile")["n"]
     '64'
