@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from lanescope.app.catalogue import facts as catalogue
-from lanescope.app.catalogue import search, topics
+from lanescope.app.catalogue import site_search, topics
 from lanescope.app.catalogue.groups import sort_instructions
 from lanescope.app.catalogue.topics import TopicExport
 from lanescope.app.guide import rendering as guide
@@ -230,7 +230,8 @@ class SiteExport:
                 "</body>",
                 _render_data_script(
                     "search",
-                    fact_to_json(search.build_export(sort_instructions(self.chosen))) | {"pages": self.build_topics()},
+                    fact_to_json(site_search.build_export(sort_instructions(self.chosen)))
+                    | {"pages": self.build_topics()},
                 )
                 + "</body>",
                 1,

@@ -18,7 +18,6 @@ from starlette.routing import BaseRoute, Match
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from lanescope.app.apidocs import api as openapi
-from lanescope.app.catalogue import search
 from lanescope.app.catalogue.facts import CatalogueLimits, ChapterFamilies, list_chapters
 from lanescope.app.features import load_features
 from lanescope.app.kit.api import StrictRoute, build_api_router
@@ -44,6 +43,7 @@ from lanescope.app.kit.settings import Settings
 from lanescope.app.kit.wire import CachedBody
 from lanescope.app.kit.work import CacheMiddleware, WorkThreads, freeze_memory
 from lanescope.app.runs.hardware import ServerHardware
+from lanescope.names import search
 from lanescope.ptx import catalog
 
 

@@ -9,11 +9,11 @@ from html import unescape
 
 import pytest
 
-from lanescope.app.catalogue import forms, search, vocabulary
 from lanescope.app.instruction import wording
 from lanescope.app.instruction.state import bind_descriptor
-from lanescope.app.kit.names import name_form
 from lanescope.app.read import text_meanings
+from lanescope.names import forms, search, vocabulary
+from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from tests.client import Client

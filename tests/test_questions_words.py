@@ -7,14 +7,15 @@ import re
 
 import pytest
 
-from lanescope.app.catalogue import forms, full_text, topics
+from lanescope.app.catalogue import full_text, topics
 from lanescope.app.guide import index as guide_index
 from lanescope.app.guide.rendering import list_sections
-from lanescope.app.kit.names import name_form
 from lanescope.app.read import text_meanings, tool_words
 from lanescope.app.read.facts import Reading
 from lanescope.app.read.text_meanings import find_certain_link
 from lanescope.app.read.thread_names import find_thread
+from lanescope.names import forms
+from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 from tests.client import Client
 

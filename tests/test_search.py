@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from lanescope.app.catalogue import facts as catalogue
-from lanescope.app.catalogue import search
+from lanescope.names import search
 from lanescope.ptx import catalog
 
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lanescope.app.catalogue import facts as catalogue
-from lanescope.app.catalogue.forms import find_forms
 from lanescope.app.kit.fact import Json, fact
-from lanescope.app.kit.names import name_form
 from lanescope.app.kit.question import question, text_field, word_field
 from lanescope.app.kit.rows import build_row
 from lanescope.app.kit.target import target_field
 from lanescope.app.read.facts import Reading
 from lanescope.app.read.text_meanings import read_text
 from lanescope.errors import LayoutError
+from lanescope.names.form_names import name_form
+from lanescope.names.forms import find_forms
 from lanescope.ptx import catalog
 from lanescope.ptx.architectures import require_instruction
 from lanescope.ptx.instruction import Instruction

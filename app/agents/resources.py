@@ -10,9 +10,9 @@ from lanescope.app.guide import page_markdown
 from lanescope.app.guide.markdown import format_code_block, format_table
 from lanescope.app.hardware.evidence import METHODS, summarize
 from lanescope.app.instruction import facts
-from lanescope.app.kit.names import name_form
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
+from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 from lanescope.ptx.targets import format_targets
 

@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated
 
-from lanescope.app.catalogue import search
 from lanescope.app.kit.enumerations import Family
 from lanescope.app.kit.fact import Description, extend_fact, fact
 from lanescope.app.kit.rows import CatalogueRow, build_row
 from lanescope.errors import LayoutError
+from lanescope.names import search
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Family as FamilyRow
 from lanescope.ptx.instruction import Instruction

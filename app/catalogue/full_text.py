@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lanescope.app.catalogue import topics, vocabulary
+from lanescope.app.catalogue import topics
 from lanescope.app.guide import index as guide_index
 from lanescope.app.kit import menus
+from lanescope.names import vocabulary
 
 MOST = 6  # pages of an answer
 LONGEST = 400  # characters of a question

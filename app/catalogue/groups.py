@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from lanescope.app.kit.links import link_instruction
-from lanescope.app.kit.names import name_form
 from lanescope.app.kit.rows import find_group, format_product_types
+from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.overview import get_section

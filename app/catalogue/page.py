@@ -13,12 +13,12 @@ from lanescope.app.catalogue import facts, groups, topics
 from lanescope.app.catalogue.groups import GroupCount
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.links import link_instruction
-from lanescope.app.kit.names import name_form
 from lanescope.app.kit.page import render_page
 from lanescope.app.read import question_readings, text_meanings
 from lanescope.app.read.facts import Reading
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
+from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.targets import list_widest

@@ -8,9 +8,9 @@ import re
 from functools import lru_cache
 from typing import Annotated
 
-from lanescope.app.catalogue import vocabulary
 from lanescope.app.guide import index as guide_index
 from lanescope.app.kit.fact import Description, fact
+from lanescope.names import vocabulary
 from lanescope.ptx import syntax
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.wmma_api import FUNCTIONS

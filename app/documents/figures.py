@@ -19,7 +19,6 @@ from lanescope.app.diagram import verdicts
 from lanescope.app.diagram.idesc_forms import parse_kind_of_word, render_idesc
 from lanescope.app.guide import drawings
 from lanescope.app.instruction.state import bind_descriptor
-from lanescope.app.kit.names import format_short_name, name_form
 from lanescope.app.layouts.pictures import LOOKS, render_layout
 from lanescope.app.memory.descriptors import parse_descriptor
 from lanescope.app.memory.options import LOOK
@@ -29,6 +28,7 @@ from lanescope.app.tiles import figure, main_loop_figure, tiled_copy_figure
 from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.inputs import get_last_name, join_words, shorten_value
+from lanescope.names.form_names import format_short_name, name_form
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.table.descriptors import get_format

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanescope.app.kit.links import link_instruction
-from lanescope.app.kit.names import name_form
+from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 
 POPULAR = (

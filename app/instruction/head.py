@@ -16,10 +16,10 @@ from lanescope.app.instruction.state import PageState
 from lanescope.app.instruction.tcgen05 import link_tmem
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import fact
-from lanescope.app.kit.names import FormName, name_form
 from lanescope.blackwell import bound
 from lanescope.blackwell.bound import BoundMma
 from lanescope.inputs import join_words
+from lanescope.names.form_names import FormName, name_form
 from lanescope.product.move_plan import moves_rows
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction

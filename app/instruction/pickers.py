@@ -6,8 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
 from lanescope.app.instruction import wording
-from lanescope.app.kit.names import format_assignment
-from lanescope.app.kit.rows import find_issued_kind
+from lanescope.names.form_names import find_issued_kind, format_assignment
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.refusals import measure_shape_distance

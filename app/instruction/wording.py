@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lanescope.app.instruction.state import AUTO, make_default_state
 from lanescope.app.kit.fact import fact
-from lanescope.app.kit.names import name_form
+from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
 from lanescope.render import names
 

@@ -9,10 +9,10 @@ from lanescope.app.kernel import facts as programs
 from lanescope.app.kernel.forms import build_context, find_legal_plan
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.errors import get_status
-from lanescope.app.kit.names import name_form
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.wire import CachedBody, encode_json_body
 from lanescope.errors import LayoutError
+from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)

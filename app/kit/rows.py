@@ -8,6 +8,7 @@ from typing import Annotated
 
 from lanescope.app.kit.enumerations import ElementType, Family, Target
 from lanescope.app.kit.fact import Description, fact
+from lanescope.names.form_names import find_issued_kind
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.umma import VECTOR_WORDS as VECTORS
@@ -81,12 +82,6 @@ def describe_shape_and_types(instruction: Instruction) -> tuple[str, str]:
         return shape, find_issued_kind(instruction)
     name, kind = next(iter(types.items()))
     return shape, kind if name == "data" else f"{name.upper()} {kind}"
-
-
-def find_issued_kind(instruction: Instruction) -> str:
-    """Find the kind of a product whose types its text leaves open."""
-    assert instruction.family.issue is not None
-    return f"kind::{instruction.family.issue.kind}"
 
 
 def find_group(instruction: Instruction) -> str:

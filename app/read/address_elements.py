@@ -7,8 +7,8 @@ from typing import Any
 
 from lanescope.app.kit.find import MOST_TOGETHER, SoughtPlace
 from lanescope.app.kit.maps.bench import PIN
-from lanescope.app.kit.names import name_form
 from lanescope.errors import LayoutError
+from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import Instruction, Operand
 
 

@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 
 from lanescope import reader
-from lanescope.app.catalogue import forms, vocabulary
 from lanescope.app.read.element_texts import ASKING, ElementQuestion
+from lanescope.names import forms, vocabulary
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader.ptx import find_instruction

@@ -16,7 +16,6 @@ from lanescope.app.instruction.state import bind_descriptor
 from lanescope.app.kit import links
 from lanescope.app.kit.find import MOST_TOGETHER, SoughtPlace, check_whole
 from lanescope.app.kit.maps.bench import PIN
-from lanescope.app.kit.names import name_form
 from lanescope.app.read import address_elements, lane_elements, place_readings, scale_elements
 from lanescope.app.read.element_forms import NamedForms, find_forms
 from lanescope.app.read.element_holders import describe_holder, find_panel, format_holders, is_tensor, list_places
@@ -25,6 +24,7 @@ from lanescope.app.read.facts import Meaning
 from lanescope.app.read.place_readings import PlaceReading
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
+from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 

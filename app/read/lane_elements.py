@@ -10,9 +10,9 @@ from lanescope.app.instruction.find import list_warp
 from lanescope.app.instruction.state import SEPARATE
 from lanescope.app.kit.find import SoughtPlace
 from lanescope.app.kit.maps.bench import PIN
-from lanescope.app.kit.names import name_form
 from lanescope.app.read.element_holders import describe_holder, find_operands, find_panel, is_tensor
 from lanescope.errors import LayoutError
+from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import Instruction, Operand
 
 

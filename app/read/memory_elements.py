@@ -8,9 +8,9 @@ import re
 from dataclasses import replace
 from urllib.parse import urlencode
 
-from lanescope.app.catalogue import forms, search, vocabulary
 from lanescope.app.read.element_texts import ASKING, ElementQuestion, parse_question
 from lanescope.app.read.facts import Meaning
+from lanescope.names import forms, search, vocabulary
 from lanescope.ptx.dtypes import DTYPES, get_dtype
 from lanescope.shared.tma import WIDTHS
 

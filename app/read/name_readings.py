@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 
 from lanescope import reader
-from lanescope.app.catalogue import topics, vocabulary
-from lanescope.app.catalogue.forms import FormMatches, is_opcode
+from lanescope.app.catalogue import topics
 from lanescope.app.kit.fact import extend_fact
 from lanescope.app.read import named_forms, page_meanings, question_readings, tool_words
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.errors import LayoutError
+from lanescope.names import vocabulary
+from lanescope.names.forms import FormMatches, is_opcode
 
 
 def is_worded(text: str, named: FormMatches) -> bool:

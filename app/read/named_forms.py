@@ -8,13 +8,14 @@ import dataclasses
 import re
 from urllib.parse import quote, urlencode
 
-from lanescope.app.catalogue import forms, full_text, search, vocabulary
-from lanescope.app.catalogue.forms import FormMatches
+from lanescope.app.catalogue import full_text
 from lanescope.app.kit import links
-from lanescope.app.kit.names import name_form
 from lanescope.app.read.element_forms import find_spelled
 from lanescope.app.read.facts import Meaning
 from lanescope.inputs import join_words, shorten_value
+from lanescope.names import forms, search, vocabulary
+from lanescope.names.form_names import name_form
+from lanescope.names.forms import FormMatches
 from lanescope.ptx import catalog
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction

@@ -15,7 +15,6 @@ from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.check.facts import decode_source
 from lanescope.app.kit.api import OffLoopRoute, read_form_body
-from lanescope.app.kit.names import name_form
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.target import parse_target
 from lanescope.app.kit.wire import encode_json_body
@@ -29,6 +28,7 @@ from lanescope.app.read.marks import TextMarks, mark_text
 from lanescope.app.read.sheet import build_sheet
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
+from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 from lanescope.reader.ttgir import parse_module
 from lanescope.render.read_pictures import render_hatches

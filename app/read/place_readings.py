@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 
 from lanescope.app.instruction import lanes, shared_operands
 from lanescope.app.kit.find import SoughtPlace, list_orders
-from lanescope.app.kit.names import name_form
 from lanescope.app.read.element_texts import SCALES
 from lanescope.app.read.facts import Meaning
 from lanescope.errors import LayoutError
+from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import Instruction, Operand
 
 

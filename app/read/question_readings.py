@@ -10,7 +10,6 @@ from lanescope.app.catalogue import full_text
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
 from lanescope.app.kit.find import check_whole
-from lanescope.app.kit.names import name_form
 from lanescope.app.read import (
     element_forms,
     element_texts,
@@ -23,6 +22,7 @@ from lanescope.app.read import (
 )
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.errors import LayoutError
+from lanescope.names.form_names import name_form
 from lanescope.reader import pasted_text
 
 _REGISTER = re.compile(  # `R2` alone is an operand of SASS

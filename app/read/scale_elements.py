@@ -11,9 +11,9 @@ from typing import Any
 from lanescope.app.instruction import wording
 from lanescope.app.kit.find import SoughtPlace
 from lanescope.app.kit.maps.bench import PIN
-from lanescope.app.kit.names import name_form
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
+from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import Instruction
 
 Supplied = tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from lanescope.app.kit.names import format_short_name
 from lanescope.app.read.edits import RepairedText
 from lanescope.app.read.sheet_step import (
     ShownStep,
@@ -21,6 +20,7 @@ from lanescope.app.read.sheet_step import (
 from lanescope.app.read.sheet_storage import StorageRow, list_storages
 from lanescope.app.read.workbench import find_line
 from lanescope.inputs import join_words
+from lanescope.names.form_names import format_short_name
 from lanescope.ptx import catalog
 from lanescope.workbench import Bench
 from lanescope.workbench.check import get_finding_title

@@ -7,9 +7,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lanescope.app.catalogue import forms, full_text, vocabulary
+from lanescope.app.catalogue import full_text
 from lanescope.app.read.facts import Meaning
 from lanescope.inputs import join_words
+from lanescope.names import forms, vocabulary
 from lanescope.ptx import catalog
 from lanescope.ptx.architectures import ARCHITECTURES
 from lanescope.ptx.instruction import Instruction

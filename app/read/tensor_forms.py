@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import re
 
-from lanescope.app.catalogue import forms, search, vocabulary
 from lanescope.app.kit import links
-from lanescope.app.kit.names import name_form
 from lanescope.app.read.facts import Meaning
 from lanescope.blackwell import bound
 from lanescope.errors import LayoutError
+from lanescope.names import forms, search, vocabulary
+from lanescope.names.form_names import name_form
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
 

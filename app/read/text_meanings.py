@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 
 from lanescope import inputs, reader
 from lanescope.app.catalogue import topics
-from lanescope.app.catalogue.forms import FormMatches
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
 from lanescope.app.memory.tile_descriptors import describe_tile
@@ -35,6 +34,7 @@ from lanescope.app.read.facts import Meaning, Reading
 from lanescope.cute import calls as cutecalls
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
+from lanescope.names.forms import FormMatches
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import pasted_text, printed_words, sass
 from lanescope.reader.meaning import TextMeaning

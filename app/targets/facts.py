@@ -7,10 +7,10 @@ from typing import Annotated
 from lanescope.app.kit.enumerations import Target
 from lanescope.app.kit.fact import Description, fact
 from lanescope.app.kit.question import question, word_field
-from lanescope.app.kit.rows import find_issued_kind
 from lanescope.app.kit.target import parse_optional_target
 from lanescope.blackwell.tmem import COLUMNS
 from lanescope.blackwell.tmem.placement import count_exclusive_columns
+from lanescope.names.form_names import find_issued_kind
 from lanescope.ptx import catalog
 from lanescope.ptx.architectures import (
     PORTABLE_CLUSTER,

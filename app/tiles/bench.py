@@ -16,12 +16,12 @@ from lanescope.app.kit.fact import fact
 from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.maps.script_data import ShadeData, TileData
-from lanescope.app.kit.names import name_form
 from lanescope.app.tiles import answer, draw, facts, state, tiled_copy_facts, tiled_copy_page
 from lanescope.app.tiles.state import DIMS, BenchState
 from lanescope.cute import algebra
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
+from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import WARP
 from lanescope.render import palette, window
 from lanescope.render.view import BETWEEN_OWNERS, OWNER, SPOKEN

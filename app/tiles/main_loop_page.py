@@ -9,7 +9,6 @@ from urllib.parse import parse_qsl, urlencode
 
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.maps import drawing
-from lanescope.app.kit.names import format_short_name
 from lanescope.app.tiles import (
     forms,
     loop_sheets,
@@ -23,6 +22,7 @@ from lanescope.app.tiles.bench import number_legend
 from lanescope.app.tiles.main_loop_facts import LoopFacts, LoopOperand
 from lanescope.app.tiles.state import BenchState
 from lanescope.errors import LayoutError
+from lanescope.names.form_names import format_short_name
 from lanescope.tiles.mma import TiledMMA
 
 PATH = "/tiles/loop"

@@ -9,8 +9,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from lanescope.app.catalogue import facts as catalogue
-from lanescope.app.catalogue import search, topics
+from lanescope.app.catalogue import topics
 from lanescope.app.export import SiteExport
+from lanescope.names import search
 from lanescope.ptx import catalog
 from lanescope.ptx.targets import list_widest
 from tests.browser.waiting import wait_for_rest, wait_until

@@ -1,20 +1,19 @@
 """Names of instructions as people say them: opcode and shape, types as an assignment, and the words that tell forms
-with both alike apart. No framework.
+with both alike apart.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 
-from lanescope.app.kit.fact import fact
-from lanescope.app.kit.rows import find_issued_kind
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.syntax import SILENT
 
 
-@fact
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FormName:
     """A name that no other form has: opcode and shape, the types, and what tells it from forms with both alike."""
 
@@ -55,6 +54,12 @@ def format_short_name(instruction: Instruction) -> str:
     opcode = syntax.opcode.replace("wgmma.mma_async", "wgmma").replace("::ordered_metadata", "")
     modifiers = () if instruction.family.multiplies else (m for m in syntax.modifiers if m[:1] == "x" or m == "trans")
     return ".".join(filter(None, (opcode, syntax.shape, *modifiers)))
+
+
+def find_issued_kind(instruction: Instruction) -> str:
+    """Find the kind of a product whose types its text leaves open."""
+    assert instruction.family.issue is not None
+    return f"kind::{instruction.family.issue.kind}"
 
 
 def format_assignment(instruction: Instruction) -> str:

@@ -1,7 +1,7 @@
 """The search of the catalogue: a row has keys, a query asks for keys. No framework.
 
-The server matches with `has_keys`; an exported site receives `build_export()` and matches with
-static/catalogue/site.js, which follows the same rules and knows nothing else:
+The server matches with `has_keys`; an exported site receives these rules as data (app/catalogue/site_search.py) and
+matches with static/catalogue/site.js, which knows nothing else:
   - every filter is a whole key, `name=value`;
   - a text that spells one instruction in full asks for its whole key `line=…` and for nothing else;
   - of any other text every word counts in any order, and means what `vocabulary.SYNONYMS` says of it, or itself;
@@ -15,12 +15,11 @@ static/catalogue/site.js, which follows the same rules and knows nothing else:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lanescope.app.catalogue import vocabulary
-from lanescope.app.kit.fact import fact
+from lanescope.names import vocabulary
 from lanescope.ptx import catalog
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
@@ -30,11 +29,11 @@ FILTERS = ("family", "type", "target", "shape", "q")
 ORDERED = frozenset((*LAYOUTS, *DTYPES))  # parts of a PTX text whose order counts
 BLANKS = " \t\r\n"
 # Python and JavaScript read these alike: ASCII, everything else is a blank.
-_FOREIGN, _END, _WORD = r"[^\x00-\x7f]", r"[{\[%;]", r"[0-9a-z_:]+"
-_PRODUCT, _PART = r"([0-9]+)x([0-9]+)(?:x([0-9]+))?", r"(m[0-9]+)?(n[0-9]+)?(k[0-9]+)?"
-_OPCODE = re.compile(catalog.OPCODE.pattern, re.I | re.A)
-_TYPES = r"([0-9a-z_]+)\s*[×*x]\s*([0-9a-z_]+)"
-_TARGET = "sm_"
+FOREIGN, END, WORD = r"[^\x00-\x7f]", r"[{\[%;]", r"[0-9a-z_:]+"
+PRODUCT, PART = r"([0-9]+)x([0-9]+)(?:x([0-9]+))?", r"(m[0-9]+)?(n[0-9]+)?(k[0-9]+)?"
+OPCODE = re.compile(catalog.OPCODE.pattern, re.I | re.A)
+TYPES = r"([0-9a-z_]+)\s*[×*x]\s*([0-9a-z_]+)"
+TARGET = "sm_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,40 +55,6 @@ class SearchQuery:
         return keys.whole.issuperset(self.whole) and all(has_word(keys, word) for word in self.words)
 
 
-@fact
-class RowKeys:
-    """A row's keys as numbers of the export's `keys`."""
-
-    whole: tuple[int, ...]
-    words: tuple[int, ...]
-
-
-@fact
-class SearchExport:
-    """What the script of an exported site needs to search: the words of the rules, and each row's keys.
-
-    `lines` are the full spellings of instructions that were not exported: they find nothing instead of their parts.
-    """
-
-    foreign: str
-    opcode: str
-    end: str
-    word: str
-    silent: tuple[str, ...]
-    unspelled: tuple[str, ...]
-    ordered: tuple[str, ...]
-    product: str
-    part: str
-    pair: str
-    types: tuple[str, ...]
-    target: str
-    synonyms: dict[str, tuple[str, ...]]
-    known: tuple[str, ...]
-    keys: tuple[str, ...]
-    rows: tuple[RowKeys, ...]
-    lines: tuple[str, ...]
-
-
 def normalize_ptx(text: str) -> str:
     """Return the first PTX text of a line in the one spelling that is compared: parts without an order first, sorted;
     "" if there is none.
@@ -97,7 +62,7 @@ def normalize_ptx(text: str) -> str:
     >>> normalize_ptx("@p mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, ...};")
     'm16n8k16.mma.row.col.f32.f16.f16.f32'
     """
-    match = _OPCODE.search(re.sub(_FOREIGN, " ", text))
+    match = OPCODE.search(re.sub(FOREIGN, " ", text))
     if not match:
         return ""
     parts = [
@@ -117,7 +82,8 @@ def index_instructions() -> dict[str, SearchKeys]:
 
 
 @lru_cache(maxsize=1)
-def _list_lines() -> frozenset[str]:
+def list_lines() -> frozenset[str]:
+    """Return the key `line=…` of every spelling of every instruction."""
     return frozenset(key for keys in index_instructions().values() for key in keys.whole if key.startswith("line="))
 
 
@@ -153,9 +119,9 @@ def split_shape(word: str) -> tuple[str, ...]:
     >>> split_shape("16x8x16"), split_shape("n8k16"), split_shape("x4")
     (('m16', 'n8', 'k16'), ('n8', 'k16'), ())
     """
-    if match := re.fullmatch(_PRODUCT, word):
+    if match := re.fullmatch(PRODUCT, word):
         return tuple(f"{dim}{size}" for dim, size in zip("mnk", match.groups(), strict=True) if size)
-    match = re.fullmatch(_PART, word)
+    match = re.fullmatch(PART, word)
     return tuple(part for part in match.groups() if part) if match else ()
 
 
@@ -167,7 +133,7 @@ def has_word(keys: SearchKeys, word: str) -> bool:
 def _has_spelling(keys: SearchKeys, word: str) -> bool:
     if sizes := split_shape(word):
         return all(f"shape={size}" in keys.whole for size in sizes)
-    if word.startswith(_TARGET):
+    if word.startswith(TARGET):
         return f"target={word}" in keys.whole
     if word in list_known_words():
         return word in keys.words or f"type={word}" in keys.whole
@@ -181,10 +147,10 @@ def parse_query(filters: Mapping[str, str]) -> SearchQuery:
     ]
     text = filters.get("q", "")
     spelled = f"line={normalize_ptx(text)}"
-    if spelled in _list_lines():
+    if spelled in list_lines():
         return SearchQuery((*whole_keys, spelled), ())
     whole_keys += find_products(text)
-    words = re.findall(_WORD, re.split(_END, re.sub(_FOREIGN, " ", text))[0].lower())
+    words = re.findall(WORD, re.split(END, re.sub(FOREIGN, " ", text))[0].lower())
     return SearchQuery(tuple(whole_keys), tuple(word for word in dict.fromkeys(words) if word not in vocabulary.SILENT))
 
 
@@ -195,7 +161,7 @@ def find_products(text: str) -> list[str]:
     ['product=bf16*f16']
     """
     keys = []
-    for match in re.finditer(_TYPES, text.lower()):
+    for match in re.finditer(TYPES, text.lower()):
         pair = [vocabulary.SYNONYMS.get(word, (word,)) for word in match.groups()]
         if all(len(names) == 1 and names[0] in DTYPES for names in pair):
             keys.append(f"product={pair[0][0]}*{pair[1][0]}")
@@ -206,32 +172,3 @@ def find_instructions(filters: Mapping[str, str]) -> list[Instruction]:
     """Find every instruction that matches a search, in the catalogue's order."""
     query, keys = parse_query(filters), index_instructions()
     return [instruction for instruction in catalog.instructions() if query.has_keys(keys[instruction.ptx])]
-
-
-def build_export(chosen: Iterable[Instruction]) -> SearchExport:
-    """Build what the script of an exported site needs to search among these instructions."""
-    rows = [index_instructions()[instruction.ptx] for instruction in chosen]
-    names = sorted({key for keys in rows for key in (*keys.whole, *keys.words)})
-    at = {key: number for number, key in enumerate(names)}
-    return SearchExport(
-        foreign=_FOREIGN,
-        opcode=_OPCODE.pattern,
-        end=_END,
-        word=_WORD,
-        silent=tuple(sorted(vocabulary.SILENT)),
-        unspelled=tuple(sorted(SILENT)),
-        ordered=tuple(sorted(ORDERED)),
-        product=_PRODUCT,
-        part=_PART,
-        pair=_TYPES,
-        types=tuple(sorted(DTYPES)),
-        target=_TARGET,
-        synonyms=vocabulary.SYNONYMS,
-        known=tuple(sorted(list_known_words())),
-        keys=tuple(names),
-        rows=tuple(
-            RowKeys(whole=tuple(sorted(at[key] for key in keys.whole)), words=tuple(at[key] for key in keys.words))
-            for keys in rows
-        ),
-        lines=tuple(sorted(_list_lines() - set(names))),
-    )

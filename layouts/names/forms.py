@@ -9,9 +9,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 
-from lanescope.app.catalogue import search, vocabulary
-from lanescope.app.kit.names import format_short_name, name_form
 from lanescope.blackwell import bound
+from lanescope.names import search, vocabulary
+from lanescope.names.form_names import format_short_name, name_form
 from lanescope.ptx import catalog, syntax
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
