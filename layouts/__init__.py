@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from lanescope.delivery.ask import deliver
     from lanescope.emulate.run import emulate
     from lanescope.errors import LayoutError
-    from lanescope.ptx.catalog import families, find, instructions
+    from lanescope.names.lookup import find
+    from lanescope.ptx.catalog import families, instructions
     from lanescope.ptx.pattern import Pattern
     from lanescope.tiles.bulk import tma_copy
     from lanescope.tiles.copy import tiled_copy
@@ -37,7 +38,7 @@ _HOMES = {
     "emulate": "",
     "families": "ptx.catalog",
     "feed": "tiles.loop",
-    "find": "ptx.catalog",
+    "find": "names.lookup",
     "instructions": "ptx.catalog",
     "packed_weights": "weights.layout",
     "tiled_copy": "tiles.copy",

@@ -12,7 +12,8 @@ import pytest
 from lanescope.app.instruction import wording
 from lanescope.app.instruction.state import bind_descriptor
 from lanescope.app.read import text_meanings
-from lanescope.names import forms, search, vocabulary
+from lanescope.errors import LayoutError
+from lanescope.names import forms, lookup, search, vocabulary
 from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
@@ -166,3 +167,49 @@ def test_a_wrong_line_of_ptx_keeps_its_refusal(client: Client) -> None:
     for text in ("mma.sync.aligned.m16n8k16.row.col.f32.bf16.f16.f32", "mma.m16n8k16.row.col.f16.f32.f16.f16"):
         reading = client.post("/api/v1/read", json={"text": text}).json()
         assert reading["kind"] == "unknown" and "not legal here" in reading["notices"][0], text
+
+
+@pytest.mark.parametrize(
+    ("text", "ptx"),
+    [
+        ("mma.m16n8k16 bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+        ("mma m16n8k16 bfloat16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+        ("mma.m16n8k16 f32 += bf16 × bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+        ("wgmma 64x256x16 bf16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
+        ("wgmma.m64n256k16.bf16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
+        ("ldmatrix.m8n8.x4 trans", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
+    ],
+)
+def test_a_field_takes_a_name_for_an_instruction(text: str, ptx: str) -> None:
+    assert lookup.parse_instruction(text, "instruction").ptx == ptx
+
+
+def test_every_name_that_the_site_prints_is_taken_for_its_instruction() -> None:
+    for form in take_sample(list(catalog.instructions()), 200):
+        assert lookup.find(name_form(form).text).ptx in (form.ptx, form.ptx.replace(".shared", ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "listed"),
+    [
+        # D is f32 or f16, and nothing in the name says which.
+        ("wgmma 64x128x16 f16", "names 2 instructions", "wgmma.mma_async.sync.aligned.m64n128k16.f16.f16.f16"),
+        ("mma.m16n8k17 bf16", "No instruction has 'm16n8k17'", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+        ("mma.m16n8k16 s8 bf16", "No instruction has all of", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+        ("mma.m16n8k16 f19", "No instruction has 'f19'", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+    ],
+)
+def test_a_name_that_means_none_or_several_is_refused_with_the_nearest(text: str, message: str, listed: str) -> None:
+    with pytest.raises(LayoutError, match=message) as refusal:
+        lookup.parse_instruction(text, "mma")
+    assert refusal.value.field == "mma" and listed in refusal.value.nearest
+
+
+def test_an_operand_list_behind_ptx_is_no_part_of_a_name() -> None:
+    text = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, ..."
+    assert lookup.find(text).ptx == text.partition(" ")[0]
+
+
+def test_a_name_without_sparsity_means_the_dense_product() -> None:
+    assert lookup.find("mma.m16n8k16 bf16").family.name == "mma"
+    assert lookup.find("mma.sp.m16n8k16 bf16 sparse ordered_metadata").syntax.opcode == "mma.sp::ordered_metadata"

@@ -12,6 +12,7 @@ from lanescope.app.kit.target import target_field
 from lanescope.app.read.facts import Reading
 from lanescope.app.read.text_meanings import read_text
 from lanescope.errors import LayoutError
+from lanescope.names import lookup
 from lanescope.names.form_names import name_form
 from lanescope.names.forms import find_forms
 from lanescope.ptx import catalog
@@ -125,7 +126,7 @@ class Refusal:
 def explain_refusal(asked: RefusalQuestion) -> Refusal:
     """Why a text is refused and what is allowed, or that it is legal and where."""
     try:
-        form = catalog.parse_instruction(asked.text, "text")
+        form = lookup.parse_instruction(asked.text, "text")
     except LayoutError as error:
         reading = read_text(asked.text)
         return _refuse(error, reading) if reading.kind in ("unknown", "topic") else _accept(reading)

@@ -12,6 +12,7 @@ from lanescope.app.hardware.evidence import METHODS, summarize
 from lanescope.app.instruction import facts
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
+from lanescope.names import lookup
 from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 from lanescope.ptx.targets import format_targets
@@ -83,7 +84,7 @@ def _read_page(slug: str) -> str:
 
 def _read_card(text: str) -> str:
     """Return the card of an instruction."""
-    form = catalog.parse_instruction(text, "uri")
+    form = lookup.parse_instruction(text, "uri")
     told = facts.build_detail(form)
     rows = (
         ("shape", " × ".join(str(size) for size in (told.shape.m, told.shape.n, told.shape.k) if size)),

@@ -25,7 +25,7 @@ from lanescope.app.tmem.facts import LayoutQuestion, layout
 from lanescope.blackwell.scaling import ScaleOperand
 from lanescope.errors import LayoutError
 from lanescope.inputs import format_count, parse_integer, quote_value
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 from lanescope.ptx.instruction import WARP
 from lanescope.shared.storage import storage
 from lanescope.shared.tiling import DEFAULT_ORDER
@@ -156,7 +156,7 @@ def find_place(asked: WhereQuestion) -> Located:
 def _find_in_instruction(place: str, name: str) -> Located:
     answers = elements.answer_question(f"{place} of {name}")
     if answers is None:
-        catalog.parse_instruction(name, "instruction")
+        lookup.parse_instruction(name, "instruction")
         hint = "Write A[5][9], row 3 of D, lane 20, R2 of lane 20, d3 of lane 20, SFA[3][1] or E[4][2]."
         raise LayoutError("bad_find", f"place is {quote_value(place)}.", hint, "place")
     if answers.refused:

@@ -11,6 +11,7 @@ from lanescope.app.kit.question import options_of, question, text_field, word_fi
 from lanescope.app.memory.storage import storage_field
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, require_object
+from lanescope.names import lookup
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.render.chain import render_code
@@ -90,8 +91,8 @@ def _list_loads() -> tuple[str, ...]:
 def parse_chain(given: Json) -> chain.Chain:
     """What a requested load or store does over the storage; LayoutError names the wrong field."""
     check_keys(given, options_of(LoadChainBody))
-    load = catalog.parse_instruction(given.get("load"), "load", _list_loads())
-    mma = catalog.parse_instruction(given.get("mma"), "mma")
+    load = lookup.parse_instruction(given.get("load"), "load", _list_loads())
+    mma = lookup.parse_instruction(given.get("mma"), "mma")
     letter = parse_choice(
         given.get("operand", "d" if load.family.stores else "a"), "operand", ("a", "b", "c", "d"), "bad_operand"
     )
@@ -123,7 +124,7 @@ def find_loads(given: Json) -> tuple[list[str], list[str]]:
     first).
     """
     mma, letter = (
-        catalog.parse_instruction(given.get("mma"), "mma"),
+        lookup.parse_instruction(given.get("mma"), "mma"),
         parse_choice(given.get("operand", "a"), "operand", ("a", "b", "c", "d"), "bad_operand"),
     )
     operand, store = pieces.convert_for_memory(mma.operand(letter)), letter in "cd"

@@ -37,7 +37,7 @@ from lanescope.app.memory.options import LOOK
 from lanescope.app.memory.questions import VERDICT
 from lanescope.descriptor.format import DescriptorFormat as DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.descriptors import FORMATS as DESCRIPTORS
 from lanescope.render import cuda
@@ -155,7 +155,7 @@ def operand_picture(
     query: Fragment,
 ) -> Response:
     """One operand of an instruction as a picture, a table or text; json is its map."""
-    instruction = catalog.find(ptx)
+    instruction = lookup.find(ptx)
     instruction = _bind_query(instruction, form, query)
     if form == "json":
         pictures.check_options(form, instruction, query)
@@ -173,7 +173,7 @@ def instruction_picture(
     """All operands of an instruction as in a product; txt is its PTX syntax, cu a CUDA program, json what
     /api/v1/instructions/{ptx} says.
     """
-    instruction = catalog.find(ptx)
+    instruction = lookup.find(ptx)
     instruction = _bind_query(instruction, form, query)
     pictures.check_options("svg" if form == PROGRAM else form, instruction, query)
     if form == "json":

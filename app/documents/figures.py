@@ -22,12 +22,12 @@ from lanescope.app.instruction.state import bind_descriptor
 from lanescope.app.layouts.pictures import LOOKS, render_layout
 from lanescope.app.memory.descriptors import parse_descriptor
 from lanescope.app.memory.options import LOOK
-from lanescope.app.read import named_forms
 from lanescope.app.share.draw import draw_alone
 from lanescope.app.tiles import figure, main_loop_figure, tiled_copy_figure
 from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.inputs import get_last_name, join_words, shorten_value
+from lanescope.names import lookup
 from lanescope.names.form_names import format_short_name, name_form
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
@@ -150,7 +150,7 @@ def _find_spelled(text: str) -> Instruction | None:
 
 def _find_named(name: str, operand: str) -> _Kind | None:
     """Return the picture of the forms that have a name's words and this operand; None if no form is meant."""
-    matches = named_forms.find_named(name) if name else None
+    matches = lookup.find_named(name) if name else None
     if matches is None or not matches.named:
         return None
     if matches.ignored or not matches.forms:
@@ -159,7 +159,7 @@ def _find_named(name: str, operand: str) -> _Kind | None:
         if matches.forms and len(matches.ignored) == 1 and _OPERAND.fullmatch(matches.ignored[0]):
             held = ", ".join(matches.forms[0].operands)
             raise LayoutError("unknown_operand", f"No operand '{matches.ignored[0]}'.", f"Allowed: {held}.")
-        raise LayoutError("unknown_instruction", named_forms.explain_refusal(matches), _list_names(matches.forms))
+        raise LayoutError("unknown_instruction", lookup.explain_refusal(matches), _list_names(matches.forms))
     head = name.split()[0].lower()
     forms = [form for form in matches.forms if format_short_name(form) == head] or list(matches.forms)
     if not operand:

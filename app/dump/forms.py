@@ -38,7 +38,7 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.tile_search import ABSENT, SEVERAL
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_integer
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 from lanescope.ptx.codec import Bits, decode_as_read
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared.storage import MOST_BYTES
@@ -158,7 +158,7 @@ class DumpQuestion:
         size=20,
     )
     instruction: Instruction = parsed_field(
-        catalog.parse_instruction, "Instruction", "The wgmma that reads it.", F16, required=True, wide=True, size=20
+        lookup.parse_instruction, "Instruction", "The wgmma that reads it.", F16, required=True, wide=True, size=20
     )
     operand: str = word_field(("a", "b"), "Operand", "Which operand.", code="bad_operand", called={"a": "A", "b": "B"})
     major: str = word_field(

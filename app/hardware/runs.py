@@ -22,10 +22,10 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, quote_value, require_object
+from lanescope.names import lookup
 from lanescope.product.options import parse_options
 from lanescope.product.plan import ProductPlan
 from lanescope.product.planning import FROM, SIDES, is_plannable, make_plan
-from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared import banks as model
 from lanescope.shared.tiling import DEFAULT_ORDER
@@ -60,7 +60,7 @@ def parse_run(params: Mapping[str, Any]) -> Json:
         request |= _name_device(request["worker"], device)
     if kind == "banks":
         return request | _check_banks(params)
-    instruction = catalog.parse_instruction(params.get("instruction"), "instruction")
+    instruction = lookup.parse_instruction(params.get("instruction"), "instruction")
     request["instruction"] = instruction.ptx
     if kind == "mma":
         return request | _check_mma(params, instruction)
@@ -179,7 +179,7 @@ def execute_run(device: RunDevice, request: Json) -> Json:
             raise LayoutError("unsupported_here", "stmatrix needs sm_90.", "Choose another access.", "access")
         result = bank_runs.run_banks(device, request["access"], request["address"])
     else:
-        instruction = catalog.find(request["instruction"])
+        instruction = lookup.find(request["instruction"])
         reason = device.supports(instruction)
         if reason:
             raise LayoutError(

@@ -21,6 +21,7 @@ from lanescope.app.kit.fact import (
 )
 from lanescope.app.kit.rows import CatalogueRow, build_row
 from lanescope.errors import LayoutError
+from lanescope.names import lookup
 from lanescope.ptx import catalog, pattern, qualifiers
 from lanescope.ptx import instruction as engine
 from lanescope.ptx.targets import parse_target_name
@@ -183,7 +184,7 @@ def find_instruction(ptx: str, word: str = "", target: str = "") -> engine.Instr
     """Find the instruction of a text; with a word, or a wish, the product that it binds. LayoutError where a target
     lacks it.
     """
-    instruction = catalog.find(ptx)
+    instruction = lookup.find(ptx)
     require_target(instruction, target)
     if not word.strip():
         return instruction

@@ -18,7 +18,7 @@ from lanescope.app.kit.find_field import split_pin_notices
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.page import render_page
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 from lanescope.ptx.architectures import require_instruction
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import statements
@@ -32,7 +32,7 @@ def instruction_page(request: Request, rest: str) -> Response:
     front, slash, letter = rest.rpartition("/")
     name = front if slash else rest
     try:
-        instruction = catalog.find(name)
+        instruction = lookup.find(name)
     except LayoutError:
         named_topics = topics.find_named_topics(rest)
         if named_topics:

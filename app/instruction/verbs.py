@@ -12,7 +12,6 @@ from lanescope.app.kit.terminal import AsJson, InstructionDescriptor, Ptx, print
 
 if TYPE_CHECKING:
     from lanescope.app.instruction.answers import Answer
-    from lanescope.errors import LayoutError
     from lanescope.ptx.instruction import Instruction, Operand
 
 app = typer.Typer(rich_markup_mode=None)
@@ -39,18 +38,16 @@ def show(
     """
     from lanescope.app.instruction import answers
     from lanescope.app.instruction import facts as about
-    from lanescope.errors import LayoutError
     from lanescope.inputs import parse_integer
+    from lanescope.ptx import catalog
 
-    try:
-        instruction = about.find_instruction(ptx, idesc, target)
-    except LayoutError as error:
-        name = _find_named(ptx, error, of_all=not any((operand, at, lane, value, pointer, ldm, idesc)))
-        if not name:
-            from lanescope.app.read.verbs import print_reading
+    of_all = not any((operand, at, lane, value, pointer, ldm, idesc))
+    name = _find_named(ptx) if of_all and catalog.find_instruction(ptx) is None else ptx
+    if not name:
+        from lanescope.app.read.verbs import print_reading
 
-            return print_reading(ptx, as_json)
-        instruction = about.find_instruction(name, idesc, target)
+        return print_reading(ptx, as_json)
+    instruction = about.find_instruction(name, idesc, target)
     _check_options(instruction, operand, {"at": at, "lane": lane, "value": value, "pointer": pointer, "ldm": ldm})
     op = instruction.operand(operand) if operand else None
     answer: Answer
@@ -70,27 +67,23 @@ def show(
         raise typer.Exit(1)
 
 
-def _find_named(text: str, error: LayoutError, *, of_all: bool) -> str:
+def _find_named(text: str) -> str:
     """Find the PTX text of the one instruction that a text names as the box of the site reads it; "" if the answer
-    about it is another one, or a list. of_all: whether a list is an answer.
+    about it is another one, or a list.
     """
     from lanescope.app.read.text_meanings import find_certain_link, read_text
     from lanescope.errors import LayoutError
+    from lanescope.names import lookup
 
     reading = read_text(text)
-    candidates = reading.facts.get("candidates") or ()
     if reading.kind == "instruction" and reading.facts["ptx"] and find_certain_link(text) == reading.link:
         return "" if "holders" in reading.facts else str(reading.facts["ptx"])
     if reading.kind == "unknown":
         nearest = [ptx for meaning in reading.also for ptx in meaning.facts.get("candidates", ())]
         if not nearest or reading.title != "No such instruction":
-            raise error
+            return lookup.find(text).ptx
         hint = f"Nearest: {', '.join(nearest[:5])}."
-        raise LayoutError(error.code, reading.notices[0], hint, error.field, tuple(nearest[:5]))
-    if not of_all and candidates:
-        message = f"'{text}' names {len(candidates)} instructions."
-        hint = f"Give one of them: {', '.join(candidates[:8])}{' …' if candidates[8:] else ''}."
-        raise LayoutError("unknown_instruction", message, hint, "ptx", tuple(candidates[:8]))
+        raise LayoutError("unknown_instruction", reading.notices[0], hint, "ptx", tuple(nearest[:5]))
     return ""
 
 

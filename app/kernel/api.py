@@ -11,8 +11,8 @@ from lanescope.app.kernel import facts as programs
 from lanescope.app.kernel.facts import Program
 from lanescope.app.kit.api import Ptx, StrictRoute, make_text_parameter
 from lanescope.app.kit.wire import encode_json_body
+from lanescope.names import lookup
 from lanescope.product.options import LONGEST
-from lanescope.ptx import catalog
 
 
 def _make_options_parameter(what: str, *examples: str) -> Any:
@@ -34,5 +34,5 @@ def kernel(
 ) -> Response:
     """A whole program around one instruction: a .cu file with its check on the CPU, and the same as a CuPy script.
     `options` lists what A, B and D take, or the data of a load or store, as it was chosen or by default."""
-    made = programs.plan_program(catalog.find(ptx), {"a": a, "b": b, "d": d, "data": data})
+    made = programs.plan_program(lookup.find(ptx), {"a": a, "b": b, "d": d, "data": data})
     return encode_json_body(programs.build_program(made))

@@ -12,6 +12,7 @@ from lanescope.app.kit.errors import get_status
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.wire import CachedBody, encode_json_body
 from lanescope.errors import LayoutError
+from lanescope.names import lookup
 from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
 
@@ -47,7 +48,7 @@ def kernel_page(request: Request, rest: str) -> Response:
     stem, dot, form = rest.rpartition(".")
     if not (dot and form in (*programs.FORMS, "json")):
         stem, form = rest, ""
-    found = catalog.find(stem)
+    found = lookup.find(stem)
     query = dict(request.query_params)
     given = programs.parse_options(query)
     if form:

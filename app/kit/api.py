@@ -195,7 +195,12 @@ def make_query_dependency(parameters: Mapping[str, Any], defaults: Mapping[str, 
     return Depends(collect_query)
 
 
-Ptx = Annotated[str, make_path_parameter("An instruction as PTX spells it, with or without `.sync.aligned`.", PTX)]
+Ptx = Annotated[
+    str,
+    make_path_parameter(
+        "An instruction as PTX spells it, with or without `.sync.aligned`, or its name: `mma.m16n8k16 bf16`.", PTX
+    ),
+]
 Form = Annotated[str, make_path_parameter("The form.", known=FORMS)]
 
 

@@ -70,7 +70,8 @@ PtxText = name_type(
     Annotated[
         str,
         Description(
-            "An instruction as PTX spells it, with or without `.sync.aligned`; an operand list behind it is left out.",
+            "An instruction as PTX spells it, with or without `.sync.aligned`, or its name: `mma.m16n8k16 bf16`; an"
+            " operand list behind it is left out.",
             (PTX, WGMMA),
             {"maxLength": LONGEST_TEXT},
         ),

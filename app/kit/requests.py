@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lanescope.errors import LayoutError
+from lanescope.names import lookup
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 
@@ -10,7 +11,7 @@ from lanescope.ptx.instruction import Instruction, Operand
 def parse_instruction_field(text: str, field: str) -> Instruction:
     """The instruction of a query's field; its error keeps its code, for an address that names nothing is not found."""
     try:
-        return catalog.find(text)
+        return lookup.find(text)
     except LayoutError as error:
         raise error.move_to_field(field) from None
 

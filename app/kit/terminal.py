@@ -237,7 +237,12 @@ def format_storage_options(spec: Mapping[str, object]) -> str:
     return "--storage " + shlex.quote(",".join(f"{name}={value}" for name, value in spec.items()))
 
 
-Ptx = Annotated[str, typer.Argument(help="PTX text, with or without .sync.aligned.", autocompletion=complete_ptx)]
+Ptx = Annotated[
+    str,
+    typer.Argument(
+        help="PTX, with or without .sync.aligned, or a name: 'mma.m16n8k16 bf16'.", autocompletion=complete_ptx
+    ),
+]
 InstructionDescriptor = Annotated[
     str,
     typer.Option(

@@ -39,7 +39,7 @@ from lanescope.descriptor.spelling import parse_word
 from lanescope.descriptor.verify import ElementMismatch, Verdict, verify
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, require_object
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 from lanescope.ptx.architectures import get_architecture, require_instruction, require_kind
 from lanescope.ptx.table.descriptors import START, WGMMA, fit_format, get_format
 from lanescope.render.descriptor import render_code
@@ -355,7 +355,7 @@ def parse_view(given: Json) -> tuple[str, View]:
         )
     if given.get("idesc", "") != "":
         raise LayoutError("bad_idesc", "idesc is given for a wgmma.", "Leave it out, or say format: tcgen05.", "idesc")
-    instruction = catalog.parse_instruction(given.get("instruction"), "instruction")
+    instruction = lookup.parse_instruction(given.get("instruction"), "instruction")
     operand = parse_choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
     major = parse_choice(given.get("major", "K"), "major", MAJORS, "bad_major")
     return instruction.ptx, desc.view(instruction, operand, major)
@@ -395,7 +395,7 @@ def verify_request(given: Json) -> tuple[Verdict | None, View, Descriptor]:
     descriptor, written = _parse_with_notes(given.get("descriptor"), find_format(given))
     ptx, seen = parse_view(given)
     target = parse_target(given)
-    require_instruction(catalog.find(ptx), target)
+    require_instruction(lookup.find(ptx), target)
     part = require_object(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
     check_keys(part, ("mn", "k"), "slice")
     mn, k = (parse_integer(part.get(name, 0), f"slice.{name}", 0, desc.MOST_SHARED * 8 - 1) for name in ("mn", "k"))

@@ -22,7 +22,7 @@ from lanescope.app.memory.tile_figure import LABELLED, LOOKS, TileLook, draw_pin
 from lanescope.blackwell import idesc
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 from lanescope.ptx.table.descriptors import FORMATS, WGMMA
 from lanescope.ptx.table.kinds import ALONE
 from lanescope.render.svg import render_svg
@@ -56,7 +56,7 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         "orders": ORDERS,
         "facts": facts,
         "words": describe_strides(tile),
-        "whole": link_product(reading, programs.build_tile_options(catalog.find(reading), operand, tile))
+        "whole": link_product(reading, programs.build_tile_options(lookup.find(reading), operand, tile))
         if reading
         else None,
         "presets": choices.list_presets(tile, kept),
@@ -187,7 +187,7 @@ def find_reader(tile: Tile, rows: int) -> tuple[str, str]:
         return "", "a" if rows in (64, 128) else "b"
     if rows != 64:
         with suppress(LayoutError):  # where no instruction has so many rows, A's 64 stand for them
-            return catalog.find(text.format(n=rows)).ptx, "b"
+            return lookup.find(text.format(n=rows)).ptx, "b"
     return text.format(n=64), "a"
 
 
@@ -195,7 +195,7 @@ def link_product(instruction: str, given: dict[str, str] | None) -> dict[str, st
     """Links to a whole product with these options: its program, and its run; None where there are none."""
     if given is None:
         return None
-    found = catalog.find(instruction)
+    found = lookup.find(instruction)
     return {"program": programs.link_program(found, given), "run": links.link_run(found, given)}
 
 
@@ -203,7 +203,7 @@ def link_slice_product(request: dict[str, Any], tile: Tile | None, first: int, k
     """Links to a whole product with the operand stored and the word given as a verification has them; None for a slice
     inside K.
     """
-    found, operand, word = catalog.find(request["instruction"]), request["operand"].lower(), request["descriptor"]
+    found, operand, word = lookup.find(request["instruction"]), request["operand"].lower(), request["descriptor"]
     if k or (first and not tile):
         return None
     given = (

@@ -7,7 +7,7 @@ from lanescope.app.kit.question import number_field, parsed_field, question, tex
 from lanescope.app.metadata import order
 from lanescope.app.metadata.facts import Metadata, build_metadata
 from lanescope.app.metadata.order import OrderQuestion
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
 
 
@@ -16,7 +16,7 @@ class MetadataQuestion:
     """A sparse instruction, and the metadata of its lanes."""
 
     ptx: Instruction = parsed_field(
-        lambda given, field: catalog.find(given),
+        lambda given, field: lookup.find(given),
         "Instruction",
         "An instruction as PTX spells it, with or without `.sync.aligned`.",
         examples=("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",),

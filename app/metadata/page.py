@@ -13,7 +13,7 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
 from lanescope.app.metadata.facts import build_dense_cells, build_metadata, build_stored_cells
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
@@ -27,7 +27,7 @@ def bare_page() -> Response:
 @router.get("/metadata/{ptx}")
 def metadata_page(request: Request, ptx: str) -> Response:
     """Show the metadata editor: type the words, or click the kept positions; dense A beside stored A."""
-    instruction = catalog.find(ptx)
+    instruction = lookup.find(ptx)
     typed = request.query_params.get("words", "")
     selector = request.query_params.get("selector", "0")
     context: dict[str, Any] = {

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 from lanescope import reader
 from lanescope.app.read.element_texts import ASKING, ElementQuestion
-from lanescope.names import forms, vocabulary
+from lanescope.names import forms, lookup, vocabulary
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader.ptx import find_instruction
 
 _A_SHARED = re.compile(r"_SS(?:_|$)")  # of a CUTLASS atom: A and B through descriptors
 _SHORTEST = 6  # characters of a name that a recogniser takes: SM80_16x8x16_F32F16F16F32_TN, HMMA.16816.F32
@@ -36,7 +35,7 @@ def find_forms(rest: str) -> NamedForms:
     """Find the forms that the rest of a question names."""
     rest = re.sub(r"\brow(?: of)? address", "address", rest, flags=re.I)  # row is a word of PTX, too
     named = re.sub(r"^(?:\s*(?:of|in|for|at|on|the|an?)\b|\s*[:,?])+", "", rest, flags=re.I).strip().rstrip("?.:, ")
-    if spelled := find_spelled(named):
+    if spelled := lookup.find_spelled(named):
         return NamedForms((spelled,))
     matches = forms.find_forms(" ".join(word for word in named.split() if word.lower().strip(",?'") not in ASKING))
     if matches.forms and matches.named and not any(re.search(r"\d|::", word) for word in matches.ignored):
@@ -52,13 +51,6 @@ def find_forms(rest: str) -> NamedForms:
                 found = tuple(catalog.find(ptx) for ptx in texts)
                 return NamedForms(found, unused, _A_SHARED.search(name) is not None)
     return NamedForms()
-
-
-def find_spelled(text: str) -> Instruction | None:
-    """Find the instruction that a text spells from its first to its last character."""
-    text = text.strip()
-    match = catalog.OPCODE.match(text)
-    return find_instruction(text) if match and match.end() == len(text) else None
 
 
 def _list_words(text: str) -> list[str]:

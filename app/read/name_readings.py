@@ -10,13 +10,13 @@ from lanescope.app.kit.fact import extend_fact
 from lanescope.app.read import named_forms, page_meanings, question_readings, tool_words
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.errors import LayoutError
-from lanescope.names import vocabulary
+from lanescope.names import lookup, vocabulary
 from lanescope.names.forms import FormMatches, is_opcode
 
 
 def is_worded(text: str, named: FormMatches) -> bool:
     """Return whether a text names instructions by words, not as PTX spells them."""
-    return " " in text.strip() and (named.exact or named_forms.is_name(named))
+    return " " in text.strip() and (named.exact or lookup.is_name(named))
 
 
 def is_opcode_alone(text: str, named: FormMatches) -> bool:
@@ -48,14 +48,14 @@ def _list_topics(text: str, named: FormMatches) -> tuple[Meaning, ...]:
 def read_shorter_name(text: str, named: FormMatches, recognised: reader.RecognisedText) -> Reading | None:
     """Read a name that leaves something out, or that no form has; None if the text is not a name."""
     refused = next(iter(recognised.refused), None)
-    if refused and (_is_complete(text, refused) or not named_forms.keeps_order(text, named)):
+    if refused and (_is_complete(text, refused) or not lookup.keeps_order(text, named)):
         return None
-    if named.exact or named_forms.is_name(named) or (refused and named_forms.is_opcode(named)):
+    if named.exact or lookup.is_name(named) or (refused and named_forms.is_opcode(named)):
         meaning = named_forms.build_meaning(text, named)
-        if refused and named_forms.is_spelled_out(text):
+        if refused and lookup.is_spelled_out(text):
             meaning = dataclasses.replace(meaning, notices=(refused.message, *meaning.notices))
         return extend_fact(meaning, Reading, also=_list_topics(text, named))
-    if named_forms.is_refused(named) and not named_forms.is_spelled_out(text):
+    if lookup.is_refused(named) and not lookup.is_spelled_out(text):
         return _read_refused_name(text, named)
     if _has_shape_alone(named):
         return extend_fact(named_forms.build_meaning(text, named), Reading, also=_list_topics(text, named))
@@ -66,7 +66,7 @@ def read_shorter_name(text: str, named: FormMatches, recognised: reader.Recognis
 
 def _has_shape_alone(named: FormMatches) -> bool:
     """Return whether a text names forms by a shape, and no page explains its other words."""
-    has_shape = named.named and named.forms and named_forms.has_shape(named)
+    has_shape = named.named and named.forms and lookup.has_shape(named)
     return bool(has_shape) and not page_meanings.find_pages(" ".join(named.ignored))
 
 
@@ -77,12 +77,12 @@ def _read_refused_name(text: str, named: FormMatches) -> Reading:
     pages = [page_meanings.build_topic(topic) for topic in compared]
     pages += page_meanings.search_question(text, pages)
     if pages and named_forms.is_sentence(named):
-        return extend_fact(pages[0], Reading, also=(*pages[1:], *named_forms.build_nearest(text, named)))
-    also = (*named_forms.build_nearest(text, named), *pages)
-    return question_readings.build_unknown(text, "No such instruction", [named_forms.explain_refusal(named)], also)
+        return extend_fact(pages[0], Reading, also=(*pages[1:], *named_forms.build_nearest(named)))
+    also = (*named_forms.build_nearest(named), *pages)
+    return question_readings.build_unknown(text, "No such instruction", [lookup.explain_refusal(named)], also)
 
 
 def _is_complete(text: str, refused: LayoutError) -> bool:
     """Return whether a refused line of PTX has every part that a legal one has: it is wrong, and no shorter name."""
     parts = text.strip().count(".")
-    return named_forms.is_spelled_out(text) and any(parts >= ptx.count(".") > 0 for ptx in refused.nearest)
+    return lookup.is_spelled_out(text) and any(parts >= ptx.count(".") > 0 for ptx in refused.nearest)

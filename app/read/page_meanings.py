@@ -11,6 +11,7 @@ from lanescope.app.read import known_names, named_forms, target_meanings, tool_w
 from lanescope.app.read.facts import Meaning
 from lanescope.app.read.languages import translate_words
 from lanescope.app.read.weight_links import find_weights
+from lanescope.names import lookup
 from lanescope.reader import pasted_text
 
 MOST_LONE = 5  # words of a text in which one of a tool's is enough; a longer one has to ask
@@ -75,8 +76,8 @@ def look_up(text: str) -> list[Meaning]:
         return _order_task(text, words) if full_text.is_asked(text) else []
     # a translated word is a subject, not a title
     pages = find_pages(text, by_title=not is_translated) or _find_without_sizes(text, len(words))
-    named = named_forms.find_named(text)
-    if not named or not named.forms or (named.ignored and not named_forms.has_shape(named)):
+    named = lookup.find_named(text)
+    if not named or not named.forms or (named.ignored and not lookup.has_shape(named)):
         return pages
     found = named_forms.build_meaning(text, named)
     is_of_types = len(words) > 1 and all(map(named_forms.is_type, named.words))

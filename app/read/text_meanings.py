@@ -34,6 +34,7 @@ from lanescope.app.read.facts import Meaning, Reading
 from lanescope.cute import calls as cutecalls
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
+from lanescope.names import lookup
 from lanescope.names.forms import FormMatches
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import pasted_text, printed_words, sass
@@ -96,7 +97,7 @@ def read_text(text: str) -> Reading:
     text = _respell(text)
     if (reading := _read_plain_words(text) or question_readings.read_place_question(text)) is not None:
         return reading
-    named = named_forms.find_named(pasted_text.clean_text(text))
+    named = lookup.find_named(pasted_text.clean_text(text))
     if named and (name_readings.is_worded(text, named) or name_readings.is_opcode_alone(text, named)):
         return name_readings.read_name(text, named)
     recognised = reader.recognise_text(text)
@@ -220,9 +221,9 @@ def _read_named_part(text: str, refused: LayoutError) -> Reading | None:
     None for any other text.
     """
     cleaned = pasted_text.clean_text(text[: element_texts.LONGEST + 1]).strip()
-    if refused.code != "unknown_instruction" or " " not in cleaned or named_forms.is_spelled_out(text):
+    if refused.code != "unknown_instruction" or " " not in cleaned or lookup.is_spelled_out(text):
         return None
-    named = named_forms.find_named(" ".join(_BRACKET.sub(" ", cleaned).split()))
+    named = lookup.find_named(" ".join(_BRACKET.sub(" ", cleaned).split()))
     if named is None or not (named.forms and named.named):
         return None
     brackets = _BRACKET.findall(cleaned)
@@ -319,8 +320,8 @@ def _find_question_link(text: str, cleaned: str) -> str | None:
 
 def _find_name_link(text: str, cleaned: str) -> str:
     """Find the page of the one instruction or subject that a text names, "" if it names several or none."""
-    named = named_forms.find_named(cleaned)
-    only = named_forms.get_only(named) if named else None
+    named = lookup.find_named(cleaned)
+    only = lookup.get_only(named) if named else None
     if named and name_readings.is_worded(text, named):
         return links.link_instruction(only) if only else ""
     recognised = reader.recognise_text(text)
@@ -336,7 +337,7 @@ def _find_meaning_link(text: str, recognised: reader.RecognisedText, only: Instr
         link = meaning_links.link_meaning(certain[0], text)
         return "" if link == meaning_links.link_text(text) else link
     named_topics = [] if recognised.found or _is_malformed(recognised) else _find_named_topics(text)
-    if only and not (recognised.found or named_topics) and not named_forms.is_spelled_out(text):
+    if only and not (recognised.found or named_topics) and not lookup.is_spelled_out(text):
         return links.link_instruction(only)
     return named_topics[0].page if len(named_topics) == 1 else ""
 
@@ -366,8 +367,8 @@ def find_nearest(text: str) -> tuple[str, ...]:
     """Find the legal instructions most like a wrong one of a text; () if its answer lists them by their words."""
     if question_readings.read_place_question(text):
         return ()  # the instruction exists; the place does not
-    named = named_forms.find_named(pasted_text.clean_text(text))
-    if named and named_forms.is_refused(named) and not named_forms.is_spelled_out(text):
+    named = lookup.find_named(pasted_text.clean_text(text))
+    if named and lookup.is_refused(named) and not lookup.is_spelled_out(text):
         return ()
     return next((error.nearest for error in reader.recognise_text(text).refused if error.nearest), ())
 

@@ -20,8 +20,8 @@ from lanescope.app.runs import draw as run_views
 from lanescope.app.runs.facts import count_family_runs, list_contradictions, load_evidence
 from lanescope.app.runs.hardware import build_status, get_hardware
 from lanescope.errors import LayoutError
+from lanescope.names import lookup
 from lanescope.product.planning import SIDES
-from lanescope.ptx import catalog
 from lanescope.shared import banks
 
 TITLES = {
@@ -77,7 +77,7 @@ async def run_page(request: Request) -> Response:
         context |= {"found": found, "differing": differing, "views": await run_off_loop(run_views.draw_answer, found)}
         if isinstance(found, MmaRan) and found.options:
             context["program"] = programs.link_program(
-                catalog.find(given["instruction"]), {side: query.get(side, "") for side in SIDES}
+                lookup.find(given["instruction"]), {side: query.get(side, "") for side in SIDES}
             )
         code = 200
     except LayoutError as error:

@@ -10,8 +10,8 @@ from lanescope.app.steps.matrix_view import build_matrix_view
 from lanescope.app.steps.stage import STATE, find_step
 from lanescope.app.steps.view import build_view
 from lanescope.app.steps.wgmma_view import build_wgmma_view, fill_storage
+from lanescope.names import lookup
 from lanescope.product.move_plan import moves_rows
-from lanescope.ptx import catalog
 
 STEPS = "/steps/"
 
@@ -22,7 +22,7 @@ def build_embed(address: str, state: Mapping[str, str]) -> dict[str, Any]:
     """
     parts = urlsplit(address)
     name = unquote(parts.path).removeprefix(STEPS)
-    found, own = catalog.find(name), dict(parse_qsl(parts.query))
+    found, own = lookup.find(name), dict(parse_qsl(parts.query))
     query = fill_storage(name, own | {key: state[key] for key in STATE if key in state})
     view = build_matrix_view if moves_rows(found) else build_wgmma_view if found.family.by_descriptor else build_view
     return view(found, query) | {"found": found, "address": address, "first_step": find_step(own)}

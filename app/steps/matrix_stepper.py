@@ -23,8 +23,8 @@ from lanescope.app.steps.stored import StepperMove, StoredChunk
 from lanescope.cxx import formula
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice
+from lanescope.names import lookup
 from lanescope.product.move_plan import MODULI, moves_rows
-from lanescope.ptx import catalog
 
 Numbers = Any  # float array, NaN where a number is not known
 
@@ -116,7 +116,7 @@ class MatrixStepper:
 def build_matrix_stepper(asked: MatrixStepperQuestion) -> MatrixStepper:
     """Everything that the stepper shows of one ldmatrix or stmatrix: shared memory with its numbers, the address that
     each lane gives, the rows that travel, the registers or what is stored, and a sentence for each step."""
-    i = catalog.parse_instruction(asked.instruction, "instruction")
+    i = lookup.parse_instruction(asked.instruction, "instruction")
     if not moves_rows(i):
         raise LayoutError(
             "no_stepper", f"{i.ptx} is not an ldmatrix or stmatrix.", "Choose one of them.", "instruction"

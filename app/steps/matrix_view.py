@@ -18,7 +18,7 @@ from lanescope.app.steps.matrix_moves import ARRANGEMENTS
 from lanescope.app.steps.matrix_stepper import MatrixStepper, MatrixStepperQuestion, build_matrix_stepper
 from lanescope.app.steps.stage import STATE, build_stage, collect_storage
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
 
 FIELDS = tuple(name for name in options_of(MatrixStepperQuestion) if name not in ("instruction", "storage"))
@@ -97,7 +97,7 @@ def _link_inverse(found: Instruction) -> tuple[str, str] | None:
 
 def _find(ptx: str) -> Instruction | None:
     try:
-        return catalog.find(ptx)
+        return lookup.find(ptx)
     except LayoutError:
         return None
 

@@ -24,8 +24,8 @@ from lanescope.app.steps.view import build_view
 from lanescope.app.steps.wgmma import WgmmaSteps
 from lanescope.app.steps.wgmma_view import build_wgmma_view, fill_storage
 from lanescope.errors import LayoutError
+from lanescope.names import lookup
 from lanescope.product.move_plan import moves_rows
-from lanescope.ptx import catalog
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 
@@ -42,7 +42,7 @@ async def post_matrix_file(request: Request) -> Response:
 @router.get("/steps")
 def choose_page(request: Request) -> Response:
     """Lead to the product that most people step through; its page leads to the others."""
-    return RedirectResponse(link_steps(catalog.find(PTX), {}), 303)
+    return RedirectResponse(link_steps(lookup.find(PTX), {}), 303)
 
 
 @router.get("/steps/{rest:path}")
@@ -94,12 +94,12 @@ async def _render_steps(request: Request, rest: str, query: dict[str, str]) -> R
 
 
 def _names_matrix_move(ptx: str) -> bool:
-    return moves_rows(catalog.find(ptx))
+    return moves_rows(lookup.find(ptx))
 
 
 def _render_matrices(request: Request, ptx: str, form: str, query: dict[str, str]) -> CachedBody:
     """One ldmatrix or stmatrix: no run, no matrices of a product."""
-    found = catalog.find(ptx)
+    found = lookup.find(ptx)
     if form:
         stepper = answer_query(found, query)
         return (

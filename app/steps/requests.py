@@ -14,8 +14,8 @@ from lanescope.app.steps.draw import MOST_SHOWN
 from lanescope.app.steps.stage import MOST_QUERY
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_integer
+from lanescope.names import lookup
 from lanescope.product.planning import SIDES
-from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 
 OPTIONS = {"row": "0", "col": "0", "product": "0", "seed": "1", "backend": "numpy"}
@@ -25,7 +25,7 @@ TEXTS = ("a", "b", "c", "d", "data_a", "data_b")  # what a form or an address sa
 def find_instruction(given: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
     """The instruction of a body, and what it says of storage and matrices."""
     check_keys(given, ("instruction", *OPTIONS, *SIDES, "data"))
-    found = catalog.parse_instruction(given.get("instruction"), "instruction")
+    found = lookup.parse_instruction(given.get("instruction"), "instruction")
     stored = [side for side in SIDES if side in given]
     if stored and not found.family.by_descriptor:
         hint = "A warp's mma is stepped through from plain rows; matrices are in data."
@@ -52,7 +52,7 @@ def place_error(error: LayoutError, found: Instruction, texts: Mapping[str, str]
 
 
 def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, Any]:
-    found = catalog.find(ptx)
+    found = lookup.find(ptx)
     given = {name: query.get(name) or default for name, default in OPTIONS.items()}
     texts = {name: query.get(name, "") for name in TEXTS}
     kept = {name: value for name, value in given.items() if value != OPTIONS[name]} | {

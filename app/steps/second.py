@@ -13,6 +13,7 @@ from lanescope.app.instruction import wording
 from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact, make_optional_field
 from lanescope.app.steps.fragments import StepperFragment, StepperResult, build_result, describe_fragment
 from lanescope.errors import LayoutError
+from lanescope.names import lookup
 from lanescope.ptx import catalog, fragment_words
 from lanescope.ptx.instruction import WARP, Instruction, Operand
 from lanescope.render.reuse import find_conversion
@@ -75,7 +76,7 @@ class SecondMatch:
 
 def match_second(first: Instruction, text: str) -> SecondMatch:
     """Match D of the first product with A of the one that follows. LayoutError names the field then."""
-    second = catalog.parse_instruction(text, "then")
+    second = lookup.parse_instruction(text, "then")
     if not _is_plain(second):
         raise LayoutError("no_reuse", f"{second.ptx} {_explain_refusal(second)}", "Choose a dense mma.", "then")
     try:

@@ -38,7 +38,7 @@ from lanescope.app.steps.second import SecondProduct, build_second, make_tile_in
 from lanescope.app.steps.second_captions import list_second_phases
 from lanescope.app.steps.stored import LoadedOperand, StepperMove, StoredChunk
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 from lanescope.ptx.instruction import WARP, Instruction, Operand
 from lanescope.shared import chain
 from lanescope.shared.pieces import make_operand_granules
@@ -133,7 +133,7 @@ def can_step(i: Instruction) -> bool:
 def build_stepper(asked: StepperQuestion) -> Stepper:
     """Everything that the stepper shows of one product: stored chunks with and without the XOR, lane addresses, moves
     from memory to registers, sums after every step of K, and a sentence for each step."""
-    i = catalog.parse_instruction(asked.instruction, "instruction")
+    i = lookup.parse_instruction(asked.instruction, "instruction")
     if not can_step(i):
         raise LayoutError(
             "no_stepper",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lanescope.app.kit.fact import Description, fact
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.shared import banks, chain
 from lanescope.shared.pieces import ROW_BYTES
@@ -219,7 +219,7 @@ def _choose_load(operand: Operand, where: Storage, load: str) -> chain.Chain | N
 
 
 def _parse_load(text: str) -> Instruction:
-    load = catalog.parse_instruction(text, "load")
+    load = lookup.parse_instruction(text, "load")
     if load.family.stores:
         raise LayoutError("bad_operand", f"{load.ptx} stores.", "Choose an ldmatrix, or ld.shared.", "load")
     return load

@@ -27,8 +27,8 @@ from lanescope.app.steps.wgmma_registers import HeldOperand, build_held_operand
 from lanescope.descriptor.matrix import find_inert_fields
 from lanescope.descriptor.repair import list_changes
 from lanescope.errors import LayoutError
+from lanescope.names import lookup
 from lanescope.product.plan import DescribedSide, ProductPlan
-from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 
 COLUMNS = 16  # of D and B that the picture shows at once
@@ -155,7 +155,7 @@ def build_wgmma_stepper(asked: WgmmaStepperQuestion) -> WgmmaStepper:
     """Everything that the stepper shows of one wgmma: stored chunks with and without the XOR, the fields of every
     descriptor, the core matrices that it reads for each warp, sums after every step of K, and a sentence for each step.
     """
-    i = catalog.parse_instruction(asked.instruction, "instruction")
+    i = lookup.parse_instruction(asked.instruction, "instruction")
     if not can_step_wgmma(i):
         hint = "Choose a wgmma; /api/v1/stepper takes an mma or a wmma.mma."
         raise LayoutError("no_stepper", f"{i.ptx} is not a wgmma.", hint, "instruction")

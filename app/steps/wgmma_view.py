@@ -18,9 +18,9 @@ from lanescope.app.steps.wgmma_stepper import (
     can_step_wgmma,
 )
 from lanescope.errors import LayoutError
+from lanescope.names import lookup
 from lanescope.product.options import parse_options
 from lanescope.product.plan import Options
-from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared.swizzle import NAMES
 
@@ -39,7 +39,7 @@ def fill_storage(rest: str, query: Mapping[str, str]) -> dict[str, str]:
     """
     filled = dict(query)
     try:
-        if not can_step_wgmma(catalog.find(rest)):
+        if not can_step_wgmma(lookup.find(rest)):
             return filled
         for side in "ab":
             options = _choose_options(parse_options(query.get(side, ""), side), side, query)

@@ -12,7 +12,7 @@ from lanescope.delivery.places import Fragment, make_fragment, make_pattern_oper
 from lanescope.delivery.solve import DEFAULT_LIMIT, Delivery, parse_allowed, solve_delivery
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, quote_value
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.shared.storage import Storage, storage
 
@@ -101,7 +101,7 @@ def _read_operand(asked: DeliveryRequest) -> tuple[Operand, str]:
     if "->" in asked.instruction:
         type_ = parse_choice(asked.type or "f16", "type", TYPES)
         return make_pattern_operand(asked.instruction, WIDTHS[type_]), type_
-    found = catalog.parse_instruction(asked.instruction, "instruction")
+    found = lookup.parse_instruction(asked.instruction, "instruction")
     operand = _find_operand(found, asked.operand, "operand")
     return operand, parse_choice(asked.type, "type", TYPES) if asked.type else operand.element.name
 
@@ -160,7 +160,7 @@ def _find_accumulator(asked: DeliveryRequest) -> Operand:
             "D becomes operand a of the next product: its columns are that product's k.",
             "operand",
         )
-    product = catalog.parse_instruction(asked.accumulator or asked.instruction, "accumulator")
+    product = lookup.parse_instruction(asked.accumulator or asked.instruction, "accumulator")
     return _find_operand(product, "d", "accumulator")
 
 

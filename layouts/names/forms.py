@@ -9,7 +9,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 
-from lanescope.blackwell import bound
 from lanescope.names import search, vocabulary
 from lanescope.names.form_names import format_short_name, name_form
 from lanescope.ptx import catalog, syntax
@@ -117,6 +116,8 @@ def _index_names() -> dict[tuple[str, ...], Instruction]:
     memory also with the types of the usual instruction descriptor. A name without types is one only where no form with
     other types has its words.
     """
+    from lanescope.blackwell import bound  # brings NumPy, for which `lanescope show` does not wait
+
     alike: defaultdict[tuple[str, str], int] = defaultdict(int)
     typed: defaultdict[tuple[object, ...], int] = defaultdict(int)
     for n, form in enumerate(catalog.instructions()):
@@ -243,7 +244,7 @@ def _is_in_order(given: list[str], order: list[str]) -> bool:
     return given in (order, [name for name in order if name in given][: len(given)])
 
 
-def _spell_words(words: list[str]) -> set[str]:
+def spell_words(words: list[str]) -> set[str]:
     """Return words as PTX writes them."""
     return {spelling for word in words for spelling in vocabulary.SYNONYMS.get(word, (word,))}
 
@@ -254,7 +255,7 @@ def _rank_form(form: Instruction, words: list[str], said: list[str]) -> tuple[in
     """
     parts, types = form.syntax, form.types
     kind = form.family.issue.kind if form.family.issue else ""
-    told = _spell_words(words)
+    told = spell_words(words)
     opcode = [word for word in re.split(r"\.|::", parts.opcode) if word not in told]
     modifiers = [word for word in parts.modifiers if word not in told and word not in catalog.SPACES]
     order = [types.get(name, "") for name in "dabc"]

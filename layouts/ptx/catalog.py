@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -274,22 +273,6 @@ def _index_capitals() -> dict[str, str]:
     """Return the modifiers that PTX writes with capitals, by their small letters: nan → NaN."""
     texts = {text for row in families() for text in (row.ptx, *chain(*row.options.values()))}
     return {word.lower(): word for text in texts for word in re.split(r"[.{}]", text) if word != word.lower()}
-
-
-def parse_instruction(value: object, field: str, opcodes: Sequence[str] = ()) -> Instruction:
-    """Return the instruction that a field of a request names; LayoutError `bad_instruction` names the field.
-
-    opcodes: those that the field takes, for the error about a text that names no instruction; all if empty.
-    """
-    if opcodes and isinstance(value, str) and not extract_opcode(value):
-        hint = f"Allowed: a PTX text that starts with {inputs.join_words(list(opcodes), 'or')}."
-        raise LayoutError(
-            "bad_instruction", f"'{shorten(value)}' is not the name of a matrix instruction.", hint, field
-        )
-    try:
-        return find(inputs.require_text(value, field, LONGEST))
-    except LayoutError as error:
-        raise error.move_to_field(field, "bad_instruction") from None
 
 
 def find(text: str) -> Instruction:

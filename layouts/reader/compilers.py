@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lanescope.errors import LayoutError
+from lanescope.ptx import short_names
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader import ptx
 from lanescope.reader.meaning import TextMeaning, make_instruction_meaning
 
 _MOST = 64  # of one text
@@ -82,7 +82,7 @@ def recognise_compiler_names(text: str) -> tuple[TextMeaning, ...]:
         return make_instruction_meaning([*instructions, *open_], "A compiler's operation")
     if not instructions:
         if wrong:
-            ptx.parse_instruction(wrong)
+            short_names.parse_instruction(wrong)
         return ()
     names = list(dict.fromkeys(instruction.ptx for instruction in instructions))
     facts = {
@@ -94,7 +94,7 @@ def recognise_compiler_names(text: str) -> tuple[TextMeaning, ...]:
     title = names[0] if len(names) == 1 else f"{len(names)} instructions"
     if wrong:
         try:
-            ptx.parse_instruction(wrong)
+            short_names.parse_instruction(wrong)
         except LayoutError as error:
             return (TextMeaning("instruction", title, facts, (error.message,)),)
     return (TextMeaning("instruction", title, facts, sure=len(names) == 1),)
@@ -106,7 +106,7 @@ def _instructions(text: str) -> tuple[list[Instruction], list[Instruction], str]
     open_: list[Instruction] = []
     wrong = ""
     for spelled in _list_spellings(text):
-        fit = [instruction for each in spelled if (instruction := ptx.find_instruction(each)) is not None]
+        fit = [instruction for each in spelled if (instruction := short_names.find_instruction(each)) is not None]
         if len(fit) == 1:
             instructions += fit
         elif fit:
@@ -138,7 +138,7 @@ def _parse_python_ptx(match: re.Match[str]) -> list[str]:
     if re.match(r"[^\"'\])(]*\{", match.string[match.start("name") :][:160]):
         return []
     name = match["name"].replace("__", "::").rstrip(".")
-    return [name] if re.search(r"\.m\d+n\d+", name) or ptx.find_instruction(name) is not None else []
+    return [name] if re.search(r"\.m\d+n\d+", name) or short_names.find_instruction(name) is not None else []
 
 
 def _parse_intrinsic(match: re.Match[str]) -> list[str]:

@@ -9,6 +9,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.short_names import find_instruction, parse_instruction
 from lanescope.ptx.syntax import parse_sizes
 from lanescope.ptx.table.tcgen05 import BESIDE
 from lanescope.reader import immediates
@@ -24,8 +25,6 @@ _DIRECTIVE = re.compile(  # of PTX, behind a word that is not an opcode: `mma` o
     re.I,
 )
 _JOINED = re.compile(r'"\s*"')  # between two pieces of one string literal
-_LONGEST_SHORT = max(name.count(".") + 1 for name in catalog.SHORTS)  # words of a short name
-_SECONDS = {opcode.words[:2] for opcode in catalog.OPCODES.values()}  # the first two words of an opcode
 _OPERAND = re.compile(r"/\s*(\w+)\s*$")
 _MOST_BEGUN = 2000  # characters of a text that is told of an opcode without shape and types
 _MOST = 64  # instructions of one text that are told
@@ -33,41 +32,6 @@ _MOST_WRONG = 3  # wrong instructions that are reported; each is compared with e
 _GOES_ON = re.compile(
     r"\.?(?:%[0-9]*l*[dui]|\$?\{\w*\}|\s*\"\s*(?:#\s*)?(?:<<\s*|\+\s*)?[A-Za-z_]\w*)"
 )  # an opcode that code completes
-
-
-def parse_instruction(text: str) -> Instruction:
-    """Parse an instruction by its opcode, or by its short name: wgmma.m64n256k16.f32.bf16.bf16.
-
-    LayoutError `unknown_instruction` if it names none.
-    """
-    instruction = find_instruction(text)
-    return instruction if instruction is not None else catalog.find(_expand_short_name(text) or text)
-
-
-def find_instruction(text: str) -> Instruction | None:
-    """Find the instruction that a text names; None if it names none, which costs little."""
-    return (
-        catalog.find_instruction(text)
-        or ((full_text := _expand_short_name(text)) and catalog.find_instruction(full_text))
-        or None
-    )
-
-
-def _expand_short_name(text: str) -> str:
-    """Expand the short name at the beginning of a text to the instruction's full one; else ""."""
-    words = re.sub(r"\s", "", text).split(".")
-    short = max(
-        range(1, min(len(words), _LONGEST_SHORT + 1)),
-        key=lambda n: (".".join(words[:n]).lower() in catalog.SHORTS, n),
-        default=0,
-    )
-    full_name = catalog.SHORTS.get(".".join(words[:short]).lower())
-    spelled = ".".join(words).lower()
-    if not full_name or spelled == full_name or spelled.startswith(f"{full_name}."):
-        return ""
-    if short == 1 and tuple(word.lower() for word in words[:2]) in _SECONDS:
-        return ""  # wmma.load: another opcode's beginning
-    return ".".join((full_name, *words[short:]))
 
 
 def recognise_ptx(text: str) -> tuple[TextMeaning, ...]:

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
-from lanescope.ptx import catalog, statement
+from lanescope.ptx import catalog, short_names, statement
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader import ptx
 
 MOST = 512  # statements of one text
 MOST_OPERANDS = 8192  # characters of the operands of one
@@ -48,7 +47,7 @@ def find_refused_lines(text: str) -> Iterator[RefusedLine]:
     for count, match in enumerate(catalog.OPCODE.finditer(joined)):
         if count >= MOST:
             return
-        instruction = ptx.find_instruction(match[0]) if match[2] else None
+        instruction = short_names.find_instruction(match[0]) if match[2] else None
         if instruction is None:
             continue
         operands, ended = _list_statement_operands(joined[match.end() : match.end() + MOST_OPERANDS])

@@ -374,4 +374,9 @@ def atom_from_instruction(instruction: Instruction, text: str, word: str, tensor
 def find_tcgen05_mma(text: str) -> Instruction | None:
     """Find the tcgen05.mma that a text begins with, None if it begins with none."""
     match = _BEGINS.match(text)
-    return catalog.parse_instruction(match[1], "atom") if match else None
+    if not match:
+        return None
+    try:
+        return catalog.find(match[1])
+    except LayoutError as error:
+        raise error.move_to_field("atom", "bad_instruction") from None

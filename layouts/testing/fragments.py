@@ -13,7 +13,7 @@ from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer, quote_value
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.render.reuse import find_conversion
 from lanescope.testing.failures import fail
@@ -184,7 +184,7 @@ def assert_reusable_as_a(first: Instruction | str, second: Instruction | str, *,
     """
     __tracebackhide__ = True
     source, target = (
-        one if isinstance(one, Instruction) else catalog.parse_instruction(one, field)
+        one if isinstance(one, Instruction) else lookup.parse_instruction(one, field)
         for one, field in ((first, "first"), (second, "second"))
     )
     head = f"D of {source.ptx} is not A of {target.ptx}"

@@ -13,7 +13,7 @@ from lanescope.descriptor.matrix import Descriptor, View, view
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared.storage import Storage, make_tile_spec
 from lanescope.shared.tile_text import parse_tile_text
@@ -57,7 +57,7 @@ def make_operand_view(
         return umma.make_view(opcode, word, operand, major)
     if idesc is not None:
         raise LayoutError("bad_idesc", "idesc is given for a wgmma.", "Leave it out.", "idesc")
-    found = instruction if isinstance(instruction, Instruction) else catalog.parse_instruction(text, "instruction")
+    found = instruction if isinstance(instruction, Instruction) else lookup.parse_instruction(text, "instruction")
     return view(found, operand, major or "K")
 
 

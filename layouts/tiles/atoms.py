@@ -18,6 +18,7 @@ from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
+from lanescope.names import lookup
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.pattern import Pattern
@@ -69,7 +70,7 @@ def _parse_atom_name(text: str, field: str) -> tuple[Instruction, bool]:
     _RS.
     """
     if catalog.extract_opcode(text):
-        return catalog.parse_instruction(text, field), False
+        return lookup.parse_instruction(text, field), False
     from lanescope.reader import cutlass  # the reader's parsers load when a name is read
 
     try:

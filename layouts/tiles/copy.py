@@ -26,6 +26,7 @@ from lanescope.cute.copy_atom import HINT, PLAIN, CopyAtom, find_widest_access, 
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words, parse_choice, parse_integer, shorten_value
+from lanescope.names import lookup
 from lanescope.notebook import NotebookObject
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
@@ -111,8 +112,9 @@ def _make_plain_atom(text: str, copied: CopyAtomMeaning, bits: int | None, eleme
 
 
 def _parse_copy_instruction(text: str) -> Instruction:
-    if catalog.extract_opcode(text):
-        return catalog.parse_instruction(text, "atom")
+    named = lookup.find_named(text)
+    if catalog.extract_opcode(text) or (named and lookup.is_name(named)):
+        return lookup.parse_instruction(text, "atom")
     from lanescope.reader import cutlass  # the reader's parsers load when a name is read
 
     try:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from lanescope import inputs
 from lanescope.errors import LayoutError, refuse_deep_recursion
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import pasted_text
 from lanescope.reader.code.builders import DescriptorBuilder
@@ -158,7 +158,7 @@ class _BenchBuilder(TextContents):
 
     def _find_instruction(self, group: list[DescriptorUse]) -> Instruction | None:
         if "instruction" in self.choices:
-            instruction = catalog.parse_instruction(self.choices["instruction"], "instruction")
+            instruction = lookup.parse_instruction(self.choices["instruction"], "instruction")
             choices = self.assumed["instruction"].choices if "instruction" in self.assumed else ()
             self.assumed["instruction"] = Assumption("instruction", "Instruction", instruction.ptx, "as given", choices)
             return instruction

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from lanescope.bits import format_word
-from lanescope.ptx import catalog
+from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import printed_maps
 from lanescope.reader.code import builders, tensor_maps
@@ -141,7 +141,7 @@ class TextContents:
     def _find_reader(self) -> Instruction | None:
         """Find the first instruction of the text that reads a descriptor, or the requested one."""
         if "instruction" in self.choices:
-            return catalog.parse_instruction(self.choices["instruction"], "instruction")
+            return lookup.parse_instruction(self.choices["instruction"], "instruction")
         return next((m.instruction for m in self.mentions if m.instruction.family.by_descriptor), None)
 
     @property

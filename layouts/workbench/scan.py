@@ -16,9 +16,9 @@ from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout
 from lanescope.descriptor.matrix import WINDOW_BYTES
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, short_names
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader import cutlass, printed_words, ptx, sass, smem_layouts
+from lanescope.reader import cutlass, printed_words, sass, smem_layouts
 from lanescope.reader.cute_layout import describe_stage_overlap
 from lanescope.workbench.results import Span
 
@@ -91,7 +91,7 @@ def _of_ptx(text: str) -> Iterator[InstructionMention]:
             continue
         spelled = match[0]
         if spelled not in known:
-            known[spelled] = ptx.find_instruction(spelled)
+            known[spelled] = short_names.find_instruction(spelled)
         instruction = known[spelled]
         if instruction is not None and instruction.family.multiplies:
             operands = split_operands(joined[match.end() : match.end() + MOST_OPERANDS])

@@ -17,10 +17,9 @@ from functools import lru_cache
 from itertools import islice
 
 from lanescope.inputs import join_words
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, short_names
 from lanescope.ptx.architectures import explain_missing, find_substitutes, list_targets_with
 from lanescope.ptx.targets import TARGETS, strip_suffix
-from lanescope.reader import ptx
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.predefined import ARCHITECTURE, NOT_DEFINED
@@ -143,7 +142,7 @@ def _explain_opcode(opcode: str, target: str) -> str:
     """Explain why a target lacks an opcode, "" where it has it or the opcode is not known. Of one that is completed
     by code only the family is asked.
     """
-    instruction = ptx.find_instruction(opcode)
+    instruction = short_names.find_instruction(opcode)
     if instruction is not None:
         targets = catalog.get_target_support(instruction).targets
         return _explain(opcode, targets, target, instruction.family.name)

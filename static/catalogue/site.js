@@ -1,5 +1,5 @@
 // The catalogue of an exported site: every instruction is in the page, this hides what the search does not find.
-// The rules are those of app/catalogue/search.py, which made the keys; the tests hold both to the same rows.
+// The rules are those of layouts/names/search.py, which made the keys; the tests hold both to the same rows.
 import "../kit/scripted.js";
 import { element } from "../kit/dom.js";
 
