@@ -40,6 +40,8 @@ from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.consequences import drop_consequences, drop_told_doubts, find_constant_place, follows
 from lanescope.workbench.contents import HEADERS_KEY, evaluate_with_choices, format_headers
+from lanescope.workbench.cute_reads import TITLES as CUTE_TITLES
+from lanescope.workbench.cute_reads import describe_open_fragment, list_cute_fragments
 from lanescope.workbench.fragment_blame import lay_fragment_blame
 from lanescope.workbench.gaps import CheckedDescriptor, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
@@ -70,6 +72,7 @@ WARNINGS = frozenset(
 TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     **FRAGMENT_TITLES,
     **TENSOR_TITLES,
+    **CUTE_TITLES,
     **target_checks.TITLES,
     **tile_starts.TITLES,
     **TILED_MMA_TITLES,
@@ -231,6 +234,10 @@ def check_text(
     open_ += (OpenPoint(one.message, one.span, one.needs) for one in fragments.kernels if one.gap)
     unverified = drop_proved(unverified, bench, fragments.proved)
     checked = tuple(_close_proved(one, fragments.proved) for one in checked)
+    cute = list_cute_fragments(code) if code else ()
+    findings += (_make_pitfall_finding(one.problem) for one in cute if one.problem)
+    open_ += (OpenPoint(describe_open_fragment(one), one.span) for one in cute if one.gap)
+    checked += tuple(CheckedDescriptor((one.span,), one.gap) for one in cute)
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
@@ -238,12 +245,12 @@ def check_text(
         tuple(dict.fromkeys(drop_told_doubts(doubts, findings))),
         len(checked),
         len(maps),
-        steps + fragments.verified,
+        steps + fragments.verified + sum(one.reads for one in cute),
         unverified,
         checked,
         find_multiplier(text),
         tuple(fragments.kernels),
-        placed,
+        placed + sum(one.reads for one in cute if one.swizzled),
     )
 
 

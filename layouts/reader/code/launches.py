@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lanescope.reader.code.call_arguments import Invocation
     from lanescope.reader.code.evaluator import Evaluator
 
-_FORWARDING = {"cudaLaunchKernelEx": (1, 2)}  # the kernel, its first argument
+_FORWARDING = {"cudaLaunchKernelEx": (1, 2), "launch_kernel_on_cluster": (1, 2)}  # the kernel, its first argument
 _BY_ADDRESS = {"cudaLaunchKernel": (0, 3), "cudaLaunchCooperativeKernel": (0, 3), "cudaLaunchKernelExC": (1, 2)}
 _CASTS = frozenset("static_cast reinterpret_cast const_cast".split())
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import BOOL, LONG, ULONG, IntegerType, find_common_type
+from lanescope.cxx.integers import BOOL, INT, LONG, ULONG, IntegerType, find_common_type
+from lanescope.errors import LayoutError
 from lanescope.reader.code import symbolic_integers, traits, tree
 from lanescope.reader.code.builtin_calls import MISSING, evaluate_known_function
 from lanescope.reader.code.call_arguments import Invocation
+from lanescope.reader.code.cute_values import CuteEvaluator, OpenLayoutValueError
 from lanescope.reader.code.integer_values import get_integer, make_size, move_pointer
 from lanescope.reader.code.launches import launch_kernels, note_unread_call
 from lanescope.reader.code.overloads import CallArgument
@@ -17,6 +19,7 @@ from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import forget_escaped, forget_unknown, note_possible_throw
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.values import (
+    CALLED,
     PLACES,
     Address,
     ArrayValue,
@@ -36,6 +39,7 @@ from lanescope.reader.code.values import (
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
+_SIZES = frozenset("size tile_size rank cosize".split())  # of CuTe
 _RANGES = frozenset("begin cbegin end cend data size empty".split())  # of std, of an array
 
 
@@ -162,6 +166,19 @@ def _call_known(ev: Evaluator, call: Invocation) -> Any:
         if limit is not None
         else evaluate_known_function(ev, call.name, call.templates, call.given, call.one.span)
     )
+
+
+@_rule
+def _measure_cute(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate size<0>(shape), tile_size<1>(tiled_mma) and their kind of values of CuTe that are known."""
+    if ev.python or call.name not in _SIZES or len(call.given) != 1 or "cute" not in ev.text:
+        return MISSING
+    term = OpaqueValue(call.name, None, call.name, tuple(call.given), (("<>", call.templates),), call.one.span)
+    try:
+        size = CuteEvaluator(ev.text, None).evaluate_value(term)
+    except (OpenLayoutValueError, LayoutError):
+        return MISSING
+    return SymbolicInt(size, INT) if isinstance(size, int) else MISSING
 
 
 @_rule
@@ -354,6 +371,8 @@ def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
         named.append(("<>", call.templates))
     if isinstance(target, OpaqueValue) and target.arguments and target.head == call.name:
         named.append(("self", call.owner))
+    elif isinstance(target, OpaqueValue) and target.arguments and not ev.python:
+        named.append((CALLED, target))
     term = OpaqueValue(
         f"{head}{listed}({inner})"[:120], None, call.name, tuple(call.given), tuple(named), call.one.span
     )
