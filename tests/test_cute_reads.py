@@ -88,7 +88,7 @@ def test_layouts_that_make_gmma_desc_refuses(layout: str, major: str, why: str) 
         make_cute_descriptor(_divide(parse_layout(layout), 64, 16), major, 16, WGMMA)
 
 
-# code ---------------------------------------------------------------------------------------------------------------------
+# code -----------------------------------------------------------------------------------------------------------------
 
 WGMMA_KERNEL = """#include <cute/tensor.hpp>
 using namespace cute;

@@ -103,4 +103,6 @@ def _read_mn_major(chunks: CuteLayout, width: int, mode: Mode, bits: int) -> tup
 
 
 def _refuse(why: str) -> LayoutError:
-    return LayoutError("not_canonical", f"The layout is not canonical: {why}", "Give a layout of GMMA's or UMMA's atoms.")
+    return LayoutError(
+        "not_canonical", f"The layout is not canonical: {why}", "Give a layout of GMMA's or UMMA's atoms."
+    )

@@ -43,7 +43,7 @@ from lanescope.workbench.contents import HEADERS_KEY, evaluate_with_choices, for
 from lanescope.workbench.cute_reads import TITLES as CUTE_TITLES
 from lanescope.workbench.cute_reads import describe_open_fragment, list_cute_fragments
 from lanescope.workbench.fragment_blame import lay_fragment_blame
-from lanescope.workbench.gaps import CheckedDescriptor, find_multiplier, list_checked_descriptors
+from lanescope.workbench.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import TITLES as TENSOR_TITLES
 from lanescope.workbench.idesc_checks import check_tensor_code
@@ -146,7 +146,8 @@ class OpenPoint:
 class CheckReport:
     """What came of one text. doubts: what is unusual and may be right; descriptors, maps: how many it holds; steps: how
     many reads take every element from where the text stores it; unverified: those that could not be compared;
-    checked: each descriptor; multiplier: tcgen05 or wgmma, which it multiplies with; kernels: those with mma;
+    checked: each descriptor; multiplier: tcgen05, wgmma, or a
+    library's tiles, which it multiplies with; kernels: those with mma;
     placed: how many of `steps` are right only if their tiles start at multiples of the swizzle's pattern.
     """
 
@@ -248,7 +249,7 @@ def check_text(
         steps + fragments.verified + sum(one.reads for one in cute),
         unverified,
         checked,
-        find_multiplier(text),
+        find_multiplier(text) or find_library(text),
         tuple(fragments.kernels),
         placed + sum(one.reads for one in cute if one.swizzled),
     )

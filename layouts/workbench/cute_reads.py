@@ -25,6 +25,7 @@ from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.values import CALLED, OpaqueValue, shorten_name
+from lanescope.workbench.gaps import find_multiplier
 
 TITLES = {
     "cute_not_canonical": "CuTe makes no descriptor of the tile's layout",
@@ -46,10 +47,10 @@ _SAME = frozenset(("as_position_independent_swizzle_tensor",))
 
 @dataclass(frozen=True, slots=True)
 class CuteFragment:
-    """A fragment of A or B that CuTe makes of shared memory. name: of the atom, "" if it is open; layout: of the
-    tensor; gap: what of it is not known, "" if it has a verdict; words: what that depends on; reads: steps that take
-    every element from where the layout has it; swizzled: whether they rest on where the tile begins; problem: why CuTe
-    refuses it, None otherwise.
+    """A fragment of A or B that CuTe makes. name: of the atom, "" if it is open; layout: of its tensor; gap: what of it
+    is not known, "" if it has a verdict; words: what that depends on; reads: steps that take every element from where
+    the layout has it; swizzled: whether they rest on where the tile begins; in_registers: or in tensor memory, so that
+    it has no descriptor; problem: why CuTe refuses it, None otherwise.
     """
 
     span: Span
@@ -60,6 +61,7 @@ class CuteFragment:
     words: str = ""
     reads: int = 0
     swizzled: bool = False
+    in_registers: bool = False
     problem: Pitfall | None = None
 
 
@@ -69,10 +71,14 @@ def list_cute_fragments(code: Evaluation) -> tuple[CuteFragment, ...]:
     for call in code.made:
         if call.term.head in _FRAGMENTS and len(found) < MOST_FRAGMENTS:
             fragment = _read_fragment(call.term, code.text)
-            if fragment is not None:
-                found.setdefault(fragment, fragment)
+            found.setdefault(fragment, fragment)
     known = {one.span for one in found.values() if not one.gap}  # by a launch: the kernel alone tells no more
-    return tuple(one for one in found.values() if not one.gap or one.span not in known)
+    descriptors = bool(find_multiplier(code.text))  # else an open TiledMMA is one of mma.sync
+    return tuple(
+        one
+        for one in found.values()
+        if not one.in_registers and (not one.gap or (one.span not in known and (one.name or descriptors)))
+    )
 
 
 def describe_open_fragment(fragment: CuteFragment) -> str:
@@ -84,8 +90,8 @@ def describe_open_fragment(fragment: CuteFragment) -> str:
     return f"{what}{where} are not verified: the text leaves open {part}" + (f" ({words})." if words else ".")
 
 
-def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment | None:
-    """Read a fragment; None for one in registers or in tensor memory."""
+def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment:
+    """Read a fragment."""
     operand, partitioned = _FRAGMENTS[term.head]
     owner = dict(term.named).get("self")
     try:
@@ -95,7 +101,7 @@ def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment | None:
     except (OpenLayoutValueError, LayoutError) as error:
         return CuteFragment(term.span, operand, "", gap=OPEN_MMA, words=getattr(error, "words", ""))
     if mma.atom.form is None or (operand == "a" and not mma.atom.a_shared):
-        return None
+        return CuteFragment(term.span, operand, mma.atom.name, in_registers=True)
     made = CuteFragment(term.span, operand, mma.atom.name)
     try:
         tile = _Values(text, mma.atom.bits).find_tile(term.arguments[0], mma, operand, not partitioned)

@@ -1,4 +1,4 @@
-"""TiledMMAs as evaluated code makes them: the instruction's shape, what it reads by descriptors, and how atoms are laid.
+"""TiledMMAs as evaluated code makes them: the instruction's shape, which descriptors it reads, how atoms are laid.
 
 CUTLASS 4.7: cute/arch/mma_sm90_gmma.hpp, mma_sm100_umma.hpp (names and template arguments), cute/arch/mma_sm90.hpp
 (ss_op_selector, rs_op_selector), cute/atom/mma_atom.hpp (TiledMMA).
@@ -47,7 +47,8 @@ class OpenMmaError(Exception):
 @dataclass(frozen=True, slots=True)
 class CuteAtom:
     """The instruction of a TiledMMA. shape: M, N and K, of both CTAs; form: of the descriptors that it reads, None for
-    operands in registers; bits: of an element as it is stored; majors: of A and B; a_shared: whether A has a descriptor.
+    operands in registers; bits: of an element as it is stored; majors: of A and B; a_shared: whether A has a
+    descriptor.
     """
 
     name: str
@@ -219,7 +220,7 @@ def _read_majors(values: Sequence[Any]) -> tuple[str, str] | None:
     return (majors[0], majors[1]) if len(majors) == 2 and all(majors) else None
 
 
-# what depends on a TiledMMA ---------------------------------------------------------------------------------------------
+# what depends on a TiledMMA -------------------------------------------------------------------------------------------
 
 MMA_CALLS = frozenset(("tile_size", "partition_shape_A", "partition_shape_B", "tile_to_mma_shape"))
 
