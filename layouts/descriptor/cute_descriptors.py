@@ -63,13 +63,18 @@ def _divide(chunks: CuteLayout, first: int, second: int) -> tuple[tuple[int, int
         canonical = algebra.logical_divide(chunks, (first, second))
     except LayoutError as error:
         raise _refuse(error.message) from error
-    pairs = canonical.stride
-    if not isinstance(pairs, tuple) or len(pairs) != 2:
-        raise _refuse(f"it has {canonical.rank} modes.")
-    for pair in pairs:
-        if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(step, int) for step in pair):
+    strides = canonical.stride
+    pairs: list[tuple[int, int]] = []
+    for pair in strides if isinstance(strides, tuple) else (strides,):
+        if not isinstance(pair, tuple) or len(pair) != 2:
             raise _refuse(f"its atoms are not evenly spaced: {canonical} in units of 16 bytes.")
-    return pairs  # type: ignore[return-value]
+        inner, outer = pair
+        if not isinstance(inner, int) or not isinstance(outer, int):
+            raise _refuse(f"its atoms are not evenly spaced: {canonical} in units of 16 bytes.")
+        pairs.append((inner, outer))
+    if len(pairs) != 2:
+        raise _refuse(f"it has {len(pairs)} modes.")
+    return pairs[0], pairs[1]
 
 
 def _read_k_major(chunks: CuteLayout, width: int, mode: Mode) -> tuple[int, int]:

@@ -235,8 +235,9 @@ def evaluate_mma_call(name: str, term: OpaqueValue, evaluate: Any) -> Any:
         return _tile_to_mma_shape([evaluate(one) for one in arguments])
     if name == "tile_size":
         place = _get_number(next(iter(dict(term.named).get("<>", ())), None))
-        known = len(arguments) == 1 and place is not None and place < 3
-        return find_tiled_mma(arguments[0], evaluate).tile[place] if known else None
+        if len(arguments) != 1 or place is None or place > 2:
+            return None
+        return find_tiled_mma(arguments[0], evaluate).tile[place]
     if len(arguments) != 2:
         return None
     mma, shape = find_tiled_mma(arguments[0], evaluate), evaluate(arguments[1])
