@@ -188,3 +188,27 @@ def test_what_the_text_leaves_open_is_said(old: str, new: str, gap: str, words: 
 def test_tiles_in_registers_have_no_descriptor() -> None:
     report = check_text(WGMMA_KERNEL.replace("F16F16_SS", "F16F16_RS"))
     assert report.descriptors == 1
+
+
+SELECTED = """
+template <class Tile>
+void run_selected(half_t const* a, half_t const* b, float* c, Tile tile) {
+  using namespace cutlass::gemm::collective;
+  auto atomA = detail::ss_smem_selector<GMMA::Major::K, half_t, Int<128>, decltype(size<2>(tile))>();
+  auto layoutA = tile_to_shape(atomA, make_shape(size<0>(tile), get<2>(tile), Int<2>{}));
+  auto layoutB = tile_to_shape(GMMA::Layout_MN_SW64_Atom<half_t>{}, Shape<_64, _64, _3>{});
+  auto op = GMMA::ss_op_selector<half_t, half_t, float, Tile, GMMA::Major::K, GMMA::Major::MN>();
+  auto mma = make_tiled_mma(op, Layout<Shape<_2>>{});
+  prepare(tile);
+  multiply<<<1, 256>>>(a, b, c, layoutA, layoutB, mma);
+}
+void run(half_t const* a, half_t const* b, float* c) {
+  run_selected(a, b, c, make_shape(Int<128>{}, Int<64>{}, Int<64>{}));
+}
+"""
+
+
+def test_what_cutlass_selects_for_a_tile_is_known() -> None:
+    """The atom of 128 bytes of K, and m64n64k16: a function without a body does not change what was made before."""
+    report = check_text(WGMMA_KERNEL[: WGMMA_KERNEL.index("void run(")] + SELECTED)
+    assert (report.findings, report.steps, report.descriptors) == ((), 20, 2)

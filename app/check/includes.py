@@ -13,6 +13,7 @@ from lanescope.workbench import check as engine
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]{1,200})"|<([^>\n]{1,200})>)[^\n]*$', re.M)
 _MOST_DEEP = 16
+_TOOLKIT = re.compile(r"cuda(?:_\w+)?\.h|cu(?:blas|rand)\w*\.h|cooperative_groups(?:/\w+)*\.h")
 # Of CUTLASS and the CUDA toolkit the reader knows what the headers say. Only these are read: the instructions of the
 # atoms, and the fields of descriptors.
 _KNOWN = ("cute/", "cutlass/", "cuda/", "cub/", "thrust/", "torch/", "ATen/", "c10/", "pybind11/")
@@ -87,7 +88,7 @@ class _Join:
         for line in list_include_lines(source.text):
             included = self._find(line, source)
             if included is None:
-                if line.quoted and not is_known_header(line.name):
+                if line.quoted and not is_known_header(line.name) and not _TOOLKIT.fullmatch(line.name):
                     self.unfound.append(line.name)
                 continue
             if depth == _MOST_DEEP or (self.pieces and self.pieces[-1].end > engine.LONGEST):

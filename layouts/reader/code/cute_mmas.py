@@ -22,6 +22,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, shorten_name
+from lanescope.reader.smem_atoms import SmemAtomName
+from lanescope.shared.swizzle import get_mode
 
 _WGMMA = re.compile(
     r"SM90(?:_|::GMMA::MMA_)(?P<m>64)x(?P<n>\d+)x(?P<k>\d+)_[A-Z0-9]+_(?P<from>SS|RS)(?P<tn>_TN)?(?:_SCALED)?\Z"
@@ -31,8 +33,9 @@ _UMMA = re.compile(r"SM1[01]\d_MMA_(?P<types>F16BF16|TF32|F8F6F4|S8)_(?P<pair>2x
 _UMMA_BITS = {"F16BF16": 16, "TF32": 32, "F8F6F4": 8, "S8": 8}
 _SELECTED_N = (256, 192, 128, 96, 64, 32, 16, 8)  # of op selectors, without the extended shapes
 _WRAPPERS = frozenset("MMA_Atom decltype make_mma_atom remove_cvref_t remove_cv_t decay_t".split())
-_TILED = frozenset(("TiledMMA", "make_tiled_mma"))
+_TRIVIAL = {"sm100_make_1sm_trivial_tiled_mma": 1, "sm100_make_2sm_trivial_tiled_mma": 2}  # how many CTAs
 _SLICED = frozenset(("get_slice", "get_thread_slice"))
+_WIDTHS = {"128B": 128, "64B": 64, "32B": 32, "none": 16}  # bytes, the widest first
 _MAJORS = {"K": "K", "MN": "MN"}
 
 
@@ -100,6 +103,8 @@ def find_tiled_mma(value: Any, evaluate: Any, deep: int = 0) -> CuteMma:
         raise OpenMmaError(shorten_name(value))
     if isinstance(kind, OpaqueValue) and kind.head in _SLICED:
         return find_tiled_mma(dict(kind.named).get("self"), evaluate, deep + 1)
+    if isinstance(kind, OpaqueValue) and kind.head in _TRIVIAL:
+        return CuteMma(_make_trivial_atom(kind, evaluate))
     if isinstance(kind, OpaqueValue) and kind.head == "make_tiled_mma" and kind.arguments:
         return _make_mma(kind.arguments, evaluate)
     if isinstance(kind, OpaqueValue) and not kind.head and kind.kind is not None:
@@ -110,7 +115,14 @@ def find_tiled_mma(value: Any, evaluate: Any, deep: int = 0) -> CuteMma:
             return _make_mma(kind.arguments, evaluate)
         if name in ("decltype", "ThrMMA"):
             return find_tiled_mma(kind.arguments[0], evaluate, deep + 1)
-    raise OpenMmaError(shorten_name(value) if value is not None else "a TiledMMA")
+    raise OpenMmaError(_name_value(value))
+
+
+def _name_value(value: Any) -> str:
+    """Return the name of what a value depends on: the last one of a path."""
+    if isinstance(value, OpaqueValue) and value.head:
+        return value.head
+    return shorten_name(value).split("::")[-1] if value is not None else "a TiledMMA"
 
 
 def _make_mma(arguments: Sequence[Any], evaluate: Any) -> CuteMma:
@@ -178,7 +190,7 @@ def _select_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
     """Return the atom of GMMA::ss_op_selector<A, B, D, TileShape_MNK, MajorA, MajorB>(): the largest N that divides
     the tile's.
     """
-    arguments = tuple(one for one in dict(call.named).get("<>", ()) if str(one) not in ("typename", "template"))
+    arguments = _get_templates(call)
     bits = _get_type_bits(arguments[0]) if arguments else None
     if len(arguments) < 4 or bits not in (8, 16, 32):
         raise OpenMmaError(shorten_name(arguments[0]) if arguments else call.text)
@@ -191,6 +203,26 @@ def _select_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
     if n is None:
         raise OpenMmaError(call.text)
     return CuteAtom(f"m64n{n}k{256 // bits}", (64, n, 256 // bits), WGMMA, bits, majors, call.head[0] == "s")
+
+
+def _make_trivial_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
+    """Return the atom of sm100_make_1sm_trivial_tiled_mma<A, B, D, TileShape_MNK, Cluster, MajorA, MajorB>():
+    cutlass/gemm/collective/builders/sm100_common.inl.
+    """
+    arguments = _get_templates(call)
+    if len(arguments) < 7:
+        raise OpenMmaError(call.head)
+    bits, majors, tile = _get_type_bits(arguments[0]), _read_majors(arguments[5:7]), evaluate(arguments[3])
+    if bits not in (8, 16, 32) or majors is None or not isinstance(tile, tuple) or len(tile) < 3:
+        raise OpenMmaError(shorten_name(arguments[0]) if bits is None else call.head)
+    m, n = _count(tile[0]), _count(tile[1])
+    return CuteAtom(
+        f"tcgen05.mma m{m}n{n}k{256 // bits}", (m, n, 256 // bits), TCGEN05, bits, majors, True, _TRIVIAL[call.head]
+    )
+
+
+def _get_templates(call: OpaqueValue) -> tuple[Any, ...]:
+    return tuple(one for one in dict(call.named).get("<>", ()) if str(one) not in ("typename", "template"))
 
 
 def _get_type_bits(value: Any) -> int | None:
@@ -261,3 +293,27 @@ def _tile_to_mma_shape(values: Sequence[Any]) -> CuteLayout | None:
     one = tuple(_count(mode) for mode in shape[0])
     whole = (one[0] * _count(shape[1]), one[1] * _count(shape[2]), *shape[3:])
     return algebra.tiled_divide(algebra.tile_to_shape(values[0], whole, *values[2:]), one)
+
+
+# layouts that CUTLASS selects -----------------------------------------------------------------------------------------
+
+SMEM_SELECTORS = frozenset(("ss_smem_selector", "sm100_smem_selector"))
+
+
+def select_smem_atom(call: OpaqueValue, evaluate: Any) -> tuple[SmemAtomName, int]:
+    """Return (atom, element bits) of ss_smem_selector<Major, T, BLK_MN, BLK_K>(): the widest swizzle whose atom divides
+    the tile. OpenMmaError if the text leaves it open. Source: sm90_common.inl, sm100_common.inl of CUTLASS.
+    """
+    arguments = _get_templates(call)
+    major = _read_major(arguments[0]) if len(arguments) >= 4 else ""
+    bits = _get_type_bits(arguments[1]) if major else None
+    if bits not in (4, 8, 16, 32) or (bits == 32 and major == "MN" and call.head.startswith("sm100")):
+        raise OpenMmaError(_name_value(arguments[1]) if major and bits is None else call.head)
+    block = evaluate(arguments[2 if major == "MN" else 3])
+    run = _count(block[0] if isinstance(block, tuple) else block)
+    mode = next(
+        (get_mode(name) for name in ("128B", "64B", "32B", "none") if not run * bits % (8 * _WIDTHS[name])), None
+    )
+    if mode is None:
+        raise OpenMmaError(call.head)
+    return SmemAtomName(major, mode), bits

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanescope.cute.calls.operations import ALIASES, OPS, apply_operation
 from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
@@ -20,15 +20,21 @@ from lanescope.cute.words import INTEGERS, LEFT, RIGHT, UNDERSCORES
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.reader import smem_layouts, terms
-from lanescope.reader.code.cute_mmas import MMA_CALLS, OpenMmaError, evaluate_mma_call
+from lanescope.reader.code.cute_mmas import MMA_CALLS, SMEM_SELECTORS, OpenMmaError, evaluate_mma_call, select_smem_atom
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.values import CALLED, ArrayValue, OpaqueValue, ResolvedType, shorten_name
 from lanescope.reader.smem_atoms import SmemAtomName, parse_atom_kind, parse_atom_name
 from lanescope.shared.swizzle import Swizzle
 
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
 _NUMBER = re.compile(r"_(\d{1,10})")
 _FLAG = re.compile(r"smem_(?:ptr|sparse_ptr)_flag(?:_bits)?")
 _DECLTYPE = "decltype("
+SIZES = frozenset("size tile_size rank cosize".split())
+_MOST_MODES = 16  # of a tuple
 _MODAL = frozenset("size shape stride rank depth cosize layout".split())  # of a mode, where <> names one
 _UNSAID = frozenset(("typename", "template"))  # words that a parser hands on as values
 
@@ -181,6 +187,8 @@ class CuteEvaluator:
             return self._of_text(term, deep)
         named = dict(term.named)
         templates = named.pop("<>", ())
+        if name in SMEM_SELECTORS:
+            return self._select_atom(term, deep)
         if name in MMA_CALLS:
             return self._evaluate_mma_call(name, term, deep)
         if name in ("get", "select") and templates:
@@ -206,6 +214,13 @@ class CuteEvaluator:
         if value is None:
             raise OpenLayoutValueError(term.text)
         return value
+
+    def _select_atom(self, term: OpaqueValue, deep: int) -> Value:
+        """Evaluate the atom that CUTLASS selects for a tile."""
+        try:
+            return make_canonical_atom(*select_smem_atom(term, lambda value: self.evaluate_value(value, deep + 1)))
+        except OpenMmaError as error:
+            raise OpenLayoutValueError(error.words) from None
 
     def _choose_modes(self, name: str, term: OpaqueValue, templates: Sequence[Any], deep: int) -> Value:
         """Evaluate get<0>(tuple) and select<0, 2>(tuple)."""
@@ -283,8 +298,25 @@ def is_cute_value(value: Any) -> bool:
     if isinstance(value, ArrayValue):
         kind = value.typed
         return isinstance(kind, ResolvedType) and _last_word(kind.name) in (*MAKERS, "decltype")
-    name = _last_word(value.head) if isinstance(value, OpaqueValue) else ""
-    return bool(name) and (_is_cute_name(name) or name in MMA_CALLS or name == "make_tiled_mma")
+    return isinstance(value, OpaqueValue) and is_cute_call(_last_word(value.head))
+
+
+def is_cute_call(name: str) -> bool:
+    """Return whether a function of CuTe makes a layout, a tuple or a TiledMMA of its arguments."""
+    return _is_cute_name(name) or name in MMA_CALLS | SMEM_SELECTORS or name == "make_tiled_mma"
+
+
+def is_size_call(ev: Evaluator, name: str) -> bool:
+    """Return whether a function is one of CuTe that gives a size."""
+    return name in SIZES and not ev.python and "cute" in ev.text
+
+
+def freeze_value(value: Any, deep: int = 0) -> Any:
+    """Return a tuple of CuTe's as it is now: what is made of it, and its type, do not change with the variable."""
+    if not isinstance(value, ArrayValue) or deep > DEEPEST or len(value.cells) > _MOST_MODES:
+        return value
+    cells = [Cell(freeze_value(cell.value, deep + 1), cell.kind, cell.name) for cell in value.cells]
+    return ArrayValue(cells, value.element, value.name, value.typed)
 
 
 def _is_cute_name(name: str) -> bool:

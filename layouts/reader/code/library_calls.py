@@ -11,7 +11,13 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code import symbolic_integers, traits, tree
 from lanescope.reader.code.builtin_calls import MISSING, evaluate_known_function
 from lanescope.reader.code.call_arguments import Invocation
-from lanescope.reader.code.cute_values import CuteEvaluator, OpenLayoutValueError
+from lanescope.reader.code.cute_values import (
+    CuteEvaluator,
+    OpenLayoutValueError,
+    freeze_value,
+    is_cute_call,
+    is_size_call,
+)
 from lanescope.reader.code.integer_values import get_integer, make_size, move_pointer
 from lanescope.reader.code.launches import launch_kernels, note_unread_call
 from lanescope.reader.code.overloads import CallArgument
@@ -39,7 +45,6 @@ from lanescope.reader.code.values import (
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-_SIZES = frozenset("size tile_size rank cosize".split())  # of CuTe
 _RANGES = frozenset("begin cbegin end cend data size empty".split())  # of std, of an array
 
 
@@ -171,7 +176,7 @@ def _call_known(ev: Evaluator, call: Invocation) -> Any:
 @_rule
 def _measure_cute(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate size<0>(shape), tile_size<1>(tiled_mma) and their kind of values of CuTe that are known."""
-    if ev.python or call.name not in _SIZES or len(call.given) != 1 or "cute" not in ev.text:
+    if not is_size_call(ev, call.name) or len(call.given) != 1:
         return MISSING
     term = OpaqueValue(call.name, None, call.name, tuple(call.given), (("<>", call.templates),), call.one.span)
     try:
@@ -373,9 +378,8 @@ def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
         named.append(("self", call.owner))
     elif isinstance(target, OpaqueValue) and target.arguments and not ev.python:
         named.append((CALLED, target))
-    term = OpaqueValue(
-        f"{head}{listed}({inner})"[:120], None, call.name, tuple(call.given), tuple(named), call.one.span
-    )
+    given = map(freeze_value, call.given) if is_cute_call(call.name) and not ev.python else call.given
+    term = OpaqueValue(f"{head}{listed}({inner})"[:120], None, call.name, tuple(given), tuple(named), call.one.span)
     ev.record_call(term)
     return term
 
