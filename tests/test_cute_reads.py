@@ -212,3 +212,39 @@ def test_what_cutlass_selects_for_a_tile_is_known() -> None:
     """The atom of 128 bytes of K, and m64n64k16: a function without a body does not change what was made before."""
     report = check_text(WGMMA_KERNEL[: WGMMA_KERNEL.index("void run(")] + SELECTED)
     assert (report.findings, report.steps, report.descriptors) == ((), 20, 2)
+
+
+TMA_KERNEL = """#include <cute/tensor.hpp>
+using namespace cute;
+template <class Copy, class Layout>
+__global__ void fill(Copy copy, Layout, half_t* out) {
+  __shared__ half_t buf[cosize_v<Layout>];
+  Tensor sA = make_tensor(make_smem_ptr(buf), Layout{});
+  auto [from, to] = tma_partition(copy, Int<0>{}, Layout<_1>{}, group_modes<0, 2>(sA), group_modes<0, 2>(source(out)));
+  copy_tile(copy, from, to);
+}
+void run(half_t* a) {
+  auto stored = tile_to_shape(GMMA::Layout_K_SW128_Atom<half_t>{}, Shape<_128, _64>{});
+  auto filled = tile_to_shape(GMMA::Layout_K_SW128_Atom<half_t>{}, Shape<_128, _64, _3>{});
+  auto copy = make_tma_atom(SM90_TMA_LOAD{}, make_tensor(a, make_shape(512, 512)), stored, Shape<_128, _64>{});
+  fill<<<1, 128>>>(copy, filled, a);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "codes"),
+    [
+        ("", "", []),
+        ("SW128_Atom<half_t>{}, Shape<_128, _64>", "SW64_Atom<half_t>{}, Shape<_128, _64>", ["cute_copy_layout"]),
+        (
+            "SW128_Atom<half_t>{}, Shape<_128, _64, _3>",
+            "INTER_Atom<half_t>{}, Shape<_128, _64, _3>",
+            ["cute_copy_layout"],
+        ),
+        ("SW128_Atom<half_t>{}, Shape<_128, _64>", "SW128_Atom<Open>{}, Shape<_128, _64>", []),
+    ],
+)
+def test_a_map_that_is_made_for_another_layout_is_a_finding(old: str, new: str, codes: list[str]) -> None:
+    report = check_text(TMA_KERNEL.replace(old, new) if old else TMA_KERNEL)
+    assert [finding.code for finding in report.findings] == codes

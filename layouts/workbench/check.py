@@ -29,6 +29,7 @@ from lanescope.workbench import (
     VerifiedOperand,
     build_bench,
     copy_overlaps,
+    cute_copies,
     filled_tiles,
     order,
     shared_budget,
@@ -73,6 +74,7 @@ TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     **FRAGMENT_TITLES,
     **TENSOR_TITLES,
     **CUTE_TITLES,
+    **cute_copies.TITLES,
     **target_checks.TITLES,
     **tile_starts.TITLES,
     **TILED_MMA_TITLES,
@@ -237,6 +239,7 @@ def check_text(
     checked = tuple(_close_proved(one, fragments.proved) for one in checked)
     cute = list_cute_fragments(code) if code else ()
     findings += (_make_pitfall_finding(one.problem) for one in cute if one.problem)
+    findings += map(_make_pitfall_finding, cute_copies.find_copy_mistakes(code) if code else ())
     open_ += (OpenPoint(describe_open_fragment(one), one.span) for one in cute if one.gap)
     checked += tuple(CheckedDescriptor((one.span,), one.gap) for one in cute)
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
