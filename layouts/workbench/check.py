@@ -68,7 +68,8 @@ DOUBTS = frozenset(
     " strides_unusual".split()
 )  # never a failure
 WARNINGS = frozenset(
-    ("reserved_bits", "version_wrong", "idesc_reserved_bits", "idesc_type", "tiled_mma_permutation", "tile_alignment")
+    "reserved_bits version_wrong idesc_reserved_bits idesc_type tiled_mma_permutation tile_alignment"
+    " cute_tile_indivisible".split()
 )  # no other bytes are read for it
 TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     **FRAGMENT_TITLES,
