@@ -85,7 +85,7 @@ class CheckedSource:
     tensor_maps: int
     verified: Annotated[int, Description("Reads that take every element from where the text stores it.")]
     gaps: Annotated[dict[str, int], Description("Why descriptors have no verdict, and how many for each reason.")]
-    multiplier: Annotated[str, Description("tcgen05 or wgmma, which it multiplies with; empty for neither.")]
+    multiplier: Annotated[str, Description("tcgen05, wgmma or tiles of a library, which it multiplies with.")]
     target: Annotated[str, Description("What it is checked for; empty for any target.")]
     placed: Annotated[
         int,

@@ -14,15 +14,11 @@ from typing import Any
 
 from lanescope.app.check.defines import find_target
 from lanescope.app.check.facts import SourceText, read_source
-from lanescope.app.check.includes import IncludeLine
+from lanescope.app.check.includes import IncludeLine, is_known_header
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.ptx.targets import TARGETS
 
-# Of CUTLASS and the CUDA toolkit the reader knows what the headers say. Only these are read: the instructions of the
-# atoms, and the fields of descriptors.
-_KNOWN = ("cute/", "cutlass/", "cuda/", "cub/", "thrust/", "torch/", "ATen/", "c10/", "pybind11/")
-_KNOWN_BUT = ("cute/arch/mma_sm100", "cute/arch/mma_sm90_desc")
 _MOST_BYTES = 1 << 18  # of a header: those of generated code are larger
 _TARGET_OPTIONS = (  # of nvcc, and of clang
     *("-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode", "--generate-code"),
@@ -89,7 +85,7 @@ class _FileHeaders:
 
     def __call__(self, line: IncludeLine, source: SourceText) -> SourceText | None:
         """Return the text that an include of a source means."""
-        if line.name.startswith(_KNOWN) and not line.name.startswith(_KNOWN_BUT):
+        if is_known_header(line.name):
             return None
         beside = (posixpath.dirname(source.name),) if line.quoted else ()
         for folder in (*beside, *self.folders):

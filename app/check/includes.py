@@ -13,6 +13,11 @@ from lanescope.workbench import check as engine
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]{1,200})"|<([^>\n]{1,200})>)[^\n]*$', re.M)
 _MOST_DEEP = 16
+_TOOLKIT = re.compile(r"cuda(?:_\w+)?\.h|cu(?:blas|rand)\w*\.h|cooperative_groups(?:/\w+)*\.h")
+# Of CUTLASS and the CUDA toolkit the reader knows what the headers say. Only these are read: the instructions of the
+# atoms, and the fields of descriptors.
+_KNOWN = ("cute/", "cutlass/", "cuda/", "cub/", "thrust/", "torch/", "ATen/", "c10/", "pybind11/")
+_KNOWN_BUT = ("cute/arch/mma_sm100", "cute/arch/mma_sm90_desc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,11 @@ def list_include_lines(text: str) -> Iterator[IncludeLine]:
         yield IncludeLine(match[1] or match[2], match[1] is not None, match.span())
 
 
+def is_known_header(name: str) -> bool:
+    """Return whether the reader knows what a header says, so that its text is not read."""
+    return name.startswith(_KNOWN) and not name.startswith(_KNOWN_BUT)
+
+
 def find_included(name: str, source: SourceText, given: Sequence[SourceText]) -> SourceText | None:
     """Find the given file that an include of a source means: beside it, or the only one whose path ends so."""
     beside = posixpath.normpath(posixpath.join(posixpath.dirname(source.name), name))
@@ -78,7 +88,7 @@ class _Join:
         for line in list_include_lines(source.text):
             included = self._find(line, source)
             if included is None:
-                if line.quoted:
+                if line.quoted and not is_known_header(line.name) and not _TOOLKIT.fullmatch(line.name):
                     self.unfound.append(line.name)
                 continue
             if depth == _MOST_DEEP or (self.pieces and self.pieces[-1].end > engine.LONGEST):

@@ -16,6 +16,7 @@ from lanescope.app.check.running import (
     describe_unverified,
 )
 from lanescope.inputs import format_count, join_words
+from lanescope.workbench.gaps import TILED_MMA
 
 _MOST_PLACES = 3  # of one note
 
@@ -139,7 +140,7 @@ def list_stats(sources: Iterable[CheckedSource]) -> Iterator[str]:
 
 
 def _count_row(sources: list[CheckedSource]) -> tuple[str, ...]:
-    used = [source for source in sources if source.multiplier]
+    used = [source for source in sources if source.multiplier not in ("", TILED_MMA)]
     descriptors = sum(source.descriptors for source in sources)
     open_ = sum(count for source in sources for gap, count in source.gaps.items() if gap != UNREAD)
     numbers = (

@@ -29,6 +29,7 @@ from lanescope.workbench import (
     VerifiedOperand,
     build_bench,
     copy_overlaps,
+    cute_copies,
     filled_tiles,
     order,
     shared_budget,
@@ -40,8 +41,10 @@ from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.consequences import drop_consequences, drop_told_doubts, find_constant_place, follows
 from lanescope.workbench.contents import HEADERS_KEY, evaluate_with_choices, format_headers
+from lanescope.workbench.cute_reads import TITLES as CUTE_TITLES
+from lanescope.workbench.cute_reads import describe_open_fragment, list_cute_fragments
 from lanescope.workbench.fragment_blame import lay_fragment_blame
-from lanescope.workbench.gaps import CheckedDescriptor, find_multiplier, list_checked_descriptors
+from lanescope.workbench.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import TITLES as TENSOR_TITLES
 from lanescope.workbench.idesc_checks import check_tensor_code
@@ -65,11 +68,14 @@ DOUBTS = frozenset(
     " strides_unusual".split()
 )  # never a failure
 WARNINGS = frozenset(
-    ("reserved_bits", "version_wrong", "idesc_reserved_bits", "idesc_type", "tiled_mma_permutation", "tile_alignment")
+    "reserved_bits version_wrong idesc_reserved_bits idesc_type tiled_mma_permutation tile_alignment"
+    " cute_tile_indivisible".split()
 )  # no other bytes are read for it
 TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     **FRAGMENT_TITLES,
     **TENSOR_TITLES,
+    **CUTE_TITLES,
+    **cute_copies.TITLES,
     **target_checks.TITLES,
     **tile_starts.TITLES,
     **TILED_MMA_TITLES,
@@ -143,7 +149,8 @@ class OpenPoint:
 class CheckReport:
     """What came of one text. doubts: what is unusual and may be right; descriptors, maps: how many it holds; steps: how
     many reads take every element from where the text stores it; unverified: those that could not be compared;
-    checked: each descriptor; multiplier: tcgen05 or wgmma, which it multiplies with; kernels: those with mma;
+    checked: each descriptor; multiplier: tcgen05, wgmma, or a
+    library's tiles, which it multiplies with; kernels: those with mma;
     placed: how many of `steps` are right only if their tiles start at multiples of the swizzle's pattern.
     """
 
@@ -231,6 +238,11 @@ def check_text(
     open_ += (OpenPoint(one.message, one.span, one.needs) for one in fragments.kernels if one.gap)
     unverified = drop_proved(unverified, bench, fragments.proved)
     checked = tuple(_close_proved(one, fragments.proved) for one in checked)
+    cute = list_cute_fragments(code) if code else ()
+    findings += (_make_pitfall_finding(one.problem) for one in cute if one.problem)
+    findings += map(_make_pitfall_finding, cute_copies.find_copy_mistakes(code) if code else ())
+    open_ += (OpenPoint(describe_open_fragment(one), one.span) for one in cute if one.gap)
+    checked += tuple(CheckedDescriptor((one.span,), one.gap) for one in cute)
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
@@ -238,12 +250,12 @@ def check_text(
         tuple(dict.fromkeys(drop_told_doubts(doubts, findings))),
         len(checked),
         len(maps),
-        steps + fragments.verified,
+        steps + fragments.verified + sum(one.reads for one in cute),
         unverified,
         checked,
-        find_multiplier(text),
+        find_multiplier(text) or find_library(text),
         tuple(fragments.kernels),
-        placed,
+        placed + sum(one.reads for one in cute if one.swizzled),
     )
 
 

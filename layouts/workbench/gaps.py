@@ -18,6 +18,14 @@ TCGEN05, NO_STORAGE, NO_READER, UNSAID = "tcgen05", "without a storage", "read b
 _BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::|\btc_gen5_mma\b|\bUTC\w*MMA\b", re.I)
 _HOPPER = re.compile(r"wgmma\.mma_async(?!\w)|\bSM90_\d+x\d+x\d+_\w+|\bGMMA::|\b[HIQB]GMMA\.\d|\bwarp_group_dot\b")
 _MULTIPLIERS = ("tcgen05.mma", "mma::", "wgmma.", "gmma.", "mma_", "tc_gen5", "utc", "sm90_", "warp_group_dot")
+TILED_MMA, KITTENS = "CuTe's TiledMMA", "ThunderKittens' tiles"
+_LIBRARIES = {  # what multiplies by names that say no instruction
+    "wgmma": re.compile(r"\bwgmma\b|\bwarpgroup_(?:arrive|commit_batch|wait)\b"),
+    TCGEN05: re.compile(r"\btcgen05\b"),
+    KITTENS: re.compile(r"\b(?:st|tt)_(?:bf|hf|fl|tf32|fp\w{1,12})\s*<|\bmma?2?_At?Bt?\s*[<(]|\bkittens::(?:st|tt)\b"),
+    TILED_MMA: re.compile(r"\bTiledM(?:MA|ma)(?![a-z])|\btiled_mma|\bmake_tiled_mma|\bMMA_(?:Atom|Traits)\b"),
+}
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[^\n]*", re.M)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _NO_CODE = re.compile(r"(\S+)\(…\): its code is not in the text")
 
@@ -57,6 +65,17 @@ def find_multiplier(text: str) -> str:
         return ""
     code = _COMMENT.sub(" ", text)
     return "wgmma" if _HOPPER.search(code) else TCGEN05 if _BLACKWELL.search(code) else ""
+
+
+@lru_cache(maxsize=4)
+def find_library(text: str) -> str:
+    """Return what a text's code multiplies with that names no instruction: instructions of a library, its tiles or its
+    TiledMMA; "" for nothing.
+    """
+    if not any(pattern.search(text) for pattern in _LIBRARIES.values()):
+        return ""
+    code = _INCLUDE.sub(" ", _COMMENT.sub(" ", text))
+    return next((name for name, pattern in _LIBRARIES.items() if pattern.search(code)), "")
 
 
 def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) -> str:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.code.cute_values import freeze_value, is_cute_value
 from lanescope.reader.code.overloads import (
     CallArgument,
     OverloadCandidate,
@@ -159,7 +160,11 @@ def _deduce_parameter(match: TemplateMatch, pattern: tree.Type, argument: CallAr
             name for name, template_arguments in pattern.path if template_arguments is None and name in match.names
         ]
         if len(pattern.path) == 1 and names:
-            match.bound.setdefault(names[0], ResolvedType(names[0]))
+            known = is_cute_value(argument.value)
+            kind = (
+                ResolvedType("decltype", arguments=(freeze_value(argument.value),)) if known else ResolvedType(names[0])
+            )
+            match.bound.setdefault(names[0], kind)
         return True
     bare = tree.Type(pattern.path, pattern.pointers, "", pattern.dims, None, False, span=pattern.span)
     if pattern.pointers and pattern.const:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanescope.cute.calls.operations import ALIASES, OPS, apply_operation
 from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
@@ -20,14 +20,22 @@ from lanescope.cute.words import INTEGERS, LEFT, RIGHT, UNDERSCORES
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.reader import smem_layouts, terms
+from lanescope.reader.code.cute_mmas import MMA_CALLS, SMEM_SELECTORS, OpenMmaError, evaluate_mma_call, select_smem_atom
 from lanescope.reader.code.integer_values import get_integer
-from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, shorten_name
+from lanescope.reader.code.scopes import Cell
+from lanescope.reader.code.values import CALLED, ArrayValue, OpaqueValue, ResolvedType, shorten_name
 from lanescope.reader.smem_atoms import SmemAtomName, parse_atom_kind, parse_atom_name
 from lanescope.shared.swizzle import Swizzle
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
 
 _NUMBER = re.compile(r"_(\d{1,10})")
 _FLAG = re.compile(r"smem_(?:ptr|sparse_ptr)_flag(?:_bits)?")
 _DECLTYPE = "decltype("
+SIZES = frozenset("size tile_size rank cosize".split())
+_MOST_MODES = 16  # of a tuple
+_MODAL = frozenset("size shape stride rank depth cosize layout".split())  # of a mode, where <> names one
 _UNSAID = frozenset(("typename", "template"))  # words that a parser hands on as values
 
 
@@ -177,16 +185,59 @@ class CuteEvaluator:
         name = _last_word(term.head)
         if not name:
             return self._of_text(term, deep)
+        named = dict(term.named)
+        templates = named.pop("<>", ())
+        if name in SMEM_SELECTORS:
+            return self._select_atom(term, deep)
+        if name in MMA_CALLS:
+            return self._evaluate_mma_call(name, term, deep)
+        if name in ("get", "select") and templates:
+            return self._choose_modes(name, term, templates, deep)
         if not _is_cute_name(name):
             raise OpenLayoutValueError(term.text)
         arguments = self.evaluate_arguments(term, deep)
-        named = dict(term.named)
-        templates = named.pop("<>", ())
+        if templates and name in _MODAL:
+            arguments[:1] = [_get_modes(arguments[0], self._evaluate_places(templates, deep), term.text)]
         named.pop("self", None)
+        named.pop(CALLED, None)
         if templates and name in ("upcast", "downcast"):
             arguments += [self.evaluate_value(template, deep + 1) for template in templates[:1]]
         words = {word: self.evaluate_value(template, deep + 1) for word, template in named.items()}
         return _call_cute(name, arguments, words, term.text)
+
+    def _evaluate_mma_call(self, name: str, term: OpaqueValue, deep: int) -> Value:
+        """Evaluate what depends on a TiledMMA: its sizes, and the shapes of what it partitions."""
+        try:
+            value = evaluate_mma_call(name, term, lambda value: self.evaluate_value(value, deep + 1))
+        except OpenMmaError as error:
+            raise OpenLayoutValueError(error.words) from None
+        if value is None:
+            raise OpenLayoutValueError(term.text)
+        return value
+
+    def _select_atom(self, term: OpaqueValue, deep: int) -> Value:
+        """Evaluate the atom that CUTLASS selects for a tile."""
+        try:
+            return make_canonical_atom(*select_smem_atom(term, lambda value: self.evaluate_value(value, deep + 1)))
+        except OpenMmaError as error:
+            raise OpenLayoutValueError(error.words) from None
+
+    def _choose_modes(self, name: str, term: OpaqueValue, templates: Sequence[Any], deep: int) -> Value:
+        """Evaluate get<0>(tuple) and select<0, 2>(tuple)."""
+        value = self.evaluate_value(term.arguments[0], deep + 1) if len(term.arguments) == 1 else None
+        places = self._evaluate_places(templates, deep)
+        if not isinstance(value, tuple | CuteLayout):
+            raise OpenLayoutValueError(term.text)
+        if name == "get":
+            return _get_modes(value, places, term.text)
+        chosen = [_get_modes(value, (place,), term.text) for place in places]
+        return tuple(chosen) if isinstance(value, tuple) else _make_layout(chosen)
+
+    def _evaluate_places(self, templates: Sequence[Any], deep: int) -> tuple[int, ...]:
+        places = tuple(self.evaluate_value(one, deep + 1) for one in templates)
+        if not all(isinstance(place, int) for place in places):
+            raise OpenLayoutValueError(", ".join(map(str, templates)))
+        return places
 
     def _of_text(self, term: OpaqueValue, deep: int) -> Value:
         """Evaluate a name or a word: an atom, None, a number."""
@@ -200,6 +251,19 @@ class CuteEvaluator:
         if match := _NUMBER.fullmatch(word):
             return _require_size(int(match[1]))
         raise OpenLayoutValueError(term.text)
+
+
+def _get_modes(value: Value, places: Sequence[int], text: str) -> Value:
+    """Return mode (place, place, …) of a tuple or a layout; mode 0 of a number is itself."""
+    for place in places:
+        if isinstance(value, int) and place == 0:
+            continue
+        modes = value if isinstance(value, tuple) else value.modes if isinstance(value, CuteLayout) else ()
+        plain = not isinstance(value, CuteLayout) or not (value.swizzle or value.offset)
+        if not plain or not 0 <= place < len(modes):
+            raise OpenLayoutValueError(text)
+        value = modes[place]
+    return value
 
 
 def _get_inner(name: str, kind: ResolvedType) -> Any:
@@ -227,6 +291,32 @@ def _require_size(size: int) -> int:
     if not 0 <= size <= MOST:
         raise OpenLayoutValueError(str(size))
     return size
+
+
+def is_cute_value(value: Any) -> bool:
+    """Return whether a value is one of CuTe's whose type says all of it: a layout, a shape, a TiledMMA."""
+    if isinstance(value, ArrayValue):
+        kind = value.typed
+        return isinstance(kind, ResolvedType) and _last_word(kind.name) in (*MAKERS, "decltype")
+    return isinstance(value, OpaqueValue) and is_cute_call(_last_word(value.head))
+
+
+def is_cute_call(name: str) -> bool:
+    """Return whether a function of CuTe makes a layout, a tuple or a TiledMMA of its arguments."""
+    return _is_cute_name(name) or name in MMA_CALLS | SMEM_SELECTORS or name == "make_tiled_mma"
+
+
+def is_size_call(ev: Evaluator, name: str) -> bool:
+    """Return whether a function is one of CuTe that gives a size."""
+    return name in SIZES and not ev.python and "cute" in ev.text
+
+
+def freeze_value(value: Any, deep: int = 0) -> Any:
+    """Return a tuple of CuTe's as it is now: what is made of it, and its type, do not change with the variable."""
+    if not isinstance(value, ArrayValue) or deep > DEEPEST or len(value.cells) > _MOST_MODES:
+        return value
+    cells = [Cell(freeze_value(cell.value, deep + 1), cell.kind, cell.name) for cell in value.cells]
+    return ArrayValue(cells, value.element, value.name, value.typed)
 
 
 def _is_cute_name(name: str) -> bool:

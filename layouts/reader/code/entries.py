@@ -19,7 +19,7 @@ from lanescope.reader.code.values import OpaqueValue, ResolvedType, TemplateEnti
 CLUE = re.compile(
     r"desc|<<|\|=|bitfield|layout_type|start_address|byte_offset|(?<!nvgpu\.)tensor_?map|make_tma|tma_atom"
     r"|make_tensor_desc|swizzle|gmma"
-    r"|umma|matrix_d|:\s{0,9}14\s{0,9}[,;]|\basm\b|\b__asm__\b",
+    r"|umma|matrix_d|:\s{0,9}14\s{0,9}[,;]|\basm\b|\b__asm__\b|_fragment_[AB]\b",
     re.I,
 )
 # Words of which one is in what multiplies, builds a descriptor, encodes a tensor map, copies through one, or asks for

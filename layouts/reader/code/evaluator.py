@@ -83,6 +83,7 @@ class Evaluator:
         self.caught: Any = None  # the exception that is being handled
         self.statements: set[int] = set()  # expressions that are statements
         self.given: dict[str, int] = {}  # values of names that the text leaves open
+        self.launched: set[tuple[str, ...]] = set()  # kernels with the arguments that they were run with
         self.lasting: dict[Any, Any] = {}  # static variables of functions
         self.spaces: dict[int, Any] = {}  # the scopes of namespaces, by their statements
         self.operators: dict[str, Any] = {}  # operator functions outside classes, by name

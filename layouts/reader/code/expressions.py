@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 MOST_MADE = 2000  # calls without a body that are kept
 MOST_ALIKE = 256  # of one name that says something of maps and descriptors, and of all other names together
-_TELLING = re.compile(r"desc|mma|gemm|map|tma|tensor|encode", re.I)
+_TELLING = re.compile(r"desc|mma|gemm|map|tma|tensor|encode|fragment", re.I)
 MOST_KEPT = 64  # items of an array that is kept with a call
 _ACTS = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--|\(")
 _THROWS = re.compile(r"\bthrow\b")

@@ -10,22 +10,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.overloads import CallArgument
 from lanescope.reader.code.scopes import NameScope
+from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tree_statements import Instantiation
-from lanescope.reader.code.values import PLACES, Address, ArrayValue, EitherFunction, FunctionSet, Pointer
+from lanescope.reader.code.values import (
+    PLACES,
+    Address,
+    ArrayValue,
+    EitherFunction,
+    FunctionSet,
+    OpaqueValue,
+    Pointer,
+    ResolvedType,
+)
 
 if TYPE_CHECKING:
     from lanescope.reader.code.call_arguments import Invocation
     from lanescope.reader.code.evaluator import Evaluator
 
-_FORWARDING = {"cudaLaunchKernelEx": (1, 2)}  # the kernel, its first argument
+_FORWARDING = {"cudaLaunchKernelEx": (1, 2), "launch_kernel_on_cluster": (1, 2)}  # the kernel, its first argument
 _BY_ADDRESS = {"cudaLaunchKernel": (0, 3), "cudaLaunchCooperativeKernel": (0, 3), "cudaLaunchKernelExC": (1, 2)}
 _CASTS = frozenset("static_cast reinterpret_cast const_cast".split())
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_NUMBERS = count()
+_PLAIN = (SymbolicInt, str, int, type(None))
+MOST_DEEP = 12  # values in values that tell launches apart
 MOST_INSTANCES = 16  # of one function that the text names and does not launch
 
 
@@ -43,8 +57,34 @@ def launch_kernels(ev: Evaluator, call: Invocation) -> None:
     arguments = list(call.arguments[first:]) if forwarding else _load_arguments(ev, call, first)
     if arguments is None:
         note_instance(ev, kernel)
-    else:
+    elif (key := _make_launch_key(kernel, arguments)) not in ev.launched:
+        ev.launched.add(key)
         ev.call_function(kernel, arguments, {}, call.one.span, None)
+
+
+def _make_launch_key(kernel: FunctionSet, arguments: Iterable[CallArgument]) -> tuple[str, ...]:
+    """Return what is equal for launches of one kernel with the same arguments."""
+    values = (*map(id, kernel.functions), *(kernel.templates or ()), *(one.value for one in arguments))
+    return tuple(_format_value(value) for value in values)
+
+
+def _format_value(value: Any, deep: int = 0) -> str:
+    """Format a value with all that it is made of."""
+    inner: tuple[Any, ...] = ()
+    if isinstance(value, ArrayValue):
+        inner = (value.typed, *(cell.value for cell in value.cells))
+    elif isinstance(value, OpaqueValue):
+        inner = (*value.arguments, *(one for _, one in value.named), value.kind)
+    elif isinstance(value, ResolvedType | tuple):
+        inner = value if isinstance(value, tuple) else value.arguments
+    elif isinstance(value, FunctionSet) and value.this is None and value.captured is None:
+        inner = (*map(id, value.functions), *(value.templates or ()))
+        return f"function({','.join(_format_value(one, deep + 1) for one in inner)})"
+    elif not isinstance(value, _PLAIN) and (not isinstance(value, Pointer) or value.array is not None):
+        return f"#{next(_NUMBERS)}"  # what it holds may differ
+    if deep > MOST_DEEP:
+        return f"#{next(_NUMBERS)}"
+    return f"{value}({','.join(_format_value(one, deep + 1) for one in inner)})"
 
 
 def note_unread_call(ev: Evaluator, name: str, arguments: Iterable[Any]) -> None:

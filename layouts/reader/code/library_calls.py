@@ -6,10 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import BOOL, LONG, ULONG, IntegerType, find_common_type
+from lanescope.cxx.integers import BOOL, INT, LONG, ULONG, IntegerType, find_common_type
+from lanescope.errors import LayoutError
 from lanescope.reader.code import symbolic_integers, traits, tree
 from lanescope.reader.code.builtin_calls import MISSING, evaluate_known_function
 from lanescope.reader.code.call_arguments import Invocation
+from lanescope.reader.code.cute_values import (
+    CuteEvaluator,
+    OpenLayoutValueError,
+    freeze_value,
+    is_cute_call,
+    is_size_call,
+)
 from lanescope.reader.code.integer_values import get_integer, make_size, move_pointer
 from lanescope.reader.code.launches import launch_kernels, note_unread_call
 from lanescope.reader.code.overloads import CallArgument
@@ -17,6 +25,7 @@ from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import forget_escaped, forget_unknown, note_possible_throw
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.values import (
+    CALLED,
     PLACES,
     Address,
     ArrayValue,
@@ -162,6 +171,19 @@ def _call_known(ev: Evaluator, call: Invocation) -> Any:
         if limit is not None
         else evaluate_known_function(ev, call.name, call.templates, call.given, call.one.span)
     )
+
+
+@_rule
+def _measure_cute(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate size<0>(shape), tile_size<1>(tiled_mma) and their kind of values of CuTe that are known."""
+    if not is_size_call(ev, call.name) or len(call.given) != 1:
+        return MISSING
+    term = OpaqueValue(call.name, None, call.name, tuple(call.given), (("<>", call.templates),), call.one.span)
+    try:
+        size = CuteEvaluator(ev.text, None).evaluate_value(term)
+    except (OpenLayoutValueError, LayoutError):
+        return MISSING
+    return SymbolicInt(size, INT) if isinstance(size, int) else MISSING
 
 
 @_rule
@@ -354,9 +376,10 @@ def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
         named.append(("<>", call.templates))
     if isinstance(target, OpaqueValue) and target.arguments and target.head == call.name:
         named.append(("self", call.owner))
-    term = OpaqueValue(
-        f"{head}{listed}({inner})"[:120], None, call.name, tuple(call.given), tuple(named), call.one.span
-    )
+    elif isinstance(target, OpaqueValue) and target.arguments and not ev.python:
+        named.append((CALLED, target))
+    given = map(freeze_value, call.given) if is_cute_call(call.name) and not ev.python else call.given
+    term = OpaqueValue(f"{head}{listed}({inner})"[:120], None, call.name, tuple(given), tuple(named), call.one.span)
     ev.record_call(term)
     return term
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL, ULONG, find_integer_type
 from lanescope.reader.code import traits, tree
+from lanescope.reader.code.cute_values import freeze_value, is_cute_value, is_size_call
 from lanescope.reader.code.integer_values import integer_or_symbol
 from lanescope.reader.code.lookup import find_in, find_name, get_this, is_qualifier
 from lanescope.reader.code.records import lay_out_record
@@ -337,8 +338,12 @@ def _evaluate_decltype(ev: Evaluator, inner: tree.Expression, scope: NameScope) 
         for cell, old in ev.list_writes_since(start).values():
             cell.value = old
         ev.rewrite_log(start, {})
+    if isinstance(inner, tree.Call) and isinstance(inner.function, tree.Name) and is_size_call(ev, inner.function.last):
+        size = value.known if isinstance(value, SymbolicInt) else None
+        if size is not None and (static := ev.find_builtin_type(((f"_{size}", None),), scope)):
+            return static  # size<0>(shape) of CuTe has its value in its type
     known = ev.get_value_type(value) if not isinstance(value, OpaqueValue) or value.kind is not None else None
-    return known or ResolvedType("decltype", arguments=(value,))
+    return known or ResolvedType("decltype", arguments=(freeze_value(value) if is_cute_value(value) else value,))
 
 
 def find_builtin_type(ev: Evaluator, path: Path, scope: NameScope) -> ResolvedType | None:

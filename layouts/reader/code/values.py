@@ -242,6 +242,9 @@ class ArrayValue:
         return ("{" + ", ".join(shorten_name(c.value) for c in self.cells[:4]) + "}")[:MOST_NAME]
 
 
+CALLED = "()"  # among what a call names: the value that is called, as a tensor of CuTe is by tensor(_, _, 0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class OpaqueValue:
     """Something of which only its text is known, or a call of a function that the text does not have."""

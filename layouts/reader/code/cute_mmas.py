@@ -1,0 +1,319 @@
+"""TiledMMAs as evaluated code makes them: the instruction's shape, which descriptors it reads, how atoms are laid.
+
+CUTLASS 4.7: cute/arch/mma_sm90_gmma.hpp, mma_sm100_umma.hpp (names and template arguments), cute/arch/mma_sm90.hpp
+(ss_op_selector, rs_op_selector), cute/atom/mma_atom.hpp (TiledMMA).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.making import UnmadeValueError, make_compact_layout
+from lanescope.cute.tuples import Nested
+from lanescope.cxx.sizes import find_element_bits
+from lanescope.descriptor.format import DescriptorFormat
+from lanescope.errors import LayoutError
+from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
+from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, shorten_name
+from lanescope.reader.smem_atoms import SmemAtomName
+from lanescope.shared.swizzle import get_mode
+
+_WGMMA = re.compile(
+    r"SM90(?:_|::GMMA::MMA_)(?P<m>64)x(?P<n>\d+)x(?P<k>\d+)_[A-Z0-9]+_(?P<from>SS|RS)(?P<tn>_TN)?(?:_SCALED)?\Z"
+)
+_WARP = re.compile(r"SM[678]\d_(\d+)x(\d+)x(\d+)_\w+\Z|SM12\d_(?:\w+_)?(\d+)x(\d+)x(\d+)_\w+\Z")
+_UMMA = re.compile(r"SM1[01]\d_MMA_(?P<types>F16BF16|TF32|F8F6F4|S8)_(?P<pair>2x1SM_)?(?P<from>SS|TS)(?:_SCALED)?\Z")
+_UMMA_BITS = {"F16BF16": 16, "TF32": 32, "F8F6F4": 8, "S8": 8}
+_SELECTED_N = (256, 192, 128, 96, 64, 32, 16, 8)  # of op selectors, without the extended shapes
+_WRAPPERS = frozenset("MMA_Atom decltype make_mma_atom remove_cvref_t remove_cv_t decay_t".split())
+_TRIVIAL = {"sm100_make_1sm_trivial_tiled_mma": 1, "sm100_make_2sm_trivial_tiled_mma": 2}  # how many CTAs
+_SLICED = frozenset(("get_slice", "get_thread_slice"))
+_WIDTHS = {"128B": 128, "64B": 64, "32B": 32, "none": 16}  # bytes, the widest first
+_MAJORS = {"K": "K", "MN": "MN"}
+
+
+class OpenMmaError(Exception):
+    """What a TiledMMA depends on and the text does not say, as it is written."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words)
+        self.words = words
+
+
+@dataclass(frozen=True, slots=True)
+class CuteAtom:
+    """The instruction of a TiledMMA. shape: M, N and K, of both CTAs; form: of the descriptors that it reads, None for
+    operands in registers; bits: of an element as it is stored; majors: of A and B; a_shared: whether A has a
+    descriptor.
+    """
+
+    name: str
+    shape: tuple[int, int, int]
+    form: DescriptorFormat | None = None
+    bits: int = 0
+    majors: tuple[str, str] = ("K", "K")
+    a_shared: bool = True
+    ctas: int = 1
+
+    def get_tile(self, operand: str) -> tuple[int, int]:
+        """Return the rows of M or N, and of K, that one CTA stores of operand a or b."""
+        return self.shape["ab".index(operand)] // self.ctas, self.shape[2]
+
+    def get_major(self, operand: str) -> str:
+        return self.majors["ab".index(operand)]
+
+
+@dataclass(frozen=True, slots=True)
+class CuteMma:
+    """A TiledMMA. atoms: how many stand in M, N and K; tiler: its permutation, None for a mode that has none."""
+
+    atom: CuteAtom
+    atoms: tuple[int, int, int] = (1, 1, 1)
+    tiler: tuple[Any, ...] = ()
+
+    @property
+    def tile(self) -> tuple[int, int, int]:
+        """M, N and K of the tile: tile_size<i>."""
+        sizes = [n * count for n, count in zip(self.atom.shape, self.atoms, strict=True)]
+        for mode, given in enumerate(self.tiler[:3]):
+            if given is not None:
+                sizes[mode] = max(sizes[mode], given if isinstance(given, int) else given.size)
+        return sizes[0], sizes[1], sizes[2]
+
+    @property
+    def ordered(self) -> bool:
+        """Whether rows and columns stay in their order: a permutation of numbers alone changes nothing."""
+        return all(given is None or isinstance(given, int) for given in self.tiler)
+
+
+def find_tiled_mma(value: Any, evaluate: Any, deep: int = 0) -> CuteMma:
+    """Find the TiledMMA that a value is, or is a slice of. evaluate: gives the layout or the tuple of a value.
+
+    OpenMmaError if the text leaves it open.
+    """
+    kind = value.typed if isinstance(value, ArrayValue) and not value.cells else value
+    if deep > 8:
+        raise OpenMmaError(shorten_name(value))
+    if isinstance(kind, OpaqueValue) and kind.head in _SLICED:
+        return find_tiled_mma(dict(kind.named).get("self"), evaluate, deep + 1)
+    if isinstance(kind, OpaqueValue) and kind.head in _TRIVIAL:
+        return CuteMma(_make_trivial_atom(kind, evaluate))
+    if isinstance(kind, OpaqueValue) and kind.head == "make_tiled_mma" and kind.arguments:
+        return _make_mma(kind.arguments, evaluate)
+    if isinstance(kind, OpaqueValue) and not kind.head and kind.kind is not None:
+        kind = kind.kind
+    if isinstance(kind, ResolvedType) and kind.arguments:
+        name = kind.name.split("::")[-1]
+        if name == "TiledMMA":
+            return _make_mma(kind.arguments, evaluate)
+        if name in ("decltype", "ThrMMA"):
+            return find_tiled_mma(kind.arguments[0], evaluate, deep + 1)
+    raise OpenMmaError(_name_value(value))
+
+
+def _name_value(value: Any) -> str:
+    """Return the name of what a value depends on: the last one of a path."""
+    if isinstance(value, OpaqueValue) and value.head:
+        return value.head
+    return shorten_name(value).split("::")[-1] if value is not None else "a TiledMMA"
+
+
+def _make_mma(arguments: Sequence[Any], evaluate: Any) -> CuteMma:
+    atom = find_atom(arguments[0], evaluate)
+    laid = evaluate(arguments[1]) if len(arguments) > 1 else (1, 1, 1)
+    tiler = evaluate(arguments[2]) if len(arguments) > 2 else ()
+    try:
+        shape = make_compact_layout(laid).shape
+    except (UnmadeValueError, LayoutError) as error:
+        raise OpenMmaError(shorten_name(arguments[1])) from error
+    counts = [_count(mode) for mode in (shape if isinstance(shape, tuple) else (shape,))]
+    sizes = (*counts, 1, 1, 1)[:3]
+    if not isinstance(tiler, tuple) or not all(part is None or isinstance(part, int | CuteLayout) for part in tiler):
+        raise OpenMmaError(shorten_name(arguments[2]))
+    return CuteMma(atom, (sizes[0], sizes[1], sizes[2]), tiler)
+
+
+def _count(mode: Nested) -> int:
+    return mode if isinstance(mode, int) else prod(_count(item) for item in mode)
+
+
+def find_atom(value: Any, evaluate: Any, deep: int = 0) -> CuteAtom:
+    """Find the atom that a value names, wraps or selects; OpenMmaError if the text leaves it open."""
+    kind = value.typed if isinstance(value, ArrayValue) and not value.cells else value
+    if isinstance(kind, OpaqueValue) and kind.head in ("ss_op_selector", "rs_op_selector"):
+        return _select_atom(kind, evaluate)
+    name, arguments = "", ()
+    if isinstance(kind, ResolvedType):
+        name, arguments = kind.name, kind.arguments
+    elif isinstance(kind, OpaqueValue):
+        name, arguments = kind.head or kind.text, dict(kind.named).get("<>", kind.arguments)
+    if name.split("::")[-1] in _WRAPPERS and arguments and deep < 8:
+        return find_atom(arguments[0], evaluate, deep + 1)
+    atom = _read_name(name, arguments)
+    if atom is None:
+        raise OpenMmaError(name or shorten_name(value))
+    return atom
+
+
+def _read_name(name: str, arguments: Sequence[Any]) -> CuteAtom | None:
+    """Read an atom's name and template arguments; None for an atom that is not known."""
+    short = name if name.startswith("SM90::GMMA::MMA_") else name.split("::")[-1]
+    if found := _WGMMA.match(short):
+        majors = ("K", "K") if found["tn"] else _read_majors(arguments[:2])
+        m, n, k = (int(found[letter]) for letter in "mnk")
+        bits = 256 // k
+        if majors is None or bits not in (8, 16, 32):
+            return None
+        return CuteAtom(short, (m, n, k), WGMMA, bits, majors, found["from"] == "SS")
+    if found := _UMMA.match(short):
+        bits = _UMMA_BITS[found["types"]]
+        numbers = [one for one in arguments[3:] if _get_number(one) is not None or _read_major(one)]
+        sizes, majors = [_get_number(one) for one in numbers[:2]], _read_majors(numbers[2:4])
+        if majors is None or len(sizes) < 2 or not sizes[0] or not sizes[1]:
+            return None
+        shape = (sizes[0], sizes[1], 256 // bits)
+        return CuteAtom(short, shape, TCGEN05, bits, majors, found["from"] == "SS", 2 if found["pair"] else 1)
+    if found := _WARP.match(short):
+        m, n, k = (int(size) for size in found.groups() if size)
+        return CuteAtom(short, (m, n, k))
+    return None
+
+
+def _select_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
+    """Return the atom of GMMA::ss_op_selector<A, B, D, TileShape_MNK, MajorA, MajorB>(): the largest N that divides
+    the tile's.
+    """
+    arguments = _get_templates(call)
+    bits = _get_type_bits(arguments[0]) if arguments else None
+    if len(arguments) < 4 or bits not in (8, 16, 32):
+        raise OpenMmaError(shorten_name(arguments[0]) if arguments else call.text)
+    tile = evaluate(arguments[3])
+    given = arguments[4:6]
+    majors = _read_majors(given) if len(given) == 2 else ("K", "K") if not given else None
+    if not isinstance(tile, tuple) or len(tile) < 3 or majors is None:
+        raise OpenMmaError(call.text)
+    n = next((size for size in _SELECTED_N if _count(tile[1]) % size == 0), None)
+    if n is None:
+        raise OpenMmaError(call.text)
+    return CuteAtom(f"m64n{n}k{256 // bits}", (64, n, 256 // bits), WGMMA, bits, majors, call.head[0] == "s")
+
+
+def _make_trivial_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
+    """Return the atom of sm100_make_1sm_trivial_tiled_mma<A, B, D, TileShape_MNK, Cluster, MajorA, MajorB>():
+    cutlass/gemm/collective/builders/sm100_common.inl.
+    """
+    arguments = _get_templates(call)
+    if len(arguments) < 7:
+        raise OpenMmaError(call.head)
+    bits, majors, tile = _get_type_bits(arguments[0]), _read_majors(arguments[5:7]), evaluate(arguments[3])
+    if bits not in (8, 16, 32) or majors is None or not isinstance(tile, tuple) or len(tile) < 3:
+        raise OpenMmaError(shorten_name(arguments[0]) if bits is None else call.head)
+    m, n = _count(tile[0]), _count(tile[1])
+    return CuteAtom(
+        f"tcgen05.mma m{m}n{n}k{256 // bits}", (m, n, 256 // bits), TCGEN05, bits, majors, True, _TRIVIAL[call.head]
+    )
+
+
+def _get_templates(call: OpaqueValue) -> tuple[Any, ...]:
+    return tuple(one for one in dict(call.named).get("<>", ()) if str(one) not in ("typename", "template"))
+
+
+def _get_type_bits(value: Any) -> int | None:
+    if isinstance(value, ResolvedType) and value.bits:
+        return value.bits
+    return find_element_bits(re.split(r"[.:]", str(value))[-1])
+
+
+def _get_number(value: Any) -> int | None:
+    if isinstance(value, ResolvedType):
+        found = re.fullmatch(r"_(\d+)", value.name.split("::")[-1])
+        inner = value.arguments[-1] if value.arguments and value.name.split("::")[-1] in ("Int", "C") else None
+        return int(found[1]) if found else _get_number(inner) if inner is not None else None
+    number = get_integer(value) if value is not None and not isinstance(value, str) else None
+    return number.known if number is not None else None
+
+
+def _read_major(value: Any) -> str:
+    """Return K or MN; "" for another value."""
+    if (number := _get_number(value)) is not None:
+        return {0: "K", 1: "MN"}.get(number, "")
+    return _MAJORS.get(re.split(r"::|\.", str(value))[-1], "")
+
+
+def _read_majors(values: Sequence[Any]) -> tuple[str, str] | None:
+    majors = [_read_major(value) for value in values]
+    return (majors[0], majors[1]) if len(majors) == 2 and all(majors) else None
+
+
+# what depends on a TiledMMA -------------------------------------------------------------------------------------------
+
+MMA_CALLS = frozenset(("tile_size", "partition_shape_A", "partition_shape_B", "tile_to_mma_shape"))
+
+
+def evaluate_mma_call(name: str, term: OpaqueValue, evaluate: Any) -> Any:
+    """Evaluate a call of MMA_CALLS: sizes of a TiledMMA, the shape of what it partitions, a tile laid to that shape.
+
+    None for arguments of another kind; OpenMmaError if the text leaves the TiledMMA open.
+    """
+    arguments = term.arguments
+    if name == "tile_to_mma_shape":
+        return _tile_to_mma_shape([evaluate(one) for one in arguments])
+    if name == "tile_size":
+        place = _get_number(next(iter(dict(term.named).get("<>", ())), None))
+        if len(arguments) != 1 or place is None or place > 2:
+            return None
+        return find_tiled_mma(arguments[0], evaluate).tile[place]
+    if len(arguments) != 2:
+        return None
+    mma, shape = find_tiled_mma(arguments[0], evaluate), evaluate(arguments[1])
+    operand = name[-1].lower()
+    if not isinstance(shape, tuple) or len(shape) < 2 or mma.atom.form is None or not mma.ordered:
+        return None
+    parts = (mma.atom.shape["ab".index(operand)] * mma.atoms["ab".index(operand)], mma.atom.shape[2] * mma.atoms[2])
+    sizes = tuple(_count(mode) for mode in shape[:2])
+    if any(size % part for size, part in zip(sizes, parts, strict=True)):
+        return None
+    return (mma.atom.get_tile(operand), sizes[0] // parts[0], sizes[1] // parts[1], *shape[2:])
+
+
+def _tile_to_mma_shape(values: Sequence[Any]) -> CuteLayout | None:
+    """Return UMMA::tile_to_mma_shape(atom, ((M, K), rest of M, rest of K, …), order)."""
+    if not 2 <= len(values) <= 3 or not isinstance(values[0], CuteLayout):
+        return None
+    shape = values[1]
+    if not isinstance(shape, tuple) or len(shape) < 3 or not isinstance(shape[0], tuple) or len(shape[0]) != 2:
+        return None
+    one = tuple(_count(mode) for mode in shape[0])
+    whole = (one[0] * _count(shape[1]), one[1] * _count(shape[2]), *shape[3:])
+    return algebra.tiled_divide(algebra.tile_to_shape(values[0], whole, *values[2:]), one)
+
+
+# layouts that CUTLASS selects -----------------------------------------------------------------------------------------
+
+SMEM_SELECTORS = frozenset(("ss_smem_selector", "sm100_smem_selector"))
+
+
+def select_smem_atom(call: OpaqueValue, evaluate: Any) -> tuple[SmemAtomName, int]:
+    """Return (atom, element bits) of ss_smem_selector<Major, T, BLK_MN, BLK_K>(): the widest swizzle whose atom divides
+    the tile. OpenMmaError if the text leaves it open. Source: sm90_common.inl, sm100_common.inl of CUTLASS.
+    """
+    arguments = _get_templates(call)
+    major = _read_major(arguments[0]) if len(arguments) >= 4 else ""
+    bits = _get_type_bits(arguments[1]) if major else None
+    if bits not in (4, 8, 16, 32) or (bits == 32 and major == "MN" and call.head.startswith("sm100")):
+        raise OpenMmaError(_name_value(arguments[1]) if major and bits is None else call.head)
+    block = evaluate(arguments[2 if major == "MN" else 3])
+    run = _count(block[0] if isinstance(block, tuple) else block)
+    mode = next(
+        (get_mode(name) for name in ("128B", "64B", "32B", "none") if not run * bits % (8 * _WIDTHS[name])), None
+    )
+    if mode is None:
+        raise OpenMmaError(call.head)
+    return SmemAtomName(major, mode), bits

@@ -1,0 +1,102 @@
+"""TMA copies of CuTe: the layout that the tensor map is made for, compared with that of the tensor which is filled.
+
+CUTLASS 4.7, cute/atom/copy_traits_sm90_tma.hpp: make_tma_atom takes the swizzle and the order of a tile from the layout
+it is given; tma_partition and partition_D only take addresses from the tensor.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from lanescope.cute.layout import CuteLayout
+from lanescope.errors import LayoutError
+from lanescope.reader.code.cute_values import CuteEvaluator, OpenLayoutValueError, make_tensor_layout
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.values import CALLED, OpaqueValue
+
+TITLES = {"cute_copy_layout": "A TMA copy stores the tile in another layout than the tensor's"}
+_MAKES = re.compile(r"make_tma_(?:copy|atom)(?:_[A-Z]\w*)?\Z")
+_DEEPEST = 8
+
+
+def find_copy_mistakes(code: Evaluation) -> list[Pitfall]:
+    """Find TMA copies whose map is made for another layout than that of the tensor which they fill."""
+    found: dict[object, Pitfall] = {}
+    for call in code.made:
+        term = call.term
+        if term.head == "tma_partition" and len(term.arguments) >= 4:
+            pair = term.arguments[0], term.arguments[3]
+        elif term.head == "partition_D" and term.arguments:
+            pair = dict(term.named).get("self"), term.arguments[0]
+        else:
+            continue
+        for mistake in _compare(*pair, code.text):
+            found.setdefault((mistake.span, mistake.message), mistake)
+    return list(found.values())
+
+
+def _compare(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
+    made = _find_maker(copy)
+    if made is None:
+        return
+    try:
+        stored, filled = _find_map_layout(made, text), _find_tensor_layout(tensor, text)
+    except (OpenLayoutValueError, LayoutError):
+        return
+    if stored.unit_bits != filled.unit_bits or stored.offset or filled.offset:
+        return
+    modes = min(stored.rank, filled.rank)
+    one, other = (_take_modes(layout, modes) for layout in (stored, filled))
+    if one.size == other.size and (one.swizzle != other.swizzle or _differs(one, other)):
+        message = (
+            f"The tensor map is made for {one}, and the tensor that the copy fills has {other}: what reads the tensor"
+            " gets other elements. Give both the same layout."
+        )
+        yield Pitfall("cute_copy_layout", message, made.span)
+
+
+def _differs(one: CuteLayout, other: CuteLayout) -> bool:
+    """Return whether two layouts of one shape, compared before their swizzle, give an element different indices."""
+    return one.shape == other.shape and bool((_plain(one).list_indices() != _plain(other).list_indices()).any())
+
+
+def _plain(layout: CuteLayout) -> CuteLayout:
+    return CuteLayout(layout.shape, layout.stride)
+
+
+def _take_modes(layout: CuteLayout, count: int) -> CuteLayout:
+    """Return the first modes of a layout, without the stages behind them."""
+    if not isinstance(layout.shape, tuple) or not isinstance(layout.stride, tuple):
+        return layout
+    return replace(layout, shape=layout.shape[:count], stride=layout.stride[:count])
+
+
+def _find_maker(value: Any, deep: int = 0) -> OpaqueValue | None:
+    """Return the call that makes a TMA copy, of the copy or of a slice of it."""
+    if not isinstance(value, OpaqueValue) or deep > _DEEPEST:
+        return None
+    if _MAKES.match(value.head) and len(value.arguments) > 2:
+        return value
+    inner = dict(value.named).get("self") if value.head in ("get_slice", "get_thread_slice", "with") else None
+    return _find_maker(inner, deep + 1)
+
+
+def _find_map_layout(made: OpaqueValue, text: str) -> CuteLayout:
+    layout = CuteEvaluator(text, None).evaluate_value(made.arguments[2])
+    if not isinstance(layout, CuteLayout):
+        raise OpenLayoutValueError(made.text)
+    return layout
+
+
+def _find_tensor_layout(value: Any, text: str, deep: int = 0) -> CuteLayout:
+    if not isinstance(value, OpaqueValue) or deep > _DEEPEST:
+        raise OpenLayoutValueError(str(value))
+    if value.head == "make_tensor":
+        return make_tensor_layout(value, text)
+    if CALLED in dict(value.named) or value.head != "group_modes" or not value.arguments:
+        raise OpenLayoutValueError(value.text)
+    return _find_tensor_layout(value.arguments[0], text, deep + 1)

@@ -1,0 +1,241 @@
+"""Descriptors that CuTe makes: of every fragment of A or B in shared memory, read as the instruction reads it and
+compared with the layout of its tensor.
+
+CUTLASS 4.7, cute/atom/mma_atom.hpp: partition_A and partition_B tile a tensor by the atom; make_fragment_A gives the
+first tile's descriptor (layouts/descriptor/cute_descriptors.py), and adds the other tiles' distances to its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.tuples import Nested
+from lanescope.descriptor.cute_descriptors import make_cute_descriptor
+from lanescope.descriptor.matrix import Descriptor, View, reads
+from lanescope.errors import LayoutError
+from lanescope.reader.code.cute_mmas import CuteMma, OpenMmaError, find_tiled_mma
+from lanescope.reader.code.cute_values import CuteEvaluator, OpenLayoutValueError, make_tensor_layout
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.symbolic_integers import Span
+from lanescope.reader.code.values import CALLED, OpaqueValue, shorten_name
+from lanescope.workbench.gaps import find_multiplier
+
+TITLES = {
+    "cute_not_canonical": "CuTe makes no descriptor of the tile's layout",
+    "cute_tile_indivisible": "The atoms of a TiledMMA do not divide the tile",
+}
+OPEN_MMA, OPEN_LAYOUT = "of CuTe, whose TiledMMA is open", "of CuTe, whose layout is open"
+OTHER_TILE = "of CuTe, of a tile that is divided otherwise"
+MOST_FRAGMENTS = 64  # of one text
+MOST_STEPS = 512  # of one fragment
+_FRAGMENTS = {
+    f"{call}_{operand.upper()}": (operand, call == "partition_fragment")
+    for call in ("make_fragment", "partition_fragment")
+    for operand in "ab"
+}
+_PARTITIONS = {"partition_A": "a", "partition_B": "b"}
+_DEEPEST = 8
+_SAME = frozenset(("as_position_independent_swizzle_tensor",))
+
+
+@dataclass(frozen=True, slots=True)
+class CuteFragment:
+    """A fragment of A or B that CuTe makes. name: of the atom, "" if it is open; layout: of its tensor; gap: what of it
+    is not known, "" if it has a verdict; words: what that depends on; reads: steps that take every element from where
+    the layout has it; swizzled: whether they rest on where the tile begins; in_registers: or in tensor memory, so that
+    it has no descriptor; problem: why CuTe refuses it, None otherwise.
+    """
+
+    span: Span
+    operand: str
+    name: str
+    layout: str = ""
+    gap: str = ""
+    words: str = ""
+    reads: int = 0
+    swizzled: bool = False
+    in_registers: bool = False
+    problem: Pitfall | None = None
+
+
+def list_cute_fragments(code: Evaluation) -> tuple[CuteFragment, ...]:
+    """List the fragments that a text's code makes of A and B in shared memory, each once."""
+    found: dict[object, CuteFragment] = {}
+    for call in code.made:
+        if call.term.head in _FRAGMENTS and len(found) < MOST_FRAGMENTS:
+            fragment = _read_fragment(call.term, code.text)
+            found.setdefault(fragment, fragment)
+    known = {one.span for one in found.values() if not one.gap}  # by a launch: the kernel alone tells no more
+    descriptors = bool(find_multiplier(code.text))  # else an open TiledMMA is one of mma.sync
+    return tuple(
+        one
+        for one in found.values()
+        if not one.in_registers and (not one.gap or (one.span not in known and (one.name or descriptors)))
+    )
+
+
+def describe_open_fragment(fragment: CuteFragment) -> str:
+    """Return what a text leaves open of a fragment, in a sentence."""
+    what = f"The descriptors that CuTe makes of {fragment.operand.upper()}"
+    where = f" for {fragment.name}" if fragment.name else ""
+    part = {OPEN_MMA: "which TiledMMA it is", OPEN_LAYOUT: "how the tile is laid out"}.get(fragment.gap, "its parts")
+    words = " ".join(fragment.words.split())
+    return f"{what}{where} are not verified: the text leaves open {part}" + (f" ({words})." if words else ".")
+
+
+def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment:
+    """Read a fragment."""
+    operand, partitioned = _FRAGMENTS[term.head]
+    owner = dict(term.named).get("self")
+    try:
+        mma = find_tiled_mma(owner, _Values(text, None).evaluate)
+    except OpenMmaError as error:
+        return CuteFragment(term.span, operand, "", gap=OPEN_MMA, words=error.words)
+    except (OpenLayoutValueError, LayoutError) as error:
+        return CuteFragment(term.span, operand, "", gap=OPEN_MMA, words=getattr(error, "words", ""))
+    if mma.atom.form is None or (operand == "a" and not mma.atom.a_shared):
+        return CuteFragment(term.span, operand, mma.atom.name, in_registers=True)
+    made = CuteFragment(term.span, operand, mma.atom.name)
+    try:
+        tile = _Values(text, mma.atom.bits).find_tile(term.arguments[0], mma, operand, not partitioned)
+        return _verify_fragment(replace(made, layout=str(tile.layout)), tile, mma)
+    except OpenLayoutValueError as error:
+        return replace(made, gap=OPEN_LAYOUT, words=error.words)
+    except LayoutError as error:
+        return replace(made, gap=OPEN_LAYOUT, words=error.message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """A tile in shared memory: its layout; divided: whether its first mode is that of one instruction."""
+
+    layout: CuteLayout
+    divided: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """Values of CuTe in a text. bits: of elements whose type is open."""
+
+    text: str
+    bits: int | None
+
+    def evaluate(self, value: Any) -> Any:
+        return CuteEvaluator(self.text, self.bits).evaluate_value(value)
+
+    def find_tile(self, value: Any, mma: CuteMma, operand: str, whole: bool, deep: int = 0) -> _Tile:
+        """Find the tile that a tensor is. whole: whether a plain tensor is taken as divided already."""
+        if not isinstance(value, OpaqueValue) or deep > _DEEPEST:
+            raise OpenLayoutValueError(shorten_name(value))
+        named = dict(value.named)
+        if value.head in _PARTITIONS and value.arguments:
+            if _PARTITIONS[value.head] != operand:
+                raise OpenLayoutValueError(value.text)
+            return replace(self.find_tile(value.arguments[0], mma, operand, False, deep + 1), divided=False)
+        if value.head == "make_tensor":
+            if "smem" not in self.text[slice(*value.span)] and "__shared__" not in self.text:
+                raise OpenLayoutValueError(value.text)
+            return _Tile(make_tensor_layout(value, self.text, self.bits), whole)
+        if CALLED in named:
+            inner = self.find_tile(named[CALLED], mma, operand, whole, deep + 1)
+            return replace(inner, layout=self._slice(inner.layout, value))
+        if value.head in _SAME and value.arguments:
+            return self.find_tile(value.arguments[0], mma, operand, whole, deep + 1)
+        raise OpenLayoutValueError(value.text)
+
+    def _slice(self, layout: CuteLayout, call: OpaqueValue) -> CuteLayout:
+        """Return tensor(_, _, 0): what an open number chooses is taken as its first."""
+        modes = []
+        for given in call.arguments:
+            try:
+                modes.append(self.evaluate(given))
+            except OpenLayoutValueError:
+                modes.append(0)
+        sliced, _ = algebra.slice_and_offset(replace(layout, swizzle=None, unit_bits=None), tuple(modes))
+        return replace(sliced, swizzle=layout.swizzle, unit_bits=layout.unit_bits, offset=0)
+
+
+def _verify_fragment(made: CuteFragment, tile: _Tile, mma: CuteMma) -> CuteFragment:
+    """Compare what each descriptor of a fragment reads with its tensor's layout."""
+    atom, operand = mma.atom, made.operand
+    assert atom.form is not None
+    layout, expected = tile.layout, atom.get_tile(operand)
+    if layout.unit_bits not in (None, atom.bits):
+        return replace(made, gap=OTHER_TILE, words=f"elements of {layout.unit_bits} bits")
+    if layout.offset or not mma.ordered or (atom.ctas > 1 and not tile.divided):
+        return replace(made, gap=OTHER_TILE, words="its order")
+    plain = replace(layout, swizzle=None, unit_bits=None)
+    if not tile.divided:
+        counts = tuple(mode.size for mode in plain.modes[:2])
+        if len(counts) < 2 or any(size % part for size, part in zip(counts, expected, strict=True)):
+            return _refuse_tile(made, counts, expected)
+        plain = algebra.tiled_divide(plain, expected)
+    one, *rest = plain.modes
+    if one.rank != 2 or tuple(mode.size for mode in one.modes) != expected:
+        return replace(made, gap=OTHER_TILE, words=f"its first mode, {one}")
+    first = CuteLayout(one.shape, one.stride, layout.swizzle, layout.unit_bits)
+    try:
+        word = make_cute_descriptor(first, atom.get_major(operand), atom.bits, atom.form)
+    except LayoutError as error:
+        return replace(made, problem=_make_problem(made, atom.get_major(operand), error), name=atom.name)
+    seen = View(*expected, atom.bits, atom.get_major(operand), atom.form)
+    steps = list(_list_offsets(rest))
+    if len(steps) > MOST_STEPS:
+        return replace(made, gap=OTHER_TILE, words=f"its {len(steps)} parts")
+    right = sum(_is_right(word, seen, first, offset) for offset in steps)
+    if right < len(steps):
+        return replace(made, gap=OTHER_TILE, words=str(first))
+    return replace(made, reads=right, swizzled=bool(layout.swizzle))
+
+
+def _refuse_tile(made: CuteFragment, sizes: Nested, expected: tuple[int, int]) -> CuteFragment:
+    side = "M" if made.operand == "a" else "N"
+    said = "×".join(map(str, sizes)) if isinstance(sizes, tuple) else str(sizes)
+    message = (
+        f"{made.operand.upper()} of {made.name}: the tile has {said} elements ({side}×K), which the atom's"
+        f" {expected[0]}×{expected[1]} do not divide. Give a multiple of these."
+    )
+    return replace(made, problem=Pitfall("cute_tile_indivisible", message, made.span))
+
+
+def _make_problem(made: CuteFragment, major: str, error: LayoutError) -> Pitfall:
+    message = f"{made.operand.upper()} of {made.name} is {major}-major. {error.message} {error.hint}"
+    return Pitfall("cute_not_canonical", message.strip(), made.span)
+
+
+def _list_offsets(modes: Iterable[CuteLayout]) -> Iterator[int]:
+    """Yield where each tile begins, in elements."""
+    offsets = np.zeros(1, dtype=np.int64)
+    for mode in modes:
+        offsets = (mode.list_indices()[:, None] + offsets).reshape(-1)
+        if len(offsets) > MOST_STEPS:
+            break
+    yield from (int(offset) for offset in offsets)
+
+
+def _is_right(word: Descriptor, seen: View, first: CuteLayout, offset: int) -> bool:
+    """Return whether the descriptor of the tile at an offset reads all elements where the layout has them."""
+    bits = seen.bits
+    if offset * bits % 128:
+        return False
+    start = offset * bits // 8
+    linear = start * 8 + first_indices(first).reshape(seen.k, seen.rows).T * bits
+    expected = linear // 8
+    if first.swizzle:
+        expected = first.swizzle(expected)
+    try:
+        return bool(np.array_equal(reads(word.replace(start_address_encoded=start >> 4), seen), expected))
+    except LayoutError:
+        return False
+
+
+def first_indices(tile: CuteLayout) -> Any:
+    """Return the indices of a tile before its swizzle, M or N fastest."""
+    return CuteLayout(tile.shape, tile.stride).list_indices()
