@@ -1,4 +1,4 @@
-"""Tiles that TMA copies fill and that wgmma reads: boxes that are too small, slices that are copied and never read,
+"""Tiles that TMA copies fill and that wgmma or tcgen05.mma reads: boxes that are too small, slices that are copied and never read,
 maps that are given to each other's tiles. `check.py` tells them; what a call without code may do makes them open.
 """
 
@@ -23,6 +23,9 @@ TITLES = {
     "tma_tile_part": "The TMA copies fill a part of the tile",
 }
 _SHAPE = re.compile(r"m64n\d+k\d+")
+_GATHERED = re.compile(r"im2col")  # whose boxes are no rows of the tensor
+_PAIRED = re.compile(r"im2col|cta_group::2")  # a pair of CTAs shares the tile
+_PRODUCTS = ("wgmma", "tcgen05")
 
 
 def find_fill_mistakes(text: KernelText, bench: Bench) -> list[Pitfall]:
@@ -39,7 +42,7 @@ class _FillFinder:
     def __init__(self, text: KernelText, bench: Bench) -> None:
         self.bench = bench
         self.blank, self.functions, self.maps, self.cut = text.blank, text.functions, text.maps, text.code.cut
-        self.kernels = [run for run in text.runs if any(event.kind == "wgmma" for event in run.events)]
+        self.kernels = [run for run in text.runs if any(event.kind in _PRODUCTS for event in run.events)]
         self.copies = [
             copy
             for run in self.kernels
@@ -48,19 +51,25 @@ class _FillFinder:
         ]
 
     def find_mistakes(self) -> Iterator[Pitfall]:
-        if not self.kernels or not all(map(is_known, self.kernels)):
+        if not self.kernels or not all(is_known(kernel, _GATHERED) for kernel in self.kernels):
             return
         others = list(self._find_others())
-        parts = list(self._find_parts()) if not others else []
+        whole = all(is_known(kernel, _PAIRED) for kernel in self.kernels)
+        parts = list(self._find_parts()) if whole and not others else []
         if parts and self._is_product_exchanged():
-            message = "wgmma reads B's tile as A and A's as B, and they do not fit. Exchange the two descriptors."
+            message = f"{self._name_reader()} reads B's tile as A and A's as B, and they do not fit. Exchange the two"
+            message += " descriptors."
             parts = [Pitfall("operands_exchanged", message, next(self._list_products()))]
         yield from others or parts
         if not parts and not others:
             yield from self._find_unread_slices()
 
     def _list_products(self) -> Iterator[Span]:
-        return (event.at for run in self.kernels for event in run.events if event.kind == "wgmma")
+        return (event.at for run in self.kernels for event in run.events if event.kind in _PRODUCTS)
+
+    def _name_reader(self) -> str:
+        kinds = {event.kind for run in self.kernels for event in run.events}
+        return "wgmma" if "wgmma" in kinds else "tcgen05.mma"
 
     # filled in part -------------------------------------------------------------------------------------------------
 
@@ -72,6 +81,8 @@ class _FillFinder:
             if lost is None or tensor_map is None:
                 continue
             copies = [copy for copy in self.copies if find_map(copy, self.maps) is tensor_map]
+            if any(copy.to is None for copy in copies):
+                continue  # another CTA may give it another part
             alone = len({copy.event.at for copy in copies}) == 1 and lost.key.startswith("boxes.")
             at = self._find_box(tensor_map, 1) if alone else copies[0].event.at if copies else None
             if at is not None:
@@ -125,14 +136,15 @@ class _FillFinder:
         )
 
     def _list_multiplied(self) -> list[VerifiedOperand]:
-        """Return the operands of the shapes that the kernels multiply."""
+        """Return the operands of the instructions that the kernels run."""
         shapes = {
             match[0]
             for run in self.kernels
             for event in run.events
             if event.kind == "wgmma" and (match := _SHAPE.search(getattr(event.run, "text", "")))
         }
-        return [one for one in self.bench.operands if any(shape in one.instruction for shape in shapes)]
+        described = self._name_reader() != "wgmma"  # tcgen05.mma has its shape in its instruction descriptor
+        return [one for one in self.bench.operands if described or any(shape in one.instruction for shape in shapes)]
 
     def _list_turns(self, tensor_map: TensorMap) -> dict[tuple[object, str], set[int]]:
         """Return where along its inner dimension a map is copied in each turn of the loop; nothing if one is open."""
@@ -141,7 +153,7 @@ class _FillFinder:
             if find_map(copy, self.maps) is not tensor_map:
                 continue
             loops = copy.event.run.loops if isinstance(copy.event.run, AsmRun | BodilessCall) else ()
-            at = copy.at[0].known if copy.at and copy.at[0] is not None else None
+            at = _find_inner_place(copy, tensor_map)
             if at is None or not loops or any(name in self.cut for name, _ in loops[1:]):
                 return {}
             turns.setdefault((copy.event.calls, str(loops[0])), set()).add(at)
@@ -149,7 +161,7 @@ class _FillFinder:
 
     def _find_advance(self, tensor_map: TensorMap) -> int | None:
         """Return how far along its inner dimension a map is copied from turn to turn, K of its tile; None if open."""
-        width = tensor_map.box[0] if tensor_map.box else None
+        width = _count_inner(tensor_map)
         turns = self._list_turns(tensor_map)
         counts = {len(places) for places in turns.values()}
         every = sorted({at for places in turns.values() for at in places})
@@ -175,7 +187,7 @@ class _FillFinder:
             if named is not None and named[0] != named[1] == named[2]:
                 yield Pitfall(
                     "tma_map_other",
-                    f"The tile that wgmma reads as {named[1].upper()} is filled from {named[0].upper()}'s tensor map,"
+                    f"The tile that {self._name_reader()} reads as {named[1].upper()} is filled from {named[0].upper()}'s tensor map,"
                     " as their names say. Give the copy the other map.",
                     copy.event.at,
                 )
@@ -220,6 +232,33 @@ class _FillFinder:
                 return set()
             at += factor * symbols[name]
         return {name for name, places in starts.items() if at in places}
+
+
+def _has_panels(tensor_map: TensorMap) -> bool:
+    """Return whether the third dimension of a map goes on along the innermost."""
+    box, bits = tensor_map.box, tensor_map.element_bits
+    return bool(bits) and len(box) == 3 and len(tensor_map.strides) > 1 and box[0] is not None and bool(
+        tensor_map.strides[1] == box[0] * (bits or 0) // 8
+    )
+
+
+def _count_inner(tensor_map: TensorMap) -> int | None:
+    """Return the elements that a box has along the inner dimension."""
+    box = tensor_map.box
+    if not box or box[0] is None:
+        return None
+    if not _has_panels(tensor_map):
+        return box[0]
+    return None if box[2] is None else box[0] * box[2]
+
+
+def _find_inner_place(copy: TileCopy, tensor_map: TensorMap) -> int | None:
+    """Return where a copy begins along the inner dimension, in elements; None if that is open."""
+    places = [copy.at[n] for n in ((0, 2) if _has_panels(tensor_map) else (0,)) if n < len(copy.at)]
+    known = [place.known if place is not None else None for place in places]
+    if not known or known[0] is None or known[-1] is None:
+        return None
+    return known[0] + (tensor_map.box[0] or 0) * known[1] if len(known) > 1 and known[1] is not None else known[0]
 
 
 def _find_reached(operand: VerifiedOperand, cut: Collection[str]) -> int | None:
