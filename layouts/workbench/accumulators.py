@@ -15,6 +15,7 @@ _ARGUMENT = re.compile(r"\s*[&*]?\s*([A-Za-z_]\w*)\s*(?:\[|$)")
 _CALLS = re.compile(  # that read the value of an argument
     r"(?:__\w+|make_\w+|printf|(?:exp2?|log2?|f?max|f?min|f?abs|tanh|fma)f?|float|half|bf16|static_cast|if|for|while)$"
 )
+_UNEVALUATED = re.compile(r"\b(?:sizeof|decltype)\s*\([^()]*\)")
 _CALL_NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?$")
 
 
@@ -92,7 +93,8 @@ def is_untouched(accumulator: Accumulator, blank: str) -> bool:
     """Return whether nothing names a variable between its declaration, which does not set it, and its wgmma."""
     if accumulator.set:
         return False
-    return not re.search(rf"\b{accumulator.name}\b", blank[accumulator.declared : accumulator.at[0]])
+    between = _UNEVALUATED.sub("", blank[accumulator.declared : accumulator.at[0]])
+    return not re.search(rf"\b{accumulator.name}\b", between)
 
 
 def find_access(accumulator: Accumulator, blank: str, between: Span, products: Sequence[Span]) -> Span | None:

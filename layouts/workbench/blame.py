@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Set
 
 from lanescope.reader.code.builders import DescriptorBuilder
+from lanescope.workbench.blamed_numbers import find_argument_span
+from lanescope.workbench.function_texts import blank_text, find_closing
 from lanescope.workbench.results import Bench, OperandStep, VerifiedOperand
 
 Span = tuple[int, int]
+_SWIZZLE = 9  # which argument of cuTensorMapEncodeTiled it is
 
 
 class BlameFinder:
@@ -18,11 +22,13 @@ class BlameFinder:
 
     Where a repair was found (`repairs.py`), its first edit is the place. Else a cause that one field mends, or LBO and
     SBO together, stands where the code gives the first of them, if everything that reads it is wrong in the same way; a
-    wrong transpose immediate at the instruction; any other at the descriptor of the step.
+    wrong transpose immediate at the instruction; a start that does not move as its loop does at the call in that loop;
+    any other at the descriptor of the step.
     """
 
     def __init__(self, text: str, bench: Bench, built: Iterable[DescriptorBuilder]) -> None:
         self.text = text
+        self.blank = blank_text(text)
         self.made = bench
         self.built = {builder.span: builder for builder in reversed(list(built))}
 
@@ -37,10 +43,12 @@ class BlameFinder:
         if cause.code == "wrong_transpose" and len(operand.wrong) == len(operand.steps):
             spans = (p.spans for p in self.made.pieces if p.facts.get("ptx") == operand.instruction)
             return next(spans, (wrong.span,))[0]
+        if cause.code == "stored_swizzle" and (swizzle := self._find_map_swizzle(operand)) is not None:
+            return swizzle
         origins = self._origins(operand, wrong, cause.changes)
         places = {span for origin in origins.values() for span in origin}
         if not places or not self._are_all_wrong(cause.code, origins.keys(), places):
-            return wrong.span
+            return self._find_turned_span(wrong) if cause.changes.keys() == {"start_address"} else wrong.span
         return min(self._find_giving_place(origin, cause.changes, field) for field, origin in origins.items())
 
     def _origins(
@@ -52,12 +60,43 @@ class BlameFinder:
         """
         fields = set(changed)
         builder = self.find_builder(operand, wrong)
+        if builder is not None and len(fields) > 1:
+            fields = {field for field in fields if builder.origins.get(field)} or fields
         if builder is None or "start_address" in fields or not (len(fields) == 1 or fields == {"lbo", "sbo"}):
             return {}
         origins = {field: builder.origins.get(field, ()) for field in fields}
         first, past = wrong.span
         inside = any(first <= span[0] < past for origin in origins.values() for span in origin)
         return {} if inside or not all(origins.values()) else origins
+
+    def _find_map_swizzle(self, operand: VerifiedOperand) -> Span | None:
+        """Find the swizzle that the tensor map of an operand is given."""
+        piece = self.made.pieces[operand.storage] if operand.storage is not None else None
+        if piece is None or piece.kind != "tensor_map":
+            return None
+        at = find_argument_span(self.blank, piece.spans[0], _SWIZZLE)
+        return at if at is not None and "SWIZZLE" in self.text[slice(*at)].upper() else None
+
+    def _find_turned_span(self, wrong: OperandStep) -> Span:
+        """Find the place of a wrong start inside the loop that has to move it: the innermost call in that loop."""
+        variable = next(reversed(wrong.loops), "").rstrip("'")
+        heads = re.compile(rf"\bfor\s*(?=\([^;{{}}]*\b{re.escape(variable)}\b[^;{{}}]*;)").finditer(self.blank)
+        bodies = [self._find_body(match.end()) for match in heads] if variable else []
+        for span in (wrong.span, *wrong.around):
+            if any(first <= span[0] < past for first, past in bodies):
+                return span
+        return wrong.span
+
+    def _find_body(self, opening: int) -> Span:
+        """Return the statement behind the head of a loop."""
+        first = find_closing(self.blank, opening) + 1
+        while self.blank[first : first + 1].isspace():
+            first += 1
+        if self.blank.startswith("{", first):
+            return first, find_closing(self.blank, first)
+        if nested := re.compile(r"(?:for|if|while)\s*(?=\()").match(self.blank, first):
+            return first, self._find_body(nested.end())[1]
+        return first, self.blank.find(";", first)
 
     def find_builder(self, operand: VerifiedOperand, step: OperandStep) -> DescriptorBuilder | None:
         """Find the code that builds the descriptor of a step."""

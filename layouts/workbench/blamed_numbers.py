@@ -9,6 +9,11 @@ from lanescope.workbench.function_texts import FunctionText, find_closing, find_
 from lanescope.workbench.results import Span
 
 _NAME = re.compile(r"&?\s*([A-Za-z_]\w*)\s*$")
+_CAST = re.compile(
+    r"\s*(?:(?:static_cast\s*<[\w:\s]+>|u?int\d*_t|cuuint\d+_t|unsigned|int)\s*\(\s*(\w+)\s*\)"
+    r"|\(\s*[\w:]+(?:\s\w+)?\s*\)\s*(\w+))\s*"
+)
+_MOST_NAMED = 2  # its declaration, and here
 _MOST = 8  # places that are followed
 
 
@@ -20,6 +25,31 @@ def find_argument_span(blank: str, call: Span, number: int) -> Span | None:
     if opening < 0:
         return None
     return _find_part(blank, opening, number)
+
+
+def _find_template_span(blank: str, call: Span, number: int) -> Span | None:
+    """Find a template argument of a call as it is written; None if it is left to be deduced."""
+    match = re.compile(r"[\w:]+\s*<([^<>;(){}]*)>\s*\(").match(blank, *call)
+    parts = split_arguments(match[1]) if match else []
+    if match is None or number >= len(parts):
+        return None
+    at = match.start(1) + sum(len(part) + 1 for part in parts[:number])
+    return _trim(blank, (at, at + len(parts[number])))
+
+
+def _is_shared_constant(blank: str, name: str, given: Span) -> bool:
+    """Return whether a number is given to a constant that is named elsewhere, too: it is right there."""
+    literal = re.fullmatch(r"[\d'][\w']*", blank[slice(*given)])
+    return literal is not None and len(re.findall(rf"\b{name}\b", blank)) > _MOST_NAMED
+
+
+def _skip_cast(blank: str, at: Span) -> Span:
+    """Return the place of what a cast converts; the place itself if there is none."""
+    match = _CAST.fullmatch(blank[slice(*at)])
+    if match is None:
+        return at
+    name = next(n for n in (1, 2) if match[n] is not None)
+    return at[0] + match.start(name), at[0] + match.end(name)
 
 
 def _find_item_span(blank: str, at: Span, item: int) -> Span | None:
@@ -43,11 +73,12 @@ def follow_number(
         if item is not None and (inside := _find_item_span(blank, at, item)) is not None:
             at, item = inside, None
             continue
+        at = _skip_cast(blank, at)
         match = _NAME.match(blank[slice(*at)])
         if match is None:
             break
         further = find_given_value(blank, functions, match[1], at, around)
-        if further is None:
+        if further is None or _is_shared_constant(blank, match[1], further):
             break
         at = further
     return at
@@ -60,7 +91,7 @@ def find_given_value(
     at: Span,
     calls: list[tuple[str, Span]] | None = None,
 ) -> Span | None:
-    """Find what a variable is set to: its declaration, its function's argument, a constant of the text.
+    """Find what a variable is set to: its declaration, its function's (template) argument, a constant of the text.
 
     calls: the functions around it, outermost first; those that are left are taken away.
     """
@@ -74,6 +105,10 @@ def find_given_value(
             while around and around[-1][0] != function.name:
                 around.pop()
             return find_argument_span(blank, around.pop()[1], function.parameters.index(name)) if around else None
+        if name in function.templates:
+            while around and around[-1][0] != function.name:
+                around.pop()
+            return _find_template_span(blank, around.pop()[1], function.templates.index(name)) if around else None
     macros = list(re.finditer(rf"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+([^\n]*)", blank, re.M))
     if macros:
         return _trim(blank, macros[0].span(1)) if len(macros) == 1 else None

@@ -34,6 +34,7 @@ from lanescope.workbench import (
     order,
     shared_budget,
     target_checks,
+    tensor_memory_order,
     tile_starts,
     transfers,
 )
@@ -110,8 +111,9 @@ TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     **filled_tiles.TITLES,
     **copy_overlaps.TITLES,
     **shared_budget.TITLES,
+    **tensor_memory_order.TITLES,
 }
-FAMILIES = {"order": frozenset((*order.TITLES, "k_slices_unread"))}  # names that stand for several codes
+FAMILIES = {"order": frozenset((*order.TITLES, *tensor_memory_order.TITLES, "k_slices_unread"))}  # names that stand for several codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +285,8 @@ def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[C
     budget = shared_budget.find_budget_mistakes(text, target)
     bytes_ = [] if filled else transfers.find_transfer_mistakes(text)  # that follow from a box which is too small
     overlaps = copy_overlaps.find_overlaps(text, bench)
-    every = (*order.find_order_mistakes(text), *filled, *bytes_, *budget, *overlaps)
+    ordered = (*order.find_order_mistakes(text), *tensor_memory_order.find_tensor_memory_mistakes(text))
+    every = (*ordered, *filled, *bytes_, *budget, *overlaps)
     return [_make_pitfall_finding(mistake) for mistake in every]
 
 

@@ -58,7 +58,10 @@ def _is_within(message: str, mask: int) -> bool:
 
 
 def find_constant_place(blame: BlameFinder, operand: VerifiedOperand, step: OperandStep, field: str) -> Span:
-    """Return where the code puts a constant field into a descriptor: its number, if it has one."""
+    """Return where the code puts a constant field into a descriptor: its number, if it has one, else the number of the
+    swizzle mode, beside which it is missing.
+    """
     builder = blame.find_builder(operand, step)
-    origin = builder.origins.get(field, ()) if builder is not None else ()
+    origins = builder.origins if builder is not None else {}
+    origin = origins.get(field) or origins.get("swizzle") or ()
     return blame.find_number(origin) if origin else step.span

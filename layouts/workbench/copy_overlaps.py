@@ -88,7 +88,7 @@ def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench) 
     """Yield copies of one call that begin inside the box of an earlier turn, where no descriptor begins."""
     symbols = {a.key.removeprefix("at."): a.value for a in bench.assumed if a.key.startswith("at.") and a.value}
     known = {name: int(value, 0) for name, value in symbols.items() if re.fullmatch(r"0x[\da-f]+|\d+", value)}
-    reads = {step.read for operand in bench.operands for step in operand.steps if step.verdict == "match"}
+    reads = frozenset[int]().union(*(operand.starts for operand in bench.operands))
     firsts: dict[object, _PlacedCopy] = {}
     for one in _list_placed(text, events):
         first = firsts.setdefault((one.event.at, one.event.calls, one.copy.maps), one)

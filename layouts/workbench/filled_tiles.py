@@ -1,4 +1,4 @@
-"""Tiles that TMA copies fill and that wgmma reads: boxes that are too small, slices that are copied and never read,
+"""Tiles that TMA copies fill and that wgmma or tcgen05.mma reads: boxes that are too small, slices that are copied and never read,
 maps that are given to each other's tiles. `check.py` tells them; what a call without code may do makes them open.
 """
 
@@ -13,7 +13,7 @@ from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.blamed_numbers import find_argument_span, follow_number
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.names import find_operand_letter
-from lanescope.workbench.results import Assumption, Bench, Span, VerifiedOperand
+from lanescope.workbench.results import Assumption, Bench, OperandStep, Span, VerifiedOperand
 from lanescope.workbench.tiles import UNFILLED
 from lanescope.workbench.transfers import TileCopy, find_map, is_known, read_copy
 
@@ -23,6 +23,9 @@ TITLES = {
     "tma_tile_part": "The TMA copies fill a part of the tile",
 }
 _SHAPE = re.compile(r"m64n\d+k\d+")
+_GATHERED = re.compile(r"im2col")  # whose boxes are no rows of the tensor
+_PAIRED = re.compile(r"im2col|cta_group::2")  # a pair of CTAs shares the tile
+_PRODUCTS = ("wgmma", "tcgen05")
 
 
 def find_fill_mistakes(text: KernelText, bench: Bench) -> list[Pitfall]:
@@ -39,7 +42,7 @@ class _FillFinder:
     def __init__(self, text: KernelText, bench: Bench) -> None:
         self.bench = bench
         self.blank, self.functions, self.maps, self.cut = text.blank, text.functions, text.maps, text.code.cut
-        self.kernels = [run for run in text.runs if any(event.kind == "wgmma" for event in run.events)]
+        self.kernels = [run for run in text.runs if any(event.kind in _PRODUCTS for event in run.events)]
         self.copies = [
             copy
             for run in self.kernels
@@ -48,32 +51,53 @@ class _FillFinder:
         ]
 
     def find_mistakes(self) -> Iterator[Pitfall]:
-        if not self.kernels or not all(map(is_known, self.kernels)):
+        if not self.kernels or not all(is_known(kernel, _GATHERED) for kernel in self.kernels):
             return
         others = list(self._find_others())
-        parts = list(self._find_parts()) if not others else []
+        whole = all(is_known(kernel, _PAIRED) for kernel in self.kernels)
+        parts = list(self._find_parts()) if whole and not others else []
         if parts and self._is_product_exchanged():
-            message = "wgmma reads B's tile as A and A's as B, and they do not fit. Exchange the two descriptors."
+            message = f"{self._name_reader()} reads B's tile as A and A's as B, and they do not fit. Exchange the two"
+            message += " descriptors."
             parts = [Pitfall("operands_exchanged", message, next(self._list_products()))]
         yield from others or parts
         if not parts and not others:
             yield from self._find_unread_slices()
 
     def _list_products(self) -> Iterator[Span]:
-        return (event.at for run in self.kernels for event in run.events if event.kind == "wgmma")
+        return (event.at for run in self.kernels for event in run.events if event.kind in _PRODUCTS)
+
+    def _find_product(self, variable: str) -> Span:
+        """Find the first instruction that a loop over a variable runs; the first of all if none is named."""
+        events = [event for run in self.kernels for event in run.events if event.kind in _PRODUCTS]
+        inside = (
+            event
+            for event in events
+            if isinstance(event.run, AsmRun) and variable in {name for name, _ in event.run.loops[:1]}
+        )
+        return next(inside, events[0]).at
+
+    def _name_reader(self) -> str:
+        kinds = {event.kind for run in self.kernels for event in run.events}
+        return "wgmma" if "wgmma" in kinds else "tcgen05.mma"
 
     # filled in part -------------------------------------------------------------------------------------------------
 
     def _find_parts(self) -> Iterator[Pitfall]:
         """Yield boxes that are smaller than the tile, where one copy fills it; else the copies that are too few."""
+        maps = {operand.name: self._find_operand_map(operand) for operand in self.bench.operands}
+        small = [maps[operand.name] for operand in self.bench.operands if self._find_lost(operand) is not None]
+        alike = len(maps) > 1 and all(one is not None and one in small for one in maps.values())
         for operand in self.bench.operands:
             lost = self._find_lost(operand)
-            tensor_map = self._find_operand_map(operand)
+            tensor_map = maps[operand.name]
             if lost is None or tensor_map is None:
                 continue
             copies = [copy for copy in self.copies if find_map(copy, self.maps) is tensor_map]
+            if any(copy.to is None for copy in copies):
+                continue  # another CTA may give it another part
             alone = len({copy.event.at for copy in copies}) == 1 and lost.key.startswith("boxes.")
-            at = self._find_box(tensor_map, 1) if alone else copies[0].event.at if copies else None
+            at = self._find_box(tensor_map, alike) if alone else copies[0].event.at if copies else None
             if at is not None:
                 name = operand.name.upper()
                 message = f"The copies do not fill {name}'s tile: {lost.why}. The rest holds what was there before."
@@ -91,20 +115,23 @@ class _FillFinder:
         number = sum(one.kind == "tensor_map" for one in self.bench.pieces[: operand.storage])
         return self.maps[number] if number < len(self.maps) else None
 
-    def _find_box(self, tensor_map: TensorMap, axis: int) -> Span | None:
-        """Find the number of a box's dimension, as the text gives it to cuTensorMapEncodeTiled."""
+    def _find_box(self, tensor_map: TensorMap, alike: bool) -> Span | None:
+        """Find the rows of a box, as the text gives them to cuTensorMapEncodeTiled. alike: whether the boxes of both
+        operands are too small: then the number of a function that makes both is at fault, not its arguments.
+        """
         at = find_argument_span(self.blank, tensor_map.span, 6)
         if at is None or "ncode" not in tensor_map.source:
             return tensor_map.span
-        return follow_number(self.blank, self.functions, at, tensor_map.calls, axis)
+        calls = () if alike else tensor_map.calls
+        return follow_number(self.blank, self.functions, at, calls, 1)
 
     # read in part ---------------------------------------------------------------------------------------------------
 
     def _find_unread_slices(self) -> Iterator[Pitfall]:
         """Yield loops over K that end before the K which each turn copies."""
         operands = self._list_multiplied()
-        ends = {_find_reached(operand, self.cut) for operand in operands}
-        reached = ends.pop() if len(ends) == 1 else None
+        ends = {_find_shortest(operand, self.cut) for operand in operands}
+        (reached, last) = ends.pop() if len(ends) == 1 else (None, -1)
         if reached is None:
             return
         # a start without the thread in it is every warpgroup's: its K steps are all that there are
@@ -114,8 +141,8 @@ class _FillFinder:
         whole = copied.pop() if len(copied) == 1 else None
         if whole is None or reached >= whole:
             return
-        step = sure[0].steps[-1]
-        place = next(self._list_products())
+        step = sure[0].steps[last]
+        place = self._find_product(next(iter(step.loops), "") if last >= 0 else "")
         at = self._find_bound(place, list(step.loops)[-1] if step.loops else "") or place
         yield Pitfall(
             "k_slices_unread",
@@ -125,14 +152,15 @@ class _FillFinder:
         )
 
     def _list_multiplied(self) -> list[VerifiedOperand]:
-        """Return the operands of the shapes that the kernels multiply."""
+        """Return the operands of the instructions that the kernels run."""
         shapes = {
             match[0]
             for run in self.kernels
             for event in run.events
             if event.kind == "wgmma" and (match := _SHAPE.search(getattr(event.run, "text", "")))
         }
-        return [one for one in self.bench.operands if any(shape in one.instruction for shape in shapes)]
+        described = self._name_reader() != "wgmma"  # tcgen05.mma has its shape in its instruction descriptor
+        return [one for one in self.bench.operands if described or any(shape in one.instruction for shape in shapes)]
 
     def _list_turns(self, tensor_map: TensorMap) -> dict[tuple[object, str], set[int]]:
         """Return where along its inner dimension a map is copied in each turn of the loop; nothing if one is open."""
@@ -141,7 +169,7 @@ class _FillFinder:
             if find_map(copy, self.maps) is not tensor_map:
                 continue
             loops = copy.event.run.loops if isinstance(copy.event.run, AsmRun | BodilessCall) else ()
-            at = copy.at[0].known if copy.at and copy.at[0] is not None else None
+            at = _find_inner_place(copy, tensor_map)
             if at is None or not loops or any(name in self.cut for name, _ in loops[1:]):
                 return {}
             turns.setdefault((copy.event.calls, str(loops[0])), set()).add(at)
@@ -149,7 +177,7 @@ class _FillFinder:
 
     def _find_advance(self, tensor_map: TensorMap) -> int | None:
         """Return how far along its inner dimension a map is copied from turn to turn, K of its tile; None if open."""
-        width = tensor_map.box[0] if tensor_map.box else None
+        width = _count_inner(tensor_map)
         turns = self._list_turns(tensor_map)
         counts = {len(places) for places in turns.values()}
         every = sorted({at for places in turns.values() for at in places})
@@ -175,7 +203,7 @@ class _FillFinder:
             if named is not None and named[0] != named[1] == named[2]:
                 yield Pitfall(
                     "tma_map_other",
-                    f"The tile that wgmma reads as {named[1].upper()} is filled from {named[0].upper()}'s tensor map,"
+                    f"The tile that {self._name_reader()} reads as {named[1].upper()} is filled from {named[0].upper()}'s tensor map,"
                     " as their names say. Give the copy the other map.",
                     copy.event.at,
                 )
@@ -195,7 +223,7 @@ class _FillFinder:
             return None
         words = set(re.findall(r"[A-Za-z_]\w*", self.blank[slice(*copy.event.at)])) - copy.maps
         said = {letter for word in words if (letter := find_operand_letter(word)) is not None}
-        of_map = find_operand_letter(*tensor_map.names[:1])
+        of_map = find_operand_letter(*tensor_map.names[:1]) or find_operand_letter(*tensor_map.names)
         if of_map is None or len(said) != 1:
             return None
         return of_map, buffers.pop(), said.pop()
@@ -205,7 +233,7 @@ class _FillFinder:
         if copy.to is None:
             return set()
         starts = {
-            operand.name: {step.read for step in operand.steps}
+            operand.name: {step.read for step in operand.steps} | operand.starts
             for operand in self.bench.operands
             if copy.to.terms and set(operand.symbols) >= {name for name, factor in copy.to.terms if factor == 1}
         }
@@ -222,14 +250,57 @@ class _FillFinder:
         return {name for name, places in starts.items() if at in places}
 
 
-def _find_reached(operand: VerifiedOperand, cut: Collection[str]) -> int | None:
-    """Return the K that the steps of an operand reach, one after the other from 0; None if that is open. cut: variables
-    of loops of which not every turn was run.
+def _has_panels(tensor_map: TensorMap) -> bool:
+    """Return whether the third dimension of a map goes on along the innermost."""
+    box, bits = tensor_map.box, tensor_map.element_bits
+    return bool(bits) and len(box) == 3 and len(tensor_map.strides) > 1 and box[0] is not None and bool(
+        tensor_map.strides[1] == box[0] * (bits or 0) // 8
+    )
+
+
+def _count_inner(tensor_map: TensorMap) -> int | None:
+    """Return the elements that a box has along the inner dimension."""
+    box = tensor_map.box
+    if not box or box[0] is None:
+        return None
+    if not _has_panels(tensor_map):
+        return box[0]
+    return None if box[2] is None else box[0] * box[2]
+
+
+def _find_inner_place(copy: TileCopy, tensor_map: TensorMap) -> int | None:
+    """Return where a copy begins along the inner dimension, in elements; None if that is open."""
+    places = [copy.at[n] for n in ((0, 2) if _has_panels(tensor_map) else (0,)) if n < len(copy.at)]
+    known = [place.known if place is not None else None for place in places]
+    if not known or known[0] is None or known[-1] is None:
+        return None
+    return known[0] + (tensor_map.box[0] or 0) * known[1] if len(known) > 1 and known[1] is not None else known[0]
+
+
+def _find_shortest(operand: VerifiedOperand, cut: Collection[str]) -> tuple[int | None, int]:
+    """Return the K that the steps of an operand reach: all of them, or in every turn of a loop but its first; and the
+    last step of such a turn, -1 for all. cut: variables of loops of which not every turn was run.
     """
+    whole = _find_reached(operand, operand.steps, cut)
+    turns: dict[str, dict[int | None, list[int]]] = {}
+    for n, step in enumerate(operand.steps):
+        variable = next(iter(step.loops), "")
+        if variable.rstrip("'") in cut:
+            turns.setdefault(variable, {}).setdefault(step.loops[variable], []).append(n)
+    for later in (list(of_variable.values())[1:] for of_variable in turns.values()):
+        reached = {_find_reached(operand, [operand.steps[n] for n in numbers], cut) for numbers in later}
+        one = reached.pop() if len(later) > 1 and len(reached) == 1 else None
+        if whole is not None and one is not None and one < whole:
+            return one, later[-1][-1]
+    return whole, -1
+
+
+def _find_reached(operand: VerifiedOperand, steps: Sequence[OperandStep], cut: Collection[str]) -> int | None:
+    """Return the K that steps of an operand reach, one after the other from 0; None if that is open."""
     if operand.left or any(step.verdict != "match" for step in operand.steps):
         return None
-    slices = sorted({(step.k, step.k + step.depth) for step in operand.steps})
-    innermost = {list(step.loops)[-1].rstrip("'") for step in operand.steps if step.loops and step.k}
+    slices = sorted({(step.k, step.k + step.depth) for step in steps})
+    innermost = {list(step.loops)[-1].rstrip("'") for step in steps if step.loops and step.k}
     if innermost & set(cut) or not slices or slices[0][0]:
         return None
     return slices[-1][1] if _are_joined(slices) else None

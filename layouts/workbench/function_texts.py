@@ -19,12 +19,15 @@ _AFTER = re.compile(r"\s*(?:const|noexcept|override|final|\s)*\{")
 
 @dataclass(frozen=True, slots=True)
 class FunctionText:
-    """A function's text. parameters: their names; body: between its braces; kernel: whether it is __global__."""
+    """A function's text. parameters: their names; body: between its braces; kernel: whether it is __global__;
+    templates: the names of its template parameters.
+    """
 
     name: str
     parameters: tuple[str, ...]
     body: Span
     kernel: bool
+    templates: tuple[str, ...] = ()
 
 
 def blank_text(text: str) -> str:
@@ -80,12 +83,18 @@ def _list_functions(blank: str) -> Iterator[FunctionText]:
         start = after.end()
         names = (_find_parameter_name(part) for part in split_arguments(blank[match.end() : closing]))
         head = _take_head(blank, match.start())
-        yield FunctionText(match[1], tuple(names), (start, find_closing(blank, start - 1)), "__global__" in head)
+        body = start, find_closing(blank, start - 1)
+        yield FunctionText(match[1], tuple(names), body, "__global__" in head, _list_templates(head))
 
 
 def _take_head(blank: str, at: int) -> str:
     """Return what stands before a function's name, from the end of the statement before it."""
     return blank[max(blank.rfind(letter, 0, at) for letter in ";}{") + 1 : at]
+
+
+def _list_templates(head: str) -> tuple[str, ...]:
+    match = re.search(r"\btemplate\s*<([^<>]*)>", head)
+    return tuple(_find_parameter_name(part) for part in split_arguments(match[1])) if match else ()
 
 
 def _begins_declaration(blank: str, at: int) -> bool:

@@ -53,6 +53,7 @@ _HARMLESS = re.compile(  # that are no fence, no product and no wait for one
 )
 _LIBRARY = re.compile(r"(?:::)?(?:cde|cuda|std)::")
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ def _list_events(
     elif isinstance(record, MemoryStore):
         yield make("store")
     elif isinstance(record, AsmRun):
-        if re.search(r"[A-Za-z_]\w*", _STRING.sub("", record.text)):
+        if re.search(r"[A-Za-z_]\w*", _COMMENT.sub("", _STRING.sub("", record.text))):
             yield make("unknown")  # a macro among its strings
         for step in _STEPS.finditer(record.text):
             kind = _KINDS.get(step[0]) or next((k for k, word in _PARTS.items() if word in step[0]), "store")

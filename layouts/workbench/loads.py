@@ -72,12 +72,13 @@ class TextLoads:
         behind = [
             other.const - base.const for other in others if other.terms == base.terms and other.const > base.const
         ]
-        loads = self._into(base, min(behind, default=1 << 40))
+        end = min(behind, default=1 << 40)
+        loads = self._into(base, end)
         if not loads:
             return None
         first = frozenset(name for off, load in loads if not off for name in load.maps)
         own_map = [(off, load) for off, load in loads if not first or not load.maps or first & load.maps]
-        unclear = any(_is_part(load.to, base) for load in self.all) or _moves(own_map)
+        unclear = any(_is_part(load.to, base, end) for load in self.all) or _moves(own_map)
         return FilledTile(frozenset(off for off, _ in own_map), first, unclear)
 
     def _into(self, base: LinearExpression, end: int) -> list[tuple[int, BoxLoad]]:
@@ -86,10 +87,14 @@ class TextLoads:
         return [(off, load) for off, load in into if 0 <= off < end]
 
 
-def _is_part(to: LinearExpression, base: LinearExpression) -> bool:
-    """Return whether an address has more terms than a tile's first byte, since each warp or block fills a part."""
+def _is_part(to: LinearExpression, base: LinearExpression, end: int) -> bool:
+    """Return whether an address has more terms than a tile's first byte, since each warp or block fills a part. end:
+    bytes to the next tile: what moves by multiples of them is another stage.
+    """
     own_terms, terms = dict(to.terms), dict(base.terms)
-    return own_terms != terms and own_terms.items() >= terms.items()
+    if own_terms == terms or not own_terms.items() >= terms.items():
+        return False
+    return any(factor % end for name, factor in own_terms.items() if name not in terms)
 
 
 def _moves(loads: Iterable[tuple[int, BoxLoad]]) -> bool:

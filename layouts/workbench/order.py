@@ -128,7 +128,9 @@ class _KernelOrder:
             elif event.kind == "unknown" or (event.kind == "wait" and event.count is None):
                 loose, groups, waits = [], [], []
             elif event.kind == "wait":
-                if event.count == 0:
+                if event.count == 0 and loose and not any(groups) and loose[-1].leads_to(event):
+                    yield self._make_missing_commit(loose[-1], "so the wgmma.wait_group after it waits for nothing")
+                elif event.count == 0:
                     yield from self._check_used(pending, event)
                 groups = groups[-event.count :] if event.count else []
                 waits.append(event)
@@ -160,12 +162,8 @@ class _KernelOrder:
                 continue
             later = [wait for wait in waits if wait.order > event.order]
             if event in loose:
-                yield Pitfall(
-                    "wgmma_commit_missing",
-                    f"No wgmma.commit_group follows this wgmma: it is in no group, so no wgmma.wait_group waits for it"
-                    f" before {holder.name} is used.",
-                    event.at,
-                )
+                why = f"so no wgmma.wait_group waits for it before {holder.name} is used"
+                yield self._make_missing_commit(event, why)
             elif later:
                 count = later[-1].count
                 groups = "the last group" if count == 1 else f"the last {count} groups"
@@ -177,6 +175,10 @@ class _KernelOrder:
                 )
             else:
                 yield self._make_missing_wait(holder, used)
+
+    def _make_missing_commit(self, event: KernelEvent, why: str) -> Pitfall:
+        message = f"No wgmma.commit_group follows this wgmma: it is in no group, {why}."
+        return Pitfall("wgmma_commit_missing", message, event.at)
 
     def _find_use(self, holder: Accumulator, between: Span) -> Span | None:
         products = [

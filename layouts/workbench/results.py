@@ -208,6 +208,12 @@ class VerifiedOperand:
         return tuple(step for step in self.steps if step.verdict == "mismatch")
 
     @property
+    def starts(self) -> frozenset[int]:
+        """Where tiles of its right steps begin, and where each of these reads."""
+        right = [step for step in self.steps if step.verdict == "match"]
+        return frozenset((*(step.read for step in right), *(step.base for step in right if step.base is not None)))
+
+    @property
     def first_wrong(self) -> OperandStep | None:
         return next(iter(self.wrong), None)
 

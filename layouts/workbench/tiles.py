@@ -155,7 +155,8 @@ class _Cover:
     `panels` one after the other along the inner dimension the tile.
 
     width: bytes of a box's line; pitch: bytes from one line to the next; lines: of one box; total: of one panel; along:
-    elements that the steps reach along the inner dimension; reached: lines that have to lie in one panel.
+    elements that the steps reach along the inner dimension; reached: lines that have to lie in one panel; deep: panels
+    that lie in one box, so that no other box goes on behind its lines.
     """
 
     width: int
@@ -166,6 +167,7 @@ class _Cover:
     panels: int
     along: int
     reached: int
+    deep: int = 1
 
     @property
     def stride(self) -> int:
@@ -175,7 +177,7 @@ class _Cover:
     @property
     def offsets(self) -> list[int]:
         """Where every box begins, in bytes from the tile's first one."""
-        box = self.pitch * self.lines
+        box = self.pitch * self.lines * self.deep
         return [n * self.stride + at * box for n in range(self.panels) for at in range(self.boxes)]
 
 
@@ -188,6 +190,8 @@ def _lay_boxes(tensor_map: TensorMap, sizes: list[int], swizzle: str, request: T
     boxes_key, panel_key = f"boxes.{request.operand}", f"panel.{request.operand}"
     filled = None if {boxes_key, panel_key} & request.choices.keys() else request.filled
     stride, sure, lost = _placed_by_loads(cover, filled)
+    if cover.boxes > 1 and cover.deep > 1:
+        sure, lost = False, lost or "a box has its further panels there, and where another box lies is not followed"
     if cover.boxes > 1 and not sure:
         assumed.append(_assume_boxes(cover, inner, lost, request))
     if cover.panels > 1 and not sure and not any(value.missing for value in assumed):
@@ -214,7 +218,7 @@ def _cover(tensor_map: TensorMap, sizes: list[int], swizzle: str, inner: str, re
     reached = seen.rows if inner == "K" else across
     if cut:
         lines = total = int(base["inner_stride"]) // pitch
-        return _Cover(width, pitch, lines, total, 1, 1, along, reached)
+        return _Cover(width, pitch, lines, total, -(-reached // lines), 1, along, reached, deep=2)
     lines = prod(sizes[1:])
     return _Cover(
         width=width,

@@ -38,6 +38,7 @@ _PLAIN = re.compile(
 _EXPECT = re.compile(
     rf"mbarrier(?:\.arrive)?\.expect_tx[\w.:]*\s+(?:(?:_|%\w+)\s*,\s*)?\[\s*{_FIELD}\s*\]\s*,\s*{_FIELD}"
 )
+_QUALIFIER = re.compile(r"::(%\w+|%\[\w+\])")
 _ELSEWHERE = re.compile(r"multicast|cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
 _NAMED_LOAD = re.compile(r"cp_async_bulk_tensor_[1-5]d_global_to_shared")
 _LONGEST = 80  # characters of an argument that names a map
@@ -138,11 +139,25 @@ def _require_known(values: Iterable[_Value | None]) -> list[_Value] | None:
     return known if len(known) == len(every) else None
 
 
-def is_known(kernel: KernelRun) -> bool:
-    """Return whether nothing is open in what a kernel copies, and no other CTA copies for it."""
+def is_known(kernel: KernelRun, open_forms: re.Pattern[str] = _ELSEWHERE) -> bool:
+    """Return whether nothing is open in what a kernel copies. open_forms: PTX that leaves it open; by default what
+    counts bytes of, or for, other CTAs.
+    """
     return kernel.complete and not any(
-        event.kind == "unknown" or _ELSEWHERE.search(getattr(event.run, "text", "")) for event in kernel.events
+        event.kind == "unknown" or open_forms.search(_read_form(event.run)) for event in kernel.events
     )
+
+
+def _read_form(run: object) -> str:
+    """Return the PTX of an asm statement with the numbers in its opcodes: cta_group::%5. Else ""."""
+    if not isinstance(run, AsmRun):
+        return ""
+
+    def fill(match: re.Match[str]) -> str:
+        number = find_operand_number(run, match[1])
+        return match[0] if number is None else f"::{number}"
+
+    return _QUALIFIER.sub(fill, join_strings(run.text))
 
 
 def _describe(wanted: int, sizes: Sequence[int], brought: int) -> str:
@@ -183,7 +198,7 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
     """
     run = event.run
     if isinstance(run, AsmRun):
-        text = join_strings(run.text)
+        text = _read_form(run)
         tensor, plain = _TENSOR.search(text), _PLAIN.search(text)
         if tensor is not None:
             to, barrier = (find_operand_argument(run, tensor[n], 0)[0] for n in (1, 4))

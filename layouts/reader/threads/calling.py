@@ -205,7 +205,7 @@ def _allocate_shared(
     if "extern" in head or declaration.external:
         known = run.dynamic.get("")
         address = known.offset if known is not None else make_number(128 * 1024, LONG)
-        made = Pointer("shared", None, address, own, (0,))
+        made = Pointer("shared", None, address, own, (0, *dims[1:]))
         run.dynamic.setdefault("", made)
         return made
     key = f"{declaration.span}"

@@ -17,6 +17,7 @@ from lanescope.reader.threads.numbers import (
     add_numbers,
     apply_operator,
     as_array,
+    find_common_kind,
     get_number,
     make_name,
     make_number,
@@ -126,6 +127,10 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
         return _choose_values(np.asarray(as_array(chosen)) != 0, yes, no)
     if isinstance(yes, DataBytes) and not isinstance(no, DataBytes):
         return yes  # in range, or a padding value
+    if condition is not None and isinstance(yes, ThreadNumber) and isinstance(no, ThreadNumber):
+        parts = (condition, yes, no)
+        key = "?".join(one.format_key() for one in parts) if all(one.uniform for one in parts) else ""
+        return make_name(key, find_common_kind(yes.kind, no.kind)) if key else None
     return yes if yes is no or (isinstance(yes, ThreadNumber) and _equal(yes, get_number(no))) else None
 
 

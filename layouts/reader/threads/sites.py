@@ -32,7 +32,7 @@ def trace_site(run: KernelRunner, node: tree.Expression, scope: Scope, deep: int
             return trace_site(run, node.arguments[0], scope, deep + 1)
         case tree.Binary() if node.op in "+-^|":
             varying = [side for side in (node.left, node.right) if _varies(run.evaluate(side, scope))]
-            if len(varying) == 1 and isinstance(varying[0], tree.Name | tree.Cast):
+            if len(varying) == 1 and isinstance(varying[0], tree.Name | tree.Cast | tree.Binary):
                 return trace_site(run, varying[0], scope, deep + 1)
     return node.span
 

@@ -1,0 +1,98 @@
+"""Mistakes of order in kernels with tcgen05: an accumulator that nothing sets, a product that nothing commits, registers
+of tcgen05.ld that nothing waits for. `check.py` tells them.
+
+Only kernels are judged of which every call is known. Rules: PTX ISA 9.1, 9.7.16.6.4 (asynchronous operations),
+9.7.16.8 (tcgen05.ld, tcgen05.wait) and 9.7.16.10.9 (enable-input-d).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lanescope.reader.code.findings import AsmRun, Pitfall
+from lanescope.workbench.asm_operands import find_operand_argument
+from lanescope.workbench.kernel_runs import KernelRun, KernelText
+from lanescope.workbench.mma_runs import read_asm_code
+from lanescope.workbench.results import Span
+from lanescope.workbench.scan import split_operands
+
+TITLES = {
+    "tcgen05_accumulator_unset": "Every tcgen05.mma adds to an accumulator that nothing sets",
+    "tcgen05_commit_missing": "No tcgen05.commit follows the products",
+    "tcgen05_wait_missing": "No tcgen05.wait::ld follows tcgen05.ld",
+}
+_MMA = re.compile(r"tcgen05\.mma((?:\.[\w%]+(?:::[\w%]+)*)*)\s")
+_NOT_ZERO = r"setp\.ne\.\w+\s+%s\s*,\s*(%%?\w+|%%\[\w+\])\s*,\s*0\b"
+
+
+def find_tensor_memory_mistakes(text: KernelText) -> list[Pitfall]:
+    """Find what kernels with tcgen05 leave out, each mistake once."""
+    if "tcgen05." not in text.code.text or "__global__" not in text.code.text:
+        return []
+    found: dict[tuple[str, Span], Pitfall] = {}
+    for kernel in text.runs:
+        if not kernel.complete or any(event.kind == "unknown" for event in kernel.events):
+            continue
+        ran = [run for run in text.code.assembled if any(name == kernel.name for name, _ in run.calls)]
+        for mistake in _find_mistakes(kernel, sorted(ran, key=lambda run: run.order)):
+            found.setdefault((mistake.code, mistake.span), mistake)
+    return list(found.values())
+
+
+def _find_mistakes(kernel: KernelRun, ran: Sequence[AsmRun]) -> Iterator[Pitfall]:
+    products, loads = _list_runs(ran, "tcgen05.mma"), _list_runs(ran, "tcgen05.ld")
+    if not _list_runs(ran, "tcgen05.alloc") or not loads:
+        return  # an excerpt
+    if products and not _list_runs(ran, "tcgen05.commit"):
+        message = (
+            "No tcgen05.commit follows this tcgen05.mma: no mbarrier tells when it has ended, and tcgen05.ld reads its"
+            " accumulator."
+        )
+        yield Pitfall("tcgen05_commit_missing", message, _find_own_place(kernel, products[-1]))
+    inputs = [_find_input(run) for run in products]
+    if products and all(known for known, _ in inputs) and not _list_runs(ran, "tcgen05.st"):
+        message = (
+            "enable-input-d is never false: D = A·B + D adds to tensor memory that nothing has written. Make it false"
+            " for the first product of a tile."
+        )
+        yield Pitfall("tcgen05_accumulator_unset", message, inputs[0][1])
+    waits = _list_runs(ran, "tcgen05.wait::ld")
+    late = [load for load in loads if not any(load.order < wait.order for wait in waits)]
+    if late:
+        message = (
+            "No tcgen05.wait::ld follows this tcgen05.ld before the kernel ends: its registers may be used before they"
+            " are loaded."
+        )
+        yield Pitfall("tcgen05_wait_missing", message, _find_own_place(kernel, late[0]))
+
+
+def _list_runs(ran: Sequence[AsmRun], opcode: str) -> list[AsmRun]:
+    form = re.compile(rf"{re.escape(opcode)}(?!\w)")
+    return [run for run in ran if form.search(run.text)]
+
+
+def _find_own_place(kernel: KernelRun, run: AsmRun) -> Span:
+    """Return where the kernel's own lines run an asm statement."""
+    depth = next(n for n, (name, _) in enumerate(run.calls) if name == kernel.name)
+    return run.calls[depth + 1][1] if depth + 1 < len(run.calls) else run.span
+
+
+def _find_input(run: AsmRun) -> tuple[bool, Span]:
+    """Return whether enable-input-d is known and true, and where it is given."""
+    code = read_asm_code(run)
+    match = _MMA.search(code)
+    operands = split_operands(code[match.end() : match.end() + 4096]) if match else []
+    scaled = 2 if match is not None and ".block_scale" in match[1] else 0
+    if match is None or ".sp" in match[1] or ".ws" in match[1] or len(operands) <= 4 + scaled:
+        return False, run.span
+    flag = operands[4 + scaled].strip()
+    if flag.startswith("{"):  # disable-output-lane stands before it
+        return False, run.span
+    if not flag.startswith("%") and not flag.isdecimal():
+        given = re.search(_NOT_ZERO % re.escape(flag), code)
+        if given is None:
+            return flag == "true", run.span
+        flag = given[1]
+    value, span, _ = find_operand_argument(run, flag, 0)
+    return value is not None and bool(value.known), span
