@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 import shutil
 import socket
-import subprocess
-import sys
-import time
-import urllib.request
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 from playwright.sync_api import Browser, Frame, Page, expect, sync_playwright
 
 from tests.browser.waiting import PATIENCE
@@ -35,36 +33,18 @@ def find_chromium() -> str | None:
 
 
 @contextlib.contextmanager
-def run_server(*options: str) -> Iterator[str]:
-    """The address of a server of its own process."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [
-        sys.executable,
-        "-c",
-        "from lanescope.app.cli import main; main()",
-        "serve",
-        "--port",
-        str(port),
-        *options,
-    ]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        end = time.monotonic() + 8 * PATIENCE  # beside whatever else the machine does
-        while True:
-            try:
-                urllib.request.urlopen(address + "/readyz", timeout=PATIENCE).close()
-                break
-            except OSError:
-                if server.poll() is not None or time.monotonic() > end:
-                    raise RuntimeError("the server did not start") from None
-                time.sleep(0.1)
-        yield address
-    finally:
-        server.terminate()
-        server.wait(8 * PATIENCE)
+def serve_app(app: Any) -> Iterator[str]:
+    """The address of an application that a thread of this process serves: what the tests' client asked for is at hand.
+
+    A connection waits in the socket's queue until the server takes it.
+    """
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
+        server = uvicorn.Server(uvicorn.Config(app, proxy_headers=False, log_config=None, access_log=False))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="site", daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        server.should_exit = server.force_exit = True
+        thread.join(PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -75,8 +55,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def site() -> Iterator[str]:
-    with run_server() as address:
+def site(app: Any) -> Iterator[str]:
+    with serve_app(app) as address:
         yield address
 
 
@@ -86,7 +66,7 @@ def browser() -> Iterator[Browser]:
     if path is None:
         pytest.skip("no Chromium on this machine: apt-get install chromium-headless-shell, or run make test as root")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        opened = playwright.chromium.launch(executable_path=path, args=[*FLAGS, "--in-process-gpu"])
         yield opened
         opened.close()
 
