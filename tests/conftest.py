@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from html import unescape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -48,6 +49,15 @@ def client(app: Any) -> Iterator[Client]:
 
     with Client(app) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def exported_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an exported site, written once a run; nobody changes it."""
+    from tests.exported import export_once
+
+    folder = tmp_path_factory.getbasetemp()
+    return export_once((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "site")
 
 
 @pytest.fixture(scope="session")
