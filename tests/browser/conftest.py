@@ -39,7 +39,7 @@ def serve_app(app: Any) -> Iterator[str]:
     A connection waits in the socket's queue until the server takes it.
     """
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
-        server = uvicorn.Server(uvicorn.Config(app, proxy_headers=False, log_config=None, access_log=False))
+        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", proxy_headers=False, log_config=None))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="site", daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
