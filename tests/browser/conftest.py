@@ -15,6 +15,7 @@ import uvicorn
 from playwright.sync_api import Browser, Frame, Page, expect, sync_playwright
 
 from tests.browser.waiting import PATIENCE
+from tests.sample import FULL
 
 # One process draws the pages of all contexts: one for each costs a tenth of the browser's time more.
 FLAGS = (
@@ -72,6 +73,16 @@ def browser() -> Iterator[Browser]:
 
 
 Open = Callable[..., Page]
+# As after a load: nothing is pointed at, chosen, searched or focused; the pins and the view are those of the query.
+RESTORE = """(query) => {
+  document.activeElement?.blur();
+  scrollTo(0, 0);
+  const find = document.getElementById("find");
+  if (find) find.value = "";
+  document.getElementById("spoken").textContent = "";
+  history.replaceState(null, "", location.pathname + query);
+  dispatchEvent(new PopStateEvent("popstate"));
+}"""
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
 EXPECTED = (
     "404",
@@ -112,6 +123,7 @@ class BrowserTab:
     def __init__(self, browser: Browser, **options: Any) -> None:
         self.page = browser.new_context(**options).new_page()
         self.complaints: list[str] = []
+        self.kept: tuple[Any, ...] = ()  # the document and the screen that the next test may stay on
         record_complaints(self.page, self.complaints)
 
     def cleared(self, site: str) -> bool:
@@ -145,6 +157,16 @@ class BrowserTab:
             page.goto("about:blank")
         page.goto(url)
 
+    def stay(self, url: str, *screen: Any) -> None:
+        """Show an instruction's page as Back does, where the test before left the same one; open it otherwise."""
+        path, _, query = url.partition("?")
+        document = (path, *screen)
+        if self.kept == document and not FULL:
+            self.page.evaluate(RESTORE, f"?{query}" if query else "")
+        else:
+            self.goto(url)
+        self.kept = document
+
 
 @pytest.fixture(scope="session")
 def tabs() -> dict[bool, list[BrowserTab]]:
@@ -158,6 +180,7 @@ def open_page(
 ) -> Iterator[Open]:
     """Open a path; the test fails at its end if the page wrote an error to the console or a request failed. Pictures
     do not move by themselves unless `motion` is "no-preference": each frame of an animation costs as much as a step.
+    `stay`: the test needs no new load of an instruction's page, and leaves it as Back can restore it.
     """
     opened: list[tuple[BrowserTab, bool]] = []
 
@@ -170,13 +193,18 @@ def open_page(
         scripts: bool = True,
         wait: bool = True,
         motion: str = "reduce",
+        stay: bool = False,
     ) -> Page:
         free = tabs[scripts]
         tab = free.pop() if free else BrowserTab(browser, java_script_enabled=scripts, permissions=CLIPBOARD)
         tab.take(width, height, scheme, motion)
         opened.append((tab, scripts))
         page = tab.page
-        tab.goto(site + path)
+        if stay:
+            tab.stay(site + path, width, height, scheme)
+        else:
+            tab.kept = ()
+            tab.goto(site + path)
         if scripts and wait and page.locator("#stage").count():
             page.wait_for_selector("html[data-zoom=ready]", timeout=1000 * PATIENCE)
         return page
