@@ -81,6 +81,13 @@ def pytest_collection(session: pytest.Session) -> None:
     gc.disable()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that wait come first: they are one worker's, while the others compute, and what a worker without work takes
+    over at the end is short.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("waits") is None)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
     gc.enable()

@@ -28,7 +28,11 @@ from lanescope.inputs import shorten_value
 from tests.command import run_lanescope
 from tests.test_fleet import MMA, build_request, sign_certificate
 
-pytestmark = [pytest.mark.usefixtures("dask"), pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")]
+pytestmark = [
+    pytest.mark.waits,
+    pytest.mark.usefixtures("dask"),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
 
 OPENSSL = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificates")
 

@@ -16,6 +16,7 @@ import pytest
 from tests import release
 from tests.release import ROOT
 
+pytestmark = pytest.mark.waits
 MMA = "mma.m16n8k16.row.col.f32.f16.f16.f32"
 COMMAND = [sys.executable, "-c", "from lanescope.app.cli import main; main()"]
 

@@ -17,6 +17,7 @@ import pytest
 
 from tests.command import run_lanescope
 
+pytestmark = pytest.mark.waits
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 BODY = json.dumps({"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]}).encode()
 

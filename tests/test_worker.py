@@ -22,6 +22,7 @@ from lanescope.app.runs.hardware import NO_CUPY, ServerHardware
 from lanescope.errors import LayoutError
 from tests.client import Client
 
+pytestmark = pytest.mark.waits
 FAKE = str(Path(__file__).with_name("fake_worker.py"))
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
