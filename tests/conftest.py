@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from html import unescape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -51,6 +52,15 @@ def client(app: Any) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="session")
+def exported_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an exported site, written once a run; nobody changes it."""
+    from tests.exported import export_once
+
+    folder = tmp_path_factory.getbasetemp()
+    return export_once((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "site")
+
+
+@pytest.fixture(scope="session")
 def opens(client: Client) -> Callable[[str], bool]:
     """Whether the client's server answers a link of a page with 200; each is asked once a worker, as pages have most of
     their links in common.
@@ -69,6 +79,13 @@ def pytest_collection(session: pytest.Session) -> None:
     than Python would. It is a tenth of the processor time of all tests.
     """
     gc.disable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that wait come first: they are one worker's, while the others compute, and what a worker without work takes
+    over at the end is short.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("waits") is None)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -23,10 +23,10 @@ def describe_device(capability: str) -> dict[str, str]:
 def main() -> int:
     scheduler, name, capabilities, *rest = sys.argv[1:]
     devices = [(n, describe_device(capability)) for n, capability in enumerate(capabilities.split(","))]
-    program, *files = rest or [""]
+    program = rest[0] if rest else ""
     kind = "faulty" if name == "faulty" else "stand-in"
     return serve_workers(
-        scheduler, name, devices, host="127.0.0.1", tls=TlsFiles(*files), program=program, argv=[*FAKE, "ready", kind]
+        scheduler, name, devices, host="127.0.0.1", tls=TlsFiles(), program=program, argv=[*FAKE, "ready", kind]
     )
 
 

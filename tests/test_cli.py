@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.app.read.workbench import expand_text
 from tests.client import Client
 from tests.command import run_lanescope
@@ -36,8 +35,7 @@ def test_element_to_lane_and_back() -> None:
     assert len(run_lanescope("show", M16, "a").stdout.splitlines()) == 257
 
 
-def test_json_is_the_apis() -> None:
-    client = Client(create_app())
+def test_json_is_the_apis(client: Client) -> None:
     for words, path in (
         (["show", M16, "--json"], f"/api/v1/instructions/{M16}"),
         (["show", M16, "b", "--json"], f"/api/v1/instructions/{M16}/operands/b"),
@@ -51,11 +49,11 @@ def test_plain_list_is_one_text_a_line() -> None:
     assert len(lines) == 160 and M16 in lines
 
 
-@pytest.mark.parametrize("words", [["show", M16, "a", "--at", "11,2"], ["show", "nothing", "--json"]])
-def test_a_process_says_what_the_tests_are_told(words: list[str]) -> None:
-    """The other tests ask in their own process (tests/command.py)."""
-    done, told = run_process(*words), run_lanescope(*words)
-    assert (done.returncode, done.stdout, done.stderr) == (told.returncode, told.stdout, told.stderr)
+def test_a_process_prints_what_these_tests_read() -> None:
+    """The other tests run the command in their own process (tests/command.py)."""
+    words = ("show", "nothing", "--json")
+    process, here = run_process(*words), run_lanescope(*words)
+    assert (process.returncode, process.stdout, process.stderr) == (here.returncode, here.stdout, here.stderr)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import json
 import os
 import shutil
 import signal
@@ -31,10 +32,17 @@ from lanescope.app.hardware.pool import WorkerPool
 from lanescope.app.main import create_app
 from lanescope.app.runs.hardware import NO_CUPY, ServerHardware
 from lanescope.errors import LayoutError
+from tests.asgi import run_coroutine
+from tests.command import run_lanescope
+from tests.fleet_worker import describe_device
 from tests.sample import choose_count
 from tests.test_process import list_children
 
-pytestmark = [pytest.mark.usefixtures("dask"), pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")]
+pytestmark = [
+    pytest.mark.waits,
+    pytest.mark.usefixtures("dask"),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
@@ -55,34 +63,40 @@ def find_free_port() -> int:
 class FleetSite:
     """A scheduler and its workers, each a process; what is started is ended."""
 
-    def __init__(self, *files: str) -> None:
-        self.files, self.port = files, find_free_port()
-        self.address = f"{'tls' if files else 'tcp'}://127.0.0.1:{self.port}"
+    def __init__(self, variants: Path) -> None:
+        self.environment = os.environ | {"LANESCOPE_FAKE_VARIANTS": str(variants)}
+        self.port = find_free_port()
+        self.address = f"tcp://127.0.0.1:{self.port}"
         self.started: list[subprocess.Popen[bytes]] = []
         self.scheduler = self.schedule()
 
     def begin(self, *argv: str) -> subprocess.Popen[bytes]:
-        self.started.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        self.started.append(
+            subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment)
+        )
         return self.started[-1]
 
     def schedule(self) -> subprocess.Popen[bytes]:
-        tls = [word for pair in zip(("--tls-ca", "--tls-cert", "--tls-key"), self.files, strict=False) for word in pair]
-        return self.begin(*CLI, "gpu", "scheduler", "--port", str(self.port), *tls)
+        return self.begin(*CLI, "gpu", "scheduler", "--port", str(self.port))
 
     def worker(self, name: str, capabilities: str, program: str = "") -> subprocess.Popen[bytes]:
         """The process of one host's nannies."""
-        return self.begin(
-            sys.executable, "-m", "tests.fleet_worker", self.address, name, capabilities, program, *self.files
-        )
+        return self.begin(sys.executable, "-m", "tests.fleet_worker", self.address, name, capabilities, program)
 
     def fleet(self, **more: Any) -> Fleet:
-        return Fleet(self.address, TlsFiles(*self.files), **more)
+        return Fleet(self.address, TlsFiles(), **more)
 
     def end(self) -> None:
         for process in reversed(self.started):
             process.kill()
         for process in self.started:
             process.wait(20)
+
+
+def write_variants(path: Path) -> Path:
+    """Write the variants of sm_90a in the order in which pieces count them: every fake worker would list them again."""
+    path.write_text(json.dumps([job.key for job in verification.generate_jobs("sm_90a")]))
+    return path
 
 
 def wait_for_fleet(fleet: Fleet, wanted: Callable[[Sequence[FleetMember]], bool]) -> Sequence[FleetMember]:
@@ -101,10 +115,10 @@ def list_ready(found: Sequence[FleetMember]) -> int:
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[FleetSite]:
-    made = FleetSite()
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FleetSite]:
+    made = FleetSite(write_variants(tmp_path_factory.mktemp("fleet") / "variants.json"))
     made.worker("a", "9.0")
-    made.worker("b", "9.0,8.0,12.0")
+    made.worker("b", "9.0,8.0")
     made.worker("old", "9.0", program="0.1.0")
     yield made
     made.end()
@@ -113,7 +127,7 @@ def site() -> Iterator[FleetSite]:
 @pytest.fixture(scope="module")
 def fleet(site: FleetSite) -> Iterator[Fleet]:
     made = site.fleet(connect_seconds=15, run_seconds=300)
-    wait_for_fleet(made, lambda found: list_ready(found) == 4 and len(found) == 5)
+    wait_for_fleet(made, lambda found: list_ready(found) == 3 and len(found) == 4)
     yield made
     made.close()
 
@@ -128,20 +142,20 @@ def get_refusal(fleet: Fleet, given: dict[str, Any]) -> LayoutError:
     return caught.value
 
 
-def test_many_runs_over_4_workers_are_each_answered_once(fleet: Fleet) -> None:
-    runs_asked = choose_count(200, 60)
+def test_many_runs_over_3_workers_are_each_answered_once(fleet: Fleet) -> None:
+    runs_asked = choose_count(200, 24)
     asked = [fleet.submit(build_request(1000 + n)) for n in range(runs_asked)]
     told = [future.result(300) for future in asked]
     assert [answer["request"]["seed"] for answer in told] == [1000 + n for n in range(runs_asked)]
     by = Counter(answer["ran_by"]["worker"] for answer in told)
-    assert set(by) == {"a:0", "b:0", "b:1", "b:2"} and min(by.values()) > runs_asked // 10, by
+    assert set(by) == {"a:0", "b:0", "b:1"} and min(by.values()) > runs_asked // 10, by
     assert fleet.ledger.counts["mma", "agrees"] == runs_asked and fleet.waiting == 0
 
 
 def test_an_instruction_goes_where_it_can_run_and_a_run_where_it_says(fleet: Fleet) -> None:
     for _ in range(4):
         assert fleet.submit(build_request(instruction=WGMMA)).result(60)["ran_by"]["worker"] in ("a:0", "b:0")
-    assert fleet.submit(build_request(architecture="sm_120")).result(60)["ran_by"]["worker"] == "b:2"
+    assert fleet.submit(build_request(architecture="sm_80")).result(60)["ran_by"]["worker"] == "b:1"
     assert fleet.submit(build_request(worker="b:1")).result(60)["ran_by"]["worker"] == "b:1"
     by_both = runs.parse_run(build_request() | {"worker": "b", "device": 1})
     assert by_both == runs.parse_run(by_both) == build_request(worker="b:1") | {"device": 1, "a_from": "registers"}
@@ -213,38 +227,13 @@ def find_busy_member(fleet: Fleet) -> FleetMember:
     return next(m for m in wait_for_fleet(fleet, lambda found: any(m.queue for m in found)) if m.queue)
 
 
-def test_a_killed_worker_costs_no_run_and_a_second_one_is_told(site: FleetSite, fleet: Fleet) -> None:
-    """kill -9 of the worker, then of the nanny of the one that has the run now."""
-    asked = fleet.submit(build_request(HANGS, instruction=WGMMA))
-    first = find_busy_member(fleet)
-    os.kill(find_pid(first), signal.SIGKILL)
-    other = ({"a:0", "b:0"} - {first.name}).pop()  # the only one left that has the instruction
-    second = next(
-        m for m in wait_for_fleet(fleet, lambda found: any(m.queue and m.name == other for m in found)) if m.queue
-    )
-    # Its nanny starts the first anew: of a run that is lost with one of b's workers, no other of b's may take over.
-    wait_for_fleet(fleet, lambda found: any(m.name == first.name for m in found))
-    others = [fleet.submit(build_request(2000 + n)) for n in range(8)]
-    nanny = next(p for p in site.started if find_pid(second) in list_children(p.pid))
-    nanny.kill()
-    try:
-        with pytest.raises(LayoutError) as caught:
-            asked.result(60)
-        assert caught.value.code == "worker_ended" and "It is not tried a third time" in caught.value.hint
-        assert [future.result(60)["request"]["seed"] for future in others] == [2000 + n for n in range(8)]
-        assert all(m.name != second.name for m in fleet.members().result(60))
-    finally:  # the tests behind this one want both hosts
-        site.worker(second.name.partition(":")[0], "9.0,8.0,12.0" if second.name == "b:0" else "9.0")
-
-
 def test_a_run_whose_worker_is_killed_is_answered_by_another_and_says_so(site: FleetSite, fleet: Fleet) -> None:
-    wait_for_fleet(fleet, lambda found: sum(m.name in ("a:0", "b:0") for m in found) == 2)
     slow = fleet.submit(build_request(SLOW, instruction=WGMMA))
     first = find_busy_member(fleet)
     os.kill(find_pid(first), signal.SIGKILL)
     ran_by = slow.result(60)["ran_by"]
     assert ran_by.get("after") == first.name and ran_by["worker"] == ({"a:0", "b:0"} - {first.name}).pop()
-    assert fleet.retries >= 2
+    assert fleet.retries >= 1
     wait_for_fleet(fleet, lambda found: any(m.name == first.name for m in found))
 
 
@@ -303,14 +292,14 @@ def test_no_function_that_somebody_sends_is_run(fleet: Fleet, tmp_path: Path) ->
 def test_pages_and_the_api_show_the_fleet_and_who_ran(fleet: Fleet) -> None:
     with TestClient(create_app(ServerHardware(why_not=NO_CUPY, fleet=Fleet(fleet.address)))) as client:
         told = client.get("/api/v1/gpu").json()
-        assert told["available"] and told["fleet"]["connected"] and len(told["devices"]) == 4
+        assert told["available"] and told["fleet"]["connected"] and len(told["devices"]) == 3
         workers = {row["name"]: row for row in told["fleet"]["workers"]}
         assert workers["b:1"]["architecture"] == "sm_80" and workers["b:1"]["ready"]
         assert not workers["old:0"]["ready"] and "0.1.0" in workers["old:0"]["reason"]
         ran = client.get("/gpu/run", params={"kind": "mma", "instruction": MMA, "backend": "cuda", "worker": "b:1"})
         assert ran.status_code == 200 and "Ran by worker <b>b:1</b>" in ran.text
         page = client.get("/gpu").text
-        assert "stand-in 12.0" in page and "gets no jobs: it is Lanescope 0.1.0" in page and ">b:1</td>" in page
+        assert "stand-in 8.0" in page and "gets no jobs: it is Lanescope 0.1.0" in page and ">b:1</td>" in page
         told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "architecture": "sm_75"})
         assert told.status_code == 503 and told.json()["error"]["code"] == "no_worker"
         told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "device": 1})
@@ -320,12 +309,7 @@ def test_pages_and_the_api_show_the_fleet_and_who_ran(fleet: Fleet) -> None:
 
 
 def test_the_command_line_asks_the_fleet(fleet: Fleet) -> None:
-    done = subprocess.run(
-        [*CLI, "gpu", "run", "mma", MMA, "--scheduler", fleet.address, "--architecture", "sm_80"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_lanescope("gpu", "run", "mma", MMA, "--scheduler", fleet.address, "--architecture", "sm_80")
     assert done.returncode == 0 and "stand-in of b:1" in done.stdout, done.stderr
 
 
@@ -363,13 +347,34 @@ def test_a_verification_is_spread_merged_and_resumed(site: FleetSite, fleet: Fle
     assert set(found["results"]) == {job.key for job in verification.generate_jobs("sm_90a")}
 
 
+def test_a_run_that_two_killed_workers_had_is_given_up_and_costs_no_other(site: FleetSite, fleet: Fleet) -> None:
+    """kill -9 of the worker, then of the nanny of the one that has the run now."""
+    run = fleet.submit(build_request(HANGS, instruction=WGMMA))
+    first = find_busy_member(fleet)
+    os.kill(find_pid(first), signal.SIGKILL)
+    other = ({"a:0", "b:0"} - {first.name}).pop()  # the only one left that has the instruction
+    second = next(
+        m for m in wait_for_fleet(fleet, lambda found: any(m.queue and m.name == other for m in found)) if m.queue
+    )
+    # Its nanny starts the first anew: of a run that is lost with one of b's workers, no other of b's may take over.
+    wait_for_fleet(fleet, lambda found: any(m.name == first.name for m in found))
+    others = [fleet.submit(build_request(2000 + n)) for n in range(8)]
+    next(p for p in site.started if find_pid(second) in list_children(p.pid)).kill()
+    with pytest.raises(LayoutError) as caught:
+        run.result(60)
+    assert caught.value.code == "worker_ended" and "It is not tried a third time" in caught.value.hint
+    assert [future.result(60)["request"]["seed"] for future in others] == [2000 + n for n in range(8)]
+    assert all(m.name != second.name for m in fleet.members().result(60))
+
+
 def test_a_scheduler_that_goes_away_ends_its_runs_and_comes_back(site: FleetSite, fleet: Fleet) -> None:
     fleet.connect_seconds = 2
     asked = fleet.submit(build_request(HANGS))
     find_busy_member(fleet)
-    one = next(p for p in site.started[::-1] if list(p.args)[4:5] == ["a"] and p.poll() is None)
+    host = next(p for p in site.started if list(p.args)[4:5] in (["a"], ["b"]) and p.poll() is None)
+    name = str(list(host.args)[4])
     for process in site.started:  # one host is enough for what follows
-        if process is not one:
+        if process is not host:
             process.kill()
     begun = time.monotonic()
     with pytest.raises(LayoutError) as caught:
@@ -389,8 +394,8 @@ def test_a_scheduler_that_goes_away_ends_its_runs_and_comes_back(site: FleetSite
     site.scheduler.wait(20)
     site.scheduler = site.schedule()
     with contextlib.closing(site.fleet()) as again:
-        wait_for_fleet(again, lambda found: list_ready(found) == 1)
-        assert again.submit(build_request()).result(60)["ran_by"]["worker"] == "a:0"
+        wait_for_fleet(again, lambda found: list_ready(found) > 0)
+        assert again.submit(build_request()).result(60)["ran_by"]["worker"].startswith(f"{name}:")
 
 
 @pytest.mark.parametrize("given_up", [False, True])
@@ -436,20 +441,42 @@ def sign_certificate(folder: Path, name: str, by: str) -> tuple[str, str]:
 
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificates")
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # Tornado leaves a handshake given up open
 def test_tls_lets_in_who_has_a_certificate_and_nobody_else(tmp_path: Path) -> None:
+    """The scheduler and the nanny run in this process; their worker is one of its own."""
+    from lanescope.app.hardware import fleet_processes
+
     ca, _ = sign_certificate(tmp_path, "ca", "ca")
-    files = (ca, *sign_certificate(tmp_path, "own", "ca"))
+    tls = TlsFiles(ca, *sign_certificate(tmp_path, "own", "ca"))
     other, _ = sign_certificate(tmp_path, "other", "other")
-    strangers = (other, *sign_certificate(tmp_path, "stranger", "other"))
-    site = FleetSite(*files)
-    site.worker("a", "9.0")
-    try:
-        with contextlib.closing(site.fleet(connect_seconds=15)) as fleet:
+    strangers = TlsFiles(other, *sign_certificate(tmp_path, "stranger", "other"))
+
+    def ask(address: str) -> None:
+        with contextlib.closing(Fleet(address, tls, connect_seconds=15)) as fleet:
             wait_for_fleet(fleet, lambda found: list_ready(found) == 1)
             assert fleet.submit(build_request()).result(60)["ran_by"]["worker"] == "a:0"
-        plain = Fleet(site.address.replace("tls", "tcp"), connect_seconds=2)
-        for stranger in (plain, Fleet(site.address, TlsFiles(*strangers), connect_seconds=2)):
+        plain = Fleet(address.replace("tls", "tcp"), connect_seconds=1)
+        for stranger in (plain, Fleet(address, strangers, connect_seconds=1)):
             with contextlib.closing(stranger):
                 assert get_refusal(stranger, build_request()).code == "no_scheduler"
-    finally:
-        site.end()
+
+    async def run_fleet() -> None:
+        device, here = describe_device("9.0"), "127.0.0.1"
+        post = fleet_processes._build_announcement("a", 0, device, "")
+        scheduler = await fleet_processes.FleetScheduler(
+            host=here, protocol="tls", security=tls.make_security(), dashboard=False, dashboard_address=f"{here}:0"
+        )
+        nanny = asyncio.ensure_future(
+            fleet_processes._run_nanny(scheduler.address, post, here, tls, [sys.executable, FAKE], str(tmp_path))
+        )
+        try:
+            await asyncio.to_thread(ask, scheduler.address)
+        finally:
+            nanny.cancel()
+            await asyncio.wait({nanny})
+            await scheduler.close()
+
+    run_coroutine(run_fleet())
+    gc.collect()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
@@ -17,6 +16,7 @@ import pytest
 from tests import release
 from tests.release import ROOT
 
+pytestmark = pytest.mark.waits
 MMA = "mma.m16n8k16.row.col.f32.f16.f16.f32"
 COMMAND = [sys.executable, "-c", "from lanescope.app.cli import main; main()"]
 
@@ -75,13 +75,6 @@ def test_it_is_imported_beside_other_modules_called_app_and_layouts(installed: P
     program = f"from lanescope import find, tiled_mma, capture; print(find({MMA!r}).operand('a').owner(11, 2))"
     ran = run_in_folder([sys.executable, "-c", program], installed, project)
     assert (ran.returncode, ran.stdout) == (0, "[(13, 2)]\n"), ran.stderr
-
-
-def test_the_command_works_beside_other_modules_called_app_and_layouts(installed: Path, project: Path) -> None:
-    ran = run_in_folder([*COMMAND, "show", MMA, "a", "--at", "11,2", "--json"], installed, project)
-    assert ran.returncode == 0, ran.stderr
-    owner = json.loads(ran.stdout)["owners"][0]
-    assert (owner["thread"], owner["value"]) == (13, 2)
 
 
 def test_the_engine_works_without_the_parser_of_code(installed: Path, project: Path) -> None:

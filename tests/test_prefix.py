@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,20 @@ from lanescope.app.main import create_app
 from tests.asgi import M16, PAGE, STATIC, fetch
 
 ROOT = Path(__file__).parents[1]
+LOADED = re.compile(r'<(?:script|link|img)\b[^>]*?\s(?:href|src)="([^"]*)"')
 LINK = re.compile(r'\s(href|src|action|data-plotly)="([^"]*)"')
 
 
 @pytest.mark.parametrize("sent", ["", "/tools/lanescope"])  # whether the proxy strips the prefix or not
 def test_every_link_stays_under_the_prefix(sent: str) -> None:
     app = create_app(settings=Settings(root_path="tools/lanescope/", seconds=60))  # however busy the machine is
+    loaded: set[str] = set()
     for path in (
         "/",
         "/instructions?q=bf16",
+        f"/steps/{M16}",
+        "/reuse",
+        "/compare",
         PAGE,
         "/smem",
         "/descriptor/wgmma/0x4000004004000101",
@@ -43,6 +49,12 @@ def test_every_link_stays_under_the_prefix(sent: str) -> None:
         assert b'<html data-root="/tools/lanescope"' in answer.body
         for name, link in LINK.findall(answer.body.decode()):
             assert not link.startswith("/") or link.startswith("/tools/lanescope/"), (path, name, link)
+        loaded |= {unescape(link).partition("#")[0] for link in LOADED.findall(answer.body.decode())}
+    drawn = {link for link in loaded if link.endswith(".png")}  # one of them has its SVG at an address of its own
+    own = {link for link in drawn if "/descriptor/" in link}
+    assert own
+    for link in sorted(link for link in loaded - drawn | (set() if sent else own) if link.startswith("/")):
+        assert fetch(app, link).status == 200, link
     assert (
         fetch(app, sent + STATIC).status == 200
         and fetch(app, f"{sent}/api/v1/nothing").json()["error"]["message"] == "There is nothing at /api/v1/nothing."

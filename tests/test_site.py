@@ -5,41 +5,23 @@ from __future__ import annotations
 import html
 import json
 import re
-from functools import cache
 from pathlib import Path
 
 import pytest
-from starlette.testclient import TestClient
 
 from lanescope.app import export as site
+from lanescope.app.kit.links import link_instruction
 from lanescope.app.main import create_app
 from lanescope.app.runs.hardware import ServerHardware
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
-from lanescope.ptx.instruction import Instruction
+from tests.client import Client
 from tests.command import run_lanescope
-
-MOVES = ("ldmatrix", "stmatrix", "movmatrix")
-
-
-@cache
-def list_chosen() -> tuple[Instruction, ...]:
-    """Every move of a warp, whose pages link to one another, and a few of a family whose names have colons."""
-    scaled = [i for i in catalog.instructions() if i.family.name == "mma_scaled"]
-    return (*(i for i in catalog.instructions() if i.family.name in MOVES), *scaled[::24])
+from tests.exported import list_chosen
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = site.SiteExport(tmp_path_factory.mktemp("site"), list_chosen())
-    assert set(made.write_site()) >= {i.ptx for i in list_chosen()}
-    assert made.written == len(made.files) > 100
-    return made.folder
-
-
-def test_every_link_leads_to_a_file(exported: Path) -> None:
+def test_every_link_leads_to_a_file(exported_site: Path) -> None:
     checked = 0
-    for page in exported.rglob("*.html"):
+    for page in exported_site.rglob("*.html"):
         text = re.sub(r"<pre.*?</pre>", "", page.read_text(), flags=re.S)
         text = re.sub(r'<a href="https://github\.com/[^"]*"', "<a", text)  # a source that the guide names
         for address in re.findall(r'\b(?:href|src|action|data-plotly)="([^"]*)"', text):
@@ -51,22 +33,22 @@ def test_every_link_leads_to_a_file(exported: Path) -> None:
     assert checked > 5000
 
 
-def test_it_holds_what_was_asked_for(exported: Path) -> None:
+def test_it_holds_what_was_asked_for(exported_site: Path) -> None:
     wanted = {site.name_instruction_file(i.ptx) for i in list_chosen()}
     assert (
-        {path.stem for path in (exported / "i").glob("*.html")}
+        {path.stem for path in (exported_site / "i").glob("*.html")}
         == wanted
-        == {path.stem for path in (exported / "i").glob("*.json")}
+        == {path.stem for path in (exported_site / "i").glob("*.json")}
     )
-    assert not any(":" in path.name for path in exported.rglob("*"))
+    assert not any(":" in path.name for path in exported_site.rglob("*"))
     listed = re.findall(
-        r'class="(?:cell )?variant[^"]*"\s+href="i/([^"]+)\.html"', (exported / "instructions.html").read_text()
+        r'class="(?:cell )?variant[^"]*"\s+href="i/([^"]+)\.html"', (exported_site / "instructions.html").read_text()
     )
     assert len(listed) == len(wanted) and set(listed) == wanted
-    found = json.loads((exported / "i" / "movmatrix.sync.aligned.m8n8.trans.b16.json").read_text())
+    found = json.loads((exported_site / "i" / "movmatrix.sync.aligned.m8n8.trans.b16.json").read_text())
     assert found["family"] == "movmatrix"
     for page in ("guide/ldmatrix", "gallery", "messages/wgmma-accumulator-read"):
-        assert (exported / f"{page}.html").is_file()
+        assert (exported_site / f"{page}.html").is_file()
 
 
 # Addresses that a server computes: no export has them. Any other that a page links to must have become a file.
@@ -87,16 +69,13 @@ def read_visible_text(text: str) -> str:
     return re.sub(r"\s+", "", said)
 
 
-def test_the_export_is_in_step_with_the_server(exported: Path) -> None:
+def test_the_export_is_in_step_with_the_server(exported_site: Path) -> None:
     """Both walked from the home page on: what one links to the other has, and they say and draw the same."""
-    site_of = site.SiteExport(exported, list_chosen())
+    site_of = site.SiteExport(exported_site, list_chosen())
     own = {"/": "index.html", "/instructions": "instructions.html", "/gpu": "gpu.html"}  # of the server, or of a choice
     waiting, seen, compared = ["/"], {"/"}, 0
     hardware = ServerHardware(why_not=site.REASON)
-    with (
-        TestClient(create_app(hardware)) as client,
-        TestClient(create_app(hardware, site_of.app.state.limits)) as short,
-    ):
+    with Client(create_app(hardware)) as client, Client(site_of.app) as short:
         while waiting:
             address = waiting.pop()
             text = (short if address.startswith("/i/") else client).get(address).text  # files have no long tables
@@ -108,62 +87,72 @@ def test_the_export_is_in_step_with_the_server(exported: Path) -> None:
                     of_others = path.startswith("/i/") or path.startswith("/read")
                     assert of_others or first in COMPUTED or path[1:] in COMPUTED, (address, link)
                     continue
-                assert (exported / file).is_file(), (address, link, file)
+                assert (exported_site / file).is_file(), (address, link, file)
                 page = file.endswith(".html") and not path.endswith(".cu") and path != "/read"  # these lead on
                 if page and path not in seen and (not path.startswith("/i/") or len(seen) < 60):
                     seen.add(path)
                     waiting.append(path)
             if address not in own:
                 file = site_of.resolve_address(address)
-                told, kept = read_visible_text(text), read_visible_text((exported / file).read_text())
+                told, kept = read_visible_text(text), read_visible_text((exported_site / file).read_text())
                 compared += told == kept
                 assert told == kept, (
                     address,
                     next(n for n, (a, b) in enumerate(zip(told, kept, strict=False)) if a != b),
                 )
-        for path in sorted((exported / "i").glob("*.json"))[:12]:
+        for path in sorted((exported_site / "i").glob("*.json"))[:12]:
             ptx = json.loads(path.read_bytes())["ptx"]
             assert client.get(f"/api/v1/instructions/{ptx}").content == path.read_bytes()
     assert compared > 40 and {"/guide", "/gallery", "/help", "/smem/atoms"} <= seen
 
 
-def test_the_paste_box_searches_and_what_it_offers_leads_on(exported: Path) -> None:
-    home = (exported / "index.html").read_text()
+def test_the_paste_box_searches_and_what_it_offers_leads_on(exported_site: Path) -> None:
+    home = (exported_site / "index.html").read_text()
     assert 'action="instructions.html"' in home and 'href="i/' in home
     tried = re.findall(r'<a class="pill chip" href="([^"]+)"', home)
-    assert len(tried) >= 5 and all((exported / link.partition("#")[0]).is_file() for link in tried)
-    assert 'action="../instructions.html"' in next((exported / "i").glob("*.html")).read_text()
+    assert len(tried) >= 5 and all((exported_site / link.partition("#")[0]).is_file() for link in tried)
+    assert 'action="../instructions.html"' in next((exported_site / "i").glob("*.html")).read_text()
 
 
-def test_scripts_are_classic_and_self_contained(exported: Path) -> None:
-    for script in (exported / "assets").rglob("*.js"):
+def test_scripts_are_classic_and_self_contained(exported_site: Path) -> None:
+    for script in (exported_site / "assets").rglob("*.js"):
         if script.name != "plotly.js":
             assert not re.search(r"^(import|export) ", script.read_text(), re.M), script.name
     for page in ("index.html", "instructions.html"):
-        assert 'type="module"' not in (exported / page).read_text()
+        assert 'type="module"' not in (exported_site / page).read_text()
 
 
-def test_every_page_shares_its_link_picture_and_markdown(exported: Path) -> None:
+def test_every_page_shares_its_link_picture_and_markdown(exported_site: Path) -> None:
     """The texts of the server, with places for the addresses that only the reader's browser knows."""
-    client, pages = TestClient(create_app(ServerHardware(why_not=site.REASON))), ("guide/swizzle", "guide/descriptor")
+    client, pages = Client(create_app(ServerHardware(why_not=site.REASON))), ("guide/swizzle", "guide/descriptor")
     for page in pages:
-        text = (exported / f"{page}.html").read_text()
+        text = (exported_site / f"{page}.html").read_text()
         told = client.get("/api/v1/share", params={"address": f"/{page}"}).json()
         expected = told["markdown"].replace(told["png"], "{picture}").replace(told["link"], "{link}")
         assert html.unescape(re.findall(r'data-share-text="markdown" data-text="([^"]*)"', text)[0]) == expected
         picture = re.findall(r'<img src="([^"]*)" alt="The SVG that is copied"', text)[0]
-        drawn = (exported / f"{page}.html").parent / picture
+        drawn = (exported_site / f"{page}.html").parent / picture
         assert drawn.resolve().is_file() and "var(" not in drawn.read_text()
         assert "og:image" not in text and "/api/" not in text.partition("data-share-form")[2].partition("</details>")[0]
 
 
-def test_a_second_run_writes_only_what_changed(exported: Path) -> None:
-    page = next((exported / "i").glob("movmatrix*.html"))
+def test_a_second_run_writes_only_what_changed(tmp_path: Path) -> None:
+    pages = ("/help", "/guide/swizzle", *(link_instruction(instruction) for instruction in list_chosen()[::12]))
+
+    def write_some() -> site.SiteExport:
+        made = site.SiteExport(tmp_path, list_chosen())
+        made.write_index()
+        for page in pages:
+            made.write_page(page, made.resolve_address(page), maps=page.startswith("/i/"))
+        return made
+
+    first = write_some()
+    assert first.written == len(first.files) > len(pages)
+    page = tmp_path / "guide" / "swizzle.html"
     before = page.read_text()
     page.write_text("spoilt")
-    again = site.SiteExport(exported, list_chosen())
-    assert sum(1 for _ in again.write_site()) > len(list_chosen())
-    assert again.written == 1 and page.read_text() == before
+    again = write_some()
+    assert again.files == first.files and again.written == 1 and page.read_text() == before
 
 
 def test_errors(tmp_path: Path) -> None:

@@ -20,7 +20,9 @@ from lanescope.app.hardware.pool import Json, RunLedger, WorkerPool
 from lanescope.app.main import create_app
 from lanescope.app.runs.hardware import NO_CUPY, ServerHardware
 from lanescope.errors import LayoutError
+from tests.client import Client
 
+pytestmark = pytest.mark.waits
 FAKE = str(Path(__file__).with_name("fake_worker.py"))
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
@@ -28,9 +30,9 @@ MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 def start_fake(mode: str = "ready") -> WorkerPool:
     return WorkerPool(
         lambda device: [sys.executable, FAKE, mode],
-        job_seconds=2.0,
+        job_seconds=60.0,
         most=2,
-        start_seconds=30.0 if mode != "silent" else 0.5,
+        start_seconds=60.0 if mode != "silent" else 0.2,
     )
 
 
@@ -39,6 +41,29 @@ def pool() -> Iterator[WorkerPool]:
     made = start_fake()
     yield made
     made.close()
+
+
+def submit_hanging(pool: WorkerPool, do: int) -> Future[Json]:
+    """Submit a job that never ends; it may take a fifth of a second, others as long as they need."""
+    lane = pool.get_queue(0)
+    usual, lane.job_seconds = lane.job_seconds, 0.2
+    try:
+        return pool.submit(build_request(do))
+    finally:
+        lane.job_seconds = usual
+
+
+def wait_for_job(pool: WorkerPool, number: int) -> None:
+    """Wait until the worker has its job of this number."""
+    deadline = time.monotonic() + 60
+    while pool.get_queue(0).request_count < number and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+def kill_worker(pool: WorkerPool) -> None:
+    worker = pool.get_queue(0).worker
+    assert worker
+    worker.process.kill()
 
 
 def build_request(do: int = 0) -> dict[str, object]:
@@ -102,8 +127,9 @@ def test_a_run_is_cancelled_by_its_noted_future() -> None:
 )
 def test_a_broken_job_costs_itself_and_no_other(pool: WorkerPool, do: int, code: str) -> None:
     before = pool.submit(build_request()).result(60)["source"]
+    run = submit_hanging(pool, do) if code == "timed_out" else pool.submit(build_request(do))
     with pytest.raises(LayoutError) as caught:
-        pool.submit(build_request(do)).result(60)
+        run.result(60)
     assert caught.value.code == code and caught.value.message
     after = pool.submit(build_request()).result(60)["source"]
     assert after != before and pool.restarts == 1
@@ -132,14 +158,14 @@ def test_a_worker_that_cannot_be_started() -> None:
 
 
 def test_the_queue_is_bounded(pool: WorkerPool) -> None:
-    pool.submit(build_request(1))
-    deadline = time.monotonic() + 60
-    while pool.waiting and time.monotonic() < deadline:
-        time.sleep(0.005)  # until the hanging job has left the queue
+    hanging = pool.submit(build_request(1))
+    wait_for_job(pool, 1)
     waiting = [pool.submit(build_request()) for _ in range(2)]
     with pytest.raises(LayoutError) as caught:
         pool.submit(build_request())
     assert caught.value.code == "busy"
+    kill_worker(pool)
+    assert isinstance(hanging.exception(60), LayoutError)
     assert all(future.result(60)["agrees"] for future in waiting)
 
 
@@ -148,26 +174,26 @@ def test_closing_ends_a_hanging_job_at_once() -> None:
     future = pool.submit(build_request(1))
     queued = pool.submit(build_request())
     lane = pool.lanes[0]
-    deadline = time.monotonic() + 60
-    while lane.worker is None and time.monotonic() < deadline:
-        time.sleep(0.005)
+    wait_for_job(pool, 1)
     pool.close()
     assert not lane.thread.is_alive()
     assert future.exception(5) is not None and (queued.cancelled() or queued.exception(5))
 
 
 def test_other_routes_answer_while_a_job_hangs() -> None:
-    app = create_app(ServerHardware(start_fake(), why_not=""))
-    with TestClient(app) as client, ThreadPoolExecutor(1) as threads:
+    pool = start_fake()
+    with TestClient(create_app(ServerHardware(pool, why_not=""))) as client, ThreadPoolExecutor(1) as threads:
         client.get("/api/v1/instructions", params={"q": "m16n8k8"})  # the first one reads the catalogue
         hanging = threads.submit(client.post, "/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "seed": 1})
-        while app.state.hardware.pool.get_queue(0).request_count == 0:
-            time.sleep(0.005)
+        wait_for_job(pool, 1)
         answers = [client.get("/api/v1/instructions", params={"q": "m16n8k8"}) for _ in range(20)]
         assert {answer.status_code for answer in answers} == {200} and not hanging.done()
-        told = hanging.result(60)
-        assert told.status_code == 504 and told.json()["error"]["code"] == "timed_out"
+        kill_worker(pool)
+        assert hanging.result(60).status_code == 502
         assert client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA}).json()["agrees"]
+        pool.get_queue(0).job_seconds = 0.2
+        told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "seed": 1})
+        assert told.status_code == 504 and told.json()["error"]["code"] == "timed_out"
 
 
 def test_statuses_and_metrics() -> None:
@@ -227,6 +253,15 @@ def test_the_numpy_worker_runs_every_kind_and_says_it_is_a_simulation() -> None:
         assert "simulation in NumPy, no GPU" in page and "T0:0" in page
 
 
+@pytest.fixture(scope="module")
+def idle() -> Iterator[tuple[Client, WorkerPool]]:
+    """A server whose worker would die, and the pool that starts it."""
+    pool = start_fake("dies")
+    with Client(create_app(ServerHardware(pool, why_not=""))) as client:
+        yield client, pool
+    pool.close()
+
+
 @pytest.mark.parametrize(
     ("given", "field"),
     [
@@ -253,9 +288,10 @@ def test_the_numpy_worker_runs_every_kind_and_says_it_is_a_simulation() -> None:
         ({"kind": "banks", "access": "ld.shared.b32", "address": "0"}, "address"),
     ],
 )
-def test_bad_requests_name_their_field_before_any_worker_starts(given: dict[str, object], field: str) -> None:
-    hardware = ServerHardware(start_fake("dies"), why_not="")
-    with TestClient(create_app(hardware)) as client:
-        told = client.post("/api/v1/gpu/runs", json=given)
-        assert told.status_code == 422 and told.json()["error"]["field"] == field, told.json()
-        assert not hardware.pool.lanes
+def test_a_bad_request_names_its_field_before_any_worker_starts(
+    idle: tuple[Client, WorkerPool], given: dict[str, object], field: str
+) -> None:
+    client, pool = idle
+    refusal = client.post("/api/v1/gpu/runs", json=given)
+    assert refusal.status_code == 422 and refusal.json()["error"]["field"] == field, refusal.json()
+    assert not pool.lanes

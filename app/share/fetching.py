@@ -54,12 +54,13 @@ async def fetch_page(asking: Scope, address: str) -> FetchedPage:
 
 async def fetch_text(asking: Scope, address: str, media: str, hops: int = 1) -> FetchedPage:
     """Fetch what this server answers at an address of its own, through its cache; a redirect is followed. LayoutError
-    if it is not a text of this type.
+    if it is not a text of this type. A link that a page below a prefix has begins with the prefix.
     """
+    root = get_root_path(asking)
+    address = address.removeprefix(root) if address.startswith(f"{root}/") else address
     path, _, query = address.partition("?")
     context = get_request_context()
     context.charge_client()
-    root = get_root_path(asking)
     headers = [(name, value) for name, value in asking["headers"] if name == b"host"]
     scope = {name: asking[name] for name in KEPT if name in asking} | {
         "method": "GET",

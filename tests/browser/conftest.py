@@ -5,18 +5,17 @@ from __future__ import annotations
 import contextlib
 import shutil
 import socket
-import subprocess
-import sys
-import time
-import urllib.request
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 from playwright.sync_api import Browser, Frame, Page, expect, sync_playwright
 
 from tests.browser.waiting import PATIENCE
+from tests.sample import FULL
 
 # One process draws the pages of all contexts: one for each costs a tenth of the browser's time more.
 FLAGS = (
@@ -35,36 +34,18 @@ def find_chromium() -> str | None:
 
 
 @contextlib.contextmanager
-def run_server(*options: str) -> Iterator[str]:
-    """The address of a server of its own process."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [
-        sys.executable,
-        "-c",
-        "from lanescope.app.cli import main; main()",
-        "serve",
-        "--port",
-        str(port),
-        *options,
-    ]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        end = time.monotonic() + 8 * PATIENCE  # beside whatever else the machine does
-        while True:
-            try:
-                urllib.request.urlopen(address + "/readyz", timeout=PATIENCE).close()
-                break
-            except OSError:
-                if server.poll() is not None or time.monotonic() > end:
-                    raise RuntimeError("the server did not start") from None
-                time.sleep(0.1)
-        yield address
-    finally:
-        server.terminate()
-        server.wait(8 * PATIENCE)
+def serve_app(app: Any) -> Iterator[str]:
+    """The address of an application that a thread of this process serves: what the tests' client asked for is at hand.
+
+    A connection waits in the socket's queue until the server takes it.
+    """
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
+        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", proxy_headers=False, log_config=None))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="site", daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        server.should_exit = server.force_exit = True
+        thread.join(PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -75,8 +56,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def site() -> Iterator[str]:
-    with run_server() as address:
+def site(app: Any) -> Iterator[str]:
+    with serve_app(app) as address:
         yield address
 
 
@@ -86,12 +67,22 @@ def browser() -> Iterator[Browser]:
     if path is None:
         pytest.skip("no Chromium on this machine: apt-get install chromium-headless-shell, or run make test as root")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        opened = playwright.chromium.launch(executable_path=path, args=[*FLAGS, "--in-process-gpu"])
         yield opened
         opened.close()
 
 
 Open = Callable[..., Page]
+# As after a load: nothing is pointed at, chosen, searched or focused; the pins and the view are those of the query.
+RESTORE = """(query) => {
+  document.activeElement?.blur();
+  scrollTo(0, 0);
+  const find = document.getElementById("find");
+  if (find) find.value = "";
+  document.getElementById("spoken").textContent = "";
+  history.replaceState(null, "", location.pathname + query);
+  dispatchEvent(new PopStateEvent("popstate"));
+}"""
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
 EXPECTED = (
     "404",
@@ -132,6 +123,7 @@ class BrowserTab:
     def __init__(self, browser: Browser, **options: Any) -> None:
         self.page = browser.new_context(**options).new_page()
         self.complaints: list[str] = []
+        self.kept: tuple[Any, ...] = ()  # the document and the screen that the next test may stay on
         record_complaints(self.page, self.complaints)
 
     def cleared(self, site: str) -> bool:
@@ -165,6 +157,16 @@ class BrowserTab:
             page.goto("about:blank")
         page.goto(url)
 
+    def stay(self, url: str, *screen: Any) -> None:
+        """Show an instruction's page as Back does, where the test before left the same one; open it otherwise."""
+        path, _, query = url.partition("?")
+        document = (path, *screen)
+        if self.kept == document and not FULL:
+            self.page.evaluate(RESTORE, f"?{query}" if query else "")
+        else:
+            self.goto(url)
+        self.kept = document
+
 
 @pytest.fixture(scope="session")
 def tabs() -> dict[bool, list[BrowserTab]]:
@@ -178,6 +180,7 @@ def open_page(
 ) -> Iterator[Open]:
     """Open a path; the test fails at its end if the page wrote an error to the console or a request failed. Pictures
     do not move by themselves unless `motion` is "no-preference": each frame of an animation costs as much as a step.
+    `stay`: the test needs no new load of an instruction's page, and leaves it as Back can restore it.
     """
     opened: list[tuple[BrowserTab, bool]] = []
 
@@ -190,13 +193,18 @@ def open_page(
         scripts: bool = True,
         wait: bool = True,
         motion: str = "reduce",
+        stay: bool = False,
     ) -> Page:
         free = tabs[scripts]
         tab = free.pop() if free else BrowserTab(browser, java_script_enabled=scripts, permissions=CLIPBOARD)
         tab.take(width, height, scheme, motion)
         opened.append((tab, scripts))
         page = tab.page
-        tab.goto(site + path)
+        if stay:
+            tab.stay(site + path, width, height, scheme)
+        else:
+            tab.kept = ()
+            tab.goto(site + path)
         if scripts and wait and page.locator("#stage").count():
             page.wait_for_selector("html[data-zoom=ready]", timeout=1000 * PATIENCE)
         return page

@@ -58,7 +58,7 @@ def test_the_wheel_scrolls_the_page_where_there_is_nothing_to_zoom_out(open_page
 
 
 def test_a_drag_pans_and_pins_nothing(open_page: Any) -> None:
-    page = open_page(f"/i/{WIDE}")
+    page = open_page(f"/i/{WIDE}", stay=True)
     x, y = find_centre(page, "d", 8, 16)
     before = read_windows(page)["d"]
     cell = page.evaluate("lanescope.stage.panels.find((p) => p.name === 'd').cellWidth")
@@ -76,7 +76,7 @@ def test_a_drag_pans_and_pins_nothing(open_page: Any) -> None:
 
 def test_a_double_click_fits_and_leaves_the_pin_as_it_was(open_page: Any) -> None:
     for pin in ("", "&pin=d:0,0"):
-        page = open_page(f"/i/{M16}?view=m:0-8,n:0-4{pin}")
+        page = open_page(f"/i/{M16}?view=m:0-8,n:0-4{pin}", stay=True)
         page.mouse.dblclick(*find_centre(page, "d", 2, 2))
         wait_until(page, lambda page=page: read_windows(page)["d"], {"x0": 0, "x1": 8, "y0": 0, "y1": 16})
         expect(page).to_have_url(re.compile(f"{pin[-5:]}$" if pin else f"{re.escape(M16)}$"))
@@ -130,7 +130,7 @@ def test_the_keys_work_from_the_page_s_load(open_page: Any) -> None:
 
 
 def test_enter_frees_a_pin_that_the_address_gave(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?pin=d:3,2")
+    page = open_page(f"/i/{M16}?pin=d:3,2", stay=True)
     page.keyboard.press("Enter")
     expect(page).not_to_have_url(re.compile("pin"))
     page.keyboard.press("Enter")
@@ -138,7 +138,7 @@ def test_enter_frees_a_pin_that_the_address_gave(open_page: Any) -> None:
 
 
 def test_the_keyboard_takes_the_view_along(open_page: Any) -> None:
-    page = open_page(f"/i/{WIDE}?pin=d:15,31")
+    page = open_page(f"/i/{WIDE}?pin=d:15,31", stay=True)
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
     wait_until(page, lambda: read_windows(page)["d"], {"y0": 1, "y1": 17, "x0": 1, "x1": 33})
@@ -246,7 +246,7 @@ def test_nothing_moves_after_the_first_paint(open_page: Any) -> None:
 
 
 def test_a_warpgroup_s_cell_is_spoken_of_as_warp_and_lane(open_page: Any) -> None:
-    page, found = open_page(f"/i/{WIDE}?view=all"), find(WIDE)
+    page, found = open_page(f"/i/{WIDE}?view=all", stay=True), find(WIDE)
     hover_cell(page, "d", 24, 9)
     (thread, _), *_ = found.operand("d").owner(24, 9)
     expect(page.locator("#panel h2")).to_contain_text(f"Warp {thread // 32}, lane {thread % 32}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urljoin
 
 import pytest
 from playwright.sync_api import expect
@@ -95,11 +94,3 @@ def test_picture_links_follow_the_page(open_page: Open) -> None:
     page.locator("select[name=colour]").select_option("t")
     page.locator("summary.btn", has_text="Figure").click()
     expect(page.get_by_role("link", name="TikZ", exact=True)).to_have_attribute("href", re.compile(r"\.tex\?colour=t$"))
-
-
-def test_without_scripts(open_page: Open) -> None:
-    run = "/gpu/run?kind=mma&instruction=mma.m16n8k8.row.col.f32.f16.f16.f32&backend=numpy"
-    page = open_page("/chain", scripts=False)
-    for path in ("/chain", "/banks", "/diagram", run):
-        page.goto(urljoin(page.url, path))
-        expect(page.locator("main svg").first).to_be_visible()

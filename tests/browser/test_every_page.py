@@ -321,7 +321,7 @@ def loaded(site: str, screens: tuple[dict[str, Page], list[str]]) -> Iterator[An
     assert complaints == []
 
 
-@pytest.mark.parametrize("path", take_sample(ASKED, 10), ids=lambda path: path[:60])
+@pytest.mark.parametrize("path", take_sample(ASKED, 7), ids=lambda path: path[:60])
 def test_a_page_holds_still_fits_every_width_and_pleases_axe(loaded: Any, path: str) -> None:
     found: dict[str, Any] = {}
     first = path == FIRST[get_page_kind(path)]
@@ -355,7 +355,7 @@ def test_a_page_holds_still_fits_every_width_and_pleases_axe(loaded: Any, path: 
             COMPARED,
             MISMATCH,
         ],
-        3,
+        2,
     ),
     ids=lambda path: path[:20],
 )
@@ -369,34 +369,28 @@ def test_over_a_slow_line_a_phone_sees_nothing_move(screens: Any, slow_site: str
     assert shown.evaluate("(e) => getComputedStyle(e).visibility") == "visible"
 
 
-@pytest.mark.parametrize(("screen", "colour"), [("desktop", "#ccc"), ("phone", "#444")])
-def test_axe_would_find_something(loaded: Any, screen: str, colour: str) -> None:
-    page = loaded("/help")["phone"]
-    find_shifts(page)
-    page.evaluate("(colour) => { document.querySelector('main p').style.color = colour; }", colour)
-    assert any("color-contrast" in found for found in find_violations(page, screen))
-
-
-def test_a_page_that_is_too_wide_or_moves_is_noticed(loaded: Any) -> None:
-    page = loaded("/help")["desktop"]
+def test_what_breaks_a_rule_is_noticed(loaded: Any) -> None:
+    page = loaded("/help", "desktop")["desktop"]
     assert find_shifts(page) == [] and find_cut_off(page, 1440) == []
     page.evaluate("""() => {
       const added = document.createElement("div");
       added.style.height = "300px";
       document.querySelector("main").prepend(added);
+    }""")
+    page.evaluate(TWO_FRAMES)
+    assert find_shifts(page)
+    for screen, colour in (("desktop", "#ccc"), ("phone", "#444")):
+        page.evaluate("(colour) => { document.querySelector('main p').style.color = colour; }", colour)
+        assert any("color-contrast" in found for found in find_violations(page, screen, OF_A_SCREEN))
+    page.evaluate("""() => {
       document.querySelector("main p").style.cssText = "white-space: nowrap; overflow: hidden";
       document.querySelector("main table").style.width = "2000px";
     }""")
-    page.evaluate(TWO_FRAMES)
-    assert find_shifts(page) and len(find_cut_off(page, 390)) > 1
-
-
-def test_a_choice_that_does_not_fit_its_select_is_noticed(loaded: Any) -> None:
-    page = loaded("/chain")["desktop"]
-    assert find_shifts(page) == [] and find_cut_off(page, 1440) == []
+    assert len(find_cut_off(page, 390)) > 1
     page.evaluate("""() => {
-      const select = document.querySelector("main select");
+      const select = document.createElement("select");
+      select.append(new Option("a text that is much longer than the select in which it stands"));
       select.style.maxWidth = "8rem";
-      select.selectedOptions[0].label = "a text that is much longer than the select in which it stands";
+      document.querySelector("main").prepend(select);
     }""")
-    assert any("a text that is much longer" in found for found in find_cut_off(page, 1440))
+    assert any("a text that is much longer" in found for found in find_cut_off(page, 390))

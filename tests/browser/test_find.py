@@ -113,7 +113,7 @@ def test_a_row_opens_with_its_lanes_alone_and_says_what_they_hold(open_page: Any
 
 
 def test_f_finds_an_element_and_back_undoes_the_pin(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?colour=t")
+    page = open_page(f"/i/{M16}?colour=t", stay=True)
     ask(page, "A[5][9]")
     expect(page.locator("#answer h2")).to_have_text("A[5][9] is in lane 20, register R2, bits 31:16")
     expect(page).to_have_url(re.compile(r"\?colour=t&pin=a:5,9$"))
@@ -129,7 +129,7 @@ def test_f_finds_an_element_and_back_undoes_the_pin(open_page: Any) -> None:
 
 
 def test_an_error_stands_beside_the_field_and_names_the_range(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?pin=d:3,2")
+    page = open_page(f"/i/{M16}?pin=d:3,2", stay=True)
     ask(page, "A[16][0]")
     expect(page.locator("#find-refusal")).to_have_text("A is 16 × 16: rows 0–15, columns 0–15.")
     expect(page.locator("#find")).to_have_attribute("aria-invalid", "true")
@@ -150,7 +150,7 @@ def test_a_server_in_trouble_is_not_told_as_not_found(open_page: Any) -> None:
 
 
 def test_escape_empties_the_field_before_it_frees_the_pins(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?pin=a:5,9&pin2=b:3,4")
+    page = open_page(f"/i/{M16}?pin=a:5,9&pin2=b:3,4", stay=True)
     ask(page, "A[16][0]")
     expect(page.locator("#find")).to_have_attribute("aria-invalid", "true")
     page.keyboard.press("Escape")
@@ -175,7 +175,7 @@ def test_a_double_click_leaves_both_pins(open_page: Any) -> None:
 
 
 def test_a_second_pin_compares_two_lanes(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?pin=a:5,9")
+    page = open_page(f"/i/{M16}?pin=a:5,9", stay=True)
     hover_cell(page, "b", 3, 4)
     page.keyboard.down("Shift")
     page.mouse.down()
@@ -197,7 +197,7 @@ GRID = """([row, col]) => { const s = lanescope.stage, p = s.drawn.find((x) => x
 
 def test_the_grid_of_lanes_points_at_the_matrices(open_page: Any) -> None:
     """Row 20, column 5 of the grid is a5 of lane 20; columns are A's 8 values, B's 4 and D's 4."""
-    page = open_page(f"/i/{M16}")
+    page = open_page(f"/i/{M16}", stay=True)
     for col, (operand, value) in {5: ("a", 5), 9: ("b", 1), 15: ("d", 3)}.items():
         op = find(M16).operand(operand)
         row_at, col_at = int(op.rows[20, value]), int(op.cols[20, value])

@@ -111,7 +111,7 @@ def test_a_walk_through_the_view(open_page: Any, ptx: str) -> None:
         )
 
     steps = [step() for _ in range(120)]
-    for given, told in zip(steps, open_page(f"/i/{ptx}").evaluate(WALK, steps), strict=True):
+    for given, told in zip(steps, open_page(f"/i/{ptx}", stay=True).evaluate(WALK, steps), strict=True):
         now = view.after(*given)
         moved = any(abs(a - b) >= 0.005 for dim in now for a, b in zip(now[dim], view.now[dim], strict=True))
         view.now = now if moved else view.now
@@ -266,7 +266,7 @@ def test_keys_are_taken_only_where_they_are_meant(open_page: Any) -> None:
 
 
 def test_a_click_moves_no_more_than_four_pixels(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}")
+    page = open_page(f"/i/{M16}", stay=True)
     x, y = find_centre(page, "a", 4, 4)
     for across, down, pins in ((4, 0, True), (5, 0, False), (0, -4, True), (3, 3, False), (-2, 3, True)):
         page.keyboard.press("Escape")
@@ -287,7 +287,7 @@ def test_a_click_moves_no_more_than_four_pixels(open_page: Any) -> None:
 
 def test_a_list_of_lanes_means_what_the_address_means(open_page: Any) -> None:
     """What the box lets through, the script and the server read alike; what it does not, neither of them is asked."""
-    page = open_page(f"/i/{M16}")
+    page = open_page(f"/i/{M16}", stay=True)
     draw = random.Random(9)
     texts = ["".join(draw.choice("0123456789,- ") for _ in range(draw.randrange(1, 9))) for _ in range(400)]
     texts += [
@@ -362,7 +362,7 @@ PANEL = {
 
 
 def test_lines_ticks_and_labels(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}")
+    page = open_page(f"/i/{M16}", stay=True)
 
     def drawn(what: str, **changed: Any) -> list[list[Any]]:
         calls: list[list[Any]] = page.evaluate(DRAWN, [what, PANEL | changed])
@@ -402,7 +402,7 @@ def test_lines_ticks_and_labels(open_page: Any) -> None:
 
 def test_labels_fit_as_in_pictures(open_page: Any) -> None:
     """The canvas and the server's pictures have one rule, in two languages."""
-    page, rng = open_page(f"/i/{M16}"), random.Random(7)
+    page, rng = open_page(f"/i/{M16}", stay=True), random.Random(7)
     texts = ("T0:0", "T31:7,15", "T127:63", "T3 R1", "4,12", "T33+:0", "511", "L13 C1", "", "[0,8-11]")
     asked = [
         [rng.sample(texts, rng.randint(1, 4)), rng.uniform(4, 70), rng.uniform(4, 30), rng.choice((11, 13))]

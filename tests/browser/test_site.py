@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,12 @@ from lanescope.app.catalogue import topics
 from lanescope.app.export import SiteExport
 from lanescope.names import search
 from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.targets import list_widest
 from tests.browser.waiting import wait_for_rest, wait_until
-from tests.command import run_lanescope
 from tests.sample import take_sample
 
+pytestmark = pytest.mark.browser
 TEXTS = (
     "mma.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1}, [%r1];",
     "MMA.SYNC.ALIGNED.M16N8K16.ROW.COL.F32.F16.F16.F32",
@@ -71,11 +73,28 @@ def search_export(page: Page, asked: list[dict[str, str]]) -> list[list[str]]:
     return told
 
 
-@pytest.mark.browser
-def test_its_search_finds_what_the_server_finds(tmp_path: Path, browser: Browser) -> None:
-    SiteExport(tmp_path, catalog.instructions()).write_index()
-    page: Page = browser.new_context().new_page()
-    page.goto(f"file://{tmp_path}/instructions.html")
+@pytest.fixture(scope="module")
+def chosen() -> tuple[Instruction, ...]:
+    """The instructions of the searched catalogue: every family has some."""
+    return catalog.instructions()[::5]
+
+
+@pytest.fixture(scope="module")
+def searched(
+    tmp_path_factory: pytest.TempPathFactory, browser: Browser, chosen: tuple[Instruction, ...]
+) -> Iterator[Page]:
+    """The catalogue of an exported site, opened from its file."""
+    folder = tmp_path_factory.mktemp("searched")
+    SiteExport(folder, chosen).write_index()
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"file://{folder}/instructions.html")
+    yield page
+    context.close()
+
+
+def test_its_search_finds_what_the_server_finds(searched: Page, chosen: tuple[Instruction, ...]) -> None:
+    names = {instruction.ptx for instruction in chosen}
     whole = {key for keys in search.index_instructions().values() for key in keys.whole}
     shapes = sorted(key.removeprefix("shape=") for key in whole if key.startswith("shape="))
     values = {
@@ -83,15 +102,28 @@ def test_its_search_finds_what_the_server_finds(tmp_path: Path, browser: Browser
         "type": take_sample(catalog.list_element_types(), 10),
         "target": list_widest(),  # those that the page offers
         "shape": take_sample(shapes, 15),
-        "q": (*TEXTS, *take_sample([i.ptx for i in catalog.instructions()[::97]], 8)),
+        "q": (*TEXTS, *take_sample([i.ptx for i in chosen[::20]], 8)),
     }
-    asked = [{name: value} for name, known in values.items() for value in known]
-    asked += [{"shape": "m16"}, {"shape": " K16 "}, {"shape": "m16n8"}, {"shape": "x"}, {"type": "ue8m0", "q": "2X"}]
-    asked += [
+    questions = [{name: value} for name, known in values.items() for value in known]
+    questions += [
+        {"shape": "m16"},
+        {"shape": " K16 "},
+        {"shape": "m16n8"},
+        {"shape": "x"},
+        {"type": "ue8m0", "q": "2X"},
+    ]
+    questions += [
         {"family": family, "target": "sm_90a", "q": text} for family in ("mma", "wgmma") for text in ("f16", TEXTS[0])
     ]
-    for given, shown in zip(asked, search_export(page, asked), strict=True):
-        assert sorted(shown) == sorted(row.ptx for row in catalogue.list_instructions(**given).instructions), given
+    for question, shown in zip(questions, search_export(searched, questions), strict=True):
+        served = {row.ptx for row in catalogue.list_instructions(**question).instructions}
+        assert sorted(shown) == sorted(served & names), question
+
+
+def test_a_full_text_that_was_not_exported_finds_nothing(searched: Page, chosen: tuple[Instruction, ...]) -> None:
+    other = catalog.instructions()[1]
+    assert other not in chosen
+    assert search_export(searched, [{"q": other.ptx}, {"q": chosen[1].ptx}]) == [[], [chosen[1].ptx]]
 
 
 SHOWN = "[...document.querySelectorAll('.topics a')].map((link) => link.getAttribute('href'))"
@@ -118,34 +150,19 @@ TOPICS = (
 )
 
 
-@pytest.mark.browser
-def test_its_search_finds_the_topics_that_the_server_finds(tmp_path: Path, browser: Browser) -> None:
-    SiteExport(tmp_path, catalog.instructions()[:1]).write_index()
-    page: Page = browser.new_context().new_page()
-    page.goto(f"file://{tmp_path}/instructions.html")
+def test_its_search_finds_the_topics_that_the_server_finds(searched: Page) -> None:
+    searched.locator("#filters").evaluate("(form) => form.reset()")
     for text in TOPICS:
-        page.locator("input[name=q]").fill(text)
-        wait_until(page, SHOWN, [f"{topic.page[1:]}.html" for topic in topics.find_topics(text)])
+        searched.locator("input[name=q]").fill(text)
+        wait_until(searched, SHOWN, [f"{topic.page[1:]}.html" for topic in topics.find_topics(text)])
 
 
-@pytest.mark.browser
-def test_a_full_text_that_was_not_exported_finds_nothing(tmp_path: Path, browser: Browser) -> None:
-    chosen = tuple(i for i in catalog.instructions() if i.family.name == "mma_sp")
-    SiteExport(tmp_path, chosen).write_index()
-    page: Page = browser.new_context().new_page()
-    page.goto(f"file://{tmp_path}/instructions.html")
-    dense, sparse = "mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.sp.m16n8k16.row.col.f32.f16.f16.f32"
-    whole = catalog.find(sparse).ptx
-    assert search_export(page, [{"q": dense}, {"q": sparse}, {"family": "mma"}]) == [[], [whole], []]
-
-
-@pytest.mark.browser
-def test_it_works_from_a_file(tmp_path: Path, browser: Browser) -> None:
-    assert run_lanescope("export", str(tmp_path), "--family", "stmatrix").returncode == 0
+def test_it_works_from_a_file(exported_site: Path, browser: Browser) -> None:
     complaints: list[str] = []
-    page: Page = browser.new_context(viewport={"width": 1300, "height": 900}).new_page()
+    context = browser.new_context(viewport={"width": 1300, "height": 900})
+    page = context.new_page()
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(f"file://{tmp_path}/index.html#family=stmatrix")  # an address of an earlier export
+    page.goto(f"file://{exported_site}/index.html#family=stmatrix")  # an address of an earlier export
     page.wait_for_url(re.compile("instructions.html#family=stmatrix$"))
     expect(page.locator(".count")).to_contain_text("9 of")
     assert page.locator("#results .family:visible").count() == 1
@@ -165,10 +182,11 @@ def test_it_works_from_a_file(tmp_path: Path, browser: Browser) -> None:
     expect(page.locator("#panel h2")).to_contain_text("Lane")
     page.reload()
     expect(page.locator("select[name=colour]")).to_have_value("t")
-    page.goto(f"file://{tmp_path}/i/stmatrix.sync.aligned.m8n8.x1.shared.b16.html")
+    page.goto(f"file://{exported_site}/i/stmatrix.sync.aligned.m8n8.x1.shared.b16.html")
     page.locator("select[data-picker]").last.select_option(index=1)
     expect(page).to_have_url(re.compile(r"/i/stmatrix\.sync\.aligned\.m8n8\.x2\.shared\.b16\.html"))
-    page.goto(f"file://{tmp_path}/guide/swizzle.html")
+    page.goto(f"file://{exported_site}/guide/swizzle.html")
     page.get_by_role("link", name="base offset").click()
     expect(page.get_by_role("heading", name="The 64 bits of a matrix descriptor")).to_be_visible()
+    context.close()
     assert complaints == []

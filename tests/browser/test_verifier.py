@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
-from tests.browser.waiting import wait_for_analysis
+from tests.browser.waiting import wait_for_analysis, wait_until
 
 pytestmark = pytest.mark.browser
 START = "0x4000004000010100"
@@ -77,9 +77,12 @@ def test_a_tma_tile_is_verified_by_word_and_preset(open_page: Any) -> None:
 
 def test_a_preset_clicked_before_the_word_was_answered_is_the_words_own(open_page: Any) -> None:
     page = open_page("/descriptor")
-    page.route("**/descriptor/**part=analysis**", lambda route: (page.wait_for_timeout(600), route.continue_()))
+    held: list[Route] = []
+    page.route("**/descriptor/**part=analysis**", lambda route: route.continue_() if held else held.append(route))
     page.fill("#word", "0x40000040000100C2")
+    wait_until(page, lambda: len(held), 1)
     page.click("[data-preset=box]")
+    held[0].continue_()
     expect(page.locator("[name=s_base]")).to_have_value("0xc00")
     expect_verdict(page, "match")
 
