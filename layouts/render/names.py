@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
+from lanescope.ptx.digits import DigitTerm
 from lanescope.ptx.instruction import WARP, Operand, OperandPlace
-from lanescope.ptx.pattern import DigitTerm
 from lanescope.render.view import ADDRESS
 
 REGISTER = "register"

@@ -158,7 +158,7 @@ USUAL = next(row for row in FORMATS if row.usual)
 
 
 def get_format_of_word(word: int) -> DescriptorFormat:
-    """Return the format of a word without a name: the one whose constants it holds, else the usual one."""
+    """Return the format that a word belongs to: the one whose constants it has, else the usual one."""
     return next((get_format(row.name) for row in ROWS if row.constants and row.matches_word(word)), USUAL)
 
 
@@ -169,7 +169,7 @@ def is_clean_word(word: int) -> bool:
 
 @lru_cache
 def fit_format(form: DescriptorFormat, target: str) -> DescriptorFormat:
-    """Return a format as a target has it: that of any target where it is "", or where no target's differs."""
+    """Return the variant of a format on a target; the format itself if target is "" or has no variant."""
     row = get_format(form.name)
     if not target or not list_variants(row):
         return row
@@ -177,13 +177,14 @@ def fit_format(form: DescriptorFormat, target: str) -> DescriptorFormat:
 
 
 def list_variants(form: DescriptorFormat) -> dict[str, DescriptorFormat]:
-    """Return architecture → the format there, where it differs."""
+    """Map each architecture on which a format differs to its variant there."""
     return {on: row for (name, on), row in VARIANTS.items() if name == form.name}
 
 
 def find_variant_of_word(form: DescriptorFormat, word: int) -> tuple[str, DescriptorFormat] | None:
-    """Return the architecture, and the format there, on which bits that `form` reserves are fields' and none is
-    reserved; None where a target is known, and for a word without reserved bits.
+    """Return (architecture, variant) on which no set bit of a word is reserved, although `form` reserves some.
+
+    None if `form` is of a known target, if it reserves none of the word's bits, or if there is no such variant.
     """
     if form.target or not word & form.reserved_mask:
         return None
@@ -191,6 +192,6 @@ def find_variant_of_word(form: DescriptorFormat, word: int) -> tuple[str, Descri
 
 
 def get_format(name: object) -> DescriptorFormat:
-    """Return a format by its name; LayoutError lists them."""
-    known = {row.name: row for row in FORMATS}
-    return known[parse_choice(name, "format", tuple(known), "unknown_format")]
+    """Return a format by its name; LayoutError lists the names."""
+    formats = {row.name: row for row in FORMATS}
+    return formats[parse_choice(name, "format", tuple(formats), "unknown_format")]
