@@ -11,7 +11,7 @@ from lanescope.errors import LayoutError
 class BitField:
     """Bits `low` to `high` of a word; one count is `unit` of what the field measures.
 
-    amount: the name of what it measures, with its unit (lbo_bytes); title, short, said: how headings, pictures and
+    amount: the name of what it measures, with its unit (lbo_bytes); title, short, phrase: how headings, pictures and
     sentences call it; columns: characters of its input; of: what a unit above 1 counts. Names left out are the field's
     own.
     """
@@ -24,14 +24,14 @@ class BitField:
     amount: str = ""
     title: str = ""
     short: str = ""
-    said: str = ""
+    phrase: str = ""
     columns: int = 3
     of: str = "bytes"
     most: int = field(init=False, repr=False)  # the largest encoded value
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "most", (1 << self.width) - 1)
-        for name in ("amount", "title", "short", "said"):
+        for name in ("amount", "title", "short", "phrase"):
             object.__setattr__(self, name, getattr(self, name) or self.name)
 
     @property

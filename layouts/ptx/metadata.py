@@ -197,7 +197,7 @@ class ScaleOperandMap:
                 allowed = ", ".join(map(str, legal))
                 raise LayoutError(
                     "bad_selector",
-                    f"The {field.replace('_', '-')} {value} of {self.name} is out of range.",
+                    f"No {field.replace('_', '-')} {value} for {self.name}.",
                     f"Allowed: {allowed}.",
                     field,
                 )

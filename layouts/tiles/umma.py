@@ -247,22 +247,22 @@ class TiledUmma(TiledMMA):
 
     def _make_step(self, m: int, n: int, k: int) -> UmmaTileStep:
         times_m, _, _ = self.repeats
-        wish: dict[str, int] = {}
+        selectors: dict[str, int] = {}
         at: dict[str, int] = {}
         for operand, every in self.places.items():
             if operand in ("scale_a", "scale_b"):
-                number_ = self._get_factor_group(operand, k, wish)
+                number_ = self._get_factor_group(operand, k, selectors)
                 times = self.repeats[operand == "scale_b"]
                 operand_tile = every[number_ * times + (m if operand == "scale_a" else n)]
             else:
                 operand_tile = every[m + times_m * (n if operand == "d" else k)]
             column = operand_tile.column
             if operand == "metadata" and operand_tile.layout.columns == 1:  # two steps share an address
-                wish["sparsity_selector"] = column % 2
+                selectors["sparsity_selector"] = column % 2
                 column -= column % 2
             at[operand] = operand_tile.lane << 16 | column
         word = self.umma.word
-        for name, code in wish.items():
+        for name, code in selectors.items():
             word = IdescWord(word.kind.get_field(name).field.put(word.word, code), word.kind)
         a, b = (
             self.shared[name].get_descriptor(m if name == "a" else n, k) if name in self.shared else None
@@ -270,11 +270,11 @@ class TiledUmma(TiledMMA):
         )
         return UmmaTileStep(m, n, k, a=a, b=b, addresses=at, word=word)
 
-    def _get_factor_group(self, operand: str, k: int, wish: dict[str, int]) -> int:
+    def _get_factor_group(self, operand: str, k: int, selectors: dict[str, int]) -> int:
         """Return the group of four factors that a step reads; its id goes into the instruction descriptor."""
         per = tmem.FACTORS[self.umma.factors]
         group, inside = divmod(k * per, 4)
-        wish["sfa_id" if operand == "scale_a" else "sfb_id"] = inside
+        selectors["sfa_id" if operand == "scale_a" else "sfb_id"] = inside
         return group
 
     @property
@@ -324,7 +324,7 @@ def is_umma(text: str) -> bool:
 def parse_umma_atom(text: str, idesc: str = "", a_from: str = "") -> tuple[UmmaAtom, tuple[str, ...]]:
     """Return the UMMA atom of a text, and the types that it leaves open.
 
-    idesc, a_from: what a PTX text leaves open, its instruction descriptor or a wish, and "tensor" for A in tensor
+    idesc, a_from: what a PTX text leaves open, its instruction descriptor or a selectors, and "tensor" for A in tensor
     memory. LayoutError names the field.
     """
     if instruction := spelled.find_tcgen05_mma(text):

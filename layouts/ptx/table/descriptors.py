@@ -26,14 +26,14 @@ START = BitField(
     "bytes of the shared window, low 18 bits",
     title="start address",
     short="start",
-    said="the start",
+    phrase="the start",
     columns=9,
 )
 LBO = BitField(
-    "lbo", 16, 29, 16, "leading dimension byte offset", "lbo_bytes", title="LBO", short="LBO", said="LBO", columns=8
+    "lbo", 16, 29, 16, "leading dimension byte offset", "lbo_bytes", title="LBO", short="LBO", phrase="LBO", columns=8
 )
 SBO = BitField(
-    "sbo", 32, 45, 16, "stride dimension byte offset", "sbo_bytes", title="SBO", short="SBO", said="SBO", columns=8
+    "sbo", 32, 45, 16, "stride dimension byte offset", "sbo_bytes", title="SBO", short="SBO", phrase="SBO", columns=8
 )
 BASE_OFFSET = BitField(
     "base_offset",
@@ -42,9 +42,9 @@ BASE_OFFSET = BitField(
     meaning="128-byte rows past the pattern's boundary",
     title="base offset",
     short="base",
-    said="the base offset",
+    phrase="the base offset",
 )
-SWIZZLE = BitField("swizzle", 62, 63, meaning="0 none, 1 128B, 2 64B, 3 32B", short="swz", said="the swizzle mode")
+SWIZZLE = BitField("swizzle", 62, 63, meaning="0 none, 1 128B, 2 64B, 3 32B", short="swz", phrase="the swizzle mode")
 _MASK = f"mask %s with 0x{START.mask:X}"
 _LOW = ((14, 15, _MASK % "the address"), (30, 31, _MASK % "LBO"))  # an address or a stride above 18 bits runs into them
 
@@ -81,7 +81,12 @@ WGMMA = DescriptorFormat(
     ),
 )
 VERSION = BitField(
-    "version", 46, 48, meaning="1 in every descriptor of tcgen05; wgmma's has 0 there", said="the version", short="ver"
+    "version",
+    46,
+    48,
+    meaning="1 in every descriptor of tcgen05; wgmma's has 0 there",
+    phrase="the version",
+    short="ver",
 )
 LBO_MODE = BitField(
     "lbo_mode",
@@ -90,7 +95,7 @@ LBO_MODE = BitField(
     meaning="0 LBO is an offset, 1 an absolute address (K = 96 alone)",
     title="LBO mode",
     short="lbo_mode",
-    said="the mode of LBO",
+    phrase="the mode of LBO",
 )
 # the XOR moves 32-byte chunks, and an atom has 4 values of K: 32-bit elements, MN-major
 BASE32B = Mode("128B_base32B", 4, 8, Swizzle(2, 5, 2), 4)
@@ -135,7 +140,7 @@ K_SEGMENT = BitField(
     meaning="of .decompress::lut::b: 0 the first 24 of 48 bytes of B, 1 the second",
     title="K segment",
     short="k_seg",
-    said="the K segment",
+    phrase="the K segment",
 )
 _RUBIN_MASK = f"mask %s with 0x{RUBIN_START.mask:X}"
 TCGEN05_RUBIN = replace(
