@@ -162,9 +162,9 @@ def _find_finite_codes(
     """Return which codes are finite numbers, by their exponent and mantissa fields."""
     top = exponent == (1 << float_format.exponent_bits) - 1
     if float_format.special is SpecialCodes.IEEE:
-        return ~top
+        return np.asarray(~top)
     if float_format.special is SpecialCodes.ONE_NAN:
-        return ~(top & (mantissa == (1 << float_format.mantissa_bits) - 1))
+        return np.asarray(~(top & (mantissa == (1 << float_format.mantissa_bits) - 1)))
     return np.ones(exponent.shape, bool)
 
 
