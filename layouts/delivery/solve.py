@@ -1,6 +1,4 @@
-"""Ask for a program that delivers an operand: the answer is the shortest one with its certificate, or why there is
-none.
-"""
+"""Find the shortest program that delivers an operand, with its certificate, or why there is none."""
 
 from __future__ import annotations
 
@@ -30,12 +28,15 @@ from lanescope.shared.banks import ACCESSES, Cost, compute_cost
 
 DEFAULT_LIMIT = 128
 ALLOWED = (*loads.NAMES, *NAMES)
-DEFAULT_ALLOWED = tuple(name for name in ALLOWED if name != "ldmatrix.b8")  # which only sm_100a and sm_120a have
+DEFAULT_ALLOWED = tuple(name for name in ALLOWED if name != "ldmatrix.b8")  # only on sm_100a and sm_120a
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """says: what it is; count: instructions; after: what the registers hold then; made: the instructions."""
+    """One step of a program.
+
+    says: a description; count: instructions; after: what the registers hold afterwards; made: the instructions.
+    """
 
     says: str
     count: int
@@ -45,9 +46,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """goal: what the registers hold at the end, in the renumbering that was chosen; renumbered: whether it is not the
-    operand's own. memory: None where it starts in registers, `start`. registers: those that hold the goal at the end.
-    states: how many the search told apart; exhausted: no number of instructions would do.
+    """The result.
+
+    goal: what the registers hold at the end, after the chosen renumbering; renumbered: whether that differs from the
+    operand's own; memory: None if the program starts in registers, `start`; registers: those that hold the goal;
+    states: how many the search visited; exhausted: whether no program exists.
     """
 
     goal: Fragment
@@ -66,7 +69,7 @@ class Delivery:
 
     @property
     def count(self) -> int:
-        """Instructions of one warp."""
+        """The instructions of one warp."""
         return sum(step.count for step in self.steps)
 
     @property
@@ -87,7 +90,7 @@ class Delivery:
         return out
 
     def list_start_registers(self) -> dict[int, Longs]:
-        """Return what the registers hold before the program; nothing where it begins in memory."""
+        """Return what the registers hold before the program; empty if it begins in memory."""
         if self.start is None:
             return {}
         elements = self.start.list_elements()
@@ -103,7 +106,7 @@ class Delivery:
         )
 
     def list_bank_costs(self) -> list[tuple[Load, Cost]]:
-        """Return the cost in shared-memory banks of each load."""
+        """Return the bank cost of each load."""
         costs = []
         for one in self.instructions:
             if isinstance(one, Load):
@@ -112,14 +115,14 @@ class Delivery:
 
 
 def name_access(load: Load) -> str:
-    """Return the name of a load's access in the model of banks."""
+    """Return the name of a load in lanescope.shared.banks."""
     if load.matrix is None:
         return f"ld.shared.b{32 * len(load.targets)}"
     return f"ldmatrix.x{len(load.address) // 8}"
 
 
 def parse_allowed(text: str) -> tuple[str, ...]:
-    """Return the loads and moves that a text names, all where it is empty; LayoutError for another word."""
+    """Return the loads and moves that a text names, all if it is empty; LayoutError for another word."""
     words = text.replace(",", " ").split()
     return tuple(parse_choice(word, "moves", ALLOWED) for word in words) or DEFAULT_ALLOWED
 
@@ -136,8 +139,8 @@ def solve_delivery(
 ) -> Delivery:
     """Return the shortest program that leaves `wanted` in a warp's registers, and its certificate.
 
-    type: of the operand's elements; stored: of those in memory or registers where it is another. source: where they
-    lie; None for the order in memory that one wide load delivers. renumber: the axes (k, n) whose bits the program may
+    type: of the operand's elements; stored: of those in memory or registers, if it differs. source: where they are;
+    None for the order in memory that one wide load delivers. renumber: the axes (k, n) whose bits the program may
     permute. LayoutError if the conversion is unknown or the search too large.
     """
     stored, allowed = stored or type, tuple(allowed)
@@ -164,7 +167,7 @@ def solve_delivery(
 
 
 def _require_registers(wanted: Fragment, rows: tuple[Conversion, ...]) -> None:
-    """Refuse a conversion that fills more registers than a lane has."""
+    """Raise LayoutError for a conversion that fills more registers than a lane has."""
     for row in rows:
         if row.widens and 1 << len(row.spread) > wanted.registers:
             raise LayoutError(
@@ -176,9 +179,9 @@ def _require_registers(wanted: Fragment, rows: tuple[Conversion, ...]) -> None:
 
 
 def choose_memory(wanted: Fragment, rows: tuple[Conversion, ...], stored: int) -> Memory:
-    """Return the order in memory in which the widest loads deliver a fragment with no move between registers.
+    """Return the order in memory in which the widest loads deliver a fragment without moves.
 
-    A lane's elements lie side by side, in the order in which the conversion unpacks them; then the next lane's.
+    A lane's elements are adjacent, in the order in which the conversion unpacks them; then come those of the next lane.
     """
     vectors = next(rows[0].list_sources(wanted.vectors, natural=True)) if rows else wanted.vectors
     inner = count_inner_bits(stored)
@@ -201,7 +204,7 @@ def choose_memory(wanted: Fragment, rows: tuple[Conversion, ...], stored: int) -
 
 
 def list_fitting_orders(wanted: Fragment, rows: tuple[Conversion, ...], stored: int) -> dict[str, list[str]]:
-    """Return, for each load, which coordinate bits must be the lowest of the address so that it alone delivers."""
+    """Return, for each load, the coordinate bits that must be the lowest of the address for it to deliver alone."""
     vectors = next(rows[0].list_sources(wanted.vectors, natural=True)) if rows else wanted.vectors
     fragment = Fragment(wanted.space, stored, vectors)
     found = {}
@@ -246,7 +249,7 @@ def _write_program(found: Found, problem: Problem) -> tuple[tuple[Step, ...], tu
 
 
 def _rename(registers: list[int], old: Vectors, new: Vectors) -> list[int]:
-    """Return registers numbered by old place bits in the order of the new ones."""
+    """Return registers numbered by old place bits, in the order of the new ones."""
     places = [old.index(vector) for vector in new]
     return [
         registers[sum((number >> n & 1) << place for n, place in enumerate(places))] for number in range(len(registers))
@@ -275,13 +278,13 @@ def _refuse(
 
 
 def _count_conversion(row: Conversion, wanted: Fragment) -> int:
-    """Return the instructions that a conversion to an operand takes."""
+    """Return the number of instructions of a conversion to an operand."""
     before = next(iter(row.list_sources(wanted.vectors)))
     return cost_conversion(row, before if row.widens else wanted.vectors)
 
 
 def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
-    """Say what no allowed move changes and a load would need: one sentence for each load, if there is one."""
+    """Return a sentence for each load about what it needs and no allowed move changes, if there is such a thing."""
     memory = problem.memory
     assert memory is not None
     rows = problem.conversions
@@ -315,7 +318,10 @@ def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
 
 
 def _find_splits(width: int, allowed: Iterable[str], fit: Iterable[str]) -> list[str]:
-    """Say which allowed ldmatrix would split elements of `width` bits; fit: the names of the loads that do not."""
+    """Return a sentence about the allowed ldmatrix that would split elements.
+
+    fit: the names of the loads that do not.
+    """
     says = []
     for name in sorted({name for name in allowed if name.startswith("ldmatrix")} - set(fit)):
         unit = 8 if name == "ldmatrix.b8" else 16
