@@ -1,4 +1,4 @@
-"""Multiplicands of wgmma that are not in canonical tiles: rows, panels or a CuTe layout, with their exact descriptors."""
+"""wgmma operands outside canonical tiles: rows, panels or a CuTe layout, with their exact descriptors."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ class ProductPlan:
 
     @property
     def immediates(self) -> dict[str, int]:
-        """The template parameters of the wrapper, all of them by name in its order, if some differ from the defaults."""
+        """Return the wrapper's template parameters by name, in its order; {} where all are the defaults."""
         immediates = {"f": self.selector} if self.instruction.operands["a"].sparsity else {}
         if self.instruction.family.by_descriptor:
             if self.instruction.types["d"] != "s32":
