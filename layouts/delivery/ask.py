@@ -69,8 +69,8 @@ def answer_request(request: DeliveryRequest) -> Delivery:
     accumulator = (
         _find_accumulator(request) if parse_choice(request.source, "source", SOURCES) == "accumulator" else None
     )
-    held = accumulator.element.name if accumulator else type_
-    stored = parse_choice(request.stored, "stored", TYPES) if request.stored else held
+    start_type = accumulator.element.name if accumulator else type_
+    stored = parse_choice(request.stored, "stored", TYPES) if request.stored else start_type
     tiles = (_check_tiles(request.first, "first"), _check_tiles(request.second, "second"))
     per = parse_choice(request.per, "per", PER)
     goal = make_fragment(operand, tiles, per, WIDTHS[type_] if request.type else 0)
@@ -104,8 +104,8 @@ def _read_operand(request: DeliveryRequest) -> tuple[Operand, str]:
     if "->" in request.instruction:
         type_ = parse_choice(request.type or "f16", "type", TYPES)
         return make_pattern_operand(request.instruction, WIDTHS[type_]), type_
-    found = catalog.parse_instruction(request.instruction, "instruction")
-    operand = _find_operand(found, request.operand, "operand")
+    product = catalog.parse_instruction(request.instruction, "instruction")
+    operand = _find_operand(product, request.operand, "operand")
     return operand, parse_choice(request.type, "type", TYPES) if request.type else operand.element.name
 
 
@@ -171,16 +171,16 @@ def _find_accumulator(request: DeliveryRequest) -> Operand:
 def _fill_with_accumulators(operand: Operand, goal: Fragment, stored: str) -> Fragment:
     """Return the contents of the registers of as many D as fill A."""
     rows, columns = (1 << bits for bits in goal.space.bits)
-    one = make_fragment(operand)
-    tiles = [size >> bits for size, bits in zip((rows, columns), one.space.bits, strict=True)]
+    single = make_fragment(operand)
+    tiles = [size >> bits for size, bits in zip((rows, columns), single.space.bits, strict=True)]
     if 0 in tiles:
         raise LayoutError(
             "bad_operand",
-            f"D has {1 << one.space.bits[0]}×{1 << one.space.bits[1]} elements of a warp, A {rows}×{columns}.",
+            f"D has {1 << single.space.bits[0]}×{1 << single.space.bits[1]} elements of a warp, A {rows}×{columns}.",
             "Give more of A side by side.",
             "first",
         )
-    if one.width != WIDTHS.get(stored, one.width):
+    if single.width != WIDTHS.get(stored, single.width):
         raise LayoutError(
             "bad_choice",
             f"stored is '{stored}', but the accumulator has {operand.element.name}.",

@@ -76,15 +76,15 @@ class Conversion:
         for number in range(1 << len(narrow)):
             value = _value_of(narrow, number)
             wides = [_number_of(wide, value ^ part) for part in parts]  # where its elements are
-            made: tuple[int, ...]
+            results: tuple[int, ...]
             sources: tuple[int, ...]
             if self.widens:
-                made, sources = tuple(targets[at] for at in wides), (builder.registers[number],)
+                results, sources = tuple(targets[at] for at in wides), (builder.registers[number],)
                 moves = tuple(tuple((0, unit) for unit in self._list_units(part)) for part in range(len(parts)))
             else:
-                made, sources = (targets[number],), tuple(builder.registers[at] for at in wides)
+                results, sources = (targets[number],), tuple(builder.registers[at] for at in wides)
                 moves = (self._list_origins(new_inner),)
-            builder.made.append(Convert(made, sources, self.name, moves, self.cost))
+            builder.instructions.append(Convert(results, sources, self.name, moves, self.cost))
         builder.registers, builder.width = targets, WIDTHS[self.target]
 
     def _list_units(self, part: int) -> list[int]:
@@ -134,8 +134,8 @@ ROWS = (
 
 def find_conversions(source: str, target: str) -> tuple[Conversion, ...]:
     """Return the conversions from one type to another; empty if they are equal. LayoutError if there is none."""
-    found = tuple(row for row in ROWS if (row.source, row.target) == (source, target))
-    if source != target and not found:
+    conversions = tuple(row for row in ROWS if (row.source, row.target) == (source, target))
+    if source != target and not conversions:
         into = [row.source for row in ROWS if row.target == target]
         raise LayoutError(
             "bad_conversion",
@@ -145,4 +145,4 @@ def find_conversions(source: str, target: str) -> tuple[Conversion, ...]:
             else f"Leave it out: elements of {target} are moved as they are.",
             "stored",
         )
-    return found
+    return conversions

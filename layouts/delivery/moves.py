@@ -45,7 +45,7 @@ class Builder:
 
     registers: list[int]
     width: int
-    made: list[Instruction]
+    instructions: list[Instruction]
     fresh: int
 
     @property
@@ -59,7 +59,7 @@ class Builder:
     def add(self, kind: Callable[..., Instruction], *arguments: object) -> int:
         """Append an instruction and return its target."""
         target = self.name_register()
-        self.made.append(kind(target, *arguments))
+        self.instructions.append(kind(target, *arguments))
         return target
 
 
@@ -318,12 +318,7 @@ def _emit_turn(order: Order, builder: Builder) -> None:
     packs_first = order[unit] == register
     out = next(p for p in lanes if p not in order[inner : inner + LANE_BITS])  # the lane bit that leaves
     new = next(p for p in lanes if order[p] not in lanes) - inner  # where another comes in
-    tables = []
-    for turn in range(2):
-        known = [
-            sum((lane >> p - inner & 1) << order[p] - inner for p in lanes if order[p] in lanes) for lane in range(32)
-        ]
-        tables.append(tuple(s | ((lane >> new & 1) ^ turn) << out - inner for lane, s in enumerate(known)))
+    tables = [_list_source_lanes(order, inner, out, (new, turn)) for turn in range(2)]
     pack = [_list_packing(unit, inner, value) for value in range(2)]
     step, registers = 1 << register - inner - LANE_BITS, list(builder.registers)
 
@@ -331,21 +326,36 @@ def _emit_turn(order: Order, builder: Builder) -> None:
         if not packs:
             a, b = pair
             return builder.add(Select, a, b, bit), builder.add(Select, b, a, bit)
-        made = []
+        packed = []
         for turn in range(2):
             selectors = tuple(pack[(lane >> bit & 1) ^ turn if packs_first else turn] for lane in range(32))
             if not packs_first:  # the pair came in the order of the lane's bit
                 selectors = tuple(s ^ 0x4444 * (lane >> bit & 1) for lane, s in enumerate(selectors))
-            made.append(builder.add(Permute, *pair, selectors))
-        return made[0], made[1]
+            packed.append(builder.add(Permute, *pair, selectors))
+        return packed[0], packed[1]
 
     for number, a in enumerate(builder.registers):
         if number & step:
             continue
         sent = arrange((a, builder.registers[number | step]), out - inner, packs_first)
-        got = tuple(builder.add(Shuffle, one, table) for one, table in zip(sent, tables, strict=True))
+        got = tuple(builder.add(Shuffle, source, table) for source, table in zip(sent, tables, strict=True))
         registers[number], registers[number | step] = arrange((got[0], got[1]), new, not packs_first)
     builder.registers = registers
+
+
+def _list_source_lanes(order: Order, inner: int, out: int, selection: tuple[int, int]) -> tuple[int, ...]:
+    """Return the lane that each lane reads in one shuffle of an exchange.
+
+    inner: the place of lane bit 0; out: the lane bit that leaves. selection: the lane bit that comes in, and the value
+    to XOR with it.
+    """
+    new, turn = selection
+    lanes = range(inner, inner + LANE_BITS)
+    sources = []
+    for lane in range(32):
+        staying = sum((lane >> p - inner & 1) << order[p] - inner for p in lanes if order[p] in lanes)
+        sources.append(staying | ((lane >> new & 1) ^ turn) << out - inner)
+    return tuple(sources)
 
 
 def _list_packing(unit: int, inner: int, value: int) -> int:

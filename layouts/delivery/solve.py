@@ -78,16 +78,16 @@ class Delivery:
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
-        return tuple(one for step in self.steps for one in step.made)
+        return tuple(instruction for step in self.steps for instruction in step.made)
 
     def simulate_steps(self) -> list[dict[int, Longs]]:
         """Return what all registers hold after each step, by simulation: element numbers [lane, place]."""
-        held = self.list_start_registers()
-        out = []
+        contents = self.list_start_registers()
+        snapshots = []
         for step in self.steps:
-            held = simulate(step.made, held, self.memory)
-            out.append(held)
-        return out
+            contents = simulate(step.made, contents, self.memory)
+            snapshots.append(contents)
+        return snapshots
 
     def list_start_registers(self) -> dict[int, Longs]:
         """Return what the registers hold before the program; empty if it begins in memory."""
@@ -99,18 +99,18 @@ class Delivery:
     @property
     def certified(self) -> bool:
         """Whether the simulated program leaves every element of the goal in its place."""
-        held = self.simulate_steps()[-1] if self.steps else self.list_start_registers()
+        contents = self.simulate_steps()[-1] if self.steps else self.list_start_registers()
         elements = self.goal.list_elements()
         return all(
-            np.array_equal(held[register], elements[:, number]) for number, register in enumerate(self.registers)
+            np.array_equal(contents[register], elements[:, number]) for number, register in enumerate(self.registers)
         )
 
     def list_bank_costs(self) -> list[tuple[Load, Cost]]:
         """Return the bank cost of each load."""
         costs = []
-        for one in self.instructions:
-            if isinstance(one, Load):
-                costs.append((one, compute_cost(ACCESSES[name_access(one)], list(one.address))))
+        for instruction in self.instructions:
+            if isinstance(instruction, Load):
+                costs.append((instruction, compute_cost(ACCESSES[name_access(instruction)], list(instruction.address))))
         return costs
 
 
@@ -159,11 +159,11 @@ def solve_delivery(
     steps, registers = _write_program(result.found, problem)
     goal = replace(wanted, vectors=result.found.path[-1][0][1])
     start = source if isinstance(source, Fragment) else None
-    made = Delivery(
+    delivery = Delivery(
         goal, wanted, problem.memory, start, stored, type, steps, registers, result.states, False, limit, True, ""
     )
-    assert made.certified and made.count == result.found.cost
-    return made
+    assert delivery.certified and delivery.count == result.found.cost
+    return delivery
 
 
 def _require_registers(wanted: Fragment, rows: tuple[Conversion, ...]) -> None:
@@ -207,15 +207,15 @@ def list_fitting_orders(wanted: Fragment, rows: tuple[Conversion, ...], stored: 
     """Return, for each load, the coordinate bits that must be the lowest of the address for it to deliver alone."""
     vectors = next(rows[0].list_sources(wanted.vectors, natural=True)) if rows else wanted.vectors
     fragment = Fragment(wanted.space, stored, vectors)
-    found = {}
+    orders = {}
     for kind in loads.list_loads(stored, fragment.registers, loads.NAMES):
         by_bit = {bit: fragment.vectors[place] for place, bit in kind.fixed}
         first = fragment.inner + LANE_BITS
         for n, bit in enumerate(range(fragment.inner, kind.run) if kind.words > 1 else ()):
             by_bit[bit] = fragment.vectors[first + n]
         if all(by_bit.values()):
-            found[kind.name] = [wanted.space.name_vector(by_bit[bit]) for bit in sorted(by_bit)]
-    return found
+            orders[kind.name] = [wanted.space.name_vector(by_bit[bit]) for bit in sorted(by_bit)]
+    return orders
 
 
 def _write_program(found: Found, problem: Problem) -> tuple[tuple[Step, ...], tuple[int, ...]]:
@@ -228,22 +228,35 @@ def _write_program(found: Found, problem: Problem) -> tuple[tuple[Step, ...], tu
         kind, order = found.load
         given = (*vectors[:first], *(vectors[p] for p in order))
         loaded = Fragment(problem.space, width, given)
-        made = loads.make_loads(kind, loaded, problem.memory)
-        steps.append(Step(kind.text, len(made), fragment, tuple(made)))
+        instructions = loads.make_loads(kind, loaded, problem.memory)
+        steps.append(Step(kind.text, len(instructions), fragment, tuple(instructions)))
     else:
         given = problem.registers
     builder = Builder(list(range(fragment.registers)), width, [], fragment.registers)
     builder.registers = _rename(builder.registers, given[first:], vectors[first:])
-    for (width, after), by in found.path[1:]:
-        begin = len(builder.made)
-        if isinstance(by, Conversion):
-            by.emit(vectors, after, builder)
-        elif by:
-            inverse = tuple(by.order.index(p) for p in range(len(by.order)))
-            emit_move(replace(by, order=inverse), builder)
-        made_now = tuple(builder.made[begin:])
-        says = by.says if isinstance(by, Move) else f"{by.name}: {by.says}" if by else ""
-        steps.append(Step(says, sum(one.count for one in made_now), Fragment(problem.space, width, after), made_now))
+    for (width, after), operation in found.path[1:]:
+        begin = len(builder.instructions)
+        if isinstance(operation, Conversion):
+            operation.emit(vectors, after, builder)
+        elif operation:
+            inverse = tuple(operation.order.index(p) for p in range(len(operation.order)))
+            emit_move(replace(operation, order=inverse), builder)
+        added = tuple(builder.instructions[begin:])
+        description = (
+            operation.says
+            if isinstance(operation, Move)
+            else f"{operation.name}: {operation.says}"
+            if operation
+            else ""
+        )
+        steps.append(
+            Step(
+                description,
+                sum(instruction.count for instruction in added),
+                Fragment(problem.space, width, after),
+                added,
+            )
+        )
         vectors = after
     return tuple(steps), tuple(builder.registers)
 
@@ -261,16 +274,16 @@ def _refuse(
 ) -> Delivery:
     memory = source if isinstance(source, Memory) else None
     least = min((_count_conversion(row, wanted) for row in problem.conversions), default=0)
-    seen = format_count(result.states, "arrangement")
+    visited = format_count(result.states, "arrangement")
     if result.exhausted:
-        whys = [f"No program of the allowed loads and moves does it. The search saw all that they reach: {seen}."]
+        reasons = [f"No program of the allowed loads and moves does it. The search saw all that they reach: {visited}."]
     elif least > problem.limit:
-        whys = [f"The conversion alone takes {least} instructions; the limit is {problem.limit}."]
+        reasons = [f"The conversion alone takes {least} instructions; the limit is {problem.limit}."]
     else:
-        whys = [f"No program of at most {problem.limit} instructions does it; the search saw {seen}. More may."]
+        reasons = [f"No program of at most {problem.limit} instructions does it; the search saw {visited}. More may."]
     if memory and least <= problem.limit:
-        whys += _find_invariants(wanted, problem)
-    why = " ".join(whys)
+        reasons += _find_invariants(wanted, problem)
+    why = " ".join(reasons)
     start = source if isinstance(source, Fragment) else None
     return Delivery(
         wanted, wanted, memory, start, stored, type, (), (), result.states, result.exhausted, problem.limit, False, why
@@ -291,30 +304,30 @@ def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
     vectors = next(rows[0].list_sources(wanted.vectors, natural=True)) if rows else wanted.vectors
     width = problem.stored
     moved = {
-        p for one in list_moves(width, len(vectors), problem.moves) for p in range(len(vectors)) if one.order[p] != p
+        p for move in list_moves(width, len(vectors), problem.moves) for p in range(len(vectors)) if move.order[p] != p
     }
     moved |= set(range(count_inner_bits(width) + LANE_BITS, len(vectors)))
     if rows and rows[0].widens:
         moved |= set(rows[0].spread)
     names = name_places(width, len(vectors))
-    says = []
+    reasons = []
     registers = 1 << len(vectors) - count_inner_bits(width) - LANE_BITS
     kinds = loads.list_loads(width, registers, problem.loads)
-    says += _find_splits(width, problem.loads, {kind.name for kind in kinds})
+    reasons += _find_splits(width, problem.loads, {kind.name for kind in kinds})
     for kind in kinds:
         if len(memory.runs) < kind.run:
             has = 1 << len(memory.runs)
-            says.append(f"{kind.name} needs runs of {1 << kind.run} elements; aligned runs here have {has}.")
+            reasons.append(f"{kind.name} needs runs of {1 << kind.run} elements; aligned runs here have {has}.")
             continue
         for place, bit in kind.fixed:
             if place not in moved and vectors[place] != memory.runs[bit]:
                 name = wanted.space.name_vector
-                says.append(
+                reasons.append(
                     f"{kind.name} puts {name(memory.runs[bit])} at {names[place]}, where the operand has"
                     f" {name(vectors[place])}, and no allowed instruction moves it."
                 )
                 break
-    return says
+    return reasons
 
 
 def _find_splits(width: int, allowed: Iterable[str], fit: Iterable[str]) -> list[str]:
@@ -322,9 +335,9 @@ def _find_splits(width: int, allowed: Iterable[str], fit: Iterable[str]) -> list
 
     fit: the names of the loads that do not.
     """
-    says = []
+    reasons = []
     for name in sorted({name for name in allowed if name.startswith("ldmatrix")} - set(fit)):
         unit = 8 if name == "ldmatrix.b8" else 16
         if width > unit:
-            says.append(f"{name} moves units of {unit} bits; it would split an element of {width}.")
-    return says
+            reasons.append(f"{name} moves units of {unit} bits; it would split an element of {width}.")
+    return reasons

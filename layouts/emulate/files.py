@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.dump.npy import MAGIC, parse_array, parse_header
-from lanescope.emulate.launch import MOST_BUFFER, Launch
+from lanescope.emulate.launch import MOST_BUFFER, Launch, load_toml
 from lanescope.emulate.result import EmulationResult
 from lanescope.errors import LayoutError
 from lanescope.inputs import quote_value
@@ -43,15 +42,7 @@ def read_launch(launch: str | PathLike[str]) -> tuple[Path, dict[str, Any]]:
     is_text = isinstance(launch, str) and "\n" in launch
     path = Path() if is_text else Path(launch)
     text = str(launch) if is_text else read_text(path, "launch")
-    try:
-        return path if is_text else path.parent, tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise LayoutError(
-            "bad_launch",
-            f"The launch is not TOML: {error}.",
-            'Write it as grid = [1, 1, 1] and args = [1, "A"].',
-            "launch",
-        ) from None
+    return path if is_text else path.parent, load_toml(text)
 
 
 def load_buffers(launch: Launch, folder: Path, given: Mapping[str, Array]) -> dict[str, Array]:

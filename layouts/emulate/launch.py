@@ -96,9 +96,14 @@ class Launch:
 
 
 def parse_toml(text: str) -> Launch:
-    """Parse a launch from TOML; LayoutError `bad_launch` says where it is no TOML."""
+    """Return the launch in a TOML text; LayoutError `bad_launch` for a syntax error or a wrong field."""
+    return parse_launch(load_toml(text))
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    """Return the tables of a TOML text; LayoutError `bad_launch` gives the line of a syntax error."""
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise LayoutError(
             "bad_launch",
@@ -106,7 +111,6 @@ def parse_toml(text: str) -> Launch:
             'Write it as grid = [1, 1, 1] and args = [1, "A"].',
             "launch",
         ) from None
-    return parse_launch(data)
 
 
 def parse_launch(data: object) -> Launch:

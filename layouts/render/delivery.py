@@ -28,7 +28,7 @@ TEMPLATES = Templates("lanescope.render")
 
 
 def render_function(delivery: Delivery) -> str:
-    """Return `deliver(out, tile)`, where tile is the shared address of the data, or `deliver(out, in)` for registers."""
+    """Return `deliver(out, tile)`, tile being the shared address of the data; for registers, `deliver(out, in)`."""
     lines: list[str] = []
     for step in delivery.steps:
         lines += [f"// {format_count(step.count, 'instruction')}: {step.says}."]

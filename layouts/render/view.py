@@ -185,7 +185,7 @@ class OperandGrid:
         return f"bits {first} to {first + bits - 1}" if bits > 1 else f"bit {first}"
 
     def format_spoken(self, row: int, col: int, title: str = "") -> str:
-        """Return the text of a cell for screen readers: matrix, position, and every owner with its register and bits."""
+        """Return a cell's text for screen readers: matrix, position, and every owner with its register and bits."""
         name = self.operand.name
         owners = [
             get_owner_template(self.operand.scope).format(
@@ -292,7 +292,10 @@ _WIDE, _TALL = 1080.0, 720.0
 
 
 def _choose_cell_sizes(space: float, side: int, depth: int, most: float, enough: float) -> tuple[float, float]:
-    """Return the cell sizes along M or N and along K: equal while large enough, else K shrinks so that D stays legible."""
+    """Return the cell sizes along M or N and along K.
+
+    They are equal while large enough; else K shrinks so that D stays legible.
+    """
     equal = min(most, space / (side + depth))
     if equal >= enough:
         return equal, equal
