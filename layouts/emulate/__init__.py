@@ -1,12 +1,12 @@
-"""PTX executed on the CPU: parser, memory, scheduler, one row per instruction.
+"""PTX executed on the CPU: parser, memory, scheduler, one builder per instruction.
 
-program     what a PTX text says        parser      text → Module, with tokens, operands, declarations
+program     contents of a PTX text      parser      text → Module, with tokens, operands, declarations
 types       registers' types            memory      allocations, spaces, checks
 block       a CTA: groups of threads    machine     the scheduler
-code        statements made ready: `instruction` registers a row (a builder of an action)
-flow, data, arithmetic, …               the rows
+code        statements → actions: `instruction` registers the builder of an opcode
+flow, data, arithmetic, …               the builders
 launch      a launch, from TOML         kernel      an entry with its launch, ready to run
-elements    types of buffers            result      what a run comes to
+elements    types of buffers            result      status, findings and buffers of a run
 files       reads and writes files      run         `lanescope.emulate(ptx, launch)`
 """
 

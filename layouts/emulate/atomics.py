@@ -1,4 +1,4 @@
-"""atom and red: threads execute one after the other, in the order of their indices. PTX ISA 9.1, 9.7.13.5 and 9.7.13.6."""
+"""atom and red, executed thread by thread in order of index. PTX ISA 9.1, 9.7.13.5 and 9.7.13.6."""
 
 from __future__ import annotations
 

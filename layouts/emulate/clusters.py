@@ -131,7 +131,7 @@ _COMPLETION = ("mbarrier::complete_tx::bytes",)
 
 @instruction("st.async", "red.async")
 def build_async_store(compiler: Compiler, statement: Statement) -> Action:
-    """Build st.async and red.async: a store to another CTA's shared memory that completes bytes on an mbarrier there."""
+    """Build st.async and red.async: a store to another CTA's shared memory, with an mbarrier there."""
     reduces = statement.words[0] == "red"
     operations = OPERATIONS if reduces else ()
     orders = ("relaxed",) if reduces else ("weak",)

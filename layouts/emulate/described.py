@@ -20,8 +20,7 @@ CHUNK = 16
 
 @lru_cache(maxsize=4096)
 def find_chunks(word: int, view: View) -> tuple[Array, int, int]:
-    """Return the 16-byte chunks that a descriptor reads, numbered from the block's first byte, and their first and
-    last.
+    """Return the 16-byte chunks that a descriptor reads, counted from the block's first byte; and the first and last.
 
     FaultError `bad_descriptor` where its mode is reserved.
     """

@@ -1,5 +1,4 @@
-"""tensormap.replace and tensormap.cp_fenceproxy: tensor maps modified on the device. PTX ISA 9.1, 9.7.9.28 and
-9.7.13.16.
+"""tensormap.replace and tensormap.cp_fenceproxy: tensor maps edited by a kernel. PTX ISA 9.1, 9.7.9.28 and 9.7.13.16.
 
 Addresses, dims, strides (in bytes), boxes and element strides have the encodings that an H100 accepts.
 """
