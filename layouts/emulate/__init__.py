@@ -52,16 +52,18 @@ __all__ = ["emulate"]
 
 
 def emulate(ptx: Any, launch: Any, **options: Any) -> EmulationResult:
-    """Execute a kernel of a PTX text on the CPU: lanescope.emulate.run.emulate, which says what it takes."""
+    """Execute a kernel of a PTX text on the CPU; see lanescope.emulate.run.emulate."""
     from lanescope.emulate.run import emulate as run
 
     return run(ptx, launch, **options)
 
 
 class _CallableModule(ModuleType):
-    """The package as a function: an import of any of its modules sets the attribute `emulate` of lanescope to the
-    package, so that the package has to be what `lanescope.emulate(ptx, launch)` calls. Type checkers see the function
-    (lanescope/__init__.py), as they know no module that is called.
+    """The package as a callable.
+
+    Importing any of its modules sets `lanescope.emulate` to the package, so the package itself must be callable as
+    `lanescope.emulate(ptx, launch)`. Type checkers, which do not know callable modules, see the function
+    (lanescope/__init__.py).
     """
 
     def __call__(self, ptx: Any, launch: Any, **options: Any) -> EmulationResult:
