@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lanescope.triton.gluon import triton_layout
     from lanescope.weights.layout import packed_weights
 
-# Loaded when they are asked for: `lanescope --help` must not wait for NumPy and the tables.
+# Imported on first use: `lanescope --help` must not wait for NumPy and the tables.
 _HOMES = {
     "LayoutError": "errors",
     "Pattern": "ptx.pattern",
@@ -70,7 +70,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = _HOMES[name]
-    if not home:  # a package that is called
+    if not home:  # a callable package
         return import_module(f"{__name__}.{name}")
     return getattr(import_module(f"{__name__}.{home}"), name)
 

@@ -1,4 +1,7 @@
-"""Words and their bit fields. Knows integers, nothing of GPUs; reserved bits survive every change."""
+"""Words and their bit fields.
+
+Independent of GPUs. Reserved bits survive every change.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from lanescope.errors import LayoutError
 
 @dataclass(frozen=True, slots=True)
 class BitField:
-    """Bits `low` to `high` of a word; one count is `unit` of what the field measures.
+    """Bits `low` to `high` of a word; the encoded value counts in `unit`s of the measured quantity.
 
-    amount: the name of what it measures, with its unit (lbo_bytes); title, short, said: how headings, pictures and
-    sentences call it; columns: characters of its input; of: what a unit above 1 counts. Names left out are the field's
-    own.
+    amount: the quantity's name with its unit (lbo_bytes). title, short, phrase: the field's name in headings, pictures
+    and sentences. columns: characters of its input. of: what a unit above 1 counts. Missing names default to the
+    field's own.
     """
 
     name: str
@@ -24,39 +27,39 @@ class BitField:
     amount: str = ""
     title: str = ""
     short: str = ""
-    said: str = ""
+    phrase: str = ""
     columns: int = 3
     of: str = "bytes"
     most: int = field(init=False, repr=False)  # the largest encoded value
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "most", (1 << self.width) - 1)
-        for name in ("amount", "title", "short", "said"):
+        for name in ("amount", "title", "short", "phrase"):
             object.__setattr__(self, name, getattr(self, name) or self.name)
 
     @property
     def in_bytes(self) -> bool:
-        """Whether it holds bytes, so many at a time."""
+        """Whether the field holds a number of bytes, in multiples of `unit`."""
         return self.unit > 1 and self.of == "bytes"
 
     @property
     def encoded_name(self) -> str:
-        """The name of its bits as a number: lbo_encoded where a count is not one of what it measures."""
+        """The name of its encoded value: lbo_encoded where the quantity has another unit."""
         return f"{self.name}_encoded" if self.unit > 1 else self.name
 
     @property
     def label(self) -> str:
-        """What its input is called: title, unit and bits."""
+        """The label of its input: title, unit and bits."""
         place = f"{self.high}:{self.low}" if self.high > self.low else str(self.low)
         return f"{self.title}{', bytes' if self.in_bytes else ''} [{place}]"
 
     @property
     def mask(self) -> int:
-        """The bits of an amount that the field can hold, with those below its unit."""
+        """The bits of a quantity that the field can represent, including those below its unit."""
         return self.most * self.unit + self.unit - 1
 
     def truncate(self, amount: int) -> int:
-        """Return the encoded value of an amount, cut to the field's width as hardware and casts do."""
+        """Return the encoded value of a quantity, truncated to the field's width as hardware and casts do."""
         return amount // self.unit & self.most
 
     @property
@@ -76,7 +79,7 @@ class BitField:
         return word & ~(self.most << self.low) | value << self.low
 
     def encode(self, amount: int) -> int:
-        """Return the encoded value of an amount in bytes; LayoutError unless it is a multiple of the unit and fits."""
+        """Return the encoded value of a quantity; LayoutError unless it is a multiple of the unit and fits."""
         if amount < 0 or amount % self.unit:
             raise LayoutError(
                 "misaligned",

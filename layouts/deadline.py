@@ -1,6 +1,6 @@
-"""When a computation has to end: whoever starts it says how that is known, and its long loops ask.
+"""Deadlines of computations: the caller sets a condition, long loops check it.
 
-The engine has no clock. Where nobody sets a condition, nothing ends early.
+The engine has no clock. Without a condition nothing ends early.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ _over: ContextVar[Callable[[], bool] | None] = ContextVar("over", default=None)
 
 
 class OverdueError(BaseException):
-    """The time of a computation is over. No LayoutError and no Exception: a reader that tries one thing after another
-    would take it for a refusal and answer from what it has so far. place: the character that reading had come to.
+    """The deadline of a computation has passed.
+
+    Neither a LayoutError nor an Exception: code that tries alternatives would treat it as a rejection and return a
+    partial answer. place: the character that parsing had reached.
     """
 
     place: int | None = None
@@ -22,7 +24,7 @@ class OverdueError(BaseException):
 
 @contextmanager
 def end_when(over: Callable[[], bool]) -> Iterator[None]:
-    """Let `check_deadline` end what is computed inside, in this thread, once over() or a condition around is true."""
+    """Make `check_deadline` raise inside the context, in this thread, once over() or an outer condition is true."""
     around = _over.get()
     token = _over.set(over if around is None else lambda: over() or around())
     try:
@@ -33,7 +35,7 @@ def end_when(over: Callable[[], bool]) -> Iterator[None]:
 
 @contextmanager
 def note_reading_place(place: Callable[[], int]) -> Iterator[None]:
-    """Have an OverdueError from inside say where reading stopped; the innermost place counts."""
+    """Give an OverdueError raised inside the position that parsing had reached; the innermost position wins."""
     try:
         yield
     except OverdueError as error:
@@ -43,8 +45,9 @@ def note_reading_place(place: Callable[[], int]) -> Iterator[None]:
 
 
 def check_deadline() -> None:
-    """Raise OverdueError if the time of this computation is over. Costs about 0.1 µs: call it in each turn of a loop
-    that an input can make long.
+    """Raise OverdueError if the deadline has passed.
+
+    It costs about 0.1 µs; call it in every iteration of a loop whose length depends on the input.
     """
     over = _over.get()
     if over is not None and over():

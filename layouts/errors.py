@@ -1,11 +1,11 @@
-"""The one error a caller of the engine sees.
+"""The error that the engine raises for a caller's mistake.
 
 LayoutError
 ├── code     a stable word for programs, e.g. "unknown_instruction"
-├── message  what was given, in quotes, and why it is refused; where it begins with the field's name, "mn is 7.", a form
-│            shows the field's label instead
-├── hint     what is allowed, or the nearest legal thing
-└── field    the parameter that is wrong, or ""
+├── message  the value, quoted, and the reason; where it starts with the field's name, "mn is 7.", a form shows the
+│            field's label instead
+├── hint     the allowed values, or the nearest legal one
+└── field    the parameter with the mistake, or ""
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 
 class LayoutError(ValueError):
-    """Something the caller gave cannot be a layout; says what, why and what is allowed."""
+    """A value of the caller that cannot be a layout; has the value, the reason and the allowed ones."""
 
     def __init__(
         self,
@@ -33,15 +33,15 @@ class LayoutError(ValueError):
         self.nearest = nearest
 
     def move_to_field(self, field: str, code: str = "") -> LayoutError:
-        """Return the same error for a caller who gave the value in another field, or under another code."""
+        """Return the same error for another field, or with another code."""
         return LayoutError(code or self.code, self.message, self.hint, field, self.nearest)
 
 
 @contextmanager
 def refuse_deep_recursion() -> Iterator[None]:
-    """Turn a RecursionError of what runs inside into LayoutError `too_deep`. Also a decorator.
+    """Turn a RecursionError inside the context into LayoutError `too_deep`. Also a decorator.
 
-    Readers bound their depth where a bound is natural; this is for the ways around these bounds.
+    Parsers limit their depth where a limit is natural; this covers the remaining cases.
     """
     try:
         yield

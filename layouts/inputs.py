@@ -1,8 +1,7 @@
-"""What people and programs give, read in one way: whole numbers, one of several words, the keys of an object.
+"""Parsing of values that people and programs give: integers, choices, the keys of an object.
 
-Every value a caller types — query, body, option, address, storage — goes through here, so that one spelling means one
-number everywhere. Numbers: decimal (leading zeros allowed and still decimal), 0x…, 0b…, `_` or `'` between digits, C's
-suffixes.
+Every value of a caller (query, body, option, address, storage) is parsed here, so that one spelling means one number
+everywhere. Numbers: decimal (also with leading zeros), 0x…, 0b…, `_` or `'` between digits, C's suffixes.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from lanescope.errors import LayoutError
 
 LONGEST_NUMBER = 128  # characters; 64 binary digits with separators fit
 LONGEST_KEY = 60
-LEAST_ALIKE = 0.6  # share of letters that a misspelled word has in common with the one that is meant
+LEAST_ALIKE = 0.6  # least similarity of a misspelled word and the suggested one
 LONGEST_TEXT = 4096
 LONGEST_RANGES = 400
 
@@ -29,30 +28,33 @@ _REAL = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def shorten_value(value: object, most: int = 40) -> str:
-    """Return a value shortened to one bounded line for a message; only the needed part of a text is looked at."""
+    """Return a value as one line of bounded length for a message; only the needed part of a text is read."""
     text = " ".join((value[: 4 * most] if isinstance(value, str) else _format_object(value)).split())
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def quote_value(value: object, most: int = 40) -> str:
-    """Quote a wrong value for a sentence; an absent or null value is "missing", a list or an object not quoted."""
+    """Return an invalid value quoted for a sentence.
+
+    An absent or null value is "missing"; lists and objects are not quoted.
+    """
     if isinstance(value, list | tuple | dict):
         return shorten_value(value, most)
     return "missing" if value is None else f"'{shorten_value(value, most)}'"
 
 
 def join_words(words: Sequence[str], last: str = "and") -> str:
-    """Join words as a sentence lists them: `a`, `a and b`, `a, b and c`."""
+    """Return words as an enumeration: `a`, `a and b`, `a, b and c`."""
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def format_count(count: int, noun: str) -> str:
-    """Format a number with its noun: `1 read`, `1,024 reads`."""
+    """Return a number with its noun: `1 read`, `1,024 reads`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _format_object(value: object) -> str:
-    """Format a value that is not text; large ones by their kind, since Python refuses to print very long integers."""
+    """Return a value that is not text; large ones by their kind, since Python refuses to print very long integers."""
     if value is None or isinstance(value, bool):
         return str(value).lower().replace("none", "null")
     if isinstance(value, int):
@@ -63,7 +65,7 @@ def _format_object(value: object) -> str:
 
 
 def parse_digits(text: str) -> tuple[int, int] | None:
-    """Parse one number without blanks into (value, base); None for other text. Length is bounded before computing."""
+    """Return (value, base) of a number without blanks; None for other text. Length is checked before computing."""
     if len(text) > LONGEST_NUMBER:
         return None
     for base, spelling in _SPELLINGS:
@@ -74,9 +76,9 @@ def parse_digits(text: str) -> tuple[int, int] | None:
 
 
 def parse_real(text: str) -> tuple[float, bool] | None:
-    """Parse a number with a point or an exponent, or in any spelling of `parse_digits`.
+    """Return (value, whether it was written as an integer) of a number; None for other text.
 
-    Return (value, whether it was written as a whole number), None for other text.
+    Accepts a point, an exponent, or any spelling of `parse_digits`.
     """
     integer = parse_digits(text)
     if integer:
@@ -85,7 +87,7 @@ def parse_real(text: str) -> tuple[float, bool] | None:
 
 
 def parse_integer(value: object, field: str, least: int = 0, most: int | None = None, code: str = "bad_number") -> int:
-    """Parse an integer from `least` to `most`: a JSON integer, one of NumPy, or text. LayoutError names the field.
+    """Return an integer from `least` to `most`, given as JSON, NumPy or text. LayoutError names the field.
 
     >>> parse_integer("0x1_000", "base"), parse_integer("007", "k"), parse_integer("4096ull", "base")
     (4096, 7, 4096)
@@ -106,7 +108,7 @@ def parse_integer(value: object, field: str, least: int = 0, most: int | None = 
 def parse_pair(
     text: str, field: str, most: tuple[int | None, int | None] = (None, None), example: str = "3,2"
 ) -> tuple[int, int]:
-    """Parse two whole numbers with a comma between, each up to its `most`."""
+    """Return two integers separated by a comma, each up to its `most`."""
     parts = text.split(",") if len(text) <= 4 * LONGEST_NUMBER else []
     if len(parts) != 2:
         raise LayoutError(
@@ -119,12 +121,10 @@ def parse_pair(
 
 
 def parse_ranges(text: str, field: str, count: int) -> tuple[tuple[int, int], ...]:
-    """Parse `0-3,8` into (first, last) pairs of numbers below `count`.
+    """Return `0-3,8` as (first, last) pairs of numbers below `count`.
 
-    LayoutError for a range that runs backwards or past the end.
-
-    An instruction's page reads such lists by its script, too, as exported pages have no server to ask; a test of
-    tests/browser holds both equal.
+    LayoutError for a range that runs backwards or past the end. An instruction's page also parses such lists in its
+    script, as exported pages have no server; a test in tests/browser checks that both agree.
 
     >>> parse_ranges("0-3, 8", "lanes", 32)
     ((0, 3), (8, 8))
@@ -141,13 +141,13 @@ def parse_ranges(text: str, field: str, count: int) -> tuple[tuple[int, int], ..
 
 
 def get_given(request: Mapping[str, Any], name: str, default: Any) -> Any:
-    """Return the value given for a name; its default if that is missing or, as forms send it, blank."""
+    """Return the value of a key; the default if it is missing or, as forms send it, blank."""
     value = request.get(name, "")
     return default if isinstance(value, str) and not value.strip() else value
 
 
 def require_text(value: object, field: str, most: int = LONGEST_TEXT) -> str:
-    """Return the value as text; LayoutError for other types and for text longer than anything legal."""
+    """Return the value as text; LayoutError for other types and for text beyond the longest legal length."""
     if not isinstance(value, str):
         raise LayoutError(
             "bad_text",
@@ -161,7 +161,7 @@ def require_text(value: object, field: str, most: int = LONGEST_TEXT) -> str:
 
 
 def parse_choice(value: object, field: str, allowed: Collection[str], code: str = "bad_choice") -> str:
-    """Parse one of several words, whatever its case, into its spelling in `allowed`; LayoutError lists them."""
+    """Return one of several words in its spelling in `allowed`, ignoring case; LayoutError lists them."""
     if isinstance(value, str) and len(value) <= LONGEST_KEY:
         for word in allowed:
             if word.lower() == value.strip().lower():
@@ -171,12 +171,12 @@ def parse_choice(value: object, field: str, allowed: Collection[str], code: str 
 
 
 def get_last_name(field: str) -> str:
-    """Return the last part of a field's path: mn of storage.mn."""
+    """Return the last component of a field's path: mn of storage.mn."""
     return field.rpartition(".")[2]
 
 
 def check_keys(request: Mapping[Any, Any], allowed: Iterable[str], field: str = "", code: str = "unknown_key") -> None:
-    """Reject the first key that is not allowed; the LayoutError says where it is and names the nearest allowed one."""
+    """Raise LayoutError for the first key that is not allowed, with its path and the nearest allowed one."""
     known = tuple(allowed)
     for key in request:
         if key in known:
@@ -189,7 +189,7 @@ def check_keys(request: Mapping[Any, Any], allowed: Iterable[str], field: str = 
 
 
 def find_nearest_word(text: str, known: Iterable[str]) -> str:
-    """Return the known word that a text begins, or the one most like it; "" if none is similar."""
+    """Return the known word that starts with the text, or the most similar one; "" if none is similar."""
     spelled = {word.lower(): word for word in known}
     given = text[:LONGEST_KEY].lower()
     begun = [word for word in spelled if len(given) > 1 and word.startswith(given)]
@@ -198,14 +198,14 @@ def find_nearest_word(text: str, known: Iterable[str]) -> str:
 
 
 def check_coordinate(at: object, extent: int, hint: str) -> None:
-    """Check that a coordinate is an integer below the extent of its axis; LayoutError `bad_coordinate` if it is not."""
+    """Raise LayoutError `bad_coordinate` unless a coordinate is an integer below its axis's extent."""
     if not isinstance(at, Integral) or not 0 <= int(at) < extent:
         message = f"Coordinate '{shorten_value(at)}' is not an integer from 0 to {extent - 1}."
         raise LayoutError("bad_coordinate", message, hint)
 
 
 def require_object(value: object, field: str, what: str, code: str = "bad_object") -> dict[str, Any]:
-    """Return the value if it is an object; LayoutError says what to give instead."""
+    """Return the value if it is an object; LayoutError names the expected form."""
     if not isinstance(value, dict):
         raise LayoutError(
             code, f"{get_last_name(field)} is {'missing' if value is None else shorten_value(value)}.", what, field

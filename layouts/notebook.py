@@ -1,12 +1,13 @@
-"""How objects show themselves in a notebook: Jupyter asks for `_repr_svg_` and `_repr_html_`. What draws is known only
-to layouts/render/notebook.py, which is loaded when a notebook asks.
+"""Rich display in notebooks: Jupyter calls `_repr_svg_` and `_repr_html_`.
+
+The painters are in layouts/render/notebook.py, loaded on the first call.
 """
 
 from __future__ import annotations
 
 
 class NotebookObject:
-    """An object that a notebook draws, as far as its class has a painter."""
+    """An object with rich display in notebooks, if its class has a painter."""
 
     __slots__ = ()
 
@@ -18,7 +19,7 @@ class NotebookObject:
 
 
 def _paint_object(value: object, form: str) -> str | None:
-    """Return the picture of an object; None if it has none, so that a notebook shows its text."""
+    """Return the picture of an object; None if its class has none, so that a notebook shows its text."""
     from lanescope.render.notebook import PAINTERS
 
     painter = PAINTERS.get((type(value).__qualname__, form))

@@ -178,7 +178,7 @@ WHY = [
         S8,
         "a",
         {"kind": "rows", "inner": "MN", "pitch_bytes": 48},
-        "Lane 0 wants A[0,0] and A[0,1] in one unit of register 0, and here they lie 48 bytes apart",
+        "Lane 0 needs A[0,0] and A[0,1] in one unit of register 0, but in memory they are 48 bytes apart",
         "pairs k, k + 1 in one 16-bit unit and lay the units side by side along M",
     ),
     (S4, "b", {"kind": "rows", "inner": "MN", "pitch_bytes": 48}, "B[0,0] and B[1,0] in one unit", "groups of four k"),
@@ -186,7 +186,7 @@ WHY = [
         S4,
         "b",
         {"kind": "cute", "layout": "(8,(2,32)):(2,(1,16))"},
-        "four elements stay together. Lane 0 wants B[0,0] and B[2,0]",
+        "four elements stay together. Lane 0 needs B[0,0] and B[2,0]",
         "8 bytes apart",
     ),
     (
@@ -207,14 +207,14 @@ WHY = [
         F16,
         "a",
         {"kind": "rows", "pitch_bytes": 40},
-        "Lane 1's row does not start on 16 bytes but at 40",
+        "Lane 1's row starts at 40,",
         "multiple of 16",
     ),
     (
         F16,
         "a",
         {"kind": "rows", "pitch_bytes": 48, "base": 8},
-        "Lane 0's row does not start on 16 bytes but at 8",
+        "Lane 0's row starts at 8,",
         "The base",
     ),
     (
@@ -229,7 +229,7 @@ WHY = [
         "a",
         {"kind": "cute", "layout": "Sw<3,0,3> o smem_ptr[16b](unset) o (16,16):(16,1)"},
         "The swizzle splits A",
-        "its base M lies below the element",
+        "its base M is smaller than the element",
     ),
 ]
 
@@ -301,7 +301,7 @@ def test_every_canonical_storage_is_read_right(operand: str, major: str, swizzle
 def test_a_pitch_off_sixteen_bytes_faults() -> None:
     op = find(F16).operand("a")
     told = build_chain("ldmatrix.m8n8.x4.shared.b16", op, {"kind": "rows", "pitch_bytes": 40})
-    assert not told.match and "does not start on 16 bytes" in told.notes[0] and not told.costs
+    assert not told.match and "is not a multiple of 16" in told.notes[0] and not told.costs
 
 
 @pytest.mark.parametrize(

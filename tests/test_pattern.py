@@ -166,9 +166,9 @@ def test_from_cute_splits_a_mode_that_runs_over_the_tile_edge() -> None:
     ("text", "complaint"),
     [
         ("(g:8) (e:2)", "no '->'"),
-        ("(g:8) -> (g)", "1 groups stand left"),
-        ("(g:8) (e:2) ->", "nothing stands right"),
-        ("(g:8) (e:2) -> (g) (x)", "'x' stands on the right"),
+        ("(g:8) -> (g)", "1 groups left of"),
+        ("(g:8) (e:2) ->", "nothing follows '->'"),
+        ("(g:8) (e:2) -> (g) (x)", "'x' occurs on the right"),
         ("(g:8) (g:2) -> (g)", "twice on the left"),
         ("(g:8) (e:2) -> (g g)", "twice on the right"),
         ("(g:8 t) (e:2) -> (g)", "'t' is not a digit"),

@@ -284,7 +284,7 @@ def test_where_a_factor_is() -> None:
     assert split.locate_factor(70, 0).shared is None and split.locate_factor(70, 0).lanes == (70, 102)
     with pytest.raises(LayoutError, match="is not documented"):
         split.list_copies()
-    with pytest.raises(LayoutError, match="The tile has 128"):
+    with pytest.raises(LayoutError, match="the tile has 128"):
         a.locate_factor(128, 0)
 
 

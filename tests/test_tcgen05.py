@@ -235,7 +235,7 @@ def test_a_text_leaves_open_what_its_descriptor_says() -> None:
     same = make_client().get(f"{API}/{F16}", params={"idesc": "m=128,n=256,a=bf16,b=bf16"}).json()
     assert same == told
     page = make_client().get(f"/i/{F16}").text
-    assert "The text leaves M (64 or 128)" in page and "Without one, this page shows" in page
+    assert "M (64 or 128)" in page and "Without one, this page shows" in page
 
 
 def test_fields_in_the_address_become_the_word() -> None:

@@ -195,7 +195,7 @@ def test_flash_attentions_chain() -> None:
     [
         (("nothing",), "atom", "does not name an MMA atom"),
         (("SM75_U32x4_LDSM_N",), "atom", "copy atom"),
-        (("ldmatrix.m8n8.x4.shared.b16",), "atom", "multiplies no matrices"),
+        (("ldmatrix.m8n8.x4.shared.b16",), "atom", "does not multiply matrices"),
         (("wmma.mma.row.col.m16n16k16.f32.f32",), "atom", "leaves its fragments"),
         (("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32",), "atom", "sparse"),
         (("SM80_16x8x12_F32F16F16F32_TN",), "atom", "shape and types"),

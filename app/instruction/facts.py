@@ -22,8 +22,9 @@ from lanescope.app.kit.fact import (
 from lanescope.app.kit.rows import CatalogueRow, build_row
 from lanescope.errors import LayoutError
 from lanescope.names import lookup
-from lanescope.ptx import catalog, pattern, qualifiers
+from lanescope.ptx import catalog, qualifiers
 from lanescope.ptx import instruction as engine
+from lanescope.ptx.digits import DigitTerm
 from lanescope.ptx.targets import parse_target_name
 
 
@@ -280,7 +281,7 @@ def _list_axes() -> set[str]:
     return {axis for i in catalog.instructions() for op in i.operands.values() for axis in op.axes}
 
 
-def _build_terms(terms: Iterable[pattern.DigitTerm]) -> tuple[PatternTerm, ...]:
+def _build_terms(terms: Iterable[DigitTerm]) -> tuple[PatternTerm, ...]:
     return tuple(extend_fact(term, PatternTerm) for term in terms)
 
 

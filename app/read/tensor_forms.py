@@ -82,7 +82,7 @@ def _bind(form: Instruction, sizes: dict[str, int], types: list[tuple[str, ...]]
     if any(not used.union({wish.get("d")}).intersection(names) for names in types):
         return None
     try:
-        made = bound.bind_wish(form, wish)
+        made = bound.bind_fields(form, wish)
     except LayoutError:
         return None
     return made if sizes.get("k", made.sizes.get("k")) == made.sizes.get("k") else None

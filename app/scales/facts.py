@@ -46,7 +46,7 @@ class ScaleQuestion:
     target: str = target_field()
 
 
-OPEN = "How the factors of a pair with M = 128 lie in shared memory for their copies is not documented."
+OPEN = "The layout in shared memory of the factors of a pair with M = 128 is not documented."
 
 
 @fact

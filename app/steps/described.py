@@ -144,7 +144,7 @@ class DescribedOperand:
                     chunks=np.int64(mode.chunks),
                     lbo_bytes=lbo,
                     sbo_bytes=sbo,
-                    seen=self.view,
+                    view=self.view,
                     deep=mode.deep,
                 )
             )

@@ -18,8 +18,8 @@ from lanescope.cxx import formula
 from lanescope.descriptor.matrix import WINDOW_BYTES
 from lanescope.errors import LayoutError
 from lanescope.product.move_plan import PACKED_BITS
+from lanescope.ptx.digits import PatternDigit
 from lanescope.ptx.instruction import Instruction, Operand
-from lanescope.ptx.pattern import PatternDigit
 from lanescope.shared import banks
 from lanescope.shared.pieces import ROW_BYTES
 from lanescope.shared.storage import BitPlacement, Storage

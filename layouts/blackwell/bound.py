@@ -1,8 +1,7 @@
-"""A tcgen05.mma with its instruction descriptor: M, N and types bound, and every operand in tensor memory with its map.
+"""Bind a tcgen05.mma to an instruction descriptor: M, N, types, and the map of every operand in tensor memory.
 
-The opcode says kind, CTAs, sparsity and scale vectors (layouts/ptx/table/umma.py), the word the rest
-(layouts/blackwell/idesc.py); where each operand then lies stands in layouts/blackwell/tmem. The maps are those of one
-CTA.
+The opcode has kind, CTAs, sparsity and scale vectors (layouts/ptx/table/umma.py), the descriptor the rest
+(layouts/blackwell/idesc); layouts/blackwell/tmem has the places of operands. Maps are those of one CTA.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ NAMES = {"m": "M", "n": "N"}
 
 @dataclass(frozen=True, slots=True)
 class OperandEvidence:
-    """What proves one operand's place: the number of CUTLASS's maps that equal it, or that it is inferred."""
+    """The evidence for one operand's map: the number of equal maps of CUTLASS, or that it is inferred."""
 
     operand: str
     text: str
@@ -38,7 +37,10 @@ class OperandEvidence:
 
 @dataclass(frozen=True)
 class BoundMma(Instruction):
-    """A product in tensor memory with its descriptor. open: operands whose place is open, and why."""
+    """A product in tensor memory with its instruction descriptor.
+
+    held: its operands; maps: operand → number of equal maps of CUTLASS; open: operand → why its place is not known.
+    """
 
     mma: TmemMma = field(kw_only=True, hash=False)
     word: IdescWord = field(kw_only=True, hash=False)
@@ -56,12 +58,12 @@ class BoundMma(Instruction):
 
     @property
     def inferred(self) -> tuple[str, ...]:
-        """The operands whose place no map of CUTLASS shows."""
+        """The operands whose map is inferred."""
         return tuple(name for name, maps in self.maps.items() if not maps)
 
 
 def get_mma_opcode(instruction: Instruction) -> MmaOpcode:
-    """Return kind, form and density of a text of the catalogue; LayoutError for one that no descriptor binds."""
+    """Return kind, form and sparsity of a tcgen05.mma of the catalogue; LayoutError for another instruction."""
     issue = instruction.family.issue
     if issue is None:
         raise LayoutError(
@@ -75,52 +77,53 @@ def get_mma_opcode(instruction: Instruction) -> MmaOpcode:
 
 
 def make_default_idesc(instruction: Instruction, target: str = "") -> IdescWord:
-    """Return the word that a page shows by default: the kind's first types, K-major, the largest M and N."""
+    """Return the default descriptor: the kind's first types, K-major, the largest M of a CTA (a pair), N 128."""
     by = get_mma_opcode(instruction)
     sizes = by.kind.sizes[by.form, by.sparse]
-    wish = {"m": max(m for m in sizes.m if m <= 128) if by.form != PAIR else max(sizes.m), "n": 128}
-    return idesc.encode(by.kind, {**wish, "sparse": int(by.sparse), **_get_factor_wish(instruction)}, by.form, target)
+    fields = {"m": max(m for m in sizes.m if m <= 128) if by.form != PAIR else max(sizes.m), "n": 128}
+    return idesc.encode(
+        by.kind, {**fields, "sparse": int(by.sparse), **_get_factor_fields(instruction)}, by.form, target
+    )
 
 
-def _get_factor_wish(instruction: Instruction) -> dict[str, object]:
-    """Return the type of the scale factors that the text's vector demands: 4X is ue4m3 unless the word says
-    otherwise.
-    """
+def _get_factor_fields(instruction: Instruction) -> dict[str, object]:
+    """Return the field of the scale factors' type, if the text's vector size determines it."""
     issue = instruction.family.issue
     assert issue is not None
     return idesc.get_factor_types(idesc.get_kind(issue.kind), issue.factors)
 
 
-def encode_wish(instruction: Instruction, wish: Mapping[str, object], target: str = "") -> IdescWord:
-    """Return the word of M, N, types and majors, together with what the text says, on a target; on any where it is "".
-    LayoutError names the field.
+def encode_fields(instruction: Instruction, fields: Mapping[str, object], target: str = "") -> IdescWord:
+    """Return the descriptor with these fields (M, N, types, majors) and those that the PTX text determines.
+
+    target: "" for any. LayoutError names the field.
     """
     by = get_mma_opcode(instruction)
-    chosen = {name: value for name, value in wish.items() if value not in ("", None)}
+    chosen = {name: value for name, value in fields.items() if value not in ("", None)}
     first = make_default_idesc(instruction, target)
     sizes = {"m": first.m, "n": first.n} | {name: chosen[name] for name in ("m", "n") if name in chosen}
     return idesc.encode(
-        by.kind, {**_get_factor_wish(instruction), **chosen, **sizes, "sparse": int(by.sparse)}, by.form, target
+        by.kind, {**_get_factor_fields(instruction), **chosen, **sizes, "sparse": int(by.sparse)}, by.form, target
     )
 
 
 def parse_idesc(instruction: Instruction, text: object, target: str = "") -> IdescWord:
-    """Parse the descriptor of a request: the word in any spelling, or a wish such as `m=128,n=64,a=bf16`."""
+    """Parse the descriptor of a request: the word in any spelling, or fields such as `m=128,n=64,a=bf16`."""
     by = get_mma_opcode(instruction)
     if not isinstance(text, str) or "=" not in text:
         return IdescWord(idesc.parse_idesc_word(text, "idesc"), by.kind, target)
-    wish = dict(part.strip().partition("=")[::2] for part in text.split(",") if part.strip())
+    fields = dict(part.strip().partition("=")[::2] for part in text.split(",") if part.strip())
     try:
-        return encode_wish(instruction, {name.strip(): value.strip() for name, value in wish.items()}, target)
+        return encode_fields(instruction, {name.strip(): value.strip() for name, value in fields.items()}, target)
     except LayoutError as error:
         raise error.move_to_field("idesc", "bad_idesc") from None
 
 
 def bind(found: Instruction, given: object = None, target: str = "") -> BoundMma:
-    """Bind the text to its descriptor: sizes, types and operands of one CTA.
+    """Return the instruction with its descriptor: sizes, types and the operands of one CTA.
 
-    given: the word, or a wish, as `word` parses it; None for the usual one. target: what ptxas compiles for, any where
-    it is "": fields and K of the word are those that it has there. LayoutError if the word is illegal under the text.
+    given: the word or its fields, as parse_idesc takes them; None for the default. target: determines the fields of
+    the word and K; "" for any. LayoutError if the word is illegal for the instruction.
 
     >>> from lanescope.ptx.catalog import find
     >>> d = bind(find("tcgen05.mma.cta_group::1.kind::f16"), 0x08400490).operand("d")
@@ -131,9 +134,9 @@ def bind(found: Instruction, given: object = None, target: str = "") -> BoundMma
     return _bind_idesc(found, word)
 
 
-def bind_wish(instruction: Instruction, wish: Mapping[str, object]) -> BoundMma:
-    """Bind the text to the descriptor of a wish. LayoutError names its field."""
-    return _bind_idesc(instruction, encode_wish(instruction, wish))
+def bind_fields(instruction: Instruction, fields: Mapping[str, object]) -> BoundMma:
+    """Return the instruction with the descriptor of these fields; LayoutError names the illegal field."""
+    return _bind_idesc(instruction, encode_fields(instruction, fields))
 
 
 def _bind_idesc(instruction: Instruction, word: IdescWord) -> BoundMma:
@@ -151,21 +154,21 @@ def _bind_idesc(instruction: Instruction, word: IdescWord) -> BoundMma:
     shifts = "ashift" in instruction.modifiers
     if shifts and word.m < 128:
         raise LayoutError("bad_idesc", f"M is {word.m}. .ashift takes M 128 or 256.", "Bits 24 to 28.", "idesc")
-    operands, maps, left = [], {}, {}
+    operands, maps, open_ = [], {}, {}
     for name in issue.operands:
         if why := _explain_open_place(word, name):
-            left[name] = why
+            open_[name] = why
             continue
         try:
             layout = tmem.make_tmem_layout(mma, name)
         except LayoutError as error:
-            left[name] = error.message
+            open_[name] = error.message
             continue
         operands.append(_make_tmem_operand(layout, mma, word))
         maps[name] = layout.maps
     sizes = {"m": word.m, "n": word.n, "k": word.k}
     family = replace(
-        instruction.family, verb=InstructionVerb.MULTIPLY, elsewhere={**instruction.family.elsewhere, **left}
+        instruction.family, verb=InstructionVerb.MULTIPLY, elsewhere={**instruction.family.elsewhere, **open_}
     )
     types = {**word.types, **({"s": word.format_field("scale_type")} if factors else {})}
     return BoundMma(
@@ -177,30 +180,30 @@ def _bind_idesc(instruction: Instruction, word: IdescWord) -> BoundMma:
         instruction.listed_ptx,
         held=tuple(operands),
         maps=maps,
-        open=left,
+        open=open_,
         mma=mma,
         word=word,
     )
 
 
 def _explain_open_place(word: IdescWord, operand: str) -> str:
-    """Say why a place in tensor memory that sm_107 alone has is open; "" for every other one.
+    """Return why an operand's place on sm_107 is not known; "" if it is.
 
-    PTX ISA 9.4: Table 66 has A of 8 bits with the usual K alone, Table 68 and 9.7.18.10.7.2 differ about the number of
-    factors with K = 128, and figures show the rest.
+    PTX ISA 9.4: Table 66 lists A of 8 bits with the usual K only, Table 68 and 9.7.18.10.7.2 contradict each other
+    about the number of factors with K = 128, and the rest is in figures only.
     """
     if not word.on_rubin or operand == "d":
         return ""
     if operand == "scale_a" and word.get_code("sfa_layout"):
-        return "PTX shows where the factors of A lie in 128 lanes in figures alone."
+        return "PTX describes the layout of A's scale factors in 128 lanes in figures only."
     if word.k == word.kind.k * (1 + word.sparse) or (word.k == 96 and not word.sparse):
         return ""
-    called = {"a": "A lies", "metadata": "the metadata lie"}.get(operand, "the scale factors lie")
-    return f"Where {called} in tensor memory with K = {word.k} is not documented in words."
+    name = {"a": "A", "metadata": "the metadata"}.get(operand, "the scale factors")
+    return f"The layout of {name} in tensor memory with K = {word.k} is documented in figures only."
 
 
 def _check_factor_ids(row: MmaKind, word: IdescWord, factors: str) -> None:
-    """Raise LayoutError for a scale-factor id that the text's vector does not have; with K = 96 it is open."""
+    """Raise LayoutError for a scale-factor id that the vector size does not allow; any is accepted with K = 96."""
     for name in ("sfa_id", "sfb_id"):
         if factors and word.k != 96 and word.get_code(name) not in row.scaled[factors]:
             title, ids = row.get_field(name).field.title, join_words([str(code) for code in row.scaled[factors]], "or")
@@ -209,7 +212,7 @@ def _check_factor_ids(row: MmaKind, word: IdescWord, factors: str) -> None:
 
 
 def _make_tmem_operand(layout: TmemOperandLayout, mma: TmemMma, word: IdescWord) -> Operand:
-    """Return a place in tensor memory as an operand whose threads are lanes."""
+    """Return an operand in tensor memory, whose threads are lanes."""
     name = layout.operand
     element = {"d": word.types["d"], "a": word.types["a"], "metadata": "u4"}.get(name, word.format_field("scale_type"))
     axes = layout.axes
@@ -233,17 +236,17 @@ def _make_tmem_operand(layout: TmemOperandLayout, mma: TmemMma, word: IdescWord)
 
 
 def list_evidence(bound_mma: BoundMma) -> list[OperandEvidence]:
-    """Return what proves the place of each operand."""
+    """Return the evidence for each operand's map."""
     evidence = []
     for name, maps in bound_mma.maps.items():
-        called = name.upper() if len(name) == 1 else name.replace("_", " ")
-        text = f"{called} agrees with CUTLASS ({maps} maps)" if maps else f"{called} {INFERRED}: no map shows it"
+        title = name.upper() if len(name) == 1 else name.replace("_", " ")
+        text = f"{title} agrees with CUTLASS ({maps} maps)" if maps else f"{title} {INFERRED}: no map shows it"
         evidence.append(OperandEvidence(name, text, not maps))
     return evidence
 
 
 def describe_share(mma: TmemMma) -> str:
-    """Say what of A, B and D one CTA holds; "" if it holds all."""
+    """Return a sentence about the parts of A, B and D that one CTA of a pair holds; "" for a single CTA."""
     if mma.ctas == 1:
         return ""
     rows = mma.place.rows
@@ -254,9 +257,9 @@ def describe_share(mma: TmemMma) -> str:
 
 
 def describe_open(instruction: Instruction) -> str:
-    """Say what the text leaves to the descriptor."""
+    """Return a sentence about what the instruction descriptor determines."""
     by = get_mma_opcode(instruction)
     sizes = by.kind.sizes[by.form, by.sparse]
     names = [f"M ({join_words([str(m) for m in sizes.m], 'or')})", f"N ({sizes.n_words})"]
     names += ["the types"] if len(by.kind.get_field("a").codes) > 1 else []
-    return f"The text leaves {join_words([*names, 'the majors'])} open: the instruction descriptor says them."
+    return f"{join_words([*names, 'the majors'])} are not in the text: the instruction descriptor has them."

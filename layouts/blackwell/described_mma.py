@@ -1,6 +1,6 @@
-"""tcgen05.mma with its instruction descriptor: the sizes, types and majors of the operands that it reads.
+"""tcgen05.mma with its instruction descriptor, for the workbench: sizes, types and majors of A and B.
 
-Each run of an asm statement may be another instruction. Source: PTX ISA 9.1, 9.7.16.4 and 9.7.16.10.
+Each execution of an asm statement may have another descriptor. Source: PTX ISA 9.1, 9.7.16.4 and 9.7.16.10.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.dtypes import DType, get_dtype
 from lanescope.ptx.table.descriptors import TCGEN05, fit_format
 
-_STORED = frozenset("f16 bf16 tf32 e4m3 e5m2 u8 s8".split())  # as they are; narrower types are padded to bytes
-_PACKED = {"mxf4": frozenset({"e2m1"}), "mxf4nvf4": frozenset({"e2m1"})}  # kinds whose elements lie two in a byte
+_STORED = frozenset("f16 bf16 tf32 e4m3 e5m2 u8 s8".split())  # stored without padding; narrower ones take a byte
+_PACKED = {"mxf4": frozenset({"e2m1"}), "mxf4nvf4": frozenset({"e2m1"})}  # kinds with two elements per byte
 _GROUP = re.compile(r"\.cta_group::(\d)")
 _KIND = re.compile(r"\.kind::(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
 class MmaFamily:
-    """What the workbench asks of an instruction's family."""
+    """The attributes of a Family that the workbench reads."""
 
     by_descriptor: bool = True
     multiplies: bool = True
@@ -54,7 +54,7 @@ class Tcgen05Mma:
         return MmaOperand(get_dtype(dict(self.types)[name]))
 
     def make_view(self, name: str, major: str) -> View:
-        """Return how it reads A or B through a descriptor; of a pair of CTAs, the half of the one that issues it."""
+        """Return the view of A or B through its descriptor; for a pair of CTAs, of the half in the issuing CTA."""
         rows = (self.m if name == "a" else self.n) // (2 if self.pair else 1)
         bits = self.operand(name).element.bits
         if not TCGEN05.allows_elements(bits, major):
@@ -63,20 +63,21 @@ class Tcgen05Mma:
 
 
 def find_described_mma(words: str, word: int, target: str = "") -> Tcgen05Mma | None:
-    """Return the instruction of an opcode's qualifiers and an instruction descriptor on a target, on any where it is
-    ""; None for one that is not verified: sparse, illegal, or with elements that are padded.
+    """Return the tcgen05.mma with these qualifiers and this instruction descriptor; target: "" for any.
+
+    None for one that is not verified: sparse, illegal, or with padded elements.
     """
     kind, group = _KIND.search(words), _GROUP.search(words)
     try:
         row = idesc.get_kind(kind[1] if kind else "")
     except LayoutError:
         return None
-    said = idesc.IdescWord(word & idesc.MOST, row, target)
-    types = {name: said.types[name] for name in "ab"}
+    descriptor = idesc.IdescWord(word & idesc.MOST, row, target)
+    types = {name: descriptor.types[name] for name in "ab"}
     stored = _PACKED.get(row.name, _STORED).issuperset(types.values())
-    if said.sparse or not stored or not said.m or not said.n or idesc.find_problems(said):
+    if descriptor.sparse or not stored or not descriptor.m or not descriptor.n or idesc.find_problems(descriptor):
         return None
     pair = bool(group and group[1] == "2")
-    ptx = f"tcgen05.mma{words} {said.m}×{said.n}×{said.k} {types['a']}"
-    majors = tuple((name, "MN" if said.get_code(f"transpose_{name}") else "K") for name in "ab")
-    return Tcgen05Mma(ptx, said.m, said.n, said.k, tuple(types.items()), majors, pair, target)
+    ptx = f"tcgen05.mma{words} {descriptor.m}×{descriptor.n}×{descriptor.k} {types['a']}"
+    majors = tuple((name, "MN" if descriptor.get_code(f"transpose_{name}") else "K") for name in "ab")
+    return Tcgen05Mma(ptx, descriptor.m, descriptor.n, descriptor.k, tuple(types.items()), majors, pair, target)

@@ -1,8 +1,7 @@
-"""From tensor memory to where D goes: what each thread holds of D after its loads, whether stmatrix stores the
-registers as they are, and what rows of global memory cost.
+"""The epilogue of tcgen05: what each thread holds of D after its loads, and the cost of storing it.
 
-Loads: layouts/blackwell/tmem. stmatrix: PTX ISA 9.1, 9.7.14.5.16. Documented, and equal to CUTLASS's maps as each says;
-nothing of tcgen05 has run on hardware here.
+Loads: layouts/blackwell/tmem. stmatrix: PTX ISA 9.1, 9.7.14.5.16. Documented; maps compared with CUTLASS as each says;
+tcgen05 has not been executed on hardware here.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from lanescope.shared import banks
 from lanescope.shared.swizzle import Mode, get_mode
 
 WARPS = LANES // QUARTER
-SECTOR, CHUNK, LINE = 32, 16, 128  # bytes: of a request to global memory, of an access of a thread, of a cache line
+SECTOR, CHUNK, LINE = 32, 16, 128  # bytes of a global-memory sector, of a thread's widest access, of a cache line
 MATRIX = 8  # rows and columns of a matrix of stmatrix
 MOST_MATRICES = 4
 
@@ -31,7 +30,7 @@ STORED = ("128B", "64B", "32B", ROWS)
 
 @dataclass(frozen=True, slots=True)
 class SharedStore:
-    """D of 16 bits in shared memory: panels of the mode's width, rows down; whole rows without a mode."""
+    """16-bit D in shared memory: panels of the mode's width, or complete rows without a mode."""
 
     rows: int
     columns: int
@@ -39,7 +38,7 @@ class SharedStore:
 
     @property
     def panel(self) -> int:
-        """Bytes of a row of one panel."""
+        """The bytes of one row of a panel."""
         return self.mode.width_bytes if self.mode else 2 * self.columns
 
     def address(self, row: Any, col: Any) -> Any:
@@ -60,7 +59,7 @@ class WarpLoad:
 
 @dataclass(frozen=True, eq=False)
 class Epilogue:
-    """The loads that bring D of one CTA to registers. halves: D's 16 bits in the low half of a column (f16) or 32."""
+    """The loads that bring D of one CTA to registers. halves: D is f16, in the low half of each column."""
 
     mma: TmemMma
     access: TensorAccess
@@ -68,16 +67,16 @@ class Epilogue:
 
     def __post_init__(self) -> None:
         if self.access.verb != "ld":
-            message = f"{self.access.ptx} loads no registers."
+            message = f"{self.access.ptx} does not load registers."
             raise LayoutError("bad_access", message, "An epilogue begins with a tcgen05.ld.", "access")
         if self.access.packed and not self.halves:
             message = "pack::16b keeps the low half of every column; D has 32 bits."
-            raise LayoutError("bad_access", message, "Drop .pack::16b, or give D 16 bits.", "access")
+            raise LayoutError("bad_access", message, "Remove .pack::16b, or choose a 16-bit D.", "access")
         if self.d.columns % self.access.columns:
             message = f"{self.access.ptx} takes {self.access.columns} columns; D has {self.d.columns}."
             raise LayoutError("bad_access", message, "Give a count that divides D's columns.", "access")
         if self.access.halves:
-            message = f"The halves of {self.access.shape} lie where its constant says."
+            message = f"The second half of {self.access.shape} begins at an immediate offset."
             raise LayoutError("bad_access", message, "Give one of the other four shapes.", "access")
 
     @property
@@ -86,8 +85,9 @@ class Epilogue:
 
     @cached_property
     def loads(self) -> list[WarpLoad]:
-        """Every load of every warp: its quarter, 16 lanes at a time with the shapes of 16, from left to right. Of
-        layouts C and F only the 16 lanes of a quarter that D has.
+        """Every load of every warp in its quarter of the lanes, from left to right.
+
+        Shapes of 16 lanes take two loads per quarter, except in layouts C and F, where D has 16 lanes per quarter.
         """
         lanes = (0,) if self.access.tall == QUARTER or "half" in self.d.axes else (0, 16)
         return [
@@ -98,35 +98,34 @@ class Epilogue:
         ]
 
     def locate_elements(self, load: WarpLoad) -> tuple[IntArray, IntArray]:
-        """Return row and column of D in this CTA, each [thread of the warp][value]; −1 where a lane holds none."""
+        """Return row and column of D in this CTA, each [thread of the warp][value]; −1 for lanes without D."""
         lane, column = self.access.pattern.evaluate()[:2]
-        where = self.d.coords
+        coords = self.d.coords
         at = (lane + load.lane + QUARTER * load.warp, column + load.column)
-        row, col = where["row"][at], where["col"][at]
-        if "half" in where:
-            other = where["half"][at] != 0
-            row, col = np.where(other, -1, row), np.where(other, -1, col)
+        row, col = coords["row"][at], coords["col"][at]
+        if "half" in coords:
+            outside = coords["half"][at] != 0
+            row, col = np.where(outside, -1, row), np.where(outside, -1, col)
         return row.astype(np.int32), col.astype(np.int32)
 
     def locate_first_load(self) -> tuple[IntArray, IntArray]:
-        """Return row and column of D of every thread of the CTA after its warp's first load: [thread][value]."""
-        begun = [next(load for load in self.loads if load.warp == warp) for warp in range(WARPS)]
-        rows, cols = zip(*(self.locate_elements(load) for load in begun), strict=True)
+        """Return row and column of D that every thread of the CTA holds after its first load: [thread][value]."""
+        first_loads = [next(load for load in self.loads if load.warp == warp) for warp in range(WARPS)]
+        rows, cols = zip(*(self.locate_elements(load) for load in first_loads), strict=True)
         return np.concatenate(rows), np.concatenate(cols)
 
     @property
     def per_register(self) -> int:
-        """Elements of D in a register as it is loaded."""
+        """The elements of D per loaded register."""
         return 2 if self.access.packed else 1
 
     # to shared memory -------------------------------------------------------------------------------------------------
 
     @cached_property
     def matrices(self) -> int:
-        """How many 8 × 8 matrices of 16 bits one load gives, two neighbouring values of a thread per register of
-        stmatrix.
+        """The number of 8 × 8 matrices that stmatrix can store from one load; 0 if its registers do not form any.
 
-        0 where no registers form a matrix of stmatrix.
+        Two adjacent values of a thread are converted and packed into one register.
         """
         row, col = self.locate_elements(self.loads[0])
         values = row.shape[1]
@@ -140,13 +139,13 @@ class Epilogue:
         return values // 2 if bool(fits.all()) else 0
 
     def place_in_shared(self, name: str) -> SharedStore:
-        """Return D of this CTA in shared memory: `rows`, or panels of a swizzle mode's width as TMA stores them."""
+        """Return D of this CTA in shared memory: "rows", or panels of a swizzle mode's width as TMA stores them."""
         if name == ROWS:
             return SharedStore(self.mma.place.rows, self.mma.n, None)
         return SharedStore(self.mma.place.rows, self.mma.n, get_mode(name))
 
     def list_store_rows(self, to: SharedStore) -> list[list[int]]:
-        """Return the row addresses of every stmatrix, eight per matrix; matrices in the order of the registers."""
+        """Return the row addresses of every stmatrix, eight per matrix, in the order of the registers."""
         rows: list[list[int]] = []
         count = min(self.matrices, MOST_MATRICES)
         for load in self.loads:
@@ -157,17 +156,17 @@ class Epilogue:
         return rows
 
     def count_wavefronts(self, to: SharedStore) -> tuple[int, int, int]:
-        """Return (stmatrix instructions of the CTA, wavefronts of all, the fewest possible)."""
+        """Return (number of stmatrix of the CTA, their wavefronts, the minimum number of wavefronts)."""
         kind = banks.get_access(f"stmatrix.x{min(self.matrices, MOST_MATRICES)}")
-        every = [banks.compute_cost(kind, address) for address in self.list_store_rows(to)]
-        return len(every), sum(cost.wavefronts for cost in every), sum(cost.ideal for cost in every)
+        costs = [banks.compute_cost(kind, address) for address in self.list_store_rows(to)]
+        return len(costs), sum(cost.wavefronts for cost in costs), sum(cost.ideal for cost in costs)
 
     # to global memory -------------------------------------------------------------------------------------------------
 
     def count_sectors(self, bits: int) -> tuple[int, int, int]:
-        """Return (bytes that a thread stores at once, requests of a warp for one load, sectors per request).
+        """Return (bytes per store of a thread, stores of a warp per load, sectors per store).
 
-        Every thread stores its own runs of neighbouring columns to rows of global memory.
+        Every thread stores its runs of adjacent columns to rows of global memory.
         """
         row, col = self.locate_elements(self.loads[0])
         has_row = row[:, 0] >= 0
@@ -185,13 +184,11 @@ class Epilogue:
 
 
 def choose_load(mma: TmemMma, halves: bool) -> TensorAccess:
-    """Return the load whose registers stmatrix stores unchanged: the largest count, up to x4, that divides D's
-    columns.
-    """
+    """Return the load whose registers stmatrix can store: the largest count up to x4 that divides D's columns."""
     d = tmem.make_tmem_layout(mma, "d")
     for x in (4, 2, 1):
         text = f"tcgen05.ld.16x128b.x{x}.pack::16b" if halves else f"tcgen05.ld.16x256b.x{x}"
         access = tmem.parse_access(text)
         if not d.columns % access.columns:
             return access
-    raise AssertionError  # a D of 8 columns takes x1
+    raise AssertionError  # x1 divides every D

@@ -1,5 +1,6 @@
-"""The kinds of tcgen05.mma: which fields the 32-bit instruction descriptor of each has, what their codes mean, and
-which M and N are legal. Its rows stand in layouts/ptx/table/kinds.py.
+"""The kinds of tcgen05.mma: the fields of their instruction descriptors, codes, legal M and N.
+
+Rows: ptx/table/kinds.py.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ from dataclasses import dataclass
 from lanescope.bits import BitField, find_gaps
 from lanescope.errors import LayoutError
 
-FORMS = ("cta_group::1", "cta_group::2", "ws")  # how an MMA is issued: by one CTA, a pair, or weights stationary
+FORMS = ("cta_group::1", "cta_group::2", "ws")  # issued by one CTA, by a pair, or weight-stationary
 IDESC_BITS = 32
 RUBIN = "sm_107"  # the architecture whose descriptors have more fields
-K_BYTES = 32  # of a row of a dense A or B that one MMA reads, whatever its kind
+K_BYTES = 32  # of a row of dense A or B that one MMA reads, for every kind
 
 
 @dataclass(frozen=True, slots=True)
 class KindField:
     """One field of an instruction descriptor.
 
-    codes: what its codes are called; none where the field holds a number. chosen: a wish gives it by such a name (a
-    type), not as a number or a flag.
+    codes: name → code; empty if the field holds a number. chosen: requests give it by such a name (a type), not as a
+    number or a flag.
     """
 
     field: BitField
@@ -34,7 +35,7 @@ class KindField:
         return self.field.name
 
     def format_code(self, word: int) -> str:
-        """Return what the field of a word says: a name, a number, or that the code is reserved.
+        """Format the field of a word: a name, a number, or "reserved (3)".
 
         >>> KindField(BitField("a", 7, 9), {"f16": 0, "bf16": 1}, True).format_code(3 << 7)
         'reserved (3)'
@@ -60,13 +61,17 @@ class LegalSizes:
 
 @dataclass(frozen=True, slots=True)
 class MmaKind:
-    """One kind: its parts from bit 0 on, K of a dense product, and (form, sparse) → sizes; what is not there is
-    illegal.
+    """One kind of tcgen05.mma.
 
-    scaled: factors along K by the text's scale_vec, empty without block scaling, each with the ids a step may take.
-    needs: D type → the only types A and B may then have. turned: the types that may be MN-major. selectors: of
-    sparsity metadata, from 0 on; kept: how many of every group of a sparse A's row are stored. alike: whether A and B
-    are known with one type alone, though the codes allow two. ValueError if fields overlap or a code does not fit.
+    parts      its fields from bit 0 on; k: of a dense product
+    sizes      (form, sparse) → legal M and N; other combinations are illegal
+    scaled     vector size of the scale factors → the ids a step may use; empty without block scaling
+    needs      D type → the only types that A and B may then have
+    turned     the types that may be MN-major
+    selectors  number of sparsity selectors; kept: (stored, group) of a sparse A's row
+    alike      whether only equal types of A and B are documented, although the codes allow two
+
+    ValueError if fields overlap or a code does not fit.
     """
 
     name: str
@@ -93,12 +98,11 @@ class MmaKind:
 
     @property
     def element_bits(self) -> int:
-        """Bits that an element of A or B takes in memory: f8f6f4 and mxf8f6f4 pad 4 and 6 bits to bytes, 16 elements in
-        16 bytes."""
+        """The bits that an element of A or B takes in memory: f8f6f4 and mxf8f6f4 pad 4 and 6 bits to a byte."""
         return K_BYTES * 8 // self.k
 
     def get_field(self, name: str) -> KindField:
-        """Return a part by its name; LayoutError lists them."""
+        """Return a field by its name; LayoutError lists the names."""
         for part in self.parts:
             if part.name == name:
                 return part

@@ -1,5 +1,6 @@
-"""A tcgen05.mma in NumPy: what it leaves in tensor memory, by the maps of lanescope.blackwell.tmem, the model of
-descriptors and the fields of the instruction descriptor. Nothing here has run on hardware.
+"""Compute a tcgen05.mma in NumPy, by the maps of tensor memory and the model of matrix descriptors.
+
+Documented; not compared with hardware.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ Array = NDArray[Any]
 class TensorProduct:
     """One tcgen05.mma.
 
-    a: the descriptor of A in shared memory, or None if A is in tensor memory; at: address of each operand in tensor
-    memory, lane << 16 | column; scale_vec: 1X, 2X or 4X of a block-scaled kind, "" for the kind's first.
+    a: the descriptor of A in shared memory, None if A is in tensor memory; at: operand → address in tensor memory,
+    lane << 16 | column; scale_vec: 1X, 2X or 4X of a block-scaled kind, "" for the kind's first.
     """
 
     idesc: IdescWord
@@ -52,13 +53,13 @@ class TensorProduct:
 
     @property
     def mma(self) -> tmem.TmemMma:
-        """The instruction as tensor memory sees it."""
+        """The instruction with the sizes that determine its operands in tensor memory."""
         word = self.idesc
         return tmem.TmemMma(self.kind, self.form, word.sparse, word.m, word.n, word.k, scale_vec=self.scale_vec)
 
 
 def read_elements(shared: Array, address: Array, name: str, bits: int) -> Array:
-    """Read numbers of a type at byte addresses [row, k]; two of 4 bits a byte, the first in its low half."""
+    """Return the numbers of a type at byte addresses [row, k]; two 4-bit elements per byte, low half first."""
     image = shared.view(np.uint8)
     size = max(bits // 8, 1)
     code = sum(image[address + n].astype(np.uint64) << np.uint64(8 * n) for n in range(size))
@@ -69,7 +70,7 @@ def read_elements(shared: Array, address: Array, name: str, bits: int) -> Array:
 
 
 def gather_units(memory: Array, layout: TmemOperandLayout, address: int) -> Array:
-    """Gather the units of an operand in tensor memory: uint64 [lane][unit]."""
+    """Return the units of an operand in tensor memory: uint64 [lane][unit]."""
     per = 32 // layout.bits
     unit = np.arange(layout.pattern.value_count)
     words = memory[:, (address & 0xFFFF) + unit // per].astype(np.uint64)
@@ -87,13 +88,11 @@ def multiply(
     scale_d: int = 0,
     keep: Array | None = None,
 ) -> None:
-    """Compute D of a tcgen05.mma over its columns of every CTA: memory uint32 [ctas, 128, columns].
+    """Compute D of a tcgen05.mma in place: memory is uint32 [ctas, 128, columns].
 
-    shared: a byte image of each CTA's shared memory, whose first byte has the address `base`.
-
-    numbers_read: what was read of the same bytes before; empty it where they change. scale_d: D is multiplied by
-    2 ** -scale_d before the product is added. keep: bool [ctas, 128], lanes that are not written. PTX ISA 9.1,
-    9.7.16.10; documented maps, nothing of it ran on hardware.
+    shared: a byte image of each CTA's shared memory, whose first byte has the address `base`. numbers_read: a cache of
+    the operands; clear it if the bytes change. scale_d: D is multiplied by 2 ** -scale_d before the product is added.
+    keep: bool [ctas, 128], lanes that are not written. PTX ISA 9.1, 9.7.16.10.
     """
     idesc_word, mma = product.idesc, product.mma
     opcode = MmaOpcode(product.kind, product.form, idesc_word.sparse)
@@ -125,7 +124,7 @@ def multiply(
 
 
 class _SharedReader:
-    """What the descriptors of a product read of its CTAs' shared memory."""
+    """Reads the operands of a product from the CTAs' shared memory, through its descriptors."""
 
     def __init__(
         self,
@@ -152,12 +151,12 @@ class _SharedReader:
 
 @lru_cache(maxsize=8)
 def compute_addresses(word: int, view: View) -> Array:
-    """Compute the byte addresses of a descriptor, once for all runs of a job."""
+    """Return the byte addresses of a descriptor, cached for the runs of a job."""
     return desc.reads(Descriptor(word, TCGEN05), view)
 
 
 def _gather_a_rows(product: TensorProduct, read: _SharedReader, cta: int, memory: Array, mma: tmem.TmemMma) -> Array:
-    """Gather dense A of the row that each lane works on: [lane, k]; in tensor memory each lane has its own copy."""
+    """Return dense A of the row of D that each lane holds: [lane, k]."""
     row = tmem.make_tmem_layout(mma, "d").pattern.evaluate()[0][:, 0]
     if product.a is not None:
         stored = read.read("a", cta)[row]
@@ -171,7 +170,7 @@ def _gather_a_rows(product: TensorProduct, read: _SharedReader, cta: int, memory
 
 
 def _expand_sparse_a(product: TensorProduct, memory: Array, stored: Array, row: Array, mma: tmem.TmemMma) -> Array:
-    """Expand a sparse A with its zeros, by the metadata in tensor memory: [lane, k]."""
+    """Expand a sparse A by the metadata in tensor memory: [lane, k]."""
     layout = tmem.make_tmem_layout(mma, "metadata")
     lane, unit = (index[..., 0] for index in layout.pattern.inverse()[:2])
     if lane.ndim == 3:
@@ -192,7 +191,7 @@ def _expand_sparse_a(product: TensorProduct, memory: Array, stored: Array, row: 
 
 
 def _gather_scales(product: TensorProduct, memory: Array, operand: str, mma: tmem.TmemMma) -> Array | None:
-    """Gather the factors of each row (or column of B) and k, [row, k], by the bytes that the ids name."""
+    """Return the scale factor of each row (or column of B) and k, [row, k], from the bytes that the ids select."""
     if not product.kind.scaled:
         return None
     layout = tmem.make_tmem_layout(mma, operand)

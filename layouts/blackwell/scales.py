@@ -1,5 +1,4 @@
-"""Scale factors of block-scaled tcgen05.mma in shared memory: atoms of 128 rows by 4 factors, 512 bytes, as
-tcgen05.cp.32x128b.warpx4 copies them.
+"""Scale factors of block-scaled tcgen05.mma in shared memory: atoms of 128 rows × 4 factors for tcgen05.cp.
 
 CUTLASS, cutlass/detail/sm100_blockscaled_layout.hpp, l.48-59 (3 maps); PTX ISA 9.1, 9.7.16.10.7. Not run on hardware.
 """
@@ -8,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-ROWS, COLUMNS, GROUPS = 128, 4, 32  # rows and factors of an atom; rows whose factors lie 16 bytes apart
+ROWS, COLUMNS, GROUPS = 128, 4, 32  # rows and factors of an atom; lines of 16 bytes
 LINE_BYTES = 16  # the factors of the rows r, r + 32, r + 64 and r + 96
 ATOM_BYTES = ROWS * COLUMNS
 SOURCE = "CUTLASS, cutlass/detail/sm100_blockscaled_layout.hpp (3 maps); not executed on hardware"
 
 
 def compute_offset(row: Any, factor: Any, factors: int) -> Any:
-    """Return the byte offset of a factor from the first atom; factors: of one row. Arguments broadcast."""
+    """Return the byte offset of a factor from the first atom; factors: per row. Arguments broadcast."""
     atom = row // ROWS * (factors // COLUMNS) + factor // COLUMNS
     return ATOM_BYTES * atom + LINE_BYTES * (row % GROUPS) + COLUMNS * (row % ROWS // GROUPS) + factor % COLUMNS

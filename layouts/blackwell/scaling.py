@@ -1,5 +1,4 @@
-"""Scale factors of one block-scaled tcgen05.mma on their way: rows of global memory → atoms of shared memory → tensor
-memory, and the id with which every step of K names them.
+"""The path of scale factors of a block-scaled tcgen05.mma: global memory → atoms of shared memory → tensor memory.
 
 Atoms: layouts/blackwell/scales.py. Tensor memory: PTX ISA 9.1, 9.7.16.10.7. Order of a tile's atoms in shared memory:
 CUTLASS, cutlass/detail/sm100_blockscaled_layout.hpp, deduce_smem_layoutSFA and …SFB. Not run on hardware.
@@ -26,8 +25,8 @@ MOST_K = 4096  # of a tile
 class AtomCopy:
     """One copy of an atom: 128 rows from `row`, 4 factors from `factor`.
 
-    Its start in global memory and in the tile's shared memory, in bytes; the descriptor that reads it there, and the
-    first column that it fills.
+    Offsets in bytes, in global memory and in the tile's shared memory; the descriptor of its source, and its first
+    column in tensor memory.
     """
 
     row: int
@@ -40,10 +39,10 @@ class AtomCopy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorLocation:
-    """Where one factor lies.
+    """The places of one factor.
 
-    Bytes from the operand's start in row-major, in atoms and in shared memory; in tensor memory every lane with a copy,
-    with the column and its byte; the step that reads it.
+    row_major, atoms, shared: byte offsets in each order; lanes, column, byte: its copies in tensor memory; step: the
+    MMA that reads it.
     """
 
     row_major: int
@@ -57,8 +56,10 @@ class FactorLocation:
 
 @dataclass(frozen=True, slots=True)
 class ScaleOperand:
-    """The factors of one operand in the tile of one CTA. rows: of A or columns of B; k: of the tile; column: of tensor
-    memory where they begin; shared: the byte of shared memory where they begin.
+    """The scale factors of one operand of a CTA's tile.
+
+    rows: of A, or columns of B; k: of the tile; column: their first column in tensor memory; shared: their address in
+    shared memory.
     """
 
     mma: TmemMma
@@ -70,12 +71,12 @@ class ScaleOperand:
 
     @property
     def layout(self) -> TmemOperandLayout:
-        """Where the factors of one step lie in tensor memory."""
+        """The layout of one step's factors in tensor memory."""
         return tmem.make_tmem_layout(self.mma, self.operand)
 
     @property
     def per_step(self) -> int:
-        """Factors per row and step: S of scale_vec::SX."""
+        """The factors per row and step: S of scale_vec::SX."""
         return FACTORS[self.mma.scale_vec]
 
     @property
@@ -100,12 +101,12 @@ class ScaleOperand:
 
     @property
     def split(self) -> bool:
-        """Whether a pair shares 128 rows of D: 64 rows of A a CTA, and B's factors in two halves of the lanes."""
+        """Whether it is a pair with M = 128: 64 rows of A per CTA, and B's factors in two halves of the lanes."""
         return self.mma.form == PAIR and self.mma.m == 128
 
     @property
     def group_columns(self) -> int:
-        """Columns from the factors of one 32-bit word to the next ones along K."""
+        """The columns from one group of four factors to the next along K."""
         return self.layout.columns if self.split else ATOM_COLUMNS * self.atoms[0]
 
     @property
@@ -114,20 +115,16 @@ class ScaleOperand:
         return self.group_columns * self.atoms[1]
 
     def shared_offset(self, row: int, factor: int) -> int:
-        """Return the byte offset of a factor in the tile's shared memory: all atoms of the rows for four factors, then
-        the next four.
-        """
+        """Return the byte offset of a factor in the tile's shared memory: atoms along the rows first, then along K."""
         atom = factor // scales.COLUMNS * self.atoms[0] + row // scales.ROWS
         inside = scales.compute_offset(row % scales.ROWS, factor % scales.COLUMNS, scales.COLUMNS)
         return int(scales.ATOM_BYTES * atom + inside)
 
     def list_copies(self) -> list[AtomCopy]:
-        """Return the copies that bring the tile to tensor memory, in the order of its columns; LayoutError if they
-        are open.
-        """
+        """Return the copies of the tile to tensor memory, in column order; LayoutError if they are not documented."""
         if self.split:
-            message = "How the factors of a pair with M = 128 lie in shared memory for their copies is not documented."
-            raise LayoutError("open_layout", message, "M = 256, or one CTA, has known copies.", "m")
+            message = "The layout in shared memory of the factors of a pair with M = 128 is not documented."
+            raise LayoutError("open_layout", message, "M = 256, or one CTA, has a documented layout.", "m")
         copies = []
         for k in range(self.atoms[1]):
             for r in range(self.atoms[0]):
@@ -140,11 +137,11 @@ class ScaleOperand:
         return copies
 
     def locate_factor(self, row: int, factor: int) -> FactorLocation:
-        """Return every place of a factor; LayoutError for one outside the tile."""
-        for name, value, most in (("row", row, self.rows), ("factor", factor, self.k // self.block)):
-            if not 0 <= value < most:
-                message = f"{name} is {value}. The tile has {most}."
-                raise LayoutError("outside", message, f"From 0 to {most - 1}.", name)
+        """Return the places of a factor; LayoutError for one outside the tile."""
+        for name, value, count in (("row", row, self.rows), ("factor", factor, self.k // self.block)):
+            if not 0 <= value < count:
+                message = f"{name} is {value}, but the tile has {count}."
+                raise LayoutError("outside", message, f"Allowed: 0 to {count - 1}.", name)
         byte = factor % scales.COLUMNS
         units = [
             (lane, unit)
@@ -165,7 +162,7 @@ class ScaleOperand:
 
 @dataclass(frozen=True, slots=True)
 class ScaledMmaStep:
-    """One MMA of the tile: its first k, the columns and ids of both factors, its instruction descriptor."""
+    """One MMA of the tile: its first k, the columns and ids of both operands' factors, its instruction descriptor."""
 
     k: int
     columns: tuple[int, int]
@@ -180,7 +177,7 @@ def _round_up(size: int, unit: int) -> int:
 def make_scale_operands(
     mma: TmemMma, k: int, columns: tuple[int, int | None], shared: tuple[int, int | None]
 ) -> tuple[ScaleOperand, ScaleOperand]:
-    """Return both operands of a tile; what is None for B follows A's.
+    """Return the scale operands of A and B; a column or address of B that is None follows A's.
 
     LayoutError for kinds without factors, for K = 96, and for a tile that is not a whole number of steps.
     """
@@ -188,8 +185,8 @@ def make_scale_operands(
         message = f"kind::{mma.kind.name} is not block-scaled."
         raise LayoutError("bad_kind", message, "mxf8f6f4, mxf4 and mxf4nvf4 take scale factors.", "kind")
     if k < mma.k or k % mma.k or k > MOST_K:
-        message = f"The tile's K is {k}. One MMA takes {mma.k}."
-        raise LayoutError("bad_tile", message, f"A multiple of {mma.k} up to {MOST_K}.", "tile_k")
+        message = f"The tile's K is {k}, but one MMA takes {mma.k}."
+        raise LayoutError("bad_tile", message, f"Allowed: multiples of {mma.k} up to {MOST_K}.", "tile_k")
     a = ScaleOperand(mma, "scale_a", mma.place.rows, k, columns[0], shared[0])
     b = ScaleOperand(
         mma,
@@ -203,10 +200,7 @@ def make_scale_operands(
 
 
 def list_mma_steps(a: ScaleOperand, b: ScaleOperand, wish: dict[str, object] | None = None) -> list[ScaledMmaStep]:
-    """Return every MMA of the tile.
-
-    wish: types and majors of the instruction descriptor; sizes and ids are the tile's.
-    """
+    """Return every MMA of the tile. wish: types and majors of the instruction descriptor."""
     steps = []
     for n in range(a.k // a.mma.k):
         first = n * a.per_step

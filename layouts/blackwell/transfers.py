@@ -1,4 +1,4 @@
-"""tcgen05.ld, .st, .cp and .shift in NumPy, by the maps of lanescope.blackwell.tmem. Nothing here has run on hardware.
+"""tcgen05.ld, .st, .cp and .shift in NumPy, by the maps of lanescope.blackwell.tmem. Not executed on hardware.
 
 Tensor memory of a CTA is uint32 [128 lanes, columns].
 """
@@ -25,14 +25,14 @@ def _list_cells(access: TensorAccess, lane: int, column: int) -> tuple[Array, Ar
 
 
 def load_registers(access: TensorAccess, memory: Array, lane: int, column: int) -> Array:
-    """Return what a warp's tcgen05.ld at an address loads: uint32 [32, registers]."""
+    """Return the registers that a warp's tcgen05.ld loads: uint32 [32, registers]."""
     words = memory[_list_cells(access, lane, column)].reshape(QUARTER, access.registers, -1)
     loaded: Array = words[..., 0] & _LOW | words[..., 1] << 16 if access.packed else words[..., 0]
     return loaded
 
 
 def store_registers(access: TensorAccess, memory: Array, lane: int, column: int, registers: Array) -> None:
-    """Store a warp's registers, uint32 [32, registers], as tcgen05.st at an address does."""
+    """Store a warp's registers, uint32 [32, registers], like tcgen05.st."""
     word = registers[..., None]
     parts = np.concatenate((word & _LOW, word >> 16), axis=2) if access.packed else word
     cells = _list_cells(access, lane, column)
@@ -42,7 +42,7 @@ def store_registers(access: TensorAccess, memory: Array, lane: int, column: int,
 def copy_from_shared(
     access: TensorAccess, memory: Array, at: tuple[int, int], image: Array, word: int, base: int = 0
 ) -> None:
-    """Copy what a matrix descriptor reads into tensor memory, as tcgen05.cp does.
+    """Copy what a matrix descriptor reads into tensor memory, like tcgen05.cp.
 
     at: the lane and column of the target; image: the bytes of shared memory from the address `base` on.
     """
@@ -55,7 +55,7 @@ def copy_from_shared(
 
 
 def shift_lanes(access: TensorAccess, memory: Array, column: int) -> None:
-    """Move the rows of each quarter down by one lane, as tcgen05.shift does."""
+    """Move the rows of each quarter down by one lane, like tcgen05.shift."""
     for quarter in range(LANES // QUARTER):
         lanes = memory[QUARTER * quarter : QUARTER * (quarter + 1), column : column + access.columns]
         lanes[:-1] = lanes[1:].copy()

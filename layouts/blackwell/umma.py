@@ -1,9 +1,8 @@
-"""How a tcgen05.mma looks at the descriptors of A and B: its opcode says kind, CTA group and sparsity, its instruction
-descriptor M, N, types and majors.
+"""The views of a tcgen05.mma through the descriptors of A and B.
 
-PTX ISA 9.1, 9.7.16.4 and 9.7.16.10. With cta_group::2 a CTA's descriptors address its own shared memory, which holds
-half of A's rows and half of B's columns (CUTLASS, cute/atom/mma_traits_sm100.hpp, BLayout). Nothing here has run on
-this hardware.
+The opcode has kind, CTA group and sparsity, the instruction descriptor M, N, types and majors. PTX ISA 9.1, 9.7.16.4
+and 9.7.16.10. With cta_group::2 a CTA's descriptors address its own shared memory, which holds half of A's rows and
+half of B's columns (CUTLASS, cute/atom/mma_traits_sm100.hpp, BLayout). Not executed on hardware.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ class MmaOpcode:
 
     @property
     def ptx(self) -> str:
-        """The opcode without the qualifiers that descriptors do not see."""
+        """The PTX opcode without the qualifiers that do not affect descriptors."""
         words = ["tcgen05.mma", *(["ws"] * (self.form == WS)), *(["sp"] * self.sparse)]
         group = PAIR if self.form == PAIR else "cta_group::1"
         return ".".join([*words, group, f"kind::{self.kind.name}"])
 
     @property
     def ctas(self) -> int:
-        """CTAs that hold the operands together."""
+        """The number of CTAs that hold the operands."""
         return 2 if self.form == PAIR else 1
 
 
@@ -64,25 +63,25 @@ def parse_mma_opcode(text: object, field: str = "instruction") -> MmaOpcode:
 
 
 def make_view(by: MmaOpcode, word: IdescWord, operand: str, major: str = "") -> View:
-    """Return how operand a or b is read from one CTA's shared memory: its rows (M or N) of this CTA, K as it is stored.
+    """Return the view of operand a or b in one CTA's shared memory: its rows (M or N) of this CTA, and the stored K.
 
-    The word's target decides the descriptor's format. LayoutError if the instruction descriptor is illegal for this
-    opcode, or says another major, and where PTX does not say how the elements are packed.
+    The word's target determines the descriptor's format. LayoutError if the instruction descriptor is illegal for the
+    opcode or has another major, and if the packing of the elements is not documented.
     """
-    wrong = idesc.find_problems(word) or idesc.find_form_problems(word, by.form)
-    if wrong:
-        raise LayoutError("bad_idesc", wrong[0].message, f"Under {by.ptx}. See {wrong[0].source}.", "idesc")
+    problems = idesc.find_problems(word) or idesc.find_form_problems(word, by.form)
+    if problems:
+        raise LayoutError("bad_idesc", problems[0].message, f"Under {by.ptx}. See {problems[0].source}.", "idesc")
     if word.sparse != by.sparse:
         message = f"The instruction descriptor says {'sparse' if word.sparse else 'dense'}; the opcode does not."
         raise LayoutError("bad_idesc", message, "Bit 2 must be 1 with .sp, and 0 without.", "idesc")
-    said = word.format_field(f"transpose_{operand}")
-    if major and major != said:
+    word_major = word.format_field(f"transpose_{operand}")
+    if major and major != word_major:
         bit = word.kind.get_field(f"transpose_{operand}").field.low
-        message = f"major is {major}, but the instruction descriptor says that {operand.upper()} is {said}-major."
+        message = f"major is {major}, but the instruction descriptor says that {operand.upper()} is {word_major}-major."
         raise LayoutError("bad_major", message, f"Its bit {bit} is {word.word >> bit & 1}.", "major")
     if word.has_open_packing(operand):
         message = f"How {word.types[operand]} is packed in shared memory with K = {word.k} is not documented."
         raise LayoutError("open_packing", message, "PTX ISA 9.4, 9.7.18.10.4.4 says: without padding.", "idesc")
     k = word.k // 2 if operand == "a" and word.sparse else word.k
     rows = (word.m if operand == "a" else word.n) // by.ctas
-    return View(rows, k, word.kind.element_bits, said, fit_format(TCGEN05, word.target))
+    return View(rows, k, word.kind.element_bits, word_major, fit_format(TCGEN05, word.target))

@@ -1,7 +1,7 @@
-"""One UMMA atom of CuTe: a tcgen05.mma with its instruction descriptor, and where A comes from.
+"""A UMMA atom of CuTe: a tcgen05.mma with its instruction descriptor, and the source of A.
 
-The instruction is a row of layouts/ptx/table/umma.py with its descriptor bound (layouts/blackwell/bound.py); names
-stand in layouts/ptx/table/umma_atoms.py. Documented; nothing here has run on this hardware.
+The instruction is a row of layouts/ptx/table/umma.py with its descriptor bound (layouts/blackwell/bound.py); names:
+layouts/ptx/table/umma_atoms.py. Documented; not executed on hardware.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from lanescope.ptx.table.umma_atoms import ONLY_M, PAIRED, ROWS, STEPS, TENSOR, 
 
 @dataclass(frozen=True, slots=True)
 class UmmaAtom:
-    """bound: the instruction with its descriptor; tensor_a: A in tensor memory, not in shared; scaled_d: CUTLASS's
-    _SCALED atoms, which scale D before they add to it.
+    """One atom.
+
+    bound: the instruction with its descriptor; tensor_a: whether A is in tensor memory; scaled_d: whether it is one of
+    CUTLASS's _SCALED atoms, which scale D before adding to it.
     """
 
     bound: BoundMma
@@ -43,7 +45,7 @@ class UmmaAtom:
 
     @property
     def mma(self) -> TmemMma:
-        """The product as tensor memory sees it."""
+        """The sizes that determine its operands in tensor memory."""
         return self.bound.mma
 
     @property
@@ -52,12 +54,12 @@ class UmmaAtom:
 
     @property
     def ctas(self) -> int:
-        """CTAs that issue it together: CuTe's ThrID."""
+        """The number of CTAs that issue it: CuTe's ThrID."""
         return self.mma.ctas
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """M and N of both CTAs, K."""
+        """(M, N, K), for a pair those of both CTAs together."""
         return self.word.m, self.word.n, self.word.k
 
     def get_major(self, operand: str) -> str:
@@ -66,28 +68,28 @@ class UmmaAtom:
 
     @property
     def element_bits(self) -> int:
-        """Bits an element of A or B takes where it is stored."""
+        """The bits that a stored element of A or B takes."""
         return self.word.kind.element_bits
 
     @property
     def stored_k(self) -> int:
-        """Elements of A's K that are stored: half of a sparse A's."""
+        """The stored elements of A along K: half of K if A is sparse."""
         return self.word.k // 2 if self.word.sparse else self.word.k
 
     @property
     def factors(self) -> str:
-        """1X, 2X or 4X; "" without block scaling."""
+        """The vector size of the scale factors: 1X, 2X or 4X; "" without block scaling."""
         issue = self.bound.family.issue
         return issue.factors if issue else ""
 
     @property
     def block(self) -> int:
-        """Elements of K that share a scale factor; 0 without them."""
+        """The elements of K that share a scale factor; 0 without block scaling."""
         return BLOCKS[self.factors] * (2 if self.word.sparse else 1) if self.factors else 0
 
     @property
     def named(self) -> tuple[AtomRow, str] | None:
-        """CUTLASS's row for the atom and the rest of its name after the stem; None if CUTLASS has no such atom."""
+        """(CUTLASS's row of the atom, its name after the stem); None if CUTLASS has no such atom."""
         if self.mma.form == WS:
             return None
         for row, ending in _iterate_endings():
@@ -111,7 +113,7 @@ def _iterate_endings() -> Iterator[tuple[AtomRow, str]]:
 def make_umma_atom(
     kind: MmaKind,
     form: str,
-    wish: Mapping[str, object],
+    fields: Mapping[str, object],
     *,
     sparse: bool = False,
     tensor_a: bool = False,
@@ -120,8 +122,8 @@ def make_umma_atom(
 ) -> UmmaAtom:
     """Return the atom of a kind.
 
-    wish: fields of the instruction descriptor; factors: its scale vector, "" for the kind's first. LayoutError names
-    what is illegal.
+    fields: of the instruction descriptor; factors: vector size of the scale factors, "" for the kind's first.
+    LayoutError names what is illegal.
     """
     vector = ""
     if kind.scaled:
@@ -133,11 +135,11 @@ def make_umma_atom(
             raise LayoutError("bad_scale_vec", message, f"Allowed: {allowed}.", "atom")
         vector = f".block_scale{vector}"
     instruction = catalog.find(MmaOpcode(kind, form, sparse).ptx + vector)
-    return UmmaAtom(bound.bind_wish(instruction, wish), tensor_a, scaled_d)
+    return UmmaAtom(bound.bind_fields(instruction, fields), tensor_a, scaled_d)
 
 
 def explain_missing_atom(atom: UmmaAtom, ending: str) -> str:
-    """Explain why CUTLASS has no atom of sizes that PTX has, as its static_asserts say; "" if it has one."""
+    """Return why CUTLASS has no atom of these sizes, according to its static_asserts; "" if it has one."""
     m, n, _ = atom.shape
     kind, pair = atom.mma.kind.name, atom.mma.form == PAIR
     only = ONLY_M.get((kind, pair))
@@ -147,12 +149,12 @@ def explain_missing_atom(atom: UmmaAtom, ending: str) -> str:
     for name, rows in (("", 0), ("", m), (kind, 0), (kind, m)):
         step = STEPS.get((name, family, pair, rows))
         if step and n % step:
-            return f"CUTLASS's {family} atom takes N in steps of {step} here; N is {n}."
+            return f"CUTLASS's {family} atom takes N in steps of {step}; N is {n}."
     return ""
 
 
 def find_fitting_opcodes(ctas: int, m: int, n: int, k: int) -> list[MmaOpcode]:
-    """Return every kind, dense or sparse, that has an MMA of these sizes on this number of CTAs."""
+    """Return the opcodes, dense and sparse, of every kind that has an MMA of these sizes on this number of CTAs."""
     form = PAIR if ctas > 1 else ALONE
     return [
         MmaOpcode(kind, form, sparse)
@@ -166,5 +168,5 @@ def find_fitting_opcodes(ctas: int, m: int, n: int, k: int) -> list[MmaOpcode]:
 
 
 def format_stem(row: AtomRow, ending: str, pair: bool) -> str:
-    """Return CUTLASS's name without its arguments: SM100_MMA_F16BF16_2x1SM_SS."""
+    """Format CUTLASS's name without its arguments: SM100_MMA_F16BF16_2x1SM_SS."""
     return "_".join([row.stem, *([PAIRED] if pair else []), ending])

@@ -1,8 +1,7 @@
-"""The zero-column mask descriptor of tcgen05.mma.ws: 64 bits that generate a mask of N bits; a 1 makes a column of B
-zero whatever shared memory holds.
+"""The zero-column mask descriptor of tcgen05.mma.ws: 64 bits that generate a mask of N bits; 1 zeroes a column of B.
 
-PTX ISA 9.1, 9.7.16.4.3, Table 45. The rule below gives all seven masks of the examples there; the table's words for
-skip span and use span are exchanged against those examples, and CUTLASS's comment on bit 39 is inverted.
+PTX ISA 9.1, 9.7.16.4.3, Table 45. The rule below gives all seven masks of the examples there; the table's descriptions
+of skip span and use span contradict those examples, and CUTLASS's comment on bit 39 is inverted.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class ZeroMask:
         return self.word & RESERVED
 
     def expand_bits(self, m: int, n: int) -> list[int]:
-        """Return the N bits of the mask, column 0 first; 1: the column is zero.
+        """Return the N bits of the mask, column 0 first; 1 means a zero column.
 
         LayoutError for an M or N that .ws does not have.
         """
@@ -60,8 +59,7 @@ class ZeroMask:
         return [bit for part in range(parts) for bit in self.expand_sub_mask(part, wide)]
 
     def expand_sub_mask(self, part: int, wide: int) -> list[int]:
-        """Return the bits of one sub-mask: runs of skip + 1 ones and use + 1 zeros in turn, the first `start count`
-        dropped.
+        """Return the bits of one sub-mask: runs of skip + 1 ones and use + 1 zeros in turn, from bit `start count` on.
 
         >>> ZeroMask(encode_mask({"non_zero_mask": 1, "skip_span": 2, "use_span": 3}).word).expand_sub_mask(0, 8)
         [0, 0, 0, 0, 1, 1, 1, 0]
@@ -105,9 +103,9 @@ def _require_one_of(value: int, field: str, allowed: Sequence[int]) -> int:
 
 
 def encode_mask(fields: Mapping[str, object]) -> ZeroMask:
-    """Return a word from its fields; those left out are 0. LayoutError names the field that does not fit.
+    """Return a descriptor from its fields; missing ones are 0. LayoutError names the field that does not fit.
 
-    Spans are the fields' values: a run of 3 zeroed columns is skip_span 2.
+    Spans are given as encoded: a run of 3 zeroed columns is skip_span 2.
     """
     check_keys(fields, NAMES)
     word = 0

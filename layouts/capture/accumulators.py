@@ -1,8 +1,7 @@
-"""Accumulators against NumPy: D beside the sum of the slices that the recorded steps should multiply, and beside the
-sum of what they really read.
+"""Compare recorded accumulators with NumPy: with the expected sum of the steps, and with the sum of what they read.
 
-A sum begins at zero or at a C that was recorded. A C that was recorded must be in some D: where it is in none, the D
-that began at zero, or at an older C, in its place is wrong.
+A sum begins at zero or at a recorded C. A recorded C must be part of some D: if it is part of none, the D that began at
+zero or at an older C instead is wrong.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.catalog import find
 from lanescope.ptx.instruction import Instruction, Operand
 
-MOST_SUMS = 64  # tiles of D that are followed
-MOST_BEGUN = 64  # C's of one warp that are kept
+MOST_SUMS = 64  # limit of tracked tiles of D
+MOST_BEGUN = 64  # limit of stored C's of one warp
 Group = tuple[int, ...]  # block and warp, or block and warpgroup
 Shape = tuple[int, int, str]  # of D: m, n, type
 TileKey = tuple[object, ...]  # of a tile of D: its first m and n, and its shape
@@ -39,10 +38,11 @@ TileKey = tuple[object, ...]  # of a tile of D: its first m and n, and its shape
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accumulator:
-    """D as one warp recorded it. verdict: match where it is the product that it should be; unknown if it is not even
-    that of what was read, and not every step is here; else mismatch. as_read: whether it is the sum of what the steps
-    read. m, n: its first element; steps: that are in the sum; since: whether it is the sum only of those after D was
-    last recorded.
+    """D as one warp recorded it.
+
+    verdict: "match" if it is the expected product; "unknown" if it is not even the sum of what was read and some step
+    is missing; else "mismatch"; as_read: whether it is the sum of what the steps read; m, n: its first element; steps:
+    in the sum; since: whether it is the sum only of those after D was last recorded.
     """
 
     number: int
@@ -58,7 +58,7 @@ class Accumulator:
 
     @property
     def closeness(self) -> tuple[int, bool]:
-        """More where more of D is right."""
+        """A sort key: greater if more of D is right."""
         return self.right, self.as_read
 
     @property
@@ -70,8 +70,9 @@ class Accumulator:
 
 @dataclass(frozen=True, slots=True)
 class _MatchedWithoutC:
-    """A D that is right without the C's that were recorded for it. tile: which one it is, by group, place and shape;
-    waiting: places of the C's; without: what it is where none of the D's has them.
+    """A D that is right without the C's that were recorded for it.
+
+    tile: its group, place and shape; waiting: places of the C's; without: the verdict if none of the D's has them.
     """
 
     group: Group
@@ -84,7 +85,7 @@ class _MatchedWithoutC:
 
 @dataclass(frozen=True, slots=True)
 class _NearestSum:
-    """A recorded D beside the sum that it is nearest to. key: of the tile; start: the place of its C, -1 for zero."""
+    """A recorded D and the sum that it is nearest to. key: of the tile; start: the place of its C, -1 for zero."""
 
     accumulator: Accumulator
     key: tuple[object, ...]
@@ -93,8 +94,9 @@ class _NearestSum:
 
 @dataclass(frozen=True, slots=True)
 class _Fragment:
-    """A D that one warp recorded. number: of its record; within: which warp of its group; at: where it stands in the
-    order of the records.
+    """A D that one warp recorded.
+
+    number: of its record; within: the warp of its group; at: its position in the order of the records.
     """
 
     number: int
@@ -109,8 +111,10 @@ class _Fragment:
 
 
 class AccumulatorSums:
-    """The tiles of D of every warp or warpgroup, in the order of the records. whole: whether every step is recorded;
-    missing: (number, group, instruction) of steps that are not added; None if the instruction is not known.
+    """The tiles of D of every warp or warpgroup, in the order of the records.
+
+    whole: whether no step is missing; missing: (number, group, instruction) of steps that cannot be added; None if the
+    instruction is unknown.
     """
 
     def __init__(
@@ -162,9 +166,7 @@ class AccumulatorSums:
         seen: tuple[OperandCodes, OperandCodes],
         parts: Mapping[str, OperandSlice],
     ) -> dict[str, StepSum]:
-        """Return the sums of a tile with one more step, and with sums that begin at it if the accumulators may have
-        been reset.
-        """
+        """Return the sums of a tile with one more step, including sums that begin at it if D may have been reset."""
         product = multiply_step(step, seen, parts)
         anew = {
             "again": parts["a"].k * step.depth // seen[0].depth <= tile.k,
@@ -246,8 +248,9 @@ class AccumulatorSums:
     def _keep(
         self, fragment: _Fragment, nearest: _NearestSum, with_c: _NearestSum | None, fresh: Sequence[int], shape: Shape
     ) -> None:
-        """Keep what a D is nearest to, and which of the recorded C's are in it. fresh: places of those that are in none
-        yet; with_c: the nearest with one of them.
+        """Record the sum that a D is nearest to, and which of the recorded C's it contains.
+
+        fresh: places of C's that are in no D yet; with_c: the nearest sum with one of them.
         """
         accumulator, key, warp, group = nearest.accumulator, nearest.key, fragment.warp, fragment.group
         mma = fragment.record.kind == "mma"
@@ -267,7 +270,7 @@ class AccumulatorSums:
             self.recorded.add((group, key))
 
     def _open_tiles(self, group: Group, warp: Group, shape: Shape, since: int) -> int:
-        """Return how many tiles of this shape have a step after `since` and after their last D."""
+        """Return the number of tiles of this shape with a step after `since` and after their last D."""
         return sum(
             tile.step.number > max(since, self.ended.get((warp, key), -1))
             for key, tile in self.open[group].items()
@@ -275,7 +278,7 @@ class AccumulatorSums:
         )
 
     def _use_up(self, warp: Group, fresh: Sequence[int], used: int, open_tiles: int) -> None:
-        """Take a C from those that are in no D yet, and those before it where no other tile may have them."""
+        """Remove a C from those that are in no D yet, and earlier ones unless other tiles may have them."""
         kept = {n for matched in self.passed.values() if matched.warp == warp for n in matched.waiting}
         done = {n for n in fresh if n < used} - kept if open_tiles <= 1 else set()
         self.fresh[warp] = self.fresh.get(warp, set()) - done - {used}
@@ -283,7 +286,7 @@ class AccumulatorSums:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """One warp's D and the tiles that it may be. operand: its register map; whole: whether every step is added."""
+    """One warp's D and the tiles that it may be. operand: its register map; whole: whether every step was added."""
 
     fragment: _Fragment
     tiles: Mapping[TileKey, SumTile]
@@ -320,7 +323,7 @@ def _get_shape(instruction: Instruction) -> Shape:
 
 
 def _find_shape(record: Record, tiles: Mapping[tuple[object, ...], SumTile]) -> Shape | None:
-    """Return the shape of a recorded D: by its PTX text if that has as many registers, else the last step's."""
+    """Return the shape of a recorded D: from its PTX text if that has as many registers, else the last step's."""
     try:
         instruction = find(record.text)
         if instruction.operand("d").registers == record.registers["d"].shape[1]:
@@ -332,7 +335,7 @@ def _find_shape(record: Record, tiles: Mapping[tuple[object, ...], SumTile]) -> 
 
 
 def _get_group(record: Record) -> tuple[Group, int]:
-    """Return (group, warp of the group): the warp or warpgroup whose registers of C or D these are."""
+    """Return (group, warp of the group) whose registers of C or D these are."""
     warps = 1 if record.text.lstrip().startswith("mma") else 4
     return (*record.block, record.warp // warps), record.warp % warps
 
@@ -340,8 +343,8 @@ def _get_group(record: Record) -> tuple[Group, int]:
 def _order_records(records: Sequence[Record]) -> list[tuple[int, int]]:
     """Return (place, record) of every C and D, in program order.
 
-    A warpgroup's first warp records the steps. The others may record what precedes a step after it, so their records
-    take the place of the first warp's.
+    The first warp of a warpgroup records the steps. Other warps may record what precedes a step after it, so their
+    records take the place of the first warp's.
     """
     by_group: dict[tuple[object, ...], dict[int, list[int]]] = {}
     for number, record in enumerate(records):

@@ -1,4 +1,4 @@
-"""The mistakes behind a capture's wrong steps: one cause a mistake, with the steps that follow from it."""
+"""Group a capture's wrong steps by mistake: one cause per mistake, with the steps that follow from it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ Fields = frozenset[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureCause:
-    """One mistake. operands: whose steps are wrong for it; count, total: how many steps, and of how many; first: the
-    first of them; message: of that step; repairs: operand → (its word, the one that is right) there; folded: codes that
-    later steps were diagnosed with, which follow from it.
+    """One mistake.
+
+    operands: whose steps are wrong because of it; count, total: the number of wrong steps, and of all steps; first: the
+    first wrong step, message: its diagnosis; repairs: operand → (its word, the right one) there; folded: the codes of
+    later steps' diagnoses that follow from it.
     """
 
     code: str
@@ -49,7 +51,7 @@ class _RootCause:
 
 
 def find_causes(steps: Sequence[StepVerdict]) -> tuple[CaptureCause, ...]:
-    """Return the causes of a capture's wrong steps, the first one first; equal causes of A and B are merged."""
+    """Return the causes of a capture's wrong steps in order of occurrence; equal causes of A and B are merged."""
     totals = {name: sum(any(o.name == name for o in step.operands) for step in steps) for name in "ab"}
     roots = {name: _find_roots(steps, name) for name in "ab"}
     causes: list[CaptureCause] = []
@@ -64,7 +66,7 @@ def find_causes(steps: Sequence[StepVerdict]) -> tuple[CaptureCause, ...]:
 
 
 def _can_merge(root: _RootCause, other: _RootCause) -> bool:
-    """Return whether causes of A and B share one line: same code, same steps, same repair in words."""
+    """Return whether causes of A and B have the same code, steps and repairs."""
     worded = _find_fixed_word(root.operand) is None or _find_fixed_word(other.operand) is None
     return root.code == other.code and root.numbers == other.numbers and (not worded or root.message == other.message)
 
@@ -123,8 +125,9 @@ def _find_roots(steps: Sequence[StepVerdict], name: str) -> list[_RootCause]:
 def _new_roots(
     roots: Sequence[_RootCause], step: StepVerdict, operand: OperandVerdict, carried: bool
 ) -> list[_RootCause]:
-    """Put a wrong step to the causes that it follows from; return the new ones. carried: whether its start is wrong
-    by as much as that of the step before.
+    """Add a wrong step to the causes that it follows from, and return its new ones.
+
+    carried: whether its start is off by as much as that of the previous step.
     """
     codes = {diagnosis.code: diagnosis.message for diagnosis in operand.diagnoses}
     known = [root for root in roots if root.code in codes]
@@ -151,7 +154,7 @@ def _new_roots(
 def _may_follow(root: _RootCause, step: StepVerdict, carried: bool) -> bool:
     """Return whether a wrong step may follow from an earlier cause.
 
-    It does if it is at the same line, or if its start is off by as much as in the step before.
+    It does if it is at the same line, or if its start is off by as much as in the previous step.
     """
     first, second = root.first.record, step.record
     return carried or (first.file, first.line) == (second.file, second.line)

@@ -18,7 +18,7 @@ from lanescope.descriptor.matrix import WINDOW_BYTES
 from lanescope.errors import LayoutError
 
 MAGIC = int.from_bytes(b"LANESCOP", "little")
-MARK = int.from_bytes(b"LREC", "little")  # of a record that was written to its end
+MARK = int.from_bytes(b"LREC", "little")  # of a complete record
 VERSION = 1
 GRAIN = 16  # bytes: every part of a record begins at a multiple of it
 OPEN = 0xFFFFFFFF  # a slice that the kernel did not state
@@ -85,11 +85,11 @@ OPERANDS = "abcd"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One instruction as one warp or warpgroup was about to issue it, or had just done.
+    """One instruction, recorded by a warp or warpgroup before it is issued, or after.
 
-    words: operand → descriptor. slice: m, n, k where the kernel stated them. immediates: scale_a, scale_b, trans_a,
-    trans_b where given. registers: operand → uint32 [32, count], of a warp. addresses: [32] of ldmatrix. window: the
-    bytes of shared memory from `window_first` on.
+    words: operand → descriptor; slice: m, n, k if the kernel stated them; immediates: scale_a, scale_b, trans_a,
+    trans_b if given; registers: operand → uint32 [32, count] of a warp; addresses: [32] of ldmatrix; window: the bytes
+    of shared memory from `window_first` on.
     """
 
     kind: str
@@ -113,14 +113,16 @@ class Record:
 
     @property
     def where(self) -> str:
-        """The place in the program, as compilers write it."""
+        """The source location, as compilers print it."""
         return f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A whole file. dropped: records that did not fit in the buffer; cut: whether more are there than are read;
-    skipped: calls that LANESCOPE_WHEN left out.
+    """A capture file.
+
+    dropped: records that did not fit in the buffer; cut: whether there are more than are read; skipped: calls that
+    LANESCOPE_WHEN excluded.
     """
 
     records: tuple[Record, ...]
@@ -130,7 +132,7 @@ class Capture:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every call of a macro in the recorded blocks is here."""
+        """Whether every call of a macro in the recorded blocks was recorded."""
         return not (self.dropped or self.cut or self.skipped)
 
 
@@ -173,12 +175,10 @@ def empty(size: int = 64 << 20, blocks: tuple[int, int] = (0, 0)) -> NDArray[np.
 
 
 def read_capture(raw: bytes | bytearray | memoryview | NDArray[Any]) -> Capture:
-    """Return the records of a capture: a file's bytes, or the buffer as it came back from the device.
+    """Return the records of a capture: the bytes of a file, or the buffer copied back from the device.
 
-    Only texts are copied; windows are views of `raw`.
-
-    LayoutError `bad_capture` for a foreign, truncated or enormous file, a version that this program does not know, and
-    a record that is not whole.
+    Only texts are copied; windows are views of `raw`. LayoutError `bad_capture` for a foreign, truncated or oversized
+    file, an unknown version, and an incomplete record.
     """
     data = _get_bytes(raw)
     head = _parse_header(data)
@@ -197,7 +197,10 @@ def read_capture(raw: bytes | bytearray | memoryview | NDArray[Any]) -> Capture:
 
 
 def get_extent(head: bytes) -> int:
-    """Return how many bytes of a file hold its records, by its first bytes; LayoutError as for `read`."""
+    """Return the number of bytes of a file that hold its records, from its first bytes.
+
+    LayoutError as in read_capture.
+    """
     row = _parse_header(_get_bytes(head))
     end = min(int(row["used"]), int(row["capacity"]))
     if end > MOST_FILE:
@@ -273,9 +276,7 @@ def _parse_record(data: NDArray[np.uint8], at: int, end: int, number: int) -> tu
 
 
 def _row(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[dict[str, int], list[int]]:
-    """Return the fields of a record, and the bytes of what follows them. LayoutError for a record that is damaged or
-    not written to its end.
-    """
+    """Return the fields of a record, and the bytes after them; LayoutError for a damaged or incomplete record."""
     truncated = f"The capture is truncated at byte {at}, in record {number}."
     if at + RECORD_BYTES > end:
         raise _make_error(truncated, "Save the whole buffer again.")
@@ -302,7 +303,7 @@ def _row(data: NDArray[np.uint8], at: int, end: int, number: int) -> tuple[dict[
 
 
 def _list_part_sizes(row: Mapping[str, int]) -> list[int]:
-    """Return the bytes of text, addresses, registers of a, b, c, d, and window, each rounded up to GRAIN."""
+    """Return the sizes of text, addresses, registers of a, b, c, d, and window, each rounded up to GRAIN."""
     exact = [row["text_bytes"], 4 * row["addresses"]]
     exact += [128 * row[f"registers_{name}"] for name in OPERANDS]
     return [-(-size // GRAIN) * GRAIN for size in (*exact, row["window_bytes"])]
@@ -316,9 +317,9 @@ def _make_error(message: str, hint: str) -> LayoutError:
 
 
 def write(capture: Capture, size: int = 0) -> bytes:
-    """Return the file of a capture as the device leaves it, for `read`.
+    """Return the file of a capture as the device leaves it.
 
-    size: bytes of the buffer, 0 for as many as are needed; records that find no room are counted as dropped.
+    size: of the buffer in bytes, 0 for as many as needed; records that do not fit are counted as dropped.
     """
     parts = [_pack_record(record) for record in capture.records]
     needed = HEADER_BYTES + sum(map(len, parts))

@@ -18,7 +18,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.codec import Bits
 from lanescope.ptx.dtypes import get_dtype
 
-# Of a fill of 16 or 32 bits: one code an element is all that f16 has, and no tile is a multiple of a prime deep.
+# Of a fill of 16 or 32 bits: f16 has just enough codes, and the depth of no tile is a multiple of a prime.
 MN, K = 240, 127
 EARLIER = 240, 128  # once: a tile of 64 or 128 had the same codes again in the stage after the next, or in the next
 EIGHT = 113  # both periods of an 8-bit fill: a prime, so that k → k³ is a permutation
@@ -32,7 +32,7 @@ MOST = 1 << 28  # elements of one matrix
 
 
 def count_passes(name: str) -> int:
-    """Return how many fills a type takes: 2 for 8-bit types."""
+    """Return the number of fills of a type: 2 for 8-bit types."""
     return 2 if require_fill_type(name) in EIGHT_BIT else 1
 
 
@@ -51,7 +51,7 @@ def get_periods(name: str, earlier: bool = False) -> tuple[int, int]:
 
 
 def count_blocks(name: str) -> int:
-    """Return how many orders of 8 neighbors along mn a 16- or 32-bit fill has: the elements of 16 bytes."""
+    """Return the number of orders of 8 elements adjacent along mn in a 16- or 32-bit fill."""
     return 128 // get_dtype(name).bits
 
 
@@ -83,7 +83,9 @@ def compute_codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1,
 
 
 def matrix(shape: tuple[int, int], name: str, operand: str = "a", part: int = 1, nk: bool = False) -> NDArray[Any]:
-    """Return a whole matrix of codes, as unsigned integers of the type's width: A (m, k), B (k, n); nk: B as (n, k).
+    """Return a complete matrix of codes, as unsigned integers of the type's width.
+
+    The shape is (m, k) for A, (k, n) for B, or (n, k) with nk.
 
     >>> matrix((2, 3), "f16").tolist()
     [[1024, 1025, 1026], [1151, 1152, 1153]]

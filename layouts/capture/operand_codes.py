@@ -1,7 +1,7 @@
-"""What A and B are: the fills, or real matrices; and which element of them lies at an address of recorded memory.
+"""The codes of A and B, from fills or real matrices, and the element at an address of recorded memory.
 
-Memory is asked 16 bytes at a time, which real data repeat far less often than single elements; an element alone is
-asked for by its value, and where several have that value, none is named.
+Memory is searched by 16-byte chunks, which repeat far less often in real data than single elements. A single element is
+identified by its value, unless several have that value.
 """
 
 from __future__ import annotations
@@ -35,15 +35,17 @@ class ChunkTable:
     k: Ints
 
     def find_chunks(self, chunks: NDArray[np.uint64]) -> tuple[Ints, Ints]:
-        """Find (mn, k) of each chunk's first element, NONE or SEVERAL."""
+        """Return (mn, k) of each chunk's first element, NONE or SEVERAL."""
         return _find_words(self.ranked, self.mn, self.k, chunks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownOperand:
-    """One operand. codes: [mn][k], one array a pass; periods: after how many of mn and k chunks of 16 bytes repeat,
-    own_periods: the codes; (0, 0) for a real matrix. chunks: major → table. blocks: how many of K that are fills.K
-    apart one code leaves open, 1 where it tells its element.
+    """One operand.
+
+    codes: [mn][k], one array per pass; periods: of chunks of 16 bytes along mn and k, own_periods: of codes, (0, 0) for
+    a real matrix; chunks: major → table; blocks: the number of K values, fills.K apart, that one code may mean, 1 if it
+    determines the element.
     """
 
     operand: str
@@ -61,7 +63,7 @@ class KnownOperand:
 
     @property
     def extents(self) -> tuple[int, int]:
-        """How many of mn and k there are; of a fill, its periods."""
+        """The number of mn and k; for a fill, its periods."""
         return self.codes[0].shape[0], self.codes[0].shape[1]
 
     def get_codes(self, mn: Ints, k: Ints, part: int = 0) -> Ints:
@@ -74,13 +76,13 @@ class KnownOperand:
         return np.where(inside, codes, -1)
 
     def identify_elements(self, codes: Sequence[Bits]) -> tuple[Ints, Ints]:
-        """Identify elements by their codes, one array a pass: (mn, k), NONE, or SEVERAL if the code is not unique."""
+        """Return (mn, k) of elements by their codes, one array per pass: NONE if unknown, SEVERAL if not unique."""
         joined = _join_passes(codes)
         mn, k = (part.reshape(joined.shape) for part in self.singles.find_chunks(joined.ravel()))
         return (mn, k) if self.blocks == 1 else self._identify_in_block(mn, k)
 
     def _identify_in_block(self, mn: Ints, k: Ints) -> tuple[Ints, Ints]:
-        """Identify elements whose codes leave the block of K open: in the block that makes most rows consecutive."""
+        """Return elements in the block of K, not determined by their codes, that makes most rows consecutive."""
         here = mn >= 0
         if mn.ndim != 2 or not here.any():
             return np.where(here, SEVERAL, mn), np.where(here, SEVERAL, k)
@@ -97,7 +99,7 @@ class KnownOperand:
         return placed(max(range(self.blocks), key=follow))
 
     def identify_lines(self, codes: Sequence[Bits]) -> tuple[Ints, Ints]:
-        """Identify the elements of a grid [row][k] with whole chunks along K: chunks first, then single elements."""
+        """Return the elements of a grid [row][k]: by chunks along K first, then by single elements."""
         mn, k = self.identify_elements(codes)
         per = CHUNK * 8 // self.element.bits
         rows, depth = mn.shape
@@ -121,7 +123,7 @@ class KnownOperand:
 
 
 def operand_from_fill(name: str, operand: str, parts: Sequence[int], earlier: bool = False) -> KnownOperand:
-    """Return A or B as the fill writes them.
+    """Return A or B as filled.
 
     parts: the pass of each file; earlier: use the codes of earlier versions of the header.
     """
@@ -164,7 +166,7 @@ def _make_operand(
 
 
 def _make_chunk_table(codes: Bits, row: DType, major: str) -> ChunkTable:
-    """Return every chunk that begins at a multiple of its elements."""
+    """Return the table of chunks that begin at a multiple of their elements."""
     lines = codes if major == "K" else codes.T
     per = CHUNK * 8 // row.bits
     count = lines.shape[1] // per
@@ -176,7 +178,7 @@ def _make_chunk_table(codes: Bits, row: DType, major: str) -> ChunkTable:
 
 
 def _sort_chunks(words: NDArray[np.uint64], mn: Ints, k: Ints) -> ChunkTable:
-    order = np.argsort(words, kind="stable")  # else equal words stand otherwise on another processor
+    order = np.argsort(words, kind="stable")  # so that the bytes do not depend on the processor
     return ChunkTable(words[order], mn[order], k[order])
 
 
@@ -204,9 +206,10 @@ def _join_passes(codes: Sequence[Bits]) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True, slots=True)
 class RecordedMemory:
-    """Recorded shared memory of one operand's eyes. windows: the bytes, one array a pass; base: the address of the
-    first; mn, k, major: of the 16-byte chunks from `base` on, the element at each one's first byte (NONE, SEVERAL) and
-    the dimension that runs along it, 0 K, 1 MN.
+    """Recorded shared memory, with elements identified for one operand.
+
+    windows: the bytes, one array per pass; base: the address of the first; mn, k, major: for each 16-byte chunk from
+    `base` on, its first element (NONE, SEVERAL) and the dimension along it, 0 for K, 1 for MN.
     """
 
     known: KnownOperand
@@ -235,7 +238,7 @@ class RecordedMemory:
         return tuple(gathered), inside
 
     def find_elements(self, address: Ints) -> tuple[Ints, Ints]:
-        """Find the elements at byte addresses: (mn, k), NONE or SEVERAL."""
+        """Return the elements (mn, k) at byte addresses, NONE or SEVERAL."""
         codes, inside = self.gather_codes(address)
         mn, k = self.known.identify_elements(codes)
         chunk = (address - self.base) // CHUNK
@@ -252,7 +255,7 @@ class RecordedMemory:
         return np.where(inside, mn, NONE), np.where(inside, k, NONE)
 
     def find_address(self, mn: int, k: int) -> int:
-        """Find the address of an element, NONE or SEVERAL: by chunks, then by its value alone."""
+        """Return the address of an element, NONE or SEVERAL: by chunks, else by its value."""
         rows, columns = self.known.extents
         per = CHUNK * 8 // self.known.element.bits
         away_mn, away_k = mn - self.mn, k - self.k
@@ -273,9 +276,9 @@ class RecordedMemory:
         return NONE if not len(at) else SEVERAL if len(at) > 1 else int(self.base + at[0] * size)
 
     def find_present_rectangle(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
-        """Find the rectangle around every element in memory: ((first mn, count), (first k, count)).
+        """Return the bounding rectangle of the elements in memory: ((first mn, count), (first k, count)).
 
-        Of a fill, which repeats, the shortest one; None if nothing of the matrix is in memory.
+        For a fill, which repeats, the shortest one; None if nothing of the matrix is in memory.
         """
         here = self.mn >= 0
         if not here.any():
@@ -289,7 +292,7 @@ class RecordedMemory:
 
 
 def _find_shortest_arc(first: Ints, long: Ints, period: int) -> tuple[int, int]:
-    """Return the shortest interval that holds every [first, first + long), on a circle if there is a period."""
+    """Return the shortest interval that contains every [first, first + long), cyclic if there is a period."""
     if not period:
         low = int(first.min())
         return low, int((first + long).max()) - low

@@ -1,4 +1,4 @@
-"""A and B of a capture: the matrices that were given, or the fills, of 8-bit types the passes that the files have."""
+"""A and B of a capture: the matrices that were given, or the fills (for 8-bit types, the pass of each file)."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ def identify_operands(
 ) -> dict[str, KnownOperand]:
     """Return both operands by name, as elements of the pair's types.
 
-    steps: their registers identify the operands if no memory was recorded; kept: of how many elements of K a sparse A
-    stores one. LayoutError `bad_matrix` for arrays that do not fit, `bad_fill` for a type that is not verified.
+    steps: their registers identify the operands if no memory was recorded; kept: the number of elements of K of which a
+    sparse A stores one. LayoutError `bad_matrix` for arrays that do not fit, `bad_fill` for a type that cannot be
+    verified.
     """
     operands: dict[str, KnownOperand] = {}
     depth = _parse_array(a, "a", pair[0]).shape[1] * kept if a is not None else None
@@ -62,7 +63,7 @@ def identify_operands(
 def _by_columns(codes: Bits, nk: bool, depth: int | None, kept: int, notes: list[str]) -> Bits:
     """Return B as (n, k).
 
-    depth: A's k, None if A is not given; kept: of how many elements of K a sparse A stores one.
+    depth: the k of A, None if A is not given; kept: the number of elements of K of which a sparse A stores one.
     """
     turned = nk or (depth is not None and codes.shape[0] != depth and codes.shape[1] == depth)
     if turned and not nk:
@@ -78,9 +79,7 @@ def _by_columns(codes: Bits, nk: bool, depth: int | None, kept: int, notes: list
 
 
 def _matrices(codes: Bits, name: str, operand: str, passes: int) -> list[dict[str, KnownOperand]]:
-    """Return the forms a given matrix may have in memory: cut to the bits that the instruction reads, or rounded
-    before.
-    """
+    """Return the forms that a given matrix may have in memory: with the unread bits truncated, or rounded."""
     if get_dtype(name).bits < 8:
         raise LayoutError(
             "bad_fill", f"Elements of {get_dtype(name).bits} bits are not verified.", "8 bits or more.", "type"
@@ -95,10 +94,7 @@ def _matrices(codes: Bits, name: str, operand: str, passes: int) -> list[dict[st
 def _fills(
     filled: Sequence[tuple[str, str]], parts: tuple[int, ...], files: Sequence[Sequence[Record]]
 ) -> list[dict[str, KnownOperand]]:
-    """Return the operands as each version of the header and each order of passes fills them.
-
-    parts: the pass of each file.
-    """
+    """Return the operands for each version of the header and each order of passes; parts: the pass of each file."""
     orders = [parts] if any(len(record.window) for record in files[0]) else [parts, parts[::-1]]
     headers = (False, True) if any(fills.count_passes(name) == 1 for _, name in filled) else (False,)
     return [
@@ -114,7 +110,7 @@ def _fills(
 
 
 def copy_to_host(array: Any) -> Any:
-    """Copy an array of CuPy or a tensor of PyTorch to host memory; return anything else unchanged."""
+    """Return an array of CuPy or a tensor of PyTorch copied to host memory; anything else unchanged."""
     if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__"):
         return array.get()
     if hasattr(array, "cpu") and hasattr(array, "numpy"):
@@ -142,7 +138,7 @@ def _parse_array(value: Any, field: str, name: str) -> NDArray[Any]:
 
 
 def _find_passes(pair: tuple[str, str], files: Sequence[Sequence[Record]], notes: list[str]) -> tuple[int, ...]:
-    """Find the pass of each file from the contents of memory; 1 for types with a single pass."""
+    """Return the pass of each file, found from the contents of memory; 1 for types with a single pass."""
     if all(fills.count_passes(name) == 1 for name in pair):
         return (1,) * len(files)
     parts: list[int] = []
@@ -167,7 +163,7 @@ def _find_passes(pair: tuple[str, str], files: Sequence[Sequence[Record]], notes
 def _choose_likeliest(
     candidates: Sequence[dict[str, KnownOperand]], files: Sequence[Sequence[Record]], steps: Sequence[MultiplyStep]
 ) -> dict[str, KnownOperand]:
-    """Choose the operands that match recorded memory best, else the first registers, else the first candidate."""
+    """Return the operands that match recorded memory best, else the first registers, else the first candidate."""
     if len(candidates) == 1:
         return candidates[0]
     seen: dict[bytes, Record] = {}
@@ -190,7 +186,7 @@ def _choose_likeliest(
 def _get_slice_share(
     known: dict[str, KnownOperand], files: Sequence[Sequence[Record]], steps: Sequence[MultiplyStep]
 ) -> float:
-    """Return the share of the operands in the first steps' registers that belongs to one slice each."""
+    """Return the share of the operands in the first steps' registers that belongs to a single slice."""
     share, windows = 0.0, MemoryWindows(known)
     for step in steps[:MOST_WINDOWS]:
         try:
@@ -202,13 +198,13 @@ def _get_slice_share(
 
 
 def _get_density(memory: RecordedMemory) -> float:
-    """Return how densely a matrix fills its rectangle in memory: a wrong matrix is found all over."""
+    """Return how densely a matrix fills its rectangle in memory; elements of a wrong matrix are scattered."""
     here = memory.find_present_rectangle()
     return 0.0 if here is None else int((memory.mn >= 0).sum()) / (here[0][1] * here[1][1])
 
 
 def _count_window_rows(known: KnownOperand, records: Sequence[Record]) -> int:
-    """Count the rows found in the first recorded window; swapped passes leave gaps between them."""
+    """Return the number of rows found in the first recorded window; swapped passes leave gaps between them."""
     window = next((record for record in records if len(record.window)), None)
     if window is None:
         return 0

@@ -1,4 +1,4 @@
-"""What the recorded instructions read: each operand as a grid of codes, and which element of A or B each of them is."""
+"""What the recorded instructions read: each operand as a grid of codes, with the element of A or B that each one is."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ MULTIPLY = (KINDS[WGMMA], KINDS[MMA])
 
 @dataclass(frozen=True, slots=True)
 class OperandCodes:
-    """One operand of one instruction. codes: [row][k] a pass, row is M for A and N for B; inside: whether it was
-    recorded; mn, k: which element it is, NONE or SEVERAL. address, memory, seen and word where it is read through a
-    descriptor; registers: [thread][count] a pass where it is in registers, own: its map; near:
-    the memory that an ldmatrix loaded them from.
+    """One operand of one instruction.
+
+    codes: [row][k] per pass, row is M for A and N for B; inside: whether it was recorded; mn, k: which element it is,
+    NONE or SEVERAL. Through a descriptor: address, memory, seen and word. In registers: registers [thread][count] per
+    pass, own: the register map, near: the memory from which an ldmatrix loaded them.
     """
 
     operand: str
@@ -50,13 +51,13 @@ class OperandCodes:
 
     @property
     def depth(self) -> int:
-        """Of K."""
+        """The elements along K."""
         return int(self.mn.shape[1])
 
     def mask_right(self, mn: int, k: int) -> NDArray[np.bool_]:
-        """Return which elements belong to the slice that begins at (mn, k).
+        """Return which elements belong to the slice that begins at (mn, k): bool [row][k].
 
-        Past the end of a matrix, K must hold zeros; rows may hold anything, since their results are not stored.
+        Beyond the end of a matrix, K must be zeros; rows may hold anything, since their results are not stored.
         """
         rows, columns = mn + np.arange(self.rows)[:, None], k + np.arange(self.depth)[None, :]
         same = self.inside.copy()
@@ -69,8 +70,10 @@ class OperandCodes:
 
 @dataclass(frozen=True, slots=True)
 class MultiplyStep:
-    """One instruction that multiplies, as one warp or warpgroup issued it. number: of its record; group: which warp or
-    warpgroup of which block; fed: operand → the records whose registers it takes.
+    """One instruction that multiplies, issued by one warp or warpgroup.
+
+    number: of its record; group: the warp or warpgroup and its block; fed: operand → the records whose registers it
+    takes.
     """
 
     number: int
@@ -81,13 +84,13 @@ class MultiplyStep:
 
     @property
     def depth(self) -> int:
-        """Of K in one instruction."""
+        """The elements of K per instruction."""
         return self.instruction.sizes["k"]
 
 
 @dataclass(frozen=True, slots=True)
 class UnjudgedRecord:
-    """A record that cannot be judged, and why."""
+    """A record that cannot be judged, and the reason."""
 
     number: int
     record: Record
@@ -95,7 +98,7 @@ class UnjudgedRecord:
 
 
 class MemoryWindows:
-    """Recorded memory by operand, the last ones kept: consecutive records often hold the same bytes."""
+    """A cache of recorded memory by operand: consecutive records often hold the same bytes."""
 
     def __init__(self, known: dict[str, KnownOperand]) -> None:
         self.known = known
@@ -133,12 +136,12 @@ def list_steps(records: Sequence[Record]) -> tuple[list[MultiplyStep], list[Unju
 
 
 def get_group(record: Record) -> tuple[int, int, int, int]:
-    """Return which warp (for wgmma, which warpgroup) of which block issued a record."""
+    """Return the warp (for wgmma, the warpgroup) of which block that issued a record."""
     return *record.block, record.thread // (WARPGROUP if record.kind == "wgmma" else 32)
 
 
 def _find_fragment_records(records: Sequence[Record], number: int) -> tuple[int, ...]:
-    """Find the records of A's registers, one a warp: those at this wgmma's position in each warp."""
+    """Return the records of A's registers, one per warp: those at this wgmma's position in each warp."""
     wgmma = records[number]
     first = wgmma.thread // WARPGROUP * 4
     of_warp: dict[int, list[int]] = {first + warp: [] for warp in range(4)}
@@ -157,7 +160,7 @@ def _find_fragment_records(records: Sequence[Record], number: int) -> tuple[int,
 
 
 def _find_load_records(records: Sequence[Record], number: int, operand: str) -> tuple[int, ...]:
-    """Find the ldmatrix records of this warp that loaded these registers, the nearest before the mma."""
+    """Return the ldmatrix records of this warp that loaded these registers, the nearest before the mma."""
     mma = records[number]
     needed = mma.registers.get(operand)
     if needed is None:
@@ -182,15 +185,12 @@ def _find_load_records(records: Sequence[Record], number: int, operand: str) -> 
 
 
 def _find_register(load_registers: NDArray[np.uint32], column: NDArray[np.uint32]) -> int | None:
-    """Find the register of a load that holds these words."""
+    """Return the register of a load that holds these words; None if there is none."""
     return next((n for n in range(load_registers.shape[1]) if np.array_equal(load_registers[:, n], column)), None)
 
 
 def find_taken_registers(loads: Sequence[Record], columns: NDArray[np.uint32]) -> list[tuple[int, int]]:
-    """Return (load, register of the load) of each register of an operand, [lane][register].
-
-    () if one comes from no load.
-    """
+    """Return (load, register of the load) for each register, [lane][register]; () if one comes from no load."""
     taken = []
     for column in columns.T:
         place = (
@@ -284,7 +284,7 @@ def _read_by_registers(
 
 
 def registers_to_grid(registers: NDArray[np.uint32], fragment: Operand, operand: str) -> Bits:
-    """Arrange registers [thread][count] as the operand's codes [row][k]: rows are M of A and C, N of B."""
+    """Return registers [thread][count] as the operand's codes [row][k]; rows are M of A and C, N of B."""
     bits = fragment.container_bits
     per = 32 // bits
     value = np.arange(fragment.values)
@@ -297,7 +297,7 @@ def registers_to_grid(registers: NDArray[np.uint32], fragment: Operand, operand:
 
 
 def find_origin(side: OperandCodes) -> tuple[int, int, float] | None:
-    """Find (mn, k, share) of the slice that most elements belong to; None if no element is known."""
+    """Return (mn, k, share) of the slice that most elements belong to; None if no element is known."""
     known = (side.mn >= 0) & (side.k >= 0)
     if not known.any():
         return None
@@ -316,7 +316,7 @@ def find_origin(side: OperandCodes) -> tuple[int, int, float] | None:
 
 
 def describe_other_matrix(side: OperandCodes, windows: MemoryWindows, records: Sequence[Record]) -> str:
-    """Describe what of the other matrix a descriptor reads, if it reads hardly anything of its own; else ""."""
+    """Return a sentence if a descriptor reads the other matrix and hardly anything of its own; else ""."""
     other = "b" if side.operand == "a" else "a"
     known = windows.known.get(other)
     if side.address is None or known is None or known.element != side.known.element:
@@ -333,7 +333,7 @@ def describe_other_matrix(side: OperandCodes, windows: MemoryWindows, records: S
 
 
 def is_recorded(side: OperandCodes) -> bool:
-    """Return whether any of its matrix was recorded: 16 bytes in memory, or a pair of neighbors in registers."""
+    """Return whether anything of its matrix was recorded: 16 bytes in memory, or a pair of adjacent registers."""
     memory = side.memory or side.near
     if memory is not None and bool((memory.mn >= 0).any()):
         return True
@@ -346,6 +346,6 @@ def is_recorded(side: OperandCodes) -> bool:
 
 
 def find_first_element(side: OperandCodes) -> tuple[int, int] | None:
-    """Find the element at the first K of the first row; None if it is not known."""
+    """Return the element at the first K of the first row; None if it is not known."""
     mn, k = int(side.mn[0, 0]), int(side.k[0, 0])
     return None if min(mn, k) <= NONE else (mn, k)

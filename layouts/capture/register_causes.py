@@ -1,5 +1,7 @@
-"""Why registers do not hold the slice that an mma or a wgmma multiplies: exchanged, of another slice, or loaded by an
-ldmatrix whose lanes gave other rows. What lane and register should hold is layouts/shared/chain.py's.
+"""Explain why registers do not hold the slice that an mma or a wgmma multiplies.
+
+They are exchanged, of another slice, or loaded by an ldmatrix whose lanes gave other rows. layouts/shared/chain.py
+computes the right lanes and registers.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ def diagnose_registers(
     windows: MemoryWindows,
     fits: StorageCache,
 ) -> tuple[Diagnosis, ...]:
-    """Explain why the registers of an operand do not hold its slice; for a load, by the load's own cause."""
+    """Return the diagnoses of registers that do not hold their slice; of their ldmatrix, if that is the cause."""
     loads = [records[at] for at in step.fed.get(side.operand, ()) if records[at].kind == "ldmatrix"]
     if loads and (causes := _diagnose_loads(side, part, loads, windows, fits)):
         return causes
@@ -101,7 +103,7 @@ def _describe_register(fragment: Operand, operand: str, register: int) -> str:
 
 
 def _compute_registers(fragment: Operand, known: KnownOperand, part: OperandSlice, operand: str) -> Ints:
-    """Compute the words that each thread should hold: [thread][register], of the first pass."""
+    """Return the words that each thread should hold: [thread][register], of the first pass."""
     mn, k = (fragment.rows, fragment.cols) if operand == "a" else (fragment.cols, fragment.rows)
     codes = known.get_codes(part.mn + mn.astype(np.int64), part.k + k.astype(np.int64))
     per = 32 // fragment.container_bits
@@ -113,7 +115,7 @@ def _compute_registers(fragment: Operand, known: KnownOperand, part: OperandSlic
 
 
 def find_row_starts(record: Record, memory: RecordedMemory) -> tuple[Ints, Ints]:
-    """Find (mn, k) of the first element in the row that each lane points to, for lanes that give an address."""
+    """Return (mn, k) of the first element in the row that each lane points to, for lanes that give an address."""
     assert record.addresses is not None
     try:
         address = catalog.find(record.text).address
@@ -126,7 +128,7 @@ def find_row_starts(record: Record, memory: RecordedMemory) -> tuple[Ints, Ints]
 def _diagnose_loads(
     side: OperandCodes, part: OperandSlice, loads: Sequence[Record], windows: MemoryWindows, fits: StorageCache
 ) -> tuple[Diagnosis, ...]:
-    """Diagnose the ldmatrix that fill this operand; () if their rows are the right ones."""
+    """Return the diagnoses of the ldmatrix that fill this operand; () if their rows are right."""
     assert side.own is not None
     taken = find_taken_registers(loads, side.registers[0])
     if not taken or any(load.addresses is None for load in loads):
@@ -172,7 +174,7 @@ def _diagnose_loads(
 
 
 def _merge_loads(loads: Sequence[Record], taken: Sequence[tuple[int, int]]) -> Record:
-    """Merge the loads whose registers an operand takes into one load that fills just this operand."""
+    """Return one load made of the registers that an operand takes from several loads."""
     first = loads[taken[0][0]]
     if ".m8n8." not in first.text or len(taken) not in (1, 2, 4):
         return first
@@ -184,10 +186,7 @@ def _merge_loads(loads: Sequence[Record], taken: Sequence[tuple[int, int]]) -> R
 def _diagnose_taken_registers(
     side: OperandCodes, part: OperandSlice, loads: Sequence[Record], taken: Sequence[tuple[int, int]]
 ) -> Diagnosis | None:
-    """Diagnose loads that hold the slice while the instruction takes other registers of them.
-
-    None if the registers are in order, or the loads do not hold the slice.
-    """
+    """Return the diagnosis if the loads hold the slice but the instruction takes other registers of them; else None."""
     assert side.own is not None
     right = find_taken_registers(loads, _compute_registers(side.own, side.known, part, side.operand).astype(np.uint32))
     if not right or right == list(taken):
@@ -246,7 +245,7 @@ def _find_row_cause(
     part: OperandSlice,
     fits: StorageCache,
 ) -> tuple[str, str]:
-    """Return (code, cause in words) for rows that are not those the mma needs."""
+    """Return (code, sentence) for rows that are not those the mma needs."""
     assert record.addresses is not None
     known, addresses = memory.known, record.addresses[lanes].astype(np.int64)
     matrices = _match_matrices(known, expected, got)
@@ -278,7 +277,7 @@ def _find_row_cause(
 
 
 def _match_matrices(known: KnownOperand, expected: tuple[Ints, Ints], got: tuple[Ints, Ints]) -> list[int] | None:
-    """Return which matrix's rows each eight lanes point to; None if they are not matrices of this load."""
+    """Return the matrix whose rows each group of eight lanes points to; None if there is none."""
     count = len(expected[0]) // 8
     order = []
     for m in range(count):
@@ -298,7 +297,7 @@ def _match_matrices(known: KnownOperand, expected: tuple[Ints, Ints], got: tuple
 def _diagnose_addresses(
     addresses: Ints, where: Ints, stored: StoredRectangle, side: OperandCodes, part: OperandSlice
 ) -> tuple[str, str] | None:
-    """Diagnose the addresses alone: one swizzle too many or too few, another pitch, another step along K."""
+    """Return the diagnosis of the addresses: a swizzle too many or too few, another pitch, another step along K."""
     name, storage = side.operand.upper(), stored.storage
     return (
         _other_swizzle(addresses, where, storage, name)

@@ -1,4 +1,4 @@
-"""A verified capture: its verdict, and in words for a terminal."""
+"""A verified capture: its verdict, and the report for a terminal."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ MOST_CAUSES = 4
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A whole capture. source: "fills" or "matrices"; left: steps that were not judged, there being too many; picture:
-    the first wrong operand, opening: the first one.
+    """The verification of a capture.
+
+    source: "fills" or "matrices"; left: the number of steps that were not judged; picture: the first wrong operand,
+    opening: the first one.
     """
 
     steps: tuple[StepVerdict, ...]
@@ -47,7 +49,7 @@ class Verified:
 
     @property
     def verdict(self) -> str:
-        """match; mismatch where a step or an accumulator is wrong; unknown if nothing was judged, or not all."""
+        """ "match"; "mismatch" if a step or an accumulator is wrong; "unknown" if not all steps were judged."""
         if self.wrong or any(accumulator.verdict == "mismatch" for accumulator in self.accumulators):
             return "mismatch"
         return "match" if self.steps and not self.unread and not self.left else "unknown"
@@ -59,7 +61,7 @@ class Verified:
 
     @property
     def text(self) -> str:
-        """The verdict, a line a cause, and every step."""
+        """The verdict, one line per cause, and every step."""
         return render_report(self)
 
     def __str__(self) -> str:
@@ -67,7 +69,7 @@ class Verified:
 
 
 def summarize_verdict(verified: Verified) -> str:
-    """Return the verdict in a sentence."""
+    """Return the verdict as a sentence."""
     if not verified.steps:
         return "Nothing could be verified."
     count, wrong = len(verified.steps), len(verified.wrong)
@@ -91,7 +93,7 @@ def _format_unread(count: int, more: str = "") -> str:
 
 
 def render_report(verified: Verified, every: bool = True) -> str:
-    """Return the terminal's text: the verdict, a line a cause and, with `every` or if nothing is wrong, every step."""
+    """Return the report: the verdict, one line per cause and, with `every` or if nothing is wrong, every step."""
     return "\n".join([f"{verified.verdict}: {summarize_verdict(verified)}", *_render_lines(verified, every)])
 
 
@@ -112,20 +114,20 @@ def _render_lines(verified: Verified, every: bool) -> Iterator[str]:
 
 
 def format_cause(cause: CaptureCause) -> str:
-    """Return one mistake in a line: operand, number of steps, line of the first one, cause and repair."""
+    """Format one mistake in a line: operand, number of steps, line of the first one, cause and repair."""
     steps = f"{cause.count:,} of {cause.total:,} steps" if cause.total > 1 else "the step"
     said = f"{cause.whose}: {steps}, first step {cause.first.index} at {cause.first.record.where}"
     return f"{said}. {TITLES.get(cause.code, 'Other elements are read')} ({cause.code}). {_format_repair(cause)}"
 
 
 def _format_repair(cause: CaptureCause) -> str:
-    """Return the right words; if no word repairs it, what was found."""
+    """Return the right words; if no word repairs it, the diagnosis."""
     words = [f"desc_{name} {format_word(had)} → {format_word(fix)}" for name, (had, fix) in cause.repairs.items()]
     return f"Repair: {', '.join(words)}" if words else cause.message
 
 
 def _render_k_loop(verified: Verified) -> Iterator[str]:
-    """Yield the K loop, a line a step; wrong steps are marked."""
+    """Yield the K loop, one line per step, with wrong steps marked."""
     several = len({(step.record.block, step.record.thread) for step in verified.steps}) > 1
     where = max(len(step.record.where) for step in verified.steps)
     shown = (
@@ -151,7 +153,7 @@ def format_state(operand: OperandVerdict) -> str:
 
 
 def format_element(name: str, at: tuple[int, int]) -> str:
-    """Return an element of A or B in mathematical notation."""
+    """Format an element of A or B in mathematical notation."""
     if NONE in at:
         return "no element of it"
     if SEVERAL in at:
@@ -160,7 +162,7 @@ def format_element(name: str, at: tuple[int, int]) -> str:
 
 
 def format_wrong_element(operand: OperandVerdict) -> str:
-    """Describe the first wrong element: where it was read and where the right one lies."""
+    """Describe the first wrong element: the address it was read from, and the right one."""
     if operand.first is None:
         return ""
     w = operand.first
@@ -179,7 +181,7 @@ def format_wrong_element(operand: OperandVerdict) -> str:
 
 
 def render_first_wrong(step: StepVerdict) -> Iterator[str]:
-    """Yield the first wrong step: what it read, how the tile is stored, causes and repairs."""
+    """Yield the lines about the first wrong step: what it read, how the tile is stored, causes and repairs."""
     yield f"first wrong: step {step.index}, {step.record.where}, {step.ptx}"
     for operand in step.operands:
         if operand.ok:
@@ -204,7 +206,7 @@ def format_origin(operand: OperandVerdict) -> str:
 
 
 def render_accumulators(verified: Verified) -> Iterator[str]:
-    """Yield D against NumPy, one line for all accumulators of a source line."""
+    """Yield the lines about D compared with NumPy, one for all accumulators of a source line."""
     lines: dict[str, list[tuple[str, bool]]] = {}
     for accumulator in verified.accumulators:
         lines.setdefault(accumulator.record.where, []).append((accumulator.verdict, accumulator.as_read))

@@ -1,4 +1,4 @@
-"""What steps say together: one name for a mistake that many of them make, and warps that multiply the same slices."""
+"""Causes across steps: one name for a mistake that many steps make, and warps that multiply the same slices."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from lanescope.capture.slice_order import INFERRED
 from lanescope.capture.verdict import StepVerdict
 from lanescope.descriptor.case import Diagnosis
 
-Moved = frozenset[tuple[str, int]]  # field → how far it has to be moved, encoded
+Moved = frozenset[tuple[str, int]]  # field → change of its encoded value
 Who = tuple[str, tuple[int, ...]]  # "warp" or "warpgroup", its block and its number there
 
 
 class CauseNames:
-    """The causes that were told of each place in a program, by the change that repairs them: the first wrong step of a
-    loop has the least in it that could mislead, and later steps that the same change repairs have the same cause.
+    """The causes of each place in a program, by the change that repairs them.
+
+    The first wrong step of a loop is the least ambiguous; later steps with the same repair get the same cause.
     """
 
     def __init__(self) -> None:
@@ -24,7 +25,7 @@ class CauseNames:
     def unify_causes(
         self, place: tuple[object, ...], index: int, causes: tuple[Diagnosis, ...]
     ) -> tuple[Diagnosis, ...]:
-        """Return the causes of a step; the first one takes the name that the same change had before."""
+        """Return the causes of a step; the first one gets the name of an earlier cause with the same repair."""
         if not causes or not causes[0].changes:
             return causes
         moved = frozenset((name, needed - given) for name, (given, needed) in causes[0].changes.items())
@@ -41,10 +42,7 @@ class CauseNames:
 
 
 def find_duplicate_notes(verdicts: Sequence[StepVerdict]) -> list[str]:
-    """Return a note if warps, warpgroups or blocks multiply the same slices.
-
-    The inference cannot tell whether they should.
-    """
+    """Return a note if warps, warpgroups or blocks multiply the same slices, which may be intended."""
     steps_by_issuer: dict[Who, list[StepVerdict]] = {}
     for step in verdicts:
         kind, warps = ("warpgroup", 4) if step.record.kind == "wgmma" else ("warp", 1)

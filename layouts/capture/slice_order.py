@@ -1,8 +1,7 @@
-"""Which slice of A and of B each instruction should read: stated by the kernel, else inferred from the other operand,
-the other steps and what lies in memory.
+"""Find the slice of A and of B that each instruction should read: stated by the kernel, or inferred.
 
-The K of a loop is a hypothesis: A's own, B's own, or one step after the other. The one under which most operands are
-right is taken; an order that multiplies the same slices twice in a row does not count.
+The K of a loop is a hypothesis: that of A, that of B, or one step after the other. The one under which most operands
+are right is used; an order that multiplies the same slices twice in a row is rejected.
 """
 
 from __future__ import annotations
@@ -21,8 +20,10 @@ STATED, INFERRED = "stated", "inferred"
 
 @dataclass(frozen=True, slots=True)
 class SliceHint:
-    """What one operand of one step tells of its slice. mn, k, share: what most of its elements belong to; first: the
-    element that it reads first; low: the first mn and k in memory, size: how many there are.
+    """What one operand of one step says about its slice.
+
+    mn, k, share: of the slice that most of its elements belong to; first: the element that it reads first; low: the
+    lowest mn and k in memory, size: their extents.
     """
 
     rows: int
@@ -49,7 +50,7 @@ class OperandSlice:
 
 
 def make_hint(side: OperandCodes) -> SliceHint:
-    """Return what slice inference needs to know of an operand."""
+    """Return the hint of an operand for slice inference."""
     origin, first = find_origin(side), find_first_element(side)
     low, size = None, (0, 0)
     near = side.memory or side.near
@@ -64,7 +65,7 @@ def make_hint(side: OperandCodes) -> SliceHint:
 def infer_slices(
     steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], known: Mapping[str, KnownOperand]
 ) -> list[dict[str, OperandSlice]]:
-    """Infer the slice of each operand of each step; an operand is left out if nothing is known of it."""
+    """Return the slice of each operand of each step; operands of which nothing is known are left out."""
     slices: list[dict[str, OperandSlice]] = [{} for _ in steps]
     groups: dict[tuple[int, ...], list[int]] = {}
     for number, step in enumerate(steps):
@@ -93,7 +94,7 @@ def infer_slices(
 def _infer_loop_k(
     steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], known: Mapping[str, KnownOperand]
 ) -> list[int | None]:
-    """Infer the K of each step of one warp or warpgroup."""
+    """Return the K of each step of one warp or warpgroup."""
     known_ks = {
         name: [
             hint.k * step.depth // hint.depth if (hint := each.get(name)) is not None and hint.is_whole else None
@@ -136,7 +137,7 @@ def _infer_first_k(
     hints: Sequence[Mapping[str, SliceHint]],
     known_ks: Mapping[str, Sequence[int | None]],
 ) -> int | None:
-    """Infer the K of the first step; if operands disagree the lower one, since most loops begin at 0."""
+    """Return the K of the first step; if operands disagree the lower one, since most loops begin at 0."""
     first = [k for k in (known_ks["a"][0], known_ks["b"][0]) if k is not None]
     if first:
         return min(first)
@@ -150,10 +151,7 @@ def _infer_first_k(
 
 
 def _count_k_steps(steps: Sequence[MultiplyStep], start: int) -> list[int | None]:
-    """Return one step of K after the other.
-
-    If several source lines use the same K, each line counts by itself.
-    """
+    """Return consecutive K steps; if several source lines use the same K, each line counts by itself."""
     ks: list[int | None] = []
     count: Counter[int] = Counter()
     for step in steps:
@@ -167,7 +165,7 @@ def _count_k_steps(steps: Sequence[MultiplyStep], start: int) -> list[int | None
 def _fill_open_k(
     ks: Sequence[int | None], other: Sequence[int | None], steps: Sequence[MultiplyStep]
 ) -> list[int | None]:
-    """Return one operand's K, filled in from the other operand or by counting on from the step before."""
+    """Return one operand's K, completed from the other operand or by counting on from the previous step."""
     filled: list[int | None] = []
     for n, k in enumerate(ks):
         if k is None:
@@ -181,7 +179,7 @@ def _fill_open_k(
 def _repeats_slices(
     steps: Sequence[MultiplyStep], hints: Sequence[Mapping[str, SliceHint]], ks: Sequence[int | None]
 ) -> bool:
-    """Return whether a step would multiply the same slices as the one before it at the same line."""
+    """Return whether a step multiplies the same slices as the previous one at the same line."""
     for n in range(1, len(ks)):
         if ks[n] is None or ks[n] != ks[n - 1] or steps[n].record.line != steps[n - 1].record.line:
             continue
@@ -204,7 +202,7 @@ def _infer_mn(
     hints: Sequence[Mapping[str, SliceHint]],
     known: KnownOperand,
 ) -> int | None:
-    """Infer the slice's first row of M or N."""
+    """Return the slice's first row of M or N."""
     hint = hints[number][name]
     if hint.is_whole and hint.mn % 8 == 0:
         return hint.mn
@@ -217,7 +215,7 @@ def _infer_mn(
 
 
 def _find_first_row_of_whole(hint: SliceHint, same: Sequence[SliceHint]) -> int | None:
-    """Return the first row that steps of the same line read completely: this step's own, else the most frequent."""
+    """Return the first row that steps of the same line read completely: of this step, else the most frequent."""
     counts = Counter(other.mn for other in same if other.is_whole and other.mn % 8 == 0)
     for mn in (hint.mn if hint.share >= LEAST else None, hint.first[0] if hint.first else None):
         if mn in counts:
@@ -226,7 +224,7 @@ def _find_first_row_of_whole(hint: SliceHint, same: Sequence[SliceHint]) -> int 
 
 
 def _of_most(same: Sequence[SliceHint], known: KnownOperand) -> int | None:
-    """Return the first row that most steps of the same line are likely to read."""
+    """Return the first row that most steps of the same line probably read."""
     firsts = [(hint, hint.mn) for hint in same if hint.share >= LEAST]
     firsts += [(hint, hint.first[0]) for hint in same if hint.first]
     likely = Counter(mn for hint, mn in firsts if mn % 8 == 0 and _lies_in_memory(hint, mn, known))

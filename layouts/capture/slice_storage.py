@@ -1,7 +1,7 @@
-"""How the tile that holds a slice is stored in recorded memory, and why a descriptor does not read the slice from it.
+"""Find how the tile of a slice is stored in recorded memory, and why a descriptor does not read the slice.
 
-tile_search.py finds the layout, layouts/descriptor/verify.py the cause and the repair. Here only the rectangle of A or
-B is chosen that is looked for: all of it that lies in memory, else the part around the slice.
+tile_search.py finds the layout, layouts/descriptor/verify.py the cause and the repair. This module chooses the
+rectangle of A or B to search for: all of it that is in memory, else the part around the slice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_SEARCHED = 96  # rectangles that are searched for one capture
 
 @dataclass(frozen=True, slots=True)
 class StoredRectangle:
-    """The layout of a rectangle of A or B in recorded memory: where it begins in the matrix, how large it is."""
+    """The layout of a rectangle of A or B in recorded memory; its origin and size in the matrix."""
 
     storage: Storage
     mn: int
@@ -57,7 +57,7 @@ class StoredRectangle:
 
 
 class StorageCache:
-    """Layouts that were found, kept: one rectangle of one memory is asked for by many steps."""
+    """A cache of layouts: many steps ask for the same rectangle of the same memory."""
 
     def __init__(self) -> None:
         self.held: dict[tuple[int, tuple[int, int], tuple[int, int]], tuple[RecordedMemory, list[StoredRectangle]]] = {}
@@ -65,7 +65,7 @@ class StorageCache:
 
     @property
     def spent(self) -> bool:
-        """Whether as many rectangles were looked for as one capture may cost."""
+        """Whether the search budget of the capture is used up."""
         return self.searched >= MOST_SEARCHED
 
     def find_storage(
@@ -78,10 +78,10 @@ class StorageCache:
         word: Descriptor,
         read: Addresses | None = None,
     ) -> StoredRectangle | None:
-        """Find the layout of the largest rectangle around a slice that has one; None if none has.
+        """Return the layout of the largest rectangle around a slice that has one; None if none has.
 
-        read: where the slice is read from. Of several copies in memory the one that it reads most of is taken, then the
-        nearest.
+        read: the addresses that the slice is read from. Of several copies in memory the one that is read most is used,
+        then the nearest.
         """
         for mn, k, size in _list_rectangles(memory, part, rows, depth):
             key = (id(memory), (mn, k), size)
@@ -124,7 +124,7 @@ def _find_storages(
 def _list_rectangles(
     memory: RecordedMemory, part: OperandSlice, rows: int, depth: int
 ) -> Iterator[tuple[int, int, tuple[int, int]]]:
-    """Yield the rectangles to look for, the largest first: (first mn, first k, size)."""
+    """Yield the rectangles to search for, largest first: (first mn, first k, size)."""
     here = memory.find_present_rectangle()
     if here is None:
         return
@@ -177,9 +177,9 @@ def _mask_recorded(memory: RecordedMemory, part: OperandSlice, rows: int, depth:
 def diagnose_descriptor(
     side: OperandCodes, part: OperandSlice, stored: StoredRectangle | None, of_other: str = "", stays: bool = True
 ) -> tuple[Diagnosis, ...]:
-    """Explain why a descriptor does not read the slice.
+    """Return the diagnoses of a descriptor that does not read its slice.
 
-    of_other: what it reads of the other matrix; stays: whether the same line's step before has the same word.
+    of_other: what it reads of the other matrix; stays: whether the previous step of the same line has the same word.
     """
     assert side.memory is not None and side.seen is not None and side.word is not None
     if of_other:
@@ -202,12 +202,12 @@ def diagnose_descriptor(
 
 
 def _letter(side: OperandCodes) -> str:
-    """Return the letter of an operand's rows."""
+    """Return the letter of an operand's rows: M or N."""
     return "m" if side.operand == "a" else "n"
 
 
 def _brought(side: OperandCodes, part: OperandSlice, other: tuple[int, int]) -> str:
-    """Return a remark if the copy may have brought another slice."""
+    """Return a remark if the copy to shared memory may have loaded another slice."""
     letter = _letter(side)
     return (
         f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: the copy brought that one, not"
@@ -216,13 +216,13 @@ def _brought(side: OperandCodes, part: OperandSlice, other: tuple[int, int]) -> 
 
 
 def _vague(cause: Diagnosis, stays: bool) -> bool:
-    """Return whether a cause is vaguer than "another slice is read": it moves the start alone."""
+    """Return whether a cause is less specific than "another slice is read": it only moves the start."""
     vague = cause.code in VAGUE or (cause.code == "k_step_missing" and not stays)
     return vague and set(cause.changes) <= {"start_address"}
 
 
 def _of_other_slice(side: OperandCodes, part: OperandSlice, other: tuple[int, int], cause: Diagnosis) -> Diagnosis:
-    """Return the diagnosis that a whole other slice is read, with the repair of the vaguer cause."""
+    """Return the diagnosis that another slice is read completely, with the repair of the less specific cause."""
     assert cause.fix is not None and side.word is not None
     letter = _letter(side)
     message = (
@@ -234,9 +234,9 @@ def _of_other_slice(side: OperandCodes, part: OperandSlice, other: tuple[int, in
 
 
 def _not_stored(side: OperandCodes, memory: RecordedMemory, part: OperandSlice, brought: str) -> tuple[Diagnosis, ...]:
-    """Explain why a slice has no known layout in memory: none, some or all of it is there.
+    """Return the diagnosis of a slice without known layout: none, some or all of it is in memory.
 
-    brought: the remark to add if the word reads all of another slice.
+    brought: a remark to add if the word reads all of another slice.
     """
     recorded = _mask_recorded(memory, part, side.rows, side.depth)
     name, where = side.operand.upper(), f"the recorded shared memory, bytes {memory.base:#x} to {memory.end - 1:#x}"
@@ -261,7 +261,7 @@ def _not_stored(side: OperandCodes, memory: RecordedMemory, part: OperandSlice, 
 
 
 def _missing(recorded: NDArray[np.bool_], letter: str, part: OperandSlice) -> tuple[str, int]:
-    """Return (missing part, count): a range of rows or of K if the missing elements form one."""
+    """Return (missing part, count); the part is a range of rows or of K if the missing elements form one."""
     for axis, name, first in ((1, letter, part.mn), (0, "k", part.k)):
         missing, count = _format_missing_range(recorded.any(axis=axis), name, first)
         if count:
@@ -271,7 +271,7 @@ def _missing(recorded: NDArray[np.bool_], letter: str, part: OperandSlice) -> tu
 
 
 def _find_whole_slice(side: OperandCodes, part: OperandSlice) -> tuple[tuple[int, int] | None, bool]:
-    """Find another slice that is read completely: (its (mn, k) or None, whether it is whole steps away)."""
+    """Return another slice that is read completely: ((mn, k) or None, whether it is whole steps away)."""
     origin = find_origin(side)
     if origin is None or origin[2] < 1.0:
         return None, False
@@ -283,15 +283,12 @@ def _find_whole_slice(side: OperandCodes, part: OperandSlice) -> tuple[tuple[int
 
 
 def _get_least_distance(away: int, period: int) -> int:
-    """Return the least of the distances that a period leaves open."""
+    """Return the smallest of the distances that are equal modulo a period."""
     return (away + period // 2) % period - period // 2
 
 
 def _format_missing_range(recorded: Any, letter: str, first: int) -> tuple[str, int]:
-    """Return (range, count) of the indices of one dimension that are missing.
-
-    ("", 0) if none or all are missing, or they are not one range.
-    """
+    """Return (range, count) of the missing indices of one dimension; ("", 0) if they are not one range."""
     at = np.flatnonzero(~np.asarray(recorded))
     if not len(at) or len(at) == len(recorded) or at[-1] - at[0] + 1 != len(at):
         return "", 0
@@ -300,7 +297,7 @@ def _format_missing_range(recorded: Any, letter: str, first: int) -> tuple[str, 
 
 
 def _diagnose_beyond(side: OperandCodes) -> tuple[Diagnosis, ...]:
-    """Diagnose reads past the recorded memory."""
+    """Return the diagnosis of reads beyond the recorded memory."""
     assert side.memory is not None and side.address is not None
     outside = int((~side.inside).sum())
     if not outside:

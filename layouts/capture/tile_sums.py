@@ -1,4 +1,4 @@
-"""Sums of products for tiles of D: what steps should add and what they read, and how near a recorded D is to them."""
+"""Sums of products for tiles of D: those that steps should add and those of what they read, compared with D."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from lanescope.ptx.instruction import Instruction, Operand
 # of the sum of magnitudes: an accumulator rounds every step; wgmma keeps 14 bits of a sum of FP8 products (measured)
 SLACK = {"f16": 2.0**-7, "f32": 2.0**-9, "s32": 0.0}
 SLACK_FP8 = 2.0**-7
-LEAST = {"f16": 2.0**-24, "f32": 1e-37, "s32": 0.0}  # what one step may lose of a subnormal sum
+LEAST = {"f16": 2.0**-24, "f32": 1e-37, "s32": 0.0}  # error of one step in a subnormal sum
 Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class StepSum:
-    """What steps add to a tile of D, from one of them on: the sums that it should be and of what was read, each with
-    that of magnitudes; [m][n].
+    """What the steps from some step on add to a tile of D: expected and as read, each with the sum of magnitudes.
+
+    Arrays are [m][n].
     """
 
     expected: Reals
@@ -47,8 +48,10 @@ class StepSum:
 
 @dataclass(frozen=True, slots=True)
 class SumTile:
-    """A tile of D. sums: from the first step on, and from the last one on where the accumulators may have begun anew:
-    where K begins again, after C was recorded, and after D was. inside: [m][n], what lies in A · B; step: the last one.
+    """A tile of D.
+
+    sums: from the first step on, and from each step at which the accumulators may have been reset: where K begins
+    again, after C was recorded, and after D was; inside: [m][n], what is inside A · B; step: the last one.
     """
 
     m: int
@@ -79,10 +82,10 @@ def find_nearest_sum(
     tiles: Mapping[tuple[object, ...], SumTile],
     element: str,
 ) -> tuple[int, bool, int, tuple[object, ...], str]:
-    """Find the sum, started from one of the C's, that is nearest to a warp's D.
+    """Return the sum, started from one of the C's, that is nearest to a warp's D.
 
-    Return (right elements, whether it is the sum of what was read, start, tile, sum). Of equally near C's the last one
-    counts. values: [m][n] of D; c: [start][m][n].
+    The result is (right elements, whether it is the sum of what was read, start, tile, sum); of equally near C's the
+    last. values: [m][n] of D; c: [start][m][n].
     """
     best = None
     for key, tile in tiles.items():
@@ -103,7 +106,7 @@ def find_nearest_sum(
 
 
 def _get_slack(instruction: Instruction, element: str) -> float:
-    """Return how much accumulators of this type may lose, as a fraction of the sum of magnitudes."""
+    """Return the tolerance of accumulators of this type, as a fraction of the sum of magnitudes."""
     a = get_dtype(instruction.types["a"])
     return SLACK_FP8 if a.format is not None and a.bits == 8 else SLACK[element]
 
@@ -126,7 +129,7 @@ def multiply_step(
 
 
 def decode_registers(registers: NDArray[np.uint32], operand: Operand, warp: int) -> Reals:
-    """Return one warp's registers as numbers of the whole fragment, [m][n]."""
+    """Return one warp's registers as numbers of the fragment, [m][n]."""
     full = np.zeros((operand.threads, operand.registers), np.uint32)
     full[32 * warp : 32 * warp + 32] = registers
     return np.asarray(codec.decode_bits(registers_to_grid(full, operand, "d"), operand.element.name))

@@ -1,4 +1,4 @@
-"""One recorded step and what it read: its operands, their first wrong element, and why it is wrong."""
+"""The verdict on one recorded step: its operands, their first wrong element, and the causes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from lanescope.descriptor.case import Diagnosis
 
 @dataclass(frozen=True, slots=True)
 class MisreadElement:
-    """An element that is not the one it should be: (row, k) of the operand, from where it was read and which element
-    that is, NONE or SEVERAL; which it should be, and the address where that lies, NONE or SEVERAL.
+    """A wrong element (row, k) of an operand: the address and element that were read, and those expected.
+
+    Elements and addresses are NONE or SEVERAL if they are not known.
     """
 
     row: int
@@ -32,9 +33,11 @@ class MisreadElement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperandVerdict:
-    """One operand of one step. how: descriptor or registers; part: the slice that it should be; several: elements whose
-    value occurs more than once in the matrix, so that it does not say which of them was read; stored: how the tile lies
-    in recorded memory, as a storage of POST /descriptors/verify.
+    """One operand of one step.
+
+    how: "descriptor" or "registers"; part: the slice that it should be; several: the number of elements whose value
+    occurs more than once in the matrix, so that it is unknown which was read; stored: the layout of the tile in
+    recorded memory, as a storage of POST /descriptors/verify.
     """
 
     name: str
@@ -59,7 +62,7 @@ class OperandVerdict:
 
 @dataclass(frozen=True, slots=True)
 class StepVerdict:
-    """One step: a recorded wgmma or mma with its operands. index: its place in the loop of its warp or warpgroup."""
+    """One step: a recorded wgmma or mma with its operands. index: its position in the loop of its warp or warpgroup."""
 
     number: int
     index: int
@@ -73,7 +76,7 @@ class StepVerdict:
 
     @property
     def k(self) -> int | None:
-        """Where its slices begin along K."""
+        """The K at which its slices begin."""
         return self.operands[-1].part.k if self.operands else None
 
     @property
@@ -94,8 +97,10 @@ class LoadedRows:
 
 @dataclass(frozen=True, slots=True)
 class OperandPicture:
-    """What is drawn of one operand of one step: its sides and which elements are right, [row][k]; lies: where the right
-    ones are in memory, None if no layout was found; part: the slice that it should be.
+    """The data for a picture of one operand of one step.
+
+    Its sides, and which elements are right, [row][k]; lies: the addresses of the right ones, None if no layout was
+    found; part: the slice that it should be.
     """
 
     side: OperandCodes

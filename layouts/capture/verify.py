@@ -1,5 +1,4 @@
-"""A capture verified: which elements of A and B every recorded instruction read, whether they are the slice it should
-multiply, and if not, where that slice lies, why it was not read and the smallest repair.
+"""Verify a capture: the elements that every recorded instruction read, causes and repairs of wrong ones.
 
 >>> from lanescope import capture
 >>> capture.verify(capture.empty(1 << 12)).verdict
@@ -50,7 +49,7 @@ Given = bytes | bytearray | memoryview | NDArray[Any]
 
 
 def check(data: Any, a: Any = None, b: Any = None, second: Any = None, nk: bool = False) -> Verified:
-    """Raise AssertionError with the whole verdict unless everything that was recorded is right: `verify` for a test."""
+    """Raise AssertionError with the report unless everything that was recorded is right."""
     verified = verify(data, a, b, second, nk)
     if not verified.ok:
         raise AssertionError(verified.text)
@@ -65,11 +64,13 @@ def verify(
     nk: bool = False,
     most: int = file_format.MOST_RECORDS,
 ) -> Verified:
-    """Verify a capture: a file's bytes, or the buffer as it came back from the device.
+    """Verify a capture: the bytes of a file, or the buffer copied back from the device.
 
-    Without a and b the matrices are those of `capture.fill`. Of an 8-bit type give both passes: `second`, or a list of
-    two; arrays of CuPy and tensors of PyTorch are copied from the device. a: (m, k), b: (k, n), or (n, k) with nk:
-    numbers, or the elements' codes as unsigned integers. most: steps that are judged; the others are counted.
+    Without a and b the matrices are those of `capture.fill`. For an 8-bit type give both passes, with `second` or as a
+    list of two; arrays of CuPy and tensors of PyTorch are copied from the device. a: (m, k), b: (k, n), or (n, k) with
+    nk: numbers, or the elements' codes as unsigned integers. most: the number of steps to judge; further ones are only
+    counted.
+
     LayoutError for a file that cannot be read, and for matrices that do not fit.
     """
     captures = _read(data, second)
@@ -117,7 +118,7 @@ def verify(
 
 @dataclass(slots=True)
 class _Findings:
-    """What is found in a capture so far."""
+    """The findings in a capture so far."""
 
     unread: list[UnjudgedRecord]
     verdicts: list[StepVerdict] = field(default_factory=list)
@@ -129,7 +130,7 @@ class _Findings:
 
 
 def _read(data: Given | Sequence[Given], second: Given | None) -> list[Capture]:
-    """Read the given captures: one, or the two passes of an 8-bit type."""
+    """Return the captures: one, or the two passes of an 8-bit type."""
     sources: list[Given] = list(data) if isinstance(data, (list, tuple)) else [data]  # type: ignore[list-item]
     sources += [second] if second is not None else []
     if not 1 <= len(sources) <= 2:
@@ -140,7 +141,7 @@ def _read(data: Given | Sequence[Given], second: Given | None) -> list[Capture]:
 
 
 def _left_out(capture: Capture, most: int, left: int, any_steps: bool) -> Iterator[str]:
-    """Yield what of the kernel is not judged; left: how many steps past the first `most`."""
+    """Yield sentences about what was not judged. left: the number of steps beyond the first `most`."""
     if capture.dropped:
         yield (
             f"{capture.dropped} records did not fit into the buffer: make it larger, or record less with"
@@ -157,7 +158,7 @@ def _left_out(capture: Capture, most: int, left: int, any_steps: bool) -> Iterat
 
 
 def _drop_repeats(accumulators: Sequence[Accumulator]) -> list[Accumulator]:
-    """Return each D once: those of steps of several types were compared with the sums of each."""
+    """Return each D once: D of steps of several types was compared with the sums of each."""
     best: dict[int, Accumulator] = {}
     for accumulator in accumulators:
         known = best.get(accumulator.number)
@@ -170,7 +171,7 @@ def _drop_repeats(accumulators: Sequence[Accumulator]) -> list[Accumulator]:
 
 
 def _align_records(first: Sequence[Record], other: Sequence[Record]) -> tuple[Record, ...]:
-    """Return the second pass's records in the first one's order, since warps may record in another order each time."""
+    """Return the second pass's records in the order of the first: warps may record in another order each time."""
     left: dict[tuple[object, ...], list[Record]] = {}
     for record in reversed(other):
         left.setdefault(_make_record_key(record), []).append(record)
@@ -189,7 +190,7 @@ def _align_records(first: Sequence[Record], other: Sequence[Record]) -> tuple[Re
 
 
 def _get_type_pair(step: MultiplyStep) -> tuple[str, str, int]:
-    """Return (type of A, type of B, of how many elements of K A stores one)."""
+    """Return (type of A, type of B, number of elements of K of which A stores one)."""
     types = step.instruction.types
     return types["a"], types["b"], step.depth // step.instruction.operand("a").col_count
 
@@ -209,7 +210,10 @@ def _judge(
     findings: _Findings,
     complete: bool,
 ) -> None:
-    """Judge the steps of one pair of types. others: those of other types; complete: whether every step is here."""
+    """Judge the steps of one pair of types.
+
+    others: the steps of other types; complete: whether no step is missing.
+    """
     judge = _Judge(files, known, findings)
     kept, hints = judge.recorded(steps)
     if not judge.filled:
@@ -235,7 +239,7 @@ def _judge(
 
 
 class _Judge:
-    """The steps of one pair of types, one after the other: what is told of a step depends on those before it."""
+    """Judges the steps of one pair of types in order; the verdict on a step depends on the previous ones."""
 
     def __init__(self, files: Sequence[Sequence[Record]], known: dict[str, KnownOperand], findings: _Findings) -> None:
         self.files = files
@@ -252,7 +256,7 @@ class _Judge:
         self.opening: OperandPicture | None = None
 
     def recorded(self, steps: Sequence[MultiplyStep]) -> tuple[list[MultiplyStep], list[dict[str, SliceHint]]]:
-        """Return the steps whose operands can be read, with the slice hints of each."""
+        """Return the steps whose operands are known, each with its slice hints."""
         kept, hints = [], []
         for step in steps:
             try:
@@ -265,8 +269,9 @@ class _Judge:
         return kept, hints
 
     def step(self, step: MultiplyStep, parts: dict[str, OperandSlice]) -> dict[str, OperandCodes]:
-        """Judge one step; return its operands as they were read. parts: the slices that it should read; one that only
-        the other matrix tells is added.
+        """Judge one step, and return its operands as they were read.
+
+        parts: the slices that it should read; a slice known only from the other matrix is added.
         """
         index = self.counts[step.group] = self.counts.get(step.group, -1) + 1
         seen = {side.operand: side for side in read_operands(step, self.files, self.windows)}
@@ -290,7 +295,10 @@ class _Judge:
     def _operand(
         self, step: MultiplyStep, side: OperandCodes, part: OperandSlice, index: int, of_other: str
     ) -> OperandVerdict:
-        """Judge one operand of a step. index: of the step in its group; of_other: what it reads of the other matrix."""
+        """Judge one operand of a step.
+
+        index: of the step in its group; of_other: what it reads of the other matrix.
+        """
         name, record = side.operand, step.record
         place = record.file, record.line, name
         line = (*step.group, *place)
@@ -322,7 +330,7 @@ class _Judge:
         return verdict
 
     def _add_loads(self, step: MultiplyStep) -> None:
-        """Judge the ldmatrix that a step's registers come from, each once."""
+        """Judge the ldmatrix that loaded a step's registers, each once."""
         for name, numbers in step.fed.items():
             for at in numbers:
                 if self.files[0][at].kind == "ldmatrix" and (at, name) not in self.loads:
@@ -333,7 +341,7 @@ class _Judge:
 
 
 def _stored(side: OperandCodes, part: OperandSlice, fits: StorageCache) -> StoredRectangle | None:
-    """Return the layout in which a slice is stored, if it is read through a descriptor."""
+    """Return the layout of a slice in memory, if it is read through a descriptor."""
     if side.memory is None:
         return None
     assert side.word is not None
@@ -343,7 +351,7 @@ def _stored(side: OperandCodes, part: OperandSlice, fits: StorageCache) -> Store
 def _undiagnosed(
     side: OperandCodes, part: OperandSlice, right: NDArray[np.bool_], stored: StoredRectangle | None
 ) -> OperandVerdict:
-    """Return the verdict of an operand without its diagnoses; right: which of its elements belong to the slice."""
+    """Return the verdict on an operand without diagnoses; right: which of its elements belong to the slice."""
     count = int(right.sum())
     operand = OperandVerdict(
         name=side.operand,

@@ -1,4 +1,4 @@
-"""Copy atoms of CuTe: which bits a thread gives the address of, and which it receives, made from the table's rows.
+"""Copy atoms of CuTe, from the rows of the tables: the bits whose address each thread gives, and those it receives.
 
     matrix_atom(find("ldmatrix.sync.aligned.m8n8.x4.shared.b16")).destination    (32,(32,4)):(32,(1,1024)) in bits
 
@@ -27,8 +27,7 @@ HINT = "universal, cp.async, or ldmatrix and stmatrix as PTX or CUTLASS spells t
 
 @dataclass(frozen=True, slots=True)
 class CopyAtom:
-    """One copy atom: the bits of (thread, value) at source, destination and in the reference order (CuTe's SrcLayout,
-    DstLayout, RefLayout).
+    """One copy atom: (thread, value) → bit of source and destination (CuTe's SrcLayout and DstLayout).
 
     bits: of one access; instruction: of ldmatrix and stmatrix.
     """
@@ -41,7 +40,7 @@ class CopyAtom:
 
     @property
     def reference(self) -> CuteLayout:
-        """The side of the registers: a load's destination, else the source."""
+        """The layout on the side of the registers (CuTe's RefLayout): a load's destination, else the source."""
         return self.destination if self.loads else self.source
 
     @property
@@ -54,7 +53,7 @@ class CopyAtom:
 
 
 def make_plain_atom(name: str, bits: int | None, element_bits: int) -> CopyAtom:
-    """Return universal or cp.async; bits: of one access."""
+    """Return the atom universal or cp.async; bits: of one access."""
     width = element_bits if bits is None and name == "universal" else bits or 128
     if width not in PLAIN[name] or width % element_bits:
         raise LayoutError(
@@ -65,8 +64,8 @@ def make_plain_atom(name: str, bits: int | None, element_bits: int) -> CopyAtom:
             f"Allowed: {', '.join(str(n) for n in PLAIN[name] if n % element_bits == 0) or 'wider elements'}.",
             "bits",
         )
-    one = CuteLayout((1, width), (0, 1))
-    return CopyAtom(name, width, one, one)
+    access = CuteLayout((1, width), (0, 1))
+    return CopyAtom(name, width, access, access)
 
 
 def find_widest_access(limit: int, element_bits: int, values: int) -> int:
@@ -75,12 +74,12 @@ def find_widest_access(limit: int, element_bits: int, values: int) -> int:
     >>> find_widest_access(128, 16, 8), find_widest_access(128, 16, 12)
     (128, 64)
     """
-    fits = (n for n in PLAIN["universal"] if n <= limit and not n % element_bits and not values * element_bits % n)
-    return max(fits, default=element_bits)
+    widths = (n for n in PLAIN["universal"] if n <= limit and not n % element_bits and not values * element_bits % n)
+    return max(widths, default=element_bits)
 
 
 def make_matrix_atom(instruction: Instruction, bits: int | None) -> CopyAtom:
-    """Return ldmatrix or stmatrix: fragments in registers, rows of matrices in shared memory."""
+    """Return the atom of ldmatrix or stmatrix; LayoutError for another instruction, or one that unpacks."""
     family, address = instruction.family, instruction.address
     if family.memory is not OperandPlace.ROWS or address is None:
         raise LayoutError("bad_atom", f"'{instruction.ptx}' is not a copy atom.", f"Allowed: {HINT}", "atom")
@@ -117,8 +116,9 @@ def _scale_stride(stride: Any, by: int) -> Any:
 
 
 def fit_tiler(tv: CuteLayout, sizes: tuple[int, ...]) -> tuple[CuteLayout, tuple[CuteLayout, ...]]:
-    """Return (thread-value layout, tiler) over the elements of each mode that a map into a tensor of these sizes
-    reaches, in their order (make_tiled_copy_C_atom and make_cotiled_copy, cute/atom/copy_atom.hpp).
+    """Return (thread-value layout, tiler) over the elements that a map into a tensor of these sizes reaches.
+
+    As in make_tiled_copy_C_atom and make_cotiled_copy, cute/atom/copy_atom.hpp.
     """
     units = ([int(at == mode) for at in range(len(sizes))] for mode in range(len(sizes)))
     tiler = tuple(algebra.filter_layout(algebra.composition(CuteLayout(sizes, tuple(unit)), tv)) for unit in units)
@@ -131,9 +131,9 @@ def cotile(atom_tv: CuteLayout, data: CuteLayout) -> tuple[CuteLayout, tuple[Cut
 
     atom_tv: (thread, value) → address; data: coordinate → address. LayoutError if a value lies outside the data.
     """
-    one = CuteLayout(1, 0)
-    in_data = algebra.composition(algebra.concatenate(algebra.left_inverse(data), one), atom_tv)
-    values = algebra.composition(algebra.concatenate(data, one), in_data.modes[1])
+    unit = CuteLayout(1, 0)
+    in_data = algebra.composition(algebra.concatenate(algebra.left_inverse(data), unit), atom_tv)
+    values = algebra.composition(algebra.concatenate(data, unit), in_data.modes[1])
     if not np.array_equal(values.list_indices(), atom_tv.modes[1].list_indices()):
         raise LayoutError(
             "bad_layout",
@@ -145,21 +145,21 @@ def cotile(atom_tv: CuteLayout, data: CuteLayout) -> tuple[CuteLayout, tuple[Cut
 
 
 def find_printed_atoms(source: CuteLayout, destination: CuteLayout, element_bits: int) -> tuple[str, ...]:
-    """Return the PTX of every ldmatrix or stmatrix with these layouts (thread, value) → element, as print shows them.
+    """Return the PTX of every ldmatrix or stmatrix with these printed layouts (thread, value) → element.
 
-    universal where one thread moves its own values.
+    ("universal",) if each thread moves its own values.
     """
     if source.rank != 2 or destination.rank != 2 or max(source.size, destination.size) > 1 << 12:
         return ()
     if source.modes[0].size == destination.modes[0].size == 1:
         return ("universal",)
     return tuple(
-        made.name
-        for made in _list_matrix_atoms()
-        if made.bits % element_bits == 0
+        atom.name
+        for atom in _list_matrix_atoms()
+        if atom.bits % element_bits == 0
         and all(
             _is_same_layout(algebra.upcast(one, element_bits), shown)
-            for one, shown in ((made.source, source), (made.destination, destination))
+            for one, shown in ((atom.source, source), (atom.destination, destination))
         )
     )
 
@@ -173,6 +173,6 @@ def _list_matrix_atoms() -> tuple[CopyAtom, ...]:
     )
 
 
-def _is_same_layout(one: CuteLayout, other: CuteLayout) -> bool:
-    sizes = [[mode.size for mode in it.modes] for it in (one, other)]
-    return sizes[0] == sizes[1] and np.array_equal(one.list_indices(), other.list_indices())
+def _is_same_layout(a: CuteLayout, b: CuteLayout) -> bool:
+    sizes = [[mode.size for mode in it.modes] for it in (a, b)]
+    return sizes[0] == sizes[1] and np.array_equal(a.list_indices(), b.list_indices())

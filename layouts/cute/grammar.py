@@ -1,6 +1,6 @@
-"""The grammar of CuTe's text: a recursive-descent reader of layouts, tilers, shapes and swizzles.
+"""A recursive-descent parser of CuTe's layouts, tilers, shapes and swizzles.
 
-layouts/cute/text.py says what the texts look like; layouts/cute/calls/ adds operations and names to this reader.
+layouts/cute/text.py describes the texts; layouts/cute/calls/ extends this parser by operations and names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lanescope.shared.swizzle import Swizzle
 
 HINT = "e.g. (4,8):(8,1), Layout<Shape<_4,_8>,Stride<_8,_1>> or make_layout((4, 8), stride=(8, 1))."
 PRINTED_HINT = "Allowed: 'shape:stride', e.g. '((4,8),2):((2,8),1)', with 'Sw<3,4,3> o' in front."
-# Possessive (*+), so that a long text can be cut in one way only.
+# Possessive (*+), so that long texts do not backtrack.
 _POINTER = r"smem_ptr\s*+\[?\s*+[0-9]{1,3}b\s*+\]?"
 _UNIT = re.compile(r"_?smem_ptr\s*\[?\s*([0-9]{1,3})b")
 _TOKEN = re.compile(
@@ -53,9 +53,9 @@ _CLOSE = {"(": ")", "[": "]", "<": ">", "{": "}"}
 
 
 class CuteReader:
-    """A recursive-descent parser of one text. printed: whether it reads only what CuTe prints of a layout."""
+    """The parser of one text. printed: whether to accept only what CuTe prints of a layout."""
 
-    tuples: tuple[str, ...] = ("(", "[")  # what opens a tuple
+    tuples: tuple[str, ...] = ("(", "[")  # opening brackets of a tuple
 
     def __init__(self, text: str, field: str, printed: bool = False) -> None:
         if len(text) > LONGEST:
@@ -76,25 +76,25 @@ class CuteReader:
         return self.tokens[self.at]
 
     def take_token(self, token: str = "") -> str:
-        found = self.next
-        if token and found != token:
+        taken = self.next
+        if token and taken != token:
             raise self.make_error(
-                f"has '{shorten_value(found)}' where '{token}' is expected" if found else f"ends before a '{token}'"
+                f"has '{shorten_value(taken)}' where '{token}' is expected" if taken else f"ends before a '{token}'"
             )
-        self.at += found != ""
-        return found
+        self.at += taken != ""
+        return taken
 
     def parse_text(self) -> Value:
         """Parse the whole text into one value."""
         try:
-            found = self.parse_composition()
+            value = self.parse_composition()
         except UnmadeValueError as error:
             raise self.make_error(error.why, error.hint) from None
         while self.next == ";":
             self.take_token()
         if self.next:
             raise self.make_error(f"goes on with '{shorten_value(self.next)}' after its layout")
-        return found
+        return value
 
     def parse_composition(self) -> Value:
         """Parse values with `o` between them: a swizzle, a pointer, an offset, a layout."""
@@ -106,13 +106,13 @@ class CuteReader:
         if len(parts) == 1:
             return parts[0]
         if isinstance(parts[-1], PointerUnit):
-            raise self.make_error("ends with a pointer, and no layout behind it")
+            raise self.make_error("ends with a pointer and has no layout after it")
         return self.compose(parts)
 
     def compose(self, parts: Sequence[Value]) -> CuteLayout:
-        """Return what the values with `o` between them are; a swizzle of no bits is shown where it is printed."""
-        made = compose_layout(parts)
-        return made if self.printed else drop_empty_swizzle(made)
+        """Return the layout of values with `o` between them; a swizzle of no bits is kept if it was printed."""
+        layout = compose_layout(parts)
+        return layout if self.printed else drop_empty_swizzle(layout)
 
     def parse_part(self) -> Value:
         """Parse a pointer, a value, or shape:stride."""
@@ -127,15 +127,15 @@ class CuteReader:
 
     def parse_pair(self) -> Value:
         """Parse one value, or shape:stride."""
-        found = self.parse_value()
+        value = self.parse_value()
         if self.next != ":":
-            return found
+            return value
         self.take_token()
         stride = self.parse_value()
-        return make_strided_layout(found, stride)
+        return make_strided_layout(value, stride)
 
     def make_layout(self, value: Value) -> CuteLayout:
-        """Return the layout that a text's value is; a shape has compact column-major strides."""
+        """Return a value as a layout; a shape has compact column-major strides."""
         try:
             return make_compact_layout(value)
         except UnmadeValueError as error:
@@ -173,11 +173,11 @@ class CuteReader:
         self.deep -= 1
         return found
 
-    def parse_brackets(self, found: Value) -> Value:
-        """Apply brackets after a value: nothing, as in `Int<8>{}()`."""
+    def parse_brackets(self, value: Value) -> Value:
+        """Parse empty brackets after a value, as in `Int<8>{}()`."""
         self.take_token("(")
         self.take_token(")")
-        return found
+        return value
 
     def parse_number(self, token: str) -> int:
         digits = token.lstrip("_").replace("'", "")
@@ -203,7 +203,7 @@ class CuteReader:
         return out
 
     def parse_name(self, token: str) -> Value:
-        """Parse a name, and what stands between its brackets."""
+        """Parse a name with its arguments."""
         name = (_NAMED.match(token) or ["", token])[1]
         if name in _WORDS:
             return _WORDS[name]
@@ -224,13 +224,13 @@ class CuteReader:
         return MAKERS[name](values, words)
 
     def parse_arguments(self) -> tuple[list[Value], dict[str, Value]]:
-        """Parse the values, and those given by name, between the brackets of a name: `<…>`, `(…)` or `<…>(…)`."""
-        given: list[tuple[str, Value]] = []
+        """Parse the arguments of a name, `<…>`, `(…)` or `<…>(…)`: (positional values, values by keyword)."""
+        pairs: list[tuple[str, Value]] = []
         opened = ""
-        while self.next in ("<", "(") and opened != "(":  # brackets behind the call are not its own
+        while self.next in ("<", "(") and opened != "(":  # brackets after the call are not its own
             opened = self.take_token()
-            given += self.parse_items(_CLOSE[opened])
-        return [v for word, v in given if not word], {word: v for word, v in given if word}
+            pairs += self.parse_items(_CLOSE[opened])
+        return [v for word, v in pairs if not word], {word: v for word, v in pairs if word}
 
     def make_number(self, name: str, values: list[Value]) -> int:
         """Return the number of `Int<8>`."""

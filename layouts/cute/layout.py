@@ -1,4 +1,4 @@
-"""A CuTe layout: shape and stride nested alike, and the swizzle, offset and pointer that may stand in front."""
+"""A CuTe layout: shape and stride, and the swizzle, offset and pointer that may precede them."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ class CuteLayout(NotebookObject):
 
     @property
     def cosize(self) -> int:
-        """One more than the largest index before any swizzle."""
+        """One more than the largest index before the swizzle."""
         return self.offset + 1 + sum((count - 1) * step for count, step in self.digits)
 
     @property
     def digits(self) -> list[tuple[int, int]]:
-        """(size, stride) of every mode without modes, the fastest first."""
+        """The (size, stride) of every leaf, fastest first."""
         return pair_leaves(self.shape, self.stride)
 
     @property
     def modes(self) -> tuple[CuteLayout, ...]:
-        """The plain layouts of the modes; a layout of one int is its own only mode."""
+        """The modes as layouts without swizzle and offset; a layout of one int is its own only mode."""
         pairs = zip(tuples.list_modes(self.shape), tuples.list_modes(self.stride), strict=True)
         return tuple(CuteLayout(shape, stride) for shape, stride in pairs)
 
     def __call__(self, *coord: Nested) -> int:
-        """Return the index at a coordinate: one number per mode, or one for all modes together."""
+        """Return the index of a coordinate: one number per mode, or one number for all modes together."""
         at = self.offset + tuples.coordinate_to_index(coord[0] if len(coord) == 1 else coord, self.shape, self.stride)
         return self.swizzle(at) if self.swizzle else at
 
@@ -78,8 +78,7 @@ class CuteLayout(NotebookObject):
 
 
 def compute_index(coordinate: Any, modes: list[tuple[int, int]]) -> Any:
-    """Return the index of CuTe's colexicographic coordinate in one mode, [(size, stride)]; the last digit takes the
-    rest.
+    """Return the index of a colexicographic coordinate in one mode, [(size, stride)]; the last digit is not bounded.
 
     Broadcasts.
     """

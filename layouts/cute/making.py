@@ -1,6 +1,6 @@
-"""What CuTe's constructors make of their values: tuples, swizzles, layouts, and what stands in front of a layout.
+"""CuTe's constructors by name: tuples, swizzles, pointers and layouts.
 
-Readers of texts (layouts/cute/grammar.py) and of evaluated code (layouts/reader/code/cute_values.py) call them by name.
+Used for texts (layouts/cute/grammar.py) and for evaluated code (layouts/reader/code/cute_values.py).
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ UNITS = (1, 2, 4, 8, 16, 32, 64, 128)  # bits
 
 @dataclass(frozen=True, slots=True)
 class PointerUnit:
-    """smem_ptr[16b] and smem_ptr_flag_bits<16>: the bits of what a layout behind a pointer counts."""
+    """smem_ptr[16b] and smem_ptr_flag_bits<16>: the bits of the units that a layout behind a pointer counts."""
 
     bits: int
 
 
 class UnmadeValueError(Exception):
-    """Values that make nothing. why: goes on after the text that they stand in; wrong: whether CuTe would not compile
-    them, where they are all known.
+    """A constructor was given invalid values.
+
+    why: a clause to follow the quoted text; wrong: whether CuTe would not compile them if all are known.
     """
 
     def __init__(self, why: str, hint: str = "", wrong: bool = False) -> None:
@@ -39,7 +40,7 @@ class UnmadeValueError(Exception):
 
 
 def require_ints(value: Value) -> Nested:
-    """Return an int or nested ints as they are."""
+    """Return the value if it is an int or nested ints; else raise UnmadeValueError."""
     if isinstance(value, bool) or not isinstance(value, int | tuple) or value == ():
         what = "an underscore" if value is None else f"'{value}'"
         raise UnmadeValueError(f"has {what} where a number or a tuple of numbers is expected")
@@ -47,14 +48,14 @@ def require_ints(value: Value) -> Nested:
 
 
 def make_strided_layout(shape: Value, stride: Value) -> CuteLayout:
-    """Return shape:stride; "left" and "right" are compact strides."""
+    """Return shape:stride; the strides "left" and "right" are compact."""
     shape = require_ints(shape)
     if stride == "left" or stride == "right":
         return algebra.make_layout(shape) if stride == "left" else algebra.make_row_major(shape)
     stride = require_ints(stride)
     if not is_congruent(shape, stride):
-        where = shorten_value(explain_incongruence(shape, stride), 80)
-        why = f"has a shape and a stride that are not congruent, that is not nested alike: {where}"
+        mismatch = shorten_value(explain_incongruence(shape, stride), 80)
+        why = f"has a shape and a stride that are not congruent, that is not nested alike: {mismatch}"
         raise UnmadeValueError(why, wrong=True)
     if 0 in list_leaves(shape):
         raise UnmadeValueError("has a size of 0", wrong=True)
@@ -62,28 +63,28 @@ def make_strided_layout(shape: Value, stride: Value) -> CuteLayout:
 
 
 def make_compact_layout(value: Value) -> CuteLayout:
-    """Return a layout; a shape becomes one with compact column-major strides."""
+    """Return a layout unchanged, or a shape with compact column-major strides."""
     return value if isinstance(value, CuteLayout) else make_strided_layout(value, "left")
 
 
 def compose_layout(parts: Sequence[Value]) -> CuteLayout:
-    """Return swizzle ∘ pointer ∘ offset ∘ layout; all but the layout may be missing."""
+    """Return swizzle ∘ pointer ∘ offset ∘ layout, of which all but the layout are optional."""
     *front, last = parts
-    made = make_compact_layout(last)
-    swizzle, unit, offset = _split_front(front, made)
-    if unit and (offset or made.offset):
-        raise UnmadeValueError(f"has the offset {offset or made.offset}", "Give it as the base, in bytes.")
-    made = replace(made, offset=offset or made.offset, unit_bits=unit.bits if unit else made.unit_bits)
-    return replace(made, swizzle=swizzle) if swizzle else made
+    layout = make_compact_layout(last)
+    swizzle, unit, offset = _split_front(front, layout)
+    if unit and (offset or layout.offset):
+        raise UnmadeValueError(f"has the offset {offset or layout.offset}", "Give it as the base, in bytes.")
+    layout = replace(layout, offset=offset or layout.offset, unit_bits=unit.bits if unit else layout.unit_bits)
+    return replace(layout, swizzle=swizzle) if swizzle else layout
 
 
-def _split_front(front: list[Value], made: CuteLayout) -> tuple[Swizzle | None, PointerUnit | None, int | None]:
-    """Return the swizzle, the pointer and the offset before a layout, None for one that is missing."""
-    stacked = bool(front) and (made.swizzle or made.unit_bits)
+def _split_front(front: list[Value], layout: CuteLayout) -> tuple[Swizzle | None, PointerUnit | None, int | None]:
+    """Return (swizzle, pointer, offset) in front of a layout, None for each that is missing."""
+    stacked = bool(front) and (layout.swizzle or layout.unit_bits)
     swizzle, unit, offset = (
         front.pop(0) if front and isinstance(front[0], kind) else None for kind in (Swizzle, PointerUnit, int)
     )
-    if front or stacked or (made.offset and offset is not None):
+    if front or stacked or (layout.offset and offset is not None):
         raise UnmadeValueError(
             "composes values that CuTe does not print in a layout", "Allowed: Sw<B,M,S> o offset o shape:stride."
         )
@@ -91,7 +92,7 @@ def _split_front(front: list[Value], made: CuteLayout) -> tuple[Swizzle | None, 
 
 
 def make_swizzle(bits: int, base: int, shift: int) -> Swizzle:
-    """Return a swizzle of 32-bit indices."""
+    """Return a swizzle; UnmadeValueError if it is not one of 32-bit indices."""
     if bits > abs(shift) or bits + base + abs(shift) > 32:
         why = f"has Sw<{bits},{base},{shift}>, which is not a swizzle of 32-bit indices"
         raise UnmadeValueError(why, "Sw<B,M,S> needs |S| ≥ B and B + M + |S| ≤ 32.", wrong=True)
@@ -144,21 +145,21 @@ def _make_composition(values: list[Value], words: Mapping[str, Value]) -> CuteLa
     return algebra.composition(make_compact_layout(values[0]), values[1])
 
 
-def drop_empty_swizzle(made: CuteLayout) -> CuteLayout:
-    """Return a layout without a swizzle of no bits, which is none in the algebra."""
-    return replace(made, swizzle=None) if made.swizzle and not made.swizzle.bits else made
+def drop_empty_swizzle(layout: CuteLayout) -> CuteLayout:
+    """Return the layout without its swizzle if that has no bits."""
+    return replace(layout, swizzle=None) if layout.swizzle and not layout.swizzle.bits else layout
 
 
 def make_layout(values: list[Value], words: Mapping[str, Value]) -> CuteLayout:
-    """Return the layout of `make_layout(shape, stride)`, and that of several layouts side by side."""
-    given = list(values) or [words.get("shape")]
+    """Return the layout of `make_layout(shape, stride)`, or of several layouts as its modes."""
+    parts = list(values) or [words.get("shape")]
     if "stride" in words:
-        given.append(words["stride"])
-    if all(isinstance(value, CuteLayout) for value in given):
-        return given[0] if len(given) == 1 else algebra.concatenate(*given)
-    if len(given) > 2:
+        parts.append(words["stride"])
+    if all(isinstance(value, CuteLayout) for value in parts):
+        return parts[0] if len(parts) == 1 else algebra.concatenate(*parts)
+    if len(parts) > 2:
         raise UnmadeValueError("has a layout of more than a shape and a stride")
-    return make_strided_layout(given[0], given[1] if len(given) == 2 else "left")
+    return make_strided_layout(parts[0], parts[1] if len(parts) == 2 else "left")
 
 
 MAKERS: dict[str, Callable[[list[Value], Mapping[str, Value]], Value]] = {

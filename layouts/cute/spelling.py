@@ -1,4 +1,4 @@
-"""CuTe values as C++ types and as code of the Python DSL. What CuTe prints is str() of a layout."""
+"""Format CuTe values as C++ types and as code of the Python DSL; str() of a layout is what CuTe prints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _format_ctype(nested: Nested, name: str) -> str:
 
 
 def _shorten_constants(text: str) -> str:
-    """Return _N where CuTe has that name, else Int<N>."""
+    """Replace _N by Int<N> unless CuTe defines _N."""
     return re.sub(r"_(\d+)", lambda m: m[0] if int(m[1]) in NAMED else f"Int<{m[1]}>", text)
 
 
@@ -26,13 +26,17 @@ def _shorten_constants(text: str) -> str:
 NAMED = {*range(11), 12, 16, 384, 512, 768, *range(24, 257, 8), *(1 << n for n in range(10, 20))}
 
 
-def format_cxx(one: CuteLayout) -> str:
+def format_cxx(layout: CuteLayout) -> str:
     """Return a layout as a C++ type: `Layout<Shape<_4,_8>,Stride<_8,_1>>`."""
-    plain = _shorten_constants(f"Layout<{_format_ctype(one.shape, 'Shape')},{_format_ctype(one.stride, 'Stride')}>")
-    if not one.swizzle and not one.offset:
+    plain = _shorten_constants(
+        f"Layout<{_format_ctype(layout.shape, 'Shape')},{_format_ctype(layout.stride, 'Stride')}>"
+    )
+    if not layout.swizzle and not layout.offset:
         return plain
-    xor = one.swizzle or Swizzle(0, 4, 3)
-    return f"ComposedLayout<Swizzle<{xor.bits},{xor.base},{xor.shift}>,{_shorten_constants(f'_{one.offset}')},{plain}>"
+    xor = layout.swizzle or Swizzle(0, 4, 3)
+    return (
+        f"ComposedLayout<Swizzle<{xor.bits},{xor.base},{xor.shift}>,{_shorten_constants(f'_{layout.offset}')},{plain}>"
+    )
 
 
 def format_cxx_tiler(tiler: algebra.Tiler) -> str:
@@ -48,11 +52,11 @@ def format_cxx_tiler(tiler: algebra.Tiler) -> str:
     )
 
 
-def format_python(one: CuteLayout) -> str:
+def format_python(layout: CuteLayout) -> str:
     """Return a layout in CuTe's Python DSL: `cute.make_layout((4, 8), stride=(8, 1))`."""
-    plain = f"cute.make_layout({one.shape}, stride={one.stride})"
-    if not one.swizzle and not one.offset:
+    plain = f"cute.make_layout({layout.shape}, stride={layout.stride})"
+    if not layout.swizzle and not layout.offset:
         return plain
-    xor = one.swizzle or Swizzle(0, 4, 3)
+    xor = layout.swizzle or Swizzle(0, 4, 3)
     swizzle = f"cute.make_swizzle({xor.bits}, {xor.base}, {xor.shift})"
-    return f"cute.make_composed_layout({swizzle}, {one.offset}, {plain})"
+    return f"cute.make_composed_layout({swizzle}, {layout.offset}, {plain})"

@@ -1,5 +1,4 @@
-"""CuTe values as people paste them: layouts, tilers, shapes and swizzles of C++, of the Python DSL, of pycute and as
-CuTe prints them.
+"""Parse CuTe values: layouts, tilers, shapes and swizzles in C++, the Python DSL, pycute, and as CuTe prints them.
 
     (_8,_16):(_64,_1)                               printed
     Layout<Shape<_4,_8>,Stride<_8,_1>>{}            C++ types; a missing stride is compact column-major
@@ -9,10 +8,9 @@ CuTe prints them.
     Sw<3,4,3> o 0 o (8,64):(64,1)                   and ComposedLayout<Swizzle<3,4,3>,_0,Layout<…>>
     Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(64,1)
 
-`_8`, `8`, `Int<8>`, `C<2*4>` and `Int<8>{}` are 8; `_`, `Underscore`, `X` and `None` are the underscore. A name that
-stands for a number is refused: its value is not in the text. A swizzle in front XORs the index; with smem_ptr it XORs
-the byte address, and the index counts units of that many bits (cute/pointer_flagged.hpp). Sw<B,M,S> demands |S| ≥ B
-(cute/swizzle.hpp).
+`_8`, `8`, `Int<8>`, `C<2*4>` and `Int<8>{}` are 8; `_`, `Underscore`, `X` and `None` are the underscore. A name of a
+number is an error: its value is not in the text. A swizzle XORs the index; with smem_ptr it XORs the byte address, and
+the index counts units of that many bits (cute/pointer_flagged.hpp). Sw<B,M,S> requires |S| ≥ B (cute/swizzle.hpp).
 """
 
 from __future__ import annotations
@@ -28,51 +26,51 @@ from lanescope.shared.swizzle import Swizzle
 
 
 def parse_layout(text: str, field: str = "layout") -> CuteLayout:
-    """Parse a layout as CuTe prints it, with everything that may precede it; LayoutError says what cannot be read.
+    """Parse a layout as CuTe prints it, with swizzle, pointer and offset; LayoutError says what cannot be parsed.
 
     >>> parse_layout("Sw<3,3,3> o (_8,_64):(_64,_1)").swizzle
     Swizzle(bits=3, base=3, shift=3)
     """
     reader = CuteReader(text, field, printed=True)
-    found = reader.parse_text()
-    if not isinstance(found, CuteLayout):
+    layout = reader.parse_text()
+    if not isinstance(layout, CuteLayout):
         raise reader.make_error("is not a CuTe layout")
-    return found
+    return layout
 
 
 def parse_shape_stride(text: str, field: str = "") -> tuple[Nested, Nested]:
     """Parse `shape:stride` into two congruent nested tuples of ints."""
-    found = parse_layout(text, field)
-    if found != CuteLayout(found.shape, found.stride):
+    layout = parse_layout(text, field)
+    if layout != CuteLayout(layout.shape, layout.stride):
         raise LayoutError(
             "bad_cute", f"'{shorten_value(text, 80)}' is not a shape and a stride alone.", PRINTED_HINT, field
         )
-    return found.shape, found.stride
+    return layout.shape, layout.stride
 
 
-def parse_swizzle(given: object, field: str = "swizzle") -> Swizzle:
+def parse_swizzle(value: object, field: str = "swizzle") -> Swizzle:
     """Parse Sw<B,M,S>, Swizzle<B,M,S> or B,M,S; LayoutError for anything else."""
-    match = SWIZZLE.fullmatch(given.strip()) if isinstance(given, str) and len(given) <= LONGEST else None
+    match = SWIZZLE.fullmatch(value.strip()) if isinstance(value, str) and len(value) <= LONGEST else None
     if not match:
         hint = "none, 32B, 64B, 128B, or B,M,S in bytes with S ≥ B: 3,4,3."
-        raise LayoutError("unknown_swizzle", f"No swizzle '{shorten_value(given)}'.", hint, field)
+        raise LayoutError("unknown_swizzle", f"No swizzle '{shorten_value(value)}'.", hint, field)
     try:
         return make_swizzle(*map(int, match.groups()))
     except UnmadeValueError as error:
-        raise LayoutError("bad_cute", f"'{shorten_value(given)}' {error.why}.", error.hint, field) from None
+        raise LayoutError("bad_cute", f"'{shorten_value(value)}' {error.why}.", error.hint, field) from None
 
 
 def parse_cute_layout(text: str, field: str = "layout") -> CuteLayout:
-    """Parse a layout with everything that may precede it; a shape alone has compact column-major strides.
+    """Parse a layout in any notation, with swizzle, pointer and offset; a shape has compact column-major strides.
 
     >>> str(parse_cute_layout("Layout<Shape<_4,Int<8>>,Stride<_8,_1>>{}"))
     '(4,8):(8,1)'
     """
     reader = CuteReader(text, field)
-    found = reader.parse_text()
-    if found is None or isinstance(found, Swizzle | PointerUnit | str):
+    value = reader.parse_text()
+    if value is None or isinstance(value, Swizzle | PointerUnit | str):
         raise reader.make_error("is not a layout")
-    return reader.make_layout(found)
+    return reader.make_layout(value)
 
 
 def parse_tiler(text: str, field: str = "tiler") -> algebra.Tiler:
@@ -82,12 +80,12 @@ def parse_tiler(text: str, field: str = "tiler") -> algebra.Tiler:
     (32, None, CuteLayout(shape=(4, 2), stride=(1, 8), swizzle=None, unit_bits=None, offset=0))
     """
     reader = CuteReader(text, field)
-    found = reader.parse_text()
-    if isinstance(found, Swizzle | str) or 0 in _list_sizes(found):
+    tiler = reader.parse_text()
+    if isinstance(tiler, Swizzle | str) or 0 in _list_sizes(tiler):
         raise reader.make_error(
             "is not a tiler", "e.g. Tile<_32,_,Layout<Shape<_4,_2>,Stride<_1,_8>>> or (32:1,_,(4,2):(1,8))."
         )
-    return found
+    return tiler
 
 
 def _list_sizes(tiler: algebra.Tiler) -> list[int]:
@@ -99,7 +97,7 @@ def _list_sizes(tiler: algebra.Tiler) -> list[int]:
 def parse_coordinate(text: str, field: str = "coord") -> Nested:
     """Parse a coordinate: ints, tuples, and None for underscores."""
     reader = CuteReader(text, field)
-    found = reader.parse_text()
+    coord = reader.parse_text()
 
     def check(value: Value) -> None:
         if isinstance(value, tuple):
@@ -108,5 +106,5 @@ def parse_coordinate(text: str, field: str = "coord") -> Nested:
         elif not (value is None or isinstance(value, int)):
             raise reader.make_error("is not a coordinate", "e.g. (3,_) or (_,(1,_)).")
 
-    check(found)
-    return found
+    check(coord)
+    return coord

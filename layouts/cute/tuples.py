@@ -1,5 +1,4 @@
-"""CuTe's IntTuples: an int, or a tuple of IntTuples. Shapes, strides and coordinates are such; the first mode runs
-fastest.
+"""CuTe's IntTuples: an int, or a tuple of IntTuples, as shapes, strides and coordinates; the first mode is fastest.
 
 >>> coordinate_to_index((3, (1, 2)), (4, (2, 4)), (1, (16, 4)))
 27
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Nested = Any  # an int, or a tuple of Nested; readers of code have names of symbols as leaves, too
+Nested = Any  # an int, or a tuple of Nested; in readers of code, leaves may also be names of symbols
 
 
 def list_leaves(nested: Nested) -> list[Any]:
@@ -32,7 +31,7 @@ def pair_leaves(shape: Nested, stride: Nested) -> list[tuple[Any, Any]]:
 
 
 def format_tuple(nested: Nested) -> str:
-    """Return nested tuples as text: `(8,(2,4))`."""
+    """Format nested tuples: `(8,(2,4))`."""
     return f"({','.join(map(format_tuple, nested))})" if isinstance(nested, tuple) else str(nested)
 
 
@@ -52,28 +51,28 @@ def depth(nested: Nested) -> int:
 
 
 def list_modes(nested: Nested) -> tuple[Nested, ...]:
-    """Return the modes as a tuple; an int is its own only one."""
+    """Return the modes as a tuple; an int is its own only mode."""
     return (nested,) if isinstance(nested, int) else tuple(nested)
 
 
 def unwrap_single(items: Iterable[Nested]) -> Nested:
-    """Return a tuple of items, or the item itself where there is only one."""
-    found = tuple(items)
-    return found[0] if len(found) == 1 else found
+    """Return the items as a tuple, or the item itself if there is only one."""
+    modes = tuple(items)
+    return modes[0] if len(modes) == 1 else modes
 
 
 def is_congruent(a: Nested, b: Nested) -> bool:
-    """Return whether two tuples are nested alike."""
+    """Return whether two tuples have the same nesting."""
     if isinstance(a, int) or isinstance(b, int):
         return isinstance(a, int) and isinstance(b, int)
     return len(a) == len(b) and all(is_congruent(x, y) for x, y in zip(a, b, strict=True))
 
 
 def explain_incongruence(shape: Nested, stride: Nested, at: tuple[int, ...] = ()) -> str:
-    """Return where a shape and a stride differ, as a sentence's end: `mode 1: 8 with (1,2)`; "" for congruent ones."""
+    """Return where shape and stride have different nesting, `mode 1: 8 with (1,2)`; "" if they are congruent."""
     if isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride):
-        found = (explain_incongruence(x, y, (*at, n)) for n, (x, y) in enumerate(zip(shape, stride, strict=True)))
-        return next((told for told in found if told), "")
+        texts = (explain_incongruence(x, y, (*at, n)) for n, (x, y) in enumerate(zip(shape, stride, strict=True)))
+        return next((text for text in texts if text), "")
     if isinstance(shape, int) and isinstance(stride, int):
         return ""
     where = f"mode {','.join(map(str, at))}: " if at else ""
@@ -81,7 +80,7 @@ def explain_incongruence(shape: Nested, stride: Nested, at: tuple[int, ...] = ()
 
 
 def is_compatible(a: Nested, b: Nested) -> bool:
-    """Return whether every coordinate of shape a is one of shape b: sizes agree where a has an int."""
+    """Return whether every coordinate of shape a is one of shape b: each int of a equals the size of b's mode."""
     if isinstance(a, int):
         return a == size(b)
     return not isinstance(b, int) and len(a) == len(b) and all(is_compatible(x, y) for x, y in zip(a, b, strict=True))
@@ -118,8 +117,8 @@ def _reverse_nested(nested: Nested) -> Nested:
 def coordinate_to_index(coord: Nested, shape: Nested, stride: Nested) -> int:
     """Return the index of a coordinate.
 
-    An int stands for the colexicographic coordinate of a whole mode; its last digit takes the rest, so that indices go
-    on past the size.
+    An int is the colexicographic coordinate of a mode; its last digit is not bounded, so that indices continue past the
+    size.
     """
     if isinstance(shape, int):
         return int(coord) * int(stride)
@@ -144,9 +143,7 @@ def compute_indices(coords: NDArray[np.int64], shape: Nested, stride: Nested) ->
 
 
 def index_to_coordinate(at: int, shape: Nested, stride: Nested = None) -> Nested:
-    """Return the natural coordinate of an index: `at div stride mod shape` of every digit; default: the compact
-    stride.
-    """
+    """Return the natural coordinate of an index: `at div stride mod shape` per digit; default: compact strides."""
     if stride is None:
         stride = make_compact_strides(shape)
     if isinstance(shape, int):

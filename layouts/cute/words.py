@@ -1,4 +1,4 @@
-"""The names by which C++, the Python DSL and pycute call CuTe's values: what readers of texts and of code look up."""
+"""The names of CuTe's values in C++, the Python DSL and pycute."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""C++'s integers, sizes and constant expressions, computed as nvcc and gcc compute them."""
+"""C++'s integers, sizes and constant expressions, as nvcc and gcc evaluate them."""

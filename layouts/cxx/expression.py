@@ -40,12 +40,11 @@ ALLOWED = (
 
 @dataclass(frozen=True, slots=True)
 class CompilerNote:
-    """Something that a compiler accepts but that is probably a mistake.
+    """Code that compiles but is probably a mistake.
 
-    word: the result of 64-bit arithmetic throughout.
-
-    code: shifts_of_32_bits (bits were shifted out of a 32-bit value), sign_extended (bit 31 was set in an int, and bits
-    32 to 63 became copies of it), overflow_of_32_bits (a sum or product did not fit 32 bits).
+    word: the result of 64-bit arithmetic throughout. code: shifts_of_32_bits (bits were shifted out of a 32-bit value),
+    sign_extended (bit 31 of an int was set and copied to bits 32 to 63), overflow_of_32_bits (a sum or product did not
+    fit 32 bits).
     """
 
     code: str
@@ -60,7 +59,7 @@ class CompilerNote:
 
 @dataclass(frozen=True, slots=True)
 class ConstantValue:
-    """An expression's value as a uint64_t, the C++ type it had before, and what to look at."""
+    """An expression's value as a uint64_t, its C++ type before the conversion, and the notes."""
 
     word: int
     type: str
@@ -78,7 +77,7 @@ _TOKEN = re.compile(
 
 
 class _TypedNumber(NamedTuple):
-    """A value of a type; wide: the same in 64 bits throughout, as if every literal had the suffix ull."""
+    """A value of a type; wide: the value with 64-bit arithmetic throughout, as if every literal had the suffix ull."""
 
     value: int
     kind: IntegerType
@@ -88,7 +87,7 @@ class _TypedNumber(NamedTuple):
 def evaluate_constant(text: str, field: str = "descriptor", written: str = "") -> ConstantValue:
     """Evaluate a constant expression, or a declaration `constexpr uint64_t desc = …;`, to its 64-bit word.
 
-    LayoutError says what cannot be read; it quotes `written`, where the caller replaced names by values in it.
+    LayoutError says what cannot be parsed; it quotes `written` if the caller has replaced names by values in the text.
     """
     return _ConstantReader(text, field, written or text).evaluate_text()
 
@@ -102,7 +101,7 @@ def _is_type_word(word: str) -> bool:
 
 
 class _ConstantReader(PrecedenceClimber[_TypedNumber]):
-    """A parser that computes values while it reads. `dead` counts operands that C++ does not evaluate."""
+    """A parser that computes values while parsing. dead: the depth of operands that C++ does not evaluate."""
 
     def __init__(self, text: str, field: str, written: str) -> None:
         super().__init__(DEEPEST)
@@ -235,7 +234,7 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
     # types
 
     def _parse_cast(self) -> IntegerType | None:
-        """Parse a parenthesised type; None if the parenthesis holds a value."""
+        """Parse a parenthesised type; None if the parentheses contain a value."""
         if self.peek_token() != "(" or self.at + 1 >= len(self.tokens) or self.tokens[self.at + 1][0] != "name":
             return None
         first = self.peek_token(1)
@@ -281,7 +280,7 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
         raise self.make_error(f"'{shorten_value(token)}' is not an integer")
 
     def _convert(self, number: _TypedNumber, kind: IntegerType) -> _TypedNumber:
-        """Convert explicitly: a conversion to 32 bits or fewer is meant to cut."""
+        """Convert explicitly; a conversion to 32 bits or fewer truncates intentionally."""
         value = kind.wrap(number.value)
         return _TypedNumber(value, kind, number.wide if kind.bits >= 64 else value & _WIDE)
 
@@ -317,7 +316,7 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
         return _TypedNumber(result.value, kind, self._apply_wide(op, left, right))
 
     def _apply_wide(self, op: str, left: _TypedNumber, right: _TypedNumber) -> int:
-        """Compute the same operation in 64 bits throughout."""
+        """Compute the same operation with 64-bit arithmetic throughout."""
         return (c_integers.compute_binary(op, left.wide, ULONG, right.wide, ULONG).value or 0) & _WIDE
 
     def _apply_shift(self, op: str, left: _TypedNumber, right: _TypedNumber) -> _TypedNumber:

@@ -31,7 +31,7 @@ ALLOWED = "Allowed: numbers, {names}, + - * / % << >> & | ^ ~ ! comparisons && |
 
 
 class _ElementValues(NamedTuple):
-    """Values of all elements, and whether they are integers (C's int) or real numbers."""
+    """The values of all elements, and whether they are integers (C's int) or real numbers."""
 
     array: Array
     whole: bool
@@ -40,7 +40,7 @@ class _ElementValues(NamedTuple):
 def evaluate_formula(text: str, names: Mapping[str, NDArray[Any]], field: str = "formula") -> tuple[Array, bool]:
     """Evaluate a formula over names → arrays of one shape; return (values, whether they are integers).
 
-    LayoutError says what cannot be read.
+    LayoutError says what cannot be parsed.
 
     >>> evaluate_formula("-(i + 1) / 2", {"i": np.arange(5)})[0].tolist()
     [0.0, -1.0, -1.0, -2.0, -2.0]
@@ -53,7 +53,7 @@ def evaluate_formula(text: str, names: Mapping[str, NDArray[Any]], field: str = 
 
 
 class _FormulaReader(PrecedenceClimber[_ElementValues]):
-    """A parser that computes the values of all elements while it reads."""
+    """A parser that computes the values of all elements while parsing."""
 
     def __init__(self, text: str, names: Mapping[str, NDArray[Any]], field: str) -> None:
         super().__init__(DEEPEST)
@@ -182,9 +182,7 @@ _COMPARE: dict[str, Callable[[Array, Array], Any]] = {
 
 
 def _divide(op: str, a: Array, b: Array) -> Array:
-    """Return C's quotient or remainder of integers; unspecified where the divisor is 0 or an operand is not a
-    number.
-    """
+    """Return C's quotient or remainder of integers; arbitrary if the divisor is 0 or an operand is not a number."""
     x, y = (np.where(np.isfinite(n), n, 0).astype(np.int64) for n in np.broadcast_arrays(a, b))
     y = np.where(y == 0, 1, y)
     divide: Callable[[Any, Any], Any] = divide_truncated if op == "/" else get_truncated_remainder
@@ -193,7 +191,7 @@ def _divide(op: str, a: Array, b: Array) -> Array:
 
 
 def _apply_bitwise(op: str, a: Array, b: Array) -> Array:
-    """Compute shifts and bitwise operators of integers; a left shift multiplies, so that nothing wraps."""
+    """Compute shifts and bitwise operators of integers; a left shift multiplies, so that it does not wrap."""
     if op == "<<":
         return np.asarray(a * np.exp2(b))
     x, y = (np.where(np.isfinite(n), n, 0).astype(np.int64) for n in (a, b))

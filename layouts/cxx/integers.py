@@ -1,10 +1,8 @@
-"""C++'s integers as nvcc and gcc have them on 64-bit Linux (LP64), and Python's beside them.
-
-Types, promotions, common types, conversions and every operator, as pure functions.
+"""C++'s integers on 64-bit Linux (nvcc, gcc; LP64), and Python's: types, promotions, conversions, operators.
 
 ISO C++20: [basic.fundamental], [conv.rank], [conv.prom], [expr.arith.conv], [expr.mul], [expr.shift]. An operation that
-C++ leaves undefined says why; its value is then what the device computes (PTX ISA 9.1, 9.7.8.8: shift amounts are
-clamped; sums and products wrap), or None where the device promises none.
+is undefined in C++ has a reason; its value is then what the device computes (PTX ISA 9.1, 9.7.8.8: shift amounts are
+clamped; sums and products wrap), or None if that is not specified.
 """
 
 from __future__ import annotations
@@ -17,11 +15,11 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class IntegerType:
-    """An integer type. Two are the same type where name, width and sign are: `uint64_t` is `unsigned long`.
+    """An integer type; two are equal if name, width and sign are equal: `uint64_t` is `unsigned long`.
 
-    bits: of its values, the sign among them (bool: 1; Python's int: 0, it has no end). rank: its conversion rank.
-    storage: bytes it takes. written: how the text spells it. field_bits: of a bit field of this type, else 0.
-    underlying: of an enumeration, the type of its values; scoped: whether it is an enum class.
+    bits: of its values including the sign (bool: 1; Python's int: 0, unbounded); rank: its conversion rank; storage:
+    its size in bytes; written: its spelling in the text; field_bits: of a bit field, else 0; underlying: the type of an
+    enumeration's values; scoped: whether it is an enum class.
     """
 
     name: str
@@ -36,12 +34,12 @@ class IntegerType:
 
     @property
     def enumeration(self) -> str:
-        """The name of an enumeration, "" of another type."""
+        """The name of an enumeration; "" for another type."""
         return self.name if self.underlying is not None else ""
 
     @property
     def mask(self) -> int:
-        """Ones in every bit of a value; -1 for Python's int."""
+        """The mask of all bits of a value; -1 for Python's int."""
         return (1 << self.bits) - 1 if self.bits else -1
 
     @property
@@ -56,11 +54,11 @@ class IntegerType:
 
     @property
     def size(self) -> int:
-        """Bytes: sizeof, and alignof on this platform."""
+        """The size in bytes: sizeof, and alignof on this platform."""
         return self.storage or max(self.bits // 8, 1)
 
     def wrap(self, value: int) -> int:
-        """Return the value that a variable of this type holds after `value` was put in.
+        """Return the value that a variable of this type holds after `value` is assigned.
 
         >>> INT.wrap(1 << 31), UINT.wrap(-1), BOOL.wrap(2)
         (-2147483648, 4294967295, 1)
@@ -175,7 +173,7 @@ _SPELLED |= {("signed",): INT, ("unsigned",): UINT}
 
 @lru_cache(maxsize=1024)
 def find_integer_type(words: str) -> IntegerType | None:
-    """Return the integer type of `unsigned long long`, `long unsigned int`, `std::uint32_t` …; None for another.
+    """Return the integer type of `unsigned long long`, `long unsigned int`, `std::uint32_t` …; None for other words.
 
     >>> (find_integer_type("long unsigned int") == find_integer_type("uint64_t"),
     ... find_integer_type("long long") == find_integer_type("long"))
@@ -191,7 +189,7 @@ def find_integer_type(words: str) -> IntegerType | None:
 
 
 def promote(kind: IntegerType) -> IntegerType:
-    """Return what a type becomes as an operand: int where that holds every value, else unsigned int, and so on.
+    """Return the promoted type of an operand: int if that holds every value, else unsigned int, and so on.
 
     >>> promote(USHORT).name, promote(CHAR32).name, promote(ULONG).name
     ('int', 'unsigned int', 'unsigned long')
@@ -228,7 +226,7 @@ def find_common_type(left: IntegerType, right: IntegerType) -> IntegerType:
 
 
 def find_arms_type(yes: IntegerType, no: IntegerType) -> IntegerType:
-    """Return the type of `c ? yes : no`: the type of both where it is the same, else the common one."""
+    """Return the type of `c ? yes : no`: the type of both if they are equal, else the common type."""
     return yes if yes == no else find_common_type(yes, no)
 
 
@@ -239,7 +237,7 @@ def make_enumeration_type(name: str, underlying: IntegerType, scoped: bool) -> I
 
 @lru_cache(maxsize=256)
 def find_enumerators_type(values: tuple[int, ...]) -> IntegerType:
-    """Return the type that enumerators of an enumeration without a fixed type are promoted to."""
+    """Return the type to which enumerators are promoted if the underlying type is not fixed."""
     return next((t for t in (INT, UINT, LONG, ULONG) if all(t.can_hold(value) for value in values)), ULONG)
 
 
@@ -249,8 +247,8 @@ def find_enumerators_type(values: tuple[int, ...]) -> IntegerType:
 class OperatorResult(NamedTuple):
     """The result of an operator.
 
-    value: what the device computes, None if nothing is promised. undefined: why the operation is undefined in C++,
-    "" if it is defined. exact: the value without any type's limits.
+    value: what the device computes, None if that is not specified; undefined: why the operation is undefined in C++, ""
+    if it is defined; exact: the mathematical value.
     """
 
     value: int | None
@@ -260,12 +258,12 @@ class OperatorResult(NamedTuple):
 
     @property
     def defined(self) -> int | None:
-        """The value where C++ defines it."""
+        """The value if C++ defines it, else None."""
         return None if self.undefined else self.value
 
 
 def divide_truncated(left: int, right: int) -> int:
-    """Divide toward zero, as C does; also for NumPy's integers.
+    """Return the quotient rounded toward zero, as in C; also for NumPy's integers.
 
     >>> divide_truncated(-7, 2), divide_truncated(7, -4)
     (-3, -1)
@@ -274,7 +272,7 @@ def divide_truncated(left: int, right: int) -> int:
 
 
 def get_truncated_remainder(left: int, right: int) -> int:
-    """Return the remainder with the dividend's sign, as C does; also for NumPy's integers.
+    """Return the remainder with the dividend's sign, as in C; also for NumPy's integers.
 
     >>> get_truncated_remainder(-7, 4), get_truncated_remainder(7, -4)
     (-3, 3)
@@ -304,7 +302,9 @@ MOST_SHIFT = 4096  # of Python's int
 
 
 def compute_binary(op: str, left: int, left_type: IntegerType, right: int, right_type: IntegerType) -> OperatorResult:
-    """Compute `left op right` of two values of their types: + - * / % << >> & | ^, comparisons, && and ||.
+    """Compute `left op right` of typed values: + - * / % << >> & | ^, comparisons, && and
+
+    .
 
     >>> (compute_binary("/", -16, INT, 3, UINT).value, compute_binary("<", -1, INT, 1, UINT).value,
     ... compute_binary("/", 1, INT, 0, INT).value)
@@ -370,7 +370,7 @@ def compute_unary(op: str, value: int, kind: IntegerType) -> OperatorResult:
 
 
 def _compute_python(op: str, left: int, right: int) -> OperatorResult:
-    """Compute Python's operators over int: nothing wraps, // and % round down; `/` must divide without remainder."""
+    """Compute an operator on Python's int: no wrapping, // and % round down; `/` must divide exactly."""
     if op in COMPARED:
         return OperatorResult(int(COMPARED[op](left, right)), BOOL)
     if op in ("/", "//", "%") and not right:

@@ -1,4 +1,4 @@
-"""The value and type of C++'s integer and character literals, as nvcc and gcc have them on 64-bit Linux.
+"""The value and type of C++'s integer and character literals on 64-bit Linux (nvcc, gcc).
 
 ISO C++20: [lex.icon], [lex.ccon].
 """
@@ -36,9 +36,9 @@ _PREFIXED = {"u8": CHAR8, "u": CHAR16, "U": CHAR32, "L": WCHAR}
 
 @lru_cache(maxsize=4096)
 def parse_literal(text: str) -> tuple[int, IntegerType] | None:
-    """Return the value and type of an integer literal; None for other text, and for a value that fits no type.
+    """Return the value and type of an integer literal; None for other text, and if no type can hold the value.
 
-    A decimal one without u that only unsigned long holds is that, as nvcc takes it with a warning.
+    A decimal literal without u that fits only unsigned long has that type, which nvcc accepts with a warning.
 
     >>> (parse_literal("0x3'FFFFull")[0], parse_literal("4294967296")[1].name,
     ... parse_literal("0xFFFFFFFF")[1].name, parse_literal("08"))
@@ -58,7 +58,7 @@ def parse_literal(text: str) -> tuple[int, IntegerType] | None:
 
 
 def _list_literal_types(suffix: str, base: int) -> Iterator[IntegerType]:
-    """Yield the types that a literal may have, in the order in which C++ tries them; the last as nvcc takes it."""
+    """Yield the types that a literal may have, in C++'s order; the last one is nvcc's extension."""
     least = {"l": LONG, "z": LONG, "ll": LLONG}.get(suffix.replace("u", ""), INT).rank
     most = LONG.rank if "z" in suffix else LLONG.rank
     for kind in (INT, UINT, LONG, ULONG, LLONG, ULLONG):
@@ -70,7 +70,7 @@ def _list_literal_types(suffix: str, base: int) -> Iterator[IntegerType]:
 
 
 def parse_character(text: str) -> tuple[int, IntegerType] | None:
-    r"""Return the value and type of a character literal, `'a'`, `'\n'`, `'\x41'`, `u'é'`, `'ab'`; None for another.
+    r"""Return the value and type of a character literal, `'a'`, `'\n'`, `'\x41'`, `u'é'`, `'ab'`; None for other text.
 
     >>> (parse_character("'a'")[0], parse_character(r"'\x41'")[0], parse_character(r"'\0'")[0],
     ... parse_character("'ab'")[0], parse_character("L'a'")[0])

@@ -1,7 +1,6 @@
-"""Expressions in C's grammar, read by precedence climbing: what the reader of C++ constants and that of formulas share.
+"""A precedence-climbing parser of C's expressions, shared by C++ constants and formulas.
 
-A reader gives the tokens, the meaning of a primary, of signs and of operators, and the words of a refusal; it computes
-on the way.
+A subclass provides tokens, primaries, signs, operators and error messages; values are computed while parsing.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Generic, TypeVar
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 
-# Binary operators → how tightly they bind.
+# Binary operator → precedence.
 LEVEL = {
     op: level
     for level, ops in enumerate(("||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"), 1)
@@ -22,9 +21,7 @@ Value = TypeVar("Value")
 
 
 class PrecedenceClimber(ABC, Generic[Value]):
-    """A precedence-climbing parser: tokens (kind, text), the current place, and the nesting depth, at most
-    `deepest`.
-    """
+    """The parser: tokens (kind, text), the current position, and the nesting depth, at most `deepest`."""
 
     def __init__(self, deepest: int) -> None:
         self.deepest = deepest
@@ -33,15 +30,15 @@ class PrecedenceClimber(ABC, Generic[Value]):
 
     @abstractmethod
     def make_error(self, why: str) -> LayoutError:
-        """Return the error for the whole text."""
+        """Return the error for the complete text."""
 
     @abstractmethod
     def parse_unary(self) -> Value:
-        """Parse a value with the signs in front of it."""
+        """Parse a value with its prefix signs."""
 
     @abstractmethod
     def parse_choice(self, condition: Value) -> Value:
-        """Parse `? … : …` after a condition; the question mark is already taken."""
+        """Parse `? … : …` after a condition; the question mark is already consumed."""
 
     @abstractmethod
     def apply_operator(self, op: str, left: Value, right: Value) -> Value:
@@ -67,7 +64,7 @@ class PrecedenceClimber(ABC, Generic[Value]):
         return f"'{shorten_value(self.peek_token())}'" if self.peek_token() else "the end"
 
     def parse_parentheses(self, opening: str, closing: str) -> Value:
-        """Parse what stands between two parentheses."""
+        """Parse a parenthesised expression."""
         self.expect_token(opening)
         value = self.parse_conditional()
         self.expect_token(closing)
@@ -85,7 +82,7 @@ class PrecedenceClimber(ABC, Generic[Value]):
         return value
 
     def parse_binary(self, least: int) -> Value:
-        """Parse operators that bind at least as tightly as `least`, left to right."""
+        """Parse operators of at least a precedence, left to right."""
         left = self.parse_unary()
         while (level := LEVEL.get(self.peek_token(), 0)) >= least:
             op = self.take_token()

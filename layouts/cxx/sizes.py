@@ -94,7 +94,7 @@ _SIZED = re.compile(r"(?:[BT]?Float|[Uu]?[Ii]nt|bit)(\d+)\w*")
 
 
 def find_element_bits(name: str) -> int | None:
-    """Return the bits of an element type by the name that C++ or CuTe's Python DSL has for it; None for another.
+    """Return the bits of an element type by its name in C++ or CuTe's Python DSL; None for another name.
 
     >>> find_element_bits("half_t"), find_element_bits("Float8E4M3FN"), find_element_bits("float4")
     (16, 8, 128)
@@ -109,7 +109,7 @@ def find_element_bits(name: str) -> int | None:
 
 @lru_cache(maxsize=1024)
 def find_size(name: str) -> TypeSize | None:
-    """Return sizeof and alignof of a type by its name; None for another.
+    """Return sizeof and alignof of a type by its name; None for another name.
 
     >>> (find_size("float4"), find_size("unsigned long long"), find_size("std::uint16_t"),
     ... find_size("float_e2m1_t").bytes)

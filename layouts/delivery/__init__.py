@@ -1,7 +1,6 @@
-"""From storage to operand: the shortest program of loads and register moves that delivers an operand, by exact search
-over the bits of places, with a certificate.
+"""From storage to operand: the shortest program of loads and register moves, by exact search, with a certificate.
 
-`ask` reads a question, `solve` answers it. `places` has the maps of bits, `memory` where the elements lie, `loads`,
-`moves` and `conversions` the instructions with their costs, `search` the search, `program` the instructions one by one
-and their simulation, `named` what public kernels do.
+`ask` parses a request and `solve` answers it. `places` has the maps of bits, `memory` the addresses of elements,
+`loads`, `moves` and `conversions` the instructions with their costs, `search` the search, `program` the instructions
+and their simulation, `named` the deliveries of public kernels.
 """

@@ -1,4 +1,4 @@
-"""A question about a delivery as text: an instruction or a pattern, where the elements lie, what may be permuted."""
+"""Parse a request for a delivery: an instruction or a pattern, the source, and what may be permuted."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ LONGEST_SIDE = 64  # operands side by side
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryRequest:
-    """instruction: PTX, with an operand's letter, or a pattern of one warp, with the element's `type`.
+    """A request.
 
-    first, second: how many operands lie side by side along m or n, and along k (n of A's and B's product for C and D).
-    source: rows (k contiguous), columns (m or n contiguous), a CuTe layout over (m or n, k) in elements, the order that
-    one wide load delivers, or the accumulator (D) of `accumulator`, the same instruction where it is left out.
+    instruction: PTX, with an operand's letter, or a pattern of one warp, with the element's `type`. first, second: the
+    number of operands side by side along m or n, and along k (n of A's and B's product for C and D). source: rows (k
+    contiguous), columns (m or n contiguous), a CuTe layout over (m or n, k) in elements, the order that one wide load
+    delivers, or the accumulator (D) of `accumulator`, by default the same instruction.
     """
 
     instruction: str
@@ -62,32 +63,34 @@ def deliver(instruction: str, operand: str = "a", **fields: Any) -> Delivery:
     return answer_request(DeliveryRequest(instruction=instruction, operand=operand, **fields))
 
 
-def answer_request(asked: DeliveryRequest) -> Delivery:
-    """Return the shortest program for a request; LayoutError names the wrong field."""
-    operand, type_ = _read_operand(asked)
-    accumulator = _find_accumulator(asked) if parse_choice(asked.source, "source", SOURCES) == "accumulator" else None
-    held = accumulator.element.name if accumulator else type_
-    stored = parse_choice(asked.stored, "stored", TYPES) if asked.stored else held
-    tiles = (_check_tiles(asked.first, "first"), _check_tiles(asked.second, "second"))
-    per = parse_choice(asked.per, "per", PER)
-    wanted = make_fragment(operand, tiles, per, WIDTHS[type_] if asked.type else 0)
-    allowed = parse_allowed(asked.moves)
-    renumber = RENUMBERED[parse_choice(asked.renumber, "renumber", RENUMBERED)]
-    unknown = [axis for axis in renumber if axis not in wanted.space.axes]
+def answer_request(request: DeliveryRequest) -> Delivery:
+    """Return the shortest program for a request; LayoutError names the invalid field."""
+    operand, type_ = _read_operand(request)
+    accumulator = (
+        _find_accumulator(request) if parse_choice(request.source, "source", SOURCES) == "accumulator" else None
+    )
+    start_type = accumulator.element.name if accumulator else type_
+    stored = parse_choice(request.stored, "stored", TYPES) if request.stored else start_type
+    tiles = (_check_tiles(request.first, "first"), _check_tiles(request.second, "second"))
+    per = parse_choice(request.per, "per", PER)
+    goal = make_fragment(operand, tiles, per, WIDTHS[type_] if request.type else 0)
+    allowed = parse_allowed(request.moves)
+    renumber = RENUMBERED[parse_choice(request.renumber, "renumber", RENUMBERED)]
+    unknown = [axis for axis in renumber if axis not in goal.space.axes]
     if unknown:
         raise LayoutError(
             "bad_choice",
-            f"renumber is '{asked.renumber}'; the operand has no {unknown[0]}.",
-            f"Its axes are {' and '.join(wanted.space.axes)}.",
+            f"renumber is '{request.renumber}'; the operand has no {unknown[0]}.",
+            f"Its axes are {' and '.join(goal.space.axes)}.",
             "renumber",
         )
     source: Memory | Fragment | None = None
     if accumulator:
-        source = _fill_with_accumulators(accumulator, wanted, stored)
-    elif asked.source != "chosen":
-        width = WIDTHS[stored] if asked.stored else wanted.width
-        source = _place(asked, wanted, width)
-    return solve_delivery(wanted, type_, source, stored, renumber=renumber, allowed=allowed, limit=asked.limit)
+        source = _fill_with_accumulators(accumulator, goal, stored)
+    elif request.source != "chosen":
+        width = WIDTHS[stored] if request.stored else goal.width
+        source = _place(request, goal, width)
+    return solve_delivery(goal, type_, source, stored, renumber=renumber, allowed=allowed, limit=request.limit)
 
 
 def _check_tiles(count: int, field: str) -> int:
@@ -96,14 +99,14 @@ def _check_tiles(count: int, field: str) -> int:
     return count
 
 
-def _read_operand(asked: DeliveryRequest) -> tuple[Operand, str]:
+def _read_operand(request: DeliveryRequest) -> tuple[Operand, str]:
     """Return the operand and the name of its element type."""
-    if "->" in asked.instruction:
-        type_ = parse_choice(asked.type or "f16", "type", TYPES)
-        return make_pattern_operand(asked.instruction, WIDTHS[type_]), type_
-    found = lookup.parse_instruction(asked.instruction, "instruction")
-    operand = _find_operand(found, asked.operand, "operand")
-    return operand, parse_choice(asked.type, "type", TYPES) if asked.type else operand.element.name
+    if "->" in request.instruction:
+        type_ = parse_choice(request.type or "f16", "type", TYPES)
+        return make_pattern_operand(request.instruction, WIDTHS[type_]), type_
+    product = lookup.parse_instruction(request.instruction, "instruction")
+    operand = _find_operand(product, request.operand, "operand")
+    return operand, parse_choice(request.type, "type", TYPES) if request.type else operand.element.name
 
 
 def _find_operand(instruction: Instruction, letter: str, field: str) -> Operand:
@@ -114,12 +117,12 @@ def _find_operand(instruction: Instruction, letter: str, field: str) -> Operand:
     return operands[letter]
 
 
-def _place(asked: DeliveryRequest, wanted: Fragment, width: int) -> Memory:
-    """Return where the elements lie; LayoutError names the field that says so."""
-    field = "layout" if asked.source == "layout" else "pitch_bytes"
-    storage = _read_storage(asked, wanted, width)
+def _place(request: DeliveryRequest, goal: Fragment, width: int) -> Memory:
+    """Return the source of the elements; LayoutError names the invalid field."""
+    field = "layout" if request.source == "layout" else "pitch_bytes"
+    storage = _read_storage(request, goal, width)
     try:
-        memory = place_elements(wanted.space, width, storage)
+        memory = place_elements(goal.space, width, storage)
     except LayoutError as error:
         raise error.move_to_field(field) from None
     size = memory.size * width // 8
@@ -133,54 +136,55 @@ def _place(asked: DeliveryRequest, wanted: Fragment, width: int) -> Memory:
     return memory
 
 
-def _read_storage(asked: DeliveryRequest, wanted: Fragment, width: int) -> Storage:
-    source = asked.source
+def _read_storage(request: DeliveryRequest, goal: Fragment, width: int) -> Storage:
+    source = request.source
     if source == "layout":
-        spec: Mapping[str, object] = {"kind": "cute", "layout": asked.layout, "unit": "elements"}
+        spec: Mapping[str, object] = {"kind": "cute", "layout": request.layout, "unit": "elements"}
         try:
             return storage(spec, width, "K")
         except LayoutError as error:
             raise error.move_to_field("layout") from None
     inner = "K" if source == "rows" else "MN"
-    along = wanted.space.bits[1 if source == "rows" else 0]
-    pitch = asked.pitch_bytes or max(16, (width << along) // 8)
-    spec = {"kind": "rows", "inner": inner, "pitch_bytes": pitch, "swizzle": asked.swizzle}
+    along = goal.space.bits[1 if source == "rows" else 0]
+    pitch = request.pitch_bytes or max(16, (width << along) // 8)
+    spec = {"kind": "rows", "inner": inner, "pitch_bytes": pitch, "swizzle": request.swizzle}
     try:
         return storage(spec, width, inner)
     except LayoutError as error:
         raise error.move_to_field(error.field.removeprefix("storage.")) from None
 
 
-def _find_accumulator(asked: DeliveryRequest) -> Operand:
+def _find_accumulator(request: DeliveryRequest) -> Operand:
     """Return the D that becomes A of the next product: its columns are that product's k."""
-    if asked.operand != "a" or "->" in asked.instruction or asked.per != "element":
+    if request.operand != "a" or "->" in request.instruction or request.per != "element":
         raise LayoutError(
             "bad_operand",
-            f"The accumulator is asked to become {asked.instruction if '->' in asked.instruction else asked.operand}.",
+            "The accumulator is asked to become"
+            f" {request.instruction if '->' in request.instruction else request.operand}.",
             "D becomes operand a of the next product: its columns are that product's k.",
             "operand",
         )
-    product = lookup.parse_instruction(asked.accumulator or asked.instruction, "accumulator")
+    product = lookup.parse_instruction(request.accumulator or request.instruction, "accumulator")
     return _find_operand(product, "d", "accumulator")
 
 
-def _fill_with_accumulators(operand: Operand, wanted: Fragment, stored: str) -> Fragment:
-    """Return what the registers of as many D hold as fill A."""
-    rows, columns = (1 << bits for bits in wanted.space.bits)
-    one = make_fragment(operand)
-    tiles = [size >> bits for size, bits in zip((rows, columns), one.space.bits, strict=True)]
+def _fill_with_accumulators(operand: Operand, goal: Fragment, stored: str) -> Fragment:
+    """Return the contents of the registers of as many D as fill A."""
+    rows, columns = (1 << bits for bits in goal.space.bits)
+    single = make_fragment(operand)
+    tiles = [size >> bits for size, bits in zip((rows, columns), single.space.bits, strict=True)]
     if 0 in tiles:
         raise LayoutError(
             "bad_operand",
-            f"D has {1 << one.space.bits[0]}×{1 << one.space.bits[1]} elements of a warp, A {rows}×{columns}.",
+            f"D has {1 << single.space.bits[0]}×{1 << single.space.bits[1]} elements of a warp, A {rows}×{columns}.",
             "Give more of A side by side.",
             "first",
         )
-    if one.width != WIDTHS.get(stored, one.width):
+    if single.width != WIDTHS.get(stored, single.width):
         raise LayoutError(
             "bad_choice",
             f"stored is '{stored}', but the accumulator has {operand.element.name}.",
             f"Leave it out: {operand.element.name}.",
             "stored",
         )
-    return replace(make_fragment(operand, (tiles[0], tiles[1])), space=wanted.space)
+    return replace(make_fragment(operand, (tiles[0], tiles[1])), space=goal.space)

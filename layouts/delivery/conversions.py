@@ -1,6 +1,6 @@
-"""Conversions of element types on the way, as rows: which place bits they move, and what they cost.
+"""Conversions of element types, one row each: the place bits that they permute, and their cost.
 
-Unsigned 4- and 8-bit numbers become f16 or bf16 by setting them into the mantissa of a power of two, which is then
+Unsigned 4- and 8-bit numbers become f16 or bf16 by inserting them into the mantissa of a power of two, which is then
 subtracted: Kim, Henry, Fahim and Awadalla, "Who Says Elephants Can't Run", arXiv 2211.10017, section 3.2.
 """
 
@@ -21,9 +21,10 @@ WIDTHS = {"u4": 4, "u8": 8, "e4m3": 8, "e5m2": 8, "f16": 16, "bf16": 16, "f32": 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """One row. places: the place bits inside a register of the wider type's side, in terms of the narrower type's;
-    spread: place bits inside a narrow register that become register bits, lowest first. cost: instructions a register
-    of the narrow type.
+    """One conversion.
+
+    places: the place bits inside a register of the wider type, in terms of the narrower type's; spread: place bits
+    inside a narrow register that become register bits, lowest first; cost: instructions per narrow register.
     """
 
     source: str
@@ -66,7 +67,7 @@ class Conversion:
             yield (*(places[n] for n in range(inner)), *lanes, *rest)
 
     def emit(self, before: Vectors, after: Vectors, builder: Builder) -> None:
-        """Append the conversion: the registers before are those of `before`, afterwards those of `after`."""
+        """Append the conversion's instructions; before, after: the place bits."""
         old_inner, new_inner = count_inner_bits(WIDTHS[self.source]), count_inner_bits(WIDTHS[self.target])
         old, new = before[old_inner + LANE_BITS :], after[new_inner + LANE_BITS :]
         targets = [builder.name_register() for _ in range(1 << len(new))]
@@ -75,15 +76,15 @@ class Conversion:
         for number in range(1 << len(narrow)):
             value = _value_of(narrow, number)
             wides = [_number_of(wide, value ^ part) for part in parts]  # where its elements are
-            made: tuple[int, ...]
+            results: tuple[int, ...]
             sources: tuple[int, ...]
             if self.widens:
-                made, sources = tuple(targets[at] for at in wides), (builder.registers[number],)
+                results, sources = tuple(targets[at] for at in wides), (builder.registers[number],)
                 moves = tuple(tuple((0, unit) for unit in self._list_units(part)) for part in range(len(parts)))
             else:
-                made, sources = (targets[number],), tuple(builder.registers[at] for at in wides)
+                results, sources = (targets[number],), tuple(builder.registers[at] for at in wides)
                 moves = (self._list_origins(new_inner),)
-            builder.made.append(Convert(made, sources, self.name, moves, self.cost))
+            builder.instructions.append(Convert(results, sources, self.name, moves, self.cost))
         builder.registers, builder.width = targets, WIDTHS[self.target]
 
     def _list_units(self, part: int) -> list[int]:
@@ -92,7 +93,7 @@ class Conversion:
         return [base + _scatter_bits(unit, self.kept_bits) for unit in range(1 << len(self.kept_bits))]
 
     def _list_origins(self, inner: int) -> tuple[tuple[int, int], ...]:
-        """Return, of each place of a narrow register, the wide register and the place in it."""
+        """Return the wide register, and the place in it, of each place of a narrow register."""
         return tuple(
             (_gather_bits(unit, self.spread), _gather_bits(unit, self.kept_bits)) for unit in range(1 << inner)
         )
@@ -132,9 +133,9 @@ ROWS = (
 
 
 def find_conversions(source: str, target: str) -> tuple[Conversion, ...]:
-    """Return the rows that make one type of another; none where they are one type. LayoutError if there is none."""
-    found = tuple(row for row in ROWS if (row.source, row.target) == (source, target))
-    if source != target and not found:
+    """Return the conversions from one type to another; empty if they are equal. LayoutError if there is none."""
+    conversions = tuple(row for row in ROWS if (row.source, row.target) == (source, target))
+    if source != target and not conversions:
         into = [row.source for row in ROWS if row.target == target]
         raise LayoutError(
             "bad_conversion",
@@ -144,4 +145,4 @@ def find_conversions(source: str, target: str) -> tuple[Conversion, ...]:
             else f"Leave it out: elements of {target} are moved as they are.",
             "stored",
         )
-    return found
+    return conversions

@@ -1,5 +1,6 @@
-"""The loads from memory, as which place bits must hold the lowest address bits. Those of ldmatrix follow from the
-catalogue's maps.
+"""The loads from memory: the place bits that must be the lowest address bits.
+
+Those of ldmatrix follow from its maps.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ _MATRIX = {
 
 @dataclass(frozen=True, slots=True)
 class LoadKind:
-    """fixed: place bit (inside a register, lane) → address bit in elements; words: registers of a lane's access, of
-    consecutive addresses; run: address bits that must be contiguous; registers: of one instruction.
+    """One kind of load.
+
+    fixed: place bit (inside a register, lane) → address bit in elements; words: consecutive registers of a lane's
+    access; run: the address bits that must be contiguous; registers: of one instruction.
     """
 
     name: str
@@ -44,7 +47,7 @@ class LoadKind:
 
 @lru_cache(maxsize=64)
 def list_loads(width: int, registers: int, allowed: tuple[str, ...]) -> tuple[LoadKind, ...]:
-    """Return every allowed load that fills some of `registers` registers, those of fewer instructions first."""
+    """Return every allowed load that fills some of `registers` registers, those with fewer instructions first."""
     inner = count_inner_bits(width)
     kinds = []
     for name in allowed:
@@ -63,7 +66,7 @@ def list_loads(width: int, registers: int, allowed: tuple[str, ...]) -> tuple[Lo
 
 
 def _make_matrix_kind(name: str, move: MatrixMove, width: int) -> list[LoadKind]:
-    """Return the kind of an ldmatrix, none if it would split an element."""
+    """Return the kind of an ldmatrix; None if it would split an element."""
     inner, size = count_inner_bits(width), max(1, width // 8)
     weights = [int(move.byte[0, 0, 1]), int(move.byte[0, 0, 2])]  # of the byte's number in the register
     if any(weights[n] != 1 << n for n in range(size.bit_length() - 1)):

@@ -1,4 +1,4 @@
-"""Where the elements lie in memory: the address of each, and how far it is made of aligned runs that one load takes."""
+"""The addresses of elements in memory, and the aligned runs that one load can take."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from lanescope.delivery.places import Longs, Space
 from lanescope.errors import LayoutError
 from lanescope.shared.storage import Storage
 
-CHUNK_BITS = 128  # the widest run that a lane loads, and a row of ldmatrix
+CHUNK_BITS = 128  # the widest load of a lane, and a row of ldmatrix
 
 
 @dataclass(frozen=True)
 class Memory:
-    """width: bits of an element; address: int64, of every element in elements from the start; storage: how they came
-    there, None for the order that the solver chose.
+    """The elements in memory.
+
+    width: bits of an element; address: int64, of every element in elements from the start; storage: the storage that
+    they are in, None for the order that the solver chose.
     """
 
     space: Space
@@ -27,22 +29,22 @@ class Memory:
 
     @property
     def size(self) -> int:
-        """Elements from the start to the last one, holes among them, to whole runs of 16 bytes."""
+        """The number of elements from the start to the last one, including holes, rounded up to 16 bytes."""
         run = CHUNK_BITS // self.width
         return -(-(int(self.address.max()) + 1) // run) * run
 
     @cached_property
     def element_at(self) -> Longs:
-        """The number of the element at every place of memory, −1 in holes."""
+        """The element at every address, −1 in holes."""
         held = np.full(self.size, -1, np.int64)
         held[self.address] = np.arange(len(self.address))
         return held
 
     @cached_property
     def runs(self) -> tuple[int, ...]:
-        """The coordinate vectors of the lowest address bits, up to 16 bytes: neighbours in memory of every element.
+        """The coordinate vectors of the lowest address bits, up to 16 bytes.
 
-        They end where the elements of an aligned run are not one element's neighbours by an XOR everywhere.
+        They end where the elements of an aligned run do not differ from its first one by the same XOR everywhere.
         """
         numbers = np.arange(len(self.address))
         found: list[int] = []
@@ -64,8 +66,9 @@ class Memory:
         return bool((expected == (self.address ^ self.address[0]) & low).all())
 
     def list_address_bits(self) -> list[int]:
-        """Return the coordinate vector of each address bit, lowest first, 0 for a gap; only of the runs where the
-        others add up to no linear map.
+        """Return the coordinate vector of each address bit, lowest first, 0 for a gap.
+
+        Only those of `runs` if the others do not form a linear map.
         """
         numbers, start = np.arange(len(self.address)), int(self.address[0])
         found = []
@@ -78,14 +81,14 @@ class Memory:
         return found
 
     def name_low_bits(self) -> list[int]:
-        """Return, for each unit vector of the coordinates, the address bits inside a run of 16 bytes it changes."""
+        """Return, for each unit vector of the coordinates, the address bits inside a 16-byte run that it changes."""
         low = (1 << len(self.runs)) - 1
         start = int(self.address[0])
         return [(int(self.address[1 << n]) ^ start) & low for n in range(sum(self.space.bits))]
 
 
 def place_elements(space: Space, width: int, storage: Storage) -> Memory:
-    """Return where a storage puts the elements; LayoutError if it does not hold them all."""
+    """Return the memory of elements in a storage; LayoutError if it does not hold all of them."""
     for size, bits, name in zip((storage.mn, storage.k), space.bits, space.axes, strict=True):
         if size is not None and size < 1 << bits:
             raise LayoutError(

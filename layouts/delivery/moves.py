@@ -1,7 +1,8 @@
-"""The named moves between registers: which place bits each exchanges, what it costs, and its instructions.
+"""The moves between registers: the place bits that each permutes, its cost, and its instructions.
 
-A move is a map of place bits: the new place bit p holds what the old place bit `order[p]` held. Costs count the
-instructions of one warp for all its registers; lane-dependent selectors and masks are made once and not counted.
+A move is a map of place bits: the new place bit p holds what the old place bit `order[p]` held. Costs are the
+instructions of one warp for all its registers; selectors and masks that depend on the lane are computed once and not
+counted.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ NAMES = ("prmt", "shfl", "movmatrix", "lop3")
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """kind: the row of EMIT; needs: the names that allow it; order: new place bit → old one; rearrange: a tuple of
-    what the place bits hold before → after.
+    """One move.
+
+    kind: the row of EMIT; needs: the instructions that it uses; order: new place bit → old one; rearrange: permutes a
+    tuple of what the place bits hold.
     """
 
     kind: str
@@ -38,11 +41,11 @@ class Move:
 
 @dataclass
 class Builder:
-    """Registers by number, and the instructions so far. inner, width: of the elements now."""
+    """The registers by number, and the instructions so far. inner, width: of the current elements."""
 
     registers: list[int]
     width: int
-    made: list[Instruction]
+    instructions: list[Instruction]
     fresh: int
 
     @property
@@ -56,12 +59,12 @@ class Builder:
     def add(self, kind: Callable[..., Instruction], *arguments: object) -> int:
         """Append an instruction and return its target."""
         target = self.name_register()
-        self.made.append(kind(target, *arguments))
+        self.instructions.append(kind(target, *arguments))
         return target
 
 
 def list_moves(width: int, count: int, allowed: tuple[str, ...]) -> tuple[Move, ...]:
-    """Return every named move over `count` place bits of elements of `width` bits, cheapest first."""
+    """Return every move over `count` place bits of elements of `width` bits, cheapest first."""
     return _list_moves(width, count, tuple(sorted(allowed)))
 
 
@@ -78,8 +81,9 @@ def _list_moves(width: int, count: int, allowed: tuple[str, ...]) -> tuple[Move,
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """The numbers of the place bits. units: those that number bytes or halves of a register; nibble: of 4-bit elements,
-    in a tuple.
+    """The positions of the place bits in a tuple.
+
+    units: those inside a register that number bytes or halves; nibble: the one of 4-bit elements.
     """
 
     count: int
@@ -90,11 +94,11 @@ class _Places:
 
     @property
     def total(self) -> int:
-        """Registers."""
+        """The number of registers."""
         return 1 << len(self.registers)
 
     def reorder(self, moved: Mapping[int, int]) -> Order:
-        """Return the order that moves some places."""
+        """Return the order that permutes some places."""
         return tuple(moved.get(p, p) for p in range(self.count))
 
     def exchange(self, a: int, b: int) -> Order:
@@ -122,7 +126,7 @@ def _generate_moves(width: int, count: int) -> Iterator[Move]:
 
 
 def _generate_byte_moves(at: _Places) -> Iterator[Move]:
-    """Every order of the bytes' places and one register's, in which a byte's place moves."""
+    """Yield every permutation of the byte places and one register place that moves a byte place."""
     groups = [at.units, *((*at.units, register) for register in at.registers)]
     for group in groups:
         for order in permutations(group):
@@ -152,9 +156,9 @@ def _generate_nibble_moves(at: _Places) -> Iterator[Move]:
 
 @lru_cache(maxsize=64)
 def list_turns(width: int, count: int, allowed: tuple[str, ...]) -> tuple[Order, ...]:
-    """Return the cycles of a byte's place, a lane bit and a register bit, both ways round: none without prmt and shfl.
+    """Return the cycles of a byte place, a lane bit and a register bit, in both directions; none without prmt and shfl.
 
-    join_turn makes a move of one and an order of the lanes, which its shfl takes on for nothing.
+    join_turn combines such a cycle with a permutation of the lanes, which costs its shfl nothing.
     """
     inner = count_inner_bits(width)
     if not {"prmt", "shfl"} <= set(allowed):
@@ -171,13 +175,13 @@ def list_turns(width: int, count: int, allowed: tuple[str, ...]) -> tuple[Order,
 
 
 def join_turn(turn: Order, lanes: Move) -> Move:
-    """Return the move that is an order of the lanes, then a cycle, as one: a lane sends, packed, what others need."""
+    """Return a permutation of the lanes followed by a cycle as one move."""
     order = tuple(lanes.order[p] for p in turn)
     return Move("turn", ("prmt", "shfl"), order, 3 * lanes.cost, "prmt, shfl and selp")
 
 
 def emit_move(move: Move, builder: Builder) -> None:
-    """Append a move's instructions; the builder's registers become the new ones."""
+    """Append a move's instructions; the builder's registers are replaced by the new ones."""
     EMIT[move.kind](move.order, builder)
 
 
@@ -186,7 +190,7 @@ def _find_moved(order: Order, places: range) -> list[int]:
 
 
 def _emit_bytes(order: Order, builder: Builder) -> None:
-    """prmt: each new register's bytes from the two old ones that differ in one register bit."""
+    """Emit prmt: each new register takes bytes from the two old ones that differ in one register bit."""
     inner = builder.inner
     bytes_ = list(range(inner))[max(0, inner - 2) :]
     moved = _find_moved(order, range(inner + LANE_BITS, len(order)))
@@ -217,7 +221,7 @@ def _emit_lanes(order: Order, builder: Builder) -> None:
 
 
 def _emit_lane_byte(order: Order, builder: Builder) -> None:
-    """The other lane's register, then prmt: the unit whose place is the lane's bit is the lane's own."""
+    """Emit a shuffle, then prmt of the register and the other lane's."""
     inner = builder.inner
     place, lane_place = _find_moved(order, range(inner + LANE_BITS))
     bit = lane_place - inner
@@ -240,7 +244,7 @@ def _emit_lane_byte(order: Order, builder: Builder) -> None:
 
 
 def _emit_lane_register(order: Order, builder: Builder) -> None:
-    """Each lane sends the register that its partner lacks."""
+    """Emit shuffles in which each lane sends the register that its partner lacks."""
     inner = builder.inner
     lane_place, place = _find_moved(order, range(len(order)))
     bit, step = lane_place - inner, 1 << place - inner - LANE_BITS
@@ -273,7 +277,7 @@ def _emit_lane_nibble(order: Order, builder: Builder) -> None:
 
 
 def _emit_nibbles(order: Order, builder: Builder) -> None:
-    """Exchange, inside a register, the nibbles whose number has one of two bits set and not the other."""
+    """Emit the exchange, inside a register, of the nibbles whose number has exactly one of two bits set."""
     (_, place) = _find_moved(order, range(builder.inner))
     apart = (1 << place) - 1  # nibbles from one to the other
     up = sum(0xF << 4 * n for n in range(8) if n & 1 and not n >> place & 1)  # those that move up
@@ -302,10 +306,10 @@ def _emit_matrix(order: Order, builder: Builder) -> None:
 
 
 def _emit_turn(order: Order, builder: Builder) -> None:
-    """Lanes send both registers of a pair, in the order in which the receivers, by one bit of their own, need them.
+    """Emit shuffles in which lanes send both registers of a pair in the order that the receivers need.
 
-    The byte's old bit is sent to the lane's place, or the register's: then bytes are packed before, or after, the
-    exchange, and registers are chosen at the other end.
+    The byte bit moves to the lane or to the register: bytes are packed before or after the exchange, and registers are
+    selected at the other end.
     """
     inner = builder.inner
     lanes = range(inner, inner + LANE_BITS)
@@ -314,12 +318,7 @@ def _emit_turn(order: Order, builder: Builder) -> None:
     packs_first = order[unit] == register
     out = next(p for p in lanes if p not in order[inner : inner + LANE_BITS])  # the lane bit that leaves
     new = next(p for p in lanes if order[p] not in lanes) - inner  # where another comes in
-    tables = []
-    for turn in range(2):
-        known = [
-            sum((lane >> p - inner & 1) << order[p] - inner for p in lanes if order[p] in lanes) for lane in range(32)
-        ]
-        tables.append(tuple(s | ((lane >> new & 1) ^ turn) << out - inner for lane, s in enumerate(known)))
+    tables = [_list_source_lanes(order, inner, out, (new, turn)) for turn in range(2)]
     pack = [_list_packing(unit, inner, value) for value in range(2)]
     step, registers = 1 << register - inner - LANE_BITS, list(builder.registers)
 
@@ -327,27 +326,40 @@ def _emit_turn(order: Order, builder: Builder) -> None:
         if not packs:
             a, b = pair
             return builder.add(Select, a, b, bit), builder.add(Select, b, a, bit)
-        made = []
+        packed = []
         for turn in range(2):
             selectors = tuple(pack[(lane >> bit & 1) ^ turn if packs_first else turn] for lane in range(32))
             if not packs_first:  # the pair came in the order of the lane's bit
                 selectors = tuple(s ^ 0x4444 * (lane >> bit & 1) for lane, s in enumerate(selectors))
-            made.append(builder.add(Permute, *pair, selectors))
-        return made[0], made[1]
+            packed.append(builder.add(Permute, *pair, selectors))
+        return packed[0], packed[1]
 
     for number, a in enumerate(builder.registers):
         if number & step:
             continue
         sent = arrange((a, builder.registers[number | step]), out - inner, packs_first)
-        got = tuple(builder.add(Shuffle, one, table) for one, table in zip(sent, tables, strict=True))
+        got = tuple(builder.add(Shuffle, source, table) for source, table in zip(sent, tables, strict=True))
         registers[number], registers[number | step] = arrange((got[0], got[1]), new, not packs_first)
     builder.registers = registers
 
 
-def _list_packing(unit: int, inner: int, value: int) -> int:
-    """Return the selector that takes, of two registers, the units whose bit at a place is `value`: the first one's
-    where the bit is to be 0, the second one's where it is to be 1.
+def _list_source_lanes(order: Order, inner: int, out: int, selection: tuple[int, int]) -> tuple[int, ...]:
+    """Return the lane that each lane reads in one shuffle of an exchange.
+
+    inner: the place of lane bit 0; out: the lane bit that leaves. selection: the lane bit that comes in, and the value
+    to XOR with it.
     """
+    new, turn = selection
+    lanes = range(inner, inner + LANE_BITS)
+    sources = []
+    for lane in range(32):
+        staying = sum((lane >> p - inner & 1) << order[p] - inner for p in lanes if order[p] in lanes)
+        sources.append(staying | ((lane >> new & 1) ^ turn) << out - inner)
+    return tuple(sources)
+
+
+def _list_packing(unit: int, inner: int, value: int) -> int:
+    """Return the prmt selector of the units whose bit at a place is `value`, from the first and the second register."""
     first = max(0, inner - 2)
     size, place = 4 >> inner - first, unit - first
     digits = []

@@ -1,4 +1,4 @@
-"""Deliveries that kernels in public use, as requests: what each is called there, and who says so."""
+"""Deliveries of kernels in public use, as requests with their names and sources."""
 
 from __future__ import annotations
 

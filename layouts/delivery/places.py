@@ -1,8 +1,8 @@
-"""What a warp's registers hold, as a map of bits: every bit of a place (inside the register, lane, register) has the
-bit of the element's coordinates that it stands for.
+"""The contents of a warp's registers as a map of bits: each bit of a place → the bit of the element's coordinates.
 
-A coordinate vector is an int: its low bits are those of the first axis (m of A and D, n of B), the others those of the
-second. Zero: the place bit changes no coordinate, so that lanes hold copies.
+A place is (position inside the register, lane, register). A coordinate vector is an int: its low bits are those of the
+first axis (m of A and D, n of B), the others those of the second. Zero means that the place bit changes no coordinate,
+so that lanes hold copies.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Vectors = tuple[int, ...]
 LANE_BITS = 5
 WIDTHS = (4, 8, 16, 32)
 MOST_ELEMENTS = 1 << 14
-MOST_NUMBERINGS = 5040  # of axes that may be permuted
+MOST_NUMBERINGS = 5040  # limit of the bits of axes that may be permuted
 AXES = {"a": ("m", "k"), "b": ("n", "k"), "c": ("m", "n"), "d": ("m", "n")}
 PER = {"element": (0, 1), "row": (0,), "column": (1,)}
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The coordinates of the elements: names of the two axes, and how many bits each has."""
+    """The coordinates of the elements: the names of the two axes, and the number of bits of each."""
 
     axes: tuple[str, str]
     bits: tuple[int, int]
@@ -44,7 +44,7 @@ class Space:
         return 1 << sum(self.bits)
 
     def name_vector(self, vector: int) -> str:
-        """Return `k0`, or `k0⊕n3` where a place bit changes several coordinates, or `·` where it changes none."""
+        """Format a vector: `k0`, `k0⊕n3` if a place bit changes several coordinates, `·` if it changes none."""
         first = self.bits[0]
         names = [
             f"{self.axes[0]}{n}" if n < first else f"{self.axes[1]}{n - first}"
@@ -58,15 +58,17 @@ class Space:
         return element & ((1 << self.bits[0]) - 1), element >> self.bits[0]
 
     def list_units(self, axis: int) -> list[int]:
-        """Return the vectors of one axis's bits."""
+        """Return the unit vectors of an axis's bits."""
         first = self.bits[0] if axis else 0
         return [1 << (first + n) for n in range(self.bits[axis])]
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """What registers of one warp hold. width: bits of an element; vectors: those of the places inside a register
-    (lowest first), of the five lane bits, and of the registers (lowest first).
+    """The contents of one warp's registers.
+
+    width: bits of an element; vectors: of the place bits inside a register (lowest first), of the five lane bits, and
+    of the register bits (lowest first).
     """
 
     space: Space
@@ -82,7 +84,7 @@ class Fragment:
         return 1 << (len(self.vectors) - self.inner - LANE_BITS)
 
     def list_elements(self) -> Longs:
-        """Return the number of the element at every place: [lane, register, place inside it]."""
+        """Return the element at every place: [lane, register, place inside it]."""
         numbers = np.zeros(1, np.int64)
         for vector in self.vectors:
             numbers = np.concatenate([numbers, numbers ^ vector])
@@ -90,7 +92,7 @@ class Fragment:
 
 
 def count_inner_bits(width: int) -> int:
-    """Return how many bits number the elements of a register: 3 for 4-bit elements, 0 for 32-bit ones."""
+    """Return the number of bits that index the elements of a register: 3 for 4-bit elements, 0 for 32-bit ones."""
     return 5 - width.bit_length() + 1
 
 
@@ -106,11 +108,11 @@ def name_places(width: int, count: int) -> tuple[str, ...]:
 
 
 def make_fragment(operand: Operand, tiles: tuple[int, int] = (1, 1), per: str = "element", width: int = 0) -> Fragment:
-    """Return what the registers of an operand hold, of `tiles` operands side by side along its two axes.
+    """Return the contents of the registers of `tiles` operands side by side along both axes.
 
-    per: row or column for what a whole row or column of the operand's matrix shares (scale factors): each lane then
-    holds every value that it needs once. width: bits of an element where it is not the operand's. Of an operand that
-    several warps hold, the first warp's part. LayoutError for one that is no map of bits, or too large.
+    per: "row" or "column" for values that a whole row or column of the operand's matrix shares (scale factors): each
+    lane then holds every value that it needs once. width: bits of an element, if not the operand's. For an operand of
+    several warps, the first warp's part. LayoutError for an operand that is not a map of bits, or too large.
     """
     width = width or operand.container_bits
     arrays = _list_coordinates(operand, tiles, width)
@@ -148,13 +150,14 @@ def _list_coordinates(operand: Operand, tiles: tuple[int, int], width: int) -> l
 
 
 def _list_powers(first: int, count: int) -> list[int]:
-    """Return what each bit of a number below `count` adds, in steps of `first`."""
+    """Return what each bit of a number below `count` adds, in units of `first`."""
     return [first << n for n in range(count.bit_length() - 1)]
 
 
 def _require_linear(operand: Operand, numbers: Longs, once: bool) -> None:
-    """Refuse an operand whose element is no XOR of what the bits of lane and value change; once: and copies in a
-    lane.
+    """Raise LayoutError if the element is not an XOR of what the bits of lane and value change.
+
+    once: also for copies in a lane.
     """
     folded = np.zeros(1, np.int64)
     units = [(0, step) for step in _list_powers(1, operand.values)] + [(step, 0) for step in _list_powers(1, 32)]
@@ -166,7 +169,7 @@ def _require_linear(operand: Operand, numbers: Longs, once: bool) -> None:
 
 
 def make_pattern_operand(text: str, width: int) -> Operand:
-    """Return an operand that a pattern describes, e.g. `(t:32) (e:8) -> (t) (e)`, in elements of `width` bits."""
+    """Return the operand of a pattern, e.g. `(t:32) (e:8) -> (t) (e)`, with elements of `width` bits."""
     pattern = Pattern.parse(text)
     if len(pattern.coords) != 2 or pattern.thread_count != 32:
         raise LayoutError(
@@ -184,7 +187,7 @@ def make_pattern_operand(text: str, width: int) -> Operand:
 
 
 def list_renumberings(goal: Fragment, axes: Sequence[str]) -> list[Fragment]:
-    """Return the goal under every permutation of the coordinate bits of some axes, unchanged first."""
+    """Return the goal under every permutation of the coordinate bits of some axes, the unchanged one first."""
     space = goal.space
     count = prod(factorial(bits) for axis, bits in zip(space.axes, space.bits, strict=True) if axis in axes)
     if count > MOST_NUMBERINGS:

@@ -1,7 +1,7 @@
-"""The instructions of a program one by one, and their simulation on element numbers.
+"""The instructions of a program, and their simulation on element numbers.
 
-The simulation knows nothing of maps of bits: every instruction moves numbered elements as PTX says. ldmatrix reads the
-rows that lanes address, by the catalogue's maps.
+The simulation does not use the maps of bits: every instruction moves numbered elements as PTX specifies. ldmatrix reads
+the rows that lanes address, by the catalogue's maps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LANE = np.arange(32)
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """ld of `words` registers a lane, or ldmatrix (`matrix`); address: bytes, of each lane that gives one."""
+    """ld of `words` registers per lane, or ldmatrix (`matrix`); address: in bytes, of each lane that gives one."""
 
     targets: tuple[int, ...]
     address: Lanes
@@ -31,7 +31,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Permute:
-    """prmt: bytes of registers a and b as the selector's digits say, a selector for each lane."""
+    """prmt: the bytes of registers a and b that the selector's digits select; one selector per lane."""
 
     target: int
     a: int
@@ -63,7 +63,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Transpose:
-    """movmatrix.trans of the 8×8 matrix of 16-bit units that a register of the warp holds."""
+    """movmatrix.trans of the 8×8 matrix of 16-bit units in a register of the warp."""
 
     target: int
     a: int
@@ -72,7 +72,7 @@ class Transpose:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """shl of whole nibbles, shr where `nibbles` is negative."""
+    """shl by whole nibbles, or shr if `nibbles` is negative."""
 
     target: int
     a: int
@@ -82,7 +82,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """lop3: the bits of a where the mask has ones, else those of b; a mask for each lane."""
+    """lop3: the bits of a where the mask is 1, else those of b; one mask per lane."""
 
     target: int
     a: int
@@ -93,7 +93,7 @@ class Blend:
 
 @dataclass(frozen=True, slots=True)
 class Convert:
-    """Other element types: targets and sources in the order of the conversion's row."""
+    """A conversion of element types: targets and sources in the order of the conversion's row."""
 
     targets: tuple[int, ...]
     sources: tuple[int, ...]
@@ -110,7 +110,7 @@ def simulate(
 ) -> dict[int, Longs]:
     """Return what every register holds after the instructions: element numbers [lane, place], −1 for none.
 
-    registers: those that hold something before.
+    registers: their contents before.
     """
     held = dict(registers)
     for one in instructions:
@@ -149,7 +149,7 @@ def _compute(one: Permute | Shuffle | Select | Transpose | Shift | Blend, held: 
 
 
 def _split_bytes(register: Longs) -> Longs:
-    """Return [lane, byte, part]: the elements of each byte; a part of a wider element is its number and the byte."""
+    """Return the elements of each byte, [lane, byte, part]; a part of a wider element is (element, byte)."""
     lanes, places = register.shape
     if places >= 4:
         return register.reshape(lanes, 4, -1)

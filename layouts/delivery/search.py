@@ -1,7 +1,8 @@
-"""The cheapest way from a goal back to what memory or registers can give: uniform-cost search over place bits.
+"""Search the cheapest way from a goal back to what memory or registers provide.
 
-Where every place bit stands for one coordinate bit, all coordinate bits that no load fixes are alike: exchanging two of
-them changes neither what can be reached nor its cost. States are told apart up to that.
+Uniform-cost search over place bits. If every place bit is one coordinate bit, the coordinate bits that no load fixes
+are interchangeable: exchanging two of them changes neither reachability nor cost. States that differ only by that are
+one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ State = tuple[int, Vectors]  # bits of an element, place bits
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is searched for. conversions: the rows of one conversion, or none; memory or registers: where it starts."""
+    """The search problem. conversions: the alternatives of one conversion, or none; memory or registers: the source."""
 
     space: Space
     width: int  # of the goal
@@ -40,8 +41,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """path: the states from the source to the goal, each with what makes it of the one before; load: what fills the
-    first one, with the order of its register bits.
+    """The result of a successful search.
+
+    path: the states from the source to the goal, each with the operation that produces it; load: the one that fills the
+    first state, with the order of its register bits.
     """
 
     path: tuple[tuple[State, Move | Conversion | None], ...]
@@ -51,7 +54,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """found: None if there is no program; exhausted: no instruction count would do; states: how many were seen."""
+    """The outcome.
+
+    found: None if there is no program; exhausted: whether the search space was exhausted; states: how many were
+    visited.
+    """
 
     found: Found | None
     exhausted: bool
@@ -60,7 +67,7 @@ class SearchResult:
 
 @dataclass(slots=True)
 class _Node:
-    """labels: the place bits under the names by which states are told apart."""
+    """A node of the search. labels: its place bits, by the names under which states are identified."""
 
     cost: int
     state: State
@@ -68,21 +75,21 @@ class _Node:
     parent: _Node | None = None
     by: Move | Conversion | None = None
     load: tuple[LoadKind, tuple[int, ...]] | None = None
-    turns: bool = False  # came by an order of lanes that is to be joined with a turn
+    turns: bool = False  # reached by a permutation of lanes that must be joined with a turn
 
 
 class _Queue:
     """The nodes to visit, cheapest first, and the least cost at which each state was reached."""
 
     def __init__(self, bound: Callable[[State], int], deep: bool) -> None:
-        """deep: of equal estimates, the one nearest to its end first; else the one that was found first."""
+        """Create an empty queue. deep: among equal estimates, prefer the node nearest to the goal, else the oldest."""
         self.bound, self.number, self.deep = bound, count(), deep
         self.heap: list[tuple[int, int, int, _Node]] = []
         self.best: dict[object, int] = {}
-        self.turned: dict[object, int] = {}  # of orders of lanes that wait for a turn
+        self.turned: dict[object, int] = {}  # of permutations of lanes that must be joined with a turn
 
     def improves(self, key: object, cost: int) -> bool:
-        """Return whether a state was not reached at this cost or less, and note it."""
+        """Return whether a state was not reached at this cost or less, and record it."""
         if cost >= self.best.get(key, 1 << 30):
             return False
         self.best[key] = cost
@@ -156,7 +163,7 @@ def _push_moves(node: _Node, problem: Problem, queue: _Queue) -> None:
 
 
 def _push_turns(node: _Node, problem: Problem, queue: _Queue) -> None:
-    """Push what a turn joined with the order of lanes makes of the state before that order."""
+    """Push the nodes of every turn joined with the permutation of lanes that led to this node."""
     width, vectors = node.state
     assert node.parent and isinstance(node.by, Move)
     for turn in list_turns(width, len(vectors), problem.moves):
@@ -178,7 +185,7 @@ def _push_conversions(node: _Node, problem: Problem, queue: _Queue, label: Calla
 
 
 def _make_key(width: int, labels: Vectors) -> object:
-    """Return what equal states share. Registers are interchangeable: any order of them is a renaming."""
+    """Return a key that is equal for equal states; the order of registers does not matter."""
     first = count_inner_bits(width) + LANE_BITS
     return width, labels[:first], tuple(sorted(labels[first:]))
 
@@ -190,9 +197,7 @@ def cost_conversion(row: Conversion, narrow: Vectors) -> int:
 
 
 def _make_labels(problem: Problem, goals: Sequence[Vectors]) -> Callable[[Vectors], Vectors]:
-    """Return the names of place bits by which states are told apart: all coordinate bits that no load fixes share
-    one.
-    """
+    """Return the names of place bits that identify states; all coordinate bits that no load fixes have the same."""
     memory = problem.memory
     if memory is None:
         return lambda vectors: vectors
@@ -206,9 +211,9 @@ def _make_labels(problem: Problem, goals: Sequence[Vectors]) -> Callable[[Vector
 
 
 def _make_bound(problem: Problem) -> Callable[[State], int]:
-    """Return a lower bound of the cost from a state back to the source: the conversion, and lane bits that differ.
+    """Return a lower bound of the cost from a state to the source: the conversion, and lane bits that differ.
 
-    Every move that changes the set of lane bits brings one in, at a register's instruction or more for every register.
+    Every move that changes the set of lane bits changes one, and costs at least one instruction per register.
     """
 
     def bound(state: State) -> int:

@@ -1,6 +1,4 @@
-"""Ask for a program that delivers an operand: the answer is the shortest one with its certificate, or why there is
-none.
-"""
+"""Find the shortest program that delivers an operand, with its certificate, or why there is none."""
 
 from __future__ import annotations
 
@@ -30,12 +28,15 @@ from lanescope.shared.banks import ACCESSES, Cost, compute_cost
 
 DEFAULT_LIMIT = 128
 ALLOWED = (*loads.NAMES, *NAMES)
-DEFAULT_ALLOWED = tuple(name for name in ALLOWED if name != "ldmatrix.b8")  # which only sm_100a and sm_120a have
+DEFAULT_ALLOWED = tuple(name for name in ALLOWED if name != "ldmatrix.b8")  # only on sm_100a and sm_120a
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """says: what it is; count: instructions; after: what the registers hold then; made: the instructions."""
+    """One step of a program.
+
+    says: a description; count: instructions; after: what the registers hold afterwards; made: the instructions.
+    """
 
     says: str
     count: int
@@ -45,9 +46,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """goal: what the registers hold at the end, in the renumbering that was chosen; renumbered: whether it is not the
-    operand's own. memory: None where it starts in registers, `start`. registers: those that hold the goal at the end.
-    states: how many the search told apart; exhausted: no number of instructions would do.
+    """The result.
+
+    goal: what the registers hold at the end, after the chosen renumbering; renumbered: whether that differs from the
+    operand's own; memory: None if the program starts in registers, `start`; registers: those that hold the goal;
+    states: how many the search visited; exhausted: whether no program exists.
     """
 
     goal: Fragment
@@ -66,7 +69,7 @@ class Delivery:
 
     @property
     def count(self) -> int:
-        """Instructions of one warp."""
+        """The instructions of one warp."""
         return sum(step.count for step in self.steps)
 
     @property
@@ -75,19 +78,19 @@ class Delivery:
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
-        return tuple(one for step in self.steps for one in step.made)
+        return tuple(instruction for step in self.steps for instruction in step.made)
 
     def simulate_steps(self) -> list[dict[int, Longs]]:
         """Return what all registers hold after each step, by simulation: element numbers [lane, place]."""
-        held = self.list_start_registers()
-        out = []
+        contents = self.list_start_registers()
+        snapshots = []
         for step in self.steps:
-            held = simulate(step.made, held, self.memory)
-            out.append(held)
-        return out
+            contents = simulate(step.made, contents, self.memory)
+            snapshots.append(contents)
+        return snapshots
 
     def list_start_registers(self) -> dict[int, Longs]:
-        """Return what the registers hold before the program; nothing where it begins in memory."""
+        """Return what the registers hold before the program; empty if it begins in memory."""
         if self.start is None:
             return {}
         elements = self.start.list_elements()
@@ -96,30 +99,30 @@ class Delivery:
     @property
     def certified(self) -> bool:
         """Whether the simulated program leaves every element of the goal in its place."""
-        held = self.simulate_steps()[-1] if self.steps else self.list_start_registers()
+        contents = self.simulate_steps()[-1] if self.steps else self.list_start_registers()
         elements = self.goal.list_elements()
         return all(
-            np.array_equal(held[register], elements[:, number]) for number, register in enumerate(self.registers)
+            np.array_equal(contents[register], elements[:, number]) for number, register in enumerate(self.registers)
         )
 
     def list_bank_costs(self) -> list[tuple[Load, Cost]]:
-        """Return the cost in shared-memory banks of each load."""
+        """Return the bank cost of each load."""
         costs = []
-        for one in self.instructions:
-            if isinstance(one, Load):
-                costs.append((one, compute_cost(ACCESSES[name_access(one)], list(one.address))))
+        for instruction in self.instructions:
+            if isinstance(instruction, Load):
+                costs.append((instruction, compute_cost(ACCESSES[name_access(instruction)], list(instruction.address))))
         return costs
 
 
 def name_access(load: Load) -> str:
-    """Return the name of a load's access in the model of banks."""
+    """Return the name of a load in lanescope.shared.banks."""
     if load.matrix is None:
         return f"ld.shared.b{32 * len(load.targets)}"
     return f"ldmatrix.x{len(load.address) // 8}"
 
 
 def parse_allowed(text: str) -> tuple[str, ...]:
-    """Return the loads and moves that a text names, all where it is empty; LayoutError for another word."""
+    """Return the loads and moves that a text names, all if it is empty; LayoutError for another word."""
     words = text.replace(",", " ").split()
     return tuple(parse_choice(word, "moves", ALLOWED) for word in words) or DEFAULT_ALLOWED
 
@@ -136,8 +139,8 @@ def solve_delivery(
 ) -> Delivery:
     """Return the shortest program that leaves `wanted` in a warp's registers, and its certificate.
 
-    type: of the operand's elements; stored: of those in memory or registers where it is another. source: where they
-    lie; None for the order in memory that one wide load delivers. renumber: the axes (k, n) whose bits the program may
+    type: of the operand's elements; stored: of those in memory or registers, if it differs. source: where they are;
+    None for the order in memory that one wide load delivers. renumber: the axes (k, n) whose bits the program may
     permute. LayoutError if the conversion is unknown or the search too large.
     """
     stored, allowed = stored or type, tuple(allowed)
@@ -156,15 +159,15 @@ def solve_delivery(
     steps, registers = _write_program(result.found, problem)
     goal = replace(wanted, vectors=result.found.path[-1][0][1])
     start = source if isinstance(source, Fragment) else None
-    made = Delivery(
+    delivery = Delivery(
         goal, wanted, problem.memory, start, stored, type, steps, registers, result.states, False, limit, True, ""
     )
-    assert made.certified and made.count == result.found.cost
-    return made
+    assert delivery.certified and delivery.count == result.found.cost
+    return delivery
 
 
 def _require_registers(wanted: Fragment, rows: tuple[Conversion, ...]) -> None:
-    """Refuse a conversion that fills more registers than a lane has."""
+    """Raise LayoutError for a conversion that fills more registers than a lane has."""
     for row in rows:
         if row.widens and 1 << len(row.spread) > wanted.registers:
             raise LayoutError(
@@ -176,9 +179,9 @@ def _require_registers(wanted: Fragment, rows: tuple[Conversion, ...]) -> None:
 
 
 def choose_memory(wanted: Fragment, rows: tuple[Conversion, ...], stored: int) -> Memory:
-    """Return the order in memory in which the widest loads deliver a fragment with no move between registers.
+    """Return the order in memory in which the widest loads deliver a fragment without moves.
 
-    A lane's elements lie side by side, in the order in which the conversion unpacks them; then the next lane's.
+    A lane's elements are adjacent, in the order in which the conversion unpacks them; then come those of the next lane.
     """
     vectors = next(rows[0].list_sources(wanted.vectors, natural=True)) if rows else wanted.vectors
     inner = count_inner_bits(stored)
@@ -201,18 +204,18 @@ def choose_memory(wanted: Fragment, rows: tuple[Conversion, ...], stored: int) -
 
 
 def list_fitting_orders(wanted: Fragment, rows: tuple[Conversion, ...], stored: int) -> dict[str, list[str]]:
-    """Return, for each load, which coordinate bits must be the lowest of the address so that it alone delivers."""
+    """Return, for each load, the coordinate bits that must be the lowest of the address for it to deliver alone."""
     vectors = next(rows[0].list_sources(wanted.vectors, natural=True)) if rows else wanted.vectors
     fragment = Fragment(wanted.space, stored, vectors)
-    found = {}
+    orders = {}
     for kind in loads.list_loads(stored, fragment.registers, loads.NAMES):
         by_bit = {bit: fragment.vectors[place] for place, bit in kind.fixed}
         first = fragment.inner + LANE_BITS
         for n, bit in enumerate(range(fragment.inner, kind.run) if kind.words > 1 else ()):
             by_bit[bit] = fragment.vectors[first + n]
         if all(by_bit.values()):
-            found[kind.name] = [wanted.space.name_vector(by_bit[bit]) for bit in sorted(by_bit)]
-    return found
+            orders[kind.name] = [wanted.space.name_vector(by_bit[bit]) for bit in sorted(by_bit)]
+    return orders
 
 
 def _write_program(found: Found, problem: Problem) -> tuple[tuple[Step, ...], tuple[int, ...]]:
@@ -225,28 +228,41 @@ def _write_program(found: Found, problem: Problem) -> tuple[tuple[Step, ...], tu
         kind, order = found.load
         given = (*vectors[:first], *(vectors[p] for p in order))
         loaded = Fragment(problem.space, width, given)
-        made = loads.make_loads(kind, loaded, problem.memory)
-        steps.append(Step(kind.text, len(made), fragment, tuple(made)))
+        instructions = loads.make_loads(kind, loaded, problem.memory)
+        steps.append(Step(kind.text, len(instructions), fragment, tuple(instructions)))
     else:
         given = problem.registers
     builder = Builder(list(range(fragment.registers)), width, [], fragment.registers)
     builder.registers = _rename(builder.registers, given[first:], vectors[first:])
-    for (width, after), by in found.path[1:]:
-        begin = len(builder.made)
-        if isinstance(by, Conversion):
-            by.emit(vectors, after, builder)
-        elif by:
-            inverse = tuple(by.order.index(p) for p in range(len(by.order)))
-            emit_move(replace(by, order=inverse), builder)
-        made_now = tuple(builder.made[begin:])
-        says = by.says if isinstance(by, Move) else f"{by.name}: {by.says}" if by else ""
-        steps.append(Step(says, sum(one.count for one in made_now), Fragment(problem.space, width, after), made_now))
+    for (width, after), operation in found.path[1:]:
+        begin = len(builder.instructions)
+        if isinstance(operation, Conversion):
+            operation.emit(vectors, after, builder)
+        elif operation:
+            inverse = tuple(operation.order.index(p) for p in range(len(operation.order)))
+            emit_move(replace(operation, order=inverse), builder)
+        added = tuple(builder.instructions[begin:])
+        description = (
+            operation.says
+            if isinstance(operation, Move)
+            else f"{operation.name}: {operation.says}"
+            if operation
+            else ""
+        )
+        steps.append(
+            Step(
+                description,
+                sum(instruction.count for instruction in added),
+                Fragment(problem.space, width, after),
+                added,
+            )
+        )
         vectors = after
     return tuple(steps), tuple(builder.registers)
 
 
 def _rename(registers: list[int], old: Vectors, new: Vectors) -> list[int]:
-    """Return registers numbered by old place bits in the order of the new ones."""
+    """Return registers numbered by old place bits, in the order of the new ones."""
     places = [old.index(vector) for vector in new]
     return [
         registers[sum((number >> n & 1) << place for n, place in enumerate(places))] for number in range(len(registers))
@@ -258,16 +274,16 @@ def _refuse(
 ) -> Delivery:
     memory = source if isinstance(source, Memory) else None
     least = min((_count_conversion(row, wanted) for row in problem.conversions), default=0)
-    seen = format_count(result.states, "arrangement")
+    visited = format_count(result.states, "arrangement")
     if result.exhausted:
-        whys = [f"No program of the allowed loads and moves does it. The search saw all that they reach: {seen}."]
+        reasons = [f"No program of the allowed loads and moves does it. The search saw all that they reach: {visited}."]
     elif least > problem.limit:
-        whys = [f"The conversion alone takes {least} instructions; the limit is {problem.limit}."]
+        reasons = [f"The conversion alone takes {least} instructions; the limit is {problem.limit}."]
     else:
-        whys = [f"No program of at most {problem.limit} instructions does it; the search saw {seen}. More may."]
+        reasons = [f"No program of at most {problem.limit} instructions does it; the search saw {visited}. More may."]
     if memory and least <= problem.limit:
-        whys += _find_invariants(wanted, problem)
-    why = " ".join(whys)
+        reasons += _find_invariants(wanted, problem)
+    why = " ".join(reasons)
     start = source if isinstance(source, Fragment) else None
     return Delivery(
         wanted, wanted, memory, start, stored, type, (), (), result.states, result.exhausted, problem.limit, False, why
@@ -275,50 +291,53 @@ def _refuse(
 
 
 def _count_conversion(row: Conversion, wanted: Fragment) -> int:
-    """Return the instructions that a conversion to an operand takes."""
+    """Return the number of instructions of a conversion to an operand."""
     before = next(iter(row.list_sources(wanted.vectors)))
     return cost_conversion(row, before if row.widens else wanted.vectors)
 
 
 def _find_invariants(wanted: Fragment, problem: Problem) -> list[str]:
-    """Say what no allowed move changes and a load would need: one sentence for each load, if there is one."""
+    """Return a sentence for each load about what it needs and no allowed move changes, if there is such a thing."""
     memory = problem.memory
     assert memory is not None
     rows = problem.conversions
     vectors = next(rows[0].list_sources(wanted.vectors, natural=True)) if rows else wanted.vectors
     width = problem.stored
     moved = {
-        p for one in list_moves(width, len(vectors), problem.moves) for p in range(len(vectors)) if one.order[p] != p
+        p for move in list_moves(width, len(vectors), problem.moves) for p in range(len(vectors)) if move.order[p] != p
     }
     moved |= set(range(count_inner_bits(width) + LANE_BITS, len(vectors)))
     if rows and rows[0].widens:
         moved |= set(rows[0].spread)
     names = name_places(width, len(vectors))
-    says = []
+    reasons = []
     registers = 1 << len(vectors) - count_inner_bits(width) - LANE_BITS
     kinds = loads.list_loads(width, registers, problem.loads)
-    says += _find_splits(width, problem.loads, {kind.name for kind in kinds})
+    reasons += _find_splits(width, problem.loads, {kind.name for kind in kinds})
     for kind in kinds:
         if len(memory.runs) < kind.run:
             has = 1 << len(memory.runs)
-            says.append(f"{kind.name} needs runs of {1 << kind.run} elements; aligned runs here have {has}.")
+            reasons.append(f"{kind.name} needs runs of {1 << kind.run} elements; aligned runs here have {has}.")
             continue
         for place, bit in kind.fixed:
             if place not in moved and vectors[place] != memory.runs[bit]:
                 name = wanted.space.name_vector
-                says.append(
+                reasons.append(
                     f"{kind.name} puts {name(memory.runs[bit])} at {names[place]}, where the operand has"
                     f" {name(vectors[place])}, and no allowed instruction moves it."
                 )
                 break
-    return says
+    return reasons
 
 
 def _find_splits(width: int, allowed: Iterable[str], fit: Iterable[str]) -> list[str]:
-    """Say which allowed ldmatrix would split elements of `width` bits; fit: the names of the loads that do not."""
-    says = []
+    """Return a sentence about the allowed ldmatrix that would split elements.
+
+    fit: the names of the loads that do not.
+    """
+    reasons = []
     for name in sorted({name for name in allowed if name.startswith("ldmatrix")} - set(fit)):
         unit = 8 if name == "ldmatrix.b8" else 16
         if width > unit:
-            says.append(f"{name} moves units of {unit} bits; it would split an element of {width}.")
-    return says
+            reasons.append(f"{name} moves units of {unit} bits; it would split an element of {width}.")
+    return reasons

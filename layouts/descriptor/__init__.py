@@ -1,1 +1,1 @@
-"""Matrix descriptors of wgmma and tcgen05: their 64 bits, what they make the hardware read, and why that is wrong."""
+"""Matrix descriptors of wgmma and tcgen05: their bits, the bytes they make the hardware read, and diagnoses."""

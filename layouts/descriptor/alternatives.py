@@ -1,4 +1,4 @@
-"""Other ways the same tile could have been stored: what a program may have meant, or what the word was built for."""
+"""Other storages of the same tile: those that a program may have intended, or that a descriptor was built for."""
 
 from __future__ import annotations
 
@@ -20,38 +20,37 @@ Spec = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class AlternativeStorage:
-    """A storage that differs from the real one in one respect; `code` is the mistake of a program that assumes it."""
+    """A storage that differs from the actual one in one respect; code: the mistake of a program that assumes it."""
 
     code: str
     spec: Spec
     stored: Storage
-    said: str
+    description: str
 
     def get_start(self, mn: int, k: int) -> int:
-        """Return the byte address of element (mn, k) before any XOR by address; only for storages whose XOR is on
-        address bits.
-        """
+        """Return the byte address of element (mn, k)."""
         return int(np.asarray(self.stored.address(np.array(mn), np.array(k))))
 
 
-def _try_storage(code: str, spec: Spec, seen: View, said: str) -> Iterator[AlternativeStorage]:
+def _try_storage(code: str, spec: Spec, view: View, description: str) -> Iterator[AlternativeStorage]:
+    """Yield the storage, unless its fields are not legal."""
     try:
-        yield AlternativeStorage(code, spec, storage(spec, seen.bits, seen.major, seen.form), said)
+        yield AlternativeStorage(code, spec, storage(spec, view.bits, view.major, view.form), description)
     except LayoutError:
         return
 
 
-def get_tile_bits(seen: View) -> int:
-    """Return the element bits of a tile for an operand: single bits are stored in bytes."""
-    return max(seen.bits, min(bits for bits in seen.form.element_bits if bits > 1))
+def get_tile_bits(view: View) -> int:
+    """Return the element bits of a tile for an operand: single bits are packed in bytes."""
+    return max(view.bits, min(bits for bits in view.form.element_bits if bits > 1))
 
 
 def _round_up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
-def list_misread_storages(stored: Storage, seen: View) -> Iterator[AlternativeStorage]:
-    """Yield the tile as a program may misread it: in its order, its size or its elements."""
+def list_misread_storages(stored: Storage, view: View) -> Iterator[AlternativeStorage]:
+    """Yield the tile with another order of atoms, or as large as what one instruction reads."""
     spec = stored.spec
     tile = stored.tile
     if tile:
@@ -61,65 +60,63 @@ def list_misread_storages(stored: Storage, seen: View) -> Iterator[AlternativeSt
         yield from _try_storage(
             "atom_order",
             {**full_spec, "order": other},
-            seen,
+            view,
             f"atoms laid {words[other]}; this tile lays them {words[tile.order]}",
         )
-        sizes_read = (("mn", seen.rows, tile.mn, "rows"), ("k", seen.k, tile.k, "of K"))
+        sizes_read = (("mn", view.rows, tile.mn, "rows"), ("k", view.k, tile.k, "of K"))
         for (name, reads_, has, unit), atom in zip(sizes_read, tile.atom, strict=True):
             if _round_up(reads_, atom) < has and tile.order == name:
-                said = f"{reads_} {unit}, which is what one instruction reads; the tile has {has}"
+                description = f"{reads_} {unit}, which is what one instruction reads; the tile has {has}"
                 yield from _try_storage(
-                    "panel_stride_from_instruction", {**full_spec, name: _round_up(reads_, atom)}, seen, said
+                    "panel_stride_from_instruction", {**full_spec, name: _round_up(reads_, atom)}, view, description
                 )
     elif spec.get("kind") == "atoms" and spec.get("inner_stride"):
-        lines = seen.rows if spec.get("inner", seen.major) == "K" else seen.k
+        lines = view.rows if spec.get("inner", view.major) == "K" else view.k
         panel = _round_up(lines, 8) // 8 * stored.get_number("outer8_stride")
         if panel < stored.get_number("inner_stride"):
-            said = (
+            description = (
                 f"panels of {lines} lines, which is what one instruction reads; the tile's panels are"
                 f" {stored.get_number('inner_stride')} bytes apart"
             )
-            yield from _try_storage("panel_stride_from_instruction", {**spec, "inner_stride": panel}, seen, said)
+            yield from _try_storage("panel_stride_from_instruction", {**spec, "inner_stride": panel}, view, description)
 
 
-def list_restored_storages(stored: Storage, seen: View, mode: Mode) -> Iterator[AlternativeStorage]:
-    """Yield the same tile stored otherwise, those of `mode` first.
-
-    With another mode, without padding, with the contiguous dimension exchanged.
-    """
+def list_restored_storages(stored: Storage, view: View, mode: Mode) -> Iterator[AlternativeStorage]:
+    """Yield the same tile with other swizzle modes and without padding, those of `mode` first."""
     spec = stored.spec
     kind = spec.get("kind")
-    had = stored.mode.name
-    ranked = sorted(seen.form.codes, key=lambda m: (m is not mode, m.chunks))
+    stored_mode = stored.mode.name
+    ranked = sorted(view.form.codes, key=lambda m: (m is not mode, m.chunks))
     if kind != "cute":
         for other in ranked:
             for by in ("address", "tile"):
-                if (other.name, by) != (had, stored.swizzle_by) and (other.name != had or other.chunks > 1):
-                    code = "stored_unswizzled" if had == "none" and kind != "canonical" else "stored_swizzle"
+                if (other.name, by) != (stored_mode, stored.swizzle_by) and (
+                    other.name != stored_mode or other.chunks > 1
+                ):
+                    code = "stored_unswizzled" if stored_mode == "none" and kind != "canonical" else "stored_swizzle"
                     yield from _try_storage(
-                        code, {**spec, "swizzle": other.name, "swizzle_by": by}, seen, f"swizzle {other.name} by {by}"
+                        code, {**spec, "swizzle": other.name, "swizzle_by": by}, view, f"swizzle {other.name} by {by}"
                     )
     else:
-        yield from _swap_cute_swizzles(stored, seen, ranked)
+        yield from _swap_cute_swizzles(stored, view, ranked)
     if kind in ("rows", "atoms"):
-        yield from _rewiden_storage(stored, seen, ranked)
+        yield from _rewiden_storage(stored, view, ranked)
 
 
-def _rewiden_storage(stored: Storage, seen: View, ranked: list[Mode]) -> Iterator[AlternativeStorage]:
-    """Yield the same rows or panels with the width of another mode.
-
-    Where they are as wide as their own mode has them, that is the mistake.
-    """
+def _rewiden_storage(stored: Storage, view: View, ranked: list[Mode]) -> Iterator[AlternativeStorage]:
+    """Yield the same rows or panels with the width of another mode."""
     spec = stored.spec
     rows = spec["kind"] == "rows"
-    had = stored.get_number("pitch_bytes" if rows else "width_bytes")
-    is_packed = had == stored.mode.width_bytes and (rows or spec.get("line_stride", had) in (had, str(had)))
+    stored_mode = stored.get_number("pitch_bytes" if rows else "width_bytes")
+    is_packed = stored_mode == stored.mode.width_bytes and (
+        rows or spec.get("line_stride", stored_mode) in (stored_mode, str(stored_mode))
+    )
     for other in ranked:
         width, name = other.width_bytes, other.name
         if rows:
-            said = f"rows of {width} bytes without padding, swizzle {name}"
+            description = f"rows of {width} bytes without padding, swizzle {name}"
             code = "stored_swizzle" if is_packed and other is not stored.mode else "not_canonical"
-            yield from _try_storage(code, {**spec, "pitch_bytes": width, "swizzle": name}, seen, said)
+            yield from _try_storage(code, {**spec, "pitch_bytes": width, "swizzle": name}, view, description)
             continue
         new = {n: v for n, v in {**spec, "width_bytes": width, "swizzle": name}.items() if n != "line_stride"}
         if is_packed and other is not stored.mode:
@@ -127,48 +124,49 @@ def _rewiden_storage(stored: Storage, seen: View, ranked: list[Mode]) -> Iterato
                 ("outer8_stride", "inner_stride"),
                 ("inner_stride",),
             ):  # panels one after the other, and side by side
-                strides = {n: stored.get_number(n) * width // had for n in scaled}
+                strides = {n: stored.get_number(n) * width // stored_mode for n in scaled}
                 yield from _try_storage(
-                    "stored_swizzle", {**new, **strides}, seen, f"panels {width} bytes wide, swizzle {name}"
+                    "stored_swizzle", {**new, **strides}, view, f"panels {width} bytes wide, swizzle {name}"
                 )
-        yield from _try_storage("not_canonical", new, seen, f"panels {width} bytes wide, swizzle {name}")
+        yield from _try_storage("not_canonical", new, view, f"panels {width} bytes wide, swizzle {name}")
 
 
-def _swap_cute_swizzles(stored: Storage, seen: View, ranked: list[Mode]) -> Iterator[AlternativeStorage]:
-    """Yield a CuTe layout with the XOR of each mode instead of its own."""
+def _swap_cute_swizzles(stored: Storage, view: View, ranked: list[Mode]) -> Iterator[AlternativeStorage]:
+    """Yield the CuTe layout with the XOR of each mode in place of its own."""
     spec = stored.spec
     body = str(spec["layout"])
     plain = (
         body.split("o", 1)[1].strip() if body.lstrip().startswith(("Sw<", "Swizzle<", "S<")) and "o" in body else body
     )
-    bits = {"bytes": 8, "elements": seen.bits, "chunks": 128}[str(spec.get("unit", "elements"))]
+    bits = {"bytes": 8, "elements": view.bits, "chunks": 128}[str(spec.get("unit", "elements"))]
     for other in ranked:
         text = plain if other.chunks == 1 else f"{other.swizzle(8 if 'smem_ptr' in plain else bits)} o {plain}"
         if text != body:
             code = "stored_unswizzled" if plain == body else "stored_swizzle"
-            yield from _try_storage(code, {**spec, "layout": text}, seen, text)
+            yield from _try_storage(code, {**spec, "layout": text}, view, text)
 
 
 def list_canonical_tiles(
-    stored: Storage, seen: View, mode: Mode, descriptor: Descriptor | None = None
+    stored: Storage, view: View, mode: Mode, descriptor: Descriptor | None = None
 ) -> Iterator[AlternativeStorage]:
-    """Yield canonical tiles of a mode that hold as many elements; with `descriptor`, also those with sizes from its
-    strides.
+    """Yield canonical tiles of a mode with as many elements.
+
+    With `descriptor`, also those of sizes from its strides.
     """
-    atom = mode.get_atom_size(seen.bits, seen.major)
-    mn, k = stored.mn or seen.rows, stored.k or (stored.pitch_bytes or 0) * 8 // seen.bits or seen.k
-    extents = [(order, mn, k) for order in (DEFAULT_ORDER[seen.major], *DEFAULT_ORDER.values())]
+    atom = mode.get_atom_size(view.bits, view.major)
+    mn, k = stored.mn or view.rows, stored.k or (stored.pitch_bytes or 0) * 8 // view.bits or view.k
+    extents = [(order, mn, k) for order in (DEFAULT_ORDER[view.major], *DEFAULT_ORDER.values())]
     if descriptor:
         extents += [
             (order, max(m, mn), max(n, k))
             for order in ("mn", "k")
-            for m, n in list_tile_sizes(descriptor, seen, atom, order)
+            for m, n in list_tile_sizes(descriptor, view, atom, order)
         ]
     for order, m, n in dict.fromkeys(extents):
         spec = {
             "kind": "canonical",
-            "element_bits": get_tile_bits(seen),
-            "major": seen.major,
+            "element_bits": get_tile_bits(view),
+            "major": view.major,
             "swizzle": mode.name,
             "mn": _round_up(m, atom[0]),
             "k": _round_up(n, atom[1]),
@@ -179,18 +177,18 @@ def list_canonical_tiles(
         yield from _try_storage(
             "row_major_not_core_matrix",
             spec,
-            seen,
+            view,
             f"a canonical tile of {name}, {'M/N' if order == 'mn' else 'K'} first",
         )
 
 
-def list_tile_sizes(descriptor: Descriptor, seen: View, atom: tuple[int, int], order: str) -> Iterator[tuple[int, int]]:
-    """Yield extents (mn, k) that a tile of this order may have, from the stride that steps over its first dimension."""
-    pattern = descriptor.mode.count_atom_bytes(seen.major)
-    rows, deep = _round_up(seen.rows, atom[0]), _round_up(seen.k, atom[1])
-    plain = seen.major == "K" or descriptor.mode.chunks == 1
+def list_tile_sizes(descriptor: Descriptor, view: View, atom: tuple[int, int], order: str) -> Iterator[tuple[int, int]]:
+    """Yield extents (mn, k) that a tile of this order may have, from the stride that spans its first dimension."""
+    pattern = descriptor.mode.count_atom_bytes(view.major)
+    rows, deep = _round_up(view.rows, atom[0]), _round_up(view.k, atom[1])
+    swapped = view.major == "K" or descriptor.mode.chunks == 1
     along_k, along_mn = (
-        (descriptor.lbo_bytes, descriptor.sbo_bytes) if plain else (descriptor.sbo_bytes, descriptor.lbo_bytes)
+        (descriptor.lbo_bytes, descriptor.sbo_bytes) if swapped else (descriptor.sbo_bytes, descriptor.lbo_bytes)
     )
     if order == "mn":
         yield rows, deep
@@ -200,9 +198,9 @@ def list_tile_sizes(descriptor: Descriptor, seen: View, atom: tuple[int, int], o
         yield rows, along_mn // pattern * atom[1]
 
 
-def is_read_exactly(descriptor: Descriptor, seen: View, world: AlternativeStorage, mn: int, k: int) -> bool:
-    """Return whether the word reads exactly the slice of that storage."""
-    stored = world.stored
-    if (stored.mn is not None and mn + seen.rows > stored.mn) or (stored.k is not None and k + seen.k > stored.k):
+def is_read_exactly(descriptor: Descriptor, view: View, alternative: AlternativeStorage, mn: int, k: int) -> bool:
+    """Return whether the descriptor reads exactly the slice at (mn, k) of an alternative storage."""
+    stored = alternative.stored
+    if (stored.mn is not None and mn + view.rows > stored.mn) or (stored.k is not None and k + view.k > stored.k):
         return False
-    return bool(np.array_equal(reads(descriptor, seen), compute_expected_reads(stored, seen, mn, k)))
+    return bool(np.array_equal(reads(descriptor, view), compute_expected_reads(stored, view, mn, k)))

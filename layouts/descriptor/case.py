@@ -1,6 +1,4 @@
-"""One wrong descriptor to be explained: what was given, what would have been right, and what of it the
-hardware reads.
-"""
+"""A wrong descriptor to be explained: the given word, the right one, and the fields that the hardware reads."""
 
 from __future__ import annotations
 
@@ -23,30 +21,30 @@ Amounts = Mapping[
     str, int
 ]  # field name → bytes (start_address, lbo, sbo), rows of 128 bytes (base_offset), code (swizzle)
 WORD = (1 << 64) - 1
-NAMES = {f.name: f.said for row in ROWS for f in row.fields}
+NAMES = {f.name: f.phrase for row in ROWS for f in row.fields}
 
 
 def get_amounts(descriptor: Descriptor) -> dict[str, int]:
-    """Return what the fields of a descriptor say, in their units."""
+    """Return the value of every field of a descriptor, in bytes if it holds bytes."""
     return {f.name: f.get(descriptor.word) * f.unit for f in descriptor.format.fields}
 
 
 def pack_word(values: Amounts, form: DescriptorFormat) -> int:
-    """Return the word of these amounts, each shifted right and cut to its field's width."""
+    """Return the word with these amounts, each divided by its unit and truncated to its field's width."""
     return sum(f.truncate(values[f.name]) << f.low for f in form.fields)
 
 
-def count_bytes(elements: int, seen: View) -> int:
-    """Return the bytes of a number of elements of the operand."""
-    return elements * seen.bits // 8
+def count_bytes(elements: int, view: View) -> int:
+    """Return the size in bytes of a number of elements of the operand."""
+    return elements * view.bits // 8
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """One named cause of a mismatch.
 
-    fix: the descriptor that verifies, None if a descriptor alone cannot help; storage: how the data would have to be
-    stored instead, as a storage of POST /descriptors/verify, None if they are not at fault.
+    fix: the descriptor that reads the data, None if none does; changes: field → (given, needed), encoded; storage: the
+    storage that the descriptor would read, as in POST /descriptors/verify, None if the data is not at fault.
     """
 
     code: str
@@ -58,30 +56,31 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class FieldSlip:
-    """A wrong amount in some fields. cost: how much evidence it needs; rarer and vaguer causes cost more."""
+    """Wrong amounts in some fields.
+
+    cost: the evidence needed; rarer and vaguer causes cost more. implied: further given amounts that the slip explains,
+    read or not. copied: the amount is the given field itself, so that no packing of it can be a second mistake.
+    """
 
     code: str
     message: str
     amounts: Amounts
     cost: float = 1.0
-    must: Mapping[str, int] = field(default_factory=dict)  # given amounts that the slip also explains, read or not
-    taken: bool = (
-        False  # the amount is the given field itself, so that nothing follows for a word that is packed wrongly, too
-    )
+    implied: Mapping[str, int] = field(default_factory=dict)
+    copied: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiagnosisCase:
     """One descriptor to be explained.
 
-    given: the program's word. right: a descriptor that reads the slice at (mn, k) where `stored` put it, equal to
-    `given` in everything that nothing reads. computed: the word is an expression whose shifts were computed, so that
-    none of them cut an integer to 32 bits.
+    given: the program's descriptor; right: one that reads the slice at (mn, k) of `stored` and equals `given` in all
+    bits that are not read; computed: the word is an expression that was evaluated, so that no shift lost bits.
     """
 
     given: Descriptor
     right: Descriptor
-    seen: View
+    view: View
     stored: Storage
     mn: int
     k: int
@@ -90,58 +89,58 @@ class DiagnosisCase:
 
     @property
     def form(self) -> DescriptorFormat:
-        """The format of both words."""
+        """The format of both descriptors."""
         return self.given.format
 
     @cached_property
-    def wanted(self) -> dict[str, int]:
-        """The right amounts."""
+    def right_amounts(self) -> dict[str, int]:
+        """The amounts of the right descriptor."""
         return get_amounts(self.right)
 
     @cached_property
-    def had(self) -> dict[str, int]:
-        """The given amounts."""
+    def given_amounts(self) -> dict[str, int]:
+        """The amounts of the given descriptor."""
         return get_amounts(self.given)
 
     @property
     def mode(self) -> Mode:
-        """The swizzle mode that reads these data."""
+        """The swizzle mode of the right descriptor."""
         return self.right.mode
 
     @cached_property
-    def free(self) -> int:
-        """The bits of the right word that nothing reads: they prove nothing."""
-        unread = find_inert_fields(self.right, self.seen)
+    def unread_bits(self) -> int:
+        """The mask of bits that the hardware does not read: they are no evidence."""
+        unread = find_inert_fields(self.right, self.view)
         mask = sum(f.most << f.low for f in self.form.fields if f.name in unread)
         return mask | (BASE_OFFSET.most & ~(self.mode.chunks - 1)) << BASE_OFFSET.low
 
     @cached_property
     def read_fields(self) -> frozenset[str]:
-        """The fields the hardware reads in the right word."""
-        return frozenset(f.name for f in self.form.fields) - set(find_inert_fields(self.right, self.seen))
+        """The fields of the right descriptor that the hardware reads."""
+        return frozenset(f.name for f in self.form.fields) - set(find_inert_fields(self.right, self.view))
 
     @cached_property
-    def differ(self) -> frozenset[str]:
-        """The read fields whose given value is not the right one."""
-        wrong = (self.given.word ^ self.right.word) & ~self.free
+    def wrong_fields(self) -> frozenset[str]:
+        """The fields that are read and whose given value is not the right one."""
+        wrong = (self.given.word ^ self.right.word) & ~self.unread_bits
         return frozenset(f.name for f in self.form.fields if f.get(wrong))
 
     @cached_property
-    def stray(self) -> int:
-        """Set bits that belong to no field."""
+    def stray_bits(self) -> int:
+        """The given word's set bits that belong to no field."""
         return self.given.reserved
 
     def matches_given(self, word: int, free: int = 0) -> bool:
-        """Return whether a word is the given one in every bit outside `free`."""
+        """Return whether a word equals the given one in every bit outside `free`."""
         return not (word ^ self.given.word) & WORD & ~free
 
     def has_same_field(self, name: str, amount: int) -> bool:
-        """Return whether packing this amount gives the field the program's word has."""
+        """Return whether an amount has the given word's encoding in a field."""
         f = self.form.get_field(name)
         return not (amount // f.unit ^ f.get(self.given.word)) & f.most
 
     def get_start(self, mn: int, k: int) -> int:
-        """Return the start, in bytes, of the right descriptor for another slice of the same tile."""
+        """Return the start address of the right descriptor for another slice of the same tile."""
         return int(self._unswizzle_address(np.array([[mn]]), np.array([[k]]))[0, 0])
 
     def _unswizzle_address(self, mn: Addresses, k: Addresses) -> Addresses:
@@ -150,29 +149,29 @@ class DiagnosisCase:
 
     @cached_property
     def extents(self) -> tuple[int, int]:
-        """(mn, k) of the stored tile; where the storage has no end, some slices further than the one that is read."""
-        mn, k = self.mn + 4 * self.seen.rows, self.k + 4 * self.seen.k
+        """The extents (mn, k) of the stored tile; a few slices beyond the given one if the storage is unbounded."""
+        mn, k = self.mn + 4 * self.view.rows, self.k + 4 * self.view.k
         pitch = self.stored.pitch_bytes
-        if pitch and self.stored.spec.get("inner", self.seen.major) == "K":
-            k = pitch * 8 // self.seen.bits
+        if pitch and self.stored.spec.get("inner", self.view.major) == "K":
+            k = pitch * 8 // self.view.bits
         return self.stored.mn or mn, self.stored.k or k
 
     @cached_property
     def atom(self) -> tuple[int, int]:
-        """Elements (mn, k) of one atom of the right mode."""
-        return self.mode.get_atom_size(self.seen.bits, self.seen.major)
+        """The elements (mn, k) of one atom of the right mode."""
+        return self.mode.get_atom_size(self.view.bits, self.view.major)
 
     @cached_property
     def slices(self) -> dict[int, tuple[int, int]]:
-        """start → (mn, k) of every slice of the tile that a descriptor could begin at.
+        """Start address → (mn, k) of every slice of the tile at which a descriptor can begin.
 
-        Along K these are whole instructions in a swizzled K-major tile, whole core matrices elsewhere.
+        Along K these are multiples of the instruction's K in a swizzled K-major tile, and of a core matrix elsewhere.
         """
         mn_most, k_most = self.extents
-        per = self.seen.k if self.mode.chunks > 1 else self.seen.per
-        step = per if self.seen.major == "K" else self.atom[1]
-        mn = np.arange(0, min(mn_most, 4096), self.atom[0] if self.seen.major == "MN" else 8)
-        k = np.arange(0, min(k_most, 4096), min(step, self.seen.k))
+        per = self.view.k if self.mode.chunks > 1 else self.view.per
+        step = per if self.view.major == "K" else self.atom[1]
+        mn = np.arange(0, min(mn_most, 4096), self.atom[0] if self.view.major == "MN" else 8)
+        k = np.arange(0, min(k_most, 4096), min(step, self.view.k))
         starts = self._unswizzle_address(mn[:, None], k[None, :])
         slices: dict[int, tuple[int, int]] = {}
         for (i, j), start in np.ndenumerate(starts):
@@ -180,25 +179,23 @@ class DiagnosisCase:
         return slices
 
     def is_whole_slice(self, start: int) -> bool:
-        """Return whether a start is that of a slice a whole number of instructions away, which a program's loops could
-        reach.
-        """
+        """Return whether a start is that of a slice which a loop over whole instructions reaches."""
         origin = self.slices.get(start)
-        return origin is not None and (origin[0] - self.mn) % self.seen.rows == 0 and origin[1] % self.seen.k == 0
+        return origin is not None and (origin[0] - self.mn) % self.view.rows == 0 and origin[1] % self.view.k == 0
 
     @cached_property
     def edge(self) -> int:
-        """Contiguous bytes of K in a row of the tile, at most the slice's own K."""
-        first, step = self.get_start(self.mn, 0), self.seen.k
+        """The contiguous bytes along K in a row of the tile, at most up to the slice's K."""
+        first, step = self.get_start(self.mn, 0), self.view.k
         steps = range(step, self.k + 1, step)
-        reached = (k for k in steps if self.get_start(self.mn, k) - first != count_bytes(k, self.seen))
-        return count_bytes(next(reached, self.k), self.seen)
+        reached = (k for k in steps if self.get_start(self.mn, k) - first != count_bytes(k, self.view))
+        return count_bytes(next(reached, self.k), self.view)
 
     @cached_property
     def line_bytes(self) -> int:
-        """Bytes from one line to the next: rows of M or N when K is contiguous, of K otherwise."""
+        """The bytes from one line to the next: rows of M or N if K is contiguous, else values of K."""
         first = self.get_start(0, 0)
-        return (self.get_start(1, 0) if self.seen.major == "K" else self.get_start(0, 1)) - first
+        return (self.get_start(1, 0) if self.view.major == "K" else self.get_start(0, 1)) - first
 
 
 def format_bytes(amount: int) -> str:
@@ -206,7 +203,7 @@ def format_bytes(amount: int) -> str:
 
 
 def list_field_names(names: Mapping[str, object] | frozenset[str] | tuple[str, ...]) -> str:
-    """Return field names in the order of the word, listed for a sentence."""
+    """Format field names for a sentence, in the order of the word."""
     return join_words([NAMES[name] for name in NAMES if name in names])
 
 
@@ -215,5 +212,5 @@ def capitalize_sentence(text: str) -> str:
 
 
 def list_subsets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return every choice of at least one name, the largest first."""
+    """Return every nonempty subset of the names, the largest first."""
     return [c for size in range(len(names), 0, -1) for c in combinations(names, size)]

@@ -1,4 +1,4 @@
-"""Titles of the verifier's causes, one row per code."""
+"""Titles of the verifier's diagnoses, by code."""
 
 from __future__ import annotations
 
@@ -61,5 +61,5 @@ TITLES = {
 
 
 def get_cause_title(code: str) -> str:
-    """Return the cause's title; KeyError for a code that is not the verifier's."""
+    """Return the title of a diagnosis; KeyError for an unknown code."""
     return TITLES[code]

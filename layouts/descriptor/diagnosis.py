@@ -1,9 +1,8 @@
-"""Why a descriptor does not read the tile: the mistake that turns the right word into the given one.
+"""Explain why a descriptor does not read a tile: find the mistake that turns the right word into the given one.
 
-The diagnosis works from the storage outward. Every known mistake is applied to the RIGHT word of this storage and
-slice; one that gives the program's word in every bit that proves something is the cause, then two together, and only
-then field by field. Data that no descriptor reads as they were stored are explained from the word: which storage would
-it read?
+Every known mistake is applied to the right word of this storage and slice. One that gives the program's word in every
+bit that is read is the cause; else two mistakes together; else each wrong field is explained by itself. If no
+descriptor reads the data as stored, the explanation starts from the word: which storage would it read?
 """
 
 from __future__ import annotations
@@ -33,66 +32,58 @@ from lanescope.descriptor.unreadable import XOR_ALONE, describe_storing, diagnos
 from lanescope.ptx.table.descriptors import LBO, SBO
 from lanescope.shared.storage import Storage
 
-TOGETHER = 0.6  # what a second mistake costs beyond its own
-TWICE = {
-    "start_address": 1.0,
-    "lbo": 2.0,
-    "sbo": 2.0,
-    "swizzle": 2.0,
-}  # … where both concern one field: two mistakes explain almost any value
-LOW_GAPS = 0b11 << 14 | 0b11 << 30  # bits between the fields, where an address or a sum that is too large runs over
-LEFT_OVER = 4.0  # one field that no known mistake explains
+TOGETHER = 0.6  # extra cost of a second mistake
+# … if both concern the same field: two mistakes explain almost any value.
+TWICE = {"start_address": 1.0, "lbo": 2.0, "sbo": 2.0, "swizzle": 2.0}
+LOW_GAPS = 0b11 << 14 | 0b11 << 30  # bits above the start and LBO, into which an amount that is too large overflows
+LEFT_OVER = 4.0  # cost of a field that no known mistake explains
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Causes that together give exactly the program's word, and their cost: how much evidence they need."""
+    """Causes that together give exactly the program's word, and their cost."""
 
     cost: float
     causes: tuple[FieldSlip | PackingMistake, ...]
 
 
 def diagnose_mismatch(
-    descriptor: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, expected: Addresses, computed: bool = False
+    descriptor: Descriptor, view: View, stored: Storage, *, mn: int, k: int, expected: Addresses, computed: bool = False
 ) -> list[Diagnosis]:
-    """Return the causes of a mismatch, the true one first.
-
-    computed: the word's shifts were those of 64-bit integers.
-    """
+    """Return the causes of a mismatch, the likeliest first. computed: see DiagnosisCase."""
     by_address = stored.swizzle_by == "address" and stored.mode.chunks > 1
-    possible = find_repairs(expected, seen, descriptor, by_address)
+    possible = find_repairs(expected, view, descriptor, by_address)
     if not possible:
-        return diagnose_unreadable(descriptor, seen, stored, expected=expected, mn=mn, k=k, judge=diagnose_mismatch)
+        return diagnose_unreadable(descriptor, view, stored, expected=expected, mn=mn, k=k, judge=diagnose_mismatch)
     rights = [d for d in possible if d.mode is stored.mode] or possible[:1]
     cases = [
         DiagnosisCase(
-            given=descriptor, right=right, seen=seen, stored=stored, mn=mn, k=k, expected=expected, computed=computed
+            given=descriptor, right=right, view=view, stored=stored, mn=mn, k=k, expected=expected, computed=computed
         )
         for right in rights
     ]
     case, causes = _find_likeliest(cases, _find_data_start(stored, mn, k))
-    other = _find_other_storage(case) if len(case.differ) > 1 and not _is_proven(causes) else None
+    alternative = _find_other_storage(case) if len(case.wrong_fields) > 1 and not _is_proven(causes) else None
     fix = _repair_word(case, causes)
     needed = list_changes(descriptor, fix)
-    if other:
-        return [Diagnosis(other.code, _describe_other_storage(other, case), fix, needed, dict(other.spec))]
-    named = [(cause.code, cause.message) for cause in causes]
-    if has_tcgen05_bits(case.stray) and "tcgen05_format" not in dict(named):
+    if alternative:
+        return [
+            Diagnosis(alternative.code, _describe_other_storage(alternative, case), fix, needed, dict(alternative.spec))
+        ]
+    found = [(cause.code, cause.message) for cause in causes]
+    if has_tcgen05_bits(case.stray_bits) and "tcgen05_format" not in dict(found):
         note = (
             "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, "
             "but the bit is reserved; clear it."
         )
-        named.append(("tcgen05_format", note))
-    return [Diagnosis(code, message, fix, needed) for code, message in named]
+        found.append(("tcgen05_format", note))
+    return [Diagnosis(code, message, fix, needed) for code, message in found]
 
 
 def _find_likeliest(
     cases: list[DiagnosisCase], begin: int | None
 ) -> tuple[DiagnosisCase, tuple[FieldSlip | PackingMistake, ...]]:
-    """Return the case that is explained at the least cost, and its causes.
-
-    A start that is not where the data begin needs more evidence.
-    """
+    """Return the case with the cheapest explanation, and its causes; a start that is not `begin` costs more."""
 
     def cost(judged: tuple[DiagnosisCase, Explanation]) -> float:
         case, explained = judged
@@ -103,107 +94,102 @@ def _find_likeliest(
 
 
 def _repair_word(case: DiagnosisCase, causes: tuple[FieldSlip | PackingMistake, ...]) -> Descriptor:
-    """Return the right word, without what a mistake beyond its own field left in bits that nothing reads."""
+    """Return the right descriptor; if a mistake spoiled more than its field, unread fields get their usual values."""
     packed = any(isinstance(cause, PackingMistake) for cause in causes)
-    beyond = any(set(slip.must) - set(slip.amounts) for slip in causes if isinstance(slip, FieldSlip))
-    spoiled = packed or beyond or len(case.differ) > 1
-    fix = clean_word(case.right, case.seen, keep=not packed) if spoiled else case.right
+    beyond = any(set(slip.implied) - set(slip.amounts) for slip in causes if isinstance(slip, FieldSlip))
+    spoiled = packed or beyond or len(case.wrong_fields) > 1
+    fix = clean_word(case.right, case.view, keep=not packed) if spoiled else case.right
     return Descriptor(fix.word & ~fix.reserved, fix.format)
 
 
 def _find_data_start(stored: Storage, mn: int, k: int) -> int | None:
-    """Return where data swizzled from the tile's start begin, before the XOR; None for other data.
-
-    A wrong base offset and a moved start may read them, too.
-    """
+    """Return the address before the XOR of a slice that is swizzled from the tile's start; None for other data."""
     if not stored.placed or stored.swizzle_by == "address":
         return None
     return stored.base + int(stored.placed.before(mn, k, 0)) // 8
 
 
-def clean_word(right: Descriptor, seen: View, keep: bool = True) -> Descriptor:
-    """Return the word without what a mistake left in bits that nothing reads: LBO and SBO as programs usually write
-    them.
+def clean_word(right: Descriptor, view: View, keep: bool = True) -> Descriptor:
+    """Return a descriptor whose unread fields have their usual values.
 
-    keep: leave them where they already have such a value.
+    keep: leave an LBO or SBO that already has one.
     """
-    unread, pattern = find_inert_fields(right, seen), right.mode.pattern_bytes
+    unread, pattern = find_inert_fields(right, view), right.mode.pattern_bytes
     usual = {"lbo": LBO.encode(16), "sbo": SBO.encode(pattern), "base_offset": 0}
-    kept = Descriptor(right.word & ~right.reserved, right.format)
-    written = {"lbo": kept.lbo_bytes in (0, 16), "sbo": kept.sbo_bytes in (0, pattern), "base_offset": False}
-    return kept.replace(
+    cleared = Descriptor(right.word & ~right.reserved, right.format)
+    is_usual = {"lbo": cleared.lbo_bytes in (0, 16), "sbo": cleared.sbo_bytes in (0, pattern), "base_offset": False}
+    return cleared.replace(
         **{
             right.format.get_field(name).encoded_name: value
             for name, value in usual.items()
-            if name in unread and not (keep and written[name])
+            if name in unread and not (keep and is_usual[name])
         }
     )
 
 
 def _is_proven(causes: tuple[FieldSlip | PackingMistake, ...]) -> bool:
-    """Return whether one known mistake explains the word by itself."""
+    """Return whether a single known mistake explains the word."""
     return len(causes) == 1 and causes[0].cost < 1.5
 
 
 def explain_case(case: DiagnosisCase) -> Explanation:
-    """Return the cheapest set of known mistakes that turns the right word into the given one."""
-    known = list_slips(case)
-    options = [_cover_fields(case, known), *_explain_packings(case, known)]
+    """Return the cheapest explanation that turns the right word into the given one."""
+    slips = list_slips(case)
+    options = [_cover_fields(case, slips), *_explain_packings(case, slips)]
     return min(options, key=lambda e: e.cost)
 
 
-def _cover_fields(case: DiagnosisCase, known: list[FieldSlip]) -> Explanation:
-    """Return slips of disjoint fields that account for every wrong field; a field that none explains is named by
-    itself.
-    """
+def _cover_fields(case: DiagnosisCase, slips: list[FieldSlip]) -> Explanation:
+    """Return slips of disjoint fields that cover every wrong field; a field that none explains gets a generic one."""
     fitting = [
         s
-        for s in known
-        if set(s.amounts) <= case.differ and all(case.has_same_field(n, v) for n, v in {**s.amounts, **s.must}.items())
+        for s in slips
+        if set(s.amounts) <= case.wrong_fields
+        and all(case.has_same_field(n, v) for n, v in {**s.amounts, **s.implied}.items())
     ]
 
-    def cheapest(left: frozenset[str]) -> tuple[float, tuple[FieldSlip, ...]]:
+    def cheapest(remaining: frozenset[str]) -> tuple[float, tuple[FieldSlip, ...]]:
         check_deadline()
-        if not left:
+        if not remaining:
             return 0.0, ()
-        first = next(name for name in NAMES if name in left)
+        first = next(name for name in NAMES if name in remaining)
         best: tuple[float, tuple[FieldSlip, ...]] | None = None
         for slip in [
-            *(s for s in fitting if first in s.amounts and set(s.amounts) <= left),
-            *_explain_leftover_field(case, first, left),
+            *(s for s in fitting if first in s.amounts and set(s.amounts) <= remaining),
+            *_explain_leftover_field(case, first, remaining),
         ]:
-            rest, more = cheapest(left - set(slip.amounts))
-            cost = slip.cost + rest + (TOGETHER if more else 0)
+            cost_of_others, others = cheapest(remaining - set(slip.amounts))
+            cost = slip.cost + cost_of_others + (TOGETHER if others else 0)
             if best is None or cost < best[0] - 1e-9:
-                best = cost, (slip, *more)
+                best = cost, (slip, *others)
         assert best is not None
         return best
 
-    cost, causes = cheapest(case.differ)
+    cost, causes = cheapest(case.wrong_fields)
     return Explanation(
-        cost + (1.5 if case.stray & LOW_GAPS else 0.01 if case.stray else 0),
+        cost + (1.5 if case.stray_bits & LOW_GAPS else 0.01 if case.stray_bits else 0),
         tuple(sorted(causes, key=lambda c: c.cost)),
     )
 
 
-def _explain_packings(case: DiagnosisCase, known: list[FieldSlip]) -> Iterator[Explanation]:
-    """Yield words that one packing mistake gives, alone or after one slip."""
-    for packing in [*_list_packings(case, case.wanted), *pack_unshifted_additions(case)]:
+def _explain_packings(case: DiagnosisCase, slips: list[FieldSlip]) -> Iterator[Explanation]:
+    """Yield explanations by one packing mistake, alone or together with one slip."""
+    for packing in [*_list_packings(case, case.right_amounts), *pack_unshifted_additions(case)]:
         if case.matches_given(packing.word, packing.free):
             yield Explanation(packing.cost, (packing,))
-        if packing.fields:  # the halves of such a word cut or exchanged
+        if packing.fields:  # and then the word's halves exchanged, or its high half dropped
             for exchanged in (exchange_halves(case, packing.word), *drop_high_word(packing.word)):
                 if case.matches_given(exchanged.word, exchanged.free):
                     yield Explanation(exchanged.cost + packing.cost + TOGETHER, (exchanged, packing))
-    seen: set[tuple[tuple[str, int], ...]] = set()
-    for slip in known:
-        values = {**case.wanted, **slip.amounts, **slip.must}
+    tried: set[tuple[tuple[str, int], ...]] = set()
+    for slip in slips:
+        values = {**case.right_amounts, **slip.amounts, **slip.implied}
         key = tuple(sorted(values.items()))
-        if key in seen or slip.taken or min(values.values()) < 0:
+        if key in tried or slip.copied or min(values.values()) < 0:
             continue
-        seen.add(key)
+        tried.add(key)
         check_deadline()
-        for packing in _list_packings(case, values, frozenset(slip.must)):
+        for packing in _list_packings(case, values, frozenset(slip.implied)):
             if case.matches_given(packing.word, packing.free):
                 yield Explanation(
                     packing.cost + slip.cost + TOGETHER + _get_stacking_cost(packing, slip), (packing, slip)
@@ -211,7 +197,7 @@ def _explain_packings(case: DiagnosisCase, known: list[FieldSlip]) -> Iterator[E
 
 
 def _get_stacking_cost(packing: PackingMistake, slip: FieldSlip) -> float:
-    """Return the extra cost where both mistakes concern the same single field, so that neither proves the other."""
+    """Return the extra cost if both mistakes concern the same single field."""
     both = packing.fields & set(slip.amounts)
     if packing.code == "generic_pointer" and set(slip.amounts) <= packing.fields:
         return LEFT_OVER
@@ -221,9 +207,7 @@ def _get_stacking_cost(packing: PackingMistake, slip: FieldSlip) -> float:
 def _list_packings(
     case: DiagnosisCase, values: Amounts, also: frozenset[str] = frozenset()
 ) -> Iterator[PackingMistake]:
-    """Yield every packing of these amounts, the word with a pointer's bits, and that with a widened negative
-    integer.
-    """
+    """Yield every wrong packing of these amounts, including a generic pointer's bits and a sign-extended integer."""
     word = pack_word(values, case.form)
     if has_pointer_bits(case, word):
         message = (
@@ -242,80 +226,85 @@ def _list_packings(
     )
     low = (1 << lowest) - 1
     for other, cost in ((word, 0.85), *((p.word, 1.5) for p in packed), (case.given.word, 3.0)):
-        if not (case.given.word ^ other) & low & ~case.free:
+        if not (case.given.word ^ other) & low & ~case.unread_bits:
             yield PackingMistake("sign_extended", message, case.given.word, cost)
             return
 
 
-def _explain_leftover_field(case: DiagnosisCase, name: str, left: frozenset[str]) -> Iterator[FieldSlip]:
-    """Describe a field that no known mistake explains, and overlapping core matrices."""
-    had, needed = case.had[name], case.wanted[name]
+def _explain_leftover_field(case: DiagnosisCase, name: str, remaining: frozenset[str]) -> Iterator[FieldSlip]:
+    """Yield slips for a field that no known mistake explains, and for overlapping core matrices."""
+    given, needed = case.given_amounts[name], case.right_amounts[name]
     if name in ("lbo", "sbo"):
-        yield from _overlap_left_over(case, left)
+        yield from _overlap_left_over(case, remaining)
         yield _stride_left_over(case, name)
     elif name == "start_address":
-        step = had - needed
+        step = given - needed
         much = "one 16-byte chunk" if abs(step) == 16 else format_bytes(abs(step))
         message = (
             f"The start is {much} {'past' if step > 0 else 'before'} the slice's first byte: it must be {needed:#x},"
-            f" not {had:#x}."
+            f" not {given:#x}."
         )
-        yield FieldSlip("start_wrong", message, {name: had}, LEFT_OVER)
+        yield FieldSlip("start_wrong", message, {name: given}, LEFT_OVER)
     else:
-        yield FieldSlip(f"{name}_wrong", f"{NAMES[name]} is {had}; it must be {needed}.", {name: had}, LEFT_OVER)
+        yield FieldSlip(f"{name}_wrong", f"{NAMES[name]} is {given}; it must be {needed}.", {name: given}, LEFT_OVER)
 
 
-def _overlap_left_over(case: DiagnosisCase, left: frozenset[str]) -> Iterator[FieldSlip]:
-    """Yield strides by which core matrices overlap: some byte is read twice."""
-    both = {name: case.had[name] for name in case.differ if name in ("lbo", "sbo") and name in left}
+def _overlap_left_over(case: DiagnosisCase, remaining: frozenset[str]) -> Iterator[FieldSlip]:
+    """Yield a slip for strides so small that core matrices overlap: some byte is read twice."""
+    both = {
+        name: case.given_amounts[name] for name in case.wrong_fields if name in ("lbo", "sbo") and name in remaining
+    }
     if case.given.mode.chunks > 1 or max(both.values()) >= 128:
         return
-    if len(np.unique(reads(case.given, case.seen))) < case.expected.size:
+    if len(np.unique(reads(case.given, case.view))) < case.expected.size:
         message = (
-            f"LBO {case.had['lbo']} and SBO {case.had['sbo']} make core matrices overlap: each takes 128 bytes of its"
-            f" own. Here {describe_required_strides(case, case.wanted['lbo'], case.wanted['sbo'])}."
+            f"LBO {case.given_amounts['lbo']} and SBO {case.given_amounts['sbo']} make core matrices overlap: each"
+            " takes"
+            " 128 bytes of its"
+            f" own. Here {describe_required_strides(case, case.right_amounts['lbo'], case.right_amounts['sbo'])}."
         )
         yield FieldSlip("overlapping_core_matrices", message, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
 
 
 def _stride_left_over(case: DiagnosisCase, name: str) -> FieldSlip:
-    """Describe an LBO or SBO that is wrong for an unknown reason."""
-    had, needed = case.had[name], case.wanted[name]
-    turned = case.seen.major == "MN" and case.mode.chunks > 1
+    """Return the slip of an LBO or SBO that is wrong for an unknown reason."""
+    given, needed = case.given_amounts[name], case.right_amounts[name]
+    turned = case.view.major == "MN" and case.mode.chunks > 1
     panel = turned and name == "lbo"
-    code = "panel_stride_wrong" if panel and had and had % case.mode.pattern_bytes == 0 else "stride_wrong"
+    code = "panel_stride_wrong" if panel and given and given % case.mode.pattern_bytes == 0 else "stride_wrong"
     way = "along K" if turned == (name == "sbo") else "along M/N"
     what = "atoms" if case.mode.chunks > 1 else "core matrices"
-    message = f"{NAMES[name]} is {format_bytes(had)}. The tile's {what} lie {format_bytes(needed)} apart {way}."
-    return FieldSlip(code, message, {name: had}, LEFT_OVER)
+    message = f"{NAMES[name]} is {format_bytes(given)}. The tile's {what} lie {format_bytes(needed)} apart {way}."
+    return FieldSlip(code, message, {name: given}, LEFT_OVER)
 
 
 # the same tile, stored otherwise --------------------------------------------------------------------------------------
 
 
 def _find_other_storage(case: DiagnosisCase) -> AlternativeStorage | None:
-    """Return the storage, one change away, that the given word reads exactly; None if there is none."""
-    for world in list_restored_storages(case.stored, case.seen, case.given.mode):
-        if world.code in XOR_ALONE and is_read_exactly(case.given, case.seen, world, case.mn, case.k):
-            return world
+    """Return an alternative storage that the given word reads exactly; None if there is none."""
+    for alternative in list_restored_storages(case.stored, case.view, case.given.mode):
+        if alternative.code in XOR_ALONE and is_read_exactly(case.given, case.view, alternative, case.mn, case.k):
+            return alternative
     return None
 
 
-def _describe_other_storage(world: AlternativeStorage, case: DiagnosisCase) -> str:
-    had, mode = case.stored.mode, case.given.mode
-    if world.code == "stored_unswizzled":
+def _describe_other_storage(alternative: AlternativeStorage, case: DiagnosisCase) -> str:
+    given, mode = case.stored.mode, case.given.mode
+    if alternative.code == "stored_unswizzled":
         return (
             f"The data was stored without the XOR; the descriptor is that of the same tile with swizzle {mode.name}."
             f" {describe_storing(mode)}"
         )
     if case.stored.tile:
         message = (
-            f"The tile is stored with swizzle {had.name}; the descriptor is that of the same tile with {mode.name}."
+            f"The tile is stored with swizzle {given.name}; the descriptor is that of the same tile with {mode.name}."
         )
         return f"{message} Use the repaired descriptor, or {describe_storing(mode, True)}"
     rows = f"rows of {mode.width_bytes} bytes"
     message = (
-        f"The data is stored with swizzle {had.name} in rows of {had.width_bytes} bytes; the descriptor is right for"
+        f"The data is stored with swizzle {given.name} in rows of {given.width_bytes} bytes; the descriptor is right"
+        " for"
         f" {rows} with swizzle {mode.name}."
     )
     return (

@@ -1,4 +1,4 @@
-"""Which standard tiles a descriptor reads, when nothing is said about how the tile was stored."""
+"""Find the canonical tiles that a descriptor reads, if the storage is not known."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from lanescope.errors import LayoutError
 from lanescope.shared.storage import Storage, storage
 
 
-def find_fitting_tiles(descriptor: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
-    """Return the canonical tiles whose slice this word reads, as (storage, slice), smallest tile first.
+def find_fitting_tiles(descriptor: Descriptor, view: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
+    """Return up to six canonical tiles of which a descriptor reads a slice, as (storage, slice), smallest first.
 
-    Tiles on their pattern's boundary, as CUTLASS aligns them; without any, those on 128 bytes, as TMA requires, then
-    others.
+    Tiles aligned to their swizzle pattern, as in CUTLASS; if there are none, those aligned to 128 bytes, as TMA
+    requires; else any.
     """
     fits: list[tuple[dict[str, Any], dict[str, int]]] = []
-    mode, address = descriptor.mode, reads(descriptor, seen)
-    atom = mode.get_atom_size(seen.bits, seen.major)
-    known: set[tuple[int, ...]] = set()
+    mode, address = descriptor.mode, reads(descriptor, view)
+    atom = mode.get_atom_size(view.bits, view.major)
+    listed: set[tuple[int, ...]] = set()
     for order in ("mn", "k"):
-        for k in range(0, atom[1] if seen.major == "K" else 1, seen.k):
-            for mn_size, k_size in list_tile_sizes(descriptor, seen, atom, order):
+        for k in range(0, atom[1] if view.major == "K" else 1, view.k):
+            for mn_size, k_size in list_tile_sizes(descriptor, view, atom, order):
                 spec = {
                     "kind": "canonical",
-                    "element_bits": get_tile_bits(seen),
-                    "major": seen.major,
+                    "element_bits": get_tile_bits(view),
+                    "major": view.major,
                     "swizzle": mode.name,
                     "mn": mn_size,
                     "k": k_size,
                     "order": order,
-                    "base": descriptor.start_address - count_bytes(k, seen),
+                    "base": descriptor.start_address - count_bytes(k, view),
                 }
-                stored = _make_storage(spec, seen)
+                stored = _make_storage(spec, view)
                 if (
                     not stored
                     or not stored.tile
-                    or mn_size < seen.rows
-                    or k + seen.k > k_size
-                    or not np.array_equal(compute_expected_reads(stored, seen, 0, k), address)
+                    or mn_size < view.rows
+                    or k + view.k > k_size
+                    or not np.array_equal(compute_expected_reads(stored, view, 0, k), address)
                 ):
                     continue
                 same = (
@@ -52,15 +52,15 @@ def find_fitting_tiles(descriptor: Descriptor, seen: View) -> list[tuple[dict[st
                     k,
                     *(s for s, count in zip(stored.tile.strides, stored.tile.atoms, strict=True) if count > 1),
                 )
-                if same not in known:
-                    known.add(same)
+                if same not in listed:
+                    listed.add(same)
                     fits.append((spec, {"mn": 0, "k": k}))
     aligned = ([fit for fit in fits if fit[0]["base"] % line == 0] for line in (mode.pattern_bytes, 128))
     return sorted(next(filter(None, aligned), fits), key=lambda fit: (fit[0]["mn"] * fit[0]["k"], fit[1]["k"]))[:6]
 
 
-def _make_storage(spec: dict[str, Any], seen: View) -> Storage | None:
+def _make_storage(spec: dict[str, Any], view: View) -> Storage | None:
     try:
-        return storage(spec, seen.bits, seen.major, seen.form)
+        return storage(spec, view.bits, view.major, view.form)
     except LayoutError:
         return None

@@ -1,6 +1,4 @@
-"""A 64-bit matrix descriptor's format: its fields, and the codes of its swizzle modes. Its rows stand in
-layouts/ptx/table/descriptors.py.
-"""
+"""The format of a 64-bit matrix descriptor: fields and codes of the swizzle modes. Rows: ptx/table/descriptors.py."""
 
 from __future__ import annotations
 
@@ -14,20 +12,25 @@ from lanescope.shared.swizzle import Mode
 
 @dataclass(frozen=True, slots=True)
 class DescriptorFormat:
-    """One format: who reads it, its fields from bit 0 on, mode → code in the field `coded`.
+    """One format: its fields from bit 0 on, and swizzle mode → code in the field `coded`.
 
-    constants: fields that hold one value in every word of this format; reader: the instruction that reads it;
-    transpose: what says whether an operand is MN-major; element_bits: what it reads; narrow: others → what to do about
-    them; turned: element bits → the modes in which such elements may be MN-major. usual: whether it is meant where a
-    request names none; by_idesc: whether an instruction descriptor says sizes, types and majors of what reads it; runs:
-    whether a run on hardware executes it; ignores: whether hardware takes no notice of bits of no field. readers:
-    element bits → an instruction that reads such a tile, its N left out as {n}, or the kind of one. cutlass: C++'s type
-    of such a word, and what stands before its members. example: a word that a page opens on; documented: that of the
-    API's document, the same where it is ""; agrees: whose layouts its reads equal, and how many; notice: what to tell
-    who pasted a word of it; kept_clear: (low, high, how a
-    program keeps them 0) of reserved bits that a field runs over into. target: what it is read for, "" for any;
-    block_bytes: shared memory of a block there; open: fields that, where they are not 0, leave open which bytes are
-    read → what such a word says. ValueError if fields overlap or a code does not fit.
+    constants    fields that have one value in every word of this format
+    reader       the instruction that reads it
+    by_idesc     whether an instruction descriptor gives sizes, types and majors
+    transpose    what selects an MN-major operand, for sentences
+    element_bits the element sizes that are read; narrow: other sizes → advice
+    turned       element bits → the modes in which such elements may be MN-major
+    usual        whether a request without a format means this one
+    runs         whether hardware runs execute it; ignores: whether hardware ignores bits that belong to no field
+    readers      element bits → an instruction that reads such a tile, with {n} for N, or the kind of one
+    cutlass      the C++ type of a word, and the prefix of its members
+    example      the word that a page opens with; documented: the word in the API's documentation ("": the same)
+    agrees       what its address model was compared with; notice: a remark for a pasted word
+    kept_clear   (low, high, advice) of reserved bits into which a field may overflow
+    target       the target it is read for, "" for any; block_bytes: the shared memory of a block there
+    open         fields that make the bytes read undocumented if they are not 0 → the reason
+
+    ValueError if fields overlap or a code does not fit.
     """
 
     name: str
@@ -69,10 +72,10 @@ class DescriptorFormat:
         return hash(self.name)
 
     def get_field(self, name: str) -> BitField:
-        """Return a field by its own name or its amount's; LayoutError lists them."""
-        for known in self.fields:
-            if name in (known.name, known.amount):
-                return known
+        """Return a field by its name or its amount's; LayoutError lists the names."""
+        for bits in self.fields:
+            if name in (bits.name, bits.amount):
+                return bits
         raise LayoutError(
             "unknown_field",
             f"No field '{name}' in {self.name}.",
@@ -82,36 +85,36 @@ class DescriptorFormat:
 
     def has_field(self, name: str) -> bool:
         """Return whether the format has a field of this name."""
-        return any(name in (known.name, known.amount) for known in self.fields)
+        return any(name in (bits.name, bits.amount) for bits in self.fields)
 
     @property
     def query(self) -> dict[str, str]:
-        """The format as a request names it, with the target that it is read for: empty for the usual one."""
+        """The parameters of a request that select this format and target; empty for the usual format."""
         return {} if self.usual else {"format": self.name, **({"target": self.target} if self.target else {})}
 
     @property
     def window_bytes(self) -> int:
-        """Bytes that a start can address."""
+        """The size of the window that a start address can address."""
         return self.get_field("start_address").mask + 1
 
     def matches_word(self, word: int) -> bool:
-        """Return whether a word has the format's constants, and none of its reserved bits."""
+        """Return whether a word has the format's constants and no reserved bit."""
         right = all(
             self.get_field(name).get(word) * self.get_field(name).unit == n for name, n in self.constants.items()
         )
         return right and not word & self.reserved_mask
 
     def format_place(self, name: str) -> str:
-        """Return where a field is, as prose has it: `[63:62]`."""
+        """Format the bits of a field: `[63:62]`."""
         bits = self.get_field(name)
         return f"[{bits.high}:{bits.low}]"
 
     def get_field_name(self, bit: int) -> str:
-        """Return the name of the field a bit belongs to, "" for a reserved one."""
+        """Return the name of the field that contains a bit, "" for a reserved one."""
         return next((f.name for f in self.fields if f.low <= bit <= f.high), "")
 
     def allows_elements(self, bits: int, major: str, mode: Mode | None = None) -> bool:
-        """Return whether elements of a width are read in this major, and in this mode where one is given."""
+        """Return whether elements of a size can be read in this major, and in this mode if one is given."""
         if major == "K":
             return True
         return bits in self.turned and (mode is None or mode in self.turned[bits])
@@ -122,12 +125,12 @@ class DescriptorFormat:
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """The modes by their codes, lowest first."""
+        """The modes in ascending order of their codes."""
         return tuple(sorted(self.codes, key=lambda mode: self.codes[mode]))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The modes' names in the order of the row."""
+        """The names of the modes, in the order of `codes`."""
         return tuple(mode.name for mode in self.codes)
 
     def get_mode(self, code: int) -> Mode:
@@ -141,7 +144,7 @@ class DescriptorFormat:
         )
 
     def get_mode_by_name(self, name: str) -> Mode:
-        """Return a mode by name, in any case; LayoutError lists this format's."""
+        """Return a mode by name, ignoring case; LayoutError lists this format's modes."""
         for mode in self.codes:
             if mode.name.lower() == name.lower():
                 return mode
@@ -149,7 +152,7 @@ class DescriptorFormat:
         raise LayoutError("unknown_swizzle", f"No swizzle mode '{name}'.", f"Allowed: {allowed}.", self.coded)
 
     def format_field_value(self, word: int, bits: BitField) -> str:
-        """Return what a field of a word says: bytes, a number, the mode's name, or that the code is reserved."""
+        """Format the value of a field: bytes, a number, the mode's name, or "reserved (3)"."""
         value = bits.get(word)
         if bits.name != self.coded:
             return f"{value * bits.unit}{' B' if bits.in_bytes else ''}"

@@ -1,9 +1,9 @@
-"""The wgmma matrix descriptor: its 64 bits, and the bytes it makes the hardware read.
+"""Matrix descriptors: their 64 bits, and the bytes that they make the hardware read.
 
-Fields: PTX ISA 9.1, 9.7.15.5.1.2.2. The address model was measured on an H100 (sm_90a, CUDA 13.0, 2026-11-21) with
-15,572 random descriptors and reproduced every map; 500 of them are replayed by tests/test_descriptor.py. B of wgmma.sp
-takes 64 bytes of K, measured the same way on an H200: in mode 32B, whose atom is 32 bytes wide, LBO then leads from one
-atom to the next; `lanescope gpu verify` repeats it.
+Fields: PTX ISA 9.1, 9.7.15.5.1.2.2. The address model reproduces all of 15,572 random descriptors measured on an H100
+(sm_90a, CUDA 13.0, 2026-11-21); tests/test_descriptor.py replays 500 of them. B of wgmma.sp takes 64 bytes of K,
+measured on an H200: with the 32B swizzle, whose atom is 32 bytes wide, LBO is the distance of the two atoms along K.
+`lanescope gpu verify` repeats the measurement.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from lanescope.shared.swizzle import Mode, apply_xor, get_mode
 
 Addresses = NDArray[np.int64]
 
-# Bytes of an SM of sm_90 and sm_100, and the most a block can have of them: CUDA Programming Guide, technical
+# Shared memory of an SM of sm_90 and sm_100, and the maximum of a block: CUDA Programming Guide, technical
 # specifications per compute capability.
 SM_BYTES, MOST_SHARED = 228 * 1024, WGMMA.block_bytes
-# the first kilobyte of the shared window is the system's on sm_90: a block's own memory begins here (measured)
+# On sm_90 the first kilobyte of the shared window is reserved; a block's memory begins after it (measured).
 SHARED_BEGIN = 1024
 SHARED_END = SHARED_BEGIN + MOST_SHARED
-WINDOW_MASK = START.mask  # the bits of a shared-window address
-# what a descriptor can address; a read past it does not wrap: it is cudaErrorIllegalAddress (measured on an H200)
+WINDOW_MASK = START.mask  # of a shared-window address
+# The size of the window that a descriptor can address. A read beyond it does not wrap: it raises
+# cudaErrorIllegalAddress (measured on an H200).
 WINDOW_BYTES = WINDOW_MASK + 1
 K_BYTES = 32
 
@@ -56,7 +57,7 @@ class Descriptor(NotebookObject):
             )
 
     def get_amount(self, name: str) -> int:
-        """Return the value of a field, in bytes where it holds bytes."""
+        """Return the value of a field, in bytes if it holds bytes."""
         field = self.format.get_field(name)
         return field.get(self.word) * field.unit
 
@@ -87,7 +88,7 @@ class Descriptor(NotebookObject):
 
     @property
     def reserved(self) -> int:
-        """The set bits that no field covers."""
+        """The set bits that belong to no field."""
         return self.word & self.format.reserved_mask
 
     @property
@@ -97,23 +98,23 @@ class Descriptor(NotebookObject):
 
     @property
     def open_fields(self) -> tuple[str, ...]:
-        """The fields that leave open which bytes are read."""
+        """The fields whose value makes the bytes read undocumented."""
         return tuple(name for name in self.format.open if self.get_amount(name))
 
     @property
     def elsewhere(self) -> tuple[str, Descriptor] | None:
-        """The architecture, and the word there, on which bits that are reserved here are fields'; None without one."""
+        """(architecture, descriptor) on which the word has no reserved bit, if it has some here; else None."""
         found = find_variant_of_word(self.format, self.word)
         return (found[0], Descriptor(self.word, found[1])) if found else None
 
     @property
     def has_absolute_lbo(self) -> bool:
-        """Whether LBO is an absolute address, for which only tcgen05's format has a bit."""
+        """Whether LBO is an absolute address (a bit of tcgen05's format)."""
         return LBO_MODE in self.format.fields and bool(LBO_MODE.get(self.word))
 
     @property
     def facts(self) -> dict[str, int | str]:
-        """The amount of every field by its name with its unit, the swizzle mode by name."""
+        """Field name with unit → amount; the swizzle mode by name."""
         facts = {
             f.amount: self.format.format_field_value(self.word, f)
             if f.name == self.format.coded
@@ -123,9 +124,9 @@ class Descriptor(NotebookObject):
         return dict(facts)
 
     def replace(self, **encoded: int) -> Descriptor:
-        """Return the descriptor with other field values; all else is kept.
+        """Return the descriptor with other field values; all other bits are kept.
 
-        encoded: `lbo_encoded` for fields in units of 16 bytes, else the field's name.
+        encoded: by encoded_name, `lbo_encoded` for fields in units of 16 bytes. TypeError for an unknown name.
         """
         known = {f.encoded_name: f for f in self.format.fields}
         word = self.word
@@ -148,9 +149,9 @@ def encode_wgmma(
 
 
 def encode_descriptor(form: DescriptorFormat, amounts: Mapping[str, int], swizzle: str = "none") -> Descriptor:
-    """Return a descriptor of any format from amounts by name, in bytes where the name says so.
+    """Return a descriptor from amounts by name (`lbo_bytes` in bytes); LayoutError names a field that does not fit.
 
-    The format's constants are put in; what is not given is 0.
+    The format's constants are added; a field that is not given is 0.
     """
     word = 0
     for field in form.fields:
@@ -174,16 +175,14 @@ def encode_descriptor(form: DescriptorFormat, amounts: Mapping[str, int], swizzl
 
 
 def _name_wider_targets(form: DescriptorFormat, start: int) -> str:
-    """Return, for a start that no target's format can have unless it is named, the architectures to name."""
+    """Return a hint that names the architectures on which the start fits, if no target was given; else ""."""
     wider = [] if form.target else [on for on, row in list_variants(form).items() if start < row.window_bytes]
     return f" On {join_words(wider, 'or')} the window is larger: give the target." if wider else ""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How an instruction reads through a descriptor: rows of M or N, elements of K, element bits, majorness; form: the
-    format.
-    """
+    """How an instruction reads an operand through a descriptor: rows of M or N, elements of K, element bits, major."""
 
     rows: int
     k: int
@@ -193,18 +192,21 @@ class View:
 
     @property
     def per(self) -> int:
-        """Elements in a 16-byte chunk."""
+        """The elements in a 16-byte chunk."""
         return 128 // self.bits
 
     def choose_mode(self, code: int) -> Mode:
-        """Return the swizzle mode of a code; where it names none, 128B or the widest that this operand can have."""
-        named = [mode for mode, own in self.form.codes.items() if own == code]
-        swizzled = [mode for mode in (*named, get_mode("128B"), *self.form.codes) if mode.chunks > 1]
+        """Return the swizzle mode of a code.
+
+        For mode none and reserved codes, 128B or the first that the operand allows.
+        """
+        coded = [mode for mode, mode_code in self.form.codes.items() if mode_code == code]
+        swizzled = [mode for mode in (*coded, get_mode("128B"), *self.form.codes) if mode.chunks > 1]
         return next(mode for mode in swizzled if self.form.allows_elements(self.bits, self.major, mode))
 
 
 def view(instruction: Instruction, operand: str, major: str) -> View:
-    """Return the view of a wgmma's operand; LayoutError for another instruction, operand or major."""
+    """Return the view of a wgmma's operand; LayoutError for an instruction, operand or major without descriptor."""
     if not instruction.family.by_descriptor:
         raise LayoutError(
             "no_descriptor",
@@ -229,8 +231,11 @@ def view(instruction: Instruction, operand: str, major: str) -> View:
     return View(rows, k, bits, major)
 
 
-def reads(descriptor: Descriptor, seen: View) -> Addresses:
-    """Return the absolute shared-memory byte address of every element: int64 [rows, k], read-only."""
+def reads(descriptor: Descriptor, view: View) -> Addresses:
+    """Return the absolute shared-memory byte address of every element: int64 [rows, k], read-only.
+
+    LayoutError for a reserved swizzle code, and if the bytes read are not documented.
+    """
     for name in descriptor.open_fields:
         field, why = descriptor.format.get_field(name), descriptor.format.open[name]
         raise LayoutError(
@@ -239,40 +244,39 @@ def reads(descriptor: Descriptor, seen: View) -> Addresses:
             f"Clear bit {field.low}{': LBO is an offset then' if field == LBO_MODE else ''}.",
             "descriptor",
         )
-    _ = descriptor.mode  # a reserved code is refused
-    return _compute_addresses(descriptor.word, seen, descriptor.format)
+    _ = descriptor.mode  # raises for a reserved code
+    return _compute_addresses(descriptor.word, view, descriptor.format)
 
 
 @lru_cache(maxsize=16)
-def _compute_addresses(word: int, seen: View, form: DescriptorFormat) -> Addresses:
-    """Return what `reads` does, cached: one verdict needs the same word's bytes several times."""
-    addresses: Addresses = compute_many_addresses(np.array([word], dtype=np.uint64), seen, form)[0]
+def _compute_addresses(word: int, view: View, form: DescriptorFormat) -> Addresses:
+    """Return the addresses of `reads`, cached: a verdict needs them several times."""
+    addresses: Addresses = compute_many_addresses(np.array([word], dtype=np.uint64), view, form)[0]
     addresses.flags.writeable = False
     return addresses
 
 
-def compute_many_addresses(words: NDArray[np.uint64], seen: View, form: DescriptorFormat = WGMMA) -> Addresses:
-    """Return what `reads` does for many descriptors of one format, none with a reserved code: int64 [descriptors, rows,
-    k].
-    """
-    return _compute_places(words, seen, np.arange(seen.rows, dtype=np.int64), np.arange(seen.k, dtype=np.int64), form)
+def compute_many_addresses(words: NDArray[np.uint64], view: View, form: DescriptorFormat = WGMMA) -> Addresses:
+    """Return the addresses of many descriptors without reserved codes: int64 [descriptors, rows, k]."""
+    return _compute_places(words, view, np.arange(view.rows, dtype=np.int64), np.arange(view.k, dtype=np.int64), form)
 
 
-def compute_chunk_addresses(word: int, seen: View, form: DescriptorFormat = WGMMA) -> Addresses:
-    """Return the first byte of every 16-byte chunk that a descriptor reads: int64 [rows, chunks of k], or [chunks of
-    rows, k] where M or N is contiguous. None of its codes is reserved.
+def compute_chunk_addresses(word: int, view: View, form: DescriptorFormat = WGMMA) -> Addresses:
+    """Return the first byte of every 16-byte chunk that a descriptor without reserved code reads.
+
+    int64 [rows, chunks of k], or [chunks of rows, k] if M or N is contiguous.
     """
-    by_k = seen.major == "K"
-    r = np.arange(0, seen.rows, 1 if by_k else seen.per, dtype=np.int64)
-    k = np.arange(0, seen.k, seen.per if by_k else 1, dtype=np.int64)
-    found: Addresses = _compute_places(np.array([word], dtype=np.uint64), seen, r, k, form)[0]
-    return found
+    by_k = view.major == "K"
+    r = np.arange(0, view.rows, 1 if by_k else view.per, dtype=np.int64)
+    k = np.arange(0, view.k, view.per if by_k else 1, dtype=np.int64)
+    addresses: Addresses = _compute_places(np.array([word], dtype=np.uint64), view, r, k, form)[0]
+    return addresses
 
 
 def _compute_places(
-    words: NDArray[np.uint64], seen: View, rows: NDArray[np.int64], columns: NDArray[np.int64], form: DescriptorFormat
+    words: NDArray[np.uint64], view: View, rows: NDArray[np.int64], columns: NDArray[np.int64], form: DescriptorFormat
 ) -> Addresses:
-    """Return the addresses of elements at some rows and values of k: int64 [descriptors, rows, columns]."""
+    """Return the addresses of elements at the given rows and values of k: int64 [descriptors, rows, columns]."""
     get = {
         f.amount: ((words >> np.uint64(f.low)) & np.uint64(f.most)).astype(np.int64)[:, None, None] * f.unit
         for f in form.fields
@@ -281,7 +285,7 @@ def _compute_places(
     chunks, mask, base, shift, deep = (terms[:, n][get[form.coded]] for n in range(5))
     r, k = rows[None, :, None], columns[None, None, :]
     before = get["start_address"] + compute_offset_before_swizzle(
-        r, k, chunks=chunks, lbo_bytes=get["lbo_bytes"], sbo_bytes=get["sbo_bytes"], seen=seen, deep=deep
+        r, k, chunks=chunks, lbo_bytes=get["lbo_bytes"], sbo_bytes=get["sbo_bytes"], view=view, deep=deep
     )
     addresses: Addresses = apply_xor(before, mask, base, shift, get["base_offset"])
     return addresses
@@ -289,9 +293,7 @@ def _compute_places(
 
 @lru_cache(maxsize=4)
 def _make_mode_terms(form: DescriptorFormat) -> NDArray[np.int64]:
-    """Return for every mode code of a format its chunks, the XOR's mask, base and shift, and the depth of an MN-major
-    atom.
-    """
+    """Return (chunks, XOR mask, base, shift, MN-major atom depth) of every mode code: int64 [code, 5]."""
     by_code = {code: mode for mode, code in form.codes.items()}
     modes = [by_code.get(code, form.modes[0]) for code in range(form.get_field(form.coded).most + 1)]
     xors = [mode.swizzle() for mode in modes]
@@ -302,50 +304,50 @@ def _make_mode_terms(form: DescriptorFormat) -> NDArray[np.int64]:
 
 
 def compute_offset_before_swizzle(
-    r: Any, k: Any, *, chunks: Any, lbo_bytes: Any, sbo_bytes: Any, seen: View, deep: Any = 8
+    r: Any, k: Any, *, chunks: Any, lbo_bytes: Any, sbo_bytes: Any, view: View, deep: Any = 8
 ) -> Any:
-    """Return the byte offset from the start before the XOR; arguments broadcast.
+    """Return the byte offset of (r, k) from the start before the XOR; arguments broadcast.
 
-    deep: values of K in an MN-major atom.
+    deep: an MN-major atom's K.
     """
-    if seen.major == "K":
-        chunk, inside = k // seen.per, k % seen.per * seen.bits // 8
+    if view.major == "K":
+        chunk, inside = k // view.per, k % view.per * view.bits // 8
         wide = r // 8 * sbo_bytes + r % 8 * 16 * chunks
         return wide + chunk // chunks * lbo_bytes + chunk % chunks * 16 + inside
-    core, inside = r // seen.per, r % seen.per * seen.bits // 8
+    core, inside = r // view.per, r % view.per * view.bits // 8
     none = core * sbo_bytes + k // 8 * lbo_bytes + k % 8 * 16 + inside
     panel = core // chunks * lbo_bytes + core % chunks * 16
     wide = panel + k // deep * sbo_bytes + k % deep * 16 * chunks + inside
     return np.where(chunks == 1, none, wide)
 
 
-def find_inert_fields(descriptor: Descriptor, seen: View) -> dict[str, str]:
-    """Return the fields that this view does not read, each with the reason."""
-    return find_unread_fields(descriptor.mode, seen)
+def find_inert_fields(descriptor: Descriptor, view: View) -> dict[str, str]:
+    """Return field → reason for the fields that this view does not read."""
+    return find_unread_fields(descriptor.mode, view)
 
 
-def find_unread_fields(mode: Mode, seen: View) -> dict[str, str]:
-    """Return the fields that a view does not read in any descriptor of one mode, each with the reason."""
+def find_unread_fields(mode: Mode, view: View) -> dict[str, str]:
+    """Return field → reason for the fields that a view does not read in any descriptor of a mode."""
     unread = {}
     swizzled = mode.chunks > 1
-    if seen.major == "K" and swizzled and seen.k <= seen.per * mode.chunks:
+    if view.major == "K" and swizzled and view.k <= view.per * mode.chunks:
         unread["lbo"] = "not read: in a swizzled K-major layout the chunks of K are neighbours inside the atom"
-    if seen.major == "MN" and swizzled and seen.rows <= seen.per * mode.chunks:
-        unread["lbo"] = f"not read: the {seen.rows} rows fit in one atom of {seen.per * mode.chunks} rows"
-    if seen.rows == (8 if seen.major == "K" else seen.per) and not (seen.major == "MN" and swizzled):
+    if view.major == "MN" and swizzled and view.rows <= view.per * mode.chunks:
+        unread["lbo"] = f"not read: the {view.rows} rows fit in one atom of {view.per * mode.chunks} rows"
+    if view.rows == (8 if view.major == "K" else view.per) and not (view.major == "MN" and swizzled):
         unread["sbo"] = "not read: the operand has only 8 rows"
     if not swizzled:
         unread["base_offset"] = "not read: mode none XORs nothing"
     return unread
 
 
-def count_bank_ways(address: Addresses, seen: View) -> int:
-    """Return how many rows of one core matrix meet in the same 16-byte bank group at worst: 1 is free of conflicts.
+def count_bank_ways(address: Addresses, view: View) -> int:
+    """Return the largest number of rows of a core matrix in the same 16-byte bank group: 1 means no conflicts.
 
-    A core matrix is 8 lines of 16 bytes; shared memory has 32 banks of 4 bytes, so 8 such groups.
+    A core matrix has 8 lines of 16 bytes; the 32 banks of 4 bytes form 8 such groups.
     """
-    lines = address if seen.major == "K" else address.T
-    starts = lines[:, :: seen.per]
+    lines = address if view.major == "K" else address.T
+    starts = lines[:, :: view.per]
     groups = (starts >> 4 & 7).reshape(-1, 8, starts.shape[1])
     counts = (groups[:, :, :, None] == np.arange(8)).sum(axis=1)
     return int(counts.max())

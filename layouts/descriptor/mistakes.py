@@ -58,12 +58,12 @@ def _slip_constants(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """
     for name, value in case.form.constants.items():
         yield FieldSlip("wgmma_format", NO_VERSION, {name: 0}, 0.7)
-        had = case.had[name]
-        if had not in (0, value):
+        given = case.given_amounts[name]
+        if given not in (0, value):
             message = (
-                f"The version in {case.form.format_place(name)} is {had}; it is {value} in every tcgen05 descriptor."
+                f"The version in {case.form.format_place(name)} is {given}; it is {value} in every tcgen05 descriptor."
             )
-            yield FieldSlip("version_wrong", message, {name: had}, 1.0, taken=True)
+            yield FieldSlip("version_wrong", message, {name: given}, 1.0, copied=True)
 
 
 def _slip_exchange(case: DiagnosisCase) -> Iterator[FieldSlip]:
@@ -71,16 +71,16 @@ def _slip_exchange(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
     Where one of them is not read, only the value that programs conventionally write there proves it.
     """
-    needed, (mn, k), first = case.wanted, case.atom, case.get_start(0, 0)
+    needed, (mn, k), first = case.right_amounts, case.atom, case.get_start(0, 0)
     to_mn, to_k = case.get_start(mn, 0) - first, case.get_start(0, k) - first
-    lbo, sbo = (to_k, to_mn) if case.seen.major == "K" or case.mode.chunks == 1 else (to_mn, to_k)
+    lbo, sbo = (to_k, to_mn) if case.view.major == "K" or case.mode.chunks == 1 else (to_mn, to_k)
     usual = {"lbo": {0, 16, lbo}, "sbo": {0, case.mode.pattern_bytes, sbo}}
     for lbo in [needed["lbo"]] if "lbo" in case.read_fields else usual["lbo"]:
         for sbo in [needed["sbo"]] if "sbo" in case.read_fields else usual["sbo"]:
             amounts = {name: value for name, value in (("lbo", sbo), ("sbo", lbo)) if name in case.read_fields}
             if amounts and lbo != sbo:
                 message = f"LBO and SBO are exchanged: {describe_required_strides(case, lbo, sbo)}."
-                usual_lbo = "lbo" in case.read_fields or case.seen.major == "MN" or lbo in (0, 16)
+                usual_lbo = "lbo" in case.read_fields or case.view.major == "MN" or lbo in (0, 16)
                 yield FieldSlip(
                     "lbo_sbo_swapped", message, amounts, 0.9 if usual_lbo else 1.1, {"lbo": sbo, "sbo": lbo}
                 )
@@ -110,12 +110,12 @@ def _slip_strides(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 def _name_lines(case: DiagnosisCase) -> str:
     """Return the lines of which SBO steps over eight."""
-    return "rows of M or N" if case.seen.major == "K" or case.mode.chunks == 1 else "values of K"
+    return "rows of M or N" if case.view.major == "K" or case.mode.chunks == 1 else "values of K"
 
 
 def _sbo_zero(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield an SBO that was left out, or lost in a shift."""
-    sbo = case.wanted["sbo"]
+    sbo = case.right_amounts["sbo"]
     lost = "" if case.computed else ": it was left out, or shifted by 32 as a 32-bit integer"
     message = (
         f"SBO is 0{lost}. It is the distance between groups of 8 {_name_lines(case)}: (uint64_t)({sbo} >> 4) << 32."
@@ -126,8 +126,8 @@ def _sbo_zero(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 def _sbo_row_pitch(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield an SBO that is the pitch of one row instead of eight."""
-    sbo = case.wanted["sbo"]
-    across = count_bytes(case.extents[case.seen.major == "K"], case.seen)
+    sbo = case.right_amounts["sbo"]
+    across = count_bytes(case.extents[case.view.major == "K"], case.view)
     for pitch, cost in ((case.line_bytes, 1.0), (case.stored.pitch_bytes, 1.0), (across, 1.4)):
         if pitch and pitch != sbo:
             message = (
@@ -139,8 +139,8 @@ def _sbo_row_pitch(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 def _sbo_other_width(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield the SBO of another swizzle width."""
-    sbo, mode = case.wanted["sbo"], case.mode
-    if mode.chunks == 1 and case.seen.major != "K":
+    sbo, mode = case.right_amounts["sbo"], case.mode
+    if mode.chunks == 1 and case.view.major != "K":
         return
     how = f"with {mode.name}" if mode.bits else "without a swizzle"
     for other in case.form.codes:
@@ -155,8 +155,8 @@ def _sbo_other_width(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 def _lbo_usual(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield an LBO left at the values it has in modes that do not read it."""
-    needed = case.wanted["lbo"]
-    way = "along M/N" if case.seen.major == "MN" and case.mode.chunks > 1 else "along K"
+    needed = case.right_amounts["lbo"]
+    way = "along M/N" if case.view.major == "MN" and case.mode.chunks > 1 else "along K"
     for value in (0, 16):
         if needed != value:
             message = (
@@ -168,59 +168,65 @@ def _lbo_usual(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 def _lbo_of_other_tile(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield the LBO of a panel of another width, or of a tile with another number of rows."""
-    needed, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
-    if not had or had == needed:
+    needed, given, mode = case.right_amounts["lbo"], case.given_amounts["lbo"], case.mode
+    if not given or given == needed:
         return
-    if case.seen.major == "MN" and mode.chunks > 1 and not had % mode.pattern_bytes and needed > mode.pattern_bytes:
+    if case.view.major == "MN" and mode.chunks > 1 and not given % mode.pattern_bytes and needed > mode.pattern_bytes:
         yield _lbo_of_other_panel(case)
     elif (
-        case.seen.major == "K"
-        and case.wanted["sbo"] == 128
-        and not had % 128
-        and not max(had, needed) % min(had, needed)
+        case.view.major == "K"
+        and case.right_amounts["sbo"] == 128
+        and not given % 128
+        and not max(given, needed) % min(given, needed)
     ):
         message = (
-            f"LBO is {format_bytes(had)}, right for a tile of {had // 16} rows. This one has {needed // 16}: LBO"
+            f"LBO is {format_bytes(given)}, right for a tile of {given // 16} rows. This one has {needed // 16}: LBO"
             f" must be"
             f" {format_bytes(needed)}."
         )
-        yield FieldSlip("panel_stride_wrong", message, {"lbo": had}, 3.9 if had == 128 else 1.45, taken=True)
+        yield FieldSlip("panel_stride_wrong", message, {"lbo": given}, 3.9 if given == 128 else 1.45, copied=True)
 
 
 def _lbo_of_other_panel(case: DiagnosisCase) -> FieldSlip:
     """Return the LBO of a panel with another number of lines, or of another swizzle width."""
-    needed, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
+    needed, given, mode = case.right_amounts["lbo"], case.given_amounts["lbo"], case.mode
     wide = [m for m in case.form.codes if m.chunks > 1]
-    others = [m for m in wide if had * mode.chunks == needed * m.chunks]
-    sizes = [f"{had // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
+    others = [m for m in wide if given * mode.chunks == needed * m.chunks]
+    sizes = [f"{given // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
     message = (
-        f"LBO is {format_bytes(had)}, a panel of {' or of '.join(sizes)}. The tile's panels lie {format_bytes(needed)}"
-        " apart along M/N."
+        f"LBO is {format_bytes(given)}, a panel of {' or of '.join(sizes)}. The tile's panels lie"
+        f" {format_bytes(needed)} apart along M/N."
     )
-    return FieldSlip("panel_stride_wrong", message, {"lbo": had}, 1.45 if others else 2.0, taken=True)
+    return FieldSlip("panel_stride_wrong", message, {"lbo": given}, 1.45 if others else 2.0, copied=True)
 
 
 def _slip_side_by_side(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield strides of atoms that lie side by side, for a tile whose panels lie one after the other."""
-    had, atom_bytes = case.had, 8 * case.mode.width_bytes
-    count, rest = divmod(had["sbo"], atom_bytes)
+    given, atom_bytes = case.given_amounts, 8 * case.mode.width_bytes
+    count, rest = divmod(given["sbo"], atom_bytes)
     apart = case.stored.get_number("inner_stride")
-    if case.mode.chunks == 1 or rest or not 2 <= count <= 16 or case.wanted["sbo"] != atom_bytes or apart <= atom_bytes:
+    if (
+        case.mode.chunks == 1
+        or rest
+        or not 2 <= count <= 16
+        or case.right_amounts["sbo"] != atom_bytes
+        or apart <= atom_bytes
+    ):
         return
-    way, lines = ("K", "rows") if case.seen.major == "K" else ("M/N", "values of K")
+    way, lines = ("K", "rows") if case.view.major == "K" else ("M/N", "values of K")
     message = (
-        f"SBO {had['sbo']} is right for {count} atoms side by side along {way}. Here the panels of"
+        f"SBO {given['sbo']} is right for {count} atoms side by side along {way}. Here the panels of"
         f" {case.mode.width_bytes} bytes lie one after the other, {format_bytes(apart)} apart, and the next 8 {lines}"
         f" begin {format_bytes(atom_bytes)} further: SBO must be {format_bytes(atom_bytes)}"
     )
-    yield FieldSlip("atom_order", f"{message}.", {"sbo": had["sbo"]}, 1.3 if case.seen.bits > 8 else 1.6, taken=True)
+    yield FieldSlip("atom_order", f"{message}.", {"sbo": given["sbo"]}, 1.3 if case.view.bits > 8 else 1.6, copied=True)
     if "lbo" in case.read_fields:
         yield FieldSlip(
             "atom_order",
-            f"{message} and LBO {format_bytes(case.wanted['lbo'])}.",
-            {"sbo": had["sbo"], "lbo": atom_bytes},
+            f"{message} and LBO {format_bytes(case.right_amounts['lbo'])}.",
+            {"sbo": given["sbo"], "lbo": atom_bytes},
             1.2,
-            taken=True,
+            copied=True,
         )
 
 
@@ -234,11 +240,11 @@ def _slip_core_order(case: DiagnosisCase) -> Iterator[FieldSlip]:
     wide, deep = -(-mn // case.atom[0]), -(-k // case.atom[1])
     orders = {"M/N first": {"lbo": 128 * wide, "sbo": 128}, "K first": {"lbo": 128, "sbo": 128 * deep}}
     read = [name for name in ("lbo", "sbo") if name in case.read_fields]
-    for (had, amounts), order in zip(orders.items(), reversed(orders), strict=True):
-        wrong: dict[str, int] = {name: amounts[name] for name in read if amounts[name] != case.wanted[name]}
-        if wrong and all(orders[order][name] == case.wanted[name] for name in read):
+    for (given, amounts), order in zip(orders.items(), reversed(orders), strict=True):
+        wrong: dict[str, int] = {name: amounts[name] for name in read if amounts[name] != case.right_amounts[name]}
+        if wrong and all(orders[order][name] == case.right_amounts[name] for name in read):
             message = (
-                f"right for core matrices laid {had}; this tile lays them {order}."
+                f"right for core matrices laid {given}; this tile lays them {order}."
                 f" {_describe_required_fields(case, wrong)}"
             )
             yield FieldSlip(
@@ -284,8 +290,13 @@ def _slip_base_offset(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """
     if "base_offset" not in case.read_fields:
         return
-    name, needed, had, mode = "base_offset", case.wanted["base_offset"], case.had["base_offset"], case.mode
-    mask, start = mode.chunks - 1, case.wanted["start_address"]
+    name, needed, given, mode = (
+        "base_offset",
+        case.right_amounts["base_offset"],
+        case.given_amounts["base_offset"],
+        case.mode,
+    )
+    mask, start = mode.chunks - 1, case.right_amounts["start_address"]
     by_address = case.stored.swizzle_by == "address"
     rows = f"{needed & mask} row{'' if needed & mask == 1 else 's'}"
     rule = (
@@ -299,63 +310,65 @@ def _slip_base_offset(case: DiagnosisCase) -> Iterator[FieldSlip]:
             f" {mode.pattern_bytes}-byte boundary. Base offset must be {needed}, not 0."
         )
         yield FieldSlip("base_offset_missing", message, {name: 0}, 1.0)
-    for value in sorted({at >> 4 >> 7 & 7 for at in (start, case.had["start_address"])}):
+    for value in sorted({at >> 4 >> 7 & 7 for at in (start, case.given_amounts["start_address"])}):
         if (value ^ needed) & mask:
             message = (
                 f"Base offset {value} was taken from bits 7 to 9 of the encoded start. They are bits 7 to 9 of the byte"
                 f" address. {rule}"
             )
             yield FieldSlip("base_offset_from_shifted_start", message, {name: value}, 1.0)
-    if had and (had ^ needed) & mask:
+    if given and (given ^ needed) & mask:
         first = case.get_start(case.mn, 0)
         if first != start:
             message = (
-                f"Base offset {had} was used to step along K. A K step moves the start alone, from {first:#x} to"
+                f"Base offset {given} was used to step along K. A K step moves the start alone, from {first:#x} to"
                 f" {start:#x}; base offset stays {needed}."
             )
-            yield FieldSlip("base_offset_as_k_advance", message, {name: had, "start_address": first}, 0.8, taken=True)
-    for value in sorted({had, start >> 7 & 7}):
+            yield FieldSlip(
+                "base_offset_as_k_advance", message, {name: given, "start_address": first}, 0.8, copied=True
+            )
+    for value in sorted({given, start >> 7 & 7}):
         if (value ^ needed) & mask and value:
             yield FieldSlip("base_offset_wrong", f"Base offset is {value}. {rule}", {name: value}, 1.5)
 
 
 def _slip_alternatives(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield amounts for another tile: with the other order of atoms, or as large as one instruction."""
-    for world in list_misread_storages(case.stored, case.seen):
-        amounts = _get_differing_amounts(case, world)
+    for alternative in list_misread_storages(case.stored, case.view):
+        amounts = _get_differing_amounts(case, alternative)
         choices: list[tuple[str, ...]] = [tuple(amounts)] if amounts else []
-        if world.code != "atom_order":
+        if alternative.code != "atom_order":
             choices += [(name,) for name in amounts if len(amounts) > 1]
         for names in choices:
             wrong = {name: amounts[name] for name in names}
             message = (
                 f"{capitalize_sentence(list_field_names(wrong))} {'is' if len(wrong) == 1 else 'are'} right for"
-                f" {world.said}."
+                f" {alternative.description}."
                 f" {_describe_required_fields(case, wrong)}"
             )
-            yield FieldSlip(world.code, message, wrong, 1.0 if len(names) == len(amounts) else 1.2)
+            yield FieldSlip(alternative.code, message, wrong, 1.0 if len(names) == len(amounts) else 1.2)
 
 
-def _get_differing_amounts(case: DiagnosisCase, world: AlternativeStorage) -> dict[str, int]:
+def _get_differing_amounts(case: DiagnosisCase, alternative: AlternativeStorage) -> dict[str, int]:
     """Return the read amounts in which the right word of another storage differs from the right one."""
-    expected = compute_expected_reads(world.stored, case.seen, case.mn, case.k)
-    words = find_repairs(expected, case.seen, case.right, case.stored.swizzle_by == "address")
+    expected = compute_expected_reads(alternative.stored, case.view, case.mn, case.k)
+    words = find_repairs(expected, case.view, case.right, case.stored.swizzle_by == "address")
     closest = next((word for word in words if word.mode is case.mode), case.right)
     values = {START.name: closest.start_address, LBO.name: closest.lbo_bytes, SBO.name: closest.sbo_bytes}
-    return {name: value for name, value in values.items() if value != case.wanted[name]}
+    return {name: value for name, value in values.items() if value != case.right_amounts[name]}
 
 
 def _slip_element_size(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield amounts for elements of another size: strides that scale with it, and the K step."""
-    seen = case.seen
+    view = case.view
     name = "start_address"
     for size in (1, 2, 4):
         bits = 8 * size
-        if bits == seen.bits or seen.bits % 8:
+        if bits == view.bits or view.bits % 8:
             continue
-        scaled = {n: case.wanted[n] * bits // seen.bits for n in ("lbo", "sbo") if n in case.read_fields}
+        scaled = {n: case.right_amounts[n] * bits // view.bits for n in ("lbo", "sbo") if n in case.read_fields}
         starts = {name: case.get_start(case.mn, 0) + case.k * size} if case.k else {}
-        of = f"for elements of {format_bytes(size)}; these have {count_bytes(1, seen)}"
+        of = f"for elements of {format_bytes(size)}; these have {count_bytes(1, view)}"
         for names in list_subsets((*scaled, *starts)):
             wrong: dict[str, int] = {n: v for n, v in (scaled | starts).items() if n in names}
             message = (
@@ -384,7 +397,7 @@ def _slip_resized_tile(case: DiagnosisCase, bits: int, of: str) -> Iterator[Fiel
     except LayoutError:
         return
     values = {START.name: word.start_address, LBO.name: word.lbo_bytes, SBO.name: word.sbo_bytes}
-    wrong = {n: v for n, v in values.items() if n in case.read_fields and v != case.wanted[n]}
+    wrong = {n: v for n, v in values.items() if n in case.read_fields and v != case.right_amounts[n]}
     if wrong:
         message = (
             f"{capitalize_sentence(list_field_names(wrong))} would be right {of}."
@@ -395,7 +408,9 @@ def _slip_resized_tile(case: DiagnosisCase, bits: int, of: str) -> Iterator[Fiel
 
 def _describe_required_fields(case: DiagnosisCase, wrong: Amounts) -> str:
     parts = [
-        f"the start {case.wanted[n]:#x}" if n == "start_address" else f"{NAMES[n]} {format_bytes(case.wanted[n])}"
+        f"the start {case.right_amounts[n]:#x}"
+        if n == "start_address"
+        else f"{NAMES[n]} {format_bytes(case.right_amounts[n])}"
         for n in NAMES
         if n in wrong
     ]

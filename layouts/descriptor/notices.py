@@ -102,7 +102,7 @@ def _check_variant_fields(descriptor: Descriptor) -> Iterator[Found]:
         own = form.get_field(field.name)
         if own.get(descriptor.word) > field.most:
             message = (
-                f"Bit {own.high} is set. PTX's table gives {own.said} {own.width} bits, but its function"
+                f"Bit {own.high} is set. PTX's table gives {own.phrase} {own.width} bits, but its function"
                 f" matrix-descriptor-encode, (x & 0x{START.mask:X}) >> 4, never sets it."
             )
             yield "upper_bit", own.name, message
@@ -147,14 +147,14 @@ _RULES: tuple[Callable[[Descriptor], Iterator[Found]], ...] = (
 
 def _describe_wrong_constant(descriptor: Descriptor, name: str, value: int) -> Found:
     """Return (code, field, message) of a field that has one value in every word of the format, and another one here."""
-    had = descriptor.get_amount(name)
+    given = descriptor.get_amount(name)
     if not descriptor.word & _TCGEN05_BITS:
         message = (
             "Bits 46 to 48 hold 0: this is wgmma's descriptor. tcgen05 has the version 1 there; the modes none, 32B,"
             " 64B and 128B have the same bits in both."
         )
         return "wgmma_format", name, message
-    return "constant_wrong", name, f"The {name} is {had}; it is {value} in every {descriptor.format.name} descriptor."
+    return "constant_wrong", name, f"The {name} is {given}; it is {value} in every {descriptor.format.name} descriptor."
 
 
 def _describe_reserved_bits(descriptor: Descriptor) -> Found:
@@ -217,7 +217,7 @@ def has_tcgen05_bits(stray: int) -> bool:
     return bool(stray >> VERSION.low & 1) and not stray & ~_TCGEN05_BITS
 
 
-def list_cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
+def list_cautions(descriptor: Descriptor, view: View) -> tuple[str, ...]:
     """Return what a word that reads the right bytes should still not be trusted for.
 
     These are its reserved bits, each with what keeps it 0, and bytes that no source states. Unusual but legal fields
@@ -235,7 +235,7 @@ def list_cautions(descriptor: Descriptor, seen: View) -> tuple[str, ...]:
         cautions.append(f"Reserved bit{'s' * several} {join_words(bits)} {'are' if several else 'is'} set: {message}.")
     if elsewhere := describe_elsewhere(descriptor):
         cautions.append(f"{elsewhere} Give the target.")
-    return (*cautions, *(notice.message for notice in find_uncertain_reads(descriptor, seen)))
+    return (*cautions, *(notice.message for notice in find_uncertain_reads(descriptor, view)))
 
 
 def summarize_caution(caution: Sequence[str]) -> str:
@@ -249,13 +249,13 @@ def summarize_caution(caution: Sequence[str]) -> str:
     return f"The bytes are right; {first[0].lower()}{first[1:]}{more}"
 
 
-def find_outside_reads(descriptor: Descriptor, seen: View) -> list[FieldNotice]:
+def find_outside_reads(descriptor: Descriptor, view: View) -> list[FieldNotice]:
     """Return the warning, if any, about bytes this view reads outside any block's shared memory."""
-    address = reads(descriptor, seen)
-    end = int(address.max()) + max(seen.bits // 8, 1)
+    address = reads(descriptor, view)
+    end = int(address.max()) + max(view.bits // 8, 1)
     if end <= descriptor.shared_end:
         return []
-    count = int((address + max(seen.bits // 8, 1) > descriptor.shared_end).sum())
+    count = int((address + max(view.bits // 8, 1) > descriptor.shared_end).sum())
     window = descriptor.format.window_bytes
     fault = f" Reading past {window} is an illegal address." if end > window else ""
     code = "reads_beyond_window" if fault else "reads_beyond_shared"
@@ -264,26 +264,26 @@ def find_outside_reads(descriptor: Descriptor, seen: View) -> list[FieldNotice]:
     return [FieldNotice(code, "start_address", message)]
 
 
-def find_uncertain_reads(descriptor: Descriptor, seen: View) -> list[FieldNotice]:
+def find_uncertain_reads(descriptor: Descriptor, view: View) -> list[FieldNotice]:
     """Return the notice, if any, that no source states which bytes this view reads."""
-    if descriptor.mode.xor and (seen.major == "K" or seen.bits != 32):
+    if descriptor.mode.xor and (view.major == "K" or view.bits != 32):
         message = (
-            f"{descriptor.mode.name} with a {seen.major}-major operand of {seen.bits} bits: PTX allows it, if K-major,"
+            f"{descriptor.mode.name} with a {view.major}-major operand of {view.bits} bits: PTX allows it, if K-major,"
             " but no layout of CUTLASS has it. The addresses here are inferred."
         )
         return [FieldNotice("inferred_reads", descriptor.format.coded, message, descriptor.format.source)]
     return []
 
 
-def find_repeated_reads(descriptor: Descriptor, seen: View) -> list[FieldNotice]:
+def find_repeated_reads(descriptor: Descriptor, view: View) -> list[FieldNotice]:
     """Return the warning, if any, about elements that this view reads from the same bytes."""
-    address = reads(descriptor, seen)
-    if seen.bits < 8:
+    address = reads(descriptor, view)
+    if view.bits < 8:
         return []
     shared = address.size - int(np.unique(address).size)
     if not shared:
         return []
-    atom, unread = descriptor.mode.count_atom_bytes(seen.major), find_inert_fields(descriptor, seen)
+    atom, unread = descriptor.mode.count_atom_bytes(view.major), find_inert_fields(descriptor, view)
     what = "an atom" if descriptor.mode.chunks > 1 else "a core matrix"
     small = [
         f"{name.upper()} is {n}"

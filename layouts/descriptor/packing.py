@@ -37,7 +37,7 @@ class PackingMistake:
     """
 
     code: str
-    says: str | Callable[[], str]
+    text: str | Callable[[], str]
     word: int
     cost: float = 1.0
     free: int = 0
@@ -45,7 +45,7 @@ class PackingMistake:
 
     @property
     def message(self) -> str:
-        return self.says if isinstance(self.says, str) else self.says()
+        return self.text if isinstance(self.text, str) else self.text()
 
 
 def list_packings(case: DiagnosisCase, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[PackingMistake]:
@@ -63,7 +63,7 @@ def list_packings(case: DiagnosisCase, values: Amounts, also: frozenset[str] = f
     if word >> 32:
         yield exchange_halves(case, word)
     bare = word & ~(coded.most << coded.low)
-    right = code == case.wanted[form.coded]
+    right = code == case.right_amounts[form.coded]
     if form is WGMMA:
         yield from _pack_as_tcgen05(bare, code, name, right)
     else:
@@ -145,7 +145,7 @@ def exchange_halves(case: DiagnosisCase, word: int) -> PackingMistake:
         "The two 32-bit words are exchanged: start and LBO belong in the low word, SBO and the swizzle mode in the high"
         " one."
     )
-    free = (case.free >> 32 | case.free << 32) & WORD
+    free = (case.unread_bits >> 32 | case.unread_bits << 32) & WORD
     return PackingMistake("words_exchanged", message, word >> 32 | (word & LOW) << 32, 0.9, free)
 
 
@@ -165,10 +165,10 @@ def _pack_wrong_shifts(case: DiagnosisCase, values: Amounts, proving: frozenset[
                 twice |= (value >> 8 & f.most) << f.low
         cost = 1.0 if len(names) == len(active) else 1.05
         fields = frozenset(names)
-        message = partial(_describe_byte_amounts, names, case.wanted, values)
+        message = partial(_describe_byte_amounts, names, case.right_amounts, values)
         for word in {rest | cut, spilled & WORD, added & WORD}:
             yield PackingMistake("bytes_not_shifted", message, word, cost if cut else NOTHING_LEFT, beside, fields)
-        message = partial(_describe_double_shift, names, case.wanted, values)
+        message = partial(_describe_double_shift, names, case.right_amounts, values)
         yield PackingMistake("shifted_twice", message, rest | twice, cost if twice else NOTHING_LEFT, 0, fields)
 
 
@@ -231,17 +231,17 @@ def pack_unshifted_additions(case: DiagnosisCase) -> Iterator[PackingMistake]:
     if not case.k:
         return
     first = case.get_start(case.mn, 0)
-    step = case.wanted["start_address"] - first
-    before = pack_word({**case.wanted, "start_address": first}, case.form)
+    step = case.right_amounts["start_address"] - first
+    before = pack_word({**case.right_amounts, "start_address": first}, case.form)
     for amount, code in (
         (step, "k_step_not_shifted"),
-        (count_bytes(case.k, case.seen), "k_step_not_shifted"),
+        (count_bytes(case.k, case.view), "k_step_not_shifted"),
         (case.k, "k_step_in_elements"),
     ):
         message = (
             f"The K step was added to the word as {amount}. The start is in units of 16 bytes: add {step >> 4:#x}."
         )
-        yield PackingMistake(code, message, (before + amount) & WORD, 1.2, case.free)
+        yield PackingMistake(code, message, (before + amount) & WORD, 1.2, case.unread_bits)
 
 
 def find_sign_extension(word: int) -> int | None:
@@ -260,7 +260,7 @@ def has_pointer_bits(case: DiagnosisCase, right: int) -> bool:
     Linux gives such addresses 47 bits, the first of which are 0x7…; shifted right by 4 they reach bits 14 to 42. The
     shared window begins at a multiple of 16 MiB, so that bits 14 to 19 stay clear.
     """
-    word, free = case.given.word, case.free
+    word, free = case.given.word, case.unread_bits
     extra = (word ^ right) & ~free
     most = case.form.get_field(START.name).most
     within = not right & ~word & ~free and not extra & most and not extra >> 43
@@ -270,8 +270,14 @@ def has_pointer_bits(case: DiagnosisCase, right: int) -> bool:
     if _is_pointer_added((word - right) & WORD, top, most):
         return True
     # only LBO and SBO may be spoilt, and the bits between the fields are an address's
-    between = case.stray
-    return bool(between) and not between >> 44 and case.differ <= {"lbo", "sbo"} and bool(case.differ) and within
+    between = case.stray_bits
+    return (
+        bool(between)
+        and not between >> 44
+        and case.wrong_fields <= {"lbo", "sbo"}
+        and bool(case.wrong_fields)
+        and within
+    )
 
 
 def _is_pointer_added(added: int, top: bool, most: int) -> bool:

@@ -15,14 +15,14 @@ from lanescope.shared.storage import Storage
 from lanescope.shared.swizzle import Mode
 
 
-def compute_expected_reads(stored: Storage, seen: View, mn: int, k: int) -> Addresses:
+def compute_expected_reads(stored: Storage, view: View, mn: int, k: int) -> Addresses:
     """Return the byte address of every element of the slice that begins at (mn, k): int64 [rows, k]."""
-    rows = mn + np.arange(seen.rows, dtype=np.int64)[:, None]
-    cols = k + np.arange(seen.k, dtype=np.int64)[None, :]
-    return np.broadcast_to(np.asarray(stored.address(rows, cols), dtype=np.int64), (seen.rows, seen.k))
+    rows = mn + np.arange(view.rows, dtype=np.int64)[:, None]
+    cols = k + np.arange(view.k, dtype=np.int64)[None, :]
+    return np.broadcast_to(np.asarray(stored.address(rows, cols), dtype=np.int64), (view.rows, view.k))
 
 
-def find_repairs(expected: Addresses, seen: View, descriptor: Descriptor, by_address: bool = False) -> list[Descriptor]:
+def find_repairs(expected: Addresses, view: View, descriptor: Descriptor, by_address: bool = False) -> list[Descriptor]:
     """Return every descriptor (up to fields nothing reads) that makes the hardware read `expected`, smallest change
     first.
 
@@ -32,23 +32,23 @@ def find_repairs(expected: Addresses, seen: View, descriptor: Descriptor, by_add
     """
     repairs = []
     for mode_ in descriptor.format.codes:
-        if not descriptor.format.allows_elements(seen.bits, seen.major, mode_):
+        if not descriptor.format.allows_elements(view.bits, view.major, mode_):
             continue
         mask = mode_.chunks - 1
         for base_offset in range(8 if mask else 1):
             if by_address and base_offset & mask:
                 continue
-            candidate = _fit_strides(expected, seen, descriptor, mode_, base_offset)
-            if candidate and np.array_equal(reads(candidate, seen), expected):
+            candidate = _fit_strides(expected, view, descriptor, mode_, base_offset)
+            if candidate and np.array_equal(reads(candidate, view), expected):
                 repairs.append(candidate)
     return sorted(repairs, key=lambda d: _rank_change(list_changes(descriptor, d), d))
 
 
-def find_plainest_descriptor(stored: Storage, seen: View, mn: int, k: int) -> Descriptor | None:
+def find_plainest_descriptor(stored: Storage, view: View, mn: int, k: int) -> Descriptor | None:
     """Return the plainest descriptor that reads the slice at (mn, k) exactly; None if none does."""
-    expected = compute_expected_reads(stored, seen, mn, k)
+    expected = compute_expected_reads(stored, view, mn, k)
     near = encode_wgmma(START.truncate(int(expected[0, 0])) * START.unit, 16, 16, 0, stored.mode.name)
-    repairs = find_repairs(expected, seen, near, stored.swizzle_by == "address")
+    repairs = find_repairs(expected, view, near, stored.swizzle_by == "address")
     return repairs[0] if repairs else None
 
 
@@ -63,7 +63,7 @@ def _rank_change(changed: dict[str, tuple[int, int]], descriptor: Descriptor) ->
 
 
 def _fit_strides(
-    expected: Addresses, seen: View, descriptor: Descriptor, mode_: Mode, base_offset: int
+    expected: Addresses, view: View, descriptor: Descriptor, mode_: Mode, base_offset: int
 ) -> Descriptor | None:
     """Return the descriptor whose strides are those of the wanted addresses without the XOR; None if there is
     none.
@@ -75,15 +75,15 @@ def _fit_strides(
 
     start = plain(0, 0)
     lbo_bytes, sbo_bytes = descriptor.lbo_bytes, descriptor.sbo_bytes
-    if seen.major == "K":
-        sbo_bytes = plain(8, 0) - start if seen.rows > 8 else sbo_bytes
-        lbo_bytes = plain(0, w * seen.per) - start if seen.k > w * seen.per else lbo_bytes
+    if view.major == "K":
+        sbo_bytes = plain(8, 0) - start if view.rows > 8 else sbo_bytes
+        lbo_bytes = plain(0, w * view.per) - start if view.k > w * view.per else lbo_bytes
     elif w == 1:
-        sbo_bytes = plain(seen.per, 0) - start if seen.rows > seen.per else sbo_bytes
-        lbo_bytes = plain(0, 8) - start if seen.k > 8 else lbo_bytes
+        sbo_bytes = plain(view.per, 0) - start if view.rows > view.per else sbo_bytes
+        lbo_bytes = plain(0, 8) - start if view.k > 8 else lbo_bytes
     else:
-        sbo_bytes = plain(0, mode_.deep) - start if seen.k > mode_.deep else sbo_bytes
-        lbo_bytes = plain(seen.per * w, 0) - start if seen.rows > seen.per * w else lbo_bytes
+        sbo_bytes = plain(0, mode_.deep) - start if view.k > mode_.deep else sbo_bytes
+        lbo_bytes = plain(view.per * w, 0) - start if view.rows > view.per * w else lbo_bytes
     try:
         encoded = {
             field.encoded_name: descriptor.format.get_field(field.name).encode(amount)

@@ -26,7 +26,7 @@ def list_start_slips(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 def _slip_address(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield mistakes of the address, independent of the slice."""
-    start = case.wanted[NAME]
+    start = case.right_amounts[NAME]
     if case.stored.base:
         message = (
             f"The start is counted from the tile. Add the tile's address, {case.stored.base:#x}: the start is"
@@ -55,9 +55,9 @@ def _slip_address(case: DiagnosisCase) -> Iterator[FieldSlip]:
 
 
 def _slip_k_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    start, seen, k = case.wanted[NAME], case.seen, case.k
+    start, view, k = case.right_amounts[NAME], case.view, case.k
     first = case.get_start(case.mn, 0)
-    step, along = start - first, count_bytes(k, seen)
+    step, along = start - first, count_bytes(k, view)
     right = f"The slice at k = {k} begins {format_bytes(step)} after the one at k = 0, at {start:#x}."
     missing = f"The start does not move with K: it is that of k = 0. {right} Add {step >> 4:#x} to the low word."
     yield FieldSlip("k_step_missing", missing, {NAME: first}, 0.9)
@@ -66,7 +66,7 @@ def _slip_k_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
     def slip(code: str, message: str, start: int, cost: float) -> FieldSlip:
         return FieldSlip(code, describe_possible_steps(case, start) or message, {NAME: start}, cost)
 
-    for amount, cost in ((step, 1.1), (along, 1.1 if seen.major == "K" else 1.5)):
+    for amount, cost in ((step, 1.1), (along, 1.1 if view.major == "K" else 1.5)):
         yield slip("k_step_not_shifted", f"The K step in bytes, {amount:#x}, {units}", first + 16 * amount, cost)
     if along != k:
         message = f"The K step was counted in elements ({k}), not in bytes. {right}"
@@ -75,7 +75,7 @@ def _slip_k_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
     if along != step:
         moves = f"The start moves {format_bytes(along)} for the step along K"
         edge = case.edge
-        if seen.major == "MN":
+        if view.major == "MN":
             message = f"{moves}, as in a K-major tile. Here M/N is contiguous, and that is a step along M/N. {right}"
         elif case.mode.chunks > 1:
             what = f"atom of {edge}" if edge == case.mode.width_bytes else f"row of {edge}"
@@ -90,13 +90,13 @@ def _slip_k_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
 def _slip_other_k(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldSlip]:
     """Yield the step of an instruction with another K."""
     for other in K_OF_TYPES:
-        moved = count_bytes(case.k // case.seen.k * other, case.seen)
-        if other == case.seen.k or case.k % case.seen.k or moved % 16 or first + moved == case.wanted[NAME]:
+        moved = count_bytes(case.k // case.view.k * other, case.view)
+        if other == case.view.k or case.k % case.view.k or moved % 16 or first + moved == case.right_amounts[NAME]:
             continue
         message = (
-            f"The K step is {other} elements ({format_bytes(count_bytes(other, case.seen))}) an instruction, as"
+            f"The K step is {other} elements ({format_bytes(count_bytes(other, case.view))}) an instruction, as"
             f" for another"
-            f" type; this one takes {case.seen.k} ({format_bytes(count_bytes(case.seen.k, case.seen))}). {right}"
+            f" type; this one takes {case.view.k} ({format_bytes(count_bytes(case.view.k, case.view))}). {right}"
         )
         message = describe_possible_steps(case, first + moved) or message
         yield FieldSlip(
@@ -106,23 +106,23 @@ def _slip_other_k(case: DiagnosisCase, first: int, right: str) -> Iterator[Field
 
 def describe_possible_steps(case: DiagnosisCase, start: int) -> str:
     """List all ways in which a program may have come to a wrong step along K where there are several; "" otherwise."""
-    seen, k = case.seen, case.k
+    view, k = case.view, case.k
     first = case.get_start(case.mn, 0)
-    step, along = case.wanted[NAME] - first, count_bytes(k, seen)
+    step, along = case.right_amounts[NAME] - first, count_bytes(k, view)
     ways: dict[str, int] = {}
     if along != k:
         ways[f"a count of elements ({k}) in place of bytes"] = k
         ways[f"a count of elements ({k}) added to the encoded start, which counts 16 bytes"] = 16 * k
         if along == step:
-            ways["a count of bytes added to a pointer, which scales it again"] = along * seen.bits // 8
+            ways["a count of bytes added to a pointer, which scales it again"] = along * view.bits // 8
     for amount in (step, along):
         ways[f"a count of bytes, {amount:#x}, added to the encoded start, which counts 16 bytes"] = 16 * amount
     for bits in (8, 16, 32):
-        if bits != seen.bits >= 8:
+        if bits != view.bits >= 8:
             ways[f"that of elements of {bits // 8} byte{'s' if bits > 8 else ''}"] = k * bits // 8
     for other in K_OF_TYPES:
-        if other != seen.k and not k % seen.k:
-            amount = count_bytes(k // seen.k * other, seen)
+        if other != view.k and not k % view.k:
+            amount = count_bytes(k // view.k * other, view)
             ways[f"that of an instruction that takes {other} of K"] = amount
     fitting = [way for way, moved in ways.items() if first + moved == start]
     if len(fitting) < 2:
@@ -130,27 +130,27 @@ def describe_possible_steps(case: DiagnosisCase, start: int) -> str:
     return (
         f"The start moves {format_bytes(start - first)} for the step along K. The step may be"
         f" {join_words(fitting, 'or')}. The"
-        f" slice at k = {k} begins {format_bytes(step)} after the one at k = 0, at {case.wanted[NAME]:#x}."
+        f" slice at k = {k} begins {format_bytes(step)} after the one at k = 0, at {case.right_amounts[NAME]:#x}."
     )
 
 
 def _slip_panels(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldSlip]:
     """Yield starts that step by another panel than the tile's, for a slice in a later panel of atoms along K."""
-    seen, wide = case.seen, case.atom[1]
+    view, wide = case.view, case.atom[1]
     count, inside = divmod(case.k, wide)
     if not count:
         return
     inner = case.get_start(case.mn, inside) - first
-    panel = (case.wanted[NAME] - first - inner) // count
-    lines = case.atom[0] if seen.major == "K" else 8
-    instruction = -(-seen.rows // lines) * lines * case.mode.width_bytes if seen.major == "K" else 0
+    panel = (case.right_amounts[NAME] - first - inner) // count
+    lines = case.atom[0] if view.major == "K" else 8
+    instruction = -(-view.rows // lines) * lines * case.mode.width_bytes if view.major == "K" else 0
     if instruction and instruction != panel:
         message = (
-            f"The start steps over panels of {seen.rows} rows ({format_bytes(instruction)}), which is what the"
+            f"The start steps over panels of {view.rows} rows ({format_bytes(instruction)}), which is what the"
             f" instruction reads. The tile's panels along K are {format_bytes(panel)} apart. {right}"
         )
         yield FieldSlip("panel_stride_from_instruction", message, {NAME: first + count * instruction + inner}, 1.0)
-    moved = case.had[NAME] - first - inner
+    moved = case.given_amounts[NAME] - first - inner
     if (
         moved > 0
         and moved % count == 0
@@ -161,13 +161,15 @@ def _slip_panels(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldS
             f"The start steps over panels of {format_bytes(moved // count)}. The tile's panels along K are"
             f" {format_bytes(panel)} apart. {right}"
         )
-        along_k = case.slices.get(case.had[NAME], (-1, -1))[0] == case.mn
-        yield FieldSlip("panel_stride_wrong", message, {NAME: case.had[NAME]}, 2.6 if along_k else 1.7, taken=True)
+        along_k = case.slices.get(case.given_amounts[NAME], (-1, -1))[0] == case.mn
+        yield FieldSlip(
+            "panel_stride_wrong", message, {NAME: case.given_amounts[NAME]}, 2.6 if along_k else 1.7, copied=True
+        )
 
 
 def _slip_mn_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
     """Yield mistakes of the step to a slice that is not the first along M or N."""
-    start, seen, mn = case.wanted[NAME], case.seen, case.mn
+    start, view, mn = case.right_amounts[NAME], case.view, case.mn
     first = case.get_start(0, case.k)
     step = start - first
     right = f"The slice at mn = {mn} begins {format_bytes(step)} after the one at mn = 0, at {start:#x}."
@@ -178,18 +180,18 @@ def _slip_mn_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
         f" {right} Add {step >> 4:#x}."
     )
     yield FieldSlip("start_wrong", message, {NAME: first + 16 * step}, 1.2)
-    counted = step * 8 // max(seen.bits, 8)
+    counted = step * 8 // max(view.bits, 8)
     if counted != step:
         code, cost = ("other_slice", 1.3) if first + counted in case.slices else ("start_wrong", 1.2)
         message = f"The step along M/N was counted in elements ({counted}), not in bytes. {right}"
         yield FieldSlip(code, message, {NAME: first + counted}, cost)
-    if seen.major == "K":
+    if view.major == "K":
         return
-    along = count_bytes(mn, seen)
+    along = count_bytes(mn, view)
     edge = f"past the edge of an atom of {case.atom[0]} elements" if mn >= case.atom[0] else "as in a row of the tile"
     message = f"The start moves {format_bytes(along)} along M/N, {edge}. {right}"
     yield FieldSlip("panel_stride_wrong", message, {NAME: first + along}, 1.5)
-    moved, count = case.had[NAME] - first, mn // case.atom[0]
+    moved, count = case.given_amounts[NAME] - first, mn // case.atom[0]
     if count and case.mode.chunks > 1 and moved > 0 and moved % (count * case.mode.pattern_bytes) == 0:
         message = (
             f"The start steps over panels of {format_bytes(moved // count)}. The tile's panels along M/N are"
@@ -198,23 +200,23 @@ def _slip_mn_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
         yield FieldSlip(
             "panel_stride_wrong",
             message,
-            {NAME: case.had[NAME]},
-            2.6 if case.is_whole_slice(case.had[NAME]) else 1.7,
-            taken=True,
+            {NAME: case.given_amounts[NAME]},
+            2.6 if case.is_whole_slice(case.given_amounts[NAME]) else 1.7,
+            copied=True,
         )
 
 
 def _slip_other_slice(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    had = case.had[NAME]
-    origin = case.slices.get(had)
+    given = case.given_amounts[NAME]
+    origin = case.slices.get(given)
     if not origin or origin == (case.mn, case.k):
         return
     mn, k = origin
     message = (
         f"The start is that of the slice at mn = {mn}, k = {k}. The slice at mn = {case.mn}, k = {case.k} begins at"
-        f" {case.wanted[NAME]:#x}."
+        f" {case.right_amounts[NAME]:#x}."
     )
-    if k % case.seen.k:
-        message += f" One instruction takes {case.seen.k} of K."
-    likely = case.is_whole_slice(had) or (mn == case.mn and 2 * k == case.k)
-    yield FieldSlip("other_slice", message, {NAME: had}, 1.4 if likely else 2.0, taken=True)
+    if k % case.view.k:
+        message += f" One instruction takes {case.view.k} of K."
+    likely = case.is_whole_slice(given) or (mn == case.mn and 2 * k == case.k)
+    yield FieldSlip("other_slice", message, {NAME: given}, 1.4 if likely else 2.0, copied=True)

@@ -101,11 +101,11 @@ def find_layouts(image: MemoryImage, tile: Bits, bits: int, word: Descriptor) ->
 
 def _drop_repeats(candidates: Iterator[tuple[dict[str, Any], str]]) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield every candidate once: walks of several widths and copies often describe the same storage."""
-    seen = set()
+    yielded = set()
     for spec, major in candidates:
         key = (major, *sorted(spec.items(), key=lambda item: item[0]))
-        if key not in seen:
-            seen.add(key)
+        if key not in yielded:
+            yielded.add(key)
             yield spec, major
 
 
@@ -306,7 +306,7 @@ def _read_codes(image: MemoryImage, address: Addresses, bits: int) -> NDArray[np
 
 
 def locate_elements(
-    image: MemoryImage, tile: Bits, bits: int, fits: list[TileFit], origin: tuple[int, int], seen: View
+    image: MemoryImage, tile: Bits, bits: int, fits: list[TileFit], origin: tuple[int, int], view: View
 ) -> ElementPlaces:
     """Locate the elements of the operand.
 
@@ -314,7 +314,7 @@ def locate_elements(
     once in memory.
     """
     mn, k = origin
-    part = np.s_[mn : mn + seen.rows, k : k + seen.k]
+    part = np.s_[mn : mn + view.rows, k : k + view.k]
     if len(fits) == 1 and fits[0].is_whole and fits[0].determined:
         return ElementPlaces(_compute_addresses(fits[0].stored, tile.shape)[part], "layout")
     expected = tile[part]

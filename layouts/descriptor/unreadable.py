@@ -26,37 +26,39 @@ class MismatchJudge(Protocol):
     """Find the causes of a mismatch that a word could mend."""
 
     def __call__(
-        self, descriptor: Descriptor, seen: View, stored: Storage, /, *, mn: int, k: int, expected: Addresses
+        self, descriptor: Descriptor, view: View, stored: Storage, /, *, mn: int, k: int, expected: Addresses
     ) -> list[Diagnosis]: ...
 
 
 def diagnose_unreadable(
-    descriptor: Descriptor, seen: View, stored: Storage, *, expected: Addresses, mn: int, k: int, judge: MismatchJudge
+    descriptor: Descriptor, view: View, stored: Storage, *, expected: Addresses, mn: int, k: int, judge: MismatchJudge
 ) -> list[Diagnosis]:
     """Explain why no descriptor of this major reads these data, and which storage the word reads."""
     unreachable = (
         _check_address_bits(expected)
-        or _check_chunk(seen, expected, mn, k)
-        or _diagnose_other_major(descriptor, seen, expected)
+        or _check_chunk(view, expected, mn, k)
+        or _diagnose_other_major(descriptor, view, expected)
     )
     if unreachable:
         return [unreachable]
-    worlds = [
-        *list_restored_storages(stored, seen, descriptor.mode),
-        *list_canonical_tiles(stored, seen, descriptor.mode, descriptor),
+    alternatives = [
+        *list_restored_storages(stored, view, descriptor.mode),
+        *list_canonical_tiles(stored, view, descriptor.mode, descriptor),
     ]
-    fits = next((world for world in worlds if is_read_exactly(descriptor, seen, world, mn, k)), None)
+    fits = next(
+        (alternative for alternative in alternatives if is_read_exactly(descriptor, view, alternative, mn, k)), None
+    )
     if fits and fits.code in XOR_ALONE:
         return [Diagnosis(*_describe_xor_difference(fits, descriptor, stored), storage=dict(fits.spec))]
-    inside = _check_atom(seen, stored, mn)
+    inside = _check_atom(view, stored, mn)
     if inside:
         return [inside]
-    diagnoses = [_explain_unreadable(seen, stored, expected)]
+    diagnoses = [_explain_unreadable(view, stored, expected)]
     if fits:
         return [replace(d, storage=dict(fits.spec)) for d in diagnoses]
-    if _matches_plain_rows(descriptor, seen, stored, expected):
+    if _matches_plain_rows(descriptor, view, stored, expected):
         return diagnoses
-    return [*diagnoses, *_diagnose_word(descriptor, seen, stored, mn, k, judge)]
+    return [*diagnoses, *_diagnose_word(descriptor, view, stored, mn, k, judge)]
 
 
 def _check_address_bits(expected: Addresses) -> Diagnosis | None:
@@ -70,78 +72,78 @@ def _check_address_bits(expected: Addresses) -> Diagnosis | None:
     return Diagnosis("not_canonical", message)
 
 
-def _check_chunk(seen: View, expected: Addresses, mn: int, k: int) -> Diagnosis | None:
+def _check_chunk(view: View, expected: Addresses, mn: int, k: int) -> Diagnosis | None:
     """Report a slice that begins inside a 16-byte chunk."""
-    along, at = ("K", k) if seen.major == "K" else ("M/N", mn)
-    if not (at % seen.per and int(expected[0, 0]) % 16):
+    along, at = ("K", k) if view.major == "K" else ("M/N", mn)
+    if not (at % view.per and int(expected[0, 0]) % 16):
         return None
     message = (
-        f"The slice begins at {at} of {along}, inside a 16-byte chunk of {seen.per} elements. A descriptor's start"
-        f" is a multiple of 16 bytes: begin at a multiple of {seen.per}."
+        f"The slice begins at {at} of {along}, inside a 16-byte chunk of {view.per} elements. A descriptor's start"
+        f" is a multiple of 16 bytes: begin at a multiple of {view.per}."
     )
     return Diagnosis("not_canonical", message)
 
 
-def _matches_plain_rows(descriptor: Descriptor, seen: View, stored: Storage, expected: Addresses) -> bool:
+def _matches_plain_rows(descriptor: Descriptor, view: View, stored: Storage, expected: Addresses) -> bool:
     """Return whether the strides describe plain rows as well as they can: LBO 0 or 16, SBO eight rows."""
-    across = expected if seen.major == "K" else expected.T
+    across = expected if view.major == "K" else expected.T
     pitch = stored.pitch_bytes or abs(int(across[1, 0]) - int(across[0, 0]))
     return descriptor.lbo_bytes in (0, 16) and descriptor.sbo_bytes == 8 * pitch
 
 
-def _explain_unreadable(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
+def _explain_unreadable(view: View, stored: Storage, expected: Addresses) -> Diagnosis:
     """Say what about the data no descriptor of this major can describe."""
     if stored.mode.chunks > 1 and stored.swizzle_by == "tile" and stored.base % 128:
         return Diagnosis("not_canonical", _describe_off_row(stored, stored.mode))
-    if _find_contiguous_dimension(expected, seen, stored) in ("", seen.major):
-        return _diagnose_storage(seen, stored, expected)
-    if not seen.form.allows_elements(seen.bits, "MN"):
+    if _find_contiguous_dimension(expected, view, stored) in ("", view.major):
+        return _diagnose_storage(view, stored, expected)
+    if not view.form.allows_elements(view.bits, "MN"):
         message = (
-            f"The data is contiguous along M/N. {seen.form.reader} reads {seen.bits}-bit elements K-major only: store K"
+            f"The data is contiguous along M/N. {view.form.reader} reads {view.bits}-bit elements K-major only: store K"
             " contiguous."
         )
         return Diagnosis("not_canonical", message)
-    other, flag = ("MN", "1") if seen.major == "K" else ("K", "0")
+    other, flag = ("MN", "1") if view.major == "K" else ("K", "0")
     message = (
-        f"The data is {other}-major; the instruction reads {seen.major}-major. {seen.form.transpose} must be {flag},"
+        f"The data is {other}-major; the instruction reads {view.major}-major. {view.form.transpose} must be {flag},"
         f" and the tile must be stored in {other}-major core matrices or swizzled atoms, which it is not."
     )
     return Diagnosis("wrong_transpose", message)
 
 
-def _find_contiguous_dimension(expected: Addresses, seen: View, stored: Storage) -> str:
+def _find_contiguous_dimension(expected: Addresses, view: View, stored: Storage) -> str:
     """Return the dimension along which elements are neighbours; "" if neither is."""
     if said := stored.get_major(""):
         return said
-    size = max(seen.bits // 8, 1)
+    size = max(view.bits // 8, 1)
     along_k, along_mn = (bool((np.diff(expected[:8, :8], axis=axis) == size).all()) for axis in (1, 0))
     return "K" if along_k else "MN" if along_mn else ""
 
 
 def _diagnose_word(
-    descriptor: Descriptor, seen: View, stored: Storage, mn: int, k: int, judge: MismatchJudge
+    descriptor: Descriptor, view: View, stored: Storage, mn: int, k: int, judge: MismatchJudge
 ) -> list[Diagnosis]:
     """Return what is wrong with the word for a canonical tile of its mode: it is no better than the data."""
-    for world in list_canonical_tiles(stored, seen, descriptor.mode):
-        tile = world.stored
-        if (tile.mn or 0) < mn + seen.rows or (tile.k or 0) < k + seen.k:
+    for alternative in list_canonical_tiles(stored, view, descriptor.mode):
+        tile = alternative.stored
+        if (tile.mn or 0) < mn + view.rows or (tile.k or 0) < k + view.k:
             continue
-        expected_reads = compute_expected_reads(tile, seen, mn, k)
+        expected_reads = compute_expected_reads(tile, view, mn, k)
         if not find_repairs(
-            expected_reads, seen, descriptor
+            expected_reads, view, descriptor
         ):  # a slice that begins where no descriptor can, whatever the storage
             continue
-        causes = judge(descriptor, seen, tile, mn=mn, k=k, expected=expected_reads)
+        causes = judge(descriptor, view, tile, mn=mn, k=k, expected=expected_reads)
         right = causes[0].fix if causes else None
         if right:
             return [
-                Diagnosis(c.code, f"{c.message} (This is about {world.said}; its descriptor is {right}.)")
+                Diagnosis(c.code, f"{c.message} (This is about {alternative.description}; its descriptor is {right}.)")
                 for c in causes
             ]
     return []
 
 
-def _diagnose_storage(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
+def _diagnose_storage(view: View, stored: Storage, expected: Addresses) -> Diagnosis:
     """Say where the storage leaves what any mode can read, and how to store instead."""
     pitch, width = stored.pitch_bytes, stored.mode.width_bytes
     if stored.mode.chunks > 1 and pitch and pitch != width:
@@ -150,21 +152,21 @@ def _diagnose_storage(seen: View, stored: Storage, expected: Addresses) -> Diagn
             f" these lie {pitch}. Store {width}-byte rows without padding; the swizzle already avoids bank conflicts."
         )
         return Diagnosis("not_canonical", message)
-    row, chunk, text, rows_apart = _find_broken_core(expected, seen)
-    lines = "rows" if seen.major == "K" else "k"
+    row, chunk, text, rows_apart = _find_broken_core(expected, view)
+    lines = "rows" if view.major == "K" else "k"
     message = (
         f"No descriptor reads this layout. Core matrix ({row // 8}, {chunk}), {lines} {row // 8 * 8} to"
         f" {row // 8 * 8 + 7}: {text}"
     )
     if not rows_apart or stored.mode.chunks > 1:
         return Diagnosis("not_canonical", message)
-    across, along = ("row", "k") if seen.major == "K" else ("k", "row")
-    outer, inner = ("SBO", "LBO") if seen.major == "K" else ("LBO", "SBO")
+    across, along = ("row", "k") if view.major == "K" else ("k", "row")
+    outer, inner = ("SBO", "LBO") if view.major == "K" else ("LBO", "SBO")
     formula = (
-        f"{across} / 8 * {outer} + {along} / {seen.per} * {inner} + {across} % 8 * 16 + {along} % {seen.per} *"
-        f" {max(seen.bits // 8, 1)}"
+        f"{across} / 8 * {outer} + {along} / {view.per} * {inner} + {across} % 8 * 16 + {along} % {view.per} *"
+        f" {max(view.bits // 8, 1)}"
     )
-    form = seen.form
+    form = view.form
     wide = [m for m in form.codes if m.chunks > 1 and m.width_bytes == pitch]
     fit = min(wide, key=lambda m: m.xor is not None, default=None)
     if fit:
@@ -181,23 +183,23 @@ def _diagnose_storage(seen: View, stored: Storage, expected: Addresses) -> Diagn
     return Diagnosis("row_major_not_core_matrix", message)
 
 
-def _check_atom(seen: View, stored: Storage, mn: int) -> Diagnosis | None:
+def _check_atom(view: View, stored: Storage, mn: int) -> Diagnosis | None:
     """Report a slice that begins inside an MN-major atom and runs into the next."""
-    atom = seen.per * stored.mode.chunks
-    turned = seen.major == "MN" and stored.mode.chunks > 1 and stored.get_major(seen.major) == "MN"
-    if not turned or not mn % atom or mn % seen.per:
+    atom = view.per * stored.mode.chunks
+    turned = view.major == "MN" and stored.mode.chunks > 1 and stored.get_major(view.major) == "MN"
+    if not turned or not mn % atom or mn % view.per:
         return None
-    legal = [m for m in seen.form.codes if m is not stored.mode and seen.form.allows_elements(seen.bits, seen.major, m)]
+    legal = [m for m in view.form.codes if m is not stored.mode and view.form.allows_elements(view.bits, view.major, m)]
     by_size = sorted(legal, key=lambda m: -m.chunks)
-    narrower = next((m for m in by_size if m.chunks * seen.per < atom and not mn % (m.chunks * seen.per)), None)
+    narrower = next((m for m in by_size if m.chunks * view.per < atom and not mn % (m.chunks * view.per)), None)
     if narrower is None:
         message = (
-            f"The slice begins at {mn} of M/N: in every layout a slice begins at a multiple of {seen.per}, in this one"
+            f"The slice begins at {mn} of M/N: in every layout a slice begins at a multiple of {view.per}, in this one"
             f" at a multiple of {atom}."
         )
         return Diagnosis("mn_offset_inside_atom", message)
-    spec = _find_canonical_tile(stored, seen, narrower)
-    wide = narrower.chunks * seen.per
+    spec = _find_canonical_tile(stored, view, narrower)
+    wide = narrower.chunks * view.per
     how = (
         f"swizzle {narrower.name}, whose atoms have {wide}"
         if narrower.chunks > 1
@@ -210,12 +212,14 @@ def _check_atom(seen: View, stored: Storage, mn: int) -> Diagnosis | None:
     return Diagnosis("mn_offset_inside_atom", message, storage=spec)
 
 
-def _describe_xor_difference(world: AlternativeStorage, descriptor: Descriptor, stored: Storage) -> tuple[str, str]:
+def _describe_xor_difference(
+    alternative: AlternativeStorage, descriptor: Descriptor, stored: Storage
+) -> tuple[str, str]:
     """Return (code, message) of data that differ from what the word reads by their XOR only."""
     word = descriptor.mode
-    if world.code == "stored_unswizzled":
+    if alternative.code == "stored_unswizzled":
         return (
-            world.code,
+            alternative.code,
             (
                 f"The data was stored without the XOR that swizzle {word.name} of the descriptor expects."
                 f" {describe_storing(word)}"
@@ -224,16 +228,17 @@ def _describe_xor_difference(world: AlternativeStorage, descriptor: Descriptor, 
     if stored.mode is word:
         return "not_canonical", _describe_off_row(stored, word)
     if stored.spec.get("kind") == "cute" and stored.mode.chunks == 1:
-        had, meant = (str(spec["layout"]).partition("o")[0].strip() for spec in (stored.spec, world.spec))
+        current, meant = (str(spec["layout"]).partition("o")[0].strip() for spec in (stored.spec, alternative.spec))
         message = (
-            f"Counted in the layout's units, swizzle {word.name} is {meant}, not {had}: {describe_storing(word, True)}"
+            f"Counted in the layout's units, swizzle {word.name} is {meant}, not {current}:"
+            f" {describe_storing(word, True)}"
         )
-        return world.code, message
+        return alternative.code, message
     message = (
         f"The data was stored with swizzle {stored.mode.name} in rows of another width; the descriptor reads swizzle"
         f" {word.name}. {describe_storing(word)}"
     )
-    return world.code, message
+    return alternative.code, message
 
 
 def _describe_off_row(stored: Storage, mode: Mode) -> str:
@@ -244,16 +249,16 @@ def _describe_off_row(stored: Storage, mode: Mode) -> str:
     )
 
 
-def _find_canonical_tile(stored: Storage, seen: View, mode: Mode) -> dict[str, Any] | None:
+def _find_canonical_tile(stored: Storage, view: View, mode: Mode) -> dict[str, Any] | None:
     """Return a canonical tile of the word's mode with as many elements; None if there is none."""
-    world = next(list_canonical_tiles(stored, seen, mode), None)
-    return dict(world.spec) if world else None
+    alternative = next(list_canonical_tiles(stored, view, mode), None)
+    return dict(alternative.spec) if alternative else None
 
 
-def _diagnose_other_major(descriptor: Descriptor, seen: View, expected: Addresses) -> Diagnosis | None:
+def _diagnose_other_major(descriptor: Descriptor, view: View, expected: Addresses) -> Diagnosis | None:
     """Report data that the other major reads."""
-    other = replace(seen, major="MN" if seen.major == "K" else "K")
-    if not seen.form.allows_elements(seen.bits, "MN"):
+    other = replace(view, major="MN" if view.major == "K" else "K")
+    if not view.form.allows_elements(view.bits, "MN"):
         return None
     repairs = find_repairs(expected, other, descriptor)
     if not repairs:
@@ -262,24 +267,24 @@ def _diagnose_other_major(descriptor: Descriptor, seen: View, expected: Addresse
     flag = "1" if other.major == "MN" else "0"
     more = f" Then {_format_changes(needed)} must change, too." if needed else ""
     message = (
-        f"The data is {other.major}-major; the instruction reads {seen.major}-major. {seen.form.transpose} must be"
+        f"The data is {other.major}-major; the instruction reads {view.major}-major. {view.form.transpose} must be"
         f" {flag}.{more}"
     )
     return Diagnosis("wrong_transpose", message, repairs[0] if needed else None, needed)
 
 
-def _find_broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
+def _find_broken_core(expected: Addresses, view: View) -> tuple[int, int, str, bool]:
     """Find the first core matrix that no mode allows.
 
     Return (row, chunk of K, what is wrong, whether its rows are whole but too far apart).
     """
-    across = expected if seen.major == "K" else expected.T
-    size = count_bytes(seen.per, seen) // seen.per or 1
-    per = seen.per
+    across = expected if view.major == "K" else expected.T
+    size = count_bytes(view.per, view) // view.per or 1
+    per = view.per
     for row in range(0, across.shape[0], 8):
         for chunk in range(across.shape[1] // per):
             core = across[row : row + 8, chunk * per : (chunk + 1) * per]
-            if seen.bits >= 8 and (not (np.diff(core, axis=1) == size).all() or (core[:, 0] % 16).any()):
+            if view.bits >= 8 and (not (np.diff(core, axis=1) == size).all() or (core[:, 0] % 16).any()):
                 return (
                     row,
                     chunk,
@@ -289,7 +294,7 @@ def _find_broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, b
                     ),
                     False,
                 )
-            if not any(_is_legal_pitch(core[:, 0], m) for m in seen.form.codes):
+            if not any(_is_legal_pitch(core[:, 0], m) for m in view.form.codes):
                 apart = int(core[1, 0] - core[0, 0])
                 message = (
                     f"its rows of 16 bytes are {apart} bytes apart; mode none needs 16, and the swizzled modes 32, 64"
@@ -305,7 +310,7 @@ def _is_legal_pitch(starts: Addresses, mode: Mode) -> bool:
 
 
 def _format_changes(needed: dict[str, tuple[int, int]]) -> str:
-    return " and ".join(f"{name} ({had} → {want})" for name, (had, want) in needed.items()) or "nothing"
+    return " and ".join(f"{name} ({current} → {want})" for name, (current, want) in needed.items()) or "nothing"
 
 
 def describe_storing(mode: Mode, middle: bool = False) -> str:

@@ -78,7 +78,7 @@ class Verdict(NotebookObject):
 
 def verify(
     descriptor: Descriptor,
-    seen: View,
+    view: View,
     stored: Storage,
     *,
     mn: int = 0,
@@ -91,18 +91,18 @@ def verify(
     notes: what was odd about the expression the word was written as; where its arithmetic is at fault, it is the first
     cause. computed: the word is an expression whose shifts were computed, so that those it has no note of lost nothing.
     """
-    require_inside(seen, stored, mn, k)
-    expected = compute_expected_reads(stored, seen, mn, k)
+    require_inside(view, stored, mn, k)
+    expected = compute_expected_reads(stored, view, mn, k)
     if descriptor.mode_code not in descriptor.format.codes.values():
-        return _judge_reserved_mode(descriptor, seen, stored, expected)
-    read = reads(descriptor, seen)
+        return _judge_reserved_mode(descriptor, view, stored, expected)
+    read = reads(descriptor, view)
     malformed = _find_wrong_constants(descriptor)
     if np.array_equal(read, expected) and not malformed:
-        return Verdict(read, expected, (), caution=list_cautions(descriptor, seen))
+        return Verdict(read, expected, (), caution=list_cautions(descriptor, view))
     if notes:
-        causes = _diagnose_expression(notes[0], descriptor, seen, stored, mn=mn, k=k, expected=expected)
+        causes = _diagnose_expression(notes[0], descriptor, view, stored, mn=mn, k=k, expected=expected)
     else:
-        causes = diagnose_mismatch(descriptor, seen, stored, mn=mn, k=k, expected=expected, computed=computed)
+        causes = diagnose_mismatch(descriptor, view, stored, mn=mn, k=k, expected=expected, computed=computed)
     return Verdict(read, expected, tuple(causes), malformed)
 
 
@@ -117,9 +117,9 @@ def _find_wrong_constants(descriptor: Descriptor) -> str:
     return " and ".join(wrong)
 
 
-def require_inside(seen: View, stored: Storage, mn: int, k: int) -> None:
+def require_inside(view: View, stored: Storage, mn: int, k: int) -> None:
     """Refuse a slice that does not lie in what is stored: LayoutError `bad_slice`."""
-    for name, at, size, extent in (("mn", mn, seen.rows, stored.mn), ("k", k, seen.k, stored.k)):
+    for name, at, size, extent in (("mn", mn, view.rows, stored.mn), ("k", k, view.k, stored.k)):
         if at < 0 or (extent is not None and at + size > extent):
             raise LayoutError(
                 "bad_slice",
@@ -129,14 +129,14 @@ def require_inside(seen: View, stored: Storage, mn: int, k: int) -> None:
             )
 
 
-def _judge_reserved_mode(descriptor: Descriptor, seen: View, stored: Storage, expected: Addresses) -> Verdict:
+def _judge_reserved_mode(descriptor: Descriptor, view: View, stored: Storage, expected: Addresses) -> Verdict:
     """Return the verdict on a word with a reserved swizzle code: nobody states what it reads.
 
     The message gives the code that the tile needs, and wgmma's where the field holds that.
     """
     form = descriptor.format
     plain = descriptor.replace(**{form.coded: form.codes[form.modes[0]]})
-    repairs = find_repairs(expected, seen, plain, stored.swizzle_by == "address" and stored.mode.chunks > 1)
+    repairs = find_repairs(expected, view, plain, stored.swizzle_by == "address" and stored.mode.chunks > 1)
     fix = next((repair for repair in repairs if repair.mode is stored.mode), repairs[0] if repairs else None)
     code = descriptor.mode_code
     message = f"The field {form.format_place(form.coded)} holds {code}, which is reserved in {form.name}."
@@ -162,7 +162,7 @@ def _make_mismatch_verdict(
 
 
 def _diagnose_expression(
-    note: CompilerNote, descriptor: Descriptor, seen: View, stored: Storage, *, mn: int, k: int, expected: Addresses
+    note: CompilerNote, descriptor: Descriptor, view: View, stored: Storage, *, mn: int, k: int, expected: Addresses
 ) -> list[Diagnosis]:
     """Return what the expression's arithmetic lost, then what is wrong with the intended word, with one repair for
     all.
@@ -170,9 +170,9 @@ def _diagnose_expression(
     meant = Descriptor(note.word, descriptor.format)
     rest = (
         []
-        if np.array_equal(reads(meant, seen), expected)
-        else diagnose_mismatch(meant, seen, stored, mn=mn, k=k, expected=expected, computed=True)
+        if np.array_equal(reads(meant, view), expected)
+        else diagnose_mismatch(meant, view, stored, mn=mn, k=k, expected=expected, computed=True)
     )
-    fix = rest[0].fix if rest else clean_word(meant, seen)
+    fix = rest[0].fix if rest else clean_word(meant, view)
     needed = list_changes(descriptor, fix) if fix else {}
     return [replace(pitfalls, fix=fix, changes=needed) for pitfalls in (Diagnosis(note.code, note.message), *rest)]

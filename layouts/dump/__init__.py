@@ -1,6 +1,4 @@
-"""A dump of shared memory beside a descriptor: what the instruction reads from it, whether that is the expected tile,
-and where the tile really lies.
-"""
+"""Dumps of shared memory: what an instruction reads from one, whether it is the expected tile, and where that is."""
 
 from lanescope.dump.examination import AS, Examined, Explained, examine, gather, summary, written
 from lanescope.dump.files import BASE, MOST_DUMP, MOST_FILE, MOST_TILE, Dump, Tile, codes_of, of_file, tile_of

@@ -1,8 +1,7 @@
-"""What an instruction reads from a dump, whether that is the expected tile, and where the tile really lies.
+"""What an instruction reads from a dump, whether that is the expected tile, and where the tile really is.
 
-The bytes that are read follow layouts/descriptor/matrix.py; numbers are decoded by layouts/ptx/codec.py.
-layouts/descriptor/tile_search.py looks for the tile in the dump; why the word does not read it is
-layouts/descriptor/verify.py's.
+Addresses: layouts/descriptor/matrix.py; numbers: layouts/ptx/codec.py; search of the tile in the dump:
+layouts/descriptor/tile_search.py; causes: layouts/descriptor/verify.py.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A layout that the tile has in the dump, and what the verifier says of the word for it; none where it reads it."""
+    """A layout of the tile in the dump, and the verifier's causes for the word; none if the word reads it."""
 
     fit: TileFit
     diagnoses: tuple[Diagnosis, ...]
@@ -43,8 +42,8 @@ class Explained:
 class Examined:
     """What an instruction reads from a dump; arrays [row][k], row is M for A and N for B.
 
-    address: absolute bytes. codes: element bits, 0 where `inside` is false: the dump does not hold that byte. wanted:
-    the expected codes, None without a tile; then nothing is right or wrong.
+    address: absolute bytes; codes: element bits, 0 if `inside` is false: the dump does not contain the byte; wanted:
+    the expected codes, None without a tile.
     """
 
     dump: Dump
@@ -67,7 +66,7 @@ class Examined:
 
     @property
     def values(self) -> codec.Values:
-        """What is read, as numbers of the type; NaN outside the dump."""
+        """The numbers that are read; NaN outside the dump."""
         return np.where(self.inside, decode_as_read(self.codes, self.element), np.nan)
 
     @property
@@ -76,7 +75,7 @@ class Examined:
 
     @property
     def outside(self) -> int:
-        """Elements of which the dump does not hold the bytes."""
+        """The number of elements whose bytes are not in the dump."""
         return int((~self.inside).sum())
 
     @property
@@ -85,7 +84,7 @@ class Examined:
 
     @property
     def verdict(self) -> str:
-        """match; mismatch where an element that the dump holds is wrong; unknown otherwise."""
+        """ "match"; "mismatch" if an element in the dump is wrong; else "unknown"."""
         if self.right is None:
             return "unknown"
         if (self.inside & ~self.right).any():
@@ -94,12 +93,12 @@ class Examined:
 
     @property
     def distinct(self) -> int:
-        """How many different values the expected operand has; 0 without one."""
+        """The number of distinct values of the expected operand; 0 without one."""
         return 0 if self.wanted is None else int(np.unique(make_comparison_keys(self.wanted, self.element)).size)
 
     @property
     def needed(self) -> tuple[int, int]:
-        """(first byte, byte past the last) that the instruction reads."""
+        """The (first byte, byte after the last) that the instruction reads."""
         return int(self.address.min()), int(self.address.max()) + max(self.element.bits // 8, 1)
 
 
@@ -116,8 +115,8 @@ def examine(
 ) -> Examined:
     """Return what a wgmma reads through a descriptor from a dump, and whether it is the expected tile.
 
-    expected: a .npy file, see `tile_of`; origin: (mn, k) of the instruction's slice in it, where it is larger than the
-    operand. LayoutError names the field that is wrong.
+    expected: a .npy file, see `tile_of`; origin: (mn, k) of the instruction's slice in it, if it is larger than the
+    operand. LayoutError names the invalid field.
 
     >>> import numpy as np
     >>> from lanescope import find
@@ -140,9 +139,9 @@ def examine(
 
 
 def gather(dump: Dump, address: Addresses, bits: int) -> tuple[codec.Bits, Mask]:
-    """Return (codes, whether the dump holds them) of elements at byte addresses [row][k].
+    """Return (codes, whether the dump contains them) of elements at byte addresses [row][k].
 
-    Elements of less than a byte are packed along k, lowest bits first.
+    Elements narrower than a byte are packed along k, lowest bits first.
     """
     size = max(bits // 8, 1)
     at = address - dump.base
@@ -158,9 +157,9 @@ def gather(dump: Dump, address: Addresses, bits: int) -> tuple[codec.Bits, Mask]
 
 
 def written(stored: Storage, codes: codec.Bits, bits: int, base: int = BASE, size: int = 0) -> Dump:
-    """Return the dump that a kernel leaves which stores a tile's codes [mn][k] so, with zeros elsewhere.
+    """Return the dump of a kernel that stores a tile's codes [mn][k] in a storage, with zeros elsewhere.
 
-    size: bytes, 0 for as many as the tile needs. The inverse of `gather`.
+    size: in bytes, 0 for as many as the tile needs. The inverse of `gather`.
     """
     mn, k = np.arange(codes.shape[0], dtype=np.int64)[:, None], np.arange(codes.shape[1], dtype=np.int64)[None, :]
     at = np.broadcast_to(np.asarray(stored.address(mn, k), np.int64), codes.shape) - base
@@ -216,12 +215,12 @@ def _judge_dump(examination: Examined, tile: Tile, origin: tuple[int, int]) -> E
 
 
 def _make_image(dump: Dump, row: DType) -> MemoryImage:
-    """Return the dump as the search compares it: bits that nothing reads are cleared."""
+    """Return the dump with the bits cleared that are not read, for the search."""
     return MemoryImage(codec.mask_unread_memory(dump.data, row.name), dump.base)
 
 
 def _explain_layouts(examination: Examined, fits: Sequence[TileFit], origin: tuple[int, int]) -> list[Explained]:
-    """Return the layouts, each with the reason why the word does not read it, as the verifier names it."""
+    """Return the layouts, each with the verifier's reason why the word does not read it."""
     layouts = []
     for fit in fits[:MOST_DIAGNOSED]:
         try:
@@ -234,7 +233,7 @@ def _explain_layouts(examination: Examined, fits: Sequence[TileFit], origin: tup
 
 
 def _find_other_bases(examination: Examined, fits: Sequence[TileFit], spots: ElementPlaces) -> list[int]:
-    """Find other base addresses with which every element would be right: the word may be right and `base` wrong."""
+    """Return other base addresses with which every element would be right: `base` may be wrong, not the word."""
     assert examination.wanted is not None
     near = spots.address[0, 0]
     at = {int(near)} if near >= 0 else set()
@@ -257,7 +256,7 @@ def _find_other_bases(examination: Examined, fits: Sequence[TileFit], spots: Ele
 
 
 def _is_transposed(examination: Examined) -> bool:
-    """Return whether the transpose of the expected operand is read, if both have that shape."""
+    """Return whether the transpose of the expected operand is read."""
     if examination.wanted is None or examination.seen.rows != examination.seen.k or not examination.inside.all():
         return False
     row = examination.element
@@ -265,7 +264,7 @@ def _is_transposed(examination: Examined) -> bool:
 
 
 def summary(examination: Examined) -> str:
-    """Return the verdict in a sentence."""
+    """The verdict as a sentence."""
     if examination.right is None:
         lost = f"; {examination.outside:,} of them lie outside the dump" if examination.outside else ""
         return f"{examination.total:,} elements of {examination.element.name} are read{lost}"

@@ -1,4 +1,4 @@
-"""The files that are given: a dump of shared memory, raw or .npy, and the tile that should be read from it."""
+"""The given files: a dump of shared memory, raw or .npy, and the expected tile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lanescope.ptx import codec
 from lanescope.ptx.dtypes import DType, get_dtype
 
 MOST_DUMP = SM_BYTES
-MOST_FILE = MOST_DUMP + 4096  # of a .npy file, its header included
+MOST_FILE = MOST_DUMP + 4096  # of a .npy file, including its header
 MOST_TILE = (1 << 19) + 4096  # bytes of the expected tile's file
 BASE = SHARED_BEGIN  # where a block's shared memory begins on sm_90, unless a dump says otherwise
 
@@ -29,7 +29,7 @@ class Dump:
 
     @property
     def end(self) -> int:
-        """The address past the last byte."""
+        """The address after the last byte."""
         return self.base + len(self.data)
 
     def __post_init__(self) -> None:
@@ -44,10 +44,10 @@ class Dump:
 
 
 def of_file(raw: bytes, base: int = BASE, field: str = "dump") -> Dump:
-    """Return the dump in a file: raw bytes, or the bytes of a .npy array of any numbers.
+    """Return the dump in a file: raw bytes, or a .npy array of numbers.
 
-    LayoutError `bad_dump` for an empty file, one that is too large, a truncated .npy file, and an array whose bytes are
-    not those of memory: objects, big-endian numbers, or columns first.
+    LayoutError `bad_dump` for an empty, too large or truncated file, and for an array that is not in the order of
+    memory: objects, big-endian numbers, or columns first.
     """
     if len(raw) > MOST_FILE:
         raise _make_error(
@@ -101,10 +101,10 @@ def _make_error(field: str, message: str, hint: str) -> LayoutError:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """The tile that should be read: the codes of its elements [mn][k], and how the file was understood.
+    """The expected tile: the codes of its elements [mn][k], and how the file was interpreted.
 
-    taken: "values", or "bits" where the file holds the elements' codes. rounded: values that the type does not hold
-    exactly.
+    taken: "values", or "bits" if the file has the elements' codes; rounded: the number of values that the type cannot
+    represent.
     """
 
     codes: codec.Bits
@@ -113,10 +113,10 @@ class Tile:
 
 
 def tile_of(raw: bytes, element: str, operand: str, seen: View, taken: str = "", field: str = "expected") -> Tile:
-    """Return the expected tile of a .npy file: (m, k) of A or (k, n) of B, as large as the operand or larger.
+    """Return the expected tile of a .npy file: (m, k) of A or (k, n) of B, at least as large as the operand.
 
-    taken: "values", "bits" for the elements' codes, "" for bits where the file has whole numbers or raw bytes as wide
-    as a floating-point element (how NumPy holds bf16 and fp8), else values.
+    taken: "values", "bits" for the elements' codes, "" for bits if the file has integers or raw bytes as wide as a
+    floating-point element (as NumPy holds bf16 and fp8), else values.
     """
     if len(raw) > MOST_TILE:
         raise _make_error(field, f"The file has {len(raw)} bytes.", f"At most {MOST_TILE}.")
@@ -137,7 +137,7 @@ def tile_of(raw: bytes, element: str, operand: str, seen: View, taken: str = "",
 
 
 def codes_of(array: NDArray[Any], element: str, taken: str = "", field: str = "expected") -> Tile:
-    """Return the codes of an array's elements, [row][column] as in the array; `taken` as in `tile_of`."""
+    """Return the codes of an array's elements, [row][column] as in the array; taken: see `tile_of`."""
     row = get_dtype(element)
     if taken == "bits" or (not taken and _holds_codes(array.dtype, row)):
         return Tile(_take_codes(array, array.dtype, row, field), "bits")

@@ -1,4 +1,4 @@
-"""A .npy file's array, from bytes that somebody sent: numbers and nothing else; no object is ever unpickled.
+"""Parse an untrusted .npy file: numbers only; objects are never unpickled.
 
 Source of the format: numpy.lib.format.
 """
@@ -18,7 +18,7 @@ MAGIC = b"\x93NUMPY"
 
 @dataclass(frozen=True, slots=True)
 class NpyHeader:
-    """What a file says of its array: shape, whether the first index runs fastest, type, where its data begin."""
+    """The header of a file: shape, whether the first index is fastest, type, and offset of the data."""
 
     shape: tuple[int, ...]
     by_column: bool
@@ -39,7 +39,7 @@ def parse_header(raw: bytes) -> NpyHeader | None:
             return None
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, by_column, kind = read(stream)
-    except Exception:  # what NumPy's parser of a header that somebody made raises is not documented
+    except Exception:  # NumPy does not document what its parser raises for a malformed header
         return None
     if any(not 0 <= size < 1 << 31 for size in shape) or kind.subdtype is not None or not kind.itemsize:
         return None
@@ -47,6 +47,6 @@ def parse_header(raw: bytes) -> NpyHeader | None:
 
 
 def parse_array(raw: bytes, header: NpyHeader) -> NDArray[Any]:
-    """Return the array of a file whose header was checked: no objects, and as many bytes as its shape says."""
+    """Return the array of a file; LayoutError unless it has numbers only, and as many bytes as its shape requires."""
     flat = np.frombuffer(raw, header.kind, prod(header.shape), header.offset)
     return flat.reshape(header.shape, order="F" if header.by_column else "C")

@@ -1,12 +1,12 @@
-"""PTX executed on the CPU: parser, memory, scheduler, one row per instruction.
+"""PTX executed on the CPU: parser, memory, scheduler, one builder per instruction.
 
-program     what a PTX text says        parser      text → Module, with tokens, operands, declarations
+program     contents of a PTX text      parser      text → Module, with tokens, operands, declarations
 types       registers' types            memory      allocations, spaces, checks
 block       a CTA: groups of threads    machine     the scheduler
-code        statements made ready: `instruction` registers a row (a builder of an action)
-flow, data, arithmetic, …               the rows
+code        statements → actions: `instruction` registers the builder of an opcode
+flow, data, arithmetic, …               the builders
 launch      a launch, from TOML         kernel      an entry with its launch, ready to run
-elements    types of buffers            result      what a run comes to
+elements    types of buffers            result      status, findings and buffers of a run
 files       reads and writes files      run         `lanescope.emulate(ptx, launch)`
 """
 
@@ -52,16 +52,18 @@ __all__ = ["emulate"]
 
 
 def emulate(ptx: Any, launch: Any, **options: Any) -> EmulationResult:
-    """Execute a kernel of a PTX text on the CPU: lanescope.emulate.run.emulate, which says what it takes."""
+    """Execute a kernel of a PTX text on the CPU; see lanescope.emulate.run.emulate."""
     from lanescope.emulate.run import emulate as run
 
     return run(ptx, launch, **options)
 
 
 class _CallableModule(ModuleType):
-    """The package as a function: an import of any of its modules sets the attribute `emulate` of lanescope to the
-    package, so that the package has to be what `lanescope.emulate(ptx, launch)` calls. Type checkers see the function
-    (lanescope/__init__.py), as they know no module that is called.
+    """The package as a callable.
+
+    Importing any of its modules sets `lanescope.emulate` to the package, so the package itself must be callable as
+    `lanescope.emulate(ptx, launch)`. Type checkers, which do not know callable modules, see the function
+    (lanescope/__init__.py).
     """
 
     def __call__(self, ptx: Any, launch: Any, **options: Any) -> EmulationResult:

@@ -1,6 +1,7 @@
-"""Observers of memory to compare schedules by: who wrote what each thread read, and reads without a proxy fence.
+"""Observers of memory that make schedules comparable.
 
-A write is named by one number: block, statement, thread, and how often the thread had executed it.
+They record the writer of every value that a thread reads, and reads without a proxy fence. A write is identified by one
+number: block, statement, thread, and how often the thread had executed the statement.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One access. statement: its number in the module; thread: by its linear index in the block; count: how often the
-    thread executed the statement so far.
+    """One access.
+
+    statement: its number in the module. thread: linear index in the block. count: how often the thread had executed the
+    statement.
     """
 
     block: int
@@ -36,7 +39,7 @@ class Access:
 
 
 def decode_access(number: int) -> Access | None:
-    """Decode the access in a number; None for a value from before the kernel."""
+    """Return the access with this number; None for a value from before the kernel."""
     if number < 0:
         return None
     return Access(
@@ -49,7 +52,7 @@ def decode_access(number: int) -> Access | None:
 
 @dataclass(slots=True)
 class Reads:
-    """What one statement of a block read: [accesses] arrays, in the order of execution."""
+    """The reads of one statement in one block: [accesses] arrays in execution order."""
 
     threads: list[Ids] = field(default_factory=list)
     writers: list[Ids] = field(default_factory=list)
@@ -59,7 +62,7 @@ class Reads:
 
 
 class AccessTrace:
-    """Keeps for every byte who wrote it last, and for every read whose value it was."""
+    """Records the last writer of every byte, and the writer of every value read."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -110,7 +113,7 @@ class AccessTrace:
 
 
 class ProxyWatch:
-    """Reports reads through the async proxy of what the generic proxy wrote without a fence.proxy.async between."""
+    """Reports async-proxy reads of generic-proxy writes without a fence.proxy.async between them."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -166,9 +169,9 @@ def _format_place(statement: Statement) -> str:
 
 
 def sort_by_thread(reads: Reads) -> tuple[Any, ...]:
-    """Return threads, writers, steps, places and overwritten writers of a statement's reads.
+    """Return a statement's reads sorted by thread, then time.
 
-    By thread, then in order of execution.
+    As arrays: threads, writers, steps, places and overwritten writers.
     """
     parts = reads.threads, reads.writers, reads.steps, reads.places, reads.overwritten
     columns = [np.concatenate(part) for part in parts]

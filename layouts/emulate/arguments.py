@@ -1,4 +1,4 @@
-"""Arguments of a launch as the bytes of a kernel's parameters."""
+"""Arguments of a launch, encoded as the bytes of a kernel's parameters."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from lanescope.inputs import find_nearest_word, format_count, join_words, parse_
 
 @dataclass(frozen=True, slots=True)
 class ArgumentValues:
-    """What an argument may name. maps: the bytes of tensor maps; placed: where they lie in global memory."""
+    """The buffers and maps that an argument may name. maps: the bytes of tensor maps; placed: their addresses in global
+    memory.
+    """
 
     buffers: Mapping[str, Allocation]
     maps: Mapping[str, bytes]
     placed: Mapping[str, Allocation]
 
     def encode(self, value: object, parameter: Variable, field: str) -> bytes:
-        """Return the bytes of an argument; LayoutError says what the parameter takes."""
+        """Return the bytes of an argument; LayoutError names the accepted forms."""
         if isinstance(value, dict):
             return _encode_hex(value, parameter, field)
         if isinstance(value, str) and parse_digits(value.strip().lstrip("-")) is None:

@@ -1,4 +1,7 @@
-"""What rows of arithmetic share, and the opcodes that take integers and floats. PTX ISA 9.1, 9.7.1 to 9.7.4."""
+"""Shared parts of arithmetic instructions, and the opcodes for both integers and floats.
+
+PTX ISA 9.1, 9.7.1 to 9.7.4.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def check_words(statement: Statement, allowed: Collection[str], types: int = 1) 
 
 
 def apply(compiler: Compiler, statement: Statement, row: RegisterType, compute: Callable[..., Any]) -> Action:
-    """Return the action that writes compute(operands) of one type to the first operand."""
+    """Return the action that writes compute(operands), all of one type, to the first operand."""
     return apply_types(compiler, statement, row, [row] * (len(statement.operands) - 1), compute)
 
 
@@ -41,7 +44,7 @@ def apply_types(
     origins: Collection[RegisterType],
     compute: Callable[..., Any],
 ) -> Action:
-    """Return the action that writes compute(operands) to the first operand, each operand read as its own type."""
+    """Return the action that writes compute(operands) to the first operand; each operand has a type of its own."""
     target, *sources = statement.operands
     if len(sources) != len(origins):
         raise UnknownInstructionError(statement, f"{statement.opcode} with {len(sources)} sources")
@@ -62,13 +65,13 @@ def apply_types(
 
 
 def take_lanes(values: Array, dtype: Any) -> Array:
-    """Return registers as their packed elements: [threads, lanes], or [1, lanes] for a scalar."""
+    """Return the packed elements of registers: [threads, lanes], or [1, lanes] for a scalar."""
     whole = np.atleast_1d(np.ascontiguousarray(values))
     return np.asarray(whole.view(dtype).reshape(len(whole), -1))
 
 
 def join_lanes(lanes: Array, storage: np.dtype[Any]) -> Array:
-    """Return packed elements, [threads, lanes], as registers."""
+    """Return registers made of packed elements [threads, lanes]."""
     return np.ascontiguousarray(lanes).view(storage)[:, 0]
 
 
@@ -88,7 +91,7 @@ def shared(*names: str, floats: bool) -> Callable[[Builder], Builder]:
 
 @instruction("add", "sub", "mul", "mad", "div", "min", "max", "abs", "neg")
 def build_shared(compiler: Compiler, statement: Statement) -> Action:
-    """Build an integer row or a float row, by the type."""
+    """Build the integer or the float version of an opcode, by its type."""
     row = compiler.get_type(statement)
     floats = row.name.lstrip("b").startswith("f")
     builder = _BUILDERS.get((statement.words[0], floats))

@@ -1,6 +1,6 @@
-"""What asynchronous copies share: who issued them, access to memory for them, groups that a thread waits for.
+"""Shared parts of asynchronous copies: the issuing threads, memory accesses on their behalf, groups of copies.
 
-PTX ISA 9.1, 9.7.9.25.1: a copy ends at any time between its issue and the wait for it.
+PTX ISA 9.1, 9.7.9.25.1: a copy completes at any time between its issue and the wait for it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Ids = NDArray[np.int64]
 
 
 class Issuer(Group):
-    """The threads that issued asynchronous work, at its statement. proxy: through which it accesses memory."""
+    """The threads that issued asynchronous work, at its statement. proxy: the one through which it accesses memory."""
 
     __slots__ = ("proxy",)
 
@@ -31,12 +31,12 @@ class Issuer(Group):
         self.proxy = proxy
 
     def select(self, chosen: Any) -> Group:
-        """Return some of the threads; one thread stands for all places that it accesses."""
+        """Return some of the threads; a single thread stands for all places that it accesses."""
         return self if self.count == 1 else Issuer(self, chosen, self.proxy)
 
 
 def load_bytes(issuer: Group, space: str, address: int, size: int) -> Bytes:
-    """Read a run of bytes, checked and observed; the address is in the given space."""
+    """Return the bytes at an address of the space, checked and observed."""
     unit = _find_unit(address, size)
     addresses = np.arange(address, address + size, unit, dtype=np.int64)
     parts = list(issuer.memory.resolve(issuer, space, addresses, unit, writes=False, align=1))
@@ -48,7 +48,7 @@ def load_bytes(issuer: Group, space: str, address: int, size: int) -> Bytes:
 
 
 def store_bytes(issuer: Group, space: str, address: int, data: Bytes, mask: NDArray[np.bool_] | None = None) -> None:
-    """Write a run of bytes, checked and observed. mask: which of them."""
+    """Store bytes at an address of the space, checked and observed. mask: which of them."""
     allocation, first = resolve_run(issuer, space, address, data.size)
     target = allocation.data[first : first + data.size]
     if mask is None:
@@ -58,7 +58,7 @@ def store_bytes(issuer: Group, space: str, address: int, data: Bytes, mask: NDAr
 
 
 def resolve_run(issuer: Group, space: str, address: int, size: int) -> tuple[Allocation, int]:
-    """Return the allocation and offset of a run of bytes that is written."""
+    """Return (allocation, offset) of consecutive bytes to be written."""
     unit = _find_unit(address, size)
     addresses = np.arange(address, address + size, unit, dtype=np.int64)
     parts = list(issuer.memory.resolve(issuer, space, addresses, unit, writes=True, align=1))
@@ -75,7 +75,7 @@ def _find_unit(address: int, size: int) -> int:
 
 @dataclass(slots=True)
 class CopyGroups:
-    """The groups of copies of a block's threads. committed: how many each thread has committed."""
+    """The groups of copies of a block's threads. committed: number of groups that each thread has committed."""
 
     committed: NDArray[np.int64]
     open: list[PendingWork] = field(default_factory=list)
@@ -90,19 +90,25 @@ def get_groups(block: Block, kind: str) -> CopyGroups:
 
 
 def submit_to_group(group: Group, kind: str, ids: Ids, run: Callable[[], None], read: Callable[[], None]) -> None:
-    """Issue work that a commit puts into a group. run: completes it; read: reads its source, at the latest in `run`."""
+    """Issue work that the next commit makes part of a group.
+
+    run: completes it. read: reads its source, no later than `run`.
+    """
     groups = get_groups(group.block, kind)
     keys = {"group": kind, "ids": ids, "numbers": groups.committed[ids].copy(), "read": read}
     group.run.machine.submit(PendingWork(kind, run, group.block, group.statement, keys))
 
 
 def commit_group(group: Group, kind: str) -> None:
-    """Commit the open copies of each thread as a group."""
+    """Commit each thread's open copies as a group."""
     get_groups(group.block, kind).committed[group.ids] += 1
 
 
 def wait_for_groups(group: Group, kind: str, count: int, read_only: bool = False) -> None:
-    """End the copies of all but the last `count` groups of each thread; read_only: only take their sources."""
+    """Complete all but the last `count` groups of each thread.
+
+    read_only: only read their sources.
+    """
     machine, block = group.run.machine, group.block
     limits = np.full(block.padded, -1, np.int64)
     limits[group.ids] = get_groups(block, kind).committed[group.ids] - count

@@ -1,4 +1,4 @@
-"""atom and red: threads one after the other, in the order of their indexes. PTX ISA 9.1, 9.7.13.5 and 9.7.13.6."""
+"""atom and red, executed thread by thread in order of index. PTX ISA 9.1, 9.7.13.5 and 9.7.13.6."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _AT: dict[str, np.ufunc] = {
 
 @instruction("atom", "red")
 def build_atomic(compiler: Compiler, statement: Statement) -> Action:
-    """atom: read, compute, write, and return what stood there; red returns nothing."""
+    """Build atom (read, compute, write, return the old value) and red (without result)."""
     allowed = (*_ORDERS, *_SCOPES, *_SPACES, *_OPERATIONS, "noftz", "L2::cache_hint", "v2", "v4", "v8")
     (row,) = check_words(statement, allowed)
     name = statement.find_word(_OPERATIONS)
@@ -79,7 +79,7 @@ def build_atomic(compiler: Compiler, statement: Statement) -> Action:
                 continue
             result[those], changes = _run_in_order(view, first, part, lanes, update)
             changed |= changes
-        group.run.machine.version += changed  # a lock that is not free is looked at: nothing happens
+        group.run.machine.version += changed  # a lock that is taken is only polled
         if write is not None:
             write(group, result)
             group.run.machine.note_poll(group, (addresses.tobytes(), result.tobytes()))
@@ -88,7 +88,7 @@ def build_atomic(compiler: Compiler, statement: Statement) -> Action:
 
 
 def _name_operands(statement: Statement, count: int) -> tuple[Operand, AddressOperand, list[Operand]]:
-    """Return where the old value goes, the address, and the operands that the operation takes."""
+    """Return (destination of the old value, address, operands of the operation)."""
     operands = list(statement.operands)
     target: Operand = operands.pop(0) if statement.words[0] == "atom" else Discarded()
     address, *sources = operands
@@ -102,7 +102,7 @@ def _name_operands(statement: Statement, count: int) -> tuple[Operand, AddressOp
 def _find_places(
     group: Group, space: str, addresses: NDArray[np.int64], dtype: np.dtype[Any], lanes: int
 ) -> list[tuple[Array | None, Array, Array]]:
-    """Return (threads, the allocation's elements, the first element of each thread), checked as a load and a store."""
+    """Return (threads, the allocation's elements, first element of each thread), checked for load and store."""
     size = dtype.itemsize * lanes
     for _ in group.memory.resolve(group, space, addresses, size, writes=False, align=size):
         pass
@@ -125,9 +125,9 @@ def _check_size(allocation: Allocation, dtype: np.dtype[Any]) -> None:
 
 
 def _run_in_order(view: Array, first: Array, values: list[Array], lanes: int, update: Update) -> tuple[Array, bool]:
-    """Update elements, threads with the same element one after the other.
+    """Update elements; threads with the same element take turns.
 
-    Return what each found, [threads, lanes], and whether an element changed.
+    Return each one's old value, [threads, lanes], and whether any element changed.
     """
     places = first[:, None] + np.arange(lanes) if lanes > 1 else first[:, None]
     old = np.empty(places.shape, view.dtype)
@@ -153,7 +153,7 @@ def _run_in_order(view: Array, first: Array, values: list[Array], lanes: int, up
 
 
 def _rank(first: Array) -> Array:
-    """Return how many threads before each one have the same element."""
+    """Return, for each thread, how many threads before it have the same element."""
     order = np.argsort(first, kind="stable")
     ordered = first[order]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
@@ -164,7 +164,7 @@ def _rank(first: Array) -> Array:
 
 
 def _find_update(statement: Statement, name: str, row: RegisterType, space: str) -> tuple[Update, RegisterType]:
-    """Return how an element is updated, and the type in which it is read."""
+    """Return the function that updates an element, and the type in which it is read."""
     if row.name.lstrip("b").startswith("f") and name in ("add", "min", "max"):
         return _find_float_update(statement, name, row, space)
     update, kinds = _OPERATIONS[name]
@@ -199,7 +199,7 @@ def _find_float_update(statement: Statement, name: str, row: RegisterType, space
 
 
 def _make_single_sum(space: str) -> Update:
-    """f32: sums in global memory flush numbers below the least normal one, sums in shared memory do not."""
+    """Return f32 addition: in global memory it flushes subnormal results, in shared memory it does not."""
     if space.startswith("shared"):
         return lambda old, b: mark_nan32(old + b)
     single = ELEMENTS["f32"]
@@ -213,7 +213,7 @@ def _add_lanes(a: Array, b: Array, element: Element) -> Array:
 
 
 def _by_lanes(compute: Callable[[Array, Array, Element], Array], old: Array, b: Array, element: Element) -> Array:
-    """Apply an operation to the elements that every register holds."""
+    """Apply an operation to the packed elements of each register."""
     x, y = (take_lanes(one.reshape(-1), element.bits) for one in (old, np.ascontiguousarray(b)))
     return join_lanes(compute(x, y, element), old.dtype).reshape(old.shape)
 
@@ -221,7 +221,7 @@ def _by_lanes(compute: Callable[[Array, Array, Element], Array], old: Array, b: 
 def _build_wide(
     compiler: Compiler, target: Operand, address: AddressOperand, sources: list[Operand], name: str, space: str
 ) -> Action:
-    """Exchange 128 bits, or compare and exchange them."""
+    """Build exch and cas of 128 bits."""
     if name not in ("exch", "cas") or not all(isinstance(source, Register) for source in sources):
         raise ValueError("operands of 128 bits")
     slots = [source.slot for source in sources if isinstance(source, Register)]

@@ -20,14 +20,14 @@ _BYTE = np.uint32(0xFF)
 
 
 def shift_left(value: Array, count: Array) -> Array:
-    """Shift by an amount that may be the width or more: nothing remains then."""
+    """Return values shifted left; an amount of at least the width gives 0."""
     bits = value.dtype.itemsize * 8
     safe = np.minimum(count, bits - 1).astype(value.dtype)
     return np.asarray(np.where(np.asarray(count) >= bits, value.dtype.type(0), value << safe))
 
 
 def shift_right(value: Array, count: Array) -> Array:
-    """Shift by an amount that may be the width or more: only signs remain then."""
+    """Return values shifted right; an amount of at least the width gives the sign, or 0."""
     bits = value.dtype.itemsize * 8
     shifted: Array = np.asarray(value >> np.minimum(count, bits - 1).astype(value.dtype))
     if value.dtype.kind == "i":
@@ -56,7 +56,7 @@ def build_logical_not(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("shl", "shr")
 def build_shift(compiler: Compiler, statement: Statement) -> Action:
-    """Shift by an unsigned 32-bit amount; amounts beyond the width are clamped to it."""
+    """Build shl and shr: shift by an unsigned 32-bit amount, clamped to the width."""
     (row,) = check_words(statement, ())
     if row.kind not in "usb" or row.bits not in (16, 32, 64):
         raise UnknownInstructionError(statement)
@@ -66,7 +66,7 @@ def build_shift(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("shf")
 def build_funnel_shift(compiler: Compiler, statement: Statement) -> Action:
-    """Shift 64 bits, the second operand above the first, and keep one half."""
+    """Build shf: shift 64 bits, the second operand above the first, and return one half."""
     check_words(statement, ("l", "r", "clamp", "wrap"))
     left, clamps = statement.words[1] == "l", statement.has("clamp")
     word = np.uint64(32)
@@ -81,7 +81,10 @@ def build_funnel_shift(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("lop3")
 def build_table_logic(compiler: Compiler, statement: Statement) -> Action:
-    """Combine three words by a table of 8 bits; with .or or .and, a predicate says whether any bit is set."""
+    """Build lop3: combine three words by a table of 8 bits.
+
+    With .or or .and, also a predicate: whether any bit is set.
+    """
     (row,) = check_words(statement, ("or", "and"))
     combine = {"or": np.logical_or, "and": np.logical_and}.get(statement.find_word(("or", "and")))
     target, *sources = statement.operands
@@ -106,7 +109,7 @@ def build_table_logic(compiler: Compiler, statement: Statement) -> Action:
 
 
 def look_up(table: int, a: Array, b: Array, c: Array) -> Array:
-    """Return the bits that a table of eight names: its bit 4a + 2b + c."""
+    """Return the bits of a table of eight: bit 4a + 2b + c of it."""
     simple = _SIMPLE.get(table)
     if simple is not None:
         return np.asarray(simple(a, b, c))
@@ -127,7 +130,7 @@ _SIMPLE: dict[int, Any] = {
 
 
 def _cut_places(position: Array, length: Array, bits: int) -> tuple[Array, Array]:
-    """Return a field's position and length: their low byte for 32 bits; for 64, sm_90 takes them whole (measured)."""
+    """Return a field's position and length: their low byte for 32 bits; for 64, sm_90 uses all bits (measured)."""
     if bits == 32:
         return position & _BYTE, length & _BYTE
     return np.minimum(position, _BYTE), np.minimum(length, _BYTE)
@@ -169,7 +172,7 @@ def build_field_insert(compiler: Compiler, statement: Statement) -> Action:
 
 
 def _spread(value: Array) -> Array:
-    """Return values with every bit below their highest one set."""
+    """Return values with every bit below their highest set bit also set."""
     bits = value.dtype.itemsize * 8
     step = 1
     while step < bits:
@@ -210,7 +213,7 @@ def _reverse_bits(value: Array) -> Array:
 
 @instruction("fns")
 def build_find_set_bit(compiler: Compiler, statement: Statement) -> Action:
-    """Find the n-th one from a base on, up for positive n and down for negative n."""
+    """Build fns: find the n-th set bit from a base, upward for positive n and downward for negative n."""
     check_words(statement, ())
 
     def find(mask: int, base: int, offset: int) -> int:
@@ -231,7 +234,7 @@ def build_find_set_bit(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("bmsk")
 def build_bit_mask(compiler: Compiler, statement: Statement) -> Action:
-    """Return ones from a position on, as many as a width says."""
+    """Build bmsk: ones from a position on, as many as the width."""
     check_words(statement, ("clamp", "wrap"))
     clamps = statement.has("clamp")
 
@@ -247,7 +250,7 @@ def build_bit_mask(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("szext")
 def build_extension(compiler: Compiler, statement: Statement) -> Action:
-    """Extend a number of some low bits by its sign or zeros."""
+    """Build szext: extend a number of some low bits by its sign or by zeros."""
     (row,) = check_words(statement, ("clamp", "wrap"))
     if row.name not in ("u32", "s32"):
         raise UnknownInstructionError(statement)
@@ -277,7 +280,7 @@ _BYTE_MODES = {
 
 @instruction("prmt")
 def build_byte_permutation(compiler: Compiler, statement: Statement) -> Action:
-    """Choose four of the eight bytes of two words; bit 3 of a choice repeats the byte's sign instead."""
+    """Build prmt: choose four of the eight bytes of two words; bit 3 of a selector replicates the sign."""
     (row,) = check_words(statement, _BYTE_MODES)
     if row.name != "b32":
         raise UnknownInstructionError(statement)

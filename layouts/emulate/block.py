@@ -1,4 +1,4 @@
-"""The state of one CTA: threads in groups that share a program counter, their registers, shared and local memory."""
+"""The state of one CTA: groups of threads with a common program counter, their registers, shared and local memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WARP = 32
 
 
 class Frame:
-    """Registers and parameters of one function for all threads of a block; register values are [threads]."""
+    """Registers and parameters of one function, for all threads of a block; register values are [threads]."""
 
     __slots__ = ("carry", "code", "depth", "local_base", "parameters", "registers")
 
@@ -43,7 +43,7 @@ class Frame:
 
 @dataclass(slots=True)
 class Call:
-    """Where a group returns to."""
+    """The return address of a group."""
 
     frame: Frame
     pc: int
@@ -52,7 +52,7 @@ class Call:
 
 @dataclass(slots=True)
 class Wait:
-    """Why a group does not run. ready: whether it may go on; what: a few words for reports; facts: for programs."""
+    """Why a group is suspended. ready: whether it may continue; what: words for reports; facts: for programs."""
 
     kind: str
     what: str
@@ -61,19 +61,19 @@ class Wait:
 
 
 class Group:
-    """Threads of a block at one program counter, converged. threads: a slice or sorted indexes."""
+    """Converged threads of a block: one program counter. threads: a slice or sorted indices."""
 
     __slots__ = ("block", "frame", "pc", "polls", "stack", "threads", "wait", "yields")
 
     def __init__(self, block: Block, frame: Frame, threads: Threads, pc: int = 0, stack: tuple[Call, ...] = ()) -> None:
         self.block, self.frame, self.threads, self.pc, self.stack = block, frame, threads, pc, stack
         self.wait: Wait | None = None
-        self.yields = 0  # how often it let others go first
-        self.polls = 0  # of what others have to change, since it last did something else
+        self.yields = 0  # number of times it yielded to others
+        self.polls = 0  # polls of a value that others change, since its last other action
 
     @property
     def ids(self) -> NDArray[np.int64]:
-        """The threads' linear indexes in the block."""
+        """The threads' linear indices in the block."""
         threads = self.threads
         return np.arange(threads.start, threads.stop) if isinstance(threads, slice) else threads
 
@@ -105,17 +105,18 @@ class Group:
         return self.block.run
 
     def find_block(self, rank: int) -> Block:
-        """Return the CTA of the cluster whose rank an address of shared memory names."""
+        """Return the CTA of the cluster with a rank, as in an address of shared memory."""
         return self.block if rank == self.block.rank else self.block.run.find_block(rank, self.statement)
 
     def select(self, chosen: Array) -> Group:
-        """Return some of the threads as a group of their own. chosen: a mask or indexes into this group."""
+        """Return some of the threads as a new group. chosen: a mask or indices into this group."""
         group = Group(self.block, self.frame, simplify(self.ids[chosen]), self.pc, self.stack)
         return group
 
     def take_whole_warps(self) -> NDArray[np.int64]:
-        """Return the warps of the group; NotConvergedError where other threads of a warp have yet to come to the
-        statement, as `.aligned` demands.
+        """Return the warps of the group.
+
+        NotConvergedError where threads of a warp have not arrived at the statement, as `.aligned` requires.
         """
         ids = self.ids
         warps = np.unique(ids // WARP)
@@ -127,8 +128,10 @@ class Group:
 
 
 class NotConvergedError(Exception):
-    """Some threads of a group have to wait for others of their warp. ids: who waits; missing: for whom; aligned:
-    whether the statement demands that all threads of the warp execute it together.
+    """Some threads of a group must wait for others of their warp.
+
+    ids: who waits; missing: for whom; aligned: whether the statement requires that all threads of the warp execute it
+    together.
     """
 
     def __init__(self, ids: NDArray[np.int64], missing: NDArray[np.int64], aligned: bool = False) -> None:
@@ -137,14 +140,14 @@ class NotConvergedError(Exception):
 
 
 def simplify(ids: NDArray[np.int64]) -> Threads:
-    """Return sorted thread indexes as a slice where they are neighbours."""
+    """Return sorted thread indices as a slice where they are consecutive."""
     first, last = int(ids[0]), int(ids[-1])
     return slice(first, last + 1) if last - first + 1 == len(ids) else ids
 
 
 @dataclass(slots=True)
 class NamedBarrier:
-    """A barrier of bar and barrier: who arrived in the phase that runs. expected: threads, 0 until someone says."""
+    """A barrier of bar and barrier: the arrivals of the current phase. expected: threads, 0 until specified."""
 
     expected: int = 0
     arrived: int = 0
@@ -155,7 +158,7 @@ class NamedBarrier:
 
 
 class Block:
-    """One CTA. index: ctaid; rank: its place in the cluster; live: [threads], not exited."""
+    """One CTA. index: ctaid; rank: in the cluster; live: [threads], not exited."""
 
     def __init__(
         self,
@@ -180,7 +183,7 @@ class Block:
         self.special: dict[str, Array] = {}
         self.synced = np.full(self.padded, -1, np.int64)  # step of a thread's last barrier or fence
         self.fenced = np.full(self.padded, -1, np.int64)  # step of its last fence.proxy
-        self.state: dict[str, Any] = {}  # of instruction rows: mbarriers, tensor memory, groups of copies
+        self.state: dict[str, Any] = {}  # state of instructions: mbarriers, tensor memory, groups of copies
         self.entry = entry
 
     @property
@@ -194,7 +197,7 @@ class Block:
         return self.rank << RANK_SHIFT
 
     def get_frame(self, code: Code, depth: int, local_base: int) -> Frame:
-        """Return the registers of a function at a depth of calls; threads in it at the same time share the arrays."""
+        """Return the registers of a function at a call depth; threads in it at the same time share the arrays."""
         key = (code.function.name, depth, local_base)
         if key not in self.frames:
             self.frames[key] = Frame(code, depth, self.padded, local_base)
@@ -203,7 +206,7 @@ class Block:
         return frame
 
     def reserve_local(self, size: int) -> None:
-        """Let every thread have at least this much local memory."""
+        """Ensure that every thread has at least this much local memory."""
         size = -(-size // 16) * 16
         if size > self.local_bytes:
             data = np.zeros((self.padded, size), np.uint8)
@@ -211,12 +214,12 @@ class Block:
             self.local_bytes, self.local = size, Allocation("local memory", 0, data.reshape(-1))
 
     def free(self) -> None:
-        """Forget registers and local memory, once every thread has exited."""
+        """Free registers and local memory, once every thread has exited."""
         self.frames, self.special, self.local_bytes = {}, {}, 0
         self.local = Allocation("local memory", 0, np.zeros(0, np.uint8))
 
     def make_groups(self, by_warp: bool) -> list[Group]:
-        """Return the threads at the entry's first statement: one group, or one per warp."""
+        """Return the threads at the entry's first statement as groups: one, or one per warp."""
         frame = self.get_frame(self.entry, 0, 0)
         step = WARP if by_warp else self.padded
         return [

@@ -38,7 +38,7 @@ _SPACES = (_SHARED, _CLUSTER, _GLOBAL)
 
 
 def split_spaces(statement: Statement) -> tuple[str, str]:
-    """Return the state spaces of destination and source."""
+    """Return (state space of the destination, that of the source)."""
     found = [word for word in statement.words if word in _SPACES]
     if len(found) != 2:
         raise UnknownInstructionError(statement)
@@ -52,7 +52,7 @@ def read_scalars(read: Callable[[Group], Any], group: Group) -> NDArray[np.int64
 
 @instruction("cp.async.bulk", "cp.reduce.async.bulk")
 def build_copy(compiler: Compiler, statement: Statement) -> Action:
-    """cp.async.bulk and cp.reduce.async.bulk: a run of bytes."""
+    """Build cp.async.bulk and cp.reduce.async.bulk: a copy or reduction of consecutive bytes."""
     first = 4 if statement.words[1] == "reduce" else 3
     reduces = first == 4
     operations = OPERATIONS if reduces else ()
@@ -81,7 +81,7 @@ Change = Callable[[Bytes, Bytes], Bytes]
 
 
 def make_reduction(statement: Statement, operation: str, name: str) -> Change:
-    """Return the function of old bytes and source bytes."""
+    """Return a function of (old bytes, source bytes) that returns the reduced bytes."""
     kind = check_reduction(statement, operation, name)
     return lambda old, values: reduce_bytes(statement, operation, kind, old, values)
 
@@ -137,7 +137,7 @@ def _store(issuer: Group, place: int, data: Bytes, change: Change | None) -> Non
 
 
 def list_ranks(issuer: Group, mask: int) -> list[int]:
-    """Return the ranks of CTAs in a multicast mask; FaultError for one that the cluster does not have."""
+    """Return the CTA ranks in a multicast mask; FaultError for one outside the cluster."""
     ranks = [rank for rank in range(16) if mask >> rank & 1]
     size = len(issuer.run.blocks)
     if not ranks or ranks[-1] >= size:
@@ -157,8 +157,8 @@ def submit_load(
 ) -> None:
     """Issue a copy to shared memory that completes bytes on mbarriers.
 
-    place: addresses of destination and mbarrier, in shared::cluster, and the ranks of a multicast; pair: the mbarrier
-    may be in the other CTA of a pair (.cta_group::2).
+    place: addresses of destination and mbarrier, in shared::cluster, and the ranks of a multicast; pair: whether the
+    mbarrier may be in the other CTA of a pair (.cta_group::2).
     """
     target, barrier, ranks = truncate_address(place[0]), truncate_address(place[1]), place[2]
     own_rank, barrier_rank = target >> RANK_SHIFT, barrier >> RANK_SHIFT
@@ -221,7 +221,7 @@ def _store_global(issuer: Group, target: int, data: Bytes, change: Change | None
 
 
 def submit_store(issuer: Issuer, size: int, read: Callable[[], Bytes], write: Callable[[Bytes], None]) -> None:
-    """Issue a copy from shared to global memory that a bulk group tracks."""
+    """Issue a copy from shared to global memory, tracked by a bulk group."""
     taken: list[Bytes] = []
 
     def take() -> None:
@@ -254,5 +254,5 @@ def build_wait(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("cp.async.bulk.prefetch")
 def build_prefetch(compiler: Compiler, statement: Statement) -> Action:
-    """A hint; nothing changes."""
+    """Build a prefetch, which changes nothing."""
     return lambda group: None

@@ -52,7 +52,7 @@ def _check(statement: Statement, first: int, modes: tuple[str, ...]) -> None:
 
 
 class _Place:
-    """The operand [tensorMap, coordinates], and the offsets of im2col mode: None in tile mode."""
+    """The operand [tensorMap, coordinates], with the offsets of im2col mode (None in tile mode)."""
 
     def __init__(
         self, compiler: Compiler, statement: Statement, operand: Operand, offsets: Operand | None = None
@@ -76,7 +76,7 @@ class _Place:
     def _read_offsets(
         compiler: Compiler, statement: Statement, offsets: Operand | None, spatial: int
     ) -> list[Reader] | None:
-        """Return what reads the offsets of im2col: none of them where they are all 0, None in tile mode."""
+        """Return the readers of the im2col offsets: [] where all are 0, None in tile mode."""
         if statement.find_word(("im2col", "im2col_no_offs")) and spatial < 1:
             raise UnknownInstructionError(statement, f"{statement.opcode}: im2col has three dimensions or more")
         if offsets is None:
@@ -111,7 +111,7 @@ def _check_shared(statement: Statement, address: int) -> None:
 
 @instruction("cp.async.bulk.tensor")
 def build_tensor_copy(compiler: Compiler, statement: Statement) -> Action:
-    """cp.async.bulk.tensor: a box of a tensor map, to or from shared memory."""
+    """Build cp.async.bulk.tensor: copy a box of a tensor map to or from shared memory."""
     _check(statement, 4, (*LOADING, *STORING))
     target, source = split_spaces(statement)
     operands = list(statement.operands)
@@ -160,7 +160,7 @@ def _scatter(box: Box, issuer: Group, base: int, data: Bytes) -> None:
 
 @instruction("cp.reduce.async.bulk.tensor")
 def build_tensor_reduction(compiler: Compiler, statement: Statement) -> Action:
-    """cp.reduce.async.bulk.tensor: a box of shared memory onto a tensor."""
+    """Build cp.reduce.async.bulk.tensor: reduce a box of shared memory into a tensor."""
     _check(statement, 5, ("tile", "im2col_no_offs"))
     operands = list(statement.operands)
     if statement.has(HINT):
@@ -173,10 +173,10 @@ def build_tensor_reduction(compiler: Compiler, statement: Statement) -> Action:
 
 
 def _check_corners(statement: Statement, box: Box) -> None:
-    """Refuse a store in im2col mode whose map has corners.
+    """Raise UnknownInstructionError for a store in im2col mode whose map has corners.
 
-    An H100 and an H200 end the launch where they are -1 (illegal instruction), also where no pixel is outside; others
-    were not tried.
+    An H100 and an H200 abort the launch for corners of -1 (illegal instruction), even if no pixel is outside; other
+    values were not tried.
     """
     pixels = box.map.pixel_box
     corners = () if pixels is None else (*pixels.lower, *pixels.upper)

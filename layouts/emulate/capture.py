@@ -1,8 +1,8 @@
 """A capture of what the emulator executed: the file that lanescope.cuh would have written, without its macros.
 
-Every wgmma, ldmatrix and mma is recorded: words, immediates, addresses, registers and the block's shared memory. A that
-a wgmma takes from registers, accumulators that do not begin at zero, and D as the program first reads it are records of
-their own. The place is that of .loc (nvcc -lineinfo), else the line of the PTX.
+Every wgmma, ldmatrix and mma is recorded: words, immediates, addresses, registers and the block's shared memory. A
+wgmma's A in registers, its accumulators unless they start at zero, and D when the program first reads it have records
+of their own. The place is that of .loc (nvcc -lineinfo), else the PTX line.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _WITH_MEMORY = ("wgmma", "ldmatrix")
 
 
 class CaptureRecorder:
-    """Collect records while a machine runs; `render` gives the bytes of the file.
+    """Collects records while a machine runs; `render` returns the bytes of the file.
 
-    file: what the PTX is called where it names no source. blocks: the first and the last block that are recorded, by
-    linear index. size: bytes of records to keep; those that find no room are counted as dropped.
+    file: the name of the PTX, used where it names no source. blocks: first and last recorded block, by linear index.
+    size: bytes of records to keep; further ones are counted as dropped.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class CaptureRecorder:
         machine.recorders.append(self._record)
 
     def render(self) -> bytes:
-        """Return the capture file of what ran so far."""
+        """Return the capture file of the run so far."""
         for cluster in self.machine.clusters:
             for block in cluster.blocks:
                 if "wgmma" in block.state:
@@ -99,7 +99,7 @@ class CaptureRecorder:
         )
 
     def _copy_memory(self, event: MatrixEvent) -> NDArray[np.uint8]:
-        """Return the block's shared memory; records between which nothing changes share the copy."""
+        """Return a copy of the block's shared memory; records between which nothing changes share it."""
         block = event.group.block
         kept = self._memory.get(block.index)
         if kept is None or not np.array_equal(kept, block.shared.data):

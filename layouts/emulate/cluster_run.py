@@ -1,4 +1,4 @@
-"""The blocks of one cluster while they run."""
+"""The blocks of one cluster during a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ClusterRun:
-    """The blocks of one cluster. size: of the cluster, in blocks."""
+    """The blocks of one cluster. size: in blocks."""
 
     machine: Machine
     memory: Memory
@@ -30,8 +30,9 @@ class ClusterRun:
         return self.shape != (1, 1, 1)
 
     def find_block(self, rank: int, statement: Statement) -> Block:
-        """Return a block of the cluster by its rank; FaultError if there is none. A warning if its threads have exited:
-        its shared memory is no longer its own, and what such an access does is undefined.
+        """Return a block of the cluster by its rank; FaultError if there is none.
+
+        Reports a warning if its threads have exited: accessing its shared memory is undefined.
         """
         if rank >= len(self.blocks):
             raise FaultError(

@@ -22,8 +22,10 @@ BARRIER = "cluster_barrier"  # the key in the state of the cluster's first block
 
 @dataclass(slots=True)
 class ClusterBarrier:
-    """The barrier of a cluster. arrived: per rank, which threads are in the phase that runs; waiting: the phase whose
-    end each thread has to wait for, -1 if it has not arrived.
+    """The barrier of a cluster.
+
+    arrived: per rank, the threads in the current phase. waiting: the phase whose end each thread waits for, -1 if it
+    has not arrived.
     """
 
     arrived: list[NDArray[np.bool_]]
@@ -45,7 +47,7 @@ def get_cluster_barrier(block: Block) -> ClusterBarrier:
 
 
 def end_cluster_phase(block: Block) -> None:
-    """Begin the barrier's next phase once all threads of the cluster that have not exited arrived."""
+    """Begin the barrier's next phase if all threads of the cluster that have not exited have arrived."""
     barrier = get_cluster_barrier(block)
     blocks = block.run.blocks
     if all((barrier.arrived[one.rank] | ~one.live).all() for one in blocks):
@@ -115,7 +117,7 @@ def build_cluster_wait(compiler: Compiler, statement: Statement) -> Action:
 
 
 def read_shared_address(group: Group, space: str, address: int) -> int:
-    """Return an address of shared::cluster, from one of that space or a generic one; FaultError for other memory."""
+    """Return a shared::cluster address for one of that space or a generic one; FaultError for other memory."""
     if space:
         return truncate_address(address)
     if not SHARED_WINDOW <= address < SHARED_WINDOW + (16 << RANK_SHIFT):
@@ -129,7 +131,7 @@ _COMPLETION = ("mbarrier::complete_tx::bytes",)
 
 @instruction("st.async", "red.async")
 def build_async_store(compiler: Compiler, statement: Statement) -> Action:
-    """st.async and red.async to another CTA's shared memory, whose bytes complete on an mbarrier there."""
+    """Build st.async and red.async: a store to another CTA's shared memory, with an mbarrier there."""
     reduces = statement.words[0] == "red"
     operations = OPERATIONS if reduces else ()
     orders = ("relaxed",) if reduces else ("weak",)

@@ -1,7 +1,7 @@
-"""A function made ready to run: every statement becomes a Python function once it is reached.
+"""A function prepared for execution: every statement becomes a Python function when it is first reached.
 
-A row (`instruction`) turns a statement into an action on a group of threads. Operands become readers and writers of
-NumPy arrays, so that an action is a few NumPy calls for all threads.
+A builder (registered with `instruction`) turns a statement into an action on a group of threads. Operands become
+readers and writers of NumPy arrays, so an action is a few NumPy calls for all threads.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ Writer = Callable[[Group, Array], None]
 Builder = Callable[["Compiler", Statement], Action]
 
 ROWS: dict[str, Builder] = {}
-CONTROL: dict[str, Builder] = {}  # rows that move the program counter themselves
+CONTROL: dict[str, Builder] = {}  # builders whose actions set the program counter
 
 
 class UnknownInstructionError(Exception):
-    """A statement that no row executes."""
+    """A statement that has no builder."""
 
     def __init__(self, statement: Statement, reason: str = "") -> None:
         super().__init__(reason or statement.opcode)
@@ -65,7 +65,7 @@ def instruction(*names: str) -> Callable[[Builder], Builder]:
 
 
 def control(*names: str) -> Callable[[Builder], Builder]:
-    """Register a builder whose action sets the program counter itself, as a branch does."""
+    """Register a builder whose action sets the program counter, as a branch does."""
 
     def register(builder: Builder) -> Builder:
         for name in names:
@@ -76,7 +76,7 @@ def control(*names: str) -> Callable[[Builder], Builder]:
 
 
 def find_row(words: tuple[str, ...]) -> str:
-    """Return the longest beginning of an opcode that has a row, "" if none has."""
+    """Return the longest prefix of an opcode that has a builder, "" if none has."""
     for length in range(min(len(words), 6), 0, -1):
         name = ".".join(words[:length])
         if name in ROWS:
@@ -85,14 +85,14 @@ def find_row(words: tuple[str, ...]) -> str:
 
 
 class Code:
-    """A function's statements as actions, made when they are first reached."""
+    """A function's statements as actions, built when they are first reached."""
 
     def __init__(self, program: Program, function: Function) -> None:
         self.program, self.function = program, function
         self.steps: list[Action] = [self._make_first_step(n) for n in range(len(function.statements))]
         self.parameter_bytes, self.offsets = _place(function, "param")
         self.local_bytes, self.local_offsets = _place(function, "local")
-        self.watched = False  # whether statements tell what they do to registers of asynchronous instructions
+        self.watched = False  # whether statements report accesses to registers of asynchronous instructions
 
     def _make_first_step(self, number: int) -> Action:
         def compile_first(group: Group) -> None:
@@ -143,7 +143,7 @@ def _go_on_after(action: Action) -> Action:
 
 
 def _guard_control(action: Action, slot: int, negated: bool) -> Action:
-    """Return an action that moves the program counter of the threads whose guard is true; the others go on."""
+    """Return an action that moves the program counter of the threads whose guard is true; the others continue."""
 
     def run(group: Group) -> None:
         active = group.frame.registers[slot][group.threads] ^ negated
@@ -162,7 +162,7 @@ def _guard_control(action: Action, slot: int, negated: bool) -> Action:
 
 
 def _place(function: Function, space: str) -> tuple[int, dict[str, int]]:
-    """Return the bytes that a function's variables of a space take, and the offset of each."""
+    """Return (bytes of a function's variables in a space, name → offset)."""
     offset, offsets = 0, {}
     for name, variable in function.variables.items():
         if variable.space == space:
@@ -173,7 +173,7 @@ def _place(function: Function, space: str) -> tuple[int, dict[str, int]]:
 
 
 class Compiler:
-    """What a row needs to build its action: operands as readers and writers."""
+    """The context of a builder: access to variables, types, and operands as readers and writers."""
 
     def __init__(self, code: Code) -> None:
         self.code, self.function = code, code.function
@@ -184,14 +184,14 @@ class Compiler:
         return self.function.variables.get(name) or self.module.variables.get(name)
 
     def get_type(self, statement: Statement, which: int = -1) -> RegisterType:
-        """Return a type of the opcode, the last one by default; UnknownInstructionError if it names none."""
+        """Return a type of the opcode, by default the last one; UnknownInstructionError if it has none."""
         named = [word for word in statement.words[1:] if word in TYPES]
         if not named:
             raise UnknownInstructionError(statement, f"{statement.opcode} names no type")
         return TYPES[named[which]]
 
     def read(self, operand: Operand, row: RegisterType) -> Reader:
-        """Return how the values of an operand are read as a type: [threads], or a scalar where all are equal."""
+        """Return a reader of an operand's values in a type: [threads], or a scalar where all are equal."""
         dtype = row.dtype
         match operand:
             case Register():
@@ -210,7 +210,7 @@ class Compiler:
                 raise ValueError(f"{operand} is no value")
 
     def read_all(self, operand: Operand, row: RegisterType) -> Callable[[Group], Array]:
-        """Return how an operand or a vector of them is read: [threads, count]."""
+        """Return a reader of an operand or a vector operand: [threads, count]."""
         items = operand.items if isinstance(operand, VectorOperand) else (operand,)
         readers = [self.read(item, row) for item in items]
         dtype = row.dtype
@@ -224,7 +224,7 @@ class Compiler:
         return read
 
     def write(self, operand: Operand, row: RegisterType) -> Writer:
-        """Return how values of a type are written to a register; a wider register takes them extended."""
+        """Return a writer of values of a type to a register; a wider register extends them."""
         if isinstance(operand, Discarded):
             return lambda group, values: None
         if not isinstance(operand, Register):
@@ -248,7 +248,7 @@ class Compiler:
         return write_extended
 
     def write_all(self, operand: Operand, row: RegisterType) -> Writer:
-        """Return how [threads, count] values are written to an operand or a vector of them."""
+        """Return a writer of [threads, count] values to an operand or a vector operand."""
         items = operand.items if isinstance(operand, VectorOperand) else (operand,)
         writers = [self.write(item, row) for item in items]
 
@@ -259,7 +259,7 @@ class Compiler:
         return write
 
     def read_address(self, operand: Operand) -> Callable[[Group], NDArray[np.int64]]:
-        """Return how an address in brackets is read: int64 [threads]."""
+        """Return a reader of an address in brackets: int64 [threads]."""
         if not isinstance(operand, AddressOperand):
             raise ValueError(f"{operand} is no address")
         base, offset = operand.base, operand.offset
@@ -278,7 +278,7 @@ class Compiler:
         return read
 
     def _read_special(self, name: str, dtype: np.dtype[Any]) -> Reader:
-        from lanescope.emulate.special import compute_special, is_known  # rows and machine meet here
+        from lanescope.emulate.special import compute_special, is_known  # shared by builders and the machine
 
         if not is_known(name):
             raise ValueError(f"{name} has no value here")
@@ -301,7 +301,8 @@ class Compiler:
             if self.function.entry and all(name != one.name for one in self.function.parameters):
                 raise ValueError(f"the address of {name}, which passes to a function")
             within = self.code.offsets[name] + offset
-            return lambda group: np.array(within).astype(dtype)  # among parameters: of the kernel, or the function's
+            # among the parameters of the kernel, or of the function
+            return lambda group: np.array(within).astype(dtype)
         if name in self.program.shared_offsets:
             shared = self.program.shared_offsets[name] + offset
             return lambda group: np.array(group.block.shared_rank_bits | shared).astype(dtype)

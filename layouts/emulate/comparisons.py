@@ -53,7 +53,7 @@ def _is_float(row: RegisterType) -> bool:
 
 
 def _find_comparison(statement: Statement, row: RegisterType) -> Comparison:
-    """Return the comparison that the second word names for a type."""
+    """Return the comparison of the opcode's second word for a type."""
     table = _FLOATS if _is_float(row) else {**_SIGNED, **_UNSIGNED} if row.kind == "u" else _SIGNED
     name = statement.words[1]
     if name not in table or (row.kind == "b" and name not in ("eq", "ne")) or row.kind == "pred":
@@ -62,7 +62,7 @@ def _find_comparison(statement: Statement, row: RegisterType) -> Comparison:
 
 
 def _make_comparison(compiler: Compiler, statement: Statement, row: RegisterType) -> Callable[[Group], Array]:
-    """Return what computes t, [threads] or [threads, 2] for packed types."""
+    """Return a function that computes the comparison, bool [threads], or [threads, 2] for packed types."""
     compare = _find_comparison(statement, row)
     flushes = statement.has("ftz")
     a, b = statement.operands[1], statement.operands[2]
@@ -98,7 +98,7 @@ def _make_comparison(compiler: Compiler, statement: Statement, row: RegisterType
 
 
 def _find_condition(compiler: Compiler, statement: Statement) -> tuple[Any, Reader | None]:
-    """Return how the result is combined with a predicate, and that predicate."""
+    """Return (function that combines the result with a predicate, reader of that predicate)."""
     combine = _COMBINE.get(statement.find_word(_COMBINE))
     if (combine is not None) != (len(statement.operands) == 4):
         raise UnknownInstructionError(statement)
@@ -107,7 +107,7 @@ def _find_condition(compiler: Compiler, statement: Statement) -> tuple[Any, Read
 
 @instruction("setp")
 def build_comparison(compiler: Compiler, statement: Statement) -> Action:
-    """p = t op c; q = !t op c, or the upper half's result for packed types."""
+    """Build setp: p = t op c; q = !t op c, or for packed types the upper half's result."""
     row = _get_type(statement)[-1]
     compute = _make_comparison(compiler, statement, row)
     combine, condition = _find_condition(compiler, statement)
@@ -140,7 +140,7 @@ def _get_type(statement: Statement, types: int = 1) -> tuple[RegisterType, ...]:
 
 @instruction("set")
 def build_set(compiler: Compiler, statement: Statement) -> Action:
-    """Write all ones, or 1.0 for a float type, where the comparison holds, and zeros elsewhere."""
+    """Build set: all ones, or 1.0 for a float type, where the comparison holds, else zero."""
     to, row = _get_type(statement, types=2)
     compute = _make_comparison(compiler, statement, row)
     combine, condition = _find_condition(compiler, statement)
@@ -175,7 +175,7 @@ def build_selection(compiler: Compiler, statement: Statement) -> Action:
 
 
 def _read_bits(compiler: Compiler, operand: Operand, row: RegisterType, statement: Statement) -> Reader:
-    """Return how an operand's bits are read; a number written as a float of the opcode's type has that type's bits."""
+    """Return a reader of an operand's bits; a float literal is encoded in the opcode's type."""
     typed = compiler.get_type(statement)
     if typed.kind != "f":
         return compiler.read(operand, row)
@@ -185,7 +185,7 @@ def _read_bits(compiler: Compiler, operand: Operand, row: RegisterType, statemen
 
 @instruction("slct")
 def build_sign_selection(compiler: Compiler, statement: Statement) -> Action:
-    """Select by whether the last operand is at least 0; a NaN is not."""
+    """Build slct: select by whether the last operand is at least 0 (NaN is not)."""
     row, by = check_words(statement, ("ftz",), types=2)
     if by.name not in ("s32", "f32"):
         raise UnknownInstructionError(statement)
@@ -218,7 +218,7 @@ def build_test(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("copysign")
 def build_sign_copy(compiler: Compiler, statement: Statement) -> Action:
-    """Return the second operand with the first one's sign."""
+    """Build copysign: the second operand with the first one's sign."""
     (row,) = check_words(statement, ())
     if row.name not in ("f32", "f64"):
         raise UnknownInstructionError(statement)

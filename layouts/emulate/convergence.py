@@ -1,4 +1,4 @@
-"""Which groups of threads join, and which wait for others of their warp."""
+"""Convergence of a warp: which groups of threads merge, and which wait for others of their warp."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def wait_for_convergence(machine: Machine, group: Group, error: NotConvergedError) -> bool:
-    """Make threads wait for others of their warp; return whether that is the whole group."""
+    """Suspend the threads whose warp is incomplete; return whether that is the complete group."""
     stays = np.isin(group.ids, error.ids)
     waiting = group
     if not stays.all():
@@ -32,7 +32,7 @@ def wait_for_convergence(machine: Machine, group: Group, error: NotConvergedErro
 
 
 def list_stops(machine: Machine, group: Group) -> frozenset[int]:
-    """Return the statements at which other groups stand that this one could join."""
+    """Return the statements of the other groups that may join this one."""
     return frozenset(
         other.pc
         for other in machine.groups
@@ -47,7 +47,7 @@ def _may_join(machine: Machine, one: Group, other: Group) -> bool:
 
 
 def join_groups(machine: Machine, group: Group) -> Group:
-    """Join all groups at the statement of this one; return the joined group."""
+    """Merge all groups at this group's statement; return the merged group."""
     same = [
         other
         for other in machine.groups

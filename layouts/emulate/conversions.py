@@ -1,4 +1,7 @@
-"""cvt between integers and floats, and cvt.pack. PTX ISA 9.1, 9.7.9.21 and 9.7.9.22; formats of 8 bits: narrow.py."""
+"""cvt between integers and floats, and cvt.pack. PTX ISA 9.1, 9.7.9.21 and 9.7.9.22.
+
+8-bit formats are in narrow.py.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from lanescope.emulate.types import TYPES, RegisterType
 
 Array = NDArray[Any]
 _TO_WHOLE: dict[str, Callable[[Array], Array]] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
-SPECIAL: dict[str, Builder] = {}  # builders for formats that one register holds several of, and tf32
+SPECIAL: dict[str, Builder] = {}  # builders for packed formats and tf32
 
 
 @instruction("cvt")
@@ -63,7 +66,10 @@ def _convert_integers(compiler: Compiler, statement: Statement, to: RegisterType
 
 
 def _convert_to_integers(compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType) -> Action:
-    """Round to a whole number and clamp it. NaN: 0, or the top bit alone where either type has 64 bits."""
+    """Build a conversion to integers: round and clamp.
+
+    NaN becomes 0, or the top bit alone where either type has 64 bits.
+    """
     _check_only(statement, *_TO_WHOLE, "ftz", "sat")
     name = statement.find_word(_TO_WHOLE)
     if not name or (statement.has("ftz") and origin.name != "f32"):
@@ -110,7 +116,7 @@ def _convert_from_integers(compiler: Compiler, statement: Statement, to: Registe
 
 
 def _round_long(values: Array, direction: str) -> Array:
-    """Return the binary64 bits of 64-bit integers."""
+    """Return 64-bit integers rounded to binary64 bits."""
     near = np.asarray(values.astype(np.float64))
     if direction != "rn":
         exact = [int(value) for value in np.atleast_1d(values)]
@@ -133,7 +139,7 @@ def _step(near: float, rounded: int, exact: int, direction: str) -> float:
 
 
 def _check_words_of_floats(statement: Statement, to: RegisterType, origin: RegisterType) -> None:
-    """Refuse the words that ptxas does not take between these types."""
+    """Raise UnknownInstructionError for qualifiers that ptxas rejects between these types."""
     direction = statement.find_word(DIRECTIONS)
     allowed = (
         (_TO_WHOLE, to.name == origin.name and not direction),
@@ -142,7 +148,7 @@ def _check_words_of_floats(statement: Statement, to: RegisterType, origin: Regis
         (("relu",), to.bits == 16),
         (("sat",), to.name != "bf16"),
     )
-    narrows = to.bits < origin.bits  # between f16 and bf16, ptxas takes rounding to nearest where none is named
+    narrows = to.bits < origin.bits  # between f16 and bf16, ptxas defaults to rounding to nearest
     if narrows and not direction:
         raise UnknownInstructionError(statement)
     if any(statement.find_word(words) and not takes for words, takes in allowed):
@@ -198,12 +204,12 @@ def _carry_nan(bits: Array, source: Element, element: Element, flushes: bool) ->
 
 
 def _keeps_nan(pair: tuple[str, str], flushes: bool) -> bool:
-    """Return whether a NaN keeps its bits instead of becoming the canonical one."""
+    """Return whether a NaN keeps its payload instead of becoming canonical."""
     return "f64" in pair or (pair == ("bf16", "f32") and not flushes)
 
 
 def _flushes_source(statement: Statement, pair: tuple[str, str]) -> bool:
-    """Return whether .ftz makes subnormal sources zero; measured: a conversion to f16 takes all."""
+    """Return whether .ftz flushes subnormal sources; a conversion to f16 flushes none (measured)."""
     return statement.has("ftz") and pair[0] == "f32" and pair[1] != "f16"
 
 
@@ -212,14 +218,14 @@ def _keep(values: Array) -> Array:
 
 
 def limit_finite(bits: Array, name: str) -> Array:
-    """Return f16 or bf16 results with infinities as the largest number of their sign."""
+    """Return f16 or bf16 results with infinities replaced by the largest finite number of their sign."""
     infinity = np.uint16(0x7C00 if name == "f16" else 0x7F80)
     return np.where(bits & np.uint16(0x7FFF) == infinity, bits - np.uint16(1), bits)
 
 
 @instruction("cvt.pack")
 def build_packed_integers(compiler: Compiler, statement: Statement) -> Action:
-    """Clamp two 32-bit integers to a narrower type and put them below the low bits of a third operand."""
+    """Build cvt.pack: clamp two 32-bit integers to a narrower type and shift a third operand in above them."""
     words = statement.words
     if len(words) not in (5, 6) or words[2] != "sat" or words[4] != "s32" or words[3][1:] not in ("2", "4", "8", "16"):
         raise UnknownInstructionError(statement)

@@ -34,7 +34,10 @@ def _is_predicate(operand: Operand) -> bool:
 
 @instruction("cp.async.ca", "cp.async.cg")
 def build_copy(compiler: Compiler, statement: Statement) -> Action:
-    """cp.async: 4, 8 or 16 bytes a thread; bytes beyond src-size are zero, all are if the source is ignored."""
+    """Build cp.async: 4, 8 or 16 bytes per thread.
+
+    Bytes beyond src-size become zero, all do if the source is ignored.
+    """
     check_words(statement, 3, ("shared", "shared::cta"), ("global",), ("L2::cache_hint",), PREFETCH)
     operands = list(statement.operands)
     if statement.has("L2::cache_hint"):
@@ -67,7 +70,10 @@ def build_copy(compiler: Compiler, statement: Statement) -> Action:
 def issue(
     group: Group, targets: NDArray[np.int64], sources: NDArray[np.int64], count: int, kept: NDArray[np.int64]
 ) -> None:
-    """Issue one copy per thread. kept: the bytes that are read, the others are zero."""
+    """Issue one copy per thread.
+
+    kept: the number of bytes to read; the others become zero.
+    """
     issuer, memory = Issuer(group, proxy="generic"), group.memory
     dtype = _DTYPES[count]
     lanes = count // dtype.itemsize
@@ -123,7 +129,7 @@ def build_wait_all(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("cp.async.mbarrier.arrive")
 def build_arrival(compiler: Compiler, statement: Statement) -> Action:
-    """cp.async.mbarrier.arrive: an arrival once the thread's copies so far have ended."""
+    """Build cp.async.mbarrier.arrive: arrive once the thread's previous copies have completed."""
     check_words(statement, 4, ("noinc",), ("shared", "shared::cta"), ("b64",))
     space, read = find_shared_space(statement), compiler.read_address(statement.operands[0])
     adds = not statement.has("noinc")

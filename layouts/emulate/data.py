@@ -1,4 +1,4 @@
-"""Move data: mov, ld, st, addresses of state spaces. PTX ISA 9.1, 9.7.9."""
+"""Data movement: mov, ld, st, address conversions. PTX ISA 9.1, 9.7.9."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _STORES = _ACCESSES | {"release", "wb", "cg", "cs", "wt"}
 
 
 def as_bits(row: RegisterType) -> RegisterType:
-    """Return the untyped type of the same width: moves keep every bit, of NaNs too."""
+    """Return the untyped type of the same width: moves preserve every bit, also of NaNs."""
     return row if row.bits in (1, 128) else _BITS[row.bits]
 
 
@@ -65,13 +65,13 @@ def build_move(compiler: Compiler, statement: Statement) -> Action:
 
 
 def _pack(compiler: Compiler, target: Operand, source: VectorOperand, row: RegisterType) -> Action:
-    """Join the parts of a register, the lowest first."""
+    """Build mov that joins the parts of a register, lowest first."""
     read, write = compiler.read_all(source, _BITS[row.bits // len(source.items)]), compiler.write(target, row)
     return lambda group: write(group, read(group).view(row.storage)[:, 0])
 
 
 def _unpack(compiler: Compiler, target: VectorOperand, source: Operand, row: RegisterType) -> Action:
-    """Take a register apart, the lowest part first."""
+    """Build mov that splits a register into parts, lowest first."""
     part = _BITS[row.bits // len(target.items)]
     read, write = compiler.read(source, row), compiler.write_all(target, part)
 
@@ -83,7 +83,7 @@ def _unpack(compiler: Compiler, target: VectorOperand, source: Operand, row: Reg
 
 
 def find_space(compiler: Compiler, statement: Statement, address: AddressOperand) -> tuple[str, bool]:
-    """Return the state space of an access, "" if generic, and whether it is a function's own parameter."""
+    """Return (state space of an access, "" if generic; whether it is a function's own parameter)."""
     space = statement.find_word(SPACES)
     space = {"shared::cta": "shared", "param::entry": "param", "param::func": "param"}.get(space, space)
     if space == "param":
@@ -109,7 +109,7 @@ def _get_access_type(compiler: Compiler, statement: Statement, allowed: set[str]
 
 
 def as_bits_signed(row: RegisterType) -> RegisterType:
-    """Return the type in which a value is loaded: signed ones keep their sign for wider registers."""
+    """Return the type in which a value is loaded: signed values sign-extend into wider registers."""
     return row if row.kind == "s" else as_bits(row)
 
 
@@ -149,7 +149,7 @@ def build_load(compiler: Compiler, statement: Statement) -> Action:
 def _load_by_offset(
     compiler: Compiler, address: AddressOperand, dtype: np.dtype[Any], lanes: int, write: Writer
 ) -> Action:
-    """Load a function's own parameters from an address in a register: the place among them."""
+    """Build a load of a function's own parameter whose offset is in a register."""
     read = compiler.read_address(address)
     size = dtype.itemsize * lanes
 
@@ -193,7 +193,7 @@ _WINDOWS = {"global": 0, "const": 0, "param": 0, "shared": SHARED_WINDOW, "local
 
 @instruction("cvta")
 def build_address_conversion(compiler: Compiler, statement: Statement) -> Action:
-    """cvta: between addresses of a space and generic ones."""
+    """Build cvta: addresses of a space to generic ones, or back."""
     target, source = statement.operands
     row = compiler.get_type(statement)
     space = statement.find_word((*_WINDOWS, "shared::cta", "shared::cluster", "param::entry")).partition("::")[0]
@@ -214,7 +214,7 @@ def build_address_conversion(compiler: Compiler, statement: Statement) -> Action
 def build_space_test(compiler: Compiler, statement: Statement) -> Action:
     target, source = statement.operands
     space = statement.find_word(("global", "local", "shared", "shared::cta", "shared::cluster"))
-    if not space or len(statement.words) != 2:  # constants have addresses of global memory here
+    if not space or len(statement.words) != 2:  # constant memory lies in global memory here
         raise UnknownInstructionError(statement)
     read, write = compiler.read(source, TYPES["u64"]), compiler.write(target, TYPES["pred"])
     first = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space.partition("::")[0], GLOBAL_WINDOW)
@@ -231,7 +231,7 @@ def build_space_test(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("mapa")
 def build_cluster_address(compiler: Compiler, statement: Statement) -> Action:
-    """mapa: the address of the same place in another CTA of the cluster."""
+    """Build mapa: the address of the same location in another CTA of the cluster."""
     target, source, rank = statement.operands
     row = compiler.get_type(statement)
     read, read_rank, write = compiler.read(source, row), compiler.read(rank, TYPES["u32"]), compiler.write(target, row)
@@ -256,5 +256,5 @@ def build_rank_of_address(compiler: Compiler, statement: Statement) -> Action:
 
 
 def discard_pair(operand: Operand) -> tuple[Operand, Operand | None]:
-    """Return the two results of d|p; the second is None where it is not asked for."""
+    """Return the two results of d|p; the second is None unless requested."""
     return (operand.first, operand.second) if isinstance(operand, PairOperand) else (operand, None)

@@ -1,4 +1,4 @@
-"""Parse declarations of variables in state spaces, with what they begin with. PTX ISA 9.1, 5.1 and 5.4."""
+"""Parse declarations of variables in state spaces, with initial values. PTX ISA 9.1, 5.1 and 5.4."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPAQUE = (".texref", ".samplerref", ".surfref")
 
 
 def parse_variables(stream: TokenStream) -> list[Variable]:
-    """Parse a declaration of variables from its state space up to its semicolon."""
+    """Return the variables of a declaration, from its state space to its semicolon."""
     variables = [parse_variable(stream)]
     while stream.accept(","):
         variables.append(_parse_declarator(stream, variables[0]))
@@ -26,7 +26,7 @@ def parse_variables(stream: TokenStream) -> list[Variable]:
 
 
 def parse_variable(stream: TokenStream) -> Variable:
-    """Parse a state space, alignment, type and one name."""
+    """Return a variable with state space, alignment, type and a single name."""
     word = stream.take().text
     if word not in SPACES:
         raise stream.refuse(f"{quote_value(word)} stands where a state space is needed, as .global")
@@ -36,7 +36,7 @@ def parse_variable(stream: TokenStream) -> Variable:
         word = stream.take().text
         if word == ".align":
             number = stream.take_integer()
-            align = align if points else number  # behind .ptr: of what the pointer leads to
+            align = align if points else number  # after .ptr: of the pointed-to memory
         elif word in (".v2", ".v4", ".v8"):
             lanes = int(word[2:])
         elif word[1:] in TYPES:
@@ -57,7 +57,7 @@ def parse_variable(stream: TokenStream) -> Variable:
 
 
 def _parse_declarator(stream: TokenStream, like: Variable) -> Variable:
-    """Parse a name with its dimensions and what it begins with."""
+    """Return a variable for a name with its dimensions and initial value; the rest is as in `like`."""
     element = TYPES[like.type].bytes
     name, count, is_open = stream.take().text, max(1, (like.size or element) // element), False
     while stream.accept("["):

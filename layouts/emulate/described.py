@@ -19,8 +19,8 @@ CHUNK = 16
 
 
 @lru_cache(maxsize=4096)
-def find_chunks(word: int, seen: View) -> tuple[Array, int, int]:
-    """Return the chunks that a descriptor reads, as numbers of 16 bytes from the block's first, and the first and last.
+def find_chunks(word: int, view: View) -> tuple[Array, int, int]:
+    """Return the 16-byte chunks that a descriptor reads, counted from the block's first byte; and the first and last.
 
     FaultError `bad_descriptor` where its mode is reserved.
     """
@@ -28,14 +28,14 @@ def find_chunks(word: int, seen: View) -> tuple[Array, int, int]:
         _ = Descriptor(word).mode
     except LayoutError as error:
         raise FaultError("bad_descriptor", f"The matrix descriptor {format_word(word)}: {error.message}") from None
-    chunks = (compute_chunk_addresses(word, seen) - SHARED_BEGIN) // CHUNK
+    chunks = (compute_chunk_addresses(word, view) - SHARED_BEGIN) // CHUNK
     chunks.flags.writeable = False
     return chunks, int(chunks.min()), int(chunks.max())
 
 
-def check_reads(group: Group, word: int, seen: View, letter: str) -> None:
-    """FaultError where a descriptor reads outside the block's own shared memory: an illegal address on an H200."""
-    _, first, last = find_chunks(word, seen)
+def check_reads(group: Group, word: int, view: View, letter: str) -> None:
+    """Raise FaultError where a descriptor reads outside the block's shared memory: an illegal address on an H200."""
+    _, first, last = find_chunks(word, view)
     size = group.block.shared.size
     if first < 0 or (last + 1) * CHUNK > size:
         address = SHARED_BEGIN + (first if first < 0 else last) * CHUNK
@@ -47,9 +47,9 @@ def check_reads(group: Group, word: int, seen: View, letter: str) -> None:
         )
 
 
-def read_described(group: Group, word: int, seen: View) -> Array:
-    """Return element bits [rows, k] as they stand in shared memory; reads before writes are reported."""
-    chunks, _, _ = find_chunks(word, seen)
+def read_described(group: Group, word: int, view: View) -> Array:
+    """Return element bits [rows, k] as stored in shared memory; reads of unwritten bytes are reported."""
+    chunks, _, _ = find_chunks(word, view)
     shared, memory = group.block.shared, group.memory
     if shared.written is not None and memory.unwritten is not None:
         known = shared.written.reshape(-1, CHUNK)[chunks].all(axis=-1)
@@ -58,10 +58,10 @@ def read_described(group: Group, word: int, seen: View) -> Array:
     for observer in memory.observers:
         observer(group, "shared", shared, np.unique(chunks) * CHUNK, CHUNK, writes=False)
     data = shared.data.reshape(-1, CHUNK)[chunks]  # [rows, chunks, 16], or [chunks of rows, k, 16]
-    bits = _split(data, seen.bits)
-    if seen.major == "K":
-        return bits.reshape(seen.rows, seen.k)
-    return bits.transpose(0, 2, 1).reshape(seen.rows, seen.k)
+    bits = _split(data, view.bits)
+    if view.major == "K":
+        return bits.reshape(view.rows, view.k)
+    return bits.transpose(0, 2, 1).reshape(view.rows, view.k)
 
 
 def _split(data: Array, bits: int) -> Array:

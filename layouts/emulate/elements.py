@@ -1,7 +1,7 @@
-"""Types of a buffer's elements, the arrays that hold them, and what a buffer is filled with.
+"""Element types of buffers, the arrays that hold them, and initial contents.
 
-An array holds the elements as memory does: types that NumPy has as themselves, bf16, fp8 and fp6 as unsigned integers,
-types of 4 bits and 1 bit packed into uint8, the first element in the lowest bits.
+An array holds elements as memory does: types that NumPy has as themselves, bf16, fp8 and fp6 as unsigned integers,
+4-bit and 1-bit types packed into uint8, the first element in the lowest bits.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ RANDOM = 3  # "random" draws integers from -3 to 3, from 0 to 3 where a type has
 
 @dataclass(frozen=True, slots=True)
 class ElementType:
-    """A type of elements. coding: its name among PTX's element types where an array holds codes, "" where NumPy
-    has the type.
+    """An element type.
+
+    coding: its name among PTX's element types where an array holds encodings, "" where NumPy has the type.
     """
 
     name: str
@@ -38,7 +39,7 @@ class ElementType:
 
     @property
     def packed(self) -> int:
-        """Elements in one item of the array."""
+        """The number of elements in one item of the array."""
         return max(1, 8 // self.bits) if self.bits in (1, 4) else 1
 
     @property
@@ -55,7 +56,7 @@ TYPES: dict[str, ElementType] = {
     name: ElementType(name, np.dtype(own).itemsize * 8, np.dtype(own)) for name, own in _NUMPY.items()
 }
 TYPES |= {name: ElementType(name, bits, np.dtype(f"uint{max(8, bits)}"), name) for name, bits in _CODED.items()}
-# What NumPy, PyTorch, ml_dtypes, Triton and the driver call them.
+# Names in NumPy, PyTorch, ml_dtypes, Triton and the driver.
 _SPELLED = {own: name for name, own in reversed(_NUMPY.items()) if name not in ("tf32", "b8", "b16", "b32", "b64")}
 _SPELLED |= {
     "bool": "u8",
@@ -86,7 +87,7 @@ _SPELLED |= {
 
 
 def get_element_type(name: object, field: str) -> ElementType:
-    """Return a type by PTX's name, NumPy's or PyTorch's; LayoutError `unknown_type` lists PTX's."""
+    """Return a type by its name in PTX, NumPy or PyTorch; LayoutError `unknown_type` lists PTX's."""
     text = str(name).strip().removeprefix("torch.").removeprefix("np.").removeprefix(".").lower()
     found = TYPES.get(_SPELLED.get(text, text))
     if found is None or not isinstance(name, str):
@@ -97,12 +98,12 @@ def get_element_type(name: object, field: str) -> ElementType:
 
 
 def find_type_of(dtype: np.dtype[Any]) -> ElementType | None:
-    """Return the element type of a NumPy type; None if there is none."""
+    """Return the element type of a NumPy dtype; None if there is none."""
     return TYPES.get(_SPELLED.get(dtype.name, ""))
 
 
 def compute_array_shape(shape: tuple[int, ...], row: ElementType, field: str) -> tuple[int, ...]:
-    """Return the shape of the array that holds so many elements: packed along the last axis."""
+    """Return the shape of the array for elements of this shape: packed along the last axis."""
     if shape[-1] % row.packed:
         raise LayoutError(
             "bad_shape",
@@ -114,7 +115,7 @@ def compute_array_shape(shape: tuple[int, ...], row: ElementType, field: str) ->
 
 
 def hold_elements(array: Array, row: ElementType, field: str) -> Array:
-    """Return an array's elements in the type that holds them, without changing a bit; LayoutError where it cannot."""
+    """Return an array in the dtype that holds such elements, bits unchanged; LayoutError if that is impossible."""
     own = array.dtype
     same_size = own.itemsize == row.dtype.itemsize
     bits_given = own.kind in "iuV" or own.kind == "b"
@@ -133,14 +134,14 @@ def hold_elements(array: Array, row: ElementType, field: str) -> Array:
 def fill_elements(
     name: str, fill: str, shape: tuple[int, ...], row: ElementType, field: str, number: float = 0
 ) -> Array:
-    """Return a buffer's first contents: a number, "random", or "identify" for A (see fill_codes)."""
+    """Return a buffer's initial contents: a number, "random", or "identify" for a matrix (see fill_codes)."""
     array_shape = compute_array_shape(shape, row, f"{field}.shape")
     if fill == "random":
         low = -RANDOM if row.signed else 0
         if row.bits == 1:
             low, high = 0, 1
         else:
-            low, high = (1, 2) if row.name == "ue8m0" else (low, RANDOM)  # ue8m0 has powers of two alone
+            low, high = (1, 2) if row.name == "ue8m0" else (low, RANDOM)  # ue8m0 has only powers of two
         drawn = np.random.default_rng(zlib.crc32(name.encode())).integers(low, high, shape, endpoint=True)
         return encode_elements(drawn, row)
     if number == 0 and row.name != "ue8m0":
@@ -158,9 +159,9 @@ def fill_elements(
 
 
 def fill_codes(shape: tuple[int, ...], row: ElementType, operand: str, k_inner: bool, part: int, field: str) -> Array:
-    """Return a matrix whose elements name their places: the codes of docs/capture.md, as the type holds them.
+    """Return a matrix whose elements encode their positions: the codes of docs/capture.md, in the type's array.
 
-    operand: a or b; k_inner: whether the last axis is K, the other M or N; part: the pass of an 8-bit type.
+    operand: a or b. k_inner: whether the last axis is K, the other M or N. part: the pass of an 8-bit type.
     """
     if len(shape) < 2:
         raise LayoutError("bad_fill", f"{field} has one axis.", "'identify' fills matrices: two axes or more.", field)
@@ -178,12 +179,12 @@ def fill_codes(shape: tuple[int, ...], row: ElementType, operand: str, k_inner: 
 
 
 def view_codes(array: Array) -> Array:
-    """Return the items of an array as unsigned integers, one after the other."""
+    """Return the items of an array as unsigned integers, flattened."""
     return np.ascontiguousarray(array).reshape(-1).view(np.dtype(f"uint{array.dtype.itemsize * 8}"))
 
 
 def split_codes(items: Array, row: ElementType) -> Array:
-    """Return the codes of the elements that unsigned items hold: [items, elements of an item]."""
+    """Return the encodings in unsigned items: [items, elements per item]."""
     if row.packed == 1:
         return items[:, None]
     shifts = np.arange(row.packed, dtype=items.dtype) * items.dtype.type(row.bits)
@@ -191,7 +192,7 @@ def split_codes(items: Array, row: ElementType) -> Array:
 
 
 def encode_elements(values: Array, row: ElementType) -> Array:
-    """Encode numbers as the array that holds them, rounded to the nearest value of the type."""
+    """Return numbers as the array that holds them, each rounded to the nearest value of the type."""
     if not row.coding:
         return values.astype(row.dtype)
     if row.coding == "b1":
@@ -203,7 +204,7 @@ def encode_elements(values: Array, row: ElementType) -> Array:
 
 
 def decode_elements(array: Array, row: ElementType) -> Array:
-    """Return the numbers that an array holds: its own type, or float64 for codes; packed elements are separated."""
+    """Return the numbers in an array: in its own dtype, or float64 for encodings; packed elements are unpacked."""
     if not row.coding:
         return array
     if row.coding == "b1":

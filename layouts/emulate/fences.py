@@ -1,4 +1,7 @@
-"""Fences and membar: memory is in order here, so they change no value. PTX ISA 9.1, 9.7.13.4."""
+"""Fences and membar.
+
+Emulated memory is in order, so they change no value. PTX ISA 9.1, 9.7.13.4.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _FORMS = re.compile(
 
 @instruction("fence", "membar")
 def build_fence(compiler: Compiler, statement: Statement) -> Action:
-    """A fence; the block keeps when each thread executed its last one, and its last one of proxies."""
+    """Build a fence: the block records when each thread executed its last fence, and its last proxy fence."""
     if not _FORMS.fullmatch(statement.opcode):
         raise UnknownInstructionError(statement)
     proxy = statement.has("proxy") and not statement.has("alias")

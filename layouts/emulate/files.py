@@ -1,8 +1,7 @@
-"""Files around a run: PTX, the launch, buffers and outputs. The only module of the emulator that opens any."""
+"""Files of a run: PTX, the launch, buffers and outputs. No other module of the emulator opens files."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.dump.npy import MAGIC, parse_array, parse_header
-from lanescope.emulate.launch import MOST_BUFFER, Launch
+from lanescope.emulate.launch import MOST_BUFFER, Launch, load_toml
 from lanescope.emulate.result import EmulationResult
 from lanescope.errors import LayoutError
 from lanescope.inputs import quote_value
@@ -22,7 +21,7 @@ MOST_TEXT = 64 << 20
 
 
 def read_text(path: Path, field: str) -> str:
-    """Return the text of a file; LayoutError where there is none."""
+    """Return the text of a file; LayoutError if it cannot be read."""
     return _read(path, field, MOST_TEXT).decode("utf-8", "replace")
 
 
@@ -39,23 +38,15 @@ def _read(path: Path, field: str, most: int) -> bytes:
 
 
 def read_launch(launch: str | PathLike[str]) -> tuple[Path, dict[str, Any]]:
-    """Return (the folder that paths of a launch are relative to, the launch) from TOML or the path of a file of it."""
+    """Return (base folder of the launch's paths, the launch), given TOML or the path of a TOML file."""
     is_text = isinstance(launch, str) and "\n" in launch
     path = Path() if is_text else Path(launch)
     text = str(launch) if is_text else read_text(path, "launch")
-    try:
-        return path if is_text else path.parent, tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise LayoutError(
-            "bad_launch",
-            f"The launch is not TOML: {error}.",
-            'Write it as grid = [1, 1, 1] and args = [1, "A"].',
-            "launch",
-        ) from None
+    return path if is_text else path.parent, load_toml(text)
 
 
 def load_buffers(launch: Launch, folder: Path, given: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the arrays of a launch's buffers: those that are given, and those that lie in files."""
+    """Return the arrays of a launch's buffers: the given ones, and those from files."""
     arrays = {name: np.asarray(array) for name, array in given.items()}
     for name, spec in launch.buffers.items():
         if spec.file and name not in arrays:
@@ -64,12 +55,12 @@ def load_buffers(launch: Launch, folder: Path, given: Mapping[str, Array]) -> di
 
 
 def read_array(path: Path, field: str) -> Array:
-    """Return the array of a .npy file: numbers alone; no object is ever unpickled."""
+    """Return the array of a .npy file: numbers only; pickled objects are never loaded."""
     return parse_npy(_read(path, field, MOST_BUFFER + (1 << 16)), field)
 
 
 def parse_npy(raw: bytes, field: str) -> Array:
-    """Return the array of a .npy file's bytes."""
+    """Return the array in the bytes of a .npy file."""
     header = parse_header(raw) if raw.startswith(MAGIC) else None
     if header is None:
         raise LayoutError("bad_buffer", f"{field} is no .npy file.", "Save one array with numpy.save.", field)
@@ -86,7 +77,7 @@ def parse_npy(raw: bytes, field: str) -> Array:
 
 
 def write_outputs(result: EmulationResult, folder: Path) -> None:
-    """Write the buffers that a launch keeps, as they stand."""
+    """Write the buffers for which the launch names an output file."""
     for output in result.outputs.values():
         if output.file:
             path = folder / output.file

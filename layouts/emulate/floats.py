@@ -40,7 +40,7 @@ _QUALIFIERS = {
 
 
 def get_element(row: RegisterType, statement: Statement) -> tuple[Element, int]:
-    """Return the format of a type and how many of them a register holds."""
+    """Return (format of a type, how many of them a register holds)."""
     name, _, count = row.name.partition("x")
     if name not in ELEMENTS:
         raise UnknownInstructionError(statement)
@@ -48,7 +48,7 @@ def get_element(row: RegisterType, statement: Statement) -> tuple[Element, int]:
 
 
 def _compute_wide(name: str, direction: str, values: list[Array]) -> Array:
-    """Return a result in binary64, exact or rounded to odd, of operands of at most 24 significant bits."""
+    """Return a binary64 result, exact or rounded to odd, for operands of at most 24 significant bits."""
     a = values[0]
     if name in ("add", "sub"):
         b = values[1] if name == "add" else -values[1]
@@ -56,7 +56,7 @@ def _compute_wide(name: str, direction: str, values: list[Array]) -> Array:
     if name in ("fma", "mad"):
         product = a * values[1]
         return fix_zero_sign(add_to_odd(product, values[2]), product, values[2], direction)
-    # quotients and roots of 24-bit numbers are further from every boundary than binary64's rounding
+    # binary64's rounding error cannot move quotients and roots of 24-bit numbers across a boundary
     if name == "mul":
         return np.asarray(a * values[1])
     if name == "sqrt":
@@ -65,7 +65,7 @@ def _compute_wide(name: str, direction: str, values: list[Array]) -> Array:
 
 
 def finish(bits: Array, element: Element, words: frozenset[str]) -> Array:
-    """Apply .ftz, .sat and .relu to results."""
+    """Return result bits with .ftz, .sat and .relu applied."""
     if "ftz" in words:
         size = bits & element.bits.type((1 << element.bits.itemsize * 8 - 1) - 1)
         least = {"f32": 1 << 23, "f16": 1 << 10}[element.name]
@@ -73,7 +73,7 @@ def finish(bits: Array, element: Element, words: frozenset[str]) -> Array:
         bits = np.where(size < least, bits & sign, bits)
     if "sat" in words:
         values = decode(bits, element)
-        bits = np.where(values > 0, bits, element.bits.type(0))  # NaN and negative numbers are 0
+        bits = np.where(values > 0, bits, element.bits.type(0))  # NaN and negative numbers become 0
         bits = np.where(values > 1, encode(np.ones(()), element), bits)
     if "relu" in words:
         bits = np.where(np.signbit(decode(bits, element)), element.bits.type(0), bits)
@@ -86,7 +86,7 @@ _HALF_FUNCTIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 def _build_fast(
     compiler: Compiler, statement: Statement, row: RegisterType, name: str, words: frozenset[str]
 ) -> Action | None:
-    """Build what NumPy computes and rounds as the instruction does; None for the rest."""
+    """Build what NumPy computes and rounds as the instruction does; return None for the rest."""
     element, lanes = get_element(row, statement)
     if element.name == "f64":
         return _build_double(compiler, statement, row, name)
@@ -132,7 +132,7 @@ def _build_double(compiler: Compiler, statement: Statement, row: RegisterType, n
 
 
 def flush_element(values: Array, element: Element) -> Array:
-    """Return binary64 values with the format's subnormal ones as zeros."""
+    """Return binary64 values; those subnormal in the format become zeros."""
     if element.name == "f16":
         return np.where(np.abs(values) < 2.0**-14, np.copysign(0.0, values), values)
     return flush(values)
@@ -170,7 +170,7 @@ def mark_nan32(values: Array) -> Array:
 
 
 def _build_single(compiler: Compiler, statement: Statement, row: RegisterType, name: str, flushes: bool) -> Action:
-    """Build an f32 row that rounds to nearest: most of them."""
+    """Build an f32 instruction that rounds to nearest, the most common case."""
 
     def fuse(a: Array, b: Array, c: Array) -> Array:
         return add_to_odd(np.multiply(a, b, dtype=np.float64), np.asarray(c, np.float64)).astype(np.float32)
@@ -194,7 +194,7 @@ def _build_single(compiler: Compiler, statement: Statement, row: RegisterType, n
 
 
 def _build_half(compiler: Compiler, statement: Statement, row: RegisterType, compute: Compute) -> Action:
-    """Build add, sub or mul of f16: NumPy rounds a float32 result, which has enough bits for it to be exact."""
+    """Build add, sub or mul of f16: NumPy rounds a float32 result, which is exact."""
     half = np.dtype(np.float16)
 
     def act(a: Array, b: Array) -> Array:
@@ -235,7 +235,10 @@ def build_rounded(compiler: Compiler, statement: Statement) -> Action:
 
 @shared("abs", "neg", floats=True)
 def build_sign(compiler: Compiler, statement: Statement) -> Action:
-    """abs and neg: the sign bit alone; NaNs become canonical, those of f64 quiet with their sign (measured)."""
+    """Build abs and neg: only the sign bit changes.
+
+    NaNs become canonical, those of f64 quiet with their sign (measured).
+    """
     (row,) = check_words(statement, ("ftz",))
     element, _ = get_element(row, statement)
     flushes = statement.has("ftz")
@@ -259,7 +262,7 @@ def build_sign(compiler: Compiler, statement: Statement) -> Action:
 
 @shared("min", "max", floats=True)
 def build_extreme(compiler: Compiler, statement: Statement) -> Action:
-    """min and max of numbers: -0 is below +0; a NaN loses, or wins with .NaN."""
+    """Build min and max of numbers: -0 is below +0; a NaN loses, or wins with .NaN."""
     (row,) = check_words(statement, ("ftz", "NaN", "xorsign", "abs"))
     element, _ = get_element(row, statement)
     words = frozenset(statement.words[1:])

@@ -59,7 +59,7 @@ def build_exit(compiler: Compiler, statement: Statement) -> Action:
 
 @control("ret")
 def build_return(compiler: Compiler, statement: Statement) -> Action:
-    """ret: to the caller; of a kernel, the end of its threads."""
+    """Build ret: return to the caller; in a kernel, end the threads."""
 
     def leave(group: Group) -> None:
         if not group.stack:
@@ -153,7 +153,7 @@ def _copy_results(group: Group, call: Call) -> None:
 
 
 def _ignore_print(group: Group, arguments: list[str], results: list[str]) -> None:
-    """vprintf prints nothing here; its result is the number of arguments, which nobody reads."""
+    """Ignore vprintf; its result, which nobody reads, is the number of arguments."""
 
 
 def _fail_assertion(group: Group, arguments: list[str], results: list[str]) -> None:
@@ -165,7 +165,7 @@ BUILT_IN = {"vprintf": _ignore_print, "__assertfail": _fail_assertion, "__assert
 
 @instruction("bar.warp.sync")
 def build_warp_barrier(compiler: Compiler, statement: Statement) -> Action:
-    """bar.warp.sync: threads of the mask wait for each other, wherever each stands."""
+    """Build bar.warp.sync: threads of the mask wait for each other, at whatever statement each stands."""
     read = compiler.read(statement.operands[0], _U32)
 
     def meet(group: Group) -> None:
@@ -176,11 +176,10 @@ def build_warp_barrier(compiler: Compiler, statement: Statement) -> Action:
 
 
 def wait_for_members(group: Group, mask: Array, same_statement: bool = True) -> None:
-    """Continue once all live threads that a membermask names are in the group.
+    """Continue once all live threads of a membermask are in the group.
 
-    Where some are not, NotConvergedError: the machine lets those warps wait at their statement and runs it again once
-    the others came, so call this before anything else. same_statement: whether the others have to come to this
-    statement.
+    Else raise NotConvergedError: the machine suspends those warps at the statement and executes it again when the
+    others have arrived, so call this first. same_statement: whether the others must arrive at this statement.
     """
     if group.count == np.count_nonzero(group.block.live):
         return
@@ -245,7 +244,7 @@ def build_sleep(compiler: Compiler, statement: Statement) -> Action:
     "createpolicy",
 )
 def build_nothing(compiler: Compiler, statement: Statement) -> Action:
-    """Accept instructions that change no value: hints and register counts."""
+    """Build a no-op, for hints and register counts."""
     targets = [compiler.write(one, _U64) for one in statement.operands[:1] if statement.words[0] == "createpolicy"]
 
     def act(group: Group) -> None:

@@ -1,4 +1,4 @@
-"""Fragments of matrix instructions in the emulator: a statement's instruction, and its registers as matrices."""
+"""Fragments of matrix instructions in the emulator: a statement's catalogue entry, and its registers as matrices."""
 
 from __future__ import annotations
 
@@ -20,16 +20,20 @@ from lanescope.ptx.instruction import Operand as Fragment
 
 Array = NDArray[Any]
 Registers = Callable[[Group], Array]
-NAN = {"f16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0xFFF8_0000_0000_0000}  # what tensor cores write (f16, f32: an H100)
+NAN = {
+    "f16": 0x7FFF,
+    "f32": 0x7FFFFFFF,
+    "f64": 0xFFF8_0000_0000_0000,
+}  # NaNs of tensor cores (measured on an H100: f16, f32)
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixEvent:
-    """What machine.recorders are told of a matrix instruction: kind is that of a capture's record.
+    """A matrix instruction, as reported to machine.recorders.
 
-    threads: the first thread of each warp (wgmma: of each warpgroup). words: operand → descriptor of each warpgroup;
-    immediates: scale_a, scale_b, trans_a, trans_b where given; addresses: [warps, 32] of ldmatrix; registers: operand →
-    [warps, 32, count]; label: of a "fragment" the operand, A, C or D.
+    kind: that of a capture's record. threads: the first thread of each warp (wgmma: warpgroup). words: operand →
+    descriptor of each warpgroup. immediates: scale_a, scale_b, trans_a, trans_b where present. addresses: [warps, 32],
+    of ldmatrix. registers: operand → [warps, 32, count]. label: the operand of a "fragment", A, C or D.
     """
 
     kind: str
@@ -45,13 +49,13 @@ class MatrixEvent:
 
 
 def tell(event: MatrixEvent) -> None:
-    """Tell the machine's recorders of a matrix instruction."""
+    """Report a matrix instruction to the machine's recorders."""
     for recorder in event.group.run.machine.recorders:
         recorder(event)
 
 
 def bind_instruction(statement: Statement) -> Instruction:
-    """Return the catalogue's instruction of a statement; UnknownInstructionError for words that it does not have."""
+    """Return a statement's catalogue entry; UnknownInstructionError for qualifiers that the catalogue lacks."""
     found = catalog.find_instruction(statement.opcode)
     if found is None or sorted(found.ptx.split(".")) != sorted(statement.words):
         raise UnknownInstructionError(statement)
@@ -59,7 +63,10 @@ def bind_instruction(statement: Statement) -> Instruction:
 
 
 def take_full_warps(group: Group, statement: Statement) -> NDArray[np.int64]:
-    """Return the warps of a group; UnknownInstructionError for one of fewer than 32 threads, which PTX leaves open."""
+    """Return the warps of a group.
+
+    UnknownInstructionError for a warp of fewer than 32 threads, which PTX leaves undefined.
+    """
     warps = group.take_whole_warps()
     if group.count != WARP * len(warps):
         raise UnknownInstructionError(
@@ -69,13 +76,13 @@ def take_full_warps(group: Group, statement: Statement) -> NDArray[np.int64]:
 
 
 def read_registers(compiler: Compiler, operand: Operand, op: Fragment, threads: int = WARP) -> Registers:
-    """Return how the registers of a fragment are read: [warps (or warpgroups), threads, registers]."""
+    """Return a reader of a fragment's registers: [warps (or warpgroups), threads, registers]."""
     read = compiler.read_all(operand, TYPES[f"b{op.register_bits}"])
     return lambda group: read(group).reshape(-1, threads, op.registers)
 
 
 def write_registers(compiler: Compiler, operand: Operand, op: Fragment) -> Callable[[Group, Array], None]:
-    """Return how the registers [warps, threads, registers] of a fragment are written."""
+    """Return a writer of a fragment's registers [warps, threads, registers]."""
     write = compiler.write_all(operand, TYPES[f"b{op.register_bits}"])
     dtype = TYPES[f"b{op.register_bits}"].dtype
     return lambda group, values: write(group, values.astype(dtype, copy=False).reshape(-1, op.registers))
@@ -90,14 +97,15 @@ def unpack_matrix(op: Fragment, registers: Array, statement: Statement) -> Array
 
 
 def decode(bits: Array, name: str) -> Array:
-    """Return the float64 values that an instruction reads from element bits."""
+    """Return element bits as the float64 values that an instruction multiplies."""
     return codec.decode_bits(codec.mask_unread_bits(bits, name) if name == "tf32" else bits, name)
 
 
 def encode(values: Array, name: str, saturates: bool = False) -> Array:
-    """Return the bits of results, rounded once to D's type: uint64. Integers wrap unless they saturate.
+    """Return results as bits, rounded once to D's type: uint64.
 
-    A zero is positive, also where every product and C are negative zeros (mma and wgmma with f16 or f32, on an H100).
+    Integers wrap unless they saturate. A zero is positive, also where every product and C are negative zeros (mma and
+    wgmma with f16 or f32, on an H100).
     """
     if saturates:
         values = np.clip(values, *codec.get_bounds(name))
@@ -110,7 +118,7 @@ def encode(values: Array, name: str, saturates: bool = False) -> Array:
 
 
 def require_number(operand: Operand, statement: Statement, what: str) -> int:
-    """Return an operand that PTX wants as a constant."""
+    """Return the value of an operand that PTX requires to be a constant."""
     if not isinstance(operand, Immediate) or operand.bits:
         raise UnknownInstructionError(statement, f"{what} of {statement.words[0]} is no constant")
     return int(operand.value)

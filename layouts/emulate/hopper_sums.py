@@ -1,10 +1,10 @@
-"""How the tensor cores of sm_90 add products whose sum is not exact, as the captures of an H200 show.
+"""How sm_90's tensor cores add products whose sum is inexact, inferred from captures of an H200.
 
-All products of an instruction and C are cut, toward zero, to a multiple of one unit: 2^25 of it are the largest
-exponent among C and the products (2^13 for wgmma of 8-bit floats); a product's exponent is the sum of its factors'. The
-sum is cut to f32 (of 8-bit floats to 14 significant bits), or rounded to the nearest f16. Every D of the captures in
-tests/golden/captures is so, bit for bit: wgmma of f16, bf16 and e4m3, mma of f16, bf16 and tf32. e5m2, tf32 of wgmma
-and mma with D of f16 are taken to be like them. PTX leaves all of it open.
+All products of an instruction and C are truncated toward zero to a multiple of 2^(e - 25), where e is the largest
+exponent among C and the products (2^(e - 13) for wgmma of 8-bit floats); a product's exponent is the sum of its
+factors'. The sum is truncated to f32 (of 8-bit floats to 14 significant bits), or rounded to the nearest f16. This
+gives every D of the captures in tests/golden/captures bit for bit: wgmma of f16, bf16 and e4m3, mma of f16, bf16 and
+tf32. e5m2, tf32 of wgmma and mma with D of f16 are assumed to be the same. PTX leaves all of it open.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import Instruction
 
 Array = NDArray[Any]
-_NONE = -(1 << 14)  # the exponent of a zero
-_LEAST = {"f16": -24, "f32": -133}  # the largest exponent is at least this
+_NONE = -(1 << 14)  # exponent of a zero
+_LEAST = {"f16": -24, "f32": -133}  # lower bound of the largest exponent
 _LEAST_F32 = -149
 
 
 def is_known(instruction: Instruction, target: str) -> bool:
-    """Whether the order and rounding of an instruction's sums are known on a target."""
+    """Return whether the order and rounding of an instruction's sums are known for a target."""
     types = instruction.types
     if not target.startswith("sm_90") or types["d"] not in ("f16", "f32"):
         return False
@@ -34,7 +34,7 @@ def is_known(instruction: Instruction, target: str) -> bool:
 
 
 def add_products(instruction: Instruction, a: Array, b: Array, c: Array | None) -> Array:
-    """Return A [..., m, k] · B [..., k, n] + C as an H200 adds them, before D is rounded to its type: float64."""
+    """Return A [..., m, k] · B [..., k, n] + C as an H200 adds them, before rounding to D's type: float64."""
     small = instruction.types["a"] in ("e4m3", "e5m2")
     with np.errstate(invalid="ignore", over="ignore"):
         plain = a @ b if c is None else a @ b + c
@@ -55,7 +55,7 @@ def add_products(instruction: Instruction, a: Array, b: Array, c: Array | None) 
 
 
 def _find_exponents(values: Array, name: str) -> NDArray[np.int64]:
-    """Return the exponent that each value's code has; that of the least normal number for smaller ones."""
+    """Return the exponent in each value's encoding; subnormal values have that of the least normal number."""
     float_format = get_dtype(name).format
     assert float_format is not None
     found = np.maximum(np.frexp(values)[1].astype(np.int64) - 1, float_format.least_exponent)
@@ -63,6 +63,6 @@ def _find_exponents(values: Array, name: str) -> NDArray[np.int64]:
 
 
 def _cut(values: Array, digits: int) -> Array:
-    """Return values cut toward zero to so many significant bits, and to what f32 has of small ones."""
+    """Return values truncated toward zero to that many significant bits, subnormal ones to f32's precision."""
     last = np.maximum(np.frexp(values)[1].astype(np.int64) - digits, _LEAST_F32)
     return np.asarray(np.ldexp(np.trunc(np.ldexp(values, -last)), last))

@@ -24,8 +24,10 @@ CORNER_BITS = {3: 16, 4: 8, 5: 5}  # of a signed corner, by the tensor's rank; o
 
 @dataclass(frozen=True, slots=True)
 class PixelBox:
-    """The places of a filter's base: lower and upper are offsets from the first and the last pixel of an image, along
-    W, H and D. channels: elements of a pixel that a load brings; pixels: how many pixels.
+    """The bounding box of a filter's base positions.
+
+    lower, upper: offsets from the first and the last pixel of an image, along W, H and D. channels: elements per pixel
+    that a load brings; pixels: their number.
     """
 
     lower: tuple[int, ...]
@@ -37,10 +39,10 @@ class PixelBox:
 def find_pixel_refusals(
     box: PixelBox, dims: Sequence[int], element_bits: int, span: int, packed: bool
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield (code, sentence, field of the launch) for every rule that the driver refuses a map by.
+    """Yield (code, sentence, launch field) for every rule of the driver that a map breaks.
 
-    dims: of the tensor, innermost first; span: bytes of the swizzle's span, 0 for none; packed: elements of 4 or 6 bits
-    whose gaps are filled.
+    dims: of the tensor, innermost first; span: bytes of the swizzle's span, 0 for none; packed: whether elements have 4
+    or 6 bits with padding.
     """
     rank = len(dims)
     if rank not in RANKS:
@@ -76,17 +78,17 @@ def find_pixel_refusals(
 
 
 class OutsideBoxError(Exception):
-    """Coordinates or offsets that im2col mode does not define, or whose result is not established."""
+    """Coordinates or offsets that im2col mode does not define, or whose result is unknown."""
 
 
 def locate_pixels(
     box: PixelBox, dims: Sequence[int], steps: Sequence[int], base: Sequence[int], offsets: Sequence[int]
 ) -> Numbers:
-    """Return the indexes in the tensor of each pixel that a load brings: [pixels, W H D and N]; some lie outside it.
+    """Return the tensor indices of each pixel of a load: [pixels, W H D and N]; some lie outside the tensor.
 
-    steps: traversal strides along W, H, D and N; base: coordinates of the first filter along the same; offsets: of the
-    pixel in the filter, along W, H and D. The base goes along W from the lower to the upper corner, then to the next
-    row, the next slice and the next image.
+    steps: traversal strides along W, H, D and N. base: coordinates of the first filter along the same. offsets: of the
+    pixel within the filter, along W, H and D. The base advances along W from the lower to the upper corner, then to the
+    next row, slice and image.
     """
     low = box.lower
     high = [size - 1 + corner for size, corner in zip(dims[1:-1], box.upper, strict=True)]

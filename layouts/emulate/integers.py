@@ -26,7 +26,7 @@ def _check_type(statement: Statement, row: RegisterType, allowed: tuple[str, ...
 
 
 def _apply_pairs(compiler: Compiler, statement: Statement, row: RegisterType, compute: Compute) -> Action:
-    """Apply an operation to both 16-bit halves."""
+    """Build an operation on both 16-bit halves."""
     dtype = np.dtype(np.int16 if row.name[0] == "s" else np.uint16)
     return apply(
         compiler,
@@ -64,7 +64,10 @@ def build_carried(compiler: Compiler, statement: Statement) -> Action:
 
 
 def _extend(compiler: Compiler, statement: Statement, row: RegisterType) -> Action:
-    """Add or subtract with the flag CC.CF coming in (addc) and going out (.cc); a subtraction's flag is its borrow."""
+    """Build addition or subtraction with carry flag CC.CF in (addc) and out (.cc).
+
+    Of a subtraction the flag is the borrow.
+    """
     _check_type(statement, row, ("u32", "s32", "u64", "s64"))
     name = statement.words[0]
     takes, gives = name.endswith("c") and name != "mad", statement.has("cc")
@@ -150,7 +153,7 @@ def build_product(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("mul24", "mad24")
 def build_short_product(compiler: Compiler, statement: Statement) -> Action:
-    """Multiply the low 24 bits of both; .hi takes bits 16 to 47 of the product."""
+    """Build mul24: multiply the low 24 bits of both; .hi returns bits 16 to 47 of the product."""
     (row,) = check_words(statement, ("lo", "hi", "sat"))
     _check_type(statement, row, ("u32", "s32"))
     if statement.has("lo") == statement.has("hi"):
@@ -193,9 +196,9 @@ def build_remainder(compiler: Compiler, statement: Statement) -> Action:
 
 
 def divide(a: Array, b: Array, row: RegisterType) -> tuple[Array, Array]:
-    """Return quotients cut towards zero and remainders with the dividend's sign.
+    """Return quotients truncated toward zero and remainders with the dividend's sign.
 
-    By zero both are all ones, as code that ptxas makes for sm_90 has it (measured).
+    For a divisor of zero both are all ones, as in code that ptxas generates for sm_90 (measured).
     """
     unsigned = np.dtype(f"uint{row.bits}")
     a, b = np.broadcast_arrays(a, b)
@@ -245,7 +248,7 @@ def build_extreme(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("dp4a", "dp2a")
 def build_dot_product(compiler: Compiler, statement: Statement) -> Action:
-    """Multiply four bytes with four bytes (dp4a), or two halves with two bytes (dp2a), and add."""
+    """Build dp4a (four bytes with four bytes) or dp2a (two halves with two bytes), accumulated."""
     first, second = check_words(statement, ("lo", "hi"), types=2)
     halves = statement.words[0] == "dp2a"
     if halves != (statement.has("lo") or statement.has("hi")) or {first.bits, second.bits} != {32}:

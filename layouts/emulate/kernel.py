@@ -1,4 +1,4 @@
-"""A kernel with its launch: the entry, its limits, the buffers in memory and the bytes of its parameters."""
+"""A kernel with its launch: the entry, its limits, the buffers in memory, and the bytes of its parameters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Place = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A buffer's elements as an array that memory is copied from, and their type."""
+    """A buffer: the array of its initial contents, and its element type."""
 
     spec: BufferSpec
     row: ElementType
@@ -48,7 +48,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """An entry with its launch, checked against each other: ready to be placed in a fresh memory and run."""
+    """An entry and its launch, checked against each other, ready to be placed in memory and run."""
 
     module: Module
     entry: Function
@@ -61,7 +61,10 @@ class Kernel:
         return prod(g // c for g, c in zip(self.launch.grid, self.cluster, strict=True))
 
     def place(self, schedule: Schedule = Schedule(), most_steps: int = MOST_STEPS) -> Placement:
-        """Put buffers, maps and parameters into a new memory; LayoutError for an argument that does not fit."""
+        """Return a placement in a new memory: buffers, maps, parameters.
+
+        LayoutError for an argument that does not fit.
+        """
         program, memory = Program(self.module), Memory()
         buffers = {
             name: memory.allocate(name, np.frombuffer(bytearray(buffer.array.tobytes()), np.uint8))
@@ -111,29 +114,29 @@ class Kernel:
             )
         except LayoutError as error:
             field = f"tensor_map.{name}.{error.field or 'type'}"
-            if error.hint not in REFUSALS:  # a word that no map has
+            if error.hint not in REFUSALS:  # no tensor map contains this word
                 raise LayoutError("bad_launch", f"{field}: {error.message}", error.hint, field) from None
             raise error.move_to_field(field) from None
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A kernel in a memory, with the machine that runs it. buffers: where each lies."""
+    """A kernel in a memory, with the machine that runs it. buffers: their addresses."""
 
     kernel: Kernel
     machine: Machine
     buffers: Mapping[str, Allocation]
 
     def take_array(self, name: str) -> Array:
-        """Return what stands in a buffer now, as an array of its own."""
+        """Return a copy of a buffer's current contents."""
         before = self.kernel.buffers[name].array
         return self.buffers[name].data.view(before.dtype).reshape(before.shape).copy()
 
 
 def prepare_kernel(module: Module, launch: Launch, arrays: Mapping[str, Array] | None = None) -> Kernel:
-    """Return the kernel of a launch; LayoutError says what does not fit.
+    """Return the kernel of a launch; LayoutError if they do not fit.
 
-    arrays: of buffers by name, as NumPy holds them: those that a launch takes from files.
+    arrays: the buffers that the launch takes from files, by name, in the dtypes of elements.py.
     """
     given = dict(arrays or {})
     unknown = next((name for name in given if name not in launch.buffers), "")
@@ -163,7 +166,7 @@ def prepare_kernel(module: Module, launch: Launch, arrays: Mapping[str, Array] |
 
 
 def find_entry(module: Module, part: str) -> Function:
-    """Return the entry whose name is given or has the given part in it; LayoutError lists the entries."""
+    """Return the entry with this name, or with this part in its name; LayoutError lists the entries."""
     entries = module.entries
     found = [one for one in entries if one.name == part] or [one for one in entries if part in one.name]
     if len(found) == 1:
@@ -190,7 +193,7 @@ def _pad(extents: tuple[int, ...]) -> Place:
 
 
 def _check_limits(entry: Function, launch: Launch) -> Place:
-    """Check a launch against the kernel's directives; return the cluster."""
+    """Return the cluster shape; LayoutError if the launch contradicts the kernel's directives."""
     limits, block = entry.limits, launch.block
     if "reqntid" in limits and _pad(limits["reqntid"]) != block:
         need = list(_pad(limits["reqntid"]))
@@ -233,7 +236,7 @@ def _check_limits(entry: Function, launch: Launch) -> Place:
 
 
 def _check_target(module: Module, entry: Function, launch: Launch, cluster: Place) -> None:
-    """Check shared memory and cluster against the target's limits; one that is not known has none."""
+    """Raise LayoutError if shared memory or cluster exceed the target's limits; unknown targets have none."""
     if module.target not in TARGETS:
         return
     architecture = get_architecture(module.target)
@@ -293,7 +296,7 @@ def _make_buffer(spec: BufferSpec, array: Array | None) -> Buffer:
 
 
 def _place_parameters(entry: Function) -> tuple[list[int], int]:
-    """Return the offset of each parameter and the bytes of all, as lanescope.emulate.code places them."""
+    """Return (offset of each parameter, bytes of all)."""
     offsets, at = [], 0
     for parameter in entry.parameters:
         align = max(1, parameter.align)

@@ -39,10 +39,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True, slots=True)
 class BufferSpec:
-    """A buffer in global memory. file: the array that it begins with; without one, shape, type and fill say it.
+    """A buffer in global memory.
 
-    number: the fill where it is a number; operand, major, part: which codes "identify" fills in; output: a file for
-    what stands there in the end.
+    file: the array with its initial contents; else shape, type and fill define them. number: the fill if it is a
+    number. operand, major, part: the encodings that "identify" fills in. output: a file for the final contents.
     """
 
     name: str
@@ -59,10 +59,10 @@ class BufferSpec:
 
 @dataclass(frozen=True, slots=True)
 class TensorMapSpec:
-    """A tensor map, as cuTensorMapEncodeTiled takes it: dims, strides and box innermost first, strides in bytes; with a
-    pixel box as cuTensorMapEncodeIm2col does.
+    """A tensor map, with the arguments of cuTensorMapEncodeTiled; with a pixel box, of cuTensorMapEncodeIm2col.
 
-    type: of a buffer or of CUtensorMapDataType, "" for that of its buffer.
+    dims, strides and box innermost first, strides in bytes. type: of a buffer or of CUtensorMapDataType, "" for that of
+    its buffer.
     """
 
     name: str
@@ -80,9 +80,9 @@ class TensorMapSpec:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A launch whose values are well formed. `prepare_kernel` checks it against the kernel and its target.
+    """A launch with well-formed values. `prepare_kernel` checks it against the kernel and its target.
 
-    cluster: None where the launch says none.
+    cluster: None if the launch does not specify one.
     """
 
     grid: tuple[int, int, int]
@@ -96,9 +96,14 @@ class Launch:
 
 
 def parse_toml(text: str) -> Launch:
-    """Parse a launch from TOML; LayoutError `bad_launch` says where it is no TOML."""
+    """Return the launch in a TOML text; LayoutError `bad_launch` for a syntax error or a wrong field."""
+    return parse_launch(load_toml(text))
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    """Return the tables of a TOML text; LayoutError `bad_launch` gives the line of a syntax error."""
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise LayoutError(
             "bad_launch",
@@ -106,11 +111,10 @@ def parse_toml(text: str) -> Launch:
             'Write it as grid = [1, 1, 1] and args = [1, "A"].',
             "launch",
         ) from None
-    return parse_launch(data)
 
 
 def parse_launch(data: object) -> Launch:
-    """Parse a launch from an object; LayoutError names the wrong field, what it is and what is allowed."""
+    """Return the launch in an object; LayoutError names the wrong field, its value and the allowed ones."""
     launch = require_object(data, "launch", "Give an object with grid, block and args.", "bad_launch")
     check_keys(launch, KEYS)
     for name in ("grid", "block"):
@@ -163,7 +167,7 @@ def parse_launch(data: object) -> Launch:
 
 
 def _parse_extents(value: object, name: str, most: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Parse up to three extents; those that are missing are 1, as dim3 has them."""
+    """Return up to three extents, completed with 1 as in dim3."""
     parts = list(value) if isinstance(value, list | tuple) else [value]
     if not 1 <= len(parts) <= 3:
         raise LayoutError("bad_launch", f"{name} has {len(parts)} extents.", f"Give {name} = [x, y, z].", name)
@@ -194,7 +198,7 @@ def _parse_integers(value: object, name: str, least: int, most: int, counts: ran
 
 
 def _parse_one(value: object, name: str, least: int, most: int) -> int:
-    """Parse one of several integers; the LayoutError says of which buffer or map."""
+    """Return one of several integers; the LayoutError names the buffer or map."""
     try:
         return parse_integer(value, name, least, most)
     except LayoutError:
@@ -218,7 +222,7 @@ def _parse_buffer(name: str, value: Mapping[str, Any]) -> BufferSpec:
     if "shape" not in value:
         if "fill" in value:
             raise LayoutError("bad_launch", f"{where} has fill and no shape.", "Give shape and type.", f"{where}.shape")
-        return BufferSpec(name, file, (), row, output=output)  # a file, or an array that comes with the launch
+        return BufferSpec(name, file, (), row, output=output)  # a file, or an array passed with the launch
     if file and "fill" in value:
         raise LayoutError("bad_launch", f"{where} has file and fill.", "Give one of them.", f"{where}.fill")
     shape = _parse_integers(value["shape"], f"{where}.shape", 1, 1 << 40, range(1, 9))
@@ -294,7 +298,7 @@ def _parse_map(name: str, value: Mapping[str, Any], buffers: Mapping[str, Buffer
 
 
 def _parse_pixel_box(value: Mapping[str, Any], where: str, rank: int) -> PixelBox:
-    """Parse the corners along W, H and D, and the counts, of a map in im2col mode."""
+    """Return the pixel box of a map in im2col mode: corners along W, H and D, and the counts."""
     count = range(max(rank - 2, 1), max(rank - 1, 2))
     lower, upper = (
         _parse_integers(value[key], f"{where}.{key}", -(1 << 15), (1 << 15) - 1, count)

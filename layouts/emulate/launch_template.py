@@ -1,7 +1,7 @@
-"""A launch to start from: what the parameters and directives of an entry say, with places to fill in.
+"""A template of a launch: what an entry's parameters and directives determine, with placeholders for the rest.
 
-A 64-bit parameter is taken for a pointer where its value becomes an address by moves and sums alone, as nvcc and
-Triton compute one; for the address of a tensor map where a bulk tensor instruction takes it.
+A 64-bit parameter counts as a pointer if its value becomes an address by moves and sums alone, as nvcc and Triton
+compute one; as the address of a tensor map if a bulk tensor instruction takes it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def write_launch_template(module: Module, part: str = "") -> str:
-    """Write a launch as TOML to start from; part: of the entry's name. LayoutError where it names no one entry."""
+    """Return a launch in TOML to edit.
+
+    part: of the entry's name. LayoutError unless exactly one entry matches.
+    """
     entry = find_entry(module, part)
     lines = [f'kernel = "{entry.name}"'] if len(module.entries) > 1 else []
     lines += _write_extents(entry)
@@ -57,7 +60,7 @@ def write_launch_template(module: Module, part: str = "") -> str:
 
 
 def _write_extents(entry: Function) -> Iterator[str]:
-    """Yield grid, block and cluster, with what the directives say of them."""
+    """Yield the lines of grid, block and cluster, with what the directives fix of them."""
     limits = entry.limits
     cluster = list(limits.get("reqnctapercluster", ()))
     yield f"grid = {cluster or [1]}  # set: blocks along x, y and z"
@@ -76,7 +79,7 @@ def _write_extents(entry: Function) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """One argument as TOML. note: a comment; buffer, map: names of tables that it needs, "" for none."""
+    """One argument as TOML. note: a comment; buffer, map: names of the tables that it refers to, "" for none."""
 
     value: str
     note: str
@@ -144,12 +147,12 @@ def _write_map(name: str, buffer: str, rank: int, im2col: bool) -> list[str]:
 
 
 def _list_sizes(rank: int) -> list[int]:
-    """Return sizes to start from, innermost first."""
+    """Return placeholder sizes, innermost first."""
     return [64, 64] if rank == 2 else [64, *[8] * (rank - 1)]
 
 
 def _find_rank(entry: Function) -> int:
-    """Return the dimensions of the tensor maps, where all instructions agree on them; else 2."""
+    """Return the rank of the tensor maps if all instructions agree on it, else 2."""
     ranks = {_RANKS[word] for one in entry.statements if "tensor" in one.words for word in one.words if word in _RANKS}
     return ranks.pop() if len(ranks) == 1 else 2
 
@@ -159,9 +162,9 @@ def _is_im2col(entry: Function) -> bool:
 
 
 def _find_uses(entry: Function) -> dict[str, str]:
-    """Return what parameters of an entry are: "map" or "pointer" by the parameter's name."""
+    """Return parameter name → "map" or "pointer"."""
     names = {parameter.name for parameter in entry.parameters}
-    origins: dict[int, set[str]] = {}  # slot of a register → the parameters that it is a sum with
+    origins: dict[int, set[str]] = {}  # slot of a register → the parameters that it is a sum of
     changed = True
     while changed:
         changed = False
@@ -187,7 +190,7 @@ def _find_uses(entry: Function) -> dict[str, str]:
 def _find_origins(
     statement: Statement, origins: dict[int, set[str]], names: set[str]
 ) -> tuple[Iterable[Register], set[str]]:
-    """Return the registers that a statement writes, and the parameters that they become a sum with."""
+    """Return the registers that a statement writes, and the parameters whose values they are sums of."""
     operands = statement.operands
     if statement.words[:2] == ("ld", "param") and len(operands) == 2:
         address = operands[1]

@@ -1,4 +1,4 @@
-"""A module whose variables and functions have addresses."""
+"""A module whose variables and functions have been assigned addresses."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from lanescope.emulate.code import Code
 from lanescope.emulate.memory import GLOBAL_WINDOW, Allocation, Memory
 from lanescope.emulate.program import Module
 
-FUNCTION_BASE = GLOBAL_WINDOW + (1 << 39)  # addresses of functions; nothing is stored there
+FUNCTION_BASE = GLOBAL_WINDOW + (1 << 39)  # addresses of functions; they hold no data
 
 
 class Program:
-    """A module whose variables have places."""
+    """A module with the addresses of its variables."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -25,7 +25,7 @@ class Program:
         self.functions = {name: FUNCTION_BASE + 16 * n for n, name in enumerate(module.functions)}
 
     def _place_shared(self) -> tuple[dict[str, int], int, int]:
-        """Return shared variables' window addresses; open ones (extern … []) begin behind the others."""
+        """Return shared variables' addresses in the window; open ones (extern … []) start after the others."""
         offsets, at, align = {}, SHARED_BEGIN, 16
         shared = [v for v in self.module.variables.values() if v.space == "shared"]
         for variable in (v for v in shared if v.size):
@@ -47,11 +47,11 @@ class Program:
         return self.addresses.get(name, self.functions.get(name))
 
     def find_function(self, address: int) -> str:
-        """Return the function at an address, "" if there is none."""
+        """Return the name of the function at an address, "" if there is none."""
         return next((name for name, own in self.functions.items() if own == address), "")
 
     def place_variables(self, memory: Memory) -> None:
-        """Put the variables of global and constant memory into a grid's memory, with what they begin with."""
+        """Allocate the variables of global and constant memory, with their initial values."""
         variables = [v for v in self.module.variables.values() if v.space in ("global", "const")]
         placed: list[tuple[Allocation, Any]] = []
         for variable in variables:

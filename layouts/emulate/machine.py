@@ -1,7 +1,7 @@
-"""Run a grid: which group of threads goes next, what is left for later, and when nothing can go on.
+"""Run a grid: which group of threads is next, what is deferred, and when nothing can continue.
 
-Threads of a block that stand at the same statement run together; a branch splits them, and they join where they meet
-again. A schedule says whether warps run together or one by one, and whether asynchronous work ends at once or as late
+Threads of a block at the same statement run together; a branch splits them, and they merge where they meet again. A
+schedule determines whether warps run together or one by one, and whether asynchronous work completes at once or as late
 as the synchronization allows. Everything is deterministic.
 """
 
@@ -24,13 +24,13 @@ from lanescope.emulate.linking import Program
 from lanescope.emulate.memory import Allocation, FaultError, Memory
 from lanescope.emulate.program import Function, SourcePlace, Statement
 
-_QUANTUM = 4096  # statements of one group before another may go on
-_MOST_POLLS = 4  # looks at something that nobody changes, before a group counts as waiting for it
+_QUANTUM = 4096  # statements of one group before another one runs
+_MOST_POLLS = 4  # polls of an unchanged value before a group counts as waiting for it
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A mistake in what ran. line: of the PTX; place: of the program it was compiled from, or ""."""
+    """A mistake in the executed program. line: of the PTX; place: of the source it was compiled from, or ""."""
 
     code: str
     message: str
@@ -41,8 +41,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """An order of execution. by_warp: warps one by one; late: asynchronous work ends as late as it may; seed: of the
-    order in which warps go on, 0 for the furthest behind first, 1 for the last warp first.
+    """An order of execution.
+
+    by_warp: warps one by one. late: asynchronous work completes as late as possible. seed: of the order of warps, 0 for
+    the one furthest behind first, 1 for the last warp first.
     """
 
     by_warp: bool = False
@@ -52,7 +54,7 @@ class Schedule:
 
 @dataclass(slots=True)
 class PendingWork:
-    """Asynchronous work that was issued and has not ended. keys: what a wait names it by."""
+    """Asynchronous work that has been issued and not completed. keys: the names by which a wait finds it."""
 
     kind: str
     run: Callable[[], None]
@@ -64,7 +66,7 @@ class PendingWork:
 class Machine:
     """One launch. `run` ends with `status`: finished, deadlock, fault, unknown_instruction or budget."""
 
-    dynamic_shared: int  # bytes; rows of special registers read it
+    dynamic_shared: int  # bytes, for special registers
 
     def __init__(
         self,
@@ -85,26 +87,27 @@ class Machine:
         self.schedule, self.most_steps = schedule, most_steps
         self.random = random.Random(schedule.seed)
         self.findings: list[Finding] = []
-        self.notes: set[str] = set()  # what a reader of the results has to know
+        self.notes: set[str] = set()  # caveats for the reader of the results
         self.status = ""
         self.stop_statement: Statement | None = None
         self.steps = 0
         self.version = 0  # counts changes that another thread can see
-        self.switch = False  # let another group go on after this statement
+        self.switch = False  # run another group after this statement
         self.groups: list[Group] = []
         self.clusters: list[ClusterRun] = []
         self.pending: deque[PendingWork] = deque()
-        self.blocks: list[tuple[int, int, int]] | None = None  # of which only the clusters run
-        self.events: list[dict[str, Any]] | None = None  # the timeline, where one is wanted
-        self.recorders: list[Callable[..., None]] = []  # told of every matrix instruction: capture
+        self.blocks: list[tuple[int, int, int]] | None = None  # only the clusters of these run
+        self.events: list[dict[str, Any]] | None = None  # the timeline, if requested
+        self.recorders: list[Callable[..., None]] = []  # called for every matrix instruction (capture)
         self._polls: dict[int, dict[int, tuple[int, Any]]] = {}
         memory.unwritten = self._report_unwritten
 
     # running
 
     def run(self, blocks: Iterable[tuple[int, int, int]] | None = None) -> None:
-        """Run the clusters that hold the given blocks, by default those of `blocks`, all where that is None, in the
-        order of the grid.
+        """Run the clusters that contain the given blocks, in grid order.
+
+        By default those of `blocks`; all where that is None.
         """
         with np.errstate(all="ignore"):
             self._run(self.blocks if blocks is None else blocks)
@@ -120,7 +123,9 @@ class Machine:
                     self._advance(group)
                 elif self.pending:
                     self.settle(self.pending[0])
-                elif waiting and any(group.wait is None for group in self.groups):  # waits for another cluster's store
+                elif waiting and any(
+                    group.wait is None for group in self.groups
+                ):  # it waits for another cluster's store
                     self._start(waiting.popleft())
                 else:
                     self._end_stuck()
@@ -140,8 +145,10 @@ class Machine:
             self.report("budget", describe_budget(self.most_steps), self.stop_statement)
 
     def _end_stuck(self) -> None:
-        """End a run in which nothing can go on: a fault where parts of a warp wait for each other, one of them at an
-        `.aligned` statement.
+        """End a run in which nothing can continue.
+
+        It is a fault where parts of a warp wait for each other, one of them at an `.aligned` statement; else a
+        deadlock.
         """
         self.status = "deadlock"
         for group in self.groups:
@@ -187,15 +194,16 @@ class Machine:
             self.groups += groups
 
     def _free_ended(self) -> None:
-        """Free registers and local memory of the clusters whose threads have exited."""
+        """Free the registers and local memory of clusters whose threads have exited."""
         for cluster in self.clusters:
             if not any(block.live.any() for block in cluster.blocks):
                 for block in cluster.blocks:
                     block.free()
 
     def _choose(self) -> Group | None:
-        """Return the group that goes on: one that let the others go first least often, then the furthest behind; with a
-        seed, that of any warp.
+        """Return the group to run: the one that has yielded least often, then the one furthest behind.
+
+        With a seed, the one of a pseudo-random warp.
         """
         ready = []
         for group in self.groups:
@@ -224,7 +232,7 @@ class Machine:
         return False
 
     def _advance(self, group: Group) -> None:
-        """Run one group until it waits, splits, meets another or has had its turn."""
+        """Run one group until it waits, splits, meets another one or has used its turn."""
         group = join_groups(self, group)
         stops = list_stops(self, group)
         if self.steps >= self.most_steps:
@@ -240,7 +248,7 @@ class Machine:
                 except NotConvergedError as error:
                     if wait_for_convergence(self, group, error):
                         break
-                    continue  # with the warps that are whole, before any other threads join them again
+                    continue  # with the complete warps, before other threads join them again
                 if self.switch or group.wait is not None or (group.pc in stops):
                     self._log_wait(group)
                     break
@@ -258,23 +266,23 @@ class Machine:
             raise
         check_deadline()
 
-    # what rows call
+    # called by the instructions
 
     def split(self, group: Group, taken: Any, target: int) -> None:
-        """Split off some threads of a group, given as a mask, to continue at another statement."""
+        """Split threads, given as a mask, from a group, to continue at another statement."""
         other = group.select(taken)
         other.pc = target
         group.threads = simplify(group.ids[~taken])
         self.add(other, group)
 
     def add(self, part: Group, group: Group) -> None:
-        """Schedule a part of a group as a group of its own."""
+        """Schedule a part of a group as a new group."""
         part.yields = group.yields
         self.groups.append(part)
         self.switch = True
 
     def park(self, group: Group, ids: Any, wait: Wait) -> None:
-        """Make some threads of a group wait behind this statement, as a group of their own."""
+        """Suspend some threads of a group after this statement, as a new group."""
         waiting = Group(group.block, group.frame, simplify(ids), group.pc + 1, group.stack)
         waiting.wait, waiting.yields = wait, group.yields
         self._log_wait(waiting)
@@ -283,7 +291,7 @@ class Machine:
         self.switch = True
 
     def separate(self, group: Group, active: Any, part: Group) -> None:
-        """Split a group after a guarded statement made some or all of its active threads wait."""
+        """Split a group after a guarded statement that suspended some or all of its active threads."""
         stay = group.ids[~active]
         if part.wait is None:
             stay = np.sort(np.concatenate([stay, part.ids]))
@@ -303,14 +311,14 @@ class Machine:
         self.switch = True
 
     def submit(self, work: PendingWork) -> None:
-        """Accept asynchronous work: it ends at once, or when a wait or the end of the run needs it."""
+        """Accept asynchronous work, which completes at once or when a wait or the end of the run requires it."""
         if self.schedule.late:
             self.pending.append(work)
         else:
             self._end_work(work)
 
     def settle(self, work: PendingWork) -> None:
-        """End one piece of pending work."""
+        """Complete one piece of pending work."""
         self.pending.remove(work)
         self._end_work(work)
 
@@ -324,12 +332,12 @@ class Machine:
             raise _StoppedError from fault
 
     def settle_all(self, matches: Callable[[PendingWork], bool]) -> None:
-        """End the pending work that matches, in the order of issue."""
+        """Complete the pending work that matches, in order of issue."""
         for work in [one for one in self.pending if matches(one)]:
             self.settle(work)
 
     def note_poll(self, group: Group, seen: Any) -> None:
-        """Record that a group polled what another thread has to change: the other groups go first."""
+        """Record that a group polls a value that another thread has to change: the other groups run first."""
         looks = self._polls.setdefault(id(group), {})
         if looks.get(group.pc) == (self.version, seen):
             group.polls += 1
@@ -338,7 +346,7 @@ class Machine:
         looks[group.pc] = (self.version, seen)
 
     def report(self, code: str, message: str, statement: Statement | None, severity: str = "error") -> None:
-        """Report a finding, once for each line and code."""
+        """Report a finding, once per line and code."""
         line = statement.line if statement else 0
         if any(one.code == code and one.line == line for one in self.findings):
             return
@@ -346,19 +354,19 @@ class Machine:
         self.findings.append(Finding(code, message, line, str(place or ""), severity))
 
     def log(self, kind: str, group: Group, **facts: Any) -> None:
-        """Record an event for the timeline, if one is asked for."""
+        """Record an event for the timeline, if that was requested."""
         if self.events is not None:
             self.log_of(kind, group.block, group.statement, group.warps, **facts)
 
     def _log_wait(self, group: Group) -> None:
-        """Note that a group begins to wait; its statement counts as done."""
+        """Record that a group starts to wait; its statement counts as executed."""
         wait = group.wait
         if self.events is not None and wait is not None:
             statement = group.frame.code.function.statements[max(0, group.pc - 1)]
             self.log_of("wait", group.block, statement, group.warps, wait=wait.kind, what=wait.what, **wait.facts)
 
     def log_of(self, kind: str, block: Block, statement: Statement, warps: tuple[int, ...] = (), **facts: Any) -> None:
-        """Record an event that no group of threads causes, as the end of a copy."""
+        """Record an event caused by no group of threads, such as the completion of a copy."""
         if self.events is not None:
             event = {"step": self.steps, "kind": kind, "block": block.index, "warps": warps, "line": statement.line}
             self.events.append(event | facts)
@@ -372,7 +380,7 @@ class Machine:
 
 
 def describe_budget(most_steps: int) -> str:
-    """Return the message of a run that ended at its limit."""
+    """Return the message for a run that reached its limit of statements."""
     return f"The run reached its limit of {most_steps:,} statements"
 
 
@@ -381,4 +389,4 @@ class OverBudgetError(Exception):
 
 
 class _StoppedError(Exception):
-    """A fault, already reported, ended the run."""
+    """A fault, already reported, has ended the run."""

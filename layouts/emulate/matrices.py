@@ -45,7 +45,7 @@ def name_operands(bound: Instruction, statement: Statement, a_from: str = "regis
 
 
 def spread_metadata(bound: Instruction, stored: Array, words: Array, selector: int, statement: Statement) -> Array:
-    """Return the dense A of a stored one; UnknownInstructionError where the metadata are not legal."""
+    """Return the dense A of a stored sparse one; UnknownInstructionError for illegal metadata."""
     try:
         return spread_sparse(bound.operands["a"], stored, words, selector)
     except LayoutError as error:
@@ -53,7 +53,7 @@ def spread_metadata(bound: Instruction, stored: Array, words: Array, selector: i
 
 
 class _Metadata:
-    """Where the elements of a sparse A stand."""
+    """The positions of the elements of a sparse A."""
 
     def __init__(self, compiler: Compiler, bound: Instruction, named: dict[str, Operand], statement: Statement) -> None:
         self.bound, self.statement = bound, statement
@@ -61,13 +61,13 @@ class _Metadata:
         self.selector = require_number(named["f"], statement, "the sparsity selector")
 
     def spread(self, group: Group, stored: Array) -> Array:
-        """Return the dense A of a stored one."""
+        """Return the dense A of a stored sparse one."""
         words = self.read(group).reshape(-1, WARP)
         return spread_metadata(self.bound, stored, words, self.selector, self.statement)
 
 
 class _Scales:
-    """The factors of a block-scaled product."""
+    """The scale factors of a block-scaled product."""
 
     def __init__(self, compiler: Compiler, bound: Instruction, named: dict[str, Operand], statement: Statement) -> None:
         self.bound, self.statement = bound, statement
@@ -95,7 +95,7 @@ class _Scales:
 
 @instruction("mma", "wmma.mma")
 def build_product(compiler: Compiler, statement: Statement) -> Action:
-    """mma: D = A·B + C by each warp, by the fragments' maps."""
+    """Build mma: D = A·B + C by each warp, with the fragments' maps."""
     bound = bind_instruction(statement)
     named, ops = name_operands(bound, statement), bound.operands
     readers = {letter: read_registers(compiler, named[letter], ops[letter]) for letter in "abc"}
@@ -131,7 +131,7 @@ def build_product(compiler: Compiler, statement: Statement) -> Action:
 def _tell_product(
     group: Group, statement: Statement, bound: Instruction, warps: Array, registers: dict[str, Array]
 ) -> None:
-    """Tell a capture what each warp multiplied, where the fragments are documented."""
+    """Report to a capture what each warp multiplied, where the fragments are documented."""
     if group.run.machine.recorders and bound.family.specified:
         firsts = tuple(int(warp) * WARP for warp in warps)
         tell(MatrixEvent("mma", group, statement, bound, firsts, registers=registers))
@@ -144,7 +144,7 @@ def _read_matrix(operand: Fragment, registers: Array, statement: Statement) -> A
 
 
 def _multiply_and_add(bound: Instruction, a: Array, b: Array, c: Array) -> Array:
-    """Return A·B + C of each warp, before it is rounded."""
+    """Return A·B + C of each warp, before rounding."""
     with np.errstate(invalid="ignore", over="ignore"):
         product = compute_product(bound, a[:, None], b[:, None])[:, 0]  # each warp's A by its own B
         return (product if product.ndim == c.ndim else product[..., None]) + c

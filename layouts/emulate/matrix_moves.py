@@ -30,7 +30,7 @@ _PACKED_BITS = {"": 0, "b6x16_p32": 6, "b4x16_p64": 4}
 
 
 def _check_rows(addresses: Array, space: str, name: str) -> None:
-    """FaultError for rows that no GPU would access: misaligned, or generic addresses outside shared memory."""
+    """Raise FaultError for misaligned rows, and for generic addresses outside shared memory."""
     wrong = addresses % ROW_BYTES != 0
     if wrong.any():
         raise FaultError(
@@ -46,7 +46,7 @@ def _check_rows(addresses: Array, space: str, name: str) -> None:
 
 
 def _pick_lanes(lanes: Array, warps: int) -> Array:
-    """Return the indexes into a group of whole warps of the lanes that give addresses, ascending."""
+    """Return the indices, in a group of complete warps, of the lanes whose addresses count, ascending."""
     picked: Array = (np.arange(warps)[:, None] * WARP + lanes.reshape(-1)).reshape(-1)
     return picked
 

@@ -1,9 +1,9 @@
-"""The state of mbarriers: pending arrivals, transaction bytes, phases, and who did what in the phase that runs.
+"""The state of mbarriers: pending arrivals, transaction bytes, phases, and the arrivals of the current phase.
 
-PTX ISA 9.1, 9.7.13.15. What it leaves undefined was asked of an H100: an arrival beyond the count, a count of 0 in
-mbarrier.init or after a drop, and an mbarrier never initialized end the launch with an error; expect-tx may end
-a phase; mbarrier.inval changes nothing. The 8 bytes in shared memory hold the state, so that an overwritten mbarrier is
-noticed.
+PTX ISA 9.1, 9.7.13.15. Behaviour that it leaves undefined was measured on an H100: an arrival beyond the count, a count
+of 0 in mbarrier.init or after a drop, and an mbarrier never initialized abort the launch; expect-tx may end a phase;
+mbarrier.inval changes nothing. The 8 bytes in shared memory hold the state, so that an overwritten mbarrier is
+detected.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from lanescope.emulate.machine import Machine
 
 MOST_COUNT = (1 << 20) - 1
-STATE = "mbarriers"  # the key in Block.state: byte offset → Mbarrier
-TESTED = "tested_mbarriers"  # likewise: thread → (rank, byte offset, phase) of its last test_wait that was false
+STATE = "mbarriers"  # key in Block.state: byte offset → Mbarrier
+TESTED = "tested_mbarriers"  # likewise: thread → (rank, byte offset, phase) of its last test_wait that returned false
 
 
 @dataclass(slots=True)
 class Arrival:
-    """What one statement did in the current phase. threads: of the block, or () for a copy."""
+    """The arrivals of one statement in the current phase. threads: of the block, or () for a copy."""
 
     statement: Statement
     rank: int
@@ -49,7 +49,7 @@ class Arrival:
 
 @dataclass(slots=True)
 class Mbarrier:
-    """One mbarrier. address: in shared memory, with the window's begin; expected: arrivals of a phase."""
+    """One mbarrier. address: in shared memory, window base included; expected: arrivals per phase."""
 
     address: int
     expected: int
@@ -71,7 +71,7 @@ class Mbarrier:
 
     @property
     def word(self) -> int:
-        """The 8 bytes in shared memory: phase, pending, transaction and expected counts, as an H100 keeps them."""
+        """The 8 bytes in shared memory, in an H100's format: phase, pending, transaction and expected counts."""
         counts = (-self.tx & 0x1FFFFF) << 21 | (-self.expected & MOST_COUNT) << 1
         return (self.phase & 1) << 63 | (-self.pending & MOST_COUNT) << 43 | counts
 
@@ -86,24 +86,24 @@ class Mbarrier:
 
 
 def encode_states(barrier: Mbarrier, pending: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the states that mbarrier.arrive gives: the upper half of the word before it, and the count."""
+    """Return the state values that mbarrier.arrive returns: the upper half of the previous word, and the count."""
     rest = (barrier.word >> 32 & 0x7FF) << 32 | (barrier.phase & 1) << 63
     upper = (-pending & MOST_COUNT).astype(np.uint64) << np.uint64(43)
     return upper | np.uint64(rest) | counts.astype(np.uint64)
 
 
 def decode_pending(states: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """Return the pending count that states hold."""
+    """Return the pending count of state values."""
     return (-(states >> np.uint64(43)).astype(np.int64) & MOST_COUNT).astype(np.uint32)
 
 
 def decode_parity(states: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """Return the parity of the phase that states hold."""
+    """Return the phase parity of state values."""
     return (states >> np.uint64(63)).astype(np.uint32)
 
 
 def list_mbarriers(block: Block) -> dict[int, Mbarrier]:
-    """Return a block's mbarriers by their byte offset in shared memory."""
+    """Return byte offset in shared memory → mbarrier, of one block."""
     found: dict[int, Mbarrier] = block.state.setdefault(STATE, {})
     return found
 
@@ -111,9 +111,9 @@ def list_mbarriers(block: Block) -> dict[int, Mbarrier]:
 def split_addresses(
     group: Group, space: str, addresses: NDArray[np.int64]
 ) -> Iterator[tuple[Block, int, NDArray[np.int64]]]:
-    """Yield (block, byte offset in its shared memory, which threads) for every mbarrier that addresses name.
+    """Yield (block, byte offset in its shared memory, threads) for every mbarrier among the addresses.
 
-    space: "shared", "shared::cluster" or "" (generic). FaultError for an address that is no place of an mbarrier.
+    space: "shared", "shared::cluster" or "" (generic). FaultError for an address where no mbarrier can be.
     """
     if space == "":
         inside = (addresses >= SHARED_WINDOW) & (addresses < SHARED_WINDOW + WINDOW_SIZE)
@@ -137,7 +137,7 @@ def split_addresses(
 
 
 def get_mbarrier(block: Block, offset: int) -> Mbarrier:
-    """Return the mbarrier at a place; FaultError if none was initialized there or its bytes were overwritten."""
+    """Return the mbarrier at an offset; FaultError if none was initialized there or its bytes were overwritten."""
     found = list_mbarriers(block).get(offset)
     address = block.shared.base + offset
     if found is None:

@@ -36,7 +36,10 @@ _SCOPES = {"cta", "cluster"}
 
 
 def check_words(statement: Statement, first: int, *allowed: set[str] | tuple[str, ...]) -> None:
-    """Refuse words of an opcode, from the given one on, that no set of allowed ones holds, and two of one set."""
+    """Raise UnknownInstructionError for qualifiers outside the allowed sets, and for two of one set.
+
+    first: index of the first word to check.
+    """
     taken: set[int] = set()
     for word in statement.words[first:]:
         which = next((n for n, words in enumerate(allowed) if word in words), None)
@@ -59,9 +62,7 @@ def _check_own(group: Group, block: Block, what: str) -> None:
 
 
 def _check_use(group: Group, block: Block, barrier: Mbarrier) -> None:
-    """Report a use after mbarrier.inval, and one by another thread where the one that initialized has met no barrier
-    or fence since.
-    """
+    """Report a use after mbarrier.inval, and one by another thread that no barrier or fence orders after the init."""
     if barrier.invalidated is not None:
         group.run.machine.report(
             "mbarrier_invalidated",
@@ -160,7 +161,7 @@ def build_transaction_count(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("mbarrier.arrive", "mbarrier.arrive_drop")
 def build_arrival(compiler: Compiler, statement: Statement) -> Action:
-    """mbarrier.arrive with .expect_tx, .noComplete and a count; arrive_drop lowers the count of later phases."""
+    """Build mbarrier.arrive with .expect_tx, .noComplete and a count; arrive_drop lowers the next phases' count."""
     check_words(statement, 2, _SPACES, ("b64",), ("release", "relaxed"), _SCOPES, ("expect_tx", "noComplete"))
     target, address, *rest = statement.operands
     expects, partial = statement.has("expect_tx"), statement.has("noComplete")
@@ -201,7 +202,10 @@ def arrive_on(
     sizes: NDArray[np.int64] | None = None,
     drops: bool = False,
 ) -> NDArray[np.uint64]:
-    """Arrive on one mbarrier, thread by thread; return the states before each. sizes: bytes to expect first."""
+    """Arrive on one mbarrier, thread by thread; return the state before each arrival.
+
+    sizes: bytes to expect first.
+    """
     barrier, statement, machine = get_mbarrier(block, offset), group.statement, group.run.machine
     if (counts > MOST_COUNT).any():
         raise FaultError(
@@ -210,7 +214,7 @@ def arrive_on(
     total = int(counts.sum())
     if total <= barrier.pending:
         parts = [(slice(None), threads, total)]
-    else:  # a phase ends in between, so thread by thread
+    else:  # a phase ends in between: arrive thread by thread
         parts = [(slice(n, n + 1), threads[n : n + 1], int(counts[n])) for n in range(len(threads))]
     states = np.zeros(len(threads), np.uint64)
     for chosen, those, count in parts:
@@ -251,7 +255,7 @@ def build_pending_count(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("mbarrier.test_wait", "mbarrier.try_wait")
 def build_wait(compiler: Compiler, statement: Statement) -> Action:
-    """mbarrier.try_wait waits until the phase is complete; test_wait says whether it is."""
+    """Build mbarrier.try_wait, which waits for the end of the phase, and test_wait, which only tests for it."""
     check_words(statement, 2, _SPACES, ("b64",), ("acquire", "relaxed"), _SCOPES, ("parity",))
     target, address, which, *hint = statement.operands
     blocking = statement.words[1] == "try_wait"
@@ -292,7 +296,7 @@ def build_wait(compiler: Compiler, statement: Statement) -> Action:
 
 
 class _Readiness:
-    """The mbarriers that threads of a group have to wait for."""
+    """The mbarriers that threads of a group wait for."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[Block, int, Mbarrier, NDArray[np.int64]]] = []
@@ -301,14 +305,14 @@ class _Readiness:
         self.rows.append((block, offset, barrier, threads))
 
     def note_tests(self, group: Group) -> None:
-        """Record which phase each thread tested for, for the report of a thread that tests for ever."""
+        """Record the phase that each thread tested, for the report of a thread that polls forever."""
         tested = group.block.state.setdefault(TESTED, {})
         ids = group.ids
         for block, offset, barrier, threads in self.rows:
             tested |= dict.fromkeys(ids[threads].tolist(), (block.rank, offset, barrier.phase))
 
     def park(self, group: Group, done: NDArray[np.bool_]) -> None:
-        """Make threads wait, grouped by their mbarrier; the rest of the group goes on."""
+        """Suspend threads, grouped by their mbarrier; the rest of the group continues."""
         machine = group.run.machine
         ids = group.ids
         for number, (block, offset, barrier, threads) in enumerate(self.rows):
@@ -322,7 +326,7 @@ class _Readiness:
 
 
 def make_wait(block: Block, offset: int, barrier: Mbarrier) -> Wait:
-    """Return the wait for the end of the phase that an mbarrier is in."""
+    """Return the wait for the end of an mbarrier's current phase."""
     phase = barrier.phase
 
     def ready() -> bool:

@@ -1,8 +1,8 @@
 """Memory of an emulated grid: allocations at generic addresses, the windows of shared and local memory, and checks.
 
-Windows of generic addresses are ours; the shared window keeps what programs rely on: a 32-bit address holds the rank of
-the CTA in its cluster from bit 24 on and the offset below (CUTLASS clears bit 24 to reach the even CTA of a pair:
-include/cute/arch/copy_sm100_tma.hpp), and a block's own memory begins at 1024 on sm_90 (measured).
+The windows' addresses are arbitrary, but the shared window keeps what programs rely on: a 32-bit address holds the
+CTA's rank in its cluster from bit 24 on and the offset below (CUTLASS clears bit 24 to address the even CTA of a pair:
+include/cute/arch/copy_sm100_tma.hpp), and a block's own memory starts at 1024 on sm_90 (measured).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ Addresses = NDArray[np.int64]
 LOCAL_WINDOW = 0x7D00_0000_0000
 SHARED_WINDOW = 0x7E00_0000_0000
 GLOBAL_WINDOW = 0x7F00_0000_0000
-RANK_SHIFT = 24  # of the CTA's rank in an address of shared::cluster
-OFFSET_MASK = (1 << RANK_SHIFT) - 1  # the place in that CTA's shared memory
+RANK_SHIFT = 24  # position of the CTA's rank in an address of shared::cluster
+OFFSET_MASK = (1 << RANK_SHIFT) - 1  # the offset in that CTA's shared memory
 WINDOW_SIZE = 1 << 40
-_GUARD = 4096  # bytes between two allocations that belong to none
+_GUARD = 4096  # unmapped bytes between two allocations
 _ALIGN = 512
 
 
 class FaultError(Exception):
-    """An access or instruction that a GPU would refuse: the run ends."""
+    """An access or instruction that a GPU rejects; it ends the run."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class FaultError(Exception):
 
 @dataclass(slots=True)
 class Allocation:
-    """Bytes with a name. written: which of them hold a value, None if all do."""
+    """Bytes with a name. written: which of them were written, None if all count as written."""
 
     name: str
     base: int
@@ -57,7 +57,7 @@ class Allocation:
 
 
 class Observer(Protocol):
-    """An observer of every load and store. offsets: of the first bytes in the allocation; size: bytes of each."""
+    """Called on every load and store. offsets: of the first bytes in the allocation; size: bytes of each."""
 
     def __call__(
         self, group: Group, space: str, allocation: Allocation, offsets: Addresses, size: int, *, writes: bool
@@ -66,16 +66,16 @@ class Observer(Protocol):
 
 @dataclass(slots=True)
 class Memory:
-    """Global memory of a grid, and access to every space by address."""
+    """The global memory of a grid, and access to every state space by address."""
 
     allocations: list[Allocation] = field(default_factory=list)
     observers: list[Observer] = field(default_factory=list)
-    unwritten: Callable[[Group, Allocation, int], None] | None = None  # told of reads before writes
+    unwritten: Callable[[Group, Allocation, int], None] | None = None  # called for reads of unwritten bytes
     _bases: list[int] = field(default_factory=list)
     _next: int = GLOBAL_WINDOW
 
     def allocate(self, name: str, data: NDArray[np.uint8], read_only: bool = False) -> Allocation:
-        """Place bytes in global memory, aligned to 512."""
+        """Allocate global memory for bytes, aligned to 512."""
         allocation = Allocation(name, self._next, data, read_only=read_only)
         self.allocations.append(allocation)
         self._bases.append(allocation.base)
@@ -83,7 +83,7 @@ class Memory:
         return allocation
 
     def find_global(self, address: int) -> Allocation | None:
-        """Return the allocation that holds a generic address of global memory."""
+        """Return the allocation that contains a generic address of global memory."""
         number = bisect_right(self._bases, address) - 1
         if number < 0:
             return None
@@ -91,7 +91,7 @@ class Memory:
         return found if address < found.base + found.size else None
 
     def load(self, group: Group, space: str, addresses: Addresses, dtype: np.dtype[Any], count: int = 1) -> Array:
-        """Load `count` neighbours of a type from each address: [threads, count]. FaultError for what a GPU refuses."""
+        """Return `count` adjacent values from each address: [threads, count]. FaultError for what a GPU rejects."""
         size = dtype.itemsize * count
         parts = list(self.resolve(group, space, addresses, size, writes=False, align=size))
         if len(parts) == 1 and parts[0][0] is None:
@@ -102,7 +102,7 @@ class Memory:
         return values
 
     def store(self, group: Group, space: str, addresses: Addresses, values: Array) -> None:
-        """Store [threads, count] values, neighbours from each address on. FaultError for what a GPU refuses."""
+        """Store [threads, count] values, adjacent from each address on. FaultError for what a GPU rejects."""
         count = values.shape[1]
         size = values.dtype.itemsize * count
         for chosen, allocation, offsets in self.resolve(group, space, addresses, size, writes=True, align=size):
@@ -196,7 +196,7 @@ class Memory:
     def _split(
         self, group: Group, addresses: Addresses, keys: Addresses, size: int, writes: bool
     ) -> Iterator[tuple[Array | None, Allocation, Addresses]]:
-        """Handle generic addresses of several spaces."""
+        """Yield as `resolve` does for generic addresses of several spaces."""
         if (int(addresses.min()) < LOCAL_WINDOW) or len(np.unique(keys)) == 1:
             raise _find_nothing(int(addresses.min()), writes)
         for key in np.unique(keys):
@@ -227,7 +227,7 @@ def _find_nothing(address: int, writes: bool) -> FaultError:
 
 
 def _place_local(group: Group, addresses: Addresses, size: int) -> Addresses:
-    """Return the offsets of addresses of local memory, where each thread has room of its own."""
+    """Return the offsets of addresses in local memory, where each thread has a range of its own."""
     low, high, room = int(addresses.min()), int(addresses.max()), group.block.local_bytes
     if low < 0 or high + size > room:
         raise FaultError(
@@ -256,12 +256,12 @@ _Address = TypeVar("_Address", int, Addresses)
 
 
 def truncate_address(address: _Address) -> _Address:
-    """Return the 32 bits that an access to shared memory keeps of an address. PTX ISA 9.1, 9.7.9.8 (ld)."""
+    """Return the 32 bits of an address that an access to shared memory uses. PTX ISA 9.1, 9.7.9.8 (ld)."""
     return address & 0xFFFFFFFF
 
 
 def format_address(address: int) -> str:
-    """Return an address as hexadecimal digits; one of shared memory in 32 bits."""
+    """Return an address in hexadecimal; one of shared memory as 32 bits."""
     return f"{address:#x}"
 
 
@@ -286,5 +286,5 @@ def _scatter(allocation: Allocation, offsets: Addresses, values: Array) -> None:
 
 
 def make_shared(name: str, size: int) -> Allocation:
-    """Return a block's shared memory, nothing of it written; addresses begin at 1024."""
+    """Return a block's shared memory, all of it unwritten; addresses start at 1024."""
     return Allocation(name, SHARED_BEGIN, np.zeros(-(-size // 16) * 16, np.uint8), np.zeros(-(-size // 16) * 16, bool))

@@ -27,7 +27,7 @@ _B32 = TYPES["b32"]
 
 
 def _build_packed(compiler: Compiler, statement: Statement) -> Action:
-    """Choose by the types: the narrower of both says how values are encoded."""
+    """Build a conversion; the narrower of the two types selects the encoding."""
     to, origin = check_words(statement, _ALLOWED, types=2)
     if to.name in _HALVES and origin.name == "f32":
         return _pack_halves(compiler, statement, to)
@@ -49,7 +49,7 @@ for _name in (*_SMALL, *_HALVES, "ue8m0x2"):
 def _join_two(
     compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType, convert: Convert
 ) -> Action:
-    """Convert two numbers, of two f32 registers (the first goes to the upper half) or of one packed register."""
+    """Build a conversion of two numbers, from one packed register or two f32 (the first becomes the upper half)."""
     part = np.dtype(f"uint{max(8, to.bits // 2)}")
 
     def join(low: Array, high: Array) -> Array:
@@ -96,7 +96,7 @@ def _pack_halves(compiler: Compiler, statement: Statement, to: RegisterType) -> 
 def _round_randomly(
     compiler: Compiler, statement: Statement, to: RegisterType, words: frozenset[str], finite: bool
 ) -> Action:
-    """Add random bits to those that are cut off: 13 for f16, 16 for bf16."""
+    """Build stochastic rounding: random bits are added to the discarded ones, 13 for f16, 16 for bf16."""
     element = ELEMENTS[_HALVES[to.name]]
     cut = 13 if element.name == "f16" else 16
     least, largest = (2.0**-14, 65504.0) if element.name == "f16" else (2.0**-126, 3.3895313892515355e38)
@@ -122,7 +122,10 @@ def _round_randomly(
 
 
 def _encode_small(compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType) -> Action:
-    """Round to nearest; numbers beyond the largest become it. NaN stays in fp8 and is the largest in fp6 and fp4."""
+    """Build a conversion that rounds to nearest and saturates.
+
+    NaN stays NaN in fp8 and becomes the largest number in fp6 and fp4.
+    """
     if not (statement.has("rn") and statement.has("satfinite")) or statement.find_word(("rz", "rp", "rs")):
         raise UnknownInstructionError(statement)
     name, relu = _SMALL[to.name], statement.has("relu")
@@ -159,7 +162,7 @@ def _decode_small(compiler: Compiler, statement: Statement, to: RegisterType, or
 
 
 def _encode_scales(compiler: Compiler, statement: Statement, to: RegisterType, origin: RegisterType) -> Action:
-    """Return exponents: of the power of two below or above. Negative numbers have none here."""
+    """Build a conversion to ue8m0: the next power of two below or above; negative numbers have no encoding."""
     up, finite = statement.has("rp"), statement.has("satfinite")
     if up == statement.has("rz") or statement.find_word(("rn", "rs", "relu")):
         raise UnknownInstructionError(statement)
@@ -190,7 +193,7 @@ def _decode_scales(compiler: Compiler, statement: Statement, to: RegisterType, o
 
 
 def _build_tensor_float(compiler: Compiler, statement: Statement) -> Action:
-    """tf32: f32 whose lower 13 bits are zeros; .rna rounds halves away from zero."""
+    """Build a conversion to tf32: f32 with 13 low zero bits; .rna rounds halves away from zero."""
     to, origin = check_words(statement, ("rna", "rn", "rz", "relu", "satfinite"), types=2)
     if to.name != "tf32" or origin.name != "f32":
         raise UnknownInstructionError(statement)

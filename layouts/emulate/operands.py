@@ -1,4 +1,4 @@
-"""Parse operands: registers, numbers, addresses, vectors, symbols, and the names of a body. PTX ISA 9.1, chapter 6."""
+"""Parse operands: registers, numbers, addresses, vectors, symbols, and a body's names. PTX ISA 9.1, chapter 6."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WARP_SIZE = Immediate(32)
 
 
 class Scope:
-    """The names of a function's body, one brace deep: registers, and what labels and variables are called inside."""
+    """The names of one block of a function's body: registers, and the internal names of labels and variables."""
 
     def __init__(self, outer: Scope | None = None) -> None:
         self.outer = outer
@@ -38,7 +38,7 @@ class Scope:
         self.renamed: dict[str, str] = {}
 
     def find(self, name: str) -> Register | None:
-        """Return the register of a name, the innermost one; None if there is none."""
+        """Return the register of that name in the innermost block; None if there is none."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.registers:
@@ -47,7 +47,7 @@ class Scope:
         return None
 
     def rename(self, name: str) -> str:
-        """Return the name under which the function or module keeps a label or variable."""
+        """Return the name under which the function or module has a label or variable."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.renamed:
@@ -57,7 +57,7 @@ class Scope:
 
 
 def parse_operand(stream: TokenStream, scope: Scope) -> Operand:
-    """Parse one operand of an instruction."""
+    """Return one operand of an instruction."""
     if stream.accept("{"):
         return VectorOperand(_parse_list(stream, "}", scope))
     if stream.accept("("):
@@ -94,7 +94,7 @@ def _parse_address(stream: TokenStream, scope: Scope) -> AddressOperand:
 
 
 def parse_plain(stream: TokenStream, scope: Scope) -> Operand:
-    """Parse a register, a number, a symbol or `_`."""
+    """Return a register, a number, a symbol or `_`."""
     token = stream.take()
     if token.text == "-" and token.kind == "mark":
         number = parse_plain(stream, scope)
@@ -111,7 +111,7 @@ def parse_plain(stream: TokenStream, scope: Scope) -> Operand:
 
 
 def _find_name(stream: TokenStream, scope: Scope, name: str) -> Operand:
-    """Return what a name stands for; symbols may have an offset behind them."""
+    """Return the register or symbol of a name; a symbol may be followed by an offset."""
     if stream.token.text in _COMPONENTS:
         name += stream.take().text
     register = scope.find(name)

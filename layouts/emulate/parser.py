@@ -1,7 +1,7 @@
 """Parse PTX into a Module. PTX ISA 9.1, chapters 4 and 5.
 
-Everything that a compiler emits is read; what is not PTX is refused with its line. Instructions are not judged here: a
-statement keeps its words and operands, and the rows of `lanescope.emulate` say what it does.
+Accepts everything that a compiler emits; text that is not PTX is an error with its line. Instructions are not checked
+here: a statement keeps its words and operands, and the builders of `lanescope.emulate` define its meaning.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_DEPTH = 100  # of blocks inside one another
 
 @refuse_deep_recursion()
 def parse_module(text: str) -> Module:
-    """Parse a PTX text; LayoutError `not_ptx` names the line that is not PTX."""
+    """Return the module of a PTX text; LayoutError `not_ptx` gives the line of the first error."""
     if len(text) > _MOST_TEXT:
         raise LayoutError("too_large", f"The text has {len(text):,} characters.", "At most 64 MiB.", "ptx")
     return _ModuleParser(TokenStream(text)).parse()
@@ -131,7 +131,7 @@ class _ModuleParser:
         return variables
 
     def _parse_limit(self, function: Function) -> None:
-        """Parse a directive between a function's name and its body."""
+        """Parse a directive between a function's name and its body, such as .maxntid."""
         stream = self.stream
         word = stream.take().text
         if word in _LIMITS:
@@ -150,17 +150,17 @@ class _ModuleParser:
 
 
 class _BodyParser:
-    """Parses the body of one function into it, and what it declares in the module's spaces."""
+    """Parses the body of a function: its statements into the function, its declarations into the module's spaces."""
 
     def __init__(self, stream: TokenStream, module: Module, function: Function, files: dict[int, str]) -> None:
         self.stream, self.module, self.function, self.files = stream, module, function, files
-        self.callers: dict[tuple[int, ...], tuple[int, ...]] = {}  # .loc → the outermost call that it is inlined in
+        self.callers: dict[tuple[int, ...], tuple[int, ...]] = {}  # .loc → the outermost call into which it is inlined
         self.place: SourcePlace | None = None
         self.labels: set[str] = set()
         self.renamings = self.depth = 0
 
     def parse(self) -> None:
-        """Parse from behind the opening brace to the closing one."""
+        """Parse from after the opening brace to the closing one."""
         self._parse_block(Scope())
 
     def _make_name(self, name: str) -> str:
@@ -168,8 +168,9 @@ class _BodyParser:
         return f"{name}#{self.renamings}"
 
     def _declare_labels(self, scope: Scope) -> None:
-        """Note the labels of a block before its statements, which may branch to them from above; one whose name another
-        block of the function has gets a name of its own.
+        """Declare the labels of a block before its statements, which may branch to them from above.
+
+        A label whose name another block of the function has is renamed.
         """
         tokens = self.stream.tokens
         depth, at = 0, self.stream.at
@@ -227,7 +228,7 @@ class _BodyParser:
             raise stream.refuse(f"{quote_value(token.text)} is not expected inside a function")
 
     def _declare_variable(self, variable: Variable, scope: Scope) -> None:
-        """Keep a variable of a body, under a name of its own where another has the name."""
+        """Declare a variable of the body; it is renamed if another has the name."""
         function, name = self.function, variable.name
         if name in function.variables or (variable.space != "param" and name in self.module.variables):
             scope.renamed[name] = self._make_name(name)
@@ -239,7 +240,7 @@ class _BodyParser:
             function.variables[inner] = replace(variable, name=inner)
 
     def _parse_location(self) -> None:
-        """Parse .loc: a file, a line, a column, and from where the code is inlined."""
+        """Parse .loc: file, line, column, and the place into which the code is inlined."""
         stream = self.stream
         text_line = stream.token.line
         place = (stream.take_integer(), stream.take_integer(), stream.take_integer())
@@ -248,7 +249,7 @@ class _BodyParser:
             if stream.take().text == "inlined_at":
                 caller = (stream.take_integer(), stream.take_integer(), stream.take_integer())
         self.callers[place] = outermost = self.callers.get(caller) or caller
-        if place[1]:  # line 0: code that no line of the program stands for
+        if place[1]:  # line 0: code without a source line
             called = self._find_place(*outermost[:2]) if outermost else None
             self.place = replace(self._find_place(place[0], place[1]), called=called)
 

@@ -1,4 +1,4 @@
-"""What a PTX text says: modules, functions, statements and their operands. PTX ISA 9.1, chapters 4 to 6."""
+"""The contents of a PTX text: modules, functions, statements and their operands. PTX ISA 9.1, chapters 4 to 6."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lanescope.emulate.types import RegisterType
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A register: its place among those of its function."""
+    """A register, as an index among those of its function."""
 
     name: str
     slot: int
@@ -19,7 +19,7 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Immediate:
-    """A number. bits: the width in which a float was written (0f… 32, 0d… 64), 0 for an integer."""
+    """A number. bits: the width of a float literal (0f… 32, 0d… 64), 0 for an integer."""
 
     value: int | float
     bits: int = 0
@@ -27,14 +27,14 @@ class Immediate:
 
 @dataclass(frozen=True, slots=True)
 class SpecialRegister:
-    """A register that the hardware fills, e.g. %tid.x."""
+    """A register that the hardware sets, e.g. %tid.x."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """The address of a variable or function, or a label, with an offset in bytes."""
+    """The address of a variable or function, or a label, plus an offset in bytes."""
 
     name: str
     offset: int = 0
@@ -49,7 +49,7 @@ class VectorOperand:
 
 @dataclass(frozen=True, slots=True)
 class AddressOperand:
-    """An address in brackets. rest: what follows the base inside the brackets, as the coordinates of a tensor."""
+    """An address in brackets. rest: the operands after the base inside the brackets, e.g. a tensor's coordinates."""
 
     base: Operand
     offset: int = 0
@@ -58,7 +58,7 @@ class AddressOperand:
 
 @dataclass(frozen=True, slots=True)
 class PairOperand:
-    """Two results of one instruction, d|p. Either may be None: `_`."""
+    """Two results of one instruction, d|p. Either may be None, written `_`."""
 
     first: Operand
     second: Operand
@@ -66,7 +66,7 @@ class PairOperand:
 
 @dataclass(frozen=True, slots=True)
 class NegatedOperand:
-    """A predicate that is inverted, !p."""
+    """A negated predicate, !p."""
 
     register: Register
 
@@ -80,7 +80,7 @@ class ListOperand:
 
 @dataclass(frozen=True, slots=True)
 class Discarded:
-    """A result that is not kept, `_`."""
+    """A result that is discarded, `_`."""
 
 
 Operand = (
@@ -107,8 +107,9 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """A line of the program from which the PTX was compiled (.loc). called: from where, of an inlined function: the
-    outermost call.
+    """A line of the source from which the PTX was compiled (.loc).
+
+    called: for an inlined function, the outermost call.
     """
 
     file: str
@@ -120,14 +121,14 @@ class SourcePlace:
 
     @property
     def brief(self) -> str:
-        """The place without folders, for sentences that name several."""
+        """The place without directories, for sentences with several places."""
         name = self.file.replace("\\", "/").rpartition("/")[2]
         return f"{name}:{self.line}" + (f", inlined at {self.called.brief}" if self.called else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One instruction. words: its opcode at the dots; line: in the PTX text, from 1."""
+    """One instruction. words: its opcode, split at the dots; line: in the PTX text, from 1."""
 
     words: tuple[str, ...]
     operands: tuple[Operand, ...]
@@ -143,15 +144,16 @@ class Statement:
         return word in self.words
 
     def find_word(self, choices: Mapping[str, object] | Sequence[str]) -> str:
-        """Return the first word of the opcode that is among the choices, "" if none is."""
+        """Return the first word of the opcode that is among the choices, "" if there is none."""
         return next((word for word in self.words[1:] if word in choices), "")
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable. space: global, const, shared, local or param. size: bytes, 0 if open (extern … []).
+    """A variable.
 
-    initial: bytes it begins with; links: offset → symbol whose address stands there.
+    space: global, const, shared, local or param. size: in bytes, 0 if open (extern … []). initial: initial bytes;
+    links: offset → symbol whose address is stored there.
     """
 
     name: str
@@ -165,7 +167,7 @@ class Variable:
 
 @dataclass(slots=True)
 class Function:
-    """A kernel or a function: `labels` lead to statements by their index."""
+    """A kernel or a function. labels: name → index of a statement."""
 
     name: str
     entry: bool

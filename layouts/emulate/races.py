@@ -1,7 +1,8 @@
-"""Run a kernel in several orders and say what its result depends on.
+"""Run a kernel under several schedules, and find what its result depends on.
 
-Warps in step or one by one, asynchronous work at once or as late as the waits allow. Where outputs differ, two runs are
-traced, and the first read that got its value from another write names the two accesses. No proof: other orders exist.
+Warps run in lockstep or one by one, asynchronous work completes at once or as late as the waits allow. Where outputs
+differ, two runs are traced, and the first read with another writer names the two accesses. This is no proof: other
+orders exist.
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ from lanescope.emulate.program import Statement
 from lanescope.emulate.waits import find_deadlock, format_place
 
 MOST_PAIRS = 3
-_LOOSE = ("atom", "red")  # their order is open, and may differ without harm
+_LOOSE = ("atom", "red")  # their order is undefined, and may differ without harm
 _WATCHED = ("volatile", "acquire", "relaxed", "mmio")
 MakeMachine = Callable[[Schedule], Machine]
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleComparison:
-    """What several schedules came to. machine: of the first, which ran; findings: about their differences; equal:
-    whether all ended alike, with the same bytes in every allocation.
+    """The result of several schedules.
+
+    machine: of the first one; findings: about their differences; equal: whether all ended with the same status and the
+    same bytes in every allocation.
     """
 
     machine: Machine
@@ -37,7 +40,7 @@ class ScheduleComparison:
 
 
 def list_schedules(count: int) -> list[Schedule]:
-    """Return that many schedules, the usual one first.
+    """Return that many schedules, the default one first.
 
     >>> [one.late for one in list_schedules(3)]
     [False, True, False]
@@ -57,7 +60,7 @@ def describe_schedule(schedule: Schedule) -> str:
 
 
 def compare_schedules(make_machine: MakeMachine, count: int) -> ScheduleComparison:
-    """Run a kernel under several schedules and compare what stands in global memory.
+    """Run a kernel under several schedules and compare the final contents of global memory.
 
     make_machine: returns a machine of a schedule that has not run, each with a memory of its own and the same
     allocations in the same order. The first machine also reports reads without a proxy fence.
@@ -122,17 +125,17 @@ def _explain_statuses(machines: tuple[Machine, Machine], schedules: tuple[Schedu
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """A read that got its value from another write."""
+    """A read whose value came from another write."""
 
     step: int
     read: Access
     place: int
     writers: tuple[Access | None, Access | None]
-    unordered: Access | None  # the one of the writers that comes before or after the read
+    unordered: Access | None  # the writer that comes before or after the read
 
 
 def _find_pairs(first: AccessTrace, second: AccessTrace) -> Iterator[Finding]:
-    """Yield findings for reads whose value came from different writes, in the order of the first run."""
+    """Yield findings for reads whose values came from different writes, in the order of the first run."""
     statements = first.statements
     found = []
     for key in first.reads.keys() & second.reads.keys():
@@ -159,7 +162,7 @@ def _is_loose(one: _Difference, statements: list[Statement]) -> bool:
 
 def _compare_reads(first: AccessTrace, second: AccessTrace, key: tuple[int, int]) -> _Difference | None:
     a, b = sort_by_thread(first.reads[key]), sort_by_thread(second.reads[key])
-    if not np.array_equal(a[0], b[0]):  # a loop took another number of rounds: compare what both have
+    if not np.array_equal(a[0], b[0]):  # a loop ran another number of iterations: compare those that both have
         keep_a, keep_b = _align(a[0], b[0])
         a, b = tuple(one[keep_a] for one in a), tuple(one[keep_b] for one in b)
     differs = np.flatnonzero(a[1] != b[1])
@@ -168,7 +171,7 @@ def _compare_reads(first: AccessTrace, second: AccessTrace, key: tuple[int, int]
     at = int(differs[np.argmin(a[2][differs])])
     read = Access(key[0], key[1], int(a[0][at]), 0)
     writers = (decode_access(int(a[1][at])), decode_access(int(b[1][at])))
-    # the write that overwrote the other one came too early in one run, or too late in the other; never the reader's own
+    # the overwriting write came too early in one run, or too late in the other; it is never the reader's own
     first_later = writers[1] is None or int(a[4][at]) == int(b[1][at])
     later, other = writers if first_later else writers[::-1]
     if later and other and (later.block, later.thread) == (read.block, read.thread):
@@ -177,7 +180,7 @@ def _compare_reads(first: AccessTrace, second: AccessTrace, key: tuple[int, int]
 
 
 def _align(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of the accesses that both sorted lists of threads have."""
+    """Return the positions of the accesses that are in both sorted lists of threads."""
     numbers = []
     for one in (a, b):
         starts = np.flatnonzero(np.r_[True, one[1:] != one[:-1]])
@@ -188,7 +191,7 @@ def _align(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _find_stores(first: AccessTrace, second: AccessTrace, statements: list[Statement]) -> Iterator[Finding]:
-    """Yield a finding where two stores to the same place come in either order."""
+    """Yield a finding for two stores to the same place that come in either order."""
     pairs = zip(first.machine.memory.allocations, second.machine.memory.allocations, strict=True)
     for one, other in pairs:
         if one.read_only or one.size != other.size:
@@ -234,7 +237,7 @@ def _name(access: Access | None, statements: list[Statement]) -> str:
 
 
 def _suggest(one: Access, other: Access | None, statements: list[Statement]) -> str:
-    """Return what would order two accesses."""
+    """Return the synchronization that would order two accesses, as a sentence."""
     if other is None:
         return ""
     opcodes = [statements[access.statement].opcode for access in (one, other)]

@@ -1,4 +1,4 @@
-"""Reductions of asynchronous copies: destination op source, element by element. PTX ISA 9.1, 9.7.9.25.4.2."""
+"""Reductions of asynchronous copies: destination op source, elementwise. PTX ISA 9.1, 9.7.9.25.4.2."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DTYPES = {
     "f64": "float64",
     "bf16": "uint16",
 }
-# the type of a tensor map's elements for a reduction
+# element type of a tensor map → type of its reduction
 MAP_TYPES = {
     "UINT32": "u32",
     "INT32": "s32",
@@ -58,7 +58,7 @@ _INTEGER: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def check_reduction(statement: Statement, operation: str, name: str) -> str:
-    """Return the type in which a reduction is computed; UnknownInstructionError if PTX has no such pair."""
+    """Return the type in which a reduction is computed; UnknownInstructionError for a pair that PTX does not define."""
     if operation in ("and", "or", "xor") and name[:1] in "us":
         name = f"b{name[1:]}"
     if name not in _TYPES_OF.get(operation, ()):
@@ -67,7 +67,7 @@ def check_reduction(statement: Statement, operation: str, name: str) -> str:
 
 
 def reduce_bytes(statement: Statement, operation: str, name: str, old: Bytes, values: Bytes) -> Bytes:
-    """Return old op values, bytes of equal length that hold elements of a type."""
+    """Return the bytes of old op values; both hold elements of one type."""
     dtype = np.dtype(_DTYPES[name])
     a, b = old.copy().view(dtype), np.ascontiguousarray(values).view(dtype)
     if name in ("f16", "bf16", "f32", "f64"):
@@ -78,7 +78,10 @@ def reduce_bytes(statement: Statement, operation: str, name: str, old: Bytes, va
 
 
 def _reduce_floats(statement: Statement, operation: str, name: str, a: Array, b: Array) -> Array:
-    """Return the result of floats. f32 keeps subnormal numbers and gives one NaN: an H100 did, whatever PTX says."""
+    """Return the result for floats.
+
+    f32 keeps subnormal numbers and has a single NaN, as on an H100, contrary to PTX.
+    """
     wide_a, wide_b = _widen(name, a), _widen(name, b)
     with np.errstate(all="ignore"):
         total = wide_a + wide_b
@@ -91,7 +94,10 @@ def _reduce_floats(statement: Statement, operation: str, name: str, a: Array, b:
 
 
 def _widen(name: str, values: Array) -> Array:
-    """Return values exactly in a type that NumPy adds in; of two with 11 bits, rounding twice is harmless."""
+    """Return values exactly in a type that NumPy can add.
+
+    For types of 11 significant bits, rounding twice is harmless.
+    """
     if name == "bf16":
         return (values.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return values.astype(np.float32) if name == "f16" else values

@@ -1,4 +1,4 @@
-"""What a run comes to: status, findings, and the buffers as they stand, compared with what they should be."""
+"""The result of a run: status, findings, and the final buffers, compared with expected contents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """The first element that differs. index: in the buffer, of elements; got, expected: numbers; bits: their codes."""
+    """The first different element. index: in the buffer, in elements; got, expected: numbers; bits: their encodings."""
 
     index: tuple[int, ...]
     got: float | int
@@ -30,7 +30,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A buffer against what it should hold, bit for bit. mismatches: how many elements differ."""
+    """A buffer compared with its expected contents, bit for bit. mismatches: number of different elements."""
 
     equal: bool
     mismatches: int
@@ -40,7 +40,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A buffer after the run. shape: of the array; type: of the elements; changed: whether the run stored into it."""
+    """A buffer after the run. shape: of the array; type: of the elements; changed: whether the run stored to it."""
 
     name: str
     array: Array
@@ -53,11 +53,10 @@ class Output:
 
 @dataclass(frozen=True)
 class EmulationResult:
-    """What a run comes to. status: finished, deadlock, fault, unknown_instruction or budget.
+    """The result of a run. status: finished, deadlock, fault, unknown_instruction or budget.
 
     outputs: the buffers that the launch keeps, that are compared or that changed. barriers: mbarriers and named
-    barriers with their phase, arrivals and bytes. steps: statements that groups of threads executed; notes: what else
-    to know.
+    barriers with phase, arrivals and bytes. steps: statements that groups of threads executed. notes: caveats.
     """
 
     status: str
@@ -71,7 +70,7 @@ class EmulationResult:
 
     @property
     def passed(self) -> bool:
-        """Whether it ran to its end without an error, and every comparison agrees."""
+        """Whether it finished without an error, and every comparison agrees."""
         return (
             self.status == "finished"
             and not any(one.severity == "error" for one in self.findings)
@@ -80,7 +79,10 @@ class EmulationResult:
 
 
 def collect_outputs(kernel: Kernel, arrays: Mapping[str, Array], expected: Mapping[str, Array]) -> dict[str, Output]:
-    """Return the buffers that a launch keeps, that are compared or that changed. arrays: of every buffer, after."""
+    """Return the buffers that a launch keeps, that are compared or that changed.
+
+    arrays: every buffer's final contents.
+    """
     outputs = {}
     for name, buffer in kernel.buffers.items():
         after = arrays[name]
@@ -93,7 +95,7 @@ def collect_outputs(kernel: Kernel, arrays: Mapping[str, Array], expected: Mappi
 
 
 def check_expected(kernel: Kernel, expected: Mapping[str, Array]) -> None:
-    """Check that arrays to compare with have the buffers' names, shapes and types."""
+    """Raise LayoutError unless expected arrays have the names, shapes and types of buffers."""
     for name, array in expected.items():
         if name not in kernel.buffers:
             names = ", ".join(kernel.buffers)
@@ -109,7 +111,7 @@ def check_expected(kernel: Kernel, expected: Mapping[str, Array]) -> None:
 
 
 def compare_arrays(kernel: Kernel, name: str, after: Array, expected: Array) -> Comparison:
-    """Compare a buffer's array with what it should be, bit for bit."""
+    """Return the comparison of a buffer's array with the expected one, bit for bit."""
     row = kernel.buffers[name].row
     held = hold_elements(expected, row, f"compare.{name}")
     total = after.size * row.packed
@@ -117,7 +119,7 @@ def compare_arrays(kernel: Kernel, name: str, after: Array, expected: Array) -> 
     different = np.flatnonzero(items[0] != items[1])
     if not len(different):
         return Comparison(True, 0, total, None)
-    codes = [split_codes(one[different], row) for one in items]  # [items that differ, elements of an item]
+    codes = [split_codes(one[different], row) for one in items]  # [different items, elements of an item]
     wrong = codes[0] != codes[1]
     within = int(np.flatnonzero(wrong[0])[0])
     index = [int(n) for n in np.unravel_index(int(different[0]), after.shape)]
@@ -129,5 +131,5 @@ def compare_arrays(kernel: Kernel, name: str, after: Array, expected: Array) -> 
 
 
 def take_arrays(placement: Placement) -> dict[str, Array]:
-    """Return what stands in every buffer."""
+    """Return the current contents of every buffer."""
     return {name: placement.take_array(name) for name in placement.buffers}

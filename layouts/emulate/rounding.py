@@ -1,6 +1,6 @@
-"""Exact sums and products, and rounding them once: to f16, bf16, f32 and f64 in every direction.
+"""Exact sums and products, rounded once to f16, bf16, f32 or f64 in every direction.
 
-Operations on formats of up to 24 significant bits are computed in binary64 *rounded to odd*: where a result is inexact,
+Operations on formats of up to 24 significant bits are computed in binary64 *rounded to odd*: an inexact result becomes
 the neighbour whose last bit is one. Rounding that to a format of at most 51 bits equals rounding the exact result
 (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
 """
@@ -24,7 +24,7 @@ LEAST_NORMAL = np.float32(2.0**-126)
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A floating-point format: the dtype of its bits, the NumPy type of its values (bf16 has none), its NaN."""
+    """A floating-point format: the dtype of its bits, the NumPy dtype of its values (bf16 has none), its NaN."""
 
     name: str
     bits: np.dtype[Any]
@@ -41,14 +41,17 @@ ELEMENTS = {
 
 
 def decode(bits: Array, element: Element) -> Doubles:
-    """Return the values of bit patterns; every one is a binary64 number."""
+    """Return the values of bit patterns, as binary64, which holds every one."""
     if element.value is None:
         return np.asarray((np.asarray(bits, np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32), np.float64)
     return np.asarray(bits, element.bits).view(element.value).astype(np.float64)
 
 
 def encode(values: Doubles, element: Element, direction: str = "rn") -> Array:
-    """Round binary64 values, exact or rounded to odd, to a format's bits; NaNs become the canonical one."""
+    """Return the bits of binary64 values, exact or rounded to odd, rounded to a format.
+
+    NaNs become the canonical one.
+    """
     if element.value is None:
         bits = _encode_bfloat16(values, direction)
     else:
@@ -58,7 +61,7 @@ def encode(values: Doubles, element: Element, direction: str = "rn") -> Array:
 
 
 def round_to_dtype(values: Doubles, dtype: np.dtype[Any], direction: str) -> Array:
-    """Round to a NumPy type in a direction: rn, rz, rm or rp."""
+    """Return values rounded to a NumPy dtype in a direction: rn, rz, rm or rp."""
     near = np.asarray(values).astype(dtype)
     if direction == "rn":
         return near
@@ -103,7 +106,7 @@ def fix_zero_sign(total: Doubles, a: Doubles, b: Doubles, direction: str) -> Dou
 
 
 def flush(values: Array) -> Array:
-    """Return float32 or binary64 values with those below the least normal float32 as zeros of their sign."""
+    """Return float32 or binary64 values; those below the least normal float32 become zeros of their sign."""
     return np.where(np.abs(values) < LEAST_NORMAL, np.copysign(values.dtype.type(0), values), values)
 
 
@@ -114,7 +117,7 @@ Exact = Callable[..., Fraction]
 
 
 def _two_products(a: Doubles, b: Doubles) -> tuple[Doubles, Doubles]:
-    """Return the product and what rounding it left (Dekker), where nothing overflows or underflows."""
+    """Return the product and its rounding error (Dekker), where nothing overflows or underflows."""
     product = a * b
     x, y = a * _SPLIT, b * _SPLIT
     a_high, b_high = x - (x - a), y - (y - b)
@@ -149,12 +152,12 @@ def _two_sums(a: Doubles, b: Doubles) -> tuple[Doubles, Doubles]:
 def _replace_exactly(
     result: Doubles, hard: Array, direction: str, compute: Exact, operands: tuple[Doubles, ...]
 ) -> Doubles:
-    """Compute some of the results as fractions and round those."""
+    """Recompute some of the results exactly as fractions and round those."""
     result = np.array(result)
     for place in np.flatnonzero(hard):
         values = [float(one.flat[place]) for one in operands]
         exact = compute(*map(Fraction, values))
-        if exact == 0:  # its sign: that of the sum as computed, except downwards
+        if exact == 0:  # the sign is that of the computed sum, except when rounding down
             result.flat[place] = -0.0 if direction == "rm" and not _sums_positive_zeros(values) else result.flat[place]
         else:
             result.flat[place] = round_fraction(exact, direction)
@@ -168,7 +171,7 @@ def _sums_positive_zeros(values: list[float]) -> bool:
 
 
 def round_fraction(value: Fraction, direction: str) -> float:
-    """Round a fraction that is not zero to binary64."""
+    """Return a nonzero fraction rounded to binary64."""
     size = abs(value)
     exponent = size.numerator.bit_length() - size.denominator.bit_length()
     exponent -= size < (Fraction(2) ** exponent)
@@ -193,7 +196,7 @@ def round_fraction(value: Fraction, direction: str) -> float:
 
 
 def compute_doubles(name: str, direction: str, *operands: Doubles) -> Doubles:
-    """Return add, sub, mul, div, rcp, sqrt or fma of binary64 in a direction of rounding."""
+    """Return a function for add, sub, mul, div, rcp, sqrt or fma of binary64 in a rounding direction."""
     if name == "fma":
         return fuse_doubles(operands[0], operands[1], operands[2], direction)
     if name == "rcp":

@@ -1,4 +1,4 @@
-"""Run a kernel from its PTX: what `lanescope.emulate(ptx, launch)` does."""
+"""Run a kernel from its PTX: `lanescope.emulate(ptx, launch)`."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ def emulate(
     capture: bool = False,
     most_steps: int = MOST_STEPS,
 ) -> EmulationResult:
-    """Execute a kernel of a PTX text on the CPU and return what became of its buffers.
+    """Execute a kernel of a PTX text on the CPU and return the result with its buffers.
 
-    ptx: the text, or the path of a file. launch: the object that docs/usage.md describes, its TOML, or the path of a
-    file of it; the files that it names are relative to it. buffers: arrays in place of these files. compare: what
-    buffers should hold in the end, bit for bit. blocks: run only the clusters that hold these. schedules: in how many
-    orders to run; events, capture: whether to note what the timeline shows, and what matrix instructions read.
+    ptx: the text, or the path of a file. launch: the object described in docs/usage.md, its TOML, or the path of a TOML
+    file; files that it names are relative to it. buffers: arrays in place of these files. compare: the expected final
+    contents of buffers, bit for bit. blocks: run only the clusters that contain these. schedules: the number of
+    schedules to run. events: whether to record the timeline. capture: whether to record what matrix instructions read.
+
     LayoutError if the kernel cannot be launched so; an instruction that is not emulated is a finding.
     """
     text = ptx if isinstance(ptx, str) and "\n" in ptx else read_text(Path(ptx), "ptx")
@@ -83,8 +84,8 @@ def run_kernel(
 ) -> EmulationResult:
     """Run a kernel once, in this thread.
 
-    events: whether to note what the timeline shows; capture: the name of the PTX, where what its matrix instructions
-    read is to be recorded, of block 0 or of the given blocks.
+    events: whether to record the timeline. capture: the name of the PTX, to record what the matrix instructions of
+    block 0, or of the given blocks, read.
     """
     expected = compare or {}
     check_expected(kernel, expected)
@@ -116,7 +117,10 @@ def run_schedules(
     blocks: Iterable[Place] | None = None,
     most_steps: int = MOST_STEPS,
 ) -> EmulationResult:
-    """Run a kernel in several orders; where results differ, findings name the accesses. Outputs are of the first."""
+    """Run a kernel under several schedules; where results differ, findings name the accesses.
+
+    Outputs are those of the first.
+    """
     expected, chosen = compare or {}, check_blocks(kernel, blocks)
     check_expected(kernel, expected)
     placements: list[Placement] = []
@@ -145,7 +149,7 @@ def run_schedules(
 
 
 def check_blocks(kernel: Kernel, blocks: Iterable[Place] | None) -> list[Place] | None:
-    """Return the blocks to run, None for all; LayoutError for one that is outside the grid."""
+    """Return the blocks to run, None for all; LayoutError for one outside the grid."""
     if blocks is None:
         return None
     chosen = list(blocks)
@@ -157,7 +161,10 @@ def check_blocks(kernel: Kernel, blocks: Iterable[Place] | None) -> list[Place] 
 
 
 def collect_result(placement: Placement, expected: Mapping[str, Array], ran: int | None = None) -> EmulationResult:
-    """Return what a machine that ran comes to. ran: clusters, where other machines ran some."""
+    """Return the result of a finished machine.
+
+    ran: clusters, where other machines ran some.
+    """
     kernel, machine = placement.kernel, placement.machine
     if machine.status == "deadlock":
         find_deadlock(machine)
@@ -176,7 +183,7 @@ def collect_result(placement: Placement, expected: Mapping[str, Array], ran: int
 
 
 def refuse_map(kernel: Kernel, error: LayoutError, expected: Mapping[str, Array]) -> EmulationResult:
-    """Return what a run comes to whose tensor map the driver refuses: the kernel is never launched."""
+    """Return the result of a run whose tensor map the driver rejects: the kernel is not launched."""
     finding = Finding(error.code, f"{error.field}: {error.message} {error.hint}")
     arrays = {name: buffer.array for name, buffer in kernel.buffers.items()}
     return EmulationResult(

@@ -18,7 +18,7 @@ _AXES = ".x", ".y", ".z"
 def compute_special(group: Group, name: str) -> Array:
     """Return a special register of all threads of the group's block, [threads] or a scalar; uint64."""
     block = group.block
-    if name.startswith(("%clock", "%globaltimer")):  # statements executed, so that time goes on
+    if name.startswith(("%clock", "%globaltimer")):  # statements executed, so that time advances
         shift = 32 if name.endswith("_hi") else 0
         return np.array(group.run.machine.steps >> shift, np.uint64)
     values = _compute(block, name)
@@ -27,7 +27,7 @@ def compute_special(group: Group, name: str) -> Array:
 
 
 def is_known(name: str) -> bool:
-    """Whether the emulator gives a special register a value."""
+    """Return whether the emulator has a value for a special register."""
     stem = name[:-2] if name.endswith(_AXES) else name
     masks = [f"%lanemask_{mask}" for mask in _MASKS]
     return name.startswith(("%clock", "%globaltimer")) or stem in ("%tid", "%laneid", "%warpid", *masks, *_SCALARS)
@@ -80,7 +80,7 @@ _SCALARS: dict[str, Callable[[Block, int], int]] = {
     "%gridid": lambda block, axis: 1,
     "%dynamic_smem_size": lambda block, axis: block.run.machine.dynamic_shared,
     "%total_smem_size": lambda block, axis: block.shared.size,
-    # what an H200 says of sm_90: the first 1024 bytes are the system's, of which it uses 288
+    # measured on an H200 (sm_90): the first 1024 bytes are reserved, of which the system uses 288
     "%aggr_smem_size": lambda block, axis: block.shared.size + SHARED_BEGIN,
     "%reserved_smem_offset_begin": lambda block, axis: 0,
     "%reserved_smem_offset_end": lambda block, axis: 288,

@@ -1,4 +1,4 @@
-"""Whether a sum of products is exact: then every order of summation gives the same bits, a tensor core's, too."""
+"""Exactness of sums of products: an exact sum has the same bits in every order of summation, also a tensor core's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SMALL_DIGITS = 14
 
 
 def count_digits(instruction: Instruction) -> int:
-    """Return how many significant bits a product's sums certainly keep."""
+    """Return the significant bits that a product's sums are guaranteed to keep."""
     digits = _DIGITS[instruction.types["d"]]
     return min(digits, _SMALL_DIGITS) if instruction.types["a"] in _SMALL_FLOATS else digits
 
@@ -46,7 +46,7 @@ def find_unit(values: Array) -> int:
 
 
 def is_exact(a: Array, b: Array, c: Array | None, digits: int) -> bool:
-    """Whether every partial sum of A [..., m, k] · B [..., k, n] + C fits in so many significant bits."""
+    """Return whether every partial sum of A [..., m, k] · B [..., k, n] + C fits in that many significant bits."""
     with np.errstate(invalid="ignore", over="ignore"):
         unit = find_unit(a) + find_unit(b)
         largest = _find_largest(a) * _find_largest(b) * a.shape[-1]
@@ -69,7 +69,10 @@ def _find_largest(values: Array) -> float:
 
 
 def note_inexact(group: Group, statement: Statement, known: bool) -> None:
-    """Note once a run that a result depends on how a tensor core adds. known: whether it was added as one does."""
+    """Add a note, once per run, that a result depends on how a tensor core adds.
+
+    known: whether it was added the way the target does.
+    """
     machine = group.run.machine
     if any(finding.code == NOTE for finding in machine.findings):
         return

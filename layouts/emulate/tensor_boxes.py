@@ -1,4 +1,4 @@
-"""Boxes of tensor maps: the bytes of global memory that one names, and where they lie in shared memory.
+"""Boxes of tensor maps: the bytes of global memory that a box covers, and their positions in shared memory.
 
 The storage is that of lanescope.shared.tma, which the evidence files compare with loads on hardware.
 """
@@ -27,13 +27,13 @@ from lanescope.emulate.tensor_maps import (
 )
 from lanescope.shared import tma
 
-CHUNK = 16  # bytes that a swizzle keeps together
-OUTSIDE_NAN = 0x7FF7  # in every 16 bits of what lies outside the tensor, for all types (read from an H100)
+CHUNK = 16  # bytes that a swizzle moves as a unit
+OUTSIDE_NAN = 0x7FF7  # in every 16 bits outside the tensor, for all types (measured on an H100)
 
 
 @lru_cache(maxsize=64)
 def read_tensor_map(raw: bytes) -> TensorMap:
-    """Return the map that 128 bytes hold; FaultError if they hold none, or one that no driver makes."""
+    """Return the map in 128 bytes; FaultError if they hold none, or one that no driver encodes."""
     made = decode_tensor_map(raw)
     check_tensor_map(made)
     return made
@@ -55,8 +55,10 @@ def find_tensor_map(group: Group, address: int) -> TensorMap:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One box. rows: generic address of the first element of each row that exists, whether in bounds or not; valid:
-    which rows are inside the tensor; first, last: bytes of a row that are inside it.
+    """One box.
+
+    rows: generic address of the first element of each row, inside the tensor or not. valid: which rows are inside;
+    first, last: bytes of a row that are inside.
     """
 
     map: TensorMap
@@ -73,11 +75,11 @@ class Box:
 
     @property
     def size(self) -> int:
-        """The bytes of the box, what is outside the tensor included: what a load completes on its mbarrier."""
+        """The bytes of the box, those outside the tensor included: the count that a load completes on its mbarrier."""
         return len(self.rows) * self.width
 
     def list_chunks(self, base: int) -> NDArray[np.int64]:
-        """Return the address in shared memory of each 16 bytes: [rows, chunks], for a box that begins at base."""
+        """Return the shared address of each 16-byte chunk, [rows, chunks], of a box that starts at base."""
         rows = np.arange(len(self.rows), dtype=np.int64)[:, None] * self.pitch
         chunks = base + rows + np.arange(0, self.width, CHUNK, dtype=np.int64)
         swizzled: NDArray[np.int64] = SWIZZLES[self.map.swizzle][1](chunks)
@@ -119,9 +121,9 @@ def locate_box(group: Group, made: TensorMap, coordinates: Sequence[int], offset
 
 
 def locate_four_rows(group: Group, made: TensorMap, coordinates: Sequence[int]) -> Box:
-    """Return the four rows of .tile::gather4 and .tile::scatter4 as one box: a column, and the row of each.
+    """Return the four rows of .tile::gather4 and .tile::scatter4 as one box.
 
-    PTX ISA 9.1, 5.5.3.4. Not run on hardware.
+    coordinates: a column, and the index of each row. PTX ISA 9.1, 5.5.3.4. Not run on hardware.
     """
     if made.box[1:] != (1,):
         raise FaultError(
@@ -135,7 +137,7 @@ def locate_four_rows(group: Group, made: TensorMap, coordinates: Sequence[int]) 
 
 
 def _locate_rows(made: TensorMap, coordinates: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the address of each row of a box where it crosses the tensor's first column, and which are inside."""
+    """Return each row's address at the tensor's first column, and which rows are inside."""
     addresses = np.full((1,), made.address, np.int64)
     valid = np.ones((1,), bool)
     for n in range(1, made.rank):
@@ -148,7 +150,7 @@ def _locate_rows(made: TensorMap, coordinates: Sequence[int]) -> tuple[NDArray[n
 def _locate_pixel_rows(
     group: Group, made: TensorMap, coordinates: Sequence[int], offsets: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the address of the first channel of each pixel of a load in im2col mode, and which are inside."""
+    """Return the address of the first channel of each pixel of an im2col load, and which are inside."""
     assert made.pixel_box is not None
     try:
         index = locate_pixels(made.pixel_box, made.dims, made.steps[1:], coordinates[1:], offsets)
@@ -164,10 +166,10 @@ def _refuse_unknown(group: Group, made: TensorMap) -> None:
         raise UnknownInstructionError(
             group.statement, f"A tensor map with interleave {made.interleave} is not emulated"
         )
-    if made.type.code > 13:  # what lies between packed values, and how many bytes complete, is not established
+    if made.type.code > 13:  # the contents of the gaps between packed values, and the completed byte count, are unknown
         raise UnknownInstructionError(group.statement, f"A tensor map of {made.type.name} is not emulated")
     span = SWIZZLES[made.swizzle][2]
-    if made.pixel_box and span > made.pixel_box.channels * made.type.bits // 8:  # how far pixels lie apart
+    if made.pixel_box and span > made.pixel_box.channels * made.type.bits // 8:  # distance of pixels
         raise UnknownInstructionError(
             group.statement, f"A tensor map in im2col mode whose pixel is narrower than its swizzle of {span} bytes"
         )
@@ -176,7 +178,7 @@ def _refuse_unknown(group: Group, made: TensorMap) -> None:
 
 
 def gather_box(issuer: Group, box: Box) -> Bytes:
-    """Read a box from global memory: [rows, bytes]; what lies outside the tensor is filled."""
+    """Return a box from global memory, [rows, bytes]; what lies outside the tensor has the fill value."""
     data = np.zeros((len(box.rows), box.width), np.uint8)
     width = box.last - box.first
     outside = width < box.width or not box.valid.all()
@@ -196,7 +198,7 @@ def gather_box(issuer: Group, box: Box) -> Bytes:
 
 
 def _round_to_tf32(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return f32 bits as TMA stores elements of TFLOAT32: rounded to nearest even, one NaN (an H100 did so)."""
+    """Return f32 bits as TMA stores TFLOAT32: rounded to nearest even, a single NaN (measured on an H100)."""
     nan = (words & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
     odd = words >> np.uint32(13) & np.uint32(1)
     rounded = words + np.uint32(0xFFF) + odd & np.uint32(0xFFFFE000)
@@ -204,7 +206,7 @@ def _round_to_tf32(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def scatter_to_shared(issuer: Group, chunks: NDArray[np.int64], data: Bytes) -> None:
-    """Write [rows, bytes] to shared memory, 16 bytes at each address of shared::cluster."""
+    """Write [rows, bytes] to shared memory, 16 bytes at each shared::cluster address."""
     parts = data.reshape(-1, CHUNK)
     for chosen, allocation, offsets in issuer.memory.resolve(
         issuer, "shared::cluster", chunks.reshape(-1), CHUNK, writes=True, align=CHUNK
@@ -213,7 +215,7 @@ def scatter_to_shared(issuer: Group, chunks: NDArray[np.int64], data: Bytes) -> 
 
 
 def gather_from_shared(issuer: Group, box: Box, base: int) -> Bytes:
-    """Read a box from shared memory, [rows, bytes]: the elements that lie inside the tensor, zeros for the others."""
+    """Return a box from shared memory, [rows, bytes]: elements inside the tensor, zeros for the others."""
     unit = int(np.gcd.reduce([CHUNK, box.first, box.last]))
     inside = np.zeros((len(box.rows), box.width), bool)
     inside[box.valid, box.first : box.last] = True

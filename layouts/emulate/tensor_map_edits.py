@@ -1,6 +1,6 @@
-"""tensormap.replace and tensormap.cp_fenceproxy: tensor maps that a kernel makes. PTX ISA 9.1, 9.7.9.28 and 9.7.13.16.
+"""tensormap.replace and tensormap.cp_fenceproxy: tensor maps edited by a kernel. PTX ISA 9.1, 9.7.9.28 and 9.7.13.16.
 
-Addresses, dims, strides (in bytes), boxes and element strides are as an H100 takes them.
+Addresses, dims, strides (in bytes), boxes and element strides have the encodings that an H100 accepts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lanescope.emulate.tensor_maps import FORM, MAP_BYTES, MARK, decode_tensor_m
 from lanescope.emulate.types import TYPES
 
 Array = NDArray[Any]
-# places in the numbers of FORM, behind the mark
+# positions among the numbers of FORM, after the mark
 _ADDRESS, _TYPE, _RANK, _INTERLEAVE, _SWIZZLE, _FILL, _DIMS, _STRIDES, _BOX, _STEPS = 0, 1, 2, 3, 4, 5, 6, 11, 15, 20
 _EMPTY = (0, 0, 1, 0, 0, 0, *[0] * 5, *[1] * 4, *[1] * 5, *[1] * 5, *[0] * 7)
 # PTX's numbers of element types → CUtensorMapDataType's: f32.ftz and f64 are exchanged, bf16 is 10
@@ -31,8 +31,10 @@ _SWIZZLE_128B = 3
 
 @dataclass(frozen=True, slots=True)
 class _MapField:
-    """A field of tensormap.replace. place: of its first number; count: how many an ordinal chooses from, 0 for one;
-    less: what is stored is less by this.
+    """A field of tensormap.replace.
+
+    place: position of its first number. count: how many an ordinal selects from, 0 for one. less: subtracted before the
+    value is stored.
     """
 
     place: int
@@ -58,7 +60,7 @@ _SPACES = {"global": "global", "shared::cta": "shared"}
 
 @instruction("tensormap.replace.tile")
 def build_replacement(compiler: Compiler, statement: Statement) -> Action:
-    """tensormap.replace: one field of the map in memory; 128 zero bytes are a map whose fields are all to be set."""
+    """Build tensormap.replace: set one field of the map in memory; 128 zero bytes are a map with no field set."""
     name = statement.words[3] if len(statement.words) > 3 else ""
     field = _FIELDS.get(name)
     if field is None or any(word not in (*_SPACES, "b1024", "b32", "b64") for word in statement.words[4:]):
@@ -85,7 +87,7 @@ def build_replacement(compiler: Compiler, statement: Statement) -> Action:
 
 
 def _read_ordinal(statement: Statement, field: _MapField, ordinals: list[Operand]) -> int:
-    """Return which dimension's field is replaced; 0 for a field that a map has once."""
+    """Return the dimension whose field is replaced; 0 for a field that exists once."""
     if len(ordinals) != bool(field.count) or not all(isinstance(one, Immediate) for one in ordinals):
         raise UnknownInstructionError(statement, f"{statement.opcode} with these operands")
     ordinal = int(ordinals[0].value) if ordinals and isinstance(ordinals[0], Immediate) else 0
@@ -96,7 +98,7 @@ def _read_ordinal(statement: Statement, field: _MapField, ordinals: list[Operand
 
 def _edit(raw: bytes, name: str, field: _MapField, ordinal: int, value: int) -> bytes:
     if any(raw):
-        if decode_tensor_map(raw).pixel_box:  # FaultError if it is none
+        if decode_tensor_map(raw).pixel_box:  # raises FaultError if it is none
             raise FaultError("bad_tensor_map", "tensormap.replace.tile edits maps in tiled mode; this one is im2col.")
         numbers = list(FORM.unpack(raw[: FORM.size])[1:])
     else:
@@ -118,7 +120,7 @@ def _edit(raw: bytes, name: str, field: _MapField, ordinal: int, value: int) -> 
 
 @instruction("tensormap.cp_fenceproxy.global.shared::cta")
 def build_copy(compiler: Compiler, statement: Statement) -> Action:
-    """tensormap.cp_fenceproxy: a warp copies a map from shared to global memory."""
+    """Build tensormap.cp_fenceproxy: a warp copies a map from shared to global memory."""
     target, source, size = statement.operands
     if not isinstance(size, Immediate) or int(size.value) != MAP_BYTES:
         raise UnknownInstructionError(statement, f"{statement.opcode} of another size than {MAP_BYTES}")

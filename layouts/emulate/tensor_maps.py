@@ -1,8 +1,8 @@
-"""Tensor maps, tiled and im2col: what the driver takes and refuses, and the 128 bytes that stand for one in memory.
+"""Tensor maps, tiled and im2col: the rules of the driver, and the 128 bytes of a map in memory.
 
-The driver's 128 bytes are opaque. Ours hold the arguments behind a mark and a checksum, so that a map may be passed by
-value, lie anywhere and be copied by the program; other bytes are no tensor map. Source of the rules: CUDA driver API
-13.0, cuTensorMapEncodeTiled; lanescope.shared.tma has those that the driver was asked about.
+The driver's 128 bytes are opaque. Those here hold the arguments with a mark and a checksum, so that a map can be passed
+by value, lie anywhere and be copied by the program; other bytes are no tensor map. Source of the rules: CUDA driver API
+13.0, cuTensorMapEncodeTiled; lanescope.shared.tma has those that were measured on the driver.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MAP_TYPES = (
     MapType("16U6_ALIGN16B", 15, 6, "u"),
 )
 _BY_CODE = {row.code: row for row in MAP_TYPES}
-# the names of buffers' types, and those of CUDA
+# type names of buffers, and those of CUDA
 _NAMES = {
     **{row.name.lower(): row for row in MAP_TYPES},
     **{
@@ -95,8 +95,10 @@ REFUSALS = (DRIVER_REFUSES, IM2COL_REFUSES)
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
-    """A tensor map. dims, box, element_strides: elements, innermost first; strides: bytes, without the innermost;
-    pixel_box: of one in im2col mode, whose box is (channels, pixels). Make it with `make_tensor_map`, which checks.
+    """A tensor map; create it with `make_tensor_map`, which checks the driver's rules.
+
+    dims, box, element_strides: in elements, innermost first; strides: in bytes, without the innermost. pixel_box: in
+    im2col mode, where box is (channels, pixels).
     """
 
     address: int
@@ -116,8 +118,9 @@ class TensorMap:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The elements that a box takes along each dimension: every n-th of boxDim where the element stride is n; in
-        im2col mode channels and pixels.
+        """The elements that a box takes along each dimension: every n-th of boxDim for an element stride n.
+
+        In im2col mode channels and pixels.
         """
         if self.pixel_box:
             return self.box
@@ -125,12 +128,12 @@ class TensorMap:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The element strides that count: the innermost only in an interleaved layout."""
+        """The element strides in effect: the innermost counts only in an interleaved layout."""
         return self.element_strides if self.interleave != "none" else (1, *self.element_strides[1:])
 
     @property
     def box_bytes(self) -> int:
-        """The bytes of a box, out-of-bounds elements included: what a load completes on its mbarrier."""
+        """The bytes of a box, out-of-bounds elements included: the count that a load completes on its mbarrier."""
         return prod(self.counts) * self.type.bits // 8
 
 
@@ -147,12 +150,12 @@ def make_tensor_map(
     fill: str = "zero",
     pixel_box: PixelBox | None = None,
 ) -> TensorMap:
-    """Return a tensor map as cuTensorMapEncodeTiled makes it, with a pixel box as cuTensorMapEncodeIm2col does;
-    LayoutError with the rule that the driver refuses by.
+    """Return the tensor map of cuTensorMapEncodeTiled; with a pixel box, of cuTensorMapEncodeIm2col.
 
-    address: generic, of the tensor's first byte. type: as a buffer's ("bf16", "e4m3") or CUDA's ("BFLOAT16").
-    dims, box and element_strides in elements, strides in bytes and without the innermost; all innermost first.
-    swizzle: none, 32B, 64B, 128B, 128B_ATOM_32B, 128B_ATOM_32B_FLIP_8B, 128B_ATOM_64B. fill: zero or nan.
+    address: generic, of the tensor's first byte. type: as a buffer's ("bf16", "e4m3") or CUDA's ("BFLOAT16"). dims, box
+    and element_strides in elements, strides in bytes and without the innermost; all innermost first. swizzle: none,
+    32B, 64B, 128B, 128B_ATOM_32B, 128B_ATOM_32B_FLIP_8B, 128B_ATOM_64B. fill: zero or nan. LayoutError gives the rule
+    by which the driver rejects it.
     """
     row = _NAMES.get(_strip(str(type), "CU_TENSOR_MAP_DATA_TYPE_").lower())
     if row is None:
@@ -184,7 +187,7 @@ def make_tensor_map(
 
 
 def check_tensor_map(made: TensorMap) -> None:
-    """Raise FaultError if a map breaks a rule, since a kernel may have changed it."""
+    """Raise FaultError if a map, which a kernel may have edited, breaks a rule."""
     for _, message, _ in _find_refusals(made):
         raise FaultError("bad_tensor_map", f"The tensor map is not one that the driver would make: {message}")
 
@@ -237,7 +240,7 @@ def _find_refusals(made: TensorMap) -> Iterator[tuple[str, str, str]]:
 
 
 def _find_mode_refusals(made: TensorMap, grain: int) -> Iterator[tuple[str, str, str]]:
-    """Yield what is refused of strides that are not aligned, and of modes that do not go together."""
+    """Yield (code, sentence, field) for unaligned strides, and for modes that exclude each other."""
     row = made.type
     for n, stride in enumerate(made.strides):
         if stride % grain:
@@ -256,7 +259,7 @@ _FIELDS = {
 
 
 def _find_packed_refusals(made: TensorMap) -> Iterator[tuple[str, str, str]]:
-    """Yield what is refused of elements of 4 and 6 bits."""
+    """Yield (code, sentence, field) for rules about elements of 4 and 6 bits."""
     name, inner = made.type.name, made.dims[0] if made.dims else 0
     if made.type.code == 13 and inner % 2:
         yield "tma_dim", f"globalDim[0] is {inner}; of {name} it must be a multiple of 2.", "dims"
@@ -282,7 +285,7 @@ FORM = struct.Struct("<8sQBBBBB5I4Q5H5BB3h3h")
 
 
 def encode_tensor_map(made: TensorMap) -> bytes:
-    """Encode a map as the 128 bytes that stand for it in memory."""
+    """Return the 128 bytes of a map in memory."""
     body = FORM.pack(
         MARK,
         made.address,
@@ -307,7 +310,7 @@ def _pad(values: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 
 def decode_tensor_map(raw: bytes) -> TensorMap:
-    """Decode the map in 128 bytes of memory; FaultError if they are no map."""
+    """Return the map in 128 bytes of memory; FaultError if they are no map."""
     body, rest = raw[: FORM.size], raw[FORM.size :]
     if rest != struct.pack("<I", zlib.crc32(body)).ljust(len(rest), b"\0") or not raw.startswith(MARK):
         raise FaultError(

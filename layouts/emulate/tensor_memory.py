@@ -1,6 +1,6 @@
 """tcgen05: tensor memory, its allocation, loads, stores and copies. PTX ISA 9.1, 9.7.16.
 
-Documented maps; nothing of tcgen05 has run on hardware here.
+From the documentation; tcgen05 was not run on hardware.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ KIND = "tcgen05"  # of pending work
 
 
 class TensorMemory:
-    """The tensor memory of a CTA. cells: uint32 [lanes, columns]; owner: the allocation of each column, 0 if free."""
+    """The tensor memory of a CTA.
+
+    cells: uint32 [lanes, columns]; owner: number of the allocation of each column, 0 if free.
+    """
 
     def __init__(self, cells: Array) -> None:
         self.cells = cells
@@ -38,13 +41,13 @@ class TensorMemory:
         self.may_allocate = True
 
     def find_room(self, columns: int) -> int:
-        """Return the first free column of a run that begins at a multiple of its length, -1 if there is none."""
+        """Return the first free column range aligned to its length, -1 if there is none."""
         starts = range(0, COLUMNS - columns + 1, columns)
         return next((start for start in starts if not self.owner[start : start + columns].any()), -1)
 
 
 def get_tensor_memory(block: Block) -> TensorMemory:
-    """Return a CTA's tensor memory; the two CTAs of a pair share one array, so that a product sees both."""
+    """Return a CTA's tensor memory; the CTAs of a pair share one array, so a product accesses both."""
     if KIND not in block.state:
         pair = [one for one in block.run.blocks if one.rank | 1 == block.rank | 1]
         cells = np.zeros((2, LANES, COLUMNS), np.uint32)
@@ -70,7 +73,7 @@ _ALLOCATION_WORDS = {"cta_group::1", "cta_group::2", "sync", "aligned", "shared:
 
 @instruction("tcgen05.alloc")
 def build_allocation(compiler: Compiler, statement: Statement) -> Action:
-    """tcgen05.alloc: the address of free columns is written to shared memory; a warp waits until there are some."""
+    """Build tcgen05.alloc: allocate columns and write their address to shared memory; wait until enough are free."""
     _check_words(statement, _ALLOCATION_WORDS)
     target, count = statement.operands
     to, columns_of = compiler.read_address(target), compiler.read(count, _U32)
@@ -148,12 +151,12 @@ def build_fence(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("tcgen05.wait::ld", "tcgen05.wait::st")
 def build_wait(compiler: Compiler, statement: Statement) -> Action:
-    """Loads and stores of tensor memory end where they are issued, so there is nothing to wait for."""
+    """Build tcgen05.wait, a no-op: loads and stores of tensor memory complete when they are issued."""
     return lambda group: None
 
 
 def check_cells(group: Group, memory: TensorMemory, address: int, columns: int, what: str) -> None:
-    """Report columns that are not allocated; FaultError for those that do not exist."""
+    """Report columns that are not allocated; raise FaultError for those that do not exist."""
     first, last = address & 0xFFFF, (address & 0xFFFF) + columns
     if last > COLUMNS or address >> 16 >= LANES:
         raise FaultError("out_of_bounds", f"{what} at {address:#x} takes columns {first} to {last - 1} of {COLUMNS}.")
@@ -167,7 +170,7 @@ def check_cells(group: Group, memory: TensorMemory, address: int, columns: int, 
 
 @instruction("tcgen05.ld", "tcgen05.st")
 def build_transfer(compiler: Compiler, statement: Statement) -> Action:
-    """tcgen05.ld and .st: each warp reaches its own quarter of the lanes."""
+    """Build tcgen05.ld and .st: each warp accesses its own quarter of the lanes."""
     loads = statement.words[1] == "ld"
     address, registers = (statement.operands[n] for n in ((1, 0) if loads else (0, -1)))
     split = 0
@@ -195,7 +198,7 @@ def build_transfer(compiler: Compiler, statement: Statement) -> Action:
 def _drop_rank(block: Block, address: int) -> int:
     """Return an address without the 128 lanes that kernels add in the odd CTA of a pair.
 
-    gau-nernst/learn-cuda, 02e_matmul_sm100/matmul_v5.cu, adds them, and its author ran it on a B200.
+    gau-nernst/learn-cuda, 02e_matmul_sm100/matmul_v5.cu, adds them, and was run on a B200.
     """
     return address & ~(LANES << 16) if block.run.is_cluster and block.rank & 1 else address
 
@@ -230,7 +233,7 @@ def _transfer(group: Group, access: TensorAccess, addresses: Array, move: Any, l
 
 @instruction("tcgen05.cp")
 def build_copy(compiler: Compiler, statement: Statement) -> Action:
-    """tcgen05.cp: what a matrix descriptor reads of shared memory goes to tensor memory, asynchronously."""
+    """Build tcgen05.cp: copy what a matrix descriptor reads from shared to tensor memory, asynchronously."""
     target, source = statement.operands
     assert isinstance(target, AddressOperand)
     try:
@@ -274,5 +277,5 @@ def build_shift(compiler: Compiler, statement: Statement) -> Action:
 
 
 def submit(group: Group, run: Any) -> None:
-    """Issue work of the tensor cores: it ends in order of issue, at the latest when its commit arrives."""
+    """Issue work of the tensor cores, which completes in order of issue, at the latest when its commit arrives."""
     group.run.machine.submit(PendingWork(KIND, run, group.block, group.statement))

@@ -1,6 +1,6 @@
 """tcgen05.mma and tcgen05.commit. PTX ISA 9.1, 9.7.16.10 and 9.7.16.12.
 
-Documented maps; nothing of tcgen05 has run on hardware here.
+From the documentation; tcgen05 was not run on hardware.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from lanescope.ptx.table.kinds import PAIR
 
 Array = NDArray[Any]
 _U32, _U64 = TYPES["u32"], TYPES["u64"]
-# words that change what is executed and have no row; `fill` and `discard` only say what the collector keeps
+# words that change the result and are not emulated; `fill` and `discard` only control the collector's contents
 _OPEN = ("ashift", "use", "lastuse")
 _VECTORS = {"block16": "4X", "block32": ""}
 
 
 @dataclass(frozen=True, slots=True)
 class _ProductOperands:
-    """A tcgen05.mma's operands as readers. a: (reader, whether it is an address in tensor memory)."""
+    """The operands of a tcgen05.mma as readers. a: (reader, whether it is an address in tensor memory)."""
 
     d: Callable[[Group], Array]
     a: tuple[Callable[[Group], Array], bool]
@@ -59,7 +59,7 @@ class _ProductOperands:
 
 @instruction("tcgen05.mma")
 def build_product(compiler: Compiler, statement: Statement) -> Action:
-    """tcgen05.mma: each thread of the group issues one product."""
+    """Build tcgen05.mma: each thread of the group issues one product."""
     if any(word.rpartition("::")[2] in _OPEN for word in statement.words):
         raise UnknownInstructionError(statement)
     try:
@@ -169,7 +169,7 @@ def _read_disabled(group: Group, operands: _ProductOperands, ctas: int) -> Array
 
 @instruction("tcgen05.commit")
 def build_commit(compiler: Compiler, statement: Statement) -> Action:
-    """tcgen05.commit: an mbarrier gets one arrival once what the thread issued before has ended."""
+    """Build tcgen05.commit: one arrival on an mbarrier when everything the thread issued before has completed."""
     multicast = statement.has("multicast::cluster")
     space = "shared::cluster" if statement.has("shared::cluster") else ""
     read = compiler.read_address(statement.operands[0])

@@ -1,5 +1,6 @@
-"""The timeline of a run: what each warp waited for, phases of barriers, copies and wgmma in flight, and what released
-what. Positions are steps, the statements executed so far; they are no time.
+"""The timeline of a run: waits of each warp, phases of barriers, copies and wgmma in flight, and what released what.
+
+Positions are steps, the number of statements executed so far, not time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ Place = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something that lasts. kind: wait, phase, copy, store or wgmma; open: it had not ended when the run did."""
+    """An interval. kind: wait, phase, copy, store or wgmma; open: whether it had not ended when the run did."""
 
     kind: str
     first: int
@@ -28,7 +29,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something that happens at one step. kind: arrive, expect, copy, store, complete, wgmma, commit, barrier, init."""
+    """An event at one step. kind: arrive, expect, copy, store, complete, wgmma, commit, barrier, init."""
 
     kind: str
     step: int
@@ -38,7 +39,7 @@ class Mark:
 
 @dataclass(slots=True)
 class Lane:
-    """A row: of warps that do the same, or of one barrier. kind: warps, mbarrier, copies or wgmma."""
+    """A row: of warps with identical events, or of one barrier. kind: warps, mbarrier, copies or wgmma."""
 
     kind: str
     block: Place
@@ -49,7 +50,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An arrival and a wait that it releases: (lane, step) of each, lanes by their place in the list."""
+    """An arrival and a wait that it releases: (lane, step) of each, lanes as indices of the list."""
 
     source: tuple[int, int]
     target: tuple[int, int]
@@ -65,7 +66,7 @@ class Timeline:
 
 
 def build_timeline(events: Iterable[Event], steps: int, names: Mapping[int, str] | None = None) -> Timeline:
-    """Return the timeline of a run's events. names: what mbarriers are called, by address."""
+    """Return the timeline of a run's events. names: address of an mbarrier → its variable."""
     builder = _Builder(names or {})
     for event in events:
         builder.take(event)
@@ -271,7 +272,7 @@ class _Builder:
         return Timeline(lanes, list(dict.fromkeys(links)), steps)
 
     def _order_lanes(self) -> tuple[list[Lane], dict[int, int]]:
-        """Return the rows, block by block, warps that do the same as one; and the place of each by its identity."""
+        """Return the rows by block, identical warps merged; and identity → index of its row."""
         lanes: list[Lane] = []
         places: dict[int, int] = {}
         every = [
@@ -313,7 +314,7 @@ def _same(one: Lane, other: Lane) -> bool:
 
 
 def _join_name(name: str, warp: int) -> str:
-    """Add a warp to a row's name: warp 0 and 1 are `warps 0–1`."""
+    """Return a row's name with a warp added: warps 0 and 1 become `warps 0–1`."""
     numbers = name.partition(" ")[2]
     first, _, last = numbers.rpartition("–")
     parts, tail = (first, int(last)) if first else ("", int(numbers.rpartition(", ")[2]))

@@ -1,4 +1,4 @@
-"""The tokens of a PTX text, the stream that a parser takes them from, and numbers. PTX ISA 9.1, 4.5."""
+"""Tokens of PTX, the stream from which the parser takes them, and numbers. PTX ISA 9.1, 4.5."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A part of the text. kind: name, number, string, mark or end."""
+    """A token. kind: name, number, string, mark or end."""
 
     kind: str
     text: str
@@ -47,7 +47,7 @@ def split_tokens(text: str) -> Iterator[Token]:
 
 
 class TokenStream:
-    """The tokens of a text, with the place of the next one. Errors name its line."""
+    """The tokens of a text with a current position. Errors name the line."""
 
     def __init__(self, text: str) -> None:
         self.tokens = list(split_tokens(text))
@@ -55,12 +55,12 @@ class TokenStream:
 
     @property
     def token(self) -> Token:
-        """The next token, of kind "end" behind the last one."""
+        """The current token, of kind "end" after the last one."""
         return self.tokens[self.at]
 
     @property
     def following(self) -> Token:
-        """The token behind the next one."""
+        """The token after the current one."""
         return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
 
     @property
@@ -68,7 +68,7 @@ class TokenStream:
         return self.tokens[self.at].kind == "end"
 
     def take(self) -> Token:
-        """Return the next token and go on to the one behind it."""
+        """Return the current token and advance."""
         token = self.tokens[self.at]
         if token.kind == "end":
             raise self.refuse("")
@@ -76,7 +76,7 @@ class TokenStream:
         return token
 
     def accept(self, text: str) -> bool:
-        """Take the next token if it is this one; return whether it was."""
+        """Advance if the current token has this text; return whether it did."""
         token = self.tokens[self.at]
         if token.text == text and token.kind != "string" and token.kind != "end":
             self.at += 1
@@ -95,7 +95,7 @@ class TokenStream:
         return number.value
 
     def accept_offset(self) -> int:
-        """Take + and - with their numbers, as in +8 or +-8; return the sum, 0 where none follows."""
+        """Consume signed numbers, as in +8 or +-8; return their sum, 0 if there are none."""
         offset = 0
         while self.token.text in ("+", "-"):
             sign = -1 if self.take().text == "-" else 1
@@ -105,19 +105,20 @@ class TokenStream:
         return offset
 
     def skip_past(self, text: str) -> None:
-        """Pass over tokens up to this one, and over it."""
+        """Advance past the next token with this text."""
         while not self.accept(text):
             self.take()
 
     def skip_line(self) -> None:
-        """Pass over a directive that ends with its line."""
+        """Advance past a directive that ends with its line."""
         line = self.tokens[self.at - 1].line
         while not self.is_at_end and self.token.line == line:
             self.at += 1
 
     def refuse(self, message: str, token: Token | None = None) -> LayoutError:
-        """Return the error of a token, the last one that was taken by default; of a text that is cut off there, that
-        it is.
+        """Return the LayoutError for a token, by default the last one taken.
+
+        If the text ends there, the error says that it is cut off.
         """
         last = self.tokens[max(0, self.at - 1)]
         if self.is_at_end and last.text not in (";", "}"):
@@ -132,7 +133,10 @@ def make_error(line: int, message: str) -> LayoutError:
 
 
 def parse_number(token: Token) -> Immediate:
-    """Return the number of a token; a float by its bits, as one of 64 bits where it is written in decimals."""
+    """Return the value of a number token.
+
+    A float is returned as its bits; one in decimal notation as a binary64.
+    """
     text = token.text
     if text[:2] in ("0f", "0F"):
         return Immediate(int(text[2:], 16), 32)
@@ -149,14 +153,14 @@ def parse_number(token: Token) -> Immediate:
 
 
 def negate(number: Immediate) -> Immediate:
-    """Return a number with the other sign; of a float, which is held by its bits, the sign bit changes."""
+    """Return a number negated; of a float, given as bits, the sign bit is flipped."""
     if number.bits:
         return Immediate(int(number.value) ^ 1 << number.bits - 1, number.bits)
     return Immediate(-number.value)
 
 
 def encode_initial(value: Immediate, row: RegisterType) -> bytes:
-    """Return the bytes of a number that a variable of a type begins with."""
+    """Return the bytes of a number as initial value of a variable of this type."""
     number = value.value
     if value.bits and row.kind == "f" and row.bits != value.bits:
         number = struct.unpack("<f" if value.bits == 32 else "<d", int(number).to_bytes(value.bits // 8, "little"))[0]

@@ -1,4 +1,4 @@
-"""A timeline as Chrome trace events, which Perfetto and chrome://tracing open. One step is one microsecond there.
+"""A timeline as Chrome trace events, for Perfetto and chrome://tracing. One step is one microsecond there.
 
 Source of the format: "Trace Event Format", Google.
 """
@@ -12,7 +12,7 @@ from lanescope.emulate.timeline import Timeline
 
 
 def render_trace(timeline: Timeline) -> str:
-    """Return the trace as JSON: a process for each CTA, a thread for each row, an arrow from arrival to wait."""
+    """Return the trace as JSON: a process per CTA, a thread per row, an arrow from an arrival to the wait it ends."""
     blocks = list(dict.fromkeys(lane.block for lane in timeline.lanes))
     events: list[dict[str, Any]] = []
     for number, block in enumerate(blocks):

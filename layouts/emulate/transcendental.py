@@ -1,6 +1,7 @@
-"""Approximate functions: the correctly rounded result, which lies within the bounds that PTX gives.
+"""Approximate functions: the correctly rounded result, which satisfies the error bounds of PTX.
 
-A device's last bits may differ, so a run that executes one says so in `machine.notes`. PTX ISA 9.1, 9.7.3 and 9.7.4.
+The last bits of a device may differ, so a run that executes one says so in `machine.notes`. PTX ISA 9.1, 9.7.3 and
+9.7.4.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from lanescope.emulate.types import TYPES
 
 Array = NDArray[Any]
 Doubles = NDArray[np.float64]
-_FARTHEST = 2.0**16  # of sin and cos: beyond, a device's error has no bound
+_FARTHEST = 2.0**16  # of sin and cos: outside, a device's error is unbounded
 
 
 def _note(action: Action, statement: Statement) -> Action:
-    """Note in the result that an approximate instruction was executed."""
+    """Return an action that also notes that an approximate instruction was executed."""
     note = f"{statement.opcode} is approximate: a device's last bits may differ"
 
     def act(group: Group) -> None:
@@ -82,7 +83,7 @@ def build_function(compiler: Compiler, statement: Statement) -> Action:
 
 
 def _build_double(compiler: Compiler, statement: Statement, function: Callable[[Doubles], Doubles]) -> Action:
-    """rcp and rsqrt of f64 with .ftz read and write the upper 32 bits."""
+    """Build rcp and rsqrt of f64 with .ftz, which read and write the upper 32 bits."""
     if not statement.has("ftz"):
         raise UnknownInstructionError(statement)
     upper = np.uint64(0xFFFFFFFF00000000)
@@ -99,7 +100,7 @@ def _build_double(compiler: Compiler, statement: Statement, function: Callable[[
 
 @shared("div", floats=True)
 def build_quotient(compiler: Compiler, statement: Statement) -> Action:
-    """div with a direction of rounding, .approx (a times 1/b) or .full."""
+    """Build div with a rounding direction, .approx (a times 1/b) or .full."""
     if statement.find_word(DIRECTIONS):
         return build_arithmetic(compiler, statement)
     (row,) = check_words(statement, ("approx", "full", "ftz"))

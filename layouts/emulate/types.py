@@ -12,8 +12,8 @@ import numpy as np
 class RegisterType:
     """A type of a register or an operation.
 
-    kind: u, s, f (IEEE formats that NumPy has), b (no kind), pred, or packed and alternate (bf16, e4m3, f16x2: held as
-    bits).
+    kind: u, s, f (IEEE formats that NumPy has), b (untyped), pred, or packed and alternate formats (bf16, e4m3, f16x2:
+    held as bits).
     """
 
     name: str
@@ -26,12 +26,12 @@ class RegisterType:
 
     @property
     def storage(self) -> np.dtype[Any]:
-        """The unsigned type (bool for predicates) whose bits a register of this type has."""
+        """The unsigned dtype (bool for predicates) that holds the bits of such a register."""
         return STORAGE[self.bits]
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type in which arithmetic reads it."""
+        """The dtype in which arithmetic reads it."""
         if self.kind in "su" and self.kind:
             return np.dtype(f"{'int' if self.kind == 's' else 'uint'}{self.bits}")
         if self.kind == "f":
@@ -56,7 +56,7 @@ _ROWS = (
     RegisterType("f32", 32, "f"),
     RegisterType("f64", 64, "f"),
     RegisterType("pred", 1, "pred"),
-    # no NumPy type: rows of instructions take their bits apart
+    # no NumPy type: the instructions decode the bits
     RegisterType("bf16", 16, "alternate"),
     RegisterType("tf32", 32, "alternate"),
     RegisterType("f16x2", 32, "packed"),

@@ -1,4 +1,4 @@
-"""What threads wait for in a deadlock, and the state of every barrier at the end of a run."""
+"""What the threads of a deadlock wait for, and the state of every barrier at the end of a run."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from lanescope.inputs import format_count, join_words
 
 MOST_NAMED = 6
 MOST_BARRIERS = 256
-MOST_ARRAY = 512  # bytes of a variable that is taken for an array of mbarriers
+MOST_ARRAY = 512  # largest variable that counts as an array of mbarriers
 
 
 def find_deadlock(machine: Machine) -> None:
-    """Report what each waiting group of threads lacks: one finding for each line that waits."""
+    """Report what each waiting group of threads waits for: one finding per waiting line."""
     told: set[int] = set()
     for group in sorted(machine.groups, key=_rank_wait):
         statement = find_waiting_statement(group)
         sentences = [f"{_capitalize(name_threads(group))} of CTA {format_block(group.block)} {_describe_wait(group)}"]
-        if group.block.linear_index not in told:  # once a CTA: the next findings say where the others stand
+        if group.block.linear_index not in told:  # once per CTA: the following findings describe the others
             told.add(group.block.linear_index)
             sentences += _describe_others(machine, group)
         machine.report("deadlock", ". ".join(sentences), statement)
 
 
 def _rank_wait(group: Group) -> tuple[bool, int, int]:
-    """Return what findings are ordered by: first those at an mbarrier whose phase somebody has begun."""
+    """Return the sort key of a wait: first come waits at an mbarrier whose phase somebody has begun."""
     begun, wait = False, group.wait
     if wait is not None and wait.kind == "mbarrier":
         barrier = list_mbarriers(group.run.blocks[wait.facts["rank"]]).get(wait.facts["mbarrier"])
@@ -41,7 +41,10 @@ def _rank_wait(group: Group) -> tuple[bool, int, int]:
 
 
 def find_waiting_statement(group: Group) -> Statement:
-    """Return the statement at which a group waits; the program counter stands behind one that counts as done."""
+    """Return the statement at which a group waits.
+
+    The program counter is already past one that counts as executed.
+    """
     statements = group.frame.code.function.statements
     behind = group.wait is not None and group.wait.kind != "convergence"
     return statements[max(0, group.pc - behind)]
@@ -53,12 +56,12 @@ def format_block(block: Block) -> str:
 
 
 def name_threads(group: Group) -> str:
-    """Name the threads of a group: whole warps, or lanes of them."""
+    """Return the threads of a group in words: complete warps, or lanes."""
     return name_ids(group.block, group.ids.tolist())
 
 
 def name_ids(block: Block, ids: list[int]) -> str:
-    """Name threads by their linear indexes: warps that are whole, and lanes of the others."""
+    """Return threads, given by linear indices, in words: complete warps, and lanes of the others."""
     warps: dict[int, list[int]] = {}
     for thread in ids:
         warps.setdefault(thread // WARP, []).append(thread % WARP)
@@ -115,7 +118,7 @@ def _describe_wait(group: Group) -> str:
 
 
 def describe_mbarrier(block: Block, barrier: Mbarrier) -> str:
-    """Describe the phase that an mbarrier is in: what is outstanding, who arrived."""
+    """Return the state of an mbarrier's phase in words: what is outstanding, who arrived."""
     name = name_shared(block, barrier.address)
     text = f"phase {barrier.phase} (parity {barrier.parity}) of the mbarrier at {barrier.address:#x}"
     text += f", {name}" if name else ""
@@ -154,12 +157,12 @@ def _describe_arrival(block: Block, arrival: Arrival) -> str:
 
 
 def format_place(statement: Statement) -> str:
-    """Return a statement's line of the PTX, and of the program where it is known."""
+    """Return the PTX line of a statement, and the source line where it is known."""
     return f"line {statement.line}" + (f" ({statement.place.brief})" if statement.place else "")
 
 
 def name_shared(block: Block, address: int) -> str:
-    """Return the variable of shared memory that an mbarrier is, or is an element of; "" if none begins before it."""
+    """Return the shared variable that is, or contains, an mbarrier; "" if none starts before it."""
     offset = address & ((1 << 24) - 1)
     variables = block.run.machine.program.shared_offsets
     before = [(at, name) for name, at in variables.items() if at <= offset]
@@ -173,7 +176,7 @@ def name_shared(block: Block, address: int) -> str:
 
 
 def strip_scope(name: str) -> str:
-    """Return a variable's own name: without its function, and of a mangled one as C++ has it.
+    """Return a variable's own name: without its function; a mangled name is demangled.
 
     >>> strip_scope("gemm::_ZZ4gemmE4full")
     'full'
@@ -214,7 +217,7 @@ def _name_warps(warps: Iterable[int]) -> str:
 
 
 def _describe_others(machine: Machine, group: Group) -> Iterator[str]:
-    """Describe where the other threads of the block are."""
+    """Return where the other threads of the block are, as a sentence."""
     block = group.block
     others = [one for one in machine.groups if one.block is block and one is not group]
     for other in others[:MOST_NAMED]:
@@ -226,9 +229,9 @@ def _describe_others(machine: Machine, group: Group) -> Iterator[str]:
 
 
 def describe_barriers(machine: Machine) -> list[dict[str, Any]]:
-    """Return mbarriers and named barriers as they stand: phase, arrivals, bytes, and who arrived in this phase.
+    """Return the state of mbarriers and named barriers: phase, arrivals, bytes, and who arrived in this phase.
 
-    Of blocks that run still; where none does, of the first cluster that ran.
+    Of the blocks that are still running; if there is none, of the first cluster that ran.
     """
     blocks = [block for cluster in machine.clusters for block in cluster.blocks]
     shown = [block for block in blocks if block.live.any()] or [

@@ -25,9 +25,9 @@ _LANES = np.arange(WARP)
 
 
 class Warps:
-    """The warps of a block as rows: who is here, and whom each thread's membermask names.
+    """The warps of a block as rows: the threads that are present, and the threads each membermask names.
 
-    members: [warps, 1 or 32, 32], whether lane j takes part in what lane i computes: it is here and in i's mask.
+    members: [warps, 1 or 32, 32], whether lane j takes part in lane i's result: it is present and in i's mask.
     """
 
     def __init__(self, group: Group, mask: Array, statement: Statement) -> None:
@@ -56,18 +56,18 @@ class Warps:
             self.members = self.here[:, None, :] & ((named[:, :, None] & _BITS) != 0)
 
     def spread(self, values: Array, dtype: np.dtype[Any]) -> Array:
-        """Return values of the group's threads at their lanes: [warps, 32], 0 where no thread of the group is."""
+        """Return values of the group's threads at their lanes: [warps, 32], 0 where the group has no thread."""
         whole = np.zeros(self.count * WARP, dtype)
         whole[self.places] = values
         return whole.reshape(-1, WARP)
 
     def gather(self, values: Array) -> Array:
-        """Return what every thread of the group gets of [warps, 1 or 32] results."""
+        """Return each thread's value of [warps, 1 or 32] results."""
         return np.broadcast_to(values, (self.count, WARP)).reshape(-1)[self.places]
 
 
 def _collect(flags: Array) -> Array:
-    """Return flags of lanes, the last axis, as the bits of words."""
+    """Return boolean flags, lanes on the last axis, as the bits of words."""
     return np.asarray((flags * _BITS).sum(axis=-1, dtype=np.uint32))
 
 
@@ -77,7 +77,7 @@ def _split_target(target: Operand) -> tuple[Operand, Operand | None]:
 
 @instruction("shfl.sync")
 def build_shuffle(compiler: Compiler, statement: Statement) -> Action:
-    """Copy a register from another lane of the same segment; out of its range a lane keeps its own."""
+    """Build shfl: copy a register from another lane of the segment; with a source out of range, keep one's own."""
     check_words(statement, ("sync", "up", "down", "bfly", "idx"))
     mode = statement.words[2]
     target, source, lane, clamp, mask = statement.operands
@@ -207,7 +207,7 @@ def _reduce_floats(compiler: Compiler, statement: Statement, name: str) -> Actio
     words, magnitude = frozenset(statement.words[1:]) & {"NaN"}, statement.has("abs")
     neutral = np.uint32(0x7F800000 if name == "min" else 0xFF800000)
     if "NaN" not in words:
-        neutral = np.uint32(element.nan)  # loses against every number
+        neutral = np.uint32(element.nan)  # a NaN loses against every number
 
     def reduce(group: Group) -> None:
         warps = Warps(group, read_mask(group), statement)
@@ -222,7 +222,7 @@ def _reduce_floats(compiler: Compiler, statement: Statement, name: str) -> Actio
 
 @instruction("activemask")
 def build_active_mask(compiler: Compiler, statement: Statement) -> Action:
-    """Return which lanes of the warp execute it together."""
+    """Build activemask: the lanes of the warp that execute it together."""
     check_words(statement, ())
     write = compiler.write(statement.operands[0], _U32)
 
@@ -237,7 +237,7 @@ def build_active_mask(compiler: Compiler, statement: Statement) -> Action:
 
 @instruction("elect.sync")
 def build_election(compiler: Compiler, statement: Statement) -> Action:
-    """Elect the lowest lane of the membermask that is here."""
+    """Build elect: choose the lowest lane of the membermask that is present."""
     check_words(statement, ("sync",), types=0)
     target, mask = statement.operands
     first, second = _split_target(target)

@@ -1,6 +1,6 @@
 """wgmma.mma_async, dense and sparse, its fences and its groups. PTX ISA 9.1, 9.7.15.
 
-Each warp has its own queue of groups, and multiplies its own 16 rows of D; the warps of a warpgroup that stand together
+Each warp has its own queue of groups and multiplies its own 16 rows of D; warps of a warpgroup at the same statement
 are computed together.
 """
 
@@ -44,7 +44,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class _Issue:
-    """What one warpgroup, or the warps of it that stand together, gave one wgmma. group: those threads."""
+    """One wgmma as issued by a warpgroup, or by those of its warps at the statement. group: those threads."""
 
     group: Group
     word_a: int
@@ -128,7 +128,7 @@ class _Wgmma:
             yield _Issue(part, int(a[own][0]), int(b[own][0]), bool(adds[own][0]), int(own.sum()) == WARPGROUP)
 
     def _read_uniform(self, group: Group, read: Any, what: str) -> Array:
-        """Return an operand of every warp; UnknownInstructionError where its lanes differ, which is undefined."""
+        """Return an operand's value in every warp; UnknownInstructionError where lanes differ, which is undefined."""
         if read is None:
             return np.zeros(group.count // WARP, np.uint64)
         values = np.broadcast_to(read(group), (group.count,)).reshape(-1, WARP)
@@ -143,7 +143,7 @@ class _Wgmma:
         check_reads(part.group, part.word_b, self.view_b, "B")
 
     def _spread_threads(self, part: _Issue, values: Array) -> Array:
-        """Return registers [threads, count] of the warps that are here as those of a whole warpgroup."""
+        """Return registers [threads, count] of the present warps as those of a complete warpgroup."""
         if part.whole:
             return values
         spread = np.zeros((WARP * WARPGROUP, values.shape[1]), values.dtype)
@@ -170,9 +170,7 @@ class _Wgmma:
         words = self.metadata(part.group)
         if part.whole:
             return words.reshape(1, -1)
-        legal = np.full(
-            (WARP * WARPGROUP, 1), 0x44444444, words.dtype
-        )  # of warps that are not here; their rows are dropped
+        legal = np.full((WARP * WARPGROUP, 1), 0x44444444, words.dtype)  # of absent warps; their rows are dropped
         legal[part.group.ids % (WARP * WARPGROUP)] = words
         return legal.reshape(1, -1)
 
@@ -197,7 +195,7 @@ class _Wgmma:
         self.write_d(group, packed if part.whole else packed[group.ids % (WARP * WARPGROUP)])
 
     def _tell(self, part: _Issue, issued: Issued, chained: bool) -> None:
-        """Tell recorders of it: A and C in registers, then the instruction; D once the program reads it."""
+        """Report it to recorders: A and C in registers, then the instruction; D when the program reads it."""
         group = part.group
         if self.read_a is not None:
             tell(self._make_fragment(group, "A", self.read_a(group)))

@@ -1,7 +1,7 @@
-"""What is in flight of wgmma: each warp's groups, and registers that are touched before they may be.
+"""wgmma in flight: each warp's groups, and accesses to their registers that come too early.
 
 PTX ISA 9.1, 9.7.15.7: registers of a wgmma.mma_async may not be accessed until wgmma.wait_group; accesses before it are
-ordered by wgmma.fence. Moves between registers are not judged: compilers write them where ptxas emits nothing.
+ordered by wgmma.fence. Moves between registers are exempt: compilers write them where ptxas emits nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NO_RESULT = {"st", "red", "stmatrix", "bar", "barrier", "mbarrier", "cp", "bra"
 
 @dataclass(slots=True)
 class Issued:
-    """One wgmma of some warps. snapshot: what recorders are told of D once it is read."""
+    """One wgmma of some warps. snapshot: what recorders receive about D when it is read."""
 
     statement: Statement
     d_slots: Slots
@@ -46,9 +46,9 @@ WARPGROUP = 4  # warps
 
 @dataclass(slots=True)
 class _Queue:
-    """One warp's: wgmmas since the last commit, committed groups, oldest first, and registers written since a fence.
+    """One warp's queue: wgmmas since the last commit, committed groups (oldest first), registers written since a fence.
 
-    issued: wgmmas in all; ended: those of groups that a wait ended.
+    issued: number of wgmmas; ended: how many of them a wait has completed.
     """
 
     open: list[Issued] = field(default_factory=list)
@@ -64,18 +64,19 @@ class _Queue:
 
 
 class Queues:
-    """The warps' queues of one block."""
+    """The queues of a block's warps."""
 
     def __init__(self) -> None:
         self.warps: dict[int, _Queue] = {}
-        self.ended: dict[tuple[int, Slots], MatrixEvent] = {}  # D that nobody read yet, of the warps from this one on
+        self.ended: dict[tuple[int, Slots], MatrixEvent] = {}  # D that nobody has read yet, by first warp
 
     def get(self, warp: int) -> _Queue:
         return self.warps.setdefault(warp, _Queue())
 
     def note_issue(self, group: Group, issued: Issued) -> bool:
-        """Add a wgmma, and return whether its D is that of another one; a finding where no fence orders it after writes
-        to its registers.
+        """Add a wgmma; return whether its D continues that of another one.
+
+        Reports a finding where no fence orders it after writes to its registers.
         """
         machine = group.run.machine
         chained = True
@@ -113,15 +114,15 @@ class Queues:
             queue.open = []
 
     def is_met(self, group: Group, most: int) -> bool:
-        """Whether the other warps of the warpgroups have issued what a wait of these warps ends.
+        """Return whether the other warps of the warpgroups have issued everything that a wait of these warps completes.
 
-        A wgmma is the whole warpgroup's: one thread releases a stage for all four warps behind its own wait (CUTLASS,
-        cutlass/pipeline/sm90_pipeline.hpp).
+        A wgmma belongs to the complete warpgroup: one thread releases a stage for all four warps after its own wait
+        (CUTLASS, cutlass/pipeline/sm90_pipeline.hpp).
         """
         return all(self.get(other).issued >= self._count_needed(warp, most) for warp, other in self._list_pairs(group))
 
     def _list_pairs(self, group: Group) -> list[tuple[int, int]]:
-        """List (warp, another live warp of its warpgroup)."""
+        """Return (warp, another live warp of its warpgroup) pairs."""
         live = np.asarray(group.block.live.reshape(-1, WARP).any(axis=1))
         return [
             (warp, other)
@@ -135,7 +136,7 @@ class Queues:
         return queue.ended + sum(map(len, queue.groups[: max(0, len(queue.groups) - most)]))
 
     def wait(self, group: Group, most: int) -> None:
-        """End all but the newest groups of every warp, and what the other warps of its warpgroup issued for them."""
+        """Complete all but the newest groups of every warp, and what other warps of its warpgroup issued for them."""
         for warp, other in self._list_pairs(group):
             queue = self.get(other)
             self.settle(group, queue.list_flying()[: max(0, self._count_needed(warp, most) - queue.ended)])
@@ -161,7 +162,7 @@ class Queues:
             one.work = None
 
     def touch(self, group: Group, statement: Statement, slots: Slots, written: Slots) -> None:
-        """Note that a statement reads or writes registers which some wgmma of the function has."""
+        """Record that a statement reads or writes registers which some wgmma of the function uses."""
         judged = statement.words[0] != "mov"
         for warp in group.warps:
             queue = self.warps.get(warp)
@@ -182,7 +183,7 @@ class Queues:
             self.tell_ended(lambda key: bool(key[1] & slots) and key[0] // 32 in group.warps)
 
     def tell_ended(self, chosen: Callable[[tuple[int, Slots]], bool] = lambda key: True) -> None:
-        """Tell recorders of D as the wait left it, before the program reads it."""
+        """Report to recorders D as the wait left it, before the program reads it."""
         for key in [key for key in self.ended if chosen(key)]:
             tell(self.ended.pop(key))
 
@@ -206,7 +207,7 @@ def get_queues(block: Block) -> Queues:
 
 
 def collect_slots(operand: Operand) -> Slots:
-    """Return the places of the registers in an operand."""
+    """Return the indices of the registers in an operand."""
     match operand:
         case Register():
             return frozenset((operand.slot,))
@@ -221,7 +222,7 @@ def collect_slots(operand: Operand) -> Slots:
 
 
 def watch_registers(code: Code) -> None:
-    """Have the statements of a function that access registers of a wgmma tell its queues; once a function."""
+    """Make statements that access registers of a wgmma report to the queues; once per function."""
     if code.watched:
         return
     code.watched = True
@@ -256,7 +257,7 @@ def _watch(code: Code, number: int, slots: Slots, written: Slots) -> Action:
         try:
             inner(group)
         finally:
-            if code.steps[number] is not step:  # the first run of a statement puts its action there
+            if code.steps[number] is not step:  # set on a statement's first execution
                 inner, code.steps[number] = code.steps[number], step
 
     return step

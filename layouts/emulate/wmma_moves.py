@@ -1,7 +1,7 @@
 """wmma.load and wmma.store: fragments from and to matrices in memory. PTX ISA 9.1, 9.7.14.4.3 and 9.7.14.4.4.
 
-PTX leaves the fragments to the architecture; the maps are those of an H100 (sm_90). For another target the run says so:
-only what takes a fragment apart by hand can tell the difference.
+PTX leaves the layout of fragments to the architecture; these maps are those of an H100 (sm_90). For another target the
+run has a note: only code that accesses single elements of a fragment can observe the difference.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOTE = "measured_fragment"
 
 
 class _MatrixAccess:
-    """Where the elements of a warp's fragment lie in memory."""
+    """The positions in memory of the elements of a warp's fragment."""
 
     def __init__(self, compiler: Compiler, statement: Statement, address: Operand, stride: Operand | None) -> None:
         assert isinstance(address, AddressOperand)
@@ -39,7 +39,7 @@ class _MatrixAccess:
         self.read_stride = None if stride is None else compiler.read(stride, TYPES["u32"])
 
     def locate(self, group: Group) -> tuple[Array, Array]:
-        """Return (byte addresses, first bits in these bytes) of every value: int64 [threads, values]."""
+        """Return (byte addresses, first bit within that byte) of every value: int64 [threads, values]."""
         take_full_warps(group, self.statement)
         if not self.target.startswith("sm_90"):
             self._note(group)
@@ -57,7 +57,7 @@ class _MatrixAccess:
         return located.reshape(group.count, -1), (at % 8).reshape(group.count, -1)
 
     def _check(self, base: int, stride: int) -> None:
-        """UnknownInstructionError where neither PTX nor CUDA C++ defines what happens with such a pointer or stride."""
+        """Raise UnknownInstructionError for a pointer or stride that neither PTX nor CUDA C++ defines."""
         rules = {rule.name: rule for rule in check_pointer(self.op, base, stride, self.layout)}
         for what in ("pointer", "ldm"):
             if not (rules[f"PTX {what}"].holds or rules[f"CUDA C++ {what}"].holds):

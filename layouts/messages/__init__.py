@@ -1,4 +1,4 @@
-"""Messages of ptxas, of the driver's tensor maps and of CuTe: why each comes, what to change, and the smallest program.
+"""Messages of ptxas, of the driver's tensor maps and of CuTe: the reason, the change, and the smallest program.
 
 >>> [one.row.slug for one in recognise_messages("ptxas fatal : Unknown modifier '.m64n12k16'").found]
 ['unknown-modifier']

@@ -1,4 +1,4 @@
-"""Static assertions of CuTe's MMA atoms and descriptors: one row a message, as CUTLASS 4.2.0 words it."""
+"""Static assertions of CuTe's MMA atoms and descriptors, one row per message, as worded in CUTLASS 4.2.0."""
 
 from __future__ import annotations
 

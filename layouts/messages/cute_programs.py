@@ -1,4 +1,4 @@
-"""The programs of CuTe's messages: statements, and the file around them."""
+"""The C++ programs of CuTe's messages: statements, and the file around them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEADERS = (  # a word of the statements → the header that has it
 
 
 def render_program(statements: str) -> str:
-    """Render a file whose function has the statements, a line each."""
+    """Render a file whose function has the statements, one line each."""
     headers = [TENSOR, *(header for word, header in _HEADERS if re.search(word, statements))]
     lines = [f"  {line.strip()}" for line in statements.strip().splitlines()]
     includes = [f"#include <{header}>" for header in headers]
@@ -37,7 +37,7 @@ def make_row(
     right: str,
     links: tuple[tuple[str, str], ...] = (),
 ) -> MessageRow:
-    """Make the row of an assertion. header: where it stands, below include/; wrong, right: statements."""
+    """Return the row of an assertion. header: its file below include/; wrong, right: statements."""
     return MessageRow(
         slug=f"cute-{slug}",
         source=CUTE,

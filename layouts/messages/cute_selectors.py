@@ -1,4 +1,4 @@
-"""Static assertions of CuTe's choice of a wgmma, and of tcgen05.mma: one row a message, as CUTLASS 4.2.0 words it."""
+"""Static assertions of CuTe's selection of a wgmma, and of tcgen05.mma, as worded in CUTLASS 4.2.0."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A call of cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col: its arguments, what this project says of them, its"
-" C++."""
+"""A call of cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col: its arguments, this project's check, its C++ code."""
 
 from __future__ import annotations
 
@@ -17,8 +16,10 @@ _ENUM = "CU_TENSOR_MAP_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapCall:
-    """The arguments. offset: of the address behind one from cudaMalloc; strides in bytes, without the innermost; all
-    innermost first. With `lower` and `upper`, corners along W, H and D, it is cuTensorMapEncodeIm2col.
+    """The arguments.
+
+    offset: of the address, from one that cudaMalloc returned; strides in bytes, without the innermost; all innermost
+    first. With `lower` and `upper`, corners along W, H and D, it is cuTensorMapEncodeIm2col.
     """
 
     type: str = "BFLOAT16"
@@ -45,7 +46,7 @@ class MapCall:
 
     @property
     def codes(self) -> tuple[int, int, int, int]:
-        """Return the enumerators of type, interleave, swizzle and fill."""
+        """The enumerators of type, interleave, swizzle and fill."""
         return (
             TYPE_CODES[self.type],
             INTERLEAVES.index(self.interleave),
@@ -55,7 +56,7 @@ class MapCall:
 
 
 def find_refusal(call: MapCall) -> LayoutError | None:
-    """Return the first rule that a call breaks, None if this project takes it."""
+    """Return the first rule that a call breaks; None if it is legal."""
     arguments: dict[str, Any] = {
         "address": BASE + call.offset,
         "type": call.type,
@@ -82,7 +83,7 @@ def _render_array(type: str, name: str, values: tuple[int, ...]) -> str:
 
 
 def render_call(call: MapCall) -> str:
-    """Render the function that makes the call."""
+    """Render a function that makes the call."""
     pointer = f"(char*)pointer + {call.offset}" if call.offset else "pointer"
     enumerators = [
         f"{_ENUM}INTERLEAVE_{call.interleave.upper()}",

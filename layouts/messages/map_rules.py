@@ -1,7 +1,8 @@
-"""Rules by which cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col return CUDA_ERROR_INVALID_VALUE: one row a rule.
+"""Rules by which cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col return CUDA_ERROR_INVALID_VALUE, one row each.
 
-The driver does not say which rule a call breaks; each wrong call here breaks one alone. Source: CUDA driver API 13.0;
-lanescope.emulate.tensor_maps has the rules as code. The part "maps" of the evidence files asks a driver.
+The driver does not report which rule a call breaks; each wrong call here breaks exactly one. Source: CUDA driver API
+13.0; lanescope.emulate.tensor_maps has the rules as code. The part "maps" of the evidence files has the driver's
+results.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _PIXELS = MapCall(dims=(64, 16, 16, 4), strides=(128, 2048, 32768), lower=(-1, -
 
 @dataclass(frozen=True, slots=True)
 class MapRule:
-    """The calls of a row: the wrong one breaks the rule alone, the right one breaks none."""
+    """The calls of a row: the wrong one breaks only this rule, the right one breaks none."""
 
     row: MessageRow
     wrong: MapCall
@@ -318,7 +319,7 @@ _NUMBER = re.compile(r"0x[0-9a-f]+|-?\d[\d,]*")
 
 
 def _generalise(sentence: str) -> re.Pattern[str]:
-    """Compile a sentence of lanescope's checks for any numbers before its limit."""
+    """Compile a sentence of lanescope's checks into a pattern with any numbers before its limit."""
     given, must, limit = sentence.partition(" must be ")
     parts = [re.escape(part) for part in _NUMBER.split(given)]
     return re.compile(f"(?:{_NUMBER.pattern})".join(parts) + re.escape(must + limit))
@@ -331,7 +332,7 @@ def _compile_sentences() -> tuple[tuple[MessageRow, re.Pattern[str]], ...]:
 
 
 def find_rules(sentences: Iterable[str]) -> tuple[MessageRow, ...]:
-    """Find the rules that sentences of lanescope's checks say are broken.
+    """Return the rules that sentences of lanescope's checks report.
 
     >>> [row.slug for row in find_rules(["boxDim[1] is 512; it must be 1 to 256."])]
     ['tensor-map-box']

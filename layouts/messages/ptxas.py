@@ -1,7 +1,7 @@
-"""What ptxas says of wgmma's order and registers, and of setmaxnreg: one row a message.
+"""Messages of ptxas about wgmma's order and registers, and about setmaxnreg, one row each.
 
-The texts and numbers are those that ptxas 12.9 and 13.5 print. A number may change with the release: search by the
-text. The tests assemble every program and read what ptxas says of it.
+Texts and numbers are those of ptxas 12.9 and 13.5. Numbers may change with the release: search by the text. The tests
+assemble every program and compare ptxas's output.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What ptxas says of a matrix instruction whose target, PTX version or form is wrong: one row a message."""
+"""Messages of ptxas about a matrix instruction with a wrong target, PTX version or form, one row each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs of ptxas's messages: PTX with what every one of them needs."""
+"""The PTX programs of ptxas's messages."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ def render_module(
     target: str = "sm_90a",
     version: str = "8.0",
 ) -> str:
-    """Render a module with one kernel. uses: registers that are loaded before the body, and D's that are stored after
-    it; before: other functions; limits: of registers and threads.
+    """Render a module with one kernel.
+
+    uses: registers that are loaded before the body, and D's that are stored after it; before: other functions; limits:
+    of registers and threads.
     """
     names = uses.split()
     lines = [".reg .b64 q;", "ld.param.u64 q, [param];"]

@@ -1,4 +1,4 @@
-"""Recognise messages in a pasted text, with file names, line numbers, functions and other noise around them."""
+"""Recognise messages in a pasted text among file names, line numbers, functions and other noise."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lanescope.messages.row import CUTE, PTXAS, MessageRow, compile_text
 from lanescope.messages.table import ROWS
 from lanescope.reader.assembler import recognise_ptxas_message
 
-LONGEST = 1 << 16  # characters that are read
+LONGEST = 1 << 16  # characters that are searched
 NEAREST = 3
 MOST_WORDS = 8  # blanks of a question about a number
 LEAST_FRAGMENT, LEAST_WORDS = 16, 3  # characters and words of a part of a message that stands for it
@@ -28,7 +28,7 @@ _PRINTED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FoundMessage:
-    """A message in a text. values: what the tool printed in the places of the row's {names}; code: its number."""
+    """A message in a text. values: what the tool printed for the row's {names}; code: its number."""
 
     row: MessageRow
     values: tuple[tuple[str, str], ...]
@@ -38,8 +38,9 @@ class FoundMessage:
 
 @dataclass(frozen=True, slots=True)
 class MessageReading:
-    """The messages of a text in its order, one a row; nearest: the rows most like a printed text of which none is in
-    the table; numbers: rows of a number without its text.
+    """The messages of a text in order, one per row.
+
+    nearest: the most similar rows if none matches; numbers: rows of a number without text.
     """
 
     found: tuple[FoundMessage, ...] = ()
@@ -48,15 +49,15 @@ class MessageReading:
 
 
 def clean_message(text: str) -> str:
-    """Return a text with plain quotes and single blanks, without colours."""
+    """Return a text with plain quotes and single spaces, without terminal colours."""
     return " ".join(_ESCAPE.sub("", text[:LONGEST]).translate(_QUOTES).split())
 
 
 def recognise_messages(text: str) -> MessageReading:
-    """Recognise the messages that a tool printed in a text.
+    """Return the messages that a tool printed in a text.
 
-    Assertions of CuTe are short and common words: they count behind "static assertion failed", or where they are the
-    whole text. A part of a message stands for it where no other has it.
+    Assertions of CuTe are short and use common words: they count after "static assertion failed", or if they are the
+    whole text. A part of a message counts if no other message contains it.
     """
     cleaned = clean_message(text)
     if not cleaned:
@@ -79,7 +80,7 @@ def recognise_messages(text: str) -> MessageReading:
 
 
 def _find_fragment(cleaned: str) -> MessageRow | None:
-    """Find the one row of which a text is a part; None for a short text, and for one that stands in several."""
+    """Return the only row that contains a text; None for a short text, and for one in several rows."""
     part = cleaned.strip("\"'.: ").lower()
     if len(part) < LEAST_FRAGMENT or part.count(" ") < LEAST_WORDS - 1:
         return None
@@ -88,21 +89,19 @@ def _find_fragment(cleaned: str) -> MessageRow | None:
 
 
 def list_numbered(code: str) -> tuple[MessageRow, ...]:
-    """List the rows that have a number of ptxas in any release."""
+    """Return the rows that have a number of ptxas in any release."""
     return tuple(row for row in ROWS if any(number == code for _, number in row.codes))
 
 
 @lru_cache(maxsize=1)
 def _compile_rows() -> tuple[tuple[MessageRow, str, re.Pattern[str]], ...]:
-    """Compile (row, the longest literal part of a text, pattern), longest first: a text without the part need not be
-    searched.
-    """
+    """Return (row, longest literal part of a text, pattern), longest first; the part is a quick pre-check."""
     rows = [(row, max(re.split(r"\{\w+\}", text), key=len), compile_text(text)) for row in ROWS for text in row.texts]
     return tuple(sorted(rows, key=lambda compiled: -len(compiled[1])))
 
 
 def _match_rows(cleaned: str) -> list[tuple[MessageRow, re.Match[str]]]:
-    """Match every row with the first place of its text that is no part of a longer text."""
+    """Return every row that matches, with the first place of its text that is not part of a longer text."""
     asserted = [match.end() for match in _ASSERTION.finditer(cleaned)]
     taken = bytearray(len(cleaned))  # 1 where a text with a longer literal part stands
     matches = []
@@ -118,7 +117,7 @@ def _match_rows(cleaned: str) -> list[tuple[MessageRow, re.Match[str]]]:
 
 
 def _is_asserted(cleaned: str, match: re.Match[str], asserted: list[int]) -> bool:
-    """Return whether an assertion's text stands behind the words of a compiler, or is the whole text."""
+    """Return whether an assertion's text follows a compiler's words, or is the whole text."""
     if cleaned.strip("\"'. ") == match[0].strip("\"'. "):
         return True
     return any(end <= match.start() for end in asserted)
@@ -127,7 +126,7 @@ def _is_asserted(cleaned: str, match: re.Match[str], asserted: list[int]) -> boo
 def _drop_contained(
     found: list[tuple[int, int, MessageRow, re.Match[str]]],
 ) -> list[tuple[int, int, MessageRow, re.Match[str]]]:
-    """Leave out matches inside longer ones; return the rest in the order of the text."""
+    """Return the matches that are not inside longer ones, in the order of the text."""
     kept = [
         one
         for one in found
@@ -139,7 +138,7 @@ def _drop_contained(
 
 
 def _find_code_before(cleaned: str, start: int) -> str:
-    """Find the number in front of a message of ptxas, "" if it has none."""
+    """Return the number in front of a message of ptxas, "" if it has none."""
     before = re.search(r"\((C7\d{3})\)\s*$", cleaned[max(0, start - 12) : start])
     return before[1] if before else ""
 
@@ -152,7 +151,7 @@ def _index_words() -> tuple[tuple[MessageRow, frozenset[str]], ...]:
 
 
 def _find_nearest(cleaned: str) -> tuple[MessageRow, ...]:
-    """Find the rows that share most of their words with a text, else those that have its number."""
+    """Return the rows that share most words with a text, else those that have its number."""
     words = frozenset(_WORD.findall(cleaned.lower()))
     number = _CODE.search(cleaned)
     near: dict[MessageRow, float] = {}

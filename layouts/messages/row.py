@@ -1,4 +1,4 @@
-"""A message of a tool: its texts, why it comes, what to change, and the smallest programs with and without it."""
+"""A message of a tool: its texts, the reason, the change, and the smallest programs with and without it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 class MessageRow:
     """One message.
 
-    slug: its address; texts: as the tool prints it, {name} where it prints a value, the newest first; codes: (release,
-    number) of ptxas; place: where it is raised. wrong, right: whole programs, wrong raises the message and right does
-    not; "" where no program of this project raises it. architecture, options: how ptxas is called. rule: the code by
-    which `lanescope` refuses the same. links: (words, page).
+    slug: its address; texts: as the tool prints it, {name} for a printed value, newest first; codes: (release, number)
+    of ptxas; place: where it is raised; wrong, right: programs that raise the message and that do not, "" if no program
+    of this project raises it; architecture, options: how ptxas is called; rule: the code of lanescope's own check;
+    links: (words, page).
     """
 
     slug: str
@@ -46,27 +46,27 @@ class MessageRow:
 
     @property
     def raised(self) -> bool:
-        """Return whether a program of this project raises it."""
+        """Whether a program of this project raises it."""
         return bool(self.wrong)
 
     @property
     def silent_options(self) -> tuple[str, ...]:
-        """Return how ptxas is called for the right program."""
+        """The options of ptxas for the right program."""
         return self.options if self.right_options is None else self.right_options
 
     @property
     def target(self) -> str:
-        """Return the target that ptxas compiles the wrong program for, "" for another source."""
+        """The target that ptxas compiles the wrong program for; "" for another source."""
         return self.architecture or _find_target(self.wrong)
 
     @property
     def right_target(self) -> str:
-        """Return the target of the right program of ptxas, "" for another source."""
+        """The target of the right program of ptxas; "" for another source."""
         return _find_target(self.right)
 
     @property
     def language(self) -> str:
-        """Return the language of its programs, as Markdown calls it."""
+        """The language of its programs in Markdown."""
         return "ptx" if self.source == PTXAS else "cpp"
 
 
@@ -76,7 +76,7 @@ def _find_target(program: str) -> str:
 
 
 def compile_text(text: str) -> re.Pattern[str]:
-    """Compile the pattern of one text, with a group for each placeholder, for a text whose blanks are single spaces.
+    """Compile the pattern of a text, with a group per placeholder, for texts with single spaces.
 
     >>> compile_text("Insufficient registers ({n})").search("fatal: Insufficient registers (64) to compile")["n"]
     '64'

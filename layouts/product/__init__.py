@@ -1,1 +1,1 @@
-"""A whole product with one instruction: where its operands lie, and the descriptors and immediates that say so."""
+"""A complete product with one instruction: the storage of its operands, descriptors and immediates."""

@@ -1,6 +1,4 @@
-"""A multiplicand of wgmma that no canonical tile holds: rows, panels or a CuTe layout, and the descriptors that read it
-exactly.
-"""
+"""wgmma operands outside canonical tiles: rows, panels or a CuTe layout, with their exact descriptors."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ PATTERN = max(mode.pattern_bytes for mode in MODES)  # what a block's shared mem
 
 
 def list_placement_options(kind: str) -> tuple[str, ...]:
-    """Return the options of a side stored as `kind`, besides the kind itself."""
+    """Return the options of a side stored as `kind`, except the kind itself."""
     return ("major", *KEYS[kind], "k", "descriptor")
 
 
@@ -78,7 +76,7 @@ def place_side(
 
 
 def _check_storage(reads: OptionReader, where: Storage, element: DType, rows: int, k: int) -> None:
-    """Reject a storage that does not hold the product in whole bytes of whole units, each apart from the others."""
+    """Raise LayoutError for a storage that does not hold the product in whole bytes, without overlaps."""
     field = "layout" if "layout" in reads.allowed else "kind"
     for has, needs, name in ((where.mn, rows, "rows"), (where.k, k, "elements of K")):
         if has is not None and has < needs:
@@ -118,7 +116,7 @@ def _check_storage(reads: OptionReader, where: Storage, element: DType, rows: in
 
 
 def _find_step_descriptor(reads: OptionReader, side: PlacedSide, number: int) -> Descriptor:
-    """Find the plainest descriptor that reads one step exactly."""
+    """Return the plainest descriptor that reads one step exactly."""
     descriptor = find_plainest_descriptor(side.where, side.view, 0, number * side.step)
     if descriptor is None:
         raise reads.make_error(

@@ -1,4 +1,4 @@
-"""A whole program around one ldmatrix or stmatrix: how its rows lie in shared memory, and what they hold."""
+"""A program around one ldmatrix or stmatrix: the storage of its rows, and their contents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lanescope.shared.swizzle import NAMES, Mode, get_mode
 
 SIDE = "data"
 MOST_PITCH = 1024
-# Element i of memory, or value i of the registers: the greatest prime that fits, so that no two matrices hold the same.
+# Element i of memory, or value i of the registers, modulo the largest prime that fits, so that matrices differ.
 MODULI = {16: 1 << 16, 8: 251, 6: 61, 4: 13}
 FILLS = ("b16", "s8")
 PACKED_BITS = {"b6x16_p32": 6, "b4x16_p64": 4}
@@ -21,7 +21,7 @@ PACKED_BITS = {"b6x16_p32": 6, "b4x16_p64": 4}
 
 @dataclass(frozen=True, slots=True)
 class MovePlan:
-    """A load or store of rows with every option read.
+    """A load or store of rows with every option parsed.
 
     pitch_bytes: from one row to the next; mode: the XOR of offsets; fill: "b16" numbers the elements 0, 1, 2, …; "s8"
     numbers the bytes -1, -2, … so that one register holds four consecutive k of B of mma.m8n8k16.
@@ -41,35 +41,35 @@ class MovePlan:
 
     @property
     def lines(self) -> int:
-        """Rows in shared memory, one for each lane that supplies an address."""
+        """The rows in shared memory, one for each lane that supplies an address."""
         assert self.instruction.address is not None
         return self.instruction.address.threads
 
     @property
     def elements(self) -> int:
-        """Elements of all matrices."""
+        """The elements of all matrices."""
         extents = self.data.extents
         return extents["matrix"] * extents["row"] * extents["col"]
 
     @property
     def element_bits(self) -> int:
-        """Bits of an element in memory; in a register a packed one has 8."""
+        """The bits of an element in memory; in a register a packed one has 8."""
         return PACKED_BITS.get(self.instruction.family.unpacks, self.data.element.bits)
 
     @property
     def shared_bytes(self) -> int:
-        """Bytes of shared memory, whole patterns of the swizzle."""
+        """The bytes of shared memory, a multiple of the swizzle pattern."""
         size = self.lines * self.pitch_bytes
         return -(-size // self.mode.pattern_bytes) * self.mode.pattern_bytes
 
 
 def moves_rows(instruction: Instruction) -> bool:
-    """Return whether it is an ldmatrix or a stmatrix."""
+    """Return whether an instruction is an ldmatrix or a stmatrix."""
     return instruction.family.memory is OperandPlace.ROWS
 
 
 def make_move_plan(instruction: Instruction, data: object = "") -> MovePlan:
-    """Make a plan from options: text (`pitch_bytes=80,swizzle=64B`) or a mapping.
+    """Return a plan from options, text (`pitch_bytes=80,swizzle=64B`) or a mapping.
 
     LayoutError names the option, `data.pitch_bytes`.
     """

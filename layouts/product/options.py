@@ -1,4 +1,4 @@
-"""Options of a whole product, `swizzle=128B,major=MN`: read from text or an object, each checked under its own name."""
+"""Parse the options of a product, `swizzle=128B,major=MN`, from text or an object."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from lanescope.inputs import check_keys, parse_choice, parse_integer, shorten_va
 from lanescope.product.plan import Options
 
 LONGEST = 2000  # characters of one side's options
-_BETWEEN = re.compile(r",(?=\s*[a-z_][a-z0-9_]*\s*=)")  # a comma before the next name; those of a CuTe layout stay
+# A comma before the next name; commas inside a CuTe layout do not match.
+_BETWEEN = re.compile(
+    r",(?=\s*[a-z_][a-z0-9_]*\s*=)"
+)  # a comma before the next name; commas inside a CuTe layout do not match
 
 
 def parse_options(request: object, side: str) -> Options:
-    """Parse options from text or a mapping into name: text. LayoutError names what is no `name=value`."""
+    """Parse options into name → text; LayoutError names what is not `name=value`."""
     if request is None:
         return {}
     if isinstance(request, Mapping):
@@ -52,7 +55,7 @@ def parse_options(request: object, side: str) -> Options:
 
 
 def _format_option(value: object, field: str) -> str:
-    """Return an option's value as text: a word, a whole number, or true and false for 1 and 0."""
+    """Return an option's value as text: a word, an integer, or 1 and 0 for true and false."""
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, str) or (isinstance(value, int) and abs(value) < 1 << 64):
@@ -62,8 +65,10 @@ def _format_option(value: object, field: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OptionReader:
-    """The options of one side, each read with its field's name; what was read, defaults included, is kept in `full`,
-    the words an option takes in `words`."""
+    """The options of one side, each parsed with its field's name.
+
+    full: the values that were read, including defaults; words: the choices of each option.
+    """
 
     side: str
     given: Options
@@ -103,7 +108,7 @@ class OptionReader:
 def collect_options(
     reads: Mapping[str, OptionReader],
 ) -> tuple[dict[str, Options], dict[str, Options], dict[str, dict[str, tuple[str, ...]]]]:
-    """Return (every option by side, the given ones, the words each takes), in the order they are allowed."""
+    """Return (every option by side, the given ones, the choices of each), in the order of the fields."""
     full = {s: {name: r.full.get(name, "") for name in r.allowed} for s, r in reads.items()}
     chosen = {s: {name: value for name, value in full[s].items() if name in r.given} for s, r in reads.items()}
     return full, chosen, {s: {name: r.words.get(name, ()) for name in r.allowed} for s, r in reads.items()}

@@ -1,6 +1,6 @@
-"""A whole product with one instruction: where its operands lie, in how many steps of K, and which immediates say so.
+"""A complete product with one instruction: the storage of its operands, the steps of K, and the immediates.
 
-lanescope.product.planning reads options into a Plan; lanescope.render.kernel writes the program, app/hardware runs it.
+lanescope.product.planning parses options into a plan; lanescope.render.kernel writes the program, app/hardware runs it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Options = dict[str, str]
 
 @dataclass(frozen=True)
 class ProductSide:
-    """One multiplicand. mn × k stored elements, `products` times (m8n8k4 .f16: four); a unit is what has an address of
-    its own.
+    """One multiplicand: mn × k stored elements, `products` times (four for m8n8k4 .f16).
 
-    major: which way lies side by side in global memory, and in shared memory where the operand is staged there.
+    major: the contiguous dimension in global memory, and in shared memory if the operand is staged there. A unit is the
+    smallest part that has an address.
     """
 
     letter: str
@@ -46,7 +46,7 @@ class ProductSide:
 
     @property
     def unit_bits(self) -> int:
-        """Bits of a unit: an element, or the byte that several share."""
+        """The bits of a unit: of an element, or of the byte that several share."""
         return max(8, self.container_bits)
 
     @property
@@ -55,22 +55,22 @@ class ProductSide:
 
     @property
     def per_unit(self) -> int:
-        """Elements a unit."""
+        """The elements per unit."""
         return self.unit_bits // self.container_bits
 
     @property
     def padding_below(self) -> int:
-        """Bits of padding below an element in its container."""
+        """The bits of padding below an element in its container."""
         return self.element.count_padding_below(self.container_bits)
 
     @property
     def units_k(self) -> int:
-        """Units along K."""
+        """The units along K."""
         return self.k // self.per_unit
 
     @property
     def lines(self) -> int:
-        """Lines of all products: rows of K where K-major, of M or N where MN-major."""
+        """The lines of all products: rows along K if K-major, along M or N if MN-major."""
         return self.products * (self.mn if self.major == "K" else self.k)
 
     @property
@@ -83,16 +83,16 @@ class ProductSide:
 
     @property
     def end(self) -> int:
-        """The first byte of shared memory behind the operand; 0 where it is not staged there."""
+        """The first byte of shared memory after the operand; 0 if it is not staged there."""
         return 0
 
 
 @dataclass(frozen=True)
 class DescribedSide(ProductSide, ABC):
-    """A multiplicand of wgmma in shared memory, read through a descriptor a step.
+    """A multiplicand of wgmma in shared memory, with a descriptor per step.
 
-    step: stored elements of K an instruction reads; word: the descriptor a program was told to use, its start counted
-    from shared memory's first byte, None for the right one.
+    step: stored elements of K per instruction; word: a descriptor to use instead of the right one, its start relative
+    to shared memory's first byte; None for the right one.
     """
 
     step: int = field(kw_only=True)
@@ -100,13 +100,13 @@ class DescribedSide(ProductSide, ABC):
 
     @property
     def view(self) -> View:
-        """How one instruction looks at the operand."""
+        """How one instruction reads the operand."""
         return View(self.mn, self.step, self.element.bits, self.major)
 
     @property
     @abstractmethod
     def base(self) -> int:
-        """The first byte of shared memory it takes."""
+        """The first byte of shared memory that it takes."""
 
     @abstractmethod
     def address(self, mn: Any, k: Any) -> Any:
@@ -114,14 +114,14 @@ class DescribedSide(ProductSide, ABC):
 
     @abstractmethod
     def get_start(self, step: int) -> int:
-        """Return the byte at which a step begins, before the XOR, counted from any fixed place."""
+        """Return the start of a step in bytes, before the XOR, relative to an arbitrary address."""
 
     @abstractmethod
     def get_right_descriptor(self, step: int) -> Descriptor:
-        """Return the descriptor that reads a step where it is stored."""
+        """Return the descriptor that reads a step in its storage."""
 
     def get_descriptor(self, step: int) -> Descriptor:
-        """Return the word of a step, its start counted from shared memory's first byte."""
+        """Return the descriptor of a step, its start relative to shared memory's first byte."""
         if self.word is None:
             return self.get_right_descriptor(step)
         moved = self.word.start_address + self.get_start(step) - self.get_start(0)
@@ -130,7 +130,7 @@ class DescribedSide(ProductSide, ABC):
 
 @dataclass(frozen=True, slots=True)
 class TiledSide(DescribedSide):
-    """In a canonical tile, from row `first` on."""
+    """Stored in a canonical tile, from row `first` on."""
 
     tile: Tile = field(kw_only=True)
     first: int = field(kw_only=True, default=0)
@@ -155,9 +155,7 @@ class TiledSide(DescribedSide):
 
 @dataclass(frozen=True)
 class PlacedSide(DescribedSide):
-    """Stored in another way: rows, panels, or a CuTe layout. `words`: the descriptor of every step that reads it
-    exactly.
-    """
+    """Stored as rows, panels, or a CuTe layout. words: the descriptor that reads each step exactly."""
 
     where: Storage = field(kw_only=True)
     words: tuple[Descriptor, ...] = field(kw_only=True)
@@ -188,8 +186,9 @@ class PlacedSide(DescribedSide):
 
 @dataclass(frozen=True, slots=True)
 class RowsSide(ProductSide):
-    """A multiplicand of a warp's mma in shared memory: lines `pitch_bytes` apart, XORed by offset; loaded by ldmatrix
-    where `chain` says how.
+    """A multiplicand of a warp's mma in shared memory: lines `pitch_bytes` apart, XORed by offset.
+
+    It is loaded by ldmatrix if `chain` is given.
     """
 
     pitch_bytes: int = field(kw_only=True)
@@ -209,9 +208,7 @@ class RowsSide(ProductSide):
 
 @dataclass(frozen=True, slots=True)
 class WmmaSide(ProductSide):
-    """A multiplicand of wmma in shared memory as wmma.load reads it: lines `ldm` elements apart, beginning at byte
-    `base`.
-    """
+    """A multiplicand of wmma in shared memory for wmma.load: lines `ldm` elements apart, starting at byte `base`."""
 
     ldm: int = field(kw_only=True)
     base: int = field(kw_only=True)
@@ -224,11 +221,11 @@ class WmmaSide(ProductSide):
 
 @dataclass(frozen=True, slots=True)
 class ProductPlan:
-    """Everything a program needs. options: all of them by side, spelled in full ("" if there is none); chosen: those
-    that were given; words: what each takes, empty for a number.
+    """Everything that a program needs.
 
-    accumulate: whether D begins as C; selector: of the metadata; ids: byte-id and thread-id of scale_a and scale_b;
-    d_layout and d_ldm: how wmma.load.c and wmma.store.d see C and D.
+    options: all options by side, complete ("" if there is none); chosen: those that were given; words: the choices of
+    each, empty for a number; accumulate: whether D starts as C; selector: of the metadata; ids: byte-id and thread-id
+    of scale_a and scale_b; d_layout, d_ldm: of C and D for wmma.load.c and wmma.store.d.
     """
 
     instruction: Instruction
@@ -246,7 +243,7 @@ class ProductPlan:
 
     @property
     def k(self) -> int:
-        """Elements of K of the whole product."""
+        """The K of the complete product."""
         return self.steps * self.instruction.sizes["k"]
 
     @property
@@ -255,7 +252,7 @@ class ProductPlan:
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block: both operands, and whatever a descriptor of the caller's reads."""
+        """The dynamic shared memory of a block: both operands, and what a given descriptor reads."""
         reads = [
             find_read_end(side, self.steps)
             for side in (self.a, self.b)
@@ -265,9 +262,7 @@ class ProductPlan:
 
     @property
     def immediates(self) -> dict[str, int]:
-        """The template parameters of the wrapper that are not at their defaults' place: every one, by name, in the
-        wrapper's order.
-        """
+        """Return the wrapper's template parameters by name, in its order; {} where all are the defaults."""
         immediates = {"f": self.selector} if self.instruction.operands["a"].sparsity else {}
         if self.instruction.family.by_descriptor:
             if self.instruction.types["d"] != "s32":
@@ -281,6 +276,6 @@ class ProductPlan:
 
 
 def find_read_end(side: DescribedSide, steps: int) -> int:
-    """Return the end of the bytes that the steps read through the caller's descriptor."""
+    """Return the end of the bytes that the steps read through a given descriptor."""
     size = max(1, side.element.bits // 8)
     return max(int(desc.reads(side.get_descriptor(step), side.view).max()) + size for step in range(steps))

@@ -1,6 +1,4 @@
-"""Options (`swizzle=128B,major=MN`) → a Plan: every option read, checked against the instruction, and
-spelled in full.
-"""
+"""Parse options (`swizzle=128B,major=MN`) into a plan: each is checked against the instruction and completed."""
 
 from __future__ import annotations
 
@@ -43,12 +41,12 @@ FROM = ("shared", "registers")
 
 
 def is_plannable(instruction: Instruction) -> bool:
-    """Return whether an instruction can be planned: it multiplies, and registers hold D and may hold A."""
+    """Return whether an instruction can be planned: it multiplies, and D is in registers."""
     return instruction.family.multiplies and not instruction.family.tensor and {"a", "d"} <= set(instruction.operands)
 
 
 def make_plan(instruction: Instruction, a: object = "", b: object = "", d: object = "") -> ProductPlan:
-    """Make a plan from the options of A, B and D: text (`swizzle=128B,major=K`) or a mapping.
+    """Return a plan from the options of A, B and D, text (`swizzle=128B,major=K`) or a mapping.
 
     LayoutError names the option, `a.swizzle`.
     """
@@ -89,14 +87,14 @@ def _plan_wgmma(i: Instruction, a: Options, b: Options, d: Options) -> ProductPl
 
 
 def _floating(i: Instruction) -> bool:
-    """Return whether A and B have a sign to choose."""
+    """Return whether A and B have sign immediates."""
     return i.types["d"] != "s32"
 
 
 def _wgmma_readers(
     i: Instruction, options: Mapping[str, Options], a_from: str, kinds: Mapping[str, str]
 ) -> dict[str, OptionReader]:
-    """Return readers of the options that each operand may have; kinds: how those in shared memory are stored."""
+    """Return readers of the options of each operand; kinds: how those in shared memory are stored."""
     scale = ("scale",) if _floating(i) else ()
     stored = {
         s: ("kind", *(TILE_OPTIONS if kind == KINDS[0] else list_placement_options(kind))) for s, kind in kinds.items()
@@ -120,7 +118,7 @@ def _staged(
     majors: Mapping[str, str],
     modes: Mapping[str, Mode],
 ) -> dict[str, ProductSide]:
-    """Place the operands in shared memory, one behind the other; modes: the swizzle of those stored as tiles."""
+    """Return the operands placed in shared memory one after the other; modes: the swizzles of canonical tiles."""
     step = {"a": i.operands["a"].col_count, "b": i.sizes["k"]}
     bits = get_dtype(i.types["a"]).bits
     atoms = {s: swizzle.get_atom_size(bits, majors[s])[1] for s, swizzle in modes.items()}
@@ -140,7 +138,7 @@ def _staged(
 
 
 def _a_in_registers(i: Instruction, reads: OptionReader, steps: int) -> ProductSide:
-    """Return A of a wgmma from registers: every step has registers of its own."""
+    """Return A of a wgmma from registers: every step has its own registers."""
     if steps > MOST_REGISTER_STEPS:
         hint = f"At most {MOST_REGISTER_STEPS}; store A in shared memory."
         raise reads.make_error("bad_option", "k", f"A from registers takes {steps} steps.", hint)
@@ -151,7 +149,7 @@ def _a_in_registers(i: Instruction, reads: OptionReader, steps: int) -> ProductS
 
 
 def _count_steps(reads: Mapping[str, OptionReader], step: Mapping[str, int], least: int) -> int:
-    """Return the steps of K: as the options say, or the fewest that fill whole atoms."""
+    """Return the number of K steps: from the options, or the fewest that fill whole atoms."""
     counts = {}
     for s in ("a", "b"):
         if "k" in reads[s].given:
@@ -224,7 +222,7 @@ def _plan_tiled_side(
 
 
 def _check_shared_memory(plan: ProductPlan) -> None:
-    """Reject operands that overlap, or that do not fit a block's shared memory with what is read."""
+    """Raise LayoutError for operands that overlap or exceed a block's shared memory."""
     staged = [side for side in (plan.a, plan.b) if isinstance(side, DescribedSide)]
     if len(staged) == 2:
         a, b = staged
@@ -330,7 +328,7 @@ def _plan_rows_side(reads: OptionReader, i: Instruction, s: str, products: int, 
 
 
 def _find_ldmatrix(i: Instruction, s: str, major: str, where: dict[str, object]) -> Chain | None:
-    """Find the best ldmatrix for an operand in this storage that every target of the mma has, else None."""
+    """Return the best ldmatrix for an operand in this storage on every target of the mma; None if there is none."""
     if i.types[s] == "f64" or len(i.operands[s].axes) == 3:
         return None
     targets = set(catalog.get_target_support(i).targets)
@@ -365,9 +363,9 @@ def _plan_wmma(i: Instruction, a: Options, b: Options, d: Options) -> ProductPla
 
 
 def _read_ldm(reads: OptionReader, ops: tuple[Operand, ...], layout: str) -> int:
-    """Return the elements from a row (column) to the next.
+    """Return ldm, the elements from one row (column) to the next.
 
-    At least its length, and a multiple of what CUDA C++ and PTX both ask for.
+    At least its length, and a multiple of what both CUDA C++ and PTX require.
     """
     least = max(wmma.get_default_stride(op, layout) for op in ops)
     step = lcm(*(wmma.combine_requirements(op).ldm_elements for op in ops))

@@ -1,7 +1,7 @@
 """Architectures: their GPUs, the PTX release of each target, and the limits of a block.
 
-PTX releases and shared memory that a block declares statically: ptxas 13.5, asked (tests/test_architectures.py).
-Shared memory that a block may opt in to: the shared memory of an SM without the 1 KB that the system takes of each
+PTX releases and the limit of static shared memory: as ptxas 13.5 enforces them (tests/test_architectures.py).
+Shared memory that a block may opt in to: the shared memory of an SM less the 1 KB that the system reserves for each
 block (CUDA Programming Guide, compute capabilities; cuda_occupancy.h of CUDA 13.5). Oversized shared memory of
 compute capability 10.7: CUDA Programming Guide 13.4; cuda.h of CUDA 13.5. Clusters: Hopper and Blackwell
 tuning guides. Columns: PTX ISA, tcgen05.alloc.
@@ -27,7 +27,7 @@ PORTABLE_CLUSTER = 8
 
 @dataclass(frozen=True)
 class Architecture:
-    """What the GPUs of one compute capability have. A limit is None where nobody documents it."""
+    """The targets and limits of one compute capability. A limit is None if it is not documented."""
 
     name: str
     gpus: tuple[str, ...]
@@ -39,11 +39,11 @@ class Architecture:
 
     @cached_property
     def targets(self) -> tuple[str, ...]:
-        """Its targets, as ptxas lists them."""
+        """Return the targets of this architecture, in ptxas's order."""
         return tuple(target for target in TARGETS if strip_suffix(target) == self.name)
 
     def get_ptx(self, target: str) -> str:
-        """Return the first PTX release with a target."""
+        """Return the first PTX release that has a target."""
         return self.ptx[("", "f", "a").index(target.removeprefix(self.name))]
 
 
@@ -75,11 +75,11 @@ def get_architecture(target: str) -> Architecture:
 @lru_cache(maxsize=1)
 def _index_families() -> dict[str, tuple[str, ...]]:
     """Return the families of each target, in the catalogue's order."""
-    found: dict[str, set[str]] = {target: set() for target in TARGETS}
+    families: dict[str, set[str]] = {target: set() for target in TARGETS}
     for instruction in catalog.instructions():
         for target in catalog.get_target_support(instruction).targets:
-            found[target].add(instruction.family.name)
-    return {target: tuple(name for name in catalog.FAMILY_NAMES if name in names) for target, names in found.items()}
+            families[target].add(instruction.family.name)
+    return {target: tuple(name for name in catalog.FAMILY_NAMES if name in names) for target, names in families.items()}
 
 
 def list_families(target: str) -> tuple[str, ...]:
@@ -93,9 +93,9 @@ def has_tensor_memory(target: str) -> bool:
 
 
 def find_substitutes(target: str, family: str) -> tuple[str, ...]:
-    """Return the families of a target that do the work of one that it lacks, the nearest first."""
-    own = list_families(target)
-    return tuple(name for name in SUBSTITUTES.get(family, ()) if name in own)
+    """Return the families of a target that can replace one that it lacks, closest first."""
+    available = list_families(target)
+    return tuple(name for name in SUBSTITUTES.get(family, ()) if name in available)
 
 
 def list_targets_with(family: str) -> tuple[str, ...]:
@@ -106,12 +106,12 @@ def list_targets_with(family: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def _index_kinds() -> dict[str, tuple[str, ...]]:
     """Return the targets of every kind of tcgen05.mma, dense or sparse."""
-    found: dict[str, set[str]] = {}
+    targets_of: dict[str, set[str]] = {}
     for instruction in catalog.instructions():
         if instruction.family.issue:
             targets = catalog.get_target_support(instruction).targets
-            found.setdefault(instruction.family.issue.kind, set()).update(targets)
-    return {kind: tuple(target for target in TARGETS if target in names) for kind, names in found.items()}
+            targets_of.setdefault(instruction.family.issue.kind, set()).update(targets)
+    return {kind: tuple(target for target in TARGETS if target in names) for kind, names in targets_of.items()}
 
 
 def list_targets_of_kind(kind: str) -> tuple[str, ...]:
@@ -121,19 +121,19 @@ def list_targets_of_kind(kind: str) -> tuple[str, ...]:
 
 def list_architectures_without(kind: str) -> list[str]:
     """Return the architectures that have tcgen05.mma, but not of a kind."""
-    own = {strip_suffix(target) for target in list_targets_of_kind(kind)}
+    supported = {strip_suffix(target) for target in list_targets_of_kind(kind)}
     every = (strip_suffix(target) for target in TARGETS if has_tensor_memory(target))
-    return [name for name in dict.fromkeys(every) if name not in own]
+    return [name for name in dict.fromkeys(every) if name not in supported]
 
 
-def explain_missing(what: str, targets: Iterable[str], target: str) -> tuple[str, str] | None:
-    """Explain why a target lacks what `targets` have: (message, hint); None where it has it, or for any target."""
+def explain_missing(feature: str, targets: Iterable[str], target: str) -> tuple[str, str] | None:
+    """Return (message, hint) if a target lacks a feature that `targets` have; None if it has it, or if target is ""."""
     allowed = tuple(targets)
     if not target or target in allowed:
         return None
-    same = [one for one in allowed if strip_suffix(one) == strip_suffix(target)]
+    same = [name for name in allowed if strip_suffix(name) == strip_suffix(target)]
     hint = f"Compile for {same[0]}: the same GPU has it." if same else f"It needs {format_targets(allowed)}."
-    return f"{what} is not available on {target}.", hint
+    return f"{feature} is not available on {target}.", hint
 
 
 def require_instruction(instruction: Instruction, target: str) -> None:
@@ -147,6 +147,6 @@ def require_kind(kind: str, target: str) -> None:
     _require(f"kind::{kind}", list_targets_of_kind(kind), target)
 
 
-def _require(what: str, targets: Iterable[str], target: str, since: str = "") -> None:
-    if why := explain_missing(what, targets, target):
+def _require(feature: str, targets: Iterable[str], target: str, since: str = "") -> None:
+    if why := explain_missing(feature, targets, target):
         raise LayoutError("not_on_target", why[0], why[1] + since, "target")

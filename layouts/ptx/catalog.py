@@ -27,7 +27,7 @@ LONGEST_OPCODE = 256  # the longest text of the tables has 120
 
 @dataclass(frozen=True, slots=True)
 class TargetSupport:
-    """What ptxas said of one variant: the targets that make code for it and the least PTX version that reads it."""
+    """The targets for which ptxas assembles one variant, and the lowest PTX version that has it."""
 
     targets: tuple[str, ...]
     ptx_version: str
@@ -38,9 +38,8 @@ def families() -> tuple[Family, ...]:
     return tuple(row for table in TABLES for row in table.FAMILIES)
 
 
-FAMILY_NAMES = tuple(
-    dict.fromkeys(row.name for row in sorted(families(), key=lambda row: row.menu))
-)  # in the order of menus
+# In the order of menus.
+FAMILY_NAMES = tuple(dict.fromkeys(row.name for row in sorted(families(), key=lambda row: row.menu)))
 SPACES = tuple(dict.fromkeys(space for row in families() for space in row.spaces if space))
 OPCODES = {row.opcode.text: row.opcode for row in families()}
 SHORTS = {row.opcode.short: row.opcode.text for row in families() if row.opcode.short}  # wgmma → wgmma.mma_async
@@ -59,13 +58,13 @@ def instructions() -> tuple[Instruction, ...]:
 
 @cache
 def _bind_variants(row: Family, shape: str) -> tuple[Instruction, ...]:
-    """Return the variants of a row with one of its shapes, each of which exists once."""
+    """Return the variants of a row with one of its shapes; the same objects on every call."""
     return tuple(row.bind_shape(shape))
 
 
 @lru_cache(maxsize=1)
 def _count_variants() -> int:
-    """Return how many instructions the tables have; none of them is bound."""
+    """Return how many instructions the tables have, without binding them."""
     return sum(len(row.shapes) * len(row.types) * prod(map(len, row.options.values())) for row in families())
 
 
@@ -87,7 +86,7 @@ def _index_by_syntax(opcode: str, shape: str) -> dict[tuple[object, ...], Instru
 
 
 def _get_listed(syntax: OpcodeSyntax) -> Instruction | None:
-    """Return the instruction that the tables list with this syntax. Rows of other opcodes and shapes stay unbound."""
+    """Return the instruction that the tables list with this syntax. Only rows of its opcode and shape are bound."""
     if (syntax.opcode, syntax.shape) not in _index_rows():
         return None
     return _index_by_syntax(syntax.opcode, syntax.shape).get(syntax.key)
@@ -137,14 +136,14 @@ class SassListing:
 
 @lru_cache(maxsize=1)
 def load_sass() -> dict[str, tuple[SassListing, ...]]:
-    """Return the SASS of every variant, as established by disassembling it (`make sass`), in the catalogue's order."""
+    """Return the SASS of every variant, as disassembled (`make sass`), in the catalogue's order."""
     listings = _load_sass_table()
     return {i.ptx: listings[i.ptx] for i in instructions() if i.ptx in listings}
 
 
 @lru_cache(maxsize=1)
 def load_unmapped_sass() -> dict[str, tuple[SassListing, ...]]:
-    """Return the SASS of the forms of newer PTX without a map here."""
+    """Return the SASS of the forms of newer PTX whose fragments have no map here."""
     return {ptx: forms for ptx, forms in _load_sass_table().items() if find_newer_form(ptx)}
 
 
@@ -160,7 +159,7 @@ def _load_sass_table() -> dict[str, tuple[SassListing, ...]]:
 
 @lru_cache(maxsize=1)
 def _index_target_support() -> dict[str, TargetSupport]:
-    """Return what ptxas said of every variant by its text; LayoutError if the table misses one of the catalogue."""
+    """Map the PTX text of every variant to its targets; LayoutError if targets.json lacks a variant."""
     known = _load_targets()[1]
     missing = [i.ptx for i in instructions() if i.ptx not in known or not known[i.ptx].targets]
     if missing:
@@ -174,12 +173,12 @@ def _index_target_support() -> dict[str, TargetSupport]:
 
 
 def get_assembler() -> dict[str, str]:
-    """Return which ptxas the targets come from, and when it ran."""
+    """Return the metadata of targets.json: which ptxas it comes from, and when it ran."""
     return _load_targets()[0]
 
 
 def get_assembler_release() -> str:
-    """Return the assembler by its release.
+    """Return the name and release of that ptxas.
 
     >>> get_assembler_release()
     'ptxas 13.5'
@@ -189,9 +188,9 @@ def get_assembler_release() -> str:
 
 
 def get_target_support(instruction: Instruction) -> TargetSupport:
-    """Return targets and PTX version of one instruction, as established by assembling it (`make targets`).
+    """Return the targets and the PTX version of one instruction, as measured with ptxas (`make targets`).
 
-    LayoutError if the table misses a variant of the catalogue; they are looked through only if there are too few.
+    LayoutError if targets.json lacks a variant of the catalogue. All variants are checked only if the file has too few.
     """
     known = _load_targets()[1]
     support = known.get(instruction.listed_ptx)
@@ -205,9 +204,7 @@ SHARED_A = " A from shared memory"  # how an evidence file names wgmma's form wi
 
 @dataclass(frozen=True, slots=True)
 class HardwareRun:
-    """One hardware run of an instruction: the device, the date, the methods used, and whether all agreed with the
-    maps.
-    """
+    """One hardware run of an instruction; agrees: whether every method confirmed the maps."""
 
     device: str
     date: str
@@ -226,22 +223,22 @@ def load_evidence() -> tuple[dict[str, Any], ...]:
 
 
 def list_hardware_runs(instruction: Instruction) -> tuple[HardwareRun, ...]:
-    """Return what `lanescope gpu verify` measured for an instruction, one run per device; every form of it must have
-    agreed.
-    """
+    """Return the hardware runs of an instruction, one per device. A run agrees if all forms of the instruction do."""
     runs = []
     for data in load_evidence():
         meta, results = data["meta"], data["results"]
-        seen = [results[key] for key in (instruction.listed_ptx, instruction.listed_ptx + SHARED_A) if key in results]
-        if seen:
-            methods = tuple(sorted({method for result in seen for method in result}))
-            agrees = all(outcome == "agrees" for result in seen for outcome in result.values())
+        outcomes = [
+            results[key] for key in (instruction.listed_ptx, instruction.listed_ptx + SHARED_A) if key in results
+        ]
+        if outcomes:
+            methods = tuple(sorted({method for result in outcomes for method in result}))
+            agrees = all(outcome == "agrees" for result in outcomes for outcome in result.values())
             runs.append(HardwareRun(meta["device"], meta["date"], methods, agrees))
     return tuple(runs)
 
 
 def has_run(instruction: Instruction) -> bool:
-    """Return whether every device whose evidence is here ran an instruction, with the values that its maps say."""
+    """Return whether every device in the evidence ran an instruction and agreed with its maps."""
     runs = list_hardware_runs(instruction)
     return bool(runs) and len(runs) == len(load_evidence()) and all(run.agrees for run in runs)
 
@@ -270,7 +267,7 @@ def extract_opcode(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _index_capitals() -> dict[str, str]:
-    """Return the modifiers that PTX writes with capitals, by their small letters: nan → NaN."""
+    """Map the lower-case spelling of each modifier that PTX writes with capitals to PTX's: nan → NaN."""
     texts = {text for row in families() for text in (row.ptx, *chain(*row.options.values()))}
     return {word.lower(): word for text in texts for word in re.split(r"[.{}]", text) if word != word.lower()}
 
@@ -305,7 +302,7 @@ def find(text: str) -> Instruction:
 
 
 def find_instruction(text: str) -> Instruction | None:
-    """Return the instruction that a PTX text names, as `find` does; None if there is none. Cheap for unknown texts.
+    """Return the instruction that a PTX text names, or None. Unlike `find`, it does not look for the nearest ones.
 
     >>> find_instruction("mma.sync.aligned.m16n8k17") is None
     True
@@ -355,7 +352,7 @@ def _complete_syntax(syntax: OpcodeSyntax) -> OpcodeSyntax | None:
 
 
 def _is_extension(candidate: OpcodeSyntax, short: OpcodeSyntax) -> bool:
-    """Return whether an instruction has the shape and the types that a short name gives."""
+    """Return whether a candidate has the shape and the types that a short name gives."""
     return short.shape in ("", candidate.shape) and short.types in ((), candidate.types)
 
 
@@ -381,7 +378,7 @@ def _move_words_first(syntax: OpcodeSyntax) -> OpcodeSyntax:
 
 @lru_cache(maxsize=256)
 def _find_in_space(syntax: OpcodeSyntax) -> Instruction | None:
-    """Return the instruction of a text with another state space than the table's: same map, text as given."""
+    """Return the instruction of a text whose state space is not the one that the table lists; the map is the same."""
     spaces = [m for m in syntax.modifiers if m in SPACES]
     if len(spaces) > 1:
         return None
@@ -395,9 +392,9 @@ def _find_in_space(syntax: OpcodeSyntax) -> Instruction | None:
 
 
 def require_access(product: Instruction, operand: str, layout: str) -> Instruction:
-    """Return the load or store of the same family for one operand of a product whose fragments PTX leaves open.
+    """Return the load or store that fills one operand of a product whose fragments PTX does not specify (wmma).
 
-    layout: row or col.
+    layout: row or col. LayoutError if the table has none.
     """
     element = product.operands[operand].element
     for i in instructions():
@@ -412,14 +409,14 @@ def require_access(product: Instruction, operand: str, layout: str) -> Instructi
             return i
     raise LayoutError(
         "unknown_instruction",
-        f"No {layout} access of {operand} of {product.ptx}.",
-        "The table of its family lacks it.",
+        f"The table has no {layout} load or store of operand {operand} of {product.ptx}.",
+        "Add its row to the family's table.",
         "ptx",
     )
 
 
 def _make_refusal(opcode: str, syntax: OpcodeSyntax) -> LayoutError:
-    """Return why a text names no instruction; a form of newer PTX is named with its release and targets."""
+    """Return the error for a text that names no instruction; for a form of newer PTX it gives release and targets."""
     if newer := find_newer_form(opcode):
         return LayoutError("unmapped_form", newer.message, f"See {newer.source}.", "ptx")
     full_opcode = SHORTS.get(syntax.opcode)

@@ -1,4 +1,4 @@
-"""Numbers as the bits of any element type, and the values of such bits: all of it from the type's row (dtypes.py)."""
+"""Encode numbers as bits of any element type and decode them; everything follows from the type's row in dtypes.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lanescope.ptx.dtypes import DType, FloatFormat, SpecialCodes, get_dtype
 
 Bits = NDArray[np.uint64]
 Values = NDArray[np.float64]
-TABLED = 16  # bits up to which a type's values stand in a table: half a mebibyte
+TABLED = 16  # types of at most so many bits are decoded by a table (512 KiB)
 _NUMPY: dict[tuple[int, int], np.dtype[Any]] = {  # by bits of exponent and mantissa
     (5, 10): np.dtype(np.float16),
     (8, 23): np.dtype(np.float32),
@@ -22,7 +22,7 @@ SCALE_VALUES = (0.5, 1.0, 2.0)  # the scale factors that runs use: products stay
 
 
 def list_legal_values(name: str) -> tuple[int, ...]:
-    """Return whole numbers that the type holds exactly and whose products stay exact in every accumulator."""
+    """Return integers that the type represents exactly and whose products stay exact in every accumulator."""
     row = get_dtype(name)
     if row.bits == 1:
         return (0, 1)
@@ -55,7 +55,7 @@ def get_bounds(name: str) -> tuple[float, float]:
 def round_to_type(values: Values, name: str) -> Values:
     """Round values to those that a type holds: floats to nearest, ties to even; integers are unchanged.
 
-    They must lie within bounds().
+    They must lie within get_bounds().
     """
     float_format = get_dtype(name).format
     if float_format is None:
@@ -89,23 +89,22 @@ def _find_numpy_type(float_format: FloatFormat) -> np.dtype[Any] | None:
 
 
 def _encode_floats(values: Values, float_format: FloatFormat) -> Bits:
-    own = _find_numpy_type(float_format)
-    if own is not None:
+    numpy_type = _find_numpy_type(float_format)
+    if numpy_type is not None:
         with np.errstate(over="ignore"):
-            bits = values.astype(own).view(f"u{own.itemsize}").astype(np.uint64)
+            bits = values.astype(numpy_type).view(f"u{numpy_type.itemsize}").astype(np.uint64)
         lost = np.isnan(values)
-        sign = np.signbit(values[lost]).astype(np.uint64) << np.uint64(own.itemsize * 8 - 1)
+        sign = np.signbit(values[lost]).astype(np.uint64) << np.uint64(numpy_type.itemsize * 8 - 1)
         bits[lost] = np.uint64(float_format.nan) | sign
         return bits
     sizes = np.abs(values)
     finite = np.isfinite(sizes)
     exponent = _compute_exponents(np.where(finite, sizes, 0), float_format)
-    counted = np.rint(np.ldexp(np.where(finite, sizes, 0), float_format.mantissa_bits - exponent)).astype(
-        np.int64
-    )  # the mantissa, with its leading one
+    scaled = np.ldexp(np.where(finite, sizes, 0), float_format.mantissa_bits - exponent)
+    significand = np.rint(scaled).astype(np.int64)  # the mantissa, with its leading one
     if not float_format.mantissa_bits:
-        counted = np.zeros_like(counted)  # every number is a power of two: its exponent is the code
-    codes = ((exponent - float_format.least_exponent) << float_format.mantissa_bits) + counted
+        significand = np.zeros_like(significand)  # every number is a power of two: its exponent is the code
+    codes = ((exponent - float_format.least_exponent) << float_format.mantissa_bits) + significand
     codes = np.where(
         finite,
         np.minimum(codes, float_format.past_largest),
@@ -138,32 +137,35 @@ def _lookup_values(float_format: FloatFormat, bits: int) -> Values:
 
 
 def _decode_floats(codes: NDArray[np.int64], float_format: FloatFormat) -> Values:
-    own = _find_numpy_type(float_format)
-    if own is not None:
+    numpy_type = _find_numpy_type(float_format)
+    if numpy_type is not None:
         with np.errstate(invalid="ignore"):  # NaNs that signal
-            return codes.astype(f"u{own.itemsize}").view(own).astype(np.float64)
+            return codes.astype(f"u{numpy_type.itemsize}").view(numpy_type).astype(np.float64)
     exponent = codes >> float_format.mantissa_bits & (1 << float_format.exponent_bits) - 1
     mantissa = codes & (1 << float_format.mantissa_bits) - 1
     normal = exponent > 0 if float_format.mantissa_bits else np.ones(codes.shape, bool)
-    counted = mantissa + (normal.astype(np.int64) << float_format.mantissa_bits)
-    top, last = exponent == (1 << float_format.exponent_bits) - 1, mantissa == (1 << float_format.mantissa_bits) - 1
-    number = (
-        ~top
-        if float_format.special is SpecialCodes.IEEE
-        else ~(top & last)
-        if float_format.special is SpecialCodes.ONE_NAN
-        else np.ones(codes.shape, bool)
-    )
+    significand = mantissa + (normal.astype(np.int64) << float_format.mantissa_bits)
+    number = _find_finite_codes(exponent, mantissa, float_format)
     sizes = np.ldexp(
-        np.where(number, counted, 0).astype(np.float64),
+        np.where(number, significand, 0).astype(np.float64),
         np.where(normal, exponent, 1) - float_format.bias - float_format.mantissa_bits,
     )
     sizes = np.where(number, sizes, np.inf if float_format.special is SpecialCodes.IEEE else np.nan)
     sizes = np.where(~number & (mantissa > 0), np.nan, sizes)
-    negative = float_format.signed & (codes >> (float_format.exponent_bits + float_format.mantissa_bits) & 1).astype(
-        bool
-    )
-    return np.where(negative, -sizes, sizes)
+    sign = codes >> (float_format.exponent_bits + float_format.mantissa_bits) & 1
+    return np.where(float_format.signed & sign.astype(bool), -sizes, sizes)
+
+
+def _find_finite_codes(
+    exponent: NDArray[np.int64], mantissa: NDArray[np.int64], float_format: FloatFormat
+) -> NDArray[np.bool_]:
+    """Return which codes are finite numbers, by their exponent and mantissa fields."""
+    top = exponent == (1 << float_format.exponent_bits) - 1
+    if float_format.special is SpecialCodes.IEEE:
+        return np.asarray(~top)
+    if float_format.special is SpecialCodes.ONE_NAN:
+        return np.asarray(~(top & (mantissa == (1 << float_format.mantissa_bits) - 1)))
+    return np.ones(exponent.shape, bool)
 
 
 def mask_unread_bits(codes: Bits, name: str) -> Bits:
@@ -184,7 +186,7 @@ def mask_unread_memory(data: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
 
 
 def make_comparison_keys(codes: Bits, row: DType) -> Bits:
-    """Return codes that are equal where the instruction reads equal numbers: no low bits of tf32, one zero, one NaN."""
+    """Return canonical codes, equal if the instruction reads equal numbers: unread bits cleared, one zero, one NaN."""
     codes = mask_unread_bits(codes, row.name)
     if row.format is None or not row.format.mantissa_bits:
         return codes
@@ -194,5 +196,5 @@ def make_comparison_keys(codes: Bits, row: DType) -> Bits:
 
 
 def decode_as_read(codes: Bits, row: DType) -> Values:
-    """Return the numbers that the instruction reads from codes."""
+    """Return the numbers that an instruction reads from codes."""
     return decode_bits(make_comparison_keys(codes, row), row.name)

@@ -1,8 +1,7 @@
-"""Sparsity metadata in global memory, in the order that CUTLASS's compressors write: which word and bits hold the index
-of a row and group of K.
+"""Sparsity metadata in global memory, in the order of CUTLASS's compressors: the word and bits of each index.
 
-Rows: layouts/ptx/table/compressed_metadata.py. Read from CUTLASS's source; what the instructions take of it agrees with
-the suppliers measured on an H100 (mma.sp, wgmma.sp) and with tensor memory's metadata (tcgen05), which has not run.
+Rows: layouts/ptx/table/compressed_metadata.py, read from CUTLASS's source. The order agrees with the metadata lanes
+measured on an H100 (mma.sp, wgmma.sp) and with tensor memory's metadata (tcgen05), which has not been executed.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from lanescope.ptx.pattern import IntArray, Pattern
 from lanescope.ptx.table.compressed_metadata import GROUP, OPCODES, ORDERS, MetadataOrderRow
 
 PER_WORD = 8  # indices of 4 bits in 32
-MOST = 1 << 14  # rows or columns of A
+MAX_SIZE = 1 << 14  # rows or columns of A
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class CompressedOrder:
 
     @property
     def evidence(self) -> str:
-        """What proves this order, in one line."""
+        """Return the source of this order, in one line."""
         return f"read from {self.order.source}; not executed here"
 
     @property
@@ -64,22 +63,22 @@ class CompressedOrder:
         """(row, group) of every index of 4 bits, each [word][index], low bits first."""
         row, group = self.atom.evaluate()
         down, across = self.atom.extents
-        many, deep = self.atoms
-        at = np.arange(many * deep)
-        rows = row[None] + (at % many * down)[:, None, None]
-        groups = group[None] + (at // many * across)[:, None, None]
+        atom_rows, atom_cols = self.atoms
+        atom = np.arange(atom_rows * atom_cols)
+        rows = row[None] + (atom % atom_rows * down)[:, None, None]
+        groups = group[None] + (atom // atom_rows * across)[:, None, None]
         return rows.reshape(-1, PER_WORD).astype(np.int32), groups.reshape(-1, PER_WORD).astype(np.int32)
 
     def locate_index(self, row: int, group: int) -> tuple[int, int]:
         """Return (word, first bit) of an index; LayoutError outside the matrix."""
-        for name, value, most in (("row", row, self.rows), ("group", group, self.groups)):
-            if not 0 <= value < most:
-                message = f"{name} is {value}. The metadata have {most}."
-                raise LayoutError("outside", message, f"From 0 to {most - 1}.", name)
+        for name, value, count in (("row", row, self.rows), ("group", group, self.groups)):
+            if not 0 <= value < count:
+                message = f"{name} is {value}, but the metadata has {count} {name}s."
+                raise LayoutError("outside", message, f"Allowed: 0 to {count - 1}.", name)
         down, across = self.atom.extents
         ((word, index),) = self.atom.owners(row % down, group % across)
-        before = group // across * self.atoms[0] + row // down
-        return before * self.atom.thread_count + word, 4 * index
+        preceding_atoms = group // across * self.atoms[0] + row // down
+        return preceding_atoms * self.atom.thread_count + word, 4 * index
 
     def pack_words(self, indices: NDArray[np.integer]) -> NDArray[np.uint32]:
         """Pack row-major indices [rows][groups] of 4 bits into the words of global memory."""
@@ -92,14 +91,16 @@ class CompressedOrder:
 def _find_atom(opcode: str, element: str, tile_k: int) -> tuple[MetadataOrderRow, Pattern]:
     """Return the row of an opcode and type, and its atom's pattern."""
     parse_choice(opcode, "opcode", OPCODES, "bad_opcode")
-    known = {name: row for row in ORDERS if row.opcode == opcode for name in row.types}
-    row = known[parse_choice(element, "element", tuple(known), "bad_type")]
+    rows = {name: row for row in ORDERS if row.opcode == opcode for name in row.types}
+    row = rows[parse_choice(element, "element", tuple(rows), "bad_type")]
     sizes = {}
     if row.step:
         unit = row.step * GROUP.get(element, 4)
         tile_k = tile_k or unit
-        if tile_k < 1 or tile_k % unit or tile_k > MOST:
-            raise LayoutError("bad_tile", f"tile_k is {tile_k}.", f"A multiple of {unit} up to {MOST}.", "tile_k")
+        if tile_k < 1 or tile_k % unit or tile_k > MAX_SIZE:
+            raise LayoutError(
+                "bad_tile", f"tile_k is {tile_k}.", f"Allowed: multiples of {unit} up to {MAX_SIZE}.", "tile_k"
+            )
         sizes = {"X": tile_k // unit}
     return row, Pattern.parse(row.atom, **sizes)
 
@@ -118,7 +119,9 @@ def make_metadata_order(opcode: str, element: str, rows: int, k: int, tile_k: in
     """
     row, atom = _find_atom(opcode, element, tile_k)
     for name, size, unit in zip(("rows", "k"), (rows, k), get_atom_size(opcode, element, tile_k), strict=True):
-        if size < unit or size % unit or size > MOST:
-            message = f"{name} is {size}. An atom of {opcode} with {element} has {unit}."
-            raise LayoutError("bad_atom", message, f"Pad to a multiple of {unit}, up to {MOST}.", name)
+        if size < unit or size % unit or size > MAX_SIZE:
+            message = (
+                f"{name} is {size}, which is not a multiple of {unit}, the size of one atom of {opcode} with {element}."
+            )
+            raise LayoutError("bad_atom", message, f"Pad {name} to a multiple of {unit}, up to {MAX_SIZE}.", name)
     return CompressedOrder(row, element, rows, k, atom)

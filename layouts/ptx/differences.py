@@ -28,9 +28,9 @@ DOCUMENTS = {
 class DocumentSlip:
     """One error in a document.
 
-    documents: keys of DOCUMENTS; place: section; says, really: in our words; ran: instructions that executed as
-    `really` says; assembled, refused: PTX texts that ptxas takes and does not take; message: what ptxas or the compiler
-    answers; test: file::name; stated: the passage that says so, where no run can show it.
+    documents: keys of DOCUMENTS; place: section; says, really: the claim and the fact, in our words; ran: instructions
+    that executed as `really` says; assembled, refused: PTX texts that ptxas accepts and rejects; message: the error of
+    ptxas or the compiler; test: file::name; stated: the passage that says so, if no run can show it.
     """
 
     key: str
@@ -53,7 +53,7 @@ class DocumentSlip:
 
 @lru_cache(maxsize=1)
 def list_narrow_strides() -> tuple[str, ...]:
-    """Return the wmma.load and wmma.store whose default stride breaks PTX's own alignment rule."""
+    """Return the PTX texts of wmma.load and wmma.store whose default stride violates PTX's own alignment rule."""
     texts = []
     for i in catalog.instructions():
         if i.family.memory is OperandPlace.MATRIX:

@@ -9,10 +9,10 @@ from lanescope.errors import LayoutError
 
 
 class SpecialCodes(Enum):
-    """What the codes with all exponent bits set mean."""
+    """What codes with all exponent bits set encode."""
 
     IEEE = "infinities and NaNs"
-    ONE_NAN = "numbers, but for a NaN where every mantissa bit is set, too"
+    ONE_NAN = "numbers, except NaN if all mantissa bits are set"
     NONE = "numbers"
 
 
@@ -20,9 +20,8 @@ class SpecialCodes(Enum):
 class FloatFormat:
     """A binary floating-point format: sign, exponent with the usual bias, mantissa; subnormal below the least normal.
 
-    `digits` are the significant bits that count, where the mantissa is stored with more. A format without mantissa
-    has no zero and no subnormal number: its code is the exponent. IEEE 754; OCP FP8 (e4m3, e5m2); OCP MX 1.0 (e3m2,
-    e2m3, e2m1, ue8m0).
+    digits: the significant bits that are used, if fewer than are stored. A format without mantissa has no zero and no
+    subnormal number: its code is the exponent. IEEE 754; OCP FP8 (e4m3, e5m2); OCP MX 1.0 (e3m2, e2m3, e2m1, ue8m0).
     """
 
     exponent_bits: int
@@ -37,7 +36,7 @@ class FloatFormat:
 
     @property
     def significant(self) -> int:
-        """Significant bits, the leading one among them."""
+        """The number of significant bits, including the leading one."""
         return self.digits or self.mantissa_bits + 1
 
     @property
@@ -56,7 +55,7 @@ class FloatFormat:
 
     @property
     def past_largest(self) -> int:
-        """The code of values that are too large: infinity, or the largest number where the format has no infinity."""
+        """The code for values beyond the largest: infinity, or the largest number if the format has no infinity."""
         codes = 1 << (self.exponent_bits + self.mantissa_bits)
         if self.special is SpecialCodes.IEEE:
             return codes - (1 << self.mantissa_bits)
@@ -64,17 +63,17 @@ class FloatFormat:
 
     @property
     def nan(self) -> int:
-        """The code of a quiet NaN, or of the largest number where there is none."""
+        """The code of a quiet NaN, or of the largest number if the format has no NaN."""
         codes = 1 << (self.exponent_bits + self.mantissa_bits)
         return codes - (1 << self.mantissa_bits >> 1) if self.special is SpecialCodes.IEEE else codes - 1
 
 
 @dataclass(frozen=True, slots=True)
 class TypeNames:
-    """Names of an element type elsewhere, "" if there is none.
+    """Names of an element type outside PTX, "" if there is none.
 
-    atom: in the names of CUTLASS's atoms (SM80_16x8x16_F32F16F16F32_TN); cutlass: C++'s type there; dsl: that of CuTe's
-    Python DSL, behind `cutlass.`; also: further spellings in code, in small letters.
+    atom: in the names of CUTLASS's atoms (SM80_16x8x16_F32F16F16F32_TN); cutlass: the C++ type; dsl: the type of CuTe's
+    Python DSL, after `cutlass.`; also: further spellings in code, in lower case.
     """
 
     atom: str = ""
@@ -94,7 +93,7 @@ class TypeNames:
 
     @property
     def padded(self) -> str:
-        """C++'s type of elements that take a byte each in shared memory though they are narrower."""
+        """C++'s type of narrower elements that are padded to one byte each in shared memory."""
         return f"cutlass::detail::{self.short.removesuffix('_t')}_unpacksmem_t"
 
 
@@ -102,10 +101,9 @@ class TypeNames:
 class DType:
     """One element type.
 
-    `bits` is what one element occupies in a packed register (tf32 takes a whole 32-bit register, 19 bits of it count).
-    `kind` is "float", "int", "uint" or "bits"; a float's `format` says what its bits mean. `cpp` is the CUDA C++
-    type of one element, "" if there is none; `register_type` the PTX type of the register that holds it, where
-    that is not a packed .b32; `names`: what CUTLASS and code call it.
+    `bits` is what one element occupies in a packed register (tf32 takes a 32-bit register, of which 19 bits are used).
+    `kind` is "float", "int", "uint" or "bits"; `format` is the encoding of a float. `cpp` is the CUDA C++ type of one
+    element, "" if there is none; `register_type` is the PTX type of the register that holds it; `names`: other names.
     """
 
     name: str
@@ -128,7 +126,7 @@ class DType:
 
     @property
     def unread_bits(self) -> int:
-        """The low bits of the mantissa that no instruction reads: 13 for tf32. PTX ISA 9.1, 9.7.15.2."""
+        """The number of low mantissa bits that no instruction reads: 13 for tf32. PTX ISA 9.1, 9.7.15.2."""
         return self.format.mantissa_bits + 1 - self.format.significant if self.format and self.format.digits else 0
 
     def count_padding_below(self, container_bits: int) -> int:
@@ -275,7 +273,7 @@ class RegisterType:
     letter: str
 
 
-# PTX type of a register → how CUDA C++ has it. NVIDIA, "Inline PTX Assembly in CUDA", 1.1.1 (constraints).
+# PTX register type → CUDA C++ type and asm constraint. NVIDIA, "Inline PTX Assembly in CUDA", 1.1.1 (constraints).
 REGISTERS = {
     "b32": RegisterType("unsigned", "r"),
     "s32": RegisterType("int", "r"),
@@ -294,10 +292,11 @@ def _index_spellings() -> dict[str, str]:
     for row in _ROWS:
         for name in (row.names.short, row.names.dsl.lower(), *row.names.also):
             spellings.setdefault(name, row.name)
-    return {name: known for name, known in spellings.items() if name}
+    del spellings[""]
+    return spellings
 
 
-# What code calls element types, in small letters → PTX's name; of two types of one name the first in the table.
+# Lower-case spelling of an element type in code → PTX's name. A spelling of two types means the first in the table.
 SPELLED = _index_spellings()
 
 

@@ -1,4 +1,4 @@
-"""Fragments packed into registers and unpacked, by their maps; the values themselves are lanescope.ptx.codec's."""
+"""Pack matrices into the registers of a fragment and unpack them. lanescope.ptx.codec converts the element values."""
 
 from __future__ import annotations
 
@@ -23,16 +23,14 @@ __all__ = [
 
 
 def pack(op: Operand, matrix: Bits) -> NDArray[np.unsignedinteger[Any]]:
-    """Pack element bits [..., coordinates of the map] into registers [..., threads, registers], by the map."""
+    """Pack a matrix of element bits [..., *coordinates] into registers [..., threads, registers]."""
     coords: tuple[Any, ...] = (..., *op.pattern.evaluate())
     values = matrix[coords].astype(np.uint64)
     return pack_values(op, values)
 
 
 def pack_values(op: Operand, values: Bits) -> NDArray[np.unsignedinteger[Any]]:
-    """Pack element bits [..., threads, values], all or the first ones, into registers: no map, only how values share a
-    register.
-    """
+    """Pack each thread's element bits [..., threads, values] into registers [..., threads, registers]."""
     per = op.values // op.registers
     shift = np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits) + np.uint64(op.padding_below)
     words: NDArray[np.uint64] = np.bitwise_or.reduce(
@@ -42,9 +40,7 @@ def pack_values(op: Operand, values: Bits) -> NDArray[np.unsignedinteger[Any]]:
 
 
 def unpack_values(op: Operand, registers: NDArray[Any]) -> Bits:
-    """Unpack registers [..., threads, registers], all or the first ones, into element bits [..., threads, values]: no
-    map.
-    """
+    """Unpack registers [..., threads, registers] into each thread's element bits [..., threads, values]."""
     per = op.values // op.registers
     shift = np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits) + np.uint64(op.padding_below)
     mask = np.uint64((1 << op.element.bits) - 1)
@@ -53,9 +49,7 @@ def unpack_values(op: Operand, registers: NDArray[Any]) -> Bits:
 
 
 def unpack(op: Operand, registers: NDArray[Any]) -> tuple[Bits, int]:
-    """Return (element bits by coordinate [..., coordinates], how many copies of an element disagree with the first), by
-    the map.
-    """
+    """Unpack registers into (element bits [..., *coordinates], number of copies that differ from the first copy)."""
     values = unpack_values(op, registers)
     thread, value = op.pattern.inverse()
     copies = values[..., thread, value]

@@ -1,7 +1,7 @@
-"""Family → Instruction → Operand: frozen rows that prove their invariants when they are bound.
+"""Family → Instruction → Operand: frozen rows that check their invariants when they are bound.
 
-A Family is one row of a table, as one PTX fragment page is; binding a shape, types and options gives an Instruction,
-whose Operands carry the bound patterns.
+A Family is one row of a table. Binding a shape, types and options gives an Instruction, whose Operands carry the bound
+patterns.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ SCALES = {"scale_a": "(g:8 h:2 i:2) (y:4/S b:S) -> (i g) (b)", "scale_b": "(g:8 
 
 @dataclass(frozen=True)
 class Instruction(NotebookObject):
-    """One PTX instruction with everything bound."""
+    """One PTX instruction: a family with its shape, types and options bound."""
 
     ptx: str
     family: Family
@@ -69,7 +69,7 @@ class Instruction(NotebookObject):
 
     @property
     def listed_ptx(self) -> str:
-        """The text under which the catalogue lists it: the same but for the state space."""
+        """The PTX text under which the catalogue lists it: without the state space that `in_space` added."""
         return self.listed or self.ptx
 
     @cached_property
@@ -96,8 +96,8 @@ class Instruction(NotebookObject):
         if not self.operands and key in self.operand_names:
             raise LayoutError(
                 "operand_open",
-                f"Operand '{name}' of {self.ptx} is open: its text names neither M nor N nor the types.",
-                "Give its instruction descriptor: idesc, or m, n and types; /idesc builds the word.",
+                f"The shape of operand '{name}' of {self.ptx} is unknown: its text has neither M nor N nor the types.",
+                "Give the instruction descriptor (idesc), or m, n and the types. /idesc builds the descriptor.",
                 "idesc",
             )
         elsewhere = self.family.elsewhere.get(key)
@@ -114,12 +114,12 @@ class Instruction(NotebookObject):
 
     @property
     def operand_names(self) -> tuple[str, ...]:
-        """Fragments, scales and addresses: all operands with a map, or with one once a descriptor is bound."""
+        """The names of all operands with a map: fragments, scales and addresses."""
         return self.family.operand_names
 
     @cached_property
     def scales(self) -> dict[str, ScaleOperandMap]:
-        """scale_a and scale_b of a block-scaled instruction; empty for others."""
+        """The maps of scale_a and scale_b of a block-scaled instruction; empty for others."""
         blocks = self.family.scale_blocks
         if not blocks:
             return {}
@@ -130,9 +130,7 @@ class Instruction(NotebookObject):
 
     @cached_property
     def address(self) -> Operand | None:
-        """The row whose address each lane supplies, as (matrix, row, col 0); fewer than 32 threads where some lanes
-        supply none.
-        """
+        """The map from lane to the (matrix, row, 0) whose address it supplies; without the lanes that supply none."""
         if not self.family.address:
             return None
         pattern = Pattern.parse(self.family.address, **self.sizes, **self.counts)
@@ -149,7 +147,7 @@ class Instruction(NotebookObject):
         )
 
     def in_space(self, space: str) -> Instruction:
-        """Return the same load or store with this state space in its text; "" is generic addressing."""
+        """Return the same load or store with a state space in its text; "" means generic addressing."""
         spaces = self.family.spaces
         if not spaces:
             return self
@@ -160,7 +158,7 @@ class Instruction(NotebookObject):
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """Other sizes that a pattern may name: x, the number of matrices or repetitions that a load or store moves."""
+        """Further sizes for patterns: x, the number of matrices or repetitions of a load or store."""
         return next(({"x": int(m[1:])} for m in self.modifiers if re.fullmatch(r"x\d+", m)), {})
 
 
@@ -172,29 +170,28 @@ class Family:
     opcode    the words the PTX text begins with, and what they do
     ptx       the PTX text; {shape}, {d} {a} {b} {c} and the names of `options` are filled in
     verb      multiply, load, store, move, copy or shift
-    scope     who executes it together, or the lanes of tensor memory that hold its operands
-    memory    where a load reads and a store writes, None for the rest
-    reads     multiplicand → where it may lie, for those that need not lie in registers
-    specified whether PTX states the fragments; where it leaves them to the architecture, only the family's own loads
-              and stores fill them
+    scope     the threads that execute it together, or the lanes of tensor memory that hold its operands
+    memory    where a load reads and a store writes, None for other verbs
+    reads     multiplicand → where it may be, for those that need not be in registers
+    specified whether PTX specifies the fragments; if not, only the family's own loads and stores may fill them
     types     one string a variant: the types in the order of `slots`
     fragments operand → pattern, its sizes in m, n, k and v (elements a register)
-    container bits an element takes in its register where that is more than its own (f8f6f4: 8)
+    container bits an element takes in its register if that is more than its size (f8f6f4: 8)
     elsewhere operand → why it has no register map
-    note      what a reader should be told: emulated, unspecified, …
+    note      a remark for users: emulated, unspecified, …
     unpacks   the packed format in memory whose elements a load widens to `container`
     exits     whether its behavior is undefined after a lane has exited
     ordered_by  the instructions that keep it in order, by name
-    agrees    whose maps these equal and how many, where others state them, "" if none do
-    shift     lanes that rows move by, 0 where nothing moves
-    issue     of a product in tensor memory what its text says; the rest is bound from an instruction descriptor
-    menu      menus begin with the lowest; rows of one number stand in the tables' order
+    agrees    other projects with the same maps, and how many maps; "" if none
+    shift     lanes that rows move by, 0 if none
+    issue     what the text of a product in tensor memory says; the rest is bound from an instruction descriptor
+    menu      position in menus, lowest first; rows with the same number keep the tables' order
     address   ldmatrix and stmatrix: (lane) → (matrix, row) whose address it supplies
-    spaces    state spaces the text may carry; the table lists it with the one in `ptx`
-    sparsity  of a stored A; scale_blocks: factors a row of A and a column of B has along K
+    spaces    state spaces that the text may have; the table lists it with the one in `ptx`
+    sparsity  the structured sparsity of A; scale_blocks: scale factors along K per row of A and column of B
     deprecated  why new code should not use it, "" if it may
-    by_descriptor  derived: whether some multiplicand comes from shared memory through a matrix descriptor
-    measured  where a map measured on hardware stands that this row's maps are tested against
+    by_descriptor  derived: whether a multiplicand may come from shared memory through a matrix descriptor
+    measured  the file of the map measured on hardware that this row's maps are tested against
     """
 
     name: str
@@ -240,7 +237,7 @@ class Family:
             raise LayoutError(
                 "bad_row",
                 f"'{self.ptx}': {self.verb} with memory {self.memory}.",
-                "Loads and stores have memory, the rest none.",
+                "Loads and stores have memory, other verbs have none.",
             )
         reads = self.multiplies and any(OperandPlace.DESCRIPTOR in places for places in self.reads.values())
         object.__setattr__(self, "by_descriptor", reads)
@@ -281,13 +278,13 @@ class Family:
 
     @property
     def operand_names(self) -> tuple[str, ...]:
-        """The names of the operands of every instruction of the row; no pattern is parsed for them."""
+        """The names of the operands of every instruction of the row, without parsing a pattern."""
         letters = tuple(self.fragments) or (self.issue.operands if self.issue else ())
         return (*letters, *(SCALES if self.scale_blocks else ()), *(("address",) if self.address else ()))
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """Where A may come from: "registers", "shared", "tensor"."""
+        """The places that A may come from: "registers", "shared", "tensor"."""
         words = {OperandPlace.REGISTERS: "registers", OperandPlace.DESCRIPTOR: "shared", OperandPlace.TENSOR: "tensor"}
         return tuple(words[place] for place in self.reads.get("a", (OperandPlace.REGISTERS,)) if place in words)
 
@@ -307,7 +304,7 @@ class Family:
                 yield Instruction(text, self, shape, bound, sizes)
 
     def bind_operands(self, instruction: Instruction) -> Iterator[Operand]:
-        """Yield the operands of one of this family's instructions; the pattern must cover exactly its matrix."""
+        """Yield the operands of one instruction of this family; LayoutError if a pattern does not cover its matrix."""
         sizes, types = instruction.sizes, instruction.types
         for name, text in self.fragments.items():
             element = get_dtype(types.get(name) or types["d"])
@@ -343,7 +340,7 @@ class Family:
 
 
 def cross_types(template: str, **choices: str) -> tuple[str, ...]:
-    """Return types by combination: cross("s32 {a} {b} s32", a="s8 u8", b="s8 u8") gives four strings."""
+    """Return every combination of types: cross_types("s32 {a} {b} s32", a="s8 u8", b="s8 u8") gives four strings."""
     keys = list(choices)
     return tuple(
         template.format(**dict(zip(keys, combination, strict=True)))

@@ -1,4 +1,4 @@
-"""What a fragment needs beside its registers: sparsity metadata of a stored A, and block-scale factors."""
+"""Sparsity metadata of a stored A, and block-scale factors: which lane supplies which bits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST, LAST = (nibble * 0x11111111 for nibble in WHOLE)  # words of eight such n
 
 @dataclass(frozen=True, slots=True)
 class SparseRow:
-    """The sparsity columns of a table row: the index pattern's text (S: selectors), how many are kept of a group."""
+    """The sparsity of a table row: `kept` of every `group` columns are stored; index: pattern text (S: selectors)."""
 
     kept: int
     group: int
@@ -33,11 +33,11 @@ class SparseRow:
 
 @dataclass(frozen=True, slots=True)
 class Sparsity:
-    """Structured sparsity of a stored A: `kept` of every `group` columns are held, metadata says which.
+    """Structured sparsity of A: `kept` of every `group` columns are stored, and metadata says which.
 
     index: (thread, selector · value) → (thread that supplies the metadata, index number in its 32-bit e, low bits
-    first). index_bits: 2, or 4 where one index takes a whole nibble (tf32: 0x4 keeps the first, 0xE the second).
-    PTX ISA 9.1, 9.7.14.6.1; every nibble of every lane toggled on an H100.
+    first). index_bits: 2, or 4 if one index takes a whole nibble (tf32: 0x4 keeps the first, 0xE the second).
+    PTX ISA 9.1, 9.7.14.6.1; measured on an H100 by toggling every nibble of every lane.
     """
 
     kept: int
@@ -48,23 +48,21 @@ class Sparsity:
 
     @property
     def per_index(self) -> int:
-        """Stored elements one 2-bit index names: two neighbours for 4-bit types, else one."""
+        """The stored elements that one 2-bit index selects: two adjacent ones for 4-bit types, else one."""
         return self.kept // 2 or 1
 
     @property
     def nibbles(self) -> tuple[int, ...]:
-        """The legal values of four bits of metadata: one index, or two that ascend."""
+        """The legal values of a metadata nibble: one index, or two ascending ones."""
         return self.whole_nibbles or tuple(high << 2 | low for high in range(4) for low in range(high))
 
     @property
     def whole_nibbles(self) -> tuple[int, int] | None:
-        """The nibbles for the first and the last position, where one index takes a whole nibble; else None."""
+        """The nibbles for the first and the last position if one index takes a whole nibble, else None."""
         return WHOLE if self.index_bits == 4 else None
 
     def list_first_columns(self, stored: IntArray) -> IntArray:
-        """Return the dense column of each stored column while every index keeps the first positions (metadata
-        0x44444444).
-        """
+        """Return each stored column's dense column if every index keeps the first positions (metadata 0x44444444)."""
         columns: IntArray = stored // self.kept * self.group + stored % self.kept
         return columns
 
@@ -118,10 +116,9 @@ class Sparsity:
         return columns
 
     def find_kept_positions(self, dense: NDArray[Any]) -> IntArray:
-        """Return the positions that each group of a dense matrix [rows, cols] keeps: int [rows, groups, indices of a
-        group], ascending.
+        """Return the positions that each group of a dense matrix keeps, ascending: int [rows, groups, indices].
 
-        Every nonzero element is kept, zeros fill up from the left. LayoutError names the first group with too many
+        Every nonzero element is kept; the leftmost zeros fill the rest. LayoutError names the first group with too many
         nonzero elements.
         """
         import numpy as np
@@ -129,35 +126,33 @@ class Sparsity:
         rows, cols = dense.shape
         indices, places = self.kept // self.per_index, self.group // self.per_index
         used = (dense != 0).reshape(rows, cols // self.group, places, self.per_index).any(axis=3)
-        many = used.sum(axis=2) > indices
-        if many.any():
-            row, group = (int(n) for n in np.argwhere(many)[0])
-            what = "pairs of elements" if self.per_index > 1 else "elements"
+        too_many = used.sum(axis=2) > indices
+        if too_many.any():
+            row, group = (int(n) for n in np.argwhere(too_many)[0])
+            unit = "pairs of elements" if self.per_index > 1 else "elements"
             first = group * self.group
             raise LayoutError(
                 "too_dense",
                 f"Row {row}, columns {first} to {first + self.group - 1} have {int(used[row, group].sum())} nonzero"
-                f" {what}.",
+                f" {unit}.",
                 f"mma.sp stores {indices} of every {places}: e.g. col % {self.group} < {self.kept} ? i : 0.",
             )
         chosen: IntArray = np.sort(np.argsort(~used, axis=2, kind="stable")[:, :, :indices], axis=2).astype(np.int32)
         return chosen
 
     def compress(self, dense: NDArray[Any]) -> NDArray[Any]:
-        """Return what the registers hold of a dense matrix: [rows, stored columns]."""
+        """Return the elements of a dense matrix that are stored: [rows, stored columns]."""
         import numpy as np
 
         rows, cols = dense.shape
         positions = self.find_kept_positions(dense)
         groups = np.arange(cols // self.group)[None, :, None, None] * self.group
         at = groups + positions[..., None] * self.per_index + np.arange(self.per_index)
-        kept: NDArray[Any] = np.take_along_axis(dense, at.reshape(rows, -1), axis=1)
-        return kept
+        stored: NDArray[Any] = np.take_along_axis(dense, at.reshape(rows, -1), axis=1)
+        return stored
 
     def pack_words(self, dense: NDArray[Any], rows: IntArray, stored: IntArray, selector: int = 0) -> list[int]:
-        """Return the metadata e of every thread for a dense matrix; rows, stored: the fragment's rows and stored
-        columns, [thread][value].
-        """
+        """Return every thread's metadata word e for a dense matrix; rows, stored: the fragment's, [thread][value]."""
         import numpy as np
 
         positions = self.find_kept_positions(dense)
@@ -190,7 +185,7 @@ class ScaleOperandMap:
 
     @property
     def byte_ids(self) -> tuple[int, ...]:
-        """Every `blocks`-th byte of the 32-bit register."""
+        """The legal byte-ids: every `blocks`-th byte of the 32-bit register."""
         return tuple(range(0, 4, self.blocks))
 
     def find_owners(self, byte_id: int = 0, thread_id: int = 0) -> tuple[IntArray, IntArray]:
@@ -202,7 +197,7 @@ class ScaleOperandMap:
                 allowed = ", ".join(map(str, legal))
                 raise LayoutError(
                     "bad_selector",
-                    f"No {field.replace('_', '-')} {value} for {self.name} here.",
+                    f"No {field.replace('_', '-')} {value} for {self.name}.",
                     f"Allowed: {allowed}.",
                     field,
                 )

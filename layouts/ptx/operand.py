@@ -1,4 +1,4 @@
-"""One fragment: which thread and value hold which element of a matrix, and what follows from that."""
+"""One fragment of an instruction: which thread and value hold which element of a matrix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EXPECTED = {"g": 8, "t": 4, "w": 4}
 
 
 def get_plane_axes(axes: tuple[str, ...]) -> tuple[str, str]:
-    """Return the two axes that are drawn down and across: row and col where an operand has them, else the first two."""
+    """Return the axes that are drawn down and across: row and col if the operand has both, else the first two."""
     down, across = ("row", "col") if {"row", "col"} <= set(axes) else axes[:2]
     return down, across
 
@@ -24,8 +24,8 @@ def get_plane_axes(axes: tuple[str, ...]) -> tuple[str, str]:
 class Operand(NotebookObject):
     """One fragment of one instruction: which thread and value hold which element.
 
-    rows, cols: int arrays [threads, values]. A is (m, k), B is (k, n), C and D are (m, n). held_by: the scope, where
-    the number of threads does not say it; compressed: kept and group of a sparse A whose metadata lie elsewhere.
+    rows, cols: int arrays [threads, values]. A is (m, k), B is (k, n), C and D are (m, n). held_by: the scope, if the
+    number of threads does not imply it; compressed: (kept, group) of a sparse A whose metadata is not in registers.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Operand(NotebookObject):
 
     @property
     def cols(self) -> IntArray:
-        """For a sparse A the dense column while every index keeps the first positions (metadata 0x44444444)."""
+        """The column of each value; for a sparse A the dense column if every index keeps the first positions."""
         stored = self.coords[self.plane[1]]
         if self.compressed:
             kept, group = self.compressed
@@ -91,12 +91,12 @@ class Operand(NotebookObject):
 
     @property
     def kept_of_group(self) -> tuple[int, int] | None:
-        """How many elements of every group of a row a sparse A stores, and of how many; None for a dense operand."""
+        """(stored, group): a sparse A stores so many of every `group` elements of a row; None for a dense operand."""
         return (self.sparsity.kept, self.sparsity.group) if self.sparsity else self.compressed
 
     @property
     def dense_col_count(self) -> int:
-        """The number of columns of the matrix; for a sparse A before compression."""
+        """The number of columns of the matrix, before compression."""
         kept, group = self.kept_of_group or (1, 1)
         return self.col_count * group // kept
 
@@ -106,7 +106,7 @@ class Operand(NotebookObject):
 
     @property
     def registers(self) -> int:
-        """32-bit (f64: 64-bit) registers a thread gives to this operand."""
+        """The 32-bit (f64: 64-bit) registers per thread."""
         return self.values * self.container_bits // self.register_bits
 
     @property
@@ -116,7 +116,7 @@ class Operand(NotebookObject):
 
     @property
     def scope(self) -> ExecutionScope:
-        """The scope whose threads hold it; a warp where fewer than 32 lanes supply addresses."""
+        """The scope whose threads hold it; a warp also if fewer than 32 lanes supply addresses."""
         return self.held_by or SCOPES.get(self.threads, WARP)
 
     def register_of(self, value: int) -> tuple[int, int]:
@@ -133,22 +133,20 @@ class Operand(NotebookObject):
 
     @property
     def turned(self) -> str:
-        """The CuTe layout with its coordinates exchanged: B over (n, k), as CUTLASS's traits have BLayout."""
+        """The CuTe layout with row and column exchanged: B over (n, k), like BLayout of CUTLASS's traits."""
         row, col, *rest = self.pattern.coords
         return replace(self.pattern, coords=(col, row, *rest)).to_cute()
 
     @property
     def words(self) -> FormulaWords:
-        """PTX's words for the thread digits, where this pattern's digits are the ones PTX names."""
+        """The names of a formula: PTX's names of the thread digits, if this pattern's digits are the ones PTX names."""
         words = self.scope.words
         sizes = {d.name: d.size for d in self.pattern.threads}
-        named = all(sizes.get(name) == size for name, size in _EXPECTED.items() if name in sizes)
-        return words if "g" in sizes and named else FormulaWords(words.thread, words.value)
+        standard = all(sizes.get(name) == size for name, size in _EXPECTED.items() if name in sizes)
+        return words if "g" in sizes and standard else FormulaWords(words.thread, words.value)
 
     def formula(self) -> dict[str, dict[str, str]]:
-        """Return {"forward": …, "inverse": …}: expressions in PTX's words, i the value index; valid C once % words are
-        bound.
-        """
+        """Return {"forward", "inverse"}: C expressions in PTX's names (%laneid, groupID, …); i is the value index."""
         return {
             "forward": self.pattern.forward_formula(self.axes, self.words),
             "inverse": self.pattern.inverse_formula(self.axes, self.words),

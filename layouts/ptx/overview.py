@@ -1,6 +1,4 @@
-"""Types × shapes × PTX version × architecture: the catalogue folded into a table a person can read. Everything is
-derived from it.
-"""
+"""The catalogue's matrix multiplies folded into one table: types × shapes × PTX version × targets."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from lanescope.ptx.targets import format_targets
 
 
 def get_section(row: Family) -> str:
-    """Return the part of the table that a family belongs to: dense, sparse or scaled.
+    """Return the section of the table that a family belongs to: dense, sparse or scaled.
 
     Sparse families are split by whether the metadata must be ordered.
     """
@@ -37,7 +35,7 @@ class OverviewRow:
     """One line of the table: types, accumulators, shapes, PTX version and targets.
 
     kind: .kind and .scale_vec qualifiers and the type of the scale factors, "" without; pairs: the (A, B) types;
-    results: the (D, C) types; found: every instruction folded into the line.
+    results: the (D, C) types; found: every instruction folded into the row.
     """
 
     section: str
@@ -52,7 +50,7 @@ class OverviewRow:
 
     @property
     def multiplicands(self) -> str:
-        """The pairs in words: one type, "x or y, A and B each", or the pairs themselves."""
+        """The types of A and B: one type, "x or y, A and B each", or the pairs themselves."""
         a, b = (tuple(dict.fromkeys(pair[side] for pair in self.pairs)) for side in (0, 1))
         if len(self.pairs) == len(a) * len(b) and a == b:
             return a[0] if len(a) == 1 else f"{join_words(a, 'or')}, A and B each"
@@ -66,7 +64,7 @@ class OverviewRow:
 
     @property
     def accumulators(self) -> str:
-        """The types of D, and of C where they may differ."""
+        """The types of D, and of C if they may differ."""
         d = tuple(dict.fromkeys(result[0] for result in self.results))
         if all(x == y for x, y in self.results):
             return join_words(d, "or")
@@ -84,25 +82,23 @@ class OverviewRow:
 
     @property
     def newer(self) -> tuple[tuple[str, str, str], ...]:
-        """Forms that came later than the line says: (modifier, PTX version, targets)."""
+        """Forms that need a later PTX version than the row says: (modifier, PTX version, targets)."""
         old = {word for i in self.found if self._has_same_support(i) for word in i.modifiers}
         later = {}
         for i in self.found:
             if not self._has_same_support(i):
-                known = catalog.get_target_support(i)
-                later[" ".join("." + word for word in i.modifiers if word not in old)] = (
-                    known.ptx_version,
-                    format_targets(known.targets),
-                )
+                support = catalog.get_target_support(i)
+                added = " ".join("." + word for word in i.modifiers if word not in old)
+                later[added] = (support.ptx_version, format_targets(support.targets))
         return tuple((name, *since) for name, since in later.items())
 
     def _has_same_support(self, i: Instruction) -> bool:
-        known = catalog.get_target_support(i)
-        return (known.ptx_version, known.targets) == (self.ptx_version, self.targets)
+        support = catalog.get_target_support(i)
+        return (support.ptx_version, support.targets) == (self.ptx_version, self.targets)
 
 
 def fold_shapes(shapes: Iterable[str]) -> list[str]:
-    """Fold m64n8k16, m64n16k16, … into m64nNk16 with N in words; single shapes stay.
+    """Fold m64n8k16, m64n16k16, … into "m64nNk16, N = …"; up to three shapes stay as they are.
 
     >>> fold_shapes(["m16n8k8", "m16n8k16"])
     ['m16n8k8', 'm16n8k16']
@@ -121,7 +117,7 @@ def fold_shapes(shapes: Iterable[str]) -> list[str]:
 
 
 def _format_sizes(ns: list[int]) -> str:
-    """Return 8, 16, 24, 32, 48, …, 256 in words."""
+    """Format ascending sizes: "8, 16, 24 to 256 in steps of 8"."""
     step = ns[-1] - ns[-2]
     start = len(ns) - 1
     while start and ns[start] - ns[start - 1] == step:
@@ -132,18 +128,18 @@ def _format_sizes(ns: list[int]) -> str:
 
 @lru_cache(maxsize=1)
 def list_overview_rows() -> tuple[OverviewRow, ...]:
-    """Return every matrix multiply of the catalogue, folded.
+    """Return the rows of the table, by section.
 
-    Forms that differ only in shape, only in A and B, or only in C and D share a line.
+    Forms that differ only in shape, only in A and B, or only in C and D share a row.
     """
     forms: dict[tuple[object, ...], OverviewRow] = {}
     for i in catalog.instructions():
         if i.family.multiplies:
-            new_line = _make_row(i)
-            key = (new_line.section, new_line.kind, new_line.pairs, new_line.results, new_line.shapes)
-            line = forms.setdefault(key, new_line)
-            if line is not new_line:  # modifiers such as .satfinite or .and: the oldest form stands for the line
-                forms[key] = replace(min(line, new_line, key=_parse_version), found=(*line.found, i))
+            form = _make_row(i)
+            key = (form.section, form.kind, form.pairs, form.results, form.shapes)
+            first = forms.setdefault(key, form)
+            if first is not form:  # they differ in modifiers such as .satfinite or .and: show the oldest
+                forms[key] = replace(min(first, form, key=_parse_version), found=(*first.found, i))
     folded = list(forms.values())
     for field in ("shapes", "pairs", "results"):
         folded = _merge_rows(folded, field)
@@ -151,7 +147,7 @@ def list_overview_rows() -> tuple[OverviewRow, ...]:
 
 
 def _make_row(i: Instruction) -> OverviewRow:
-    known = catalog.get_target_support(i)
+    support = catalog.get_target_support(i)
     a = i.operands["a"].element.name
     pair, result = (a, i.types.get("b", a)), (i.types["d"], i.types.get("c", i.types["d"]))
     group = next((group[0] for group in _GROUPS if set(pair) <= set(group)), a)
@@ -162,8 +158,8 @@ def _make_row(i: Instruction) -> OverviewRow:
         pairs=(pair,),
         results=(result,),
         shapes=(i.shape,),
-        ptx_version=known.ptx_version,
-        targets=known.targets,
+        ptx_version=support.ptx_version,
+        targets=support.targets,
         found=(i,),
     )
 
@@ -184,8 +180,8 @@ def _merge_rows(rows: list[OverviewRow], field: str) -> list[OverviewRow]:
     return merged
 
 
-def _replace_field(row: OverviewRow, field: str, values: Any, covered: tuple[Instruction, ...]) -> OverviewRow:
-    changed: dict[str, Any] = {field: values, "found": covered}
+def _replace_field(row: OverviewRow, field: str, values: Any, instructions: tuple[Instruction, ...]) -> OverviewRow:
+    changed: dict[str, Any] = {field: values, "found": instructions}
     return replace(row, **changed)
 
 

@@ -19,8 +19,6 @@ be products and quotients of letters bound when the pattern is parsed: `(j:k/4/v
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -29,6 +27,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_coordinate, shorten_value
+from lanescope.ptx.digits import (
+    LONGEST,
+    MOST,
+    DigitTerm,
+    PatternDigit,
+    Terms,
+    check_coordinates,
+    check_digits,
+    join_digits,
+    make_pattern_error,
+    parse_digit,
+    split_groups,
+    split_numbers,
+    weigh_digits,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,41 +51,12 @@ if TYPE_CHECKING:
 else:
     IntArray = Any  # NumPy is imported where an array is made: most answers need none
 
-_GROUP = re.compile(r"\(([^()]*)\)")
-_NAME = re.compile(r"[a-z]\w*\Z", re.A)
-_FACTOR = re.compile(r"([*/]?)(\d+|[A-Za-z]\w*)", re.A)
-LONGEST = 4096  # characters
-MOST = 1 << 22  # threads times values: a pattern is evaluated as whole arrays
-
-
-@dataclass(frozen=True, slots=True)
-class PatternDigit:
-    """One name of a pattern and how many values it takes."""
-
-    name: str
-    size: int
-
-    def __str__(self) -> str:
-        return f"{self.name}:{self.size}"
-
-
-@dataclass(frozen=True, slots=True)
-class DigitTerm:
-    """One digit inside a number: `number = … + weight · digit + …`."""
-
-    name: str
-    size: int
-    weight: int
-
-
-Terms: TypeAlias = tuple[DigitTerm, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class FormulaWords:
-    """The spelling of a formula: the thread number's variable, and names that stand for whole digits.
+    """The names in a formula: the variables of thread and value, and names for digits of the thread number.
 
-    `digits` maps a digit's name to (its word, its definition), e.g. g → ("groupID", "%laneid >> 2").
+    digits: (name in the pattern, name in the formula, definition), e.g. ("g", "groupID", "%laneid >> 2").
     """
 
     thread: str = "thread"
@@ -82,7 +66,7 @@ class FormulaWords:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A map (thread, value) → coordinates, as digits. Immutable, hashable; unit digits are dropped.
+    """A map (thread, value) → coordinates, as digits. Immutable and hashable; digits of size 1 are dropped.
 
     `threads` and `values` hold digits, slowest first; `coords` holds the digit names of each coordinate, slowest first.
     """
@@ -97,19 +81,19 @@ class Pattern:
     def parse(cls, text: str, **sizes: int) -> Pattern:
         """Parse a pattern; letters in sizes are taken from `sizes`. LayoutError names the part that is wrong."""
         if len(text) > LONGEST:
-            raise _make_error(text, f"it has {len(text)} characters", f"at most {LONGEST}")
+            raise make_pattern_error(text, f"it has {len(text)} characters", f"at most {LONGEST}")
         left, arrow, right = text.partition("->")
         if not arrow:
-            raise _make_error(text, "it has no '->'", "'(threads) (values) -> (row) (col)'")
-        lhs, rhs = _split_groups(text, left), _split_groups(text, right)
+            raise make_pattern_error(text, "it has no '->'", "'(threads) (values) -> (row) (col)'")
+        lhs, rhs = split_groups(text, left), split_groups(text, right)
         if len(lhs) != 2:
-            raise _make_error(text, f"{len(lhs)} groups stand left of '->'", "two: '(threads) (values)'")
+            raise make_pattern_error(text, f"it has {len(lhs)} groups left of '->'", "two: '(threads) (values)'")
         if not rhs:
-            raise _make_error(text, "nothing stands right of '->'", "one group a coordinate, e.g. '(i g) (j t e)'")
-        threads, values = (tuple(_parse_digit(text, token, sizes) for token in group) for group in lhs)
-        _check_digits(text, (*threads, *values))
+            raise make_pattern_error(text, "nothing follows '->'", "one group per coordinate, e.g. '(i g) (j t e)'")
+        threads, values = (tuple(parse_digit(text, token, sizes) for token in group) for group in lhs)
+        check_digits(text, (*threads, *values))
         known = {d.name: d.size for d in (*threads, *values)}
-        _check_coordinates(text, [name for group in rhs for name in group], known)
+        check_coordinates(text, [name for group in rhs for name in group], known)
         return cls(
             tuple(d for d in threads if d.size > 1),
             tuple(d for d in values if d.size > 1),
@@ -145,7 +129,7 @@ class Pattern:
 
     @property
     def copied(self) -> tuple[PatternDigit, ...]:
-        """The digits that stand only on the left: copies of the same element."""
+        """The digits that occur only on the left: each of their values is a copy of the same element."""
         used = {name for group in self.coords for name in group}
         return tuple(d for d in self.digits if d.name not in used)
 
@@ -158,16 +142,16 @@ class Pattern:
 
     def thread_terms(self) -> tuple[DigitTerm, ...]:
         """Return the terms of thread = Σ weight · digit."""
-        return _weigh_digits(self.threads)
+        return weigh_digits(self.threads)
 
     def value_terms(self) -> tuple[DigitTerm, ...]:
         """Return the terms of value = Σ weight · digit."""
-        return _weigh_digits(self.values)
+        return weigh_digits(self.values)
 
     def coord_terms(self) -> tuple[tuple[DigitTerm, ...], ...]:
         """Return the terms of every coordinate = Σ weight · digit."""
         known = {d.name: d for d in self.digits}
-        return tuple(_weigh_digits(tuple(known[name] for name in group)) for group in self.coords)
+        return tuple(weigh_digits(tuple(known[name] for name in group)) for group in self.coords)
 
     def evaluate(self) -> tuple[IntArray, ...]:
         """Return one read-only int array [threads, values] per coordinate."""
@@ -199,11 +183,11 @@ class Pattern:
         for at, extent in zip(coords, extents, strict=True):
             check_coordinate(at, extent, f"In '{self}'.")
         threads, values, axes = _weigh_pattern(self)
-        digits = _split_numbers(axes, coords)
+        digits = split_numbers(axes, coords)
         names = [digit.name for digit in self.copied]
         copies = product(*(range(digit.size) for digit in self.copied))
-        every = (digits | dict(zip(names, copy, strict=True)) for copy in copies)
-        return [(_join_digits(threads, held), _join_digits(values, held)) for held in every]
+        every = (digits | dict(zip(names, numbers, strict=True)) for numbers in copies)
+        return [(join_digits(threads, copy), join_digits(values, copy)) for copy in every]
 
     def element_at(self, thread: int, value: int) -> tuple[int, ...]:
         """Return the coordinates of the element that a thread holds as one of its values; LayoutError names the limit.
@@ -215,8 +199,8 @@ class Pattern:
             if not 0 <= number < count:
                 check_coordinate(number, count, f"In '{self}'.")
         threads, values, axes = _weigh_pattern(self)
-        digits = _split_numbers((threads, values), (thread, value))
-        return tuple(_join_digits(terms, digits) for terms in axes)
+        digits = split_numbers((threads, values), (thread, value))
+        return tuple(join_digits(terms, digits) for terms in axes)
 
     # CuTe -----------------------------------------------------------------------------------------------------------
 
@@ -230,8 +214,8 @@ class Pattern:
     def from_cute(cls, text: str, extents: tuple[int, ...]) -> Pattern:
         """Return the pattern of a CuTe TV layout over a tile of `extents` (first coordinate fastest).
 
-        A mode that runs over an edge of the tile is split; stride 0 becomes a copy. Raises LayoutError if the layout
-        is not a pattern (strides that do not tile the extents).
+        A mode that crosses a coordinate's extent is split; stride 0 becomes a copy. LayoutError if the layout is not a
+        pattern (its strides do not tile the extents).
         """
         edges = [prod(extents[:n]) for n in range(1, len(extents) + 1)]
         groups: list[list[tuple[str, int, int]]] = []
@@ -269,14 +253,14 @@ class Pattern:
         """
         if any(d.size & (d.size - 1) for d in self.digits):
             return None
-        where = {t.name: (axis, t.weight) for axis, terms in enumerate(self.coord_terms()) for t in terms}
+        place_of = {t.name: (axis, t.weight) for axis, terms in enumerate(self.coord_terms()) for t in terms}
         bases: dict[str, list[list[int]]] = {"register": [], "lane": [], "warp": []}
         for key, terms in (("register", self.value_terms()), ("lane", self.thread_terms())):
             for term in reversed(terms):
                 for bit in range(term.size.bit_length() - 1):
                     basis = [0] * len(self.coords)
-                    if term.name in where:
-                        axis, weight = where[term.name]
+                    if term.name in place_of:
+                        axis, weight = place_of[term.name]
                         basis[axis] = weight << bit
                     outside = key == "lane" and term.weight << bit >= warp_threads
                     bases["warp" if outside else key].append(basis)
@@ -315,36 +299,6 @@ class Pattern:
         }
 
 
-# helpers --------------------------------------------------------------------------------------------------------------
-
-
-def _make_error(text: str, why: str, allowed: str) -> LayoutError:
-    return LayoutError(
-        "bad_pattern", f"Pattern '{shorten_value(text, 120)}' cannot be read: {why}.", f"Allowed: {allowed}.", "pattern"
-    )
-
-
-def _check_digits(text: str, digits: tuple[PatternDigit, ...]) -> None:
-    """Reject names that stand twice on the left, and patterns with too many values."""
-    if len({d.name for d in digits}) != len(digits):
-        raise _make_error(text, "a name stands twice on the left", "each name once")
-    if prod(d.size for d in digits) > MOST:
-        raise _make_error(text, f"it has more than {MOST} values of all threads together", "smaller sizes")
-
-
-def _check_coordinates(text: str, used: list[str], known: Mapping[str, int]) -> None:
-    """Reject names on the right that are unknown or stand twice."""
-    for name in used:
-        if name not in known:
-            raise _make_error(
-                text,
-                f"'{shorten_value(name)}' stands on the right but not on the left",
-                f"one of {', '.join(list(known)[:12])}",
-            )
-    if len(set(used)) != len(used):
-        raise _make_error(text, "a name stands twice on the right", "each name at most once")
-
-
 def _read_modes(text: str) -> list[list[tuple[int, int]]]:
     """Return the flat (size, stride) modes of threads and of values of a CuTe TV layout."""
     from lanescope.cute.text import parse_shape_stride
@@ -362,60 +316,10 @@ def _read_modes(text: str) -> list[list[tuple[int, int]]]:
     return [pair_leaves(*mode) for mode in zip(shape, stride, strict=True)]
 
 
-def _split_groups(text: str, side: str) -> list[list[str]]:
-    if _GROUP.sub("", side).strip():
-        raise _make_error(
-            text, f"'{shorten_value(_GROUP.sub('', side).strip())}' stands outside parentheses", "groups in parentheses"
-        )
-    return [group.split() for group in _GROUP.findall(side)]
-
-
-def _parse_digit(text: str, token: str, sizes: Mapping[str, int]) -> PatternDigit:
-    name, colon, expression = token.partition(":")
-    if not _NAME.match(name) or not colon:
-        raise _make_error(text, f"'{shorten_value(token)}' is not a digit", "'name:size' with a small letter first")
-    factors = _FACTOR.findall(expression)
-    if not factors or "".join(op + word for op, word in factors) != expression or factors[0][0]:
-        raise _make_error(
-            text, f"'{shorten_value(expression)}' is not a size", "a number, a bound letter, or these with '*' and '/'"
-        )
-    size = 1
-    for op, word in factors:
-        factor = int(word) if word[0].isdigit() and len(word) < 10 else sizes.get(word, 0)
-        if factor < 1:
-            raise _make_error(
-                text,
-                f"'{shorten_value(word)}' in the size of '{name}' is not bound to a positive number",
-                ", ".join(sizes) or "numbers",
-            )
-        if op == "/" and size % factor:
-            raise _make_error(text, f"{size} of '{name}:{expression}' is not a multiple of {factor}", "whole sizes")
-        size = size // factor if op == "/" else size * factor
-    return PatternDigit(name, size)
-
-
-def _weigh_digits(digits: tuple[PatternDigit, ...]) -> tuple[DigitTerm, ...]:
-    weight, terms = 1, []
-    for digit in reversed(digits):
-        terms.append(DigitTerm(digit.name, digit.size, weight))
-        weight *= digit.size
-    return tuple(reversed(terms))
-
-
 @lru_cache(maxsize=2048)
 def _weigh_pattern(pattern: Pattern) -> tuple[Terms, Terms, tuple[Terms, ...]]:
-    """Return the terms of thread, value and every coordinate, once a pattern: a table asks for each element."""
+    """Return the terms of thread, value and every coordinate. Cached: tables look up one element at a time."""
     return pattern.thread_terms(), pattern.value_terms(), pattern.coord_terms()
-
-
-def _split_numbers(all_terms: tuple[Terms, ...], numbers: tuple[int, ...]) -> dict[str, int]:
-    """Return the digits of several numbers by name."""
-    pairs = zip(all_terms, numbers, strict=True)
-    return {term.name: int(number) // term.weight % term.size for terms, number in pairs for term in terms}
-
-
-def _join_digits(terms: Terms, digits: Mapping[str, int]) -> int:
-    return sum(term.weight * digits[term.name] for term in terms)
 
 
 @lru_cache(maxsize=2048)
@@ -443,7 +347,7 @@ def _invert_pattern(pattern: Pattern) -> tuple[IntArray, IntArray]:
 
     axis_of = {t.name: (axis, t) for axis, terms in enumerate(pattern.coord_terms()) for t in terms}
     shape = (*pattern.extents, pattern.copies)
-    copy_term = {t.name: t for t in _weigh_digits(pattern.copied)}
+    copy_term = {t.name: t for t in weigh_digits(pattern.copied)}
     totals = []
     for terms in (pattern.thread_terms(), pattern.value_terms()):
         total = np.zeros(shape, dtype=np.int32)
@@ -463,7 +367,7 @@ def _format_cute_modes(modes: list[list[tuple[int, int]]], part: int) -> str:
 
 
 def _split_modes(modes: list[tuple[int, int]], edges: list[int]) -> list[tuple[int, int]]:
-    """Cut modes at the tile's edges so that each runs along one coordinate."""
+    """Split modes at the tile's edges so that each runs along one coordinate."""
     pieces = []
     for size, step in modes:
         for edge in edges[:-1]:

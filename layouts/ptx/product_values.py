@@ -1,4 +1,4 @@
-"""What matrix instructions compute, in NumPy: products, sparse and scaled operands, elements and rows in memory.
+"""Compute matrix products in NumPy: dense, sparse and scaled operands, elements and rows in memory.
 
 Values are float64. The same semantics serve the emulator of PTX (lanescope.emulate) and simulated runs.
 """
@@ -41,14 +41,14 @@ def compute_plane(instruction: Instruction, left: Array, right: Array) -> Array:
 
 
 def is_xor(instruction: Instruction) -> bool:
-    """Whether a single-bit product counts the bits of A XOR B."""
+    """Return whether a single-bit product counts the bits of A XOR B."""
     return instruction.types["a"] == "b1" and "xor" in instruction.modifiers
 
 
 def spread_sparse(op: Operand, stored: Array, words: Array, selector: int = 0) -> Array:
-    """Return the dense A [runs, …, rows, columns, products] of what is stored of it and its metadata [runs, threads].
+    """Expand a stored sparse A by its metadata [runs, threads] to the dense A [runs, …, rows, columns, products].
 
-    LayoutError `bad_metadata` where the words are not legal.
+    LayoutError `bad_metadata` if a metadata word is not legal.
     """
     assert op.sparsity is not None
     lead = stored.shape[:-3]
@@ -63,7 +63,7 @@ def spread_sparse(op: Operand, stored: Array, words: Array, selector: int = 0) -
 def spread_scales(
     instruction: Instruction, scale: ScaleOperandMap, words: Array, byte_id: int = 0, thread_id: int = 0
 ) -> Array:
-    """Return the factor of every element along K: [runs, rows of A or columns of B, k]. words: [runs, 32]."""
+    """Return the scale factor of every element along K: [runs, rows of A or columns of B, k]. words: [runs, 32]."""
     thread, byte = scale.find_owners(byte_id, thread_id)
     bits = words[:, thread].astype(np.uint64) >> (8 * byte).astype(np.uint64) & np.uint64(255)
     return np.repeat(decode_bits(bits, scale.element.name), instruction.sizes["k"] // scale.blocks, axis=2)
@@ -94,10 +94,10 @@ def list_row_lanes(instruction: Instruction) -> NDArray[np.int64]:
 
 
 def locate_row_elements(instruction: Instruction, offsets: Sequence[int] | Array) -> Array:
-    """Return the byte of every element of ldmatrix or stmatrix, by the lanes' offsets: int64 [matrix, row, col]."""
+    """Return the byte offset of every element of ldmatrix or stmatrix: int64 [matrix, row, col]; offsets: per lane."""
     op, lane = instruction.operands["data"], list_row_lanes(instruction)
     matrices, rows, cols = (op.extents[axis] for axis in ("matrix", "row", "col"))
-    row_bytes = rows * cols * op.container_bits // 8 // lane.shape[1]  # bytes a lane's row has
+    row_bytes = rows * cols * op.container_bits // 8 // lane.shape[1]  # bytes of the row at a lane's address
     start = np.asarray(offsets, dtype=np.int64)[lane]  # [matrix, memory row]
     located: Array = (start[:, :, None] + np.arange(0, row_bytes, op.container_bits // 8)).reshape(matrices, rows, cols)
     return located

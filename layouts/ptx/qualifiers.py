@@ -1,6 +1,6 @@
-"""A PTX opcode read word by word: what each qualifier means, and what `.sync` and `.aligned` demand of the threads.
+"""Explain a PTX opcode word by word: what each qualifier means, and what `.sync` and `.aligned` require of threads.
 
-Everything is derived from an instruction's own text and family. PTX ISA 9.1, 9.7.14 and 9.7.15.
+Everything is derived from an instruction's text and family. PTX ISA 9.1, 9.7.14 and 9.7.15.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class OpcodePart:
 
 
 def list_opcode_parts(instruction: Instruction) -> tuple[OpcodePart, ...]:
-    """Return the words of the PTX text in order. Joined, their texts are the PTX text."""
+    """Return the words of the PTX text in order; their texts concatenate to the PTX text."""
     opcode = instruction.family.opcode.text
     parts = [OpcodePart(opcode, "opcode", instruction.family.opcode.does)]
     layouts = iter(_describe_layouts(instruction))
@@ -60,11 +60,11 @@ def _explain_token(instruction: Instruction, token: str, layouts: Iterator[str],
         return OpcodePart(text, "modifier", MODIFIERS[token])
     if token in (f"{name}{count}" for name, count in instruction.counts.items()):
         return OpcodePart(text, "modifier", _describe_count(instruction, int(token[1:])))
-    said = next(types, None)
-    if said is None:
-        where = "A modifier has a row in layouts/ptx/table/modifiers.py."
-        raise LayoutError("unknown_modifier", f"Nothing says what {text} of {instruction.ptx} means.", where)
-    return OpcodePart(text, "type", said)
+    meaning = next(types, None)
+    if meaning is None:
+        hint = "Add its row to layouts/ptx/table/modifiers.py."
+        raise LayoutError("unknown_modifier", f"The modifier {text} of {instruction.ptx} has no description.", hint)
+    return OpcodePart(text, "type", meaning)
 
 
 def _describe_shape(instruction: Instruction) -> str:
@@ -93,7 +93,7 @@ def _describe_layouts(instruction: Instruction) -> list[str]:
 
 
 def _list_typed_operands(instruction: Instruction) -> list[str]:
-    """Return what the types of the text belong to, in order: the family's text names an operand for each."""
+    """Return a description of each type in the text, in order: the family's text names the operand of each."""
     family = instruction.family
     lines: list[str] = []
     if not instruction.syntax.types:
@@ -101,7 +101,7 @@ def _list_typed_operands(instruction: Instruction) -> list[str]:
     for name in re.findall(r"\{(\w+)\}", family.ptx):
         if name in family.slots.split():
             lines.append(_describe_type(instruction, name))
-    return lines or [_describe_type(instruction, "data")]  # a row that spells its type instead of naming an operand
+    return lines or [_describe_type(instruction, "data")]  # the row spells its type instead of naming an operand
 
 
 def _describe_type(instruction: Instruction, name: str) -> str:
@@ -114,16 +114,14 @@ def _describe_type(instruction: Instruction, name: str) -> str:
     if name == "s":
         return "type of the scale factors"
     op = instruction.operands.get(name)
-    where = (
-        ""
-        if op is None
-        else f": {op.element.register_bits // op.container_bits} a .{op.element.register_type} register"
-    )
-    return f"type of {name.upper()}'s elements{where}"
+    label = f"type of {name.upper()}'s elements"
+    if op is None:
+        return label
+    return f"{label}: {op.element.register_bits // op.container_bits} a .{op.element.register_type} register"
 
 
 def describe_convergence(instruction: Instruction) -> str:
-    """Return what `.sync` and `.aligned` of the text demand of the threads, "" if it has neither."""
+    """Return what `.sync` and `.aligned` of the text require of the threads, "" if it has neither."""
     words = instruction.ptx.split(".")
     sentences = []
     if "sync" in words:

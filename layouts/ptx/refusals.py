@@ -1,4 +1,4 @@
-"""Why a PTX text names no instruction: which of its parts is wrong, what it may be instead, and what is nearest."""
+"""Explain why a PTX text names no instruction: which part is wrong, what is allowed, and what is nearest."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.syntax import STATE_SPACES, OpcodeSyntax, parse_sizes
 
-MOST_SPELLED = 200  # candidates for a wrong text whose spelling is compared: the nearest by their parts
-# The parts of a syntax and how much a caller minds another one: types are what they have, a shape can be changed.
+MOST_SPELLED = 200  # of the candidates nearest by their parts, how many are compared by spelling
+# The cost of a change in each part: a caller can change a shape more easily than the types of the data.
 _PARTS = {"opcode": 4.0, "shape": 1.0, "layouts": 1.0, "types": 1.5, "modifiers": 1.0}
 # part → its name in a sentence, and the sentence where it is missing
 _LABELS = {
@@ -34,16 +34,15 @@ def shorten(text: str, most: int = 120) -> str:
 
 
 def find_nearest(syntax: OpcodeSyntax, rows: Sequence[Instruction], most: int = 5) -> list[Instruction]:
-    """Return the instructions most like a syntax: fewest differing parts, then closest spelling."""
+    """Return the instructions nearest to a syntax: fewest different parts, then closest spelling."""
 
     def parts(candidate: Instruction) -> tuple[float, float]:
-        other = candidate.syntax
-        differ = sum(
-            weight / (1 if _format_part(part, syntax) else 2)  # what is left out can be filled in
+        cost = sum(
+            weight / (1 if _format_part(part, syntax) else 2)  # a part that is missing can be filled in
             for part, weight in _PARTS.items()
-            if not _is_same_part(part, syntax, other)
+            if not _is_same_part(part, syntax, candidate.syntax)
         )
-        return differ, measure_shape_distance(syntax.shape, other.shape)
+        return cost, measure_shape_distance(syntax.shape, candidate.syntax.shape)
 
     def spelling(candidate: Instruction) -> float:
         return -SequenceMatcher(None, _format_syntax(syntax), _format_syntax(candidate.syntax)).ratio()
@@ -58,8 +57,8 @@ def find_nearest(syntax: OpcodeSyntax, rows: Sequence[Instruction], most: int = 
     return nearest[:most]
 
 
-def _is_same_part(part: str, syntax: OpcodeSyntax, other: OpcodeSyntax) -> bool:
-    a, b = getattr(syntax, part), getattr(other, part)
+def _is_same_part(part: str, syntax: OpcodeSyntax, candidate: OpcodeSyntax) -> bool:
+    a, b = getattr(syntax, part), getattr(candidate, part)
     return sorted(a) == sorted(b) if part == "modifiers" else bool(a == b)
 
 
@@ -84,18 +83,16 @@ def _format_part(part: str, syntax: OpcodeSyntax) -> str:
 def _refuse_unfinished(
     opcode: str, syntax: OpcodeSyntax, rows: Sequence[Instruction], opcodes: Sequence[str]
 ) -> LayoutError:
-    """Return the error for a text that ends before its opcode does, such as `wgmma`: one instruction for each way to go
-    on.
-    """
+    """Return the error for an incomplete opcode such as `wgmma`, with one instruction for each way to complete it."""
     head = syntax.opcode.partition(".")[0]
-    begun = [text for text in opcodes if f"{text}.".startswith(f"{syntax.opcode}.")]
-    complete = begun or [text for text in opcodes if text.partition(".")[0] == head]
+    continued = [text for text in opcodes if f"{text}.".startswith(f"{syntax.opcode}.")]
+    complete = continued or [text for text in opcodes if text.partition(".")[0] == head]
     near = [next(i for i in rows if i.syntax.opcode == text) for text in complete]
     missing = [part for part in ("layouts", "shape", "types") if all(getattr(i.syntax, part) for i in near)]
     fitting = [i for i in rows if i.syntax.opcode in complete]
-    wrong = [m for m in syntax.modifiers if all(m not in (*i.modifiers, *i.family.spaces) for i in fitting)]
+    illegal = [m for m in syntax.modifiers if all(m not in (*i.modifiers, *i.family.spaces) for i in fitting)]
     reasons = [f"opcode '{syntax.opcode}' is not legal here (allowed: {', '.join(complete)})"]
-    reasons += [f"modifier '{shorten(m, 40)}' is not legal here" for m in wrong]
+    reasons += [f"modifier '{shorten(m, 40)}' is not legal here" for m in illegal]
     if missing:
         reasons.append(
             f"{inputs.join_words(missing)} {'are' if len(missing) > 1 or missing == ['types'] else 'is'} missing"
@@ -104,7 +101,7 @@ def _refuse_unfinished(
 
 
 def _filter_spaces(near: Iterable[Instruction], spaces: Sequence[str]) -> list[Instruction]:
-    """Return the instructions in the given state space, where they have it."""
+    """Return the instructions, each with the first of the given state spaces that it has."""
     return [next((i.in_space(space) for space in spaces if space in i.family.spaces), i) for i in near]
 
 
@@ -122,12 +119,14 @@ def make_refusal(opcode: str, syntax: OpcodeSyntax, rows: Sequence[Instruction],
 
 
 def _explain_parts(syntax: OpcodeSyntax, rows: Sequence[Instruction], near: Sequence[Instruction]) -> Iterator[str]:
-    """Yield a sentence for each part in which a syntax differs from the nearest row; one for all that are missing."""
+    """Yield a sentence for each part that differs from the nearest row, and one for several missing parts."""
     closest = near[0].syntax
-    wrong = [part for part in _PARTS if not _is_same_part(part, syntax, closest)]
-    missing = [part for part in wrong if not _format_part(part, syntax) and all(getattr(i.syntax, part) for i in near)]
+    different = [part for part in _PARTS if not _is_same_part(part, syntax, closest)]
+    missing = [
+        part for part in different if not _format_part(part, syntax) and all(getattr(i.syntax, part) for i in near)
+    ]
     together = missing if len(missing) > 1 else []
-    for part in wrong:
+    for part in different:
         if part not in together:
             yield _explain_part(part, _format_part(part, syntax), _list_allowed(part, closest, rows))
     if together:
@@ -135,14 +134,14 @@ def _explain_parts(syntax: OpcodeSyntax, rows: Sequence[Instruction], near: Sequ
 
 
 def _list_allowed(part: str, closest: OpcodeSyntax, rows: Sequence[Instruction]) -> list[str]:
-    """Return what a part may be where all other parts are those of the closest syntax."""
-    others = [name for name in _PARTS if name != part]
-    fitting = (i.syntax for i in rows if all(_is_same_part(name, closest, i.syntax) for name in others))
+    """Return the values that a part may have if all other parts are those of the closest syntax."""
+    other_parts = [name for name in _PARTS if name != part]
+    fitting = (i.syntax for i in rows if all(_is_same_part(name, closest, i.syntax) for name in other_parts))
     return _drop_repeats(_format_part(part, values) or "none" for values in fitting)
 
 
 def _explain_part(part: str, text: str, allowed: list[str]) -> str:
-    """Say what is wrong with one part of a syntax, and what it may be."""
+    """Return a sentence that says what is wrong with one part of a syntax, and what is allowed."""
     if part == "shape" and text and (sentence := _describe_wrong_size(text, allowed)):
         return sentence
     label, missing = _LABELS[part]
@@ -151,14 +150,14 @@ def _explain_part(part: str, text: str, allowed: list[str]) -> str:
 
 
 def _explain_space(space: str, legal: Sequence[str]) -> Iterator[str]:
-    """Say that an instruction does not have a state space, where it does not."""
+    """Yield a sentence if the instruction does not have the state space."""
     if space and space not in legal:
         allowed = _drop_repeats(("none", *filter(None, legal)))
         yield f"state space '{shorten(space, 40)}' is not legal here (allowed: {', '.join(allowed)})"
 
 
 def _describe_wrong_size(shape_text: str, allowed: list[str]) -> str:
-    """Say which size of a shape is wrong, and what it may be beside the others; "" if more than one is wrong."""
+    """Return which size of a shape is illegal beside the others, and what is allowed; "" if several are illegal."""
     sizes, legal = parse_sizes(shape_text), [parse_sizes(shape) for shape in allowed]
     for dim, size in sizes.items():
         fitting = sorted({s[dim] for s in legal if s.keys() == sizes.keys() and {**s, dim: size} == sizes})
@@ -170,7 +169,7 @@ def _describe_wrong_size(shape_text: str, allowed: list[str]) -> str:
 
 
 def _format_sizes(values: list[int]) -> str:
-    """Return ascending sizes in words: all of them, or their common step where they are many.
+    """Format ascending sizes: all of them, or for more than four their common step.
 
     >>> _format_sizes([8, 16]), _format_sizes([8, 16, 24, 32, 40, 48])
     ('8 or 16', 'multiples of 8 from 8 to 48')

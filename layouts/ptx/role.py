@@ -1,6 +1,4 @@
-"""What a family does: its verb, who executes it, and where its operands live. Rows use these words; conditions
-elsewhere test them.
-"""
+"""The attributes of a family: its verb, the threads that execute it, and where its operands are."""
 
 from __future__ import annotations
 
@@ -18,12 +16,12 @@ class InstructionVerb(StrEnum):
     STORE = "store"  # registers → memory
     MOVE = "move"  # registers → registers
     COPY = "copy"  # shared memory → tensor memory
-    ISSUE = "issue"  # D = A·B + D in tensor memory; a descriptor says M, N and types, and binding it a product
-    SHIFT = "shift"  # rows of tensor memory → the lane before theirs
+    ISSUE = "issue"  # D = A·B + D in tensor memory; M, N and types come from an instruction descriptor
+    SHIFT = "shift"  # rows of tensor memory → the lane before
 
 
 class OperandPlace(StrEnum):
-    """Where an operand lies, and how the instruction addresses it."""
+    """Where an operand is, and how the instruction addresses it."""
 
     REGISTERS = "registers"
     DESCRIPTOR = "shared memory, by a matrix descriptor"
@@ -42,10 +40,11 @@ class OperandFeed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionScope:
-    """Who executes an instruction together, or what holds its operands: so many threads or lanes, each a `thread`.
+    """The threads that execute an instruction together, or the lanes of tensor memory that hold its operands.
 
-    warps: their number in words; words: PTX's words for the digits of the thread number; letter: what labels of cells
-    put before its number; value, register: what a value and 32 bits of it are called; place: where these lie.
+    thread: what one of them is called; warps: their number in words; words: PTX's names for the digits of the thread
+    number; letter: the prefix of its number in labels; value, register: the names of a value and of 32 bits of it;
+    place: where these are.
     """
 
     name: str
@@ -66,10 +65,9 @@ class ExecutionScope:
 
 @dataclass(frozen=True, slots=True)
 class TmemIssue:
-    """What the text of a product in tensor memory says.
+    """What the text of a product in tensor memory specifies; the instruction descriptor specifies the rest.
 
-    Its kind, whether A is sparse, whether weights are stationary, and the vector of its scale factors (1X, 2X, 4X; ""
-    without). The instruction descriptor says the rest.
+    factors: the vector size of its scale factors (1X, 2X, 4X; "" without).
     """
 
     kind: str
@@ -79,14 +77,14 @@ class TmemIssue:
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The operands that have a map in tensor memory once M, N and types are bound."""
+        """The names of the operands that have a map in tensor memory once M, N and types are bound."""
         more = ("metadata",) if self.sparse else ()
         return ("a", "d", *more, *(("scale_a", "scale_b") if self.factors else ()))
 
 
 @dataclass(frozen=True, slots=True)
 class SourceReference:
-    """The source of a fact: the document, its section or line, and what it says."""
+    """The source of a fact: the document, and its section or line."""
 
     document: str
     section: str
@@ -99,15 +97,13 @@ PTX_ISA = "PTX ISA 9.1"  # the document that the tables follow
 
 
 def cite_ptx(section: str) -> SourceReference:
-    """Return a section of the PTX ISA that the tables follow."""
+    """Return a reference to a section of the PTX ISA."""
     return SourceReference(PTX_ISA, section)
 
 
 @dataclass(frozen=True, slots=True)
 class OpcodeWords:
-    """The words that a PTX text begins with, what they do, and the section of their syntax; short: a shorter name, or
-    "".
-    """
+    """The opcode of a family, what it does, and the section of its syntax; short: a shorter name, or ""."""
 
     text: str
     does: str
@@ -129,7 +125,7 @@ WARPGROUP = ExecutionScope(
     "four warps",
     FormulaWords("thread", "i", (("w", "warp_in_group", "%warpid % 4"), *_GROUP_WORDS)),
 )
-# Operands in tensor memory: the lanes of one CTA, columns of 32 bits. One thread starts what works on them. PTX ISA
+# Operands in tensor memory: the lanes of one CTA, columns of 32 bits. One thread issues its instructions. PTX ISA
 # 9.1, 9.7.16.1 and 9.7.16.5.
 TENSOR = ExecutionScope(
     "tensor memory",

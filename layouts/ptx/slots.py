@@ -12,8 +12,8 @@ from lanescope.ptx.role import TmemIssue
 class OperandSlot:
     """One operand of the PTX line.
 
-    name as in PTX's syntax; kind "vector", "register", "address", "immediate" or "predicate"; registers and their PTX
-    type; written: the instruction writes it; value: an immediate's example; what it is, in a few words.
+    kind: "vector", "register", "address", "immediate" or "predicate"; type: the PTX type of its registers; written:
+    whether the instruction writes it; what: a short description; value: the example of an immediate.
     """
 
     name: str
@@ -32,7 +32,7 @@ class OperandSlot:
 
     @property
     def immediates(self) -> tuple[tuple[str, str], ...]:
-        """(name, example) of every number in an immediate: one, or the byte-id and thread-id of a scale factor."""
+        """The (name, example) of every number in an immediate: one, or the byte-id and thread-id of a scale factor."""
         if self.value.startswith("{"):
             names = (f"{part}_{self.name[-1]}" for part in ("byte_id", "thread_id"))
             return tuple(zip(names, self.value.strip("{}").split(", "), strict=True))
@@ -95,9 +95,7 @@ def _make_vector_slot(instruction: Instruction, letter: str, written: bool, name
 
 
 def _list_tmem_slots(issue: TmemIssue, a_from: str) -> list[OperandSlot]:
-    """Return the slots of a product in tensor memory: D's address, both matrices, and what the kind needs beside
-    them.
-    """
+    """Return the slots of tcgen05.mma, without the optional ones."""
 
     def make_address_slot(name: str, what: str) -> OperandSlot:
         return OperandSlot(name, "address", 1, "b32", False, f"{what} in tensor memory")  # ptxas takes no .u32 here
@@ -126,20 +124,20 @@ def _list_tmem_slots(issue: TmemIssue, a_from: str) -> list[OperandSlot]:
 
 
 def _make_result_slot(instruction: Instruction, name: str) -> OperandSlot:
-    """Return the register of a load with a thread's reduction."""
+    """Return the slot of the register that receives a thread's reduction (tcgen05.ld.red)."""
     kind = instruction.operands[name].element.register_type
     return OperandSlot(name, "register", 1, kind, True, "this thread's reduction")
 
 
 def _make_half_slot(op: Operand) -> OperandSlot:
-    """Return the offset of the second half of the columns, which follows the first."""
+    """Return the slot of the immediate offset from the first to the second half of the columns."""
     width = str(op.col_count // 2)
     return OperandSlot(
         "half_split", "immediate", 0, "", written=False, what="columns from the address to the second half", value=width
     )
 
 
-# How a load or store names the memory it touches: the address, and what PTX writes behind the registers.
+# The address slot of loads and stores, and the slots that follow the registers.
 _MEMORY = {
     OperandPlace.ROWS: (
         OperandSlot("p", "address", 1, "u32", False, "this lane's row in shared memory, 16-byte aligned"),
@@ -155,7 +153,7 @@ _MEMORY = {
 
 
 _TADDR = _MEMORY[OperandPlace.TENSOR][0]
-# What works on tensor memory alone: its address, and a descriptor of the source in shared memory.
+# Instructions without registers: the address in tensor memory, and the descriptor of a source in shared memory.
 _TENSOR = {
     InstructionVerb.COPY: (
         _TADDR,

@@ -1,7 +1,7 @@
-"""A PTX statement against what its instruction takes: `.sync` and `.aligned`, the operands, registers a vector.
+"""Check a PTX statement against the syntax of its instruction: `.sync` and `.aligned`, operands, vector lengths.
 
-Only what ptxas refuses for every target is reported (tests/test_statement.py asks it, family by family). An operand
-that a text leaves open, such as a placeholder of a format string, counts as right.
+Only errors that ptxas reports for every target are reported (tests/test_statement.py compares, family by family). An
+operand that the text leaves open, such as a placeholder of a format string, is accepted.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _ELEMENT = re.compile(r"(?:%{0,2}[A-Za-z_$][\w$]*|%\d+|%\[\w+\]|\$\d+)(?:\.[xyzw
 _FORMAT = re.compile(r"%[sdiuxXc]")  # a placeholder of Python or printf, which may stand for several registers
 _NUMBERED = re.compile(r"%\d+|%\[\w+\]|\$\d+")  # an operand of an asm statement: one register
 _NAMED = re.compile(r"(%?[A-Za-z_$][\w$]*?)(\d+)")
-LONG, SHORTENED = 16, 4  # lists of 16 registers or more are often abridged to at most 4: not judged
-_LENGTH, _KIND, _COUNT = 2, 3, 1  # how far a list of operands is from a form of the instruction
+LONG, SHORTENED = 16, 4  # vectors of 16 registers or more are often abridged to at most 4: these are accepted
+_LENGTH, _KIND, _COUNT = 2, 3, 1  # distance of an operand list from a form: operands missing, wrong kind, wrong length
 _DISABLED = {"cta_group::1": 4, "cta_group::2": 8}  # registers of disable-output-lane, PTX ISA 9.1, 9.7.16.10.9
 _SCALED_D = ("f16", "tf32", "i8")  # kinds for which ptxas takes scale-input-d
 
@@ -30,10 +30,10 @@ def find_statement_faults(
     ended: bool = True,
     declared: Mapping[str, int] | None = None,
 ) -> tuple[str, ...]:
-    """Return what ptxas refuses of a statement that names this instruction; nothing if it could be right.
+    """Return the errors that ptxas reports for a statement of this instruction; empty if it may be correct.
 
-    opcode: as written; ended: whether no operand can follow; declared: how many registers each base name of the text
-    has (`.reg .b32 a<2>` declares a0 and a1), 0 for a single register.
+    opcode: as written; ended: whether the list of operands is complete; declared: the number of registers that each
+    base name has in the text (`.reg .b32 a<2>` declares a0 and a1), 0 for a single register.
 
     >>> from lanescope.ptx.catalog import find
     >>> mma = "mma.sync.m16n8k8.row.col.f32.tf32.tf32.f32"
@@ -42,7 +42,7 @@ def find_statement_faults(
     """
     faults = [f"`.{word}` is missing" for word in _find_missing_qualifiers(instruction, opcode, bool(operands))]
     if operands:
-        known = declared or {}
+        declarations = declared or {}
         if (
             instruction.family.sparsity
             and len(instruction.family.forms) == 1
@@ -51,11 +51,11 @@ def find_statement_faults(
         ):
             operands = (operands[0], "", *operands[2:])  # ptxas takes one register for A of some sparse products
         best = min(
-            (_compare_operands(form, operands, ended, known) for form in _list_operand_forms(instruction)),
+            (_compare_operands(form, operands, ended, declarations) for form in _list_operand_forms(instruction)),
             key=lambda comparison: comparison[0],
         )
         faults += best[1]
-        faults += _find_undeclared(operands, known)
+        faults += _find_undeclared(operands, declarations)
     return tuple(faults)
 
 
@@ -69,13 +69,13 @@ def format_faults(faults: Iterable[str]) -> str:
 
 
 def _find_missing_qualifiers(instruction: Instruction, opcode: str, statement: bool) -> Iterator[str]:
-    """Yield the qualifiers that the text lacks. A text without operands, .sync and .aligned is a short name."""
+    """Yield the qualifiers that the text lacks; none for a short name, without operands, .sync and .aligned."""
     words = set(re.sub(r"\s", "", opcode).lower().split("."))
-    demanded = [word for word in ("sync", "aligned") if word in instruction.listed_ptx.split(".")]
-    if "aligned" in demanded and not _requires_aligned(instruction):
-        demanded.remove("aligned")
+    required = [word for word in ("sync", "aligned") if word in instruction.listed_ptx.split(".")]
+    if "aligned" in required and not _requires_aligned(instruction):
+        required.remove("aligned")
     if statement or "sync" in words or "aligned" in words:
-        yield from (word for word in demanded if word not in words)
+        yield from (word for word in required if word not in words)
         if instruction.shape and instruction.shape not in words:
             yield instruction.shape
         if instruction.syntax.types and words.isdisjoint(instruction.syntax.types):
@@ -83,29 +83,29 @@ def _find_missing_qualifiers(instruction: Instruction, opcode: str, statement: b
 
 
 def _requires_aligned(instruction: Instruction) -> bool:
-    """Return whether ptxas 13.5 insists on `.aligned`. It does not for wgmma, whose syntax also has it."""
+    """Return whether ptxas 13.5 requires `.aligned`. It does not for wgmma, although PTX's syntax has it."""
     return instruction.family.tensor or not instruction.family.scope.several
 
 
 def _list_operand_forms(instruction: Instruction) -> Iterator[list[OperandSlot]]:
-    """Yield every list of operands that PTX has for an instruction."""
+    """Yield every operand list that PTX allows for an instruction."""
     family = instruction.family
     for form in family.forms:
-        taken = list_slots(instruction, form)
+        slots = list_slots(instruction, form)
         if family.memory is OperandPlace.MATRIX:
-            yield taken[:-1]  # the stride may be left out
+            yield slots[:-1]  # the stride may be left out
         if family.issue:
-            yield from _list_tmem_forms(instruction, taken)
-        yield taken
+            yield from _list_tmem_forms(instruction, slots)
+        yield slots
 
 
-def _list_tmem_forms(instruction: Instruction, taken: list[OperandSlot]) -> Iterator[list[OperandSlot]]:
+def _list_tmem_forms(instruction: Instruction, slots: list[OperandSlot]) -> Iterator[list[OperandSlot]]:
     """Yield the slots of tcgen05.mma with each combination of optional operands. PTX ISA 9.1, 9.7.16.10.9."""
     issue = instruction.family.issue
     assert issue
-    *before, enable = taken
+    *before, enable = slots
     if issue.stationary:
-        yield [*taken, OperandSlot("zero_column_mask", "register", 1, "b64", False, "zero-column mask")]
+        yield [*slots, OperandSlot("zero_column_mask", "register", 1, "b64", False, "zero-column mask")]
         return
     lanes = next((n for word, n in _DISABLED.items() if word in instruction.ptx.split(".")), 0)
     disabled = (
@@ -116,33 +116,33 @@ def _list_tmem_forms(instruction: Instruction, taken: list[OperandSlot]) -> Iter
         if issue.kind in _SCALED_D
         else []
     )
-    for more in ([], disabled):
-        for last in ([], scale):
-            yield [*before, *more, enable, *last]
+    for masks in ([], disabled):
+        for scales in ([], scale):
+            yield [*before, *masks, enable, *scales]
 
 
 def _compare_operands(
     form: list[OperandSlot], operands: tuple[str, ...], ended: bool, declared: Mapping[str, int]
 ) -> tuple[int, list[str]]:
-    """Return (distance of the operands from a form, what is wrong with them)."""
+    """Return the distance of an operand list from a form of the instruction, and its faults."""
     faults: list[str] = []
-    far = 0
+    distance = 0
     if len(operands) > len(form) or (ended and len(operands) < len(form)):
         names = join_words([slot.name for slot in form])
         faults.append(f"it has {format_count(len(operands), 'operand')}, not {len(form)} ({names})")
-        far += _LENGTH * abs(len(operands) - len(form))
+        distance += _LENGTH * abs(len(operands) - len(form))
     for n, (slot, text) in enumerate(zip(form, operands, strict=False), 1):
-        weight, wrong = _compare_operand(slot, text, declared)
-        if wrong:
-            far += weight
-            faults.append(f"operand {n} ({slot.what}) {wrong}")
-    if far >= _LENGTH and len(operands) != len(form):
-        faults = faults[:1]  # what follows a missing operand is compared with the wrong one
-    return far, faults
+        weight, fault = _compare_operand(slot, text, declared)
+        if fault:
+            distance += weight
+            faults.append(f"operand {n} ({slot.what}) {fault}")
+    if distance >= _LENGTH and len(operands) != len(form):
+        faults = faults[:1]  # after a missing operand, each one was compared with the wrong slot
+    return distance, faults
 
 
 def _compare_operand(slot: OperandSlot, text: str, declared: Mapping[str, int]) -> tuple[int, str]:
-    """Return how far an operand is from its slot, and what is wrong with it; (0, "") where it may be right."""
+    """Return the distance of an operand from its slot, and its fault; (0, "") if it may be correct."""
     if slot.kind == "vector":
         return _compare_vector(slot, text, declared)
     count = _count_registers(text)
@@ -158,7 +158,7 @@ def _compare_operand(slot: OperandSlot, text: str, declared: Mapping[str, int]) 
 
 
 def _compare_vector(slot: OperandSlot, text: str, declared: Mapping[str, int]) -> tuple[int, str]:
-    """Compare an operand with a slot that takes a vector of registers."""
+    """Return the distance of an operand from a slot that takes a vector, and its fault."""
     count = _count_registers(text)
     if count is None:
         single = _NUMBERED.fullmatch(text) or text.startswith("[") or _is_declared(text, declared)
@@ -180,28 +180,26 @@ def _count_registers(text: str) -> int | None:
     if not (text.startswith("{") and text.endswith("}")):
         return None
     elements = [element.strip() for element in text[1:-1].split(",")]
-    plain = all(_ELEMENT.fullmatch(element) and not _FORMAT.fullmatch(element) for element in elements)
-    if not plain or all(element.isdigit() for element in elements):
+    listed = all(_ELEMENT.fullmatch(element) and not _FORMAT.fullmatch(element) for element in elements)
+    if not listed or all(element.isdigit() for element in elements):
         return None
     return len(elements)
 
 
 def _is_placeholder(text: str, declared: Mapping[str, int]) -> bool:
-    """Return whether one name in braces may stand for several registers, as {regs} of a format string does."""
+    """Return whether a single name in braces may stand for several registers, like {regs} in a format string."""
     name = text[1:-1].strip()
     return not re.match(r"[%$]", name) and not _is_declared(name, declared)
 
 
 def _is_declared(name: str, declared: Mapping[str, int]) -> bool:
-    """Return whether a `.reg` line of the text makes a name one register."""
+    """Return whether a `.reg` line of the text declares a name as one register."""
     series = _NAMED.fullmatch(name)
     return declared.get(name) == 0 or bool(series and int(series[2]) < declared.get(series[1], 0))
 
 
 def _find_undeclared(operands: tuple[str, ...], declared: Mapping[str, int]) -> Iterator[str]:
-    """Yield a sentence for registers that the text's `.reg` lines do not declare, though they declare others of that
-    name.
-    """
+    """Yield a fault for registers beyond the count that the `.reg` line of their base name declares."""
     for base, count in declared.items():
         if not count:
             continue

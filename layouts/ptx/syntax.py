@@ -1,4 +1,4 @@
-"""A PTX opcode taken apart into words, shape, layouts, types and modifiers."""
+"""Split a PTX opcode into words, shape, layouts, types and modifiers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from lanescope.ptx.dtypes import DTYPES
 
-# How PTX spells a shape: the sizes of a matrix product, or lanes of tensor memory and bits of each. No size has more
-# than six digits: Python does not accept thousands of digits as a number.
+# PTX's spellings of a shape: the sizes of a matrix product, or lanes of tensor memory and bits of each. At most six
+# digits: int() rejects numbers of thousands of digits.
 _SHAPES = tuple(
     map(
         re.compile,
@@ -40,9 +40,7 @@ def parse_sizes(shape: str) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class OpcodeSyntax:
-    """A PTX opcode split into its parts: the order of layouts and types counts, that of the other qualifiers does
-    not.
-    """
+    """The parts of a PTX opcode. The order of layouts and types matters; that of the other qualifiers does not."""
 
     opcode: str
     shape: str
@@ -52,9 +50,9 @@ class OpcodeSyntax:
 
     @classmethod
     def parse(cls, text: str, words: Collection[str]) -> OpcodeSyntax:
-        """Parse a PTX opcode, with or without `.sync.aligned`; words: those that may follow its first one.
+        """Split a PTX opcode, with or without `.sync.aligned`; words: those that may follow the opcode's first word.
 
-        Never fails: an unknown word is a modifier.
+        Never raises: an unknown word is a modifier.
         """
         tokens = [t for t in re.sub(r"\s+", "", text).split(".") if t and t not in SILENT]
         head = 1

@@ -1,7 +1,7 @@
-"""Targets of ptxas: their order, what one includes of another, and how they are written in a sentence.
+"""Targets of ptxas: their order, which features they share, and how to format a list of them.
 
-A number alone (sm_100) compiles for every later architecture, with `f` for later ones of its family, with `a` for
-that one alone; each has what the one before has (CUDA's NVCC documentation, GPU feature list).
+Code for sm_100 runs on every later architecture, for sm_100f on later ones of its family, for sm_100a on that one
+only; each target has the features of the one before (CUDA's NVCC documentation, GPU feature list).
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def get_widest(architecture: str) -> str:
 
 
 def list_widest() -> list[str]:
-    """Return of each architecture the target that has all its instructions."""
+    """Return the target with the most features of each architecture."""
     return list(dict.fromkeys(get_widest(strip_suffix(target)) for target in TARGETS))
 
 
 def list_least(targets: Iterable[str]) -> list[str]:
-    """Return of each architecture the target that asks least of it.
+    """Return the target with the fewest features of each architecture.
 
     >>> list_least(["sm_90a", "sm_100f", "sm_100a"])
     ['sm_90a', 'sm_100f']
@@ -53,17 +53,17 @@ def list_least(targets: Iterable[str]) -> list[str]:
 
 
 def list_compiled(targets: Iterable[str]) -> list[str]:
-    """Return of each architecture the target to compile a program for: without a suffix where that has it, else `a`.
+    """Return the target to compile for on each architecture: the one without a suffix if it is given, else the `a` one.
 
     >>> list_compiled(["sm_90a", "sm_100f", "sm_100a", "sm_120", "sm_120f"])
     ['sm_90a', 'sm_100a', 'sm_120']
     """
-    known = set(targets)
-    return [one if one == strip_suffix(one) else get_widest(strip_suffix(one)) for one in list_least(known)]
+    least = list_least(set(targets))
+    return [target if target == strip_suffix(target) else get_widest(strip_suffix(target)) for target in least]
 
 
 def format_targets(targets: Iterable[str]) -> str:
-    """Return targets in words: of each architecture the least that is needed, or the first of all later ones.
+    """Format targets: the least of each architecture, or "sm_80 and later" if all later ones are included.
 
     >>> format_targets(TARGETS[1:]), format_targets(["sm_90a"]), format_targets(["sm_100f", "sm_100a", "sm_120a"])
     ('sm_80 and later', 'sm_90a', 'sm_100f, sm_120a')
@@ -73,11 +73,11 @@ def format_targets(targets: Iterable[str]) -> str:
     return f"{least[0]} and later" if least == later and len(least) > 1 else ", ".join(least)
 
 
-_RENAMED = {"101": "110"}  # sm_101 is sm_110 since CUDA 13.0
+_RENAMED = {"101": "110"}  # sm_101 is called sm_110 since CUDA 13.0
 
 
 def find_nearest_target(text: str) -> str:
-    """Return the target that a wrong name may mean: of the same architecture, else ""; never an older or newer one.
+    """Return the target of the same architecture that a wrong name may mean; "" if there is none.
 
     >>> find_nearest_target("sm_90b"), find_nearest_target("compute_100f"), find_nearest_target("sm_95")
     ('sm_90a', 'sm_100f', '')
@@ -86,20 +86,20 @@ def find_nearest_target(text: str) -> str:
     if match is None:
         return ""
     number = _RENAMED.get(match[1], match[1])
-    named, widest = f"sm_{number}{match[2]}", get_widest(f"sm_{number}")
-    return named if named in TARGETS else widest if widest in TARGETS else ""
+    target, widest = f"sm_{number}{match[2]}", get_widest(f"sm_{number}")
+    return target if target in TARGETS else widest if widest in TARGETS else ""
 
 
 def make_unknown_target_error(text: str, field: str, code: str = "unknown_target") -> LayoutError:
-    """Return the error for a target that ptxas does not list, with the nearest that it does."""
+    """Return the error for a target that ptxas does not have, with the nearest one that it has."""
     nearest = find_nearest_target(text)
     hint = f"Did you mean {nearest}? " if nearest else ""
     return LayoutError(code, f"No target '{text[:20]}'.", f"{hint}Allowed: {', '.join(TARGETS)}.", field)
 
 
-def parse_target_name(given: object, field: str) -> str:
-    """Return a target's name, whatever its case; LayoutError with the nearest where there is none."""
-    name = given.strip().lower() if isinstance(given, str) else str(given)
+def parse_target_name(value: object, field: str) -> str:
+    """Return a target's name, ignoring case; LayoutError names the nearest if there is none."""
+    name = value.strip().lower() if isinstance(value, str) else str(value)
     if name not in TARGETS:
-        raise make_unknown_target_error(name if isinstance(given, str) else repr(given), field)
+        raise make_unknown_target_error(name if isinstance(value, str) else repr(value), field)
     return name

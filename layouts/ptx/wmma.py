@@ -1,4 +1,4 @@
-"""wmma as CUDA C++ sees it: fragment types, what x[i] is, and what PTX and CUDA C++ ask of pointer and ldm.
+"""wmma in CUDA C++: fragment types, what x[i] holds, and what PTX and CUDA C++ require of pointer and ldm.
 
 PTX ISA 9.1, 9.7.14.4 (fragments, storage, target notes); the CUDA C++ Programming Guide's warp matrix functions; mma.h
 of CUDA 13.0.
@@ -13,34 +13,24 @@ from math import lcm
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand, OperandFeed, OperandPlace
 
-# Where nvcuda::wmma names a type otherwise than C++ does.
+# Types that nvcuda::wmma names differently from C++.
 _CPP = {
     "tf32": "precision::tf32",
     "s4": "experimental::precision::s4",
     "u4": "experimental::precision::u4",
     "b1": "experimental::precision::b1",
 }
-_PACKED = {
-    "s4": "int",
-    "u4": "unsigned int",
-    "b1": "unsigned int",
-    "tf32": "float",
-}  # what x[] is made of, where not of the element type
-_SINCE = {
-    "f16": "sm_70",
-    "s8": "sm_72",
-    "u8": "sm_72",
-    "s4": "sm_75",
-    "u4": "sm_75",
-    "b1": "sm_75",
-}  # others sm_80: PTX ISA 9.1, 9.7.14.4.5
+# The type of x[i], if it is not the element type.
+_PACKED = {"s4": "int", "u4": "unsigned int", "b1": "unsigned int", "tf32": "float"}
+# The first architecture with a multiplicand type, if it is not sm_80. PTX ISA 9.1, 9.7.14.4.5.
+_SINCE = {"f16": "sm_70", "s8": "sm_72", "u8": "sm_72", "s4": "sm_75", "u4": "sm_75", "b1": "sm_75"}
 GUIDE, STORAGE = "CUDA C++ Programming Guide, load_matrix_sync", "PTX ISA 9.1, 9.7.14.4.2"
 CPP_POINTER_BYTES, CPP_LDM_BYTES = 32, 16
 
 
 @dataclass(frozen=True, slots=True)
 class PointerRule:
-    """One requirement on pointer and ldm: whether it holds, and the arithmetic that says so."""
+    """One requirement on pointer and ldm: whether it holds, and the arithmetic that shows it."""
 
     name: str
     holds: bool
@@ -50,9 +40,7 @@ class PointerRule:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRequirement:
-    """What one document demands: the alignment of the pointer in bytes, and the multiple of elements that ldm must
-    be.
-    """
+    """The requirements of one document: the pointer's alignment in bytes, and the step of ldm in elements."""
 
     document: str
     pointer_bytes: int
@@ -62,9 +50,7 @@ class MatrixRequirement:
 
 @dataclass(frozen=True, slots=True)
 class WmmaFragment:
-    """One nvcuda::wmma::fragment: the wmma.load that fills it, its operand, and the layout argument ("" for an
-    accumulator).
-    """
+    """One nvcuda::wmma::fragment: the wmma.load that fills it, its operand, and its layout ("" for an accumulator)."""
 
     instruction: Instruction
     operand: Operand
@@ -94,7 +80,7 @@ class WmmaFragment:
 
     @property
     def per_storage(self) -> int:
-        """Elements in one x[i]."""
+        """The number of elements in one x[i]."""
         return count_per_storage(self.operand)
 
     @property
@@ -114,7 +100,7 @@ class WmmaFragment:
 
 @lru_cache(maxsize=64)
 def list_multiplicands(shape: str, accumulator: str) -> tuple[str, ...]:
-    """Return the types that A and B may have with `accumulator` elements in C and D of this shape."""
+    """Return the types that A and B of a shape may have if C or D has the type `accumulator`."""
     multiplications = (
         i
         for i in catalog.instructions()
@@ -145,19 +131,17 @@ def get_fragment_use(op: Operand) -> str:
 
 
 def count_per_storage(op: Operand) -> int:
-    """Return the elements in one x[i]: 8 for 4-bit, 32 for single-bit elements, else 1."""
+    """Return the number of elements in one x[i]: 8 for 4-bit, 32 for single-bit elements, else 1."""
     return 32 // op.element.bits if op.element.bits < 8 else 1
 
 
 def count_fragment_bytes(op: Operand) -> int:
-    """Return the bytes of one thread's fragment, to which PTX aligns every row (column)."""
+    """Return the size of one thread's fragment in bytes, to which PTX requires every row (column) to be aligned."""
     return op.registers * op.register_bits // 8
 
 
 def get_default_stride(op: Operand, layout: str) -> int:
-    """Return the elements from one row (column) to the next where the stride is left out: the matrix's leading
-    dimension.
-    """
+    """Return the stride in elements that PTX assumes if none is given: the leading dimension of the matrix."""
     return op.col_count if layout == "row" else op.row_count
 
 
@@ -172,16 +156,14 @@ def format_cpp_fragment(instruction: Instruction, op: Operand, layout: str) -> s
 
 
 def list_elements(op: Operand, lane: int) -> list[list[tuple[int, int]]]:
-    """Return [storage element] → the (row, col) it holds, low bits first: x[i] of one lane, on an architecture with
-    this map.
-    """
+    """Return the (row, col) of the elements in every x[i] of a lane, low bits first."""
     per = count_per_storage(op)
     places = list(zip(op.rows[lane].tolist(), op.cols[lane].tolist(), strict=True))
     return [places[at : at + per] for at in range(0, len(places), per)]
 
 
 def get_requirements(op: Operand) -> tuple[MatrixRequirement, MatrixRequirement]:
-    """Return what CUDA C++ and PTX demand of a matrix in memory. C++ counts bytes only, PTX the fragment's size."""
+    """Return the requirements of CUDA C++ (fixed byte counts) and of PTX (the fragment's size) on a matrix."""
     size, bits = count_fragment_bytes(op), op.element.bits
     return (
         MatrixRequirement("CUDA C++", CPP_POINTER_BYTES, CPP_LDM_BYTES * 8 // bits, GUIDE),
@@ -190,9 +172,7 @@ def get_requirements(op: Operand) -> tuple[MatrixRequirement, MatrixRequirement]
 
 
 def combine_requirements(op: Operand) -> MatrixRequirement:
-    """Return the requirement that meets both documents: load_matrix_sync is one wmma.load, so PTX's rule also holds in
-    C++.
-    """
+    """Return the requirement that satisfies both documents: load_matrix_sync is a wmma.load, so PTX's applies too."""
     cpp, ptx = get_requirements(op)
     return MatrixRequirement(
         "both",
@@ -203,24 +183,24 @@ def combine_requirements(op: Operand) -> MatrixRequirement:
 
 
 def check_pointer(op: Operand, pointer: int, ldm: int, layout: str) -> list[PointerRule]:
-    """Check whether a base address and an ldm (elements) are legal for load and store."""
+    """Return the rules for a base address and an ldm (in elements) of loads and stores, and whether each holds."""
     least = get_default_stride(op, layout)
-    way = "row" if layout == "row" else "column"
+    line = "row" if layout == "row" else "column"
     rules = []
     for requirement in get_requirements(op):
         for what, value, step, unit in (
             ("pointer", pointer, requirement.pointer_bytes, "bytes"),
             ("ldm", ldm, requirement.ldm_elements, "elements"),
         ):
-            shown = f"{value:#x}" if what == "pointer" else str(value)
-            over = value % step
+            number = f"{value:#x}" if what == "pointer" else str(value)
+            remainder = value % step
             rules.append(
                 PointerRule(
                     f"{requirement.document} {what}",
-                    not over,
-                    f"{shown} mod {step} = {over}; a multiple of {step} {unit} is asked",
+                    not remainder,
+                    f"{number} mod {step} = {remainder}; it must be a multiple of {step} {unit}",
                     requirement.source,
                 )
             )
     sign = "≥" if ldm >= least else "<"
-    return [*rules, PointerRule("no overlap", ldm >= least, f"{ldm} {sign} {least}, the length of a {way}", STORAGE)]
+    return [*rules, PointerRule("no overlap", ldm >= least, f"{ldm} {sign} {least}, the length of a {line}", STORAGE)]

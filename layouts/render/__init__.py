@@ -1,3 +1,4 @@
-"""A figure, a tile or an instruction as text: SVG, TikZ, tables, CUDA C++, PTX, Python. All generated code is made
-here.
+"""Output formats of figures, tiles and instructions: SVG, TikZ, tables, CUDA C++, PTX, Python.
+
+All generated code is made in this package.
 """

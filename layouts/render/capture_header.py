@@ -1,4 +1,4 @@
-"""lanescope.cuh: the header that records instructions inside a kernel, in file_format.py's format."""
+"""lanescope.cuh: the header that records instructions inside a kernel, in the format of file_format.py."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PROGRAMS = Templates(__package__)
 
 
 def render_header() -> str:
-    """The text of lanescope.cuh."""
+    """Return the text of lanescope.cuh."""
     return _PROGRAMS.fill(
         "lanescope.cuh",
         header=_render_struct("Header", HEADER),
@@ -52,6 +52,6 @@ def render_header() -> str:
 
 
 def _render_struct(name: str, rows: tuple[Row, ...]) -> list[str]:
-    """Return the lines of a C++ structure with the fields of a format."""
+    """Return the lines of a C++ struct with the fields of a format."""
     fields = [f"  {kind} {field};" + (f"  // {says}" if says else "") for field, kind, _, says in rows]
     return [f"struct {name} {{", *fields, "};"]

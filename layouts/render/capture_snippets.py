@@ -1,4 +1,4 @@
-"""Code samples of the capture page: the macro in a kernel, and fills in CUDA, NumPy and PyTorch."""
+"""Code samples of the capture page: the macro in a kernel, and input fills in CUDA, NumPy and PyTorch."""
 
 from __future__ import annotations
 

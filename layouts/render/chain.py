@@ -1,6 +1,4 @@
-"""CUDA C++ of a chain: the loop that loads an operand with ldmatrix, or stores one with stmatrix, at the addresses of
-its storage.
-"""
+"""CUDA C++ of a layout chain: the loop of ldmatrix or stmatrix with the addresses of the operand's storage."""
 
 from __future__ import annotations
 
@@ -16,17 +14,17 @@ from lanescope.shared.swizzle import Swizzle
 
 
 def render_code(found: Chain) -> str:
-    """Return the instruction's wrapper, the storage's swizzle and the loop that gives every lane the addresses of
-    `found`.
+    """Return the instruction's wrapper, the swizzle function and the loop in which every lane computes its addresses.
 
-    Executed lane by lane on the host by the tests, and on the device by `lanescope gpu verify`.
+    The tests execute it lane by lane on the host, `lanescope gpu verify` on the device.
     """
     return render_wrapper(found.load.instruction) + "\n" + render_loop(found)
 
 
 def render_loop(found: Chain) -> str:
-    """Return `load_a(r, tile)` (or `store_d`) without the instruction's wrapper; tile is the shared address where the
-    storage begins.
+    """Return `load_a(r, tile)` (or `store_d`) without the instruction's wrapper.
+
+    tile: the shared address of the storage's first byte.
     """
     placed, operand = found.where.placed, found.want.operand
     assert placed is not None
@@ -52,14 +50,14 @@ def render_loop(found: Chain) -> str:
 
 
 def _declare_thread_numbers(used: Sequence[str]) -> Iterator[str]:
-    """Yield the declarations of `lane` and `warp`, where the lines of code use them."""
+    """Yield the declarations of `lane` and `warp` that the lines of code use."""
     for name, value in (("lane", "threadIdx.x % 32"), ("warp", "threadIdx.x / 32 % 4")):
         if any(name in line for line in used):
             yield f"  const unsigned {name} = {value};"
 
 
 def _write_calls(found: Chain, at: str) -> list[str]:
-    """Return the call of the instruction's wrapper at an address, in a loop where it takes more than one."""
+    """Return the call of the wrapper at an address, inside a loop where several calls are needed."""
     load, constant = found.load, "const " if found.store else ""
     part = "r"
     if found.count > 1:
@@ -72,16 +70,16 @@ def _write_calls(found: Chain, at: str) -> list[str]:
 
 
 def _render_swizzle(xor: Swizzle, name: str) -> str:
-    """Return a function of byte addresses for an XOR of bit addresses; empty where it changes nothing."""
+    """Return a C++ function that applies an XOR of address bits; "" where it changes nothing."""
     return (
         f"__device__ inline unsigned {name}(unsigned x) {{ return {render_swizzled(xor, 'x')}; }}" if xor.bits else ""
     )
 
 
 def _render_offsets(offsets: Ints, found: Chain) -> tuple[list[str], str]:
-    """Return (declarations, expression) of the offset before the XOR, [warp, turn, lane], exactly.
+    """Return (declarations, expression) of the byte offset before the swizzle, exact for every [warp, turn, lane].
 
-    A sum of bit fields where there is one, else a table.
+    A sum of bit fields where there is one, else a table lookup.
     """
     first, used = format_affine(offsets[:, 0]), offsets[0, 0] >= 0
     steps = (offsets - offsets[:, :1])[..., used]

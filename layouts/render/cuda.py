@@ -1,5 +1,6 @@
-"""CUDA C++ from a row: the inline-asm wrapper, and per-lane loads and stores by the formula. Compiles with NVRTC and
-nvcc.
+"""CUDA C++ of an instruction: the inline-asm wrapper, and per-lane loads and stores by the fragment formula.
+
+Compiles with NVRTC and nvcc.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ _PROGRAMS = Templates(__package__)
 
 
 def get_function_name(instruction: Instruction) -> str:
-    """Return the instruction as a C identifier."""
+    """Return the instruction's name as a C identifier."""
     return re.sub(r"\W+", "_", instruction.ptx.replace(".sync.aligned", "")).strip("_")
 
 
 def render_wrapper(
     instruction: Instruction, a_from: str = "registers", immediates: Mapping[str, str] | None = None
 ) -> str:
-    """Return a __device__ function around the instruction, registers as arrays.
+    """Return a __device__ function around the instruction, with registers as arrays.
 
-    Immediates are template parameters with the values of an unscaled, K-major product; `immediates` fixes some by slot
-    name.
+    Immediates are template parameters whose defaults select an unscaled, K-major product; `immediates` fixes some by
+    slot name.
     """
     fixed = immediates or {}
     items = list_slots(instruction, a_from)
@@ -60,7 +61,7 @@ def _declare_template(constants: Sequence[tuple[str, str]]) -> str:
 
 
 def _write_assembly(instruction: Instruction, items: Sequence[OperandSlot], spelled: Mapping[str, list[str]]) -> str:
-    """Return the asm text of the instruction; a predicate is set from a register before it."""
+    """Return the asm text of the instruction; a predicate operand is set from a register first."""
     body = f"{instruction.ptx} {', '.join(_format_operand(slot, spelled[slot.name]) for slot in items)};"
     predicate = next((spelled[s.name][0] for s in items if s.kind == "predicate"), None)
     return f"{{ .reg .pred p; setp.ne.b32 p, {predicate}, 0; {body} }}" if predicate else body
@@ -71,7 +72,7 @@ def _bind_all(items: Sequence[OperandSlot], accumulates: bool) -> list[str]:
 
 
 def _number_bindings(bound: Sequence[OperandSlot]) -> dict[str, list[str]]:
-    """Return slot name → its names in the asm text: %0, %1, … in the order in which the slots are bound."""
+    """Return slot name → its names in the asm text: %0, %1, … in the order of binding."""
     number = count()
     return {
         slot.name: [
@@ -82,7 +83,7 @@ def _number_bindings(bound: Sequence[OperandSlot]) -> dict[str, list[str]]:
 
 
 def get_wrapper_name(instruction: Instruction, a_from: str = "registers") -> str:
-    """Return the name of the function `render_wrapper` writes."""
+    """Return the name of the function that `render_wrapper` returns."""
     return get_function_name(instruction) + ("_shared_a" if a_from == "shared" else "")
 
 
@@ -112,14 +113,14 @@ def _format_operand(slot: OperandSlot, names: list[str]) -> str:
 
 
 def render_swizzled(xor: Swizzle, x: str) -> str:
-    """Return a byte address under an XOR of bit addresses."""
+    """Return the C++ expression of a byte address under an XOR of address bits."""
     mask = f"0x{((1 << xor.bits) - 1 << xor.base) >> 3:X}u"
     moved = f"{x} >> {xor.shift} & {mask}" if xor.shift >= 0 else f"({x} & {mask}) << {-xor.shift}"
     return f"{x} ^ ({moved})" if xor.bits else x
 
 
 def get_memory_type(element: DType, container_bits: int) -> str:
-    """Return the C type of the memory an element is read from: packed bytes for 4-bit and 1-bit elements."""
+    """Return the C type of the memory an element is read from: bytes of packed elements for 4-bit and 1-bit types."""
     if container_bits >= 32:
         return REGISTERS[element.register_type].cpp
     return "unsigned short" if container_bits == 16 else "unsigned char"
@@ -131,7 +132,7 @@ def get_register_type(element: DType) -> str:
 
 
 def _render_declarations(instruction: Instruction, op: Operand) -> str:
-    """Return the definitions that an operand's formula uses: thread, lane, and PTX's words defined by them."""
+    """Return the definitions of the variables in an operand's formula: thread, lane, and PTX's derived names."""
     forward = {word: format_cpp(text) for word, text in op.formula()["forward"].items()}
     known = {"thread": "threadIdx.x % 128", "lane": "threadIdx.x % 32"} | {
         w: t for w, t in forward.items() if w not in op.axes
@@ -146,7 +147,7 @@ def _render_declarations(instruction: Instruction, op: Operand) -> str:
 
 
 def format_cpp(expression: str) -> str:
-    """Return a formula with PTX's words as C++ spells them."""
+    """Return a formula in PTX's names as C++."""
     return expression.replace("%laneid", "lane").replace("%warpid", "(threadIdx.x / 32)")
 
 
@@ -166,7 +167,7 @@ def _render_index(op: Operand, by_column: bool = False) -> str:
 
 
 def render_load(instruction: Instruction, op: Operand) -> str:
-    """Return code that fills one operand's registers from memory by the formula, an element at a time."""
+    """Return code that fills one operand's registers from memory by the formula, one element at a time."""
     by_column = op.name == "b"
     kind, bits = get_memory_type(op.element, op.container_bits), op.container_bits
     order = "column by column, ld elements apart" if by_column else "row by row, ld elements apart"
@@ -197,8 +198,8 @@ def render_gather(
 ) -> str:
     """Return `load_{name}`, which puts every value of an operand into its register.
 
-    unit: the expression of its memory unit; inside: which element of the unit it is, where several share one; before:
-    lines that these expressions need, with row and col known.
+    unit: the expression of its memory unit. inside: index of the element within the unit, where several share one.
+    before: lines that these expressions depend on; row and col are defined.
     """
     per, bits, name = op.register_bits // op.container_bits, op.container_bits, op.name
     if bits >= 32:
@@ -249,7 +250,7 @@ def render_store(instruction: Instruction, op: Operand) -> str:
 
 
 def render_program(instruction: Instruction) -> str:
-    """Return all code for one instruction in one file."""
+    """Return all code of one instruction as one file."""
     parts = [
         f"// {instruction.ptx}\n// Written by Lanescope from the pattern of each operand; source of the maps:"
         f" {instruction.family.source}.\n"

@@ -1,4 +1,4 @@
-"""CUDA C++ of a delivery: a device function with inline PTX, and a kernel that fills memory and calls it."""
+"""CUDA C++ of an operand delivery: a device function with inline PTX, and a kernel that fills memory and calls it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TEMPLATES = Templates("lanescope.render")
 
 
 def render_function(delivery: Delivery) -> str:
-    """Return `deliver(out, tile)`, tile being the shared address of the data, or `deliver(out, in)` of registers."""
+    """Return `deliver(out, tile)`, tile being the shared address of the data; for registers, `deliver(out, in)`."""
     lines: list[str] = []
     for step in delivery.steps:
         lines += [f"// {format_count(step.count, 'instruction')}: {step.says}."]
@@ -56,7 +56,7 @@ def render_function(delivery: Delivery) -> str:
 
 
 def count_words(delivery: Delivery) -> int:
-    """Return the words that the kernel takes: those of memory, or those of all lanes' registers."""
+    """Return the number of 32-bit words of the kernel's input: those of memory, or of all lanes' registers."""
     if delivery.memory is None:
         assert delivery.start
         return 32 * delivery.start.registers
@@ -165,8 +165,8 @@ def _write_conversion(one: Convert) -> list[str]:
 
 
 def format_lane_word(values: Sequence[int], hexadecimal: bool = False) -> str:
-    """Return a C expression of `lane` for a word of each lane: a number, a sum or an XOR of bit fields; "" if
-    there is none.
+    """Return a C expression in `lane` for the word of each lane: a number, a sum or an XOR of bit fields; "" if there
+    is none.
 
     >>> format_lane_word([4 * lane for lane in range(32)])
     'lane * 4'
@@ -190,5 +190,5 @@ def format_lane_word(values: Sequence[int], hexadecimal: bool = False) -> str:
 
 
 def _format_bits(weights: Sequence[int]) -> list[str]:
-    """Return the term of each bit of `lane` that has a weight."""
+    """Return one C term per bit of `lane` with a weight."""
     return [f"(lane >> {n} & 1) * {weight:#x}" for n, weight in enumerate(weights) if weight]

@@ -1,5 +1,6 @@
-"""CUDA C++ for one descriptor: a constant, a function of the tile's address, and CUTLASS's bit field.
-`lanescope.reader.code.code_words` reads those of wgmma back.
+"""CUDA C++ of one descriptor: a constant, a function of the tile's address, and CUTLASS's bit field.
+
+`lanescope.reader.code.code_words` parses the wgmma ones.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ BIT_FIELDS = {  # CUTLASS's names of the fields, in their order in the word
 
 
 def render_code(descriptor: Descriptor) -> dict[str, str]:
-    """Return {"constant", "function", "cutlass"}; bits outside all fields are kept.
+    """Return {"constant", "function", "cutlass"}; bits outside all fields are preserved.
 
     The tests compile and run all three on the host.
     """
@@ -43,7 +44,7 @@ def render_code(descriptor: Descriptor) -> dict[str, str]:
 
 
 def _render_cutlass(descriptor: Descriptor) -> str:
-    """Return CUTLASS's union, one field per line; it has the fields of a word for any target."""
+    """Return CUTLASS's union, one field per line, for a descriptor of any target."""
     plain = Descriptor(descriptor.word, fit_format(descriptor.format, ""))
     form, other = plain.format, plain.reserved
     owner, inside = form.cutlass

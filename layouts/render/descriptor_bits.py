@@ -1,4 +1,4 @@
-"""A descriptor drawn: its 64 bits with their fields."""
+"""The picture of a descriptor: its 64 bits with their fields."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from lanescope.render.svg import render_hatches
 
 
 def render_descriptor_bits(descriptor: Descriptor, palette: Palette | None) -> str:
-    """Draw the 64 bits in two rows with their fields; palette: None takes the page's colours."""
+    """Return the 64 bits in two rows with their fields, as SVG.
+
+    palette: None takes the page's colours.
+    """
     form, bw = descriptor.format, palette is not None and palette.name == "bw"
     halo = ' stroke="#ffffff" stroke-width="3" paint-order="stroke"' if bw else ""
     paper, muted, line, ink = (
@@ -54,7 +57,7 @@ def render_descriptor_bits(descriptor: Descriptor, palette: Palette | None) -> s
 
 
 def _point_at_bits(descriptor: Descriptor, row: int) -> str:
-    """Return what a half of the bits says under the pointer: a bit's field lights as a whole."""
+    """Return the tooltip attributes of one row of bits; a field is highlighted as a whole."""
     form, word = descriptor.format, descriptor.word
     bits = range(63 - 32 * row, 31 - 32 * row, -1)
     fields = [next((field for field in form.fields if field.low <= bit <= field.high), None) for bit in bits]

@@ -1,6 +1,4 @@
-"""A figure for a document: title, legend and formula caption around it, and the options a picture's address
-may carry.
-"""
+"""A figure as a diagram: title, legend, caption with formulas, and the options accepted in a picture's URL."""
 
 from __future__ import annotations
 
@@ -28,10 +26,9 @@ MOST_LABELS = 20000
 
 @dataclass(frozen=True, slots=True)
 class DiagramStyle:
-    """How a diagram looks.
+    """The options of a diagram.
 
-    title: None for the instruction's own, "" for none; legend and caption: whether they stand below; lang: one of
-    WORDS.
+    title: None for the instruction's own, "" for none. legend, caption: whether they are drawn. lang: one of WORDS.
     """
 
     colour: str = "g"
@@ -55,7 +52,7 @@ def render_diagram(
 ) -> str:
     """Return the figure's SVG with its title above and legend and caption below; equal input gives equal bytes.
 
-    pointed: it answers the pointer.
+    pointed: whether cells carry the data that tooltips need.
     """
     shown = title if style.title is None else style.title
     above = _TITLE if shown and style.title is not None else 0.0
@@ -94,7 +91,7 @@ def render_diagram(
 
 
 def _draw_caption(words: Sequence[str], top: float, fill: str) -> Iterator[str]:
-    """Yield the lines of a caption; two spaces in front of a line indent it."""
+    """Yield the lines of a caption; a line that begins with two spaces is indented."""
     for n, line in enumerate(words):
         indent = 8 + 6 * (len(line) - len(line.lstrip()))
         y = top + _LINE * n + 10
@@ -102,7 +99,7 @@ def _draw_caption(words: Sequence[str], top: float, fill: str) -> Iterator[str]:
 
 
 def _list_legend_rows(figure: PanelFigure, style: DiagramStyle) -> list[tuple[str, int]]:
-    """Return (name, how many categories) of every colouring the figure's panels use."""
+    """Return (name, number of categories) of every colouring that the figure's panels use."""
     rows: dict[str, int] = {}
     for panel in figure.panels:
         if panel.grid and panel.category is None:

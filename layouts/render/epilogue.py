@@ -1,6 +1,4 @@
-"""CUDA C++ for an epilogue: each warp's loads of D, then stmatrix into a swizzled tile, or vectors into rows of global
-memory.
-"""
+"""CUDA C++ of an epilogue: loads of D, then stmatrix into a swizzled tile or vector stores to global rows."""
 
 from __future__ import annotations
 
@@ -17,7 +15,10 @@ PACKED = {"f16": "cvt.rn.f16x2.f32", "bf16": "cvt.rn.bf16x2.f32"}
 
 
 def _render_loads(made: Epilogue, body: Sequence[str]) -> str:
-    """Return the loops of one warp over its loads; row and col: of D, where the load begins."""
+    """Return the loops of one warp over its loads.
+
+    The body sees row and col, the position in D where a load begins.
+    """
     first = [next(one for one in made.loads if one.warp == warp) for warp in range(WARPS)]
     corners = [made.locate_elements(one) for one in first]
     rows = ", ".join(str(int(row[row >= 0].min())) for row, _ in corners)
@@ -37,9 +38,9 @@ def _render_loads(made: Epilogue, body: Sequence[str]) -> str:
 
 
 def render_shared_store(made: Epilogue, to: SharedStore, element: str) -> str:
-    """Return code from registers through stmatrix to the tile, row-major in panels of the swizzle's width.
+    """Return code that stores registers with stmatrix into a row-major tile.
 
-    element: f16 or bf16.
+    The tile is divided into panels as wide as the swizzle. element: f16 or bf16.
     """
     count = min(made.matrices, MOST_MATRICES)
     panel = to.panel
@@ -63,7 +64,7 @@ def render_shared_store(made: Epilogue, to: SharedStore, element: str) -> str:
 
 
 def _render_pairs(made: Epilogue, element: str) -> str:
-    """Return the expression `p` of two neighbouring registers as two 16-bit elements."""
+    """Return the expression `p` that packs two neighbouring registers into two 16-bit elements."""
     count = made.access.registers // 2
     if made.halves:  # the low half of a register is the element
         join = "  p[i] = r[2 * i + 1] << 16 | r[2 * i] & 0xFFFF;\n"
@@ -76,7 +77,7 @@ def _render_pairs(made: Epilogue, element: str) -> str:
 
 
 def _render_single(made: Epilogue, element: str) -> str:
-    """Return the expression `h` of one register as one 16-bit element."""
+    """Return the expression `h` that makes a 16-bit element of one register."""
     if made.halves:
         return "const unsigned short h = r[i];"
     name = PACKED[element].replace("x2", "")
@@ -84,7 +85,7 @@ def _render_single(made: Epilogue, element: str) -> str:
 
 
 def render_global_store(made: Epilogue, bits: int, element: str) -> str:
-    """Return code from registers to rows of global memory: each thread's own runs of neighbouring columns."""
+    """Return code that stores registers to rows of global memory: each thread's runs of adjacent columns as vectors."""
     wide, requests, _ = made.count_sectors(bits)
     words = wide // 4
     joined = bits == 16 and words and not made.access.packed
@@ -111,5 +112,5 @@ def render_global_store(made: Epilogue, bits: int, element: str) -> str:
 
 
 def _format_value(expression: str) -> str:
-    """Return a formula of the value index, which the code calls v."""
+    """Return a formula in the value index, as C++ with v for the index."""
     return re.sub(r"\bi\b", "v", expression)

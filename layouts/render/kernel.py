@@ -1,5 +1,6 @@
-"""A whole program around one instruction: CUDA C++ for nvcc, or Python for CuPy and NVRTC. Every number comes from the
-plan.
+"""A complete program around one instruction: CUDA C++ for nvcc, or Python for CuPy and NVRTC.
+
+Every number comes from the product plan.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from lanescope.render.kernel_host import render_host, render_includes
 
 
 def get_target(plan: ProductPlan | MovePlan) -> str:
-    """Return the oldest architecture that has everything the program uses."""
+    """Return the oldest architecture that supports everything the program uses."""
     return list_compiled(catalog.get_target_support(plan.instruction).targets)[0]
 
 
 def render_build(plan: ProductPlan | MovePlan, stem: str = "product") -> str:
     """Return the command that builds and runs the .cu file.
 
-    For sm_90a and its like, nvcc 13's -arch also asks for plain compute_90, which has no wgmma.
+    For sm_90a and similar targets, -arch of nvcc 13 also compiles for plain compute_90, which has no wgmma.
     """
     return f"nvcc -std=c++17 {get_arch_option(plan)} -o {stem} {stem}.cu && ./{stem}"
 
@@ -36,7 +37,7 @@ def get_arch_option(plan: ProductPlan | MovePlan) -> str:
 
 
 def format_plan_options(options: dict[str, str]) -> str:
-    """Return options as `lanescope kernel` takes them."""
+    """Return options in the syntax of `lanescope kernel`."""
     return ",".join(f"{name}={value}" for name, value in options.items())
 
 
@@ -49,7 +50,7 @@ def format_command(plan: ProductPlan | MovePlan, output: str = "product.cu") -> 
 
 
 def render_title(plan: ProductPlan) -> list[str]:
-    """Return what the program computes and how its operands lie, one line each."""
+    """Return the comment lines that say what the program computes and how its operands are stored."""
     i = plan.instruction
     steps = f", {plan.steps} instructions" if plan.steps > 1 else ""
     c = " + C" if plan.accumulate else ""
@@ -63,7 +64,7 @@ def render_title(plan: ProductPlan) -> list[str]:
 
 
 def list_doubts(i: Instruction) -> list[str]:
-    """Return where hardware differed from the maps of an instruction, or that it has not run."""
+    """Return sentences about differences between hardware and an instruction's maps, or that it has not run."""
     runs = catalog.list_hardware_runs(i)
     if not runs:
         target = format_targets(catalog.get_target_support(i).targets)
@@ -116,6 +117,6 @@ def render_program(plan: ProductPlan) -> str:
 
 
 def render_script_program(plan: ProductPlan) -> str:
-    """Return the program for CuPy: a Python script."""
+    """Return the program as a Python script for CuPy."""
     source = f"Written by Lanescope; source of the maps: {plan.instruction.family.source}."
     return kernel_script.render_script(plan, [*render_title(plan), source, format_command(plan, "product.py")])

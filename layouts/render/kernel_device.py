@@ -1,5 +1,6 @@
-"""The device half of a whole program: staging, the instruction between its fences, the epilogue. CUDA C++ without any
-header, so NVRTC takes it.
+"""The device half of a generated program: staging, the instruction between its fences, the epilogue.
+
+The code includes no header, so NVRTC accepts it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ _PROGRAMS = Templates(__package__)
 
 
 def list_parameters(plan: ProductPlan) -> list[tuple[str, str]]:
-    """(name, C type) of the kernel's pointers, in order: A, B, then C, E (metadata), SA and SB (scale factors) where
-    there are any, D last.
+    """Return (name, C type) of the kernel's pointers in order: A, B, C, E (metadata), SA and SB (scale factors), D.
+
+    C to SB are there only if the instruction has them.
     """
     i = plan.instruction
     out = [(side.letter.upper(), f"const {get_unit_type(side)}*") for side in (plan.a, plan.b)]
@@ -34,12 +36,15 @@ def list_parameters(plan: ProductPlan) -> list[tuple[str, str]]:
 
 
 def get_unit_type(side: ProductSide) -> str:
-    """The C type of a side's memory unit."""
+    """Return the C type of a side's memory unit."""
     return get_memory_type(side.element, side.container_bits)
 
 
 def render_device(plan: ProductPlan, linkage: str = "") -> str:
-    """Every function of the device and the kernel `product`; linkage: what stands before `__global__`."""
+    """Return all device functions and the kernel `product`.
+
+    linkage: the text before `__global__`.
+    """
     i = plan.instruction
     parts, body = {
         OperandFeed.DESCRIPTOR: _render_wgmma,
@@ -60,7 +65,7 @@ def render_device(plan: ProductPlan, linkage: str = "") -> str:
 
 
 def _render_shared(plan: ProductPlan) -> list[str]:
-    """Shared memory and a pointer to each operand in it."""
+    """Return the declarations of shared memory and of a pointer to each operand in it."""
     out = ["extern __shared__ __align__(1024) unsigned char shared[];"]
     for side in (plan.a, plan.b):
         if isinstance(side, DescribedSide | RowsSide | WmmaSide):
@@ -73,7 +78,7 @@ def _render_shared(plan: ProductPlan) -> list[str]:
 
 
 def render_ordering(name: str, spelling: int = 0) -> str:
-    """One of the instructions that keep a wgmma in order, as a statement; wait_group waits for every group."""
+    """Return one wgmma ordering instruction (fence, commit_group, wait_group 0) as a statement."""
     return f'asm volatile("{BY_NAME[name].syntax[spelling].replace(" N;", " 0;")}" ::: "memory");'
 
 
@@ -143,7 +148,7 @@ def _render_metadata(plan: ProductPlan) -> list[str]:
 
 
 def _render_steps(plan: ProductPlan) -> list[str]:
-    """The wgmma of every step of K."""
+    """Return the wgmma of every step of K."""
     i, several = plan.instruction, plan.steps > 1
     arguments = ["d"]
     for side in (plan.a, plan.b):
@@ -199,7 +204,7 @@ def _load(side: RowsSide) -> str:
 
 
 def _render_lines(side: RowsSide) -> str:
-    """Where a byte of a line lies, and the fill."""
+    """Return the byte offset within a line, and the fill."""
     mn = "MN"[side.letter == "b"]
     along, across = ("K", mn) if side.major == "K" else (mn, "K")
     return _PROGRAMS.fill(
@@ -220,7 +225,7 @@ def _render_lines(side: RowsSide) -> str:
 
 
 def _render_elements(i: Instruction, side: RowsSide) -> str:
-    """The registers of an operand from its lines, an element at a time."""
+    """Return the code that fills an operand's registers from its lines, one element at a time."""
     op = i.operands[side.letter]
     k_is_col = side.letter == "a"
     mn, k = ("row", "col") if k_is_col else ("col", "row")
@@ -234,8 +239,9 @@ def _render_elements(i: Instruction, side: RowsSide) -> str:
 
 
 def render_scale_word(i: Instruction, letter: str) -> str:
-    """`scale_word_a`: the four scale factors a lane supplies. Every lane holds some for each byte-id and thread-id, so
-    all are legal.
+    """Return `scale_word_a`: the 32-bit register with the four scale factors of a lane.
+
+    Every lane holds some for each byte-id and thread-id, so all are legal.
     """
     scale = i.scales[f"scale_{letter}"]
     formula = scale.pattern.forward_formula(("line", "block"), i.family.scope.words)
@@ -260,7 +266,7 @@ def render_scale_word(i: Instruction, letter: str) -> str:
 
 
 def find_accesses(plan: ProductPlan) -> dict[str, Instruction]:
-    """The wmma.load of a, b and c and the wmma.store of d that belong to a wmma.mma."""
+    """Return the wmma.load of a, b and c and the wmma.store of d that match a wmma.mma."""
     i = plan.instruction
     layouts = {side.letter: side.layout for side in (plan.a, plan.b) if isinstance(side, WmmaSide)} | dict.fromkeys(
         "cd", plan.d_layout
@@ -289,7 +295,7 @@ def _render_wmma(plan: ProductPlan) -> tuple[list[str], list[str]]:
 
 
 def _render_copy(side: WmmaSide) -> str:
-    """Global lines without gaps → lines `ldm` elements apart."""
+    """Return code that copies contiguous global lines to lines `ldm` elements apart."""
     apart = side.ldm // side.per_unit
     return _PROGRAMS.fill(
         "device_wmma_fill.cu",

@@ -1,6 +1,4 @@
-"""The host half of a whole program in C++: random whole numbers, memory as the kernel reads it, the launch, the check
-on the CPU.
-"""
+"""The host half of a generated program in C++: random integers, buffers, the launch, the check on the CPU."""
 
 from __future__ import annotations
 
@@ -20,27 +18,28 @@ _PROGRAMS = Templates(__package__)
 
 
 def get_test_range(name: str) -> tuple[int, int]:
-    """The whole numbers a type is tried with, from the least to the greatest: products and sums of them are exact in
-    every accumulator.
+    """Return the least and greatest integer used as input of a type.
+
+    Products and sums of such values are exact in every accumulator.
     """
     legal = codec.list_legal_values(name)
     return min(legal), max(legal)
 
 
 def list_element_bits(name: str, low: int, high: int, padding: int = 0) -> list[int]:
-    """The bits of low … high as elements, padding of their container below them."""
+    """Return the encodings of the integers low … high, shifted up by the padding of their container."""
     bits = codec.encode_values(np.arange(low, high + 1), name)
     return [int(word) << padding for word in bits]
 
 
 def render_includes(plan: ProductPlan) -> str:
-    """The headers the host half needs."""
+    """Return the #include lines of the host half."""
     names = (*(("cmath",) if plan.instruction.types["d"] == "f16" else ()), "cstdio", "cstdlib", "vector")
     return "".join(f"#include <{name}>\n" for name in names)
 
 
 def render_host(plan: ProductPlan) -> str:
-    """Everything behind the kernel: tables, helpers, main."""
+    """Return the host half, which follows the kernel: tables, helpers, main."""
     i = plan.instruction
     d_size, d_at = _render_d_index(plan)
     names = [name for name, _ in list_parameters(plan)]
@@ -86,7 +85,7 @@ def _allow_shared(size: int) -> str:
 
 
 def _tables(plan: ProductPlan) -> list[str]:
-    """Return the tables of the codes that the matrices are filled from."""
+    """Return the tables of encodings from which the matrices are filled."""
     i = plan.instruction
     tables = [
         _render_table(
@@ -118,7 +117,7 @@ def _render_table(name: str, element: str, low: int, high: int, kind: str, paddi
 
 
 def _nest(plan: ProductPlan, ranges: Sequence[tuple[str, str]], body: Sequence[str]) -> list[str]:
-    """Return `for` loops over the products, if there are several, and over ranges, around some lines."""
+    """Return `for` loops over the products (if there are several) and over `ranges`, around `body`."""
     ranges = [("p", "P"), *ranges] if plan.a.products > 1 else ranges
     heads = [f"{'  ' * n}for (int {name} = 0; {name} < {count}; ++{name})" for n, (name, count) in enumerate(ranges)]
     inside = indent_lines(body, "  " * len(ranges))
@@ -128,12 +127,12 @@ def _nest(plan: ProductPlan, ranges: Sequence[tuple[str, str]], body: Sequence[s
 
 
 def _size(plan: ProductPlan, elements: str) -> str:
-    """Return how many elements matrices of all products have."""
+    """Return the number of elements of a matrix, all products together, as a C++ expression."""
     return f"P * {elements}" if plan.a.products > 1 else elements
 
 
 def _index(plan: ProductPlan, first: str, rows: str, second: str, cols: str) -> str:
-    """Return the index of (p, first, second) of matrices stored one after another, row by row."""
+    """Return the C++ index of element (p, first, second) of row-major matrices stored one after another."""
     line = f"(p * {rows} + {first})" if plan.a.products > 1 else first
     return f"{line} * {cols} + {second}"
 
@@ -144,7 +143,7 @@ def _format_range(side: ProductSide) -> str:
 
 
 def _accumulators(plan: ProductPlan, size: str, at: str) -> list[str]:
-    """Return the lines that fill C as the kernel reads it."""
+    """Return the lines that fill C in the kernel's order."""
     kind = _kind(plan, "C")
     value = f"c[{_index(plan, 'm', 'M', 'n', 'N')}]"
     code = f"C_BITS[{value} + {-C_RANGE[0]}]" if kind == "unsigned short" else f"static_cast<{kind}>({value})"
@@ -152,7 +151,7 @@ def _accumulators(plan: ProductPlan, size: str, at: str) -> list[str]:
 
 
 def _render_buffer(plan: ProductPlan, side: ProductSide, source: str) -> list[str]:
-    """One multiplicand in the order the kernel reads it."""
+    """Return the lines that fill the buffer of one multiplicand in the kernel's order."""
     upper, letter = side.letter.upper(), side.letter
     mn, count = ("m", "M") if letter == "a" else ("n", "N")
     depth = "KS" if source == "stored" else "K"
@@ -174,7 +173,7 @@ def _render_buffer(plan: ProductPlan, side: ProductSide, source: str) -> list[st
 
 
 def _render_d_index(plan: ProductPlan) -> tuple[str, str]:
-    """(elements of C and D, the index of (m, n))."""
+    """Return (number of elements of C and D, index of (m, n)), both C++ expressions."""
     if plan.d_ldm:
         rows, at = ("M", f"m * {plan.d_ldm} + n") if plan.d_layout == "row" else ("N", f"n * {plan.d_ldm} + m")
         return f"{rows} * {plan.d_ldm}", at
@@ -182,8 +181,9 @@ def _render_d_index(plan: ProductPlan) -> tuple[str, str]:
 
 
 def _render_sparse_a(plan: ProductPlan) -> list[str]:
-    """A with whole groups of zeros left out: stored, place (which position of its group each stored element has), a,
-    and E.
+    """Return the lines that make a sparse A.
+
+    They define `stored`, `place` (the position in its group of each stored element), the dense `a`, and the metadata E.
     """
     i = plan.instruction
     op = i.operands["a"]
@@ -224,7 +224,7 @@ def _render_sparse_a(plan: ProductPlan) -> list[str]:
 
 
 def _format_cpp(expression: str, shift: int = 0) -> str:
-    """A formula in `thread` and `i`, the value index moved up by `shift`."""
+    """Return a formula in `thread` and `i` as C++, the value index increased by `shift`."""
     text = expression.replace("%laneid", "(thread % 32)").replace("%warpid", "(thread / 32)")
     return re.sub(r"\bi\b", f"(i + {shift})", text) if shift else text
 

@@ -1,4 +1,4 @@
-"""The same program as a Python script: CuPy launches, NVRTC compiles, NumPy checks."""
+"""The generated program as a Python script: CuPy launches, NVRTC compiles, NumPy checks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _NUMPY = {
 
 
 def render_script(plan: ProductPlan, head: list[str]) -> str:
-    """The .py file; `head`: lines that say what it is."""
+    """Return the Python script.
+
+    head: the comment lines at its top.
+    """
     i = plan.instruction
     names = [name for name, _ in list_parameters(plan)]
     shared = plan.shared_bytes
@@ -73,7 +76,7 @@ def _d_shape(plan: ProductPlan) -> str:
 
 
 def _render_constants(plan: ProductPlan) -> list[str]:
-    """Return the sizes, and the tables of codes that the matrices are filled from."""
+    """Return the definitions of the sizes and of the tables of encodings."""
     i = plan.instruction
     out = [f"M, N, K = {i.sizes['m']}, {i.sizes['n']}, {plan.k}"]
     out += [f"P = {plan.a.products}"] if plan.a.products > 1 else []
@@ -101,13 +104,13 @@ def _render_constants(plan: ProductPlan) -> list[str]:
 
 
 def _get_numpy_type(plan: ProductPlan, name: str) -> str:
-    """NumPy's name of a parameter's elements; C and D of f16 are NumPy's own halves."""
+    """Return NumPy's type of a parameter's elements; f16 C and D are NumPy's float16."""
     kind = dict(list_parameters(plan))[name].removeprefix("const ").removesuffix("*")
     return "float16" if name in "CD" and kind == "unsigned short" else _NUMPY[kind]
 
 
 def list_architectures(plan: ProductPlan | MovePlan) -> dict[str, str]:
-    """Compute capability → the target to compile for, of every target that has the instruction."""
+    """Return compute capability → compilation target, for every target that has the instruction."""
     names = list_compiled(catalog.get_target_support(plan.instruction).targets)
     return {strip_suffix(name).removeprefix("sm_"): name for name in names}
 
@@ -118,7 +121,7 @@ def _format_bounds(side: ProductSide) -> str:
 
 
 def _render_buffer(plan: ProductPlan, side: ProductSide, source: str) -> list[str]:
-    """One multiplicand in the order the kernel reads it."""
+    """Return the lines that make the buffer of one multiplicand in the kernel's order."""
     upper, low = side.letter.upper(), get_test_range(side.element.name)[0]
     turned = (side.letter == "a") != (side.major == "K")  # a is [m, k], b [k, n]
     bits = f"{upper}_BITS[{source}{f' - {low}' if low > 0 else f' + {-low}' if low else ''}]"
@@ -163,7 +166,7 @@ def _format_d_part(plan: ProductPlan) -> str:
 
 
 def _expected(plan: ProductPlan) -> str:
-    """Return the expression of D as NumPy computes it."""
+    """Return the NumPy expression of the expected D."""
     i = plan.instruction
     if i.types["a"] == "b1":
         combined = "a[:, :, None] ^ b" if "xor" in i.modifiers else "a[:, :, None] & b"
@@ -177,7 +180,7 @@ def _expected(plan: ProductPlan) -> str:
 
 
 def _render_sparse_a(plan: ProductPlan) -> list[str]:
-    """A with whole groups of zeros left out, and the metadata: as the C++ half does it, array by array."""
+    """Return the lines that make a sparse A and its metadata, with whole arrays where the C++ half has loops."""
     op = plan.instruction.operands["a"]
     s = op.sparsity
     assert s is not None
@@ -209,6 +212,6 @@ def _render_sparse_a(plan: ProductPlan) -> list[str]:
 
 
 def format_python(expression: str, shift: int = 0) -> str:
-    """A formula in `thread` and `i` as Python spells it, the value index moved up by `shift`."""
+    """Return a formula in `thread` and `i` as Python, the value index increased by `shift`."""
     text = expression.replace("%laneid", "(thread % 32)").replace("%warpid", "(thread // 32)").replace(" / ", " // ")
     return re.sub(r"\bi\b", f"(i + {shift})", text) if shift else text

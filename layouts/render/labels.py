@@ -1,8 +1,8 @@
-"""How the labels of cells are written so that none touches its neighbour: smaller first, then in two lines, then
-without the value.
+"""How cell labels are fitted so that none touches its neighbour: smaller first, then in two lines, then without the
+value.
 
-All labels of a matrix have one size. Between two of them a glyph's width stays free. The canvas follows the same rule
-(static/instruction/labels.js); tests/browser/test_pure.py holds both equal.
+All labels of a matrix have one size, and a glyph's width stays free between two of them. The canvas follows the same
+rule (static/instruction/labels.js); tests/browser/test_pure.py checks that both agree.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ GLYPH = 0.602  # width of a monospace glyph, in ems
 LARGEST, SMALLEST = 11.0, 6.5  # pixels of a label
 _SHORTEN_BELOW = 7.5  # one line as small as this becomes two, where they fit
 _LARGEST_PAIR = 10.0
-_ABOVE, _PAIR_HEIGHT = 2.5, 2.1  # pixels of a cell's height that a line leaves free; height of two lines, in ems
+_ABOVE, _PAIR_HEIGHT = 2.5, 2.1  # pixels of a cell's height that one line leaves free; height of two lines, in ems
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class LabelFit:
     form: str
 
     def list_lines(self, text: str) -> tuple[str, ...]:
-        """Return what is written of a label, a line each."""
+        """Return the lines that are drawn of a label."""
         if self.form == "one":
             return (text,)
         first, rest = split_label(text)
@@ -48,9 +48,9 @@ def split_label(text: str) -> tuple[str, str]:
 def fit_labels(
     texts: Sequence[str], width: float, height: float, largest: float = LARGEST, glyph: float = GLYPH
 ) -> LabelFit | None:
-    """Return how labels are written in cells of this size, None if they cannot be read there.
+    """Return the size and form of labels in cells of this size; None if they would be unreadable.
 
-    The value is left out only after a holder (T31, L4): half of a coordinate would be another place.
+    The value is omitted only after a holder (T31, L4): half of a coordinate would name another position.
 
     >>> fit_labels(["T31:7"], 60, 20), fit_labels(["T31:7"], 22, 21), fit_labels(["T31:7"], 22, 10)
     (LabelFit(size=11.0, form='one'), LabelFit(size=9.047619047619047, form='two'), LabelFit(size=7.5, form='first'))
@@ -73,7 +73,7 @@ def fit_labels(
 
 
 def _fit_two(parts: Sequence[tuple[str, str]], room: float, height: float) -> LabelFit | None:
-    """Return how labels are written in two lines; None if they cannot be read, or none has two parts."""
+    """Return the fit of labels in two lines; None if they would be unreadable, or none has two parts."""
     longest = max(len(part) for pair in parts for part in pair)
     two = min(_LARGEST_PAIR, room / (longest + 1), (height - 2) / _PAIR_HEIGHT)
     if two >= SMALLEST and any(rest for _, rest in parts):

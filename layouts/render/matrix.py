@@ -1,7 +1,7 @@
-"""One matrix of a page as SVG that fills its box, whatever the box's size: cells in percent, text in pixels.
+"""One matrix of a page as an SVG that fills its box: cells in percent, text in pixels.
 
-The box is HTML's: the page's style sheet gives it its height; labels take their size from it. Colours are CSS
-variables, so the picture follows the page's theme.
+The page's style sheet gives the HTML box its height; labels take their size from it. Colours are CSS variables, so the
+picture follows the page's theme.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ def render_matrix(
 
 
 def _find_inside(visible: Mask, rows: Range, cols: Range) -> Mask:
-    """Return which cells are in a window, at least in part."""
+    """Return which cells lie at least partly inside a window."""
     inside = np.zeros_like(visible)
     inside[floor(rows[0]) : ceil(rows[1]), floor(cols[0]) : ceil(cols[1])] = True
     return inside
 
 
 def _draw_fills(panel: FigurePanel, colour: str, drawn: Mask, faint: Mask | None) -> Iterator[str]:
-    """Yield a path for each colour of the cells that are drawn, faint cells apart."""
+    """Yield a path for each colour of the drawn cells, faint cells separately."""
     if panel.category is not None:
         category, count = panel.category, panel.of
     else:
@@ -86,7 +86,7 @@ def _draw_fills(panel: FigurePanel, colour: str, drawn: Mask, faint: Mask | None
 
 
 def _draw_lines(panel: FigurePanel, rows: Range, cols: Range) -> Iterator[str]:
-    """Yield the lines between cells, left out where they are too many, and the heavy ones between warps."""
+    """Yield the lines between cells, omitted where there are too many, and the heavy ones between warps."""
     (r0, r1), (c0, c1) = rows, cols
     high, wide = r1 - r0, c1 - c0
     lines = "".join(f"M{c0:g} {r}H{c1:g}" for r in range(ceil(r0), floor(r1) + 1) if high <= _MOST_LINES)
@@ -99,7 +99,7 @@ def _draw_lines(panel: FigurePanel, rows: Range, cols: Range) -> Iterator[str]:
 
 
 def _draw_labels(panel: FigurePanel, label: str, visible: Mask, rows: Range, cols: Range) -> Iterator[str]:
-    """Yield the labels of a window's cells, a text a row."""
+    """Yield the labels of a window's cells, one text element per row."""
     (r0, r1), (c0, c1) = rows, cols
     down, across = slice(floor(r0), ceil(r1)), slice(floor(c0), ceil(c1))
     if panel.grid and (panel.category is None or not panel.texts):
@@ -118,13 +118,13 @@ def _draw_labels(panel: FigurePanel, label: str, visible: Mask, rows: Range, col
 
 
 def _format_label_size(longest: int, across: float, down: float) -> str:
-    """Return the size of labels as CSS: what the cells of the box leave, and nothing where that cannot be read."""
+    """Return the labels' size as a CSS expression of the box's cell size, zero where it would be unreadable."""
     size = f"min({_LARGEST}px, 100cqh / {down:g} - 2.5px, 100cqw / {across * (longest + 1) * GLYPH:.2f})"
     return f"min({size}, max(0px, ({size} - {SMALLEST - 0.1:g}px) * 99))"
 
 
 def _render_ticks(rows: Range, cols: Range) -> list[str]:
-    """Return numbers beside the rows and above the columns, as many as there is room for."""
+    """Return numbers beside the rows and above the columns, as many as fit."""
     out = ['<g class="ticks">']
     for (first, last), most, across in ((rows, _MOST_TICKS[0], False), (cols, _MOST_TICKS[1], True)):
         span = last - first

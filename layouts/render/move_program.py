@@ -1,4 +1,5 @@
-"""A whole program around one ldmatrix or stmatrix: fill, load or store, print each lane's values, compare with the map.
+"""A complete program around one ldmatrix or stmatrix: fill, move, print each lane's values, compare with the map.
+
 CUDA C++ for nvcc, or Python for CuPy and NVRTC.
 """
 
@@ -16,7 +17,7 @@ _PROGRAMS = Templates(__package__)
 
 
 def render_title(plan: MovePlan) -> list[str]:
-    """Return what the program does and how the rows lie, one line each."""
+    """Return two lines of text: what the program does, and how the rows are stored."""
     i, bits = plan.instruction, plan.element_bits
     swizzle = f", swizzle {plan.mode.name}" if plan.mode.chunks > 1 else ""
     way = "Shared memory to registers" if i.family.loads else "Registers to shared memory"
@@ -38,7 +39,7 @@ def render_program(plan: MovePlan) -> str:
 
 
 def _list_head(plan: MovePlan, form: str) -> list[str]:
-    """Return the lines that say what the file is and which command writes it."""
+    """Return the comment lines at the file's top: its purpose and the command that writes it."""
     return [
         *render_title(plan),
         f"Written by Lanescope; source of the map: {plan.instruction.family.source}.",
@@ -47,7 +48,10 @@ def _list_head(plan: MovePlan, form: str) -> list[str]:
 
 
 def render_device(plan: MovePlan, linkage: str = "") -> str:
-    """Return the wrapper of the instruction and the kernel `move`; linkage: what stands before `__global__`."""
+    """Return the wrapper of the instruction and the kernel `move`.
+
+    linkage: the text before `__global__`.
+    """
     i, lines = plan.instruction, plan.lines
     registers, loads = plan.data.registers, i.family.loads
     body = _PROGRAMS.lines(
@@ -76,13 +80,13 @@ def render_device(plan: MovePlan, linkage: str = "") -> str:
 
 
 def _name_ends(plan: MovePlan) -> dict[str, str]:
-    """Return the array the kernel reads and the one it writes."""
+    """Return (array the kernel reads, array it writes)."""
     source, target = ("memory", "fragment") if plan.instruction.family.loads else ("fragment", "memory")
     return {"source": source, "target": target}
 
 
 def _count_words(plan: MovePlan) -> int:
-    """Return the 32-bit words of all rows."""
+    """Return the number of 32-bit words of all rows."""
     return plan.lines * ROW_BYTES // 4
 
 
@@ -96,7 +100,7 @@ def _format_element(plan: MovePlan) -> str:
 
 
 def _describe_numbers(plan: MovePlan) -> str:
-    """Return what is numbered, and how."""
+    """Return a sentence that says which elements are numbered, and in which order."""
     what = "element i of shared memory" if plan.instruction.family.loads else "value i of the fragment, lane by lane"
     modulus = MODULI[plan.element_bits]
     if plan.fill == "s8":
@@ -108,12 +112,12 @@ def _describe_numbers(plan: MovePlan) -> str:
 
 
 def format_first_byte(plan: MovePlan) -> str:
-    """Return which byte of B, less 1, stands first in element i."""
+    """Return the expression of (byte of B that stands first in element i) − 1."""
     return "i / 8 * 2 + i % 8 * 16" if "trans" in plan.instruction.modifiers else "i * 2"
 
 
 def _render_host(plan: MovePlan) -> str:
-    """Return everything behind the kernel: fill, launch, a line for each lane, the comparison."""
+    """Return the host half: fill, launch, one line of output per lane, the comparison."""
     op, loads, bits = plan.data, plan.instruction.family.loads, plan.element_bits
     per, mask = op.register_bits // op.container_bits, hex((1 << bits) - 1)
     held = f"fragment[lane * {op.registers} + i / {per}] >> {op.container_bits} * (i % {per}) & {mask}"
@@ -153,7 +157,7 @@ def _render_number(plan: MovePlan) -> list[str]:
 
 
 def _render_fill(plan: MovePlan) -> list[str]:
-    """Return the lines that number what the kernel reads."""
+    """Return the lines that fill the kernel's input with numbers."""
     bits, name = plan.element_bits, _name_ends(plan)["source"]
     count = plan.elements
     if 32 % bits == 0 and _count_per_row(plan) * bits == 8 * ROW_BYTES:
@@ -169,7 +173,7 @@ def _render_fill(plan: MovePlan) -> list[str]:
 
 
 def render_script_program(plan: MovePlan) -> str:
-    """Return the program for CuPy: a Python script."""
+    """Return the program as a Python script for CuPy."""
     op, loads, bits = plan.data, plan.instruction.family.loads, plan.element_bits
     number = [f"return i % {MODULI[bits]}" if bits < 16 else "return i"]
     signed = plan.fill == "s8"

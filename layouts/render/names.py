@@ -1,12 +1,12 @@
-"""What the names of a pattern stand for, in the words of lanes, rows and columns, as menus and legends say it."""
+"""The names in fragment patterns (g, t, i, …) explained in terms of lanes, rows and columns, for menus and legends."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
+from lanescope.ptx.digits import DigitTerm
 from lanescope.ptx.instruction import WARP, Operand, OperandPlace
-from lanescope.ptx.pattern import DigitTerm
 from lanescope.render.view import ADDRESS
 
 REGISTER = "register"
@@ -15,7 +15,7 @@ _THREAD_NAMES = {(8, 4): "lane group", (4, 1): "thread in group"}
 
 
 def describe_names(operands: Iterable[Operand]) -> dict[str, str]:
-    """Return the words of each name, of every operand that has another meaning for it.
+    """Return each name's explanation, of every operand in which it has another meaning.
 
     >>> from lanescope.ptx.catalog import find
     >>> mma = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -27,7 +27,7 @@ def describe_names(operands: Iterable[Operand]) -> dict[str, str]:
 
 
 def format_names(operands: Iterable[Operand]) -> dict[str, str]:
-    """Return the formula of each name, from the lane or from the element's place.
+    """Return the formula of each name, in the lane or in the element's coordinates.
 
     >>> from lanescope.ptx.catalog import find
     >>> mma = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -42,7 +42,7 @@ def _merge_operands(
     thread: Callable[[Operand, DigitTerm], str],
     place: Callable[[str, DigitTerm, int], str],
 ) -> dict[str, str]:
-    """Return each name's text; where operands differ, or names agree, with the operands that it is true of."""
+    """Return each name's text; where operands differ, with the operands it applies to."""
     texts: dict[str, dict[str, list[str]]] = {}
     for op in operands:
         title = op.name.upper() if len(op.name) == 1 else op.name
@@ -68,7 +68,7 @@ def _list_names(
 
 
 def _describe_place(op: Operand, name: str, place: Callable[[str, DigitTerm, int], str]) -> str:
-    """Return what a name is in the element's place."""
+    """Return the explanation of a name in the element's coordinates."""
     places = [
         place("column" if axis == "col" else axis, at, op.extents[axis])
         for axis, terms in zip(op.axes, op.pattern.coord_terms(), strict=True)
@@ -79,7 +79,7 @@ def _describe_place(op: Operand, name: str, place: Callable[[str, DigitTerm, int
 
 
 def _join_texts(by_text: dict[str, list[str]]) -> str:
-    """Return one text as it is, several with their operands: what they begin with alike is said once."""
+    """Return the text alone where there is one, else each with its operands; a common beginning is written once."""
     if len(by_text) == 1:
         return next(iter(by_text))
     words = [text.rpartition(" ") for text in by_text]
@@ -90,7 +90,7 @@ def _join_texts(by_text: dict[str, list[str]]) -> str:
 
 
 def _describe_thread_term(op: Operand, term: DigitTerm) -> str:
-    """Return lane group (lane / 4) for what has a name, else the formula; of an address, the matrix or row it is of."""
+    """Return "lane group (lane / 4)" for a term with a name, else its formula; for an address, the matrix or row."""
     if op.name == ADDRESS:
         return _describe_place(op, term.name, _describe_half)
     formula = _format_thread_term(op, term)
@@ -110,7 +110,7 @@ def _format_thread_term(op: Operand, term: DigitTerm) -> str:
 
 
 def _describe_half(axis: str, term: DigitTerm, extent: int) -> str:
-    """Return upper / lower 8 rows for a digit of two, else its formula."""
+    """Return "upper / lower 8 rows" for a digit of extent two, else its formula."""
     if term.size != 2:
         return _format_digit(axis, term, extent)
     whole = term.weight * 2 == extent

@@ -1,6 +1,6 @@
-"""How notebooks show the engine's objects: one painter per class (called by layouts/notebook.py).
+"""Notebook representations of the engine's objects: one painter per class (called by layouts/notebook.py).
 
-Each loads the drawing when something is drawn, so that a first picture stays quick.
+Each imports the drawing code on its first use, which keeps the package's import fast.
 """
 
 from __future__ import annotations
@@ -38,39 +38,44 @@ def _paint_operand(one: Operand) -> str:
     return render_diagram(make_operand_figure(one), DiagramStyle(legend=True), title, title)
 
 
-def _paint_instruction(one: Instruction) -> str | None:
-    """Draw an instruction; None for a tcgen05.mma without its instruction descriptor, which defines its matrices."""
+def _paint_instruction(instruction: Instruction) -> str | None:
+    """Return the SVG of an instruction; None for a tcgen05.mma without its instruction descriptor."""
     from lanescope.render.diagram import DiagramStyle, render_diagram
     from lanescope.render.view import make_figure
 
-    return render_diagram(make_figure(one), DiagramStyle(legend=True), one.ptx, one.ptx) if one.operands else None
+    return (
+        render_diagram(make_figure(instruction), DiagramStyle(legend=True), instruction.ptx, instruction.ptx)
+        if instruction.operands
+        else None
+    )
 
 
-def _paint_layout(one: CuteLayout) -> str | None:
-    """Draw the index of every coordinate: mode 0 down, the others across; a single mode as a row."""
-    if not 0 < one.size <= MOST_CELLS:
+def _paint_layout(layout: CuteLayout) -> str | None:
+    """Return a picture of the index of every coordinate: mode 0 down, the others across; a single mode as a row."""
+    if not 0 < layout.size <= MOST_CELLS:
         return None
     import numpy as np
 
     from lanescope.render.palette import LIGHT
     from lanescope.render.sheet import TileSheet, draw_sheets
 
-    rows = one.modes[0].size if one.rank > 1 else 1
-    cells = one.list_indices().reshape(-1, rows).T.astype(np.int64)
+    rows = layout.modes[0].size if layout.rank > 1 else 1
+    cells = layout.list_indices().reshape(-1, rows).T.astype(np.int64)
     sheet = TileSheet(rows, cells.shape[1], place=cells, groups=cells, grouped="index")
-    return draw_sheets([(sheet, "index", str(one))], str(one), LIGHT)
+    return draw_sheets([(sheet, "index", str(layout))], str(layout), LIGHT)
 
 
-def _paint_tile(one: Tile) -> str:
-    """Draw where each element lies, coloured by bank: M or N down, K across."""
+def _paint_tile(tile: Tile) -> str:
+    """Return a picture of each element's place in memory, coloured by bank: M or N down, K across."""
     from lanescope.render.palette import LIGHT
     from lanescope.render.sheet import DrawingPlane, draw_sheets, make_memory_sheet
 
     title = (
-        f"{one.mn} × {one.k}, {one.element_bits}-bit, {one.major}-major, swizzle {one.mode.name}: offset in elements"
+        f"{tile.mn} × {tile.k}, {tile.element_bits}-bit, {tile.major}-major, swizzle {tile.mode.name}: offset in"
+        " elements"
     )
     sheet = make_memory_sheet(
-        one.compute_offsets() * 8 // one.element_bits, DrawingPlane.make_plane((one.mn, one.k)), one.element_bits
+        tile.compute_offsets() * 8 // tile.element_bits, DrawingPlane.make_plane((tile.mn, tile.k)), tile.element_bits
     )
     return draw_sheets([(sheet, "bank", title)], title, LIGHT)
 
@@ -88,7 +93,7 @@ def _paint_copy(one: TiledCopy) -> str:
 
 
 def _render_verdict(good: bool, head: str, *lines: str) -> str:
-    """Return a verdict as HTML: its sign and sentence, then the lines below."""
+    """Return a verdict as HTML: its sign and sentence, then the detail lines."""
     colour = "#17784a" if good else "#bf2b2b"
     text = "".join(f"<div>{line}</div>" for line in lines)
     return f"<div><b style='color:{colour}'>{'✓' if good else '✗'} {escape(head)}</b>{text}</div>"
@@ -134,7 +139,7 @@ def _paint_conversion(one: Conversion) -> str:
     return _render_verdict(one.way in ("same", "registers"), WAYS[one.way], *lines)
 
 
-PAINTERS: dict[tuple[str, str], Callable[[Any], str | None]] = {  # (class, svg or html) → what draws one
+PAINTERS: dict[tuple[str, str], Callable[[Any], str | None]] = {  # (class, svg or html) → painter
     ("Operand", "svg"): _paint_operand,
     ("Instruction", "svg"): _paint_instruction,
     ("CuteLayout", "svg"): _paint_layout,

@@ -1,7 +1,8 @@
-"""Colours of two kinds that never mix. Categories: fills of one row stay apart in normal and colour-blind vision, from
-the page and from white, which is a right cell, and their ink is readable on all of them. Neighbours in a row differ
-most; the four are mid-tones, for whole areas of one colour. Status: what a check says of a cell, the same in both
-themes.
+"""Colours of two kinds that never mix: categories and status.
+
+Categories: fills in one row are distinguishable in normal and colour-blind vision, from the page and from the white of
+a correct cell, and text is readable on all of them. Neighbours in a row differ most; the set of four is of mid-tones,
+for large areas of one colour. Status: the result of a check, the same in both themes.
 
 tests/test_palette.py measures the distances (CIEDE2000 under Machado 2009 vision) and contrasts (WCAG).
 """
@@ -11,19 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-FEW, MANY = 4, 8  # a wheel has four colours where they do for all categories, else eight
+FEW, MANY = 4, 8  # four colours where that is enough for all categories, else eight
 
 
 def list_fill_variables(count: int) -> tuple[str, ...]:
-    """Return the CSS variables of `count` categories; beyond the number of fills they repeat, so a legend must say the
-    modulus.
+    """Return the CSS variables of `count` categories.
+
+    Beyond the number of fills they repeat, so a legend must state the modulus.
     """
     return tuple(f"--four-{n}" for n in range(FEW)) if count <= FEW else tuple(f"--fill-{n}" for n in range(MANY))
 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """A theme's fills, the ink on them, the page behind them, and the distance the fills keep."""
+    """A theme's fills, the text colour on them, the page background, and the minimum distance between fills."""
 
     name: str
     fills: tuple[str, ...]
@@ -36,10 +38,13 @@ class Palette:
     ok: str
     bad: str
     accent: str
-    wrong: str  # the fill of a wrong cell, under the ink
+    wrong: str  # the fill of a wrong cell
 
     def get_fill(self, category: int, count: int) -> str:
-        """Return the fill of one of `count` categories; beyond eight they repeat, so a legend must say the modulus."""
+        """Return the fill of one of `count` categories.
+
+        Beyond eight they repeat, so a legend must state the modulus.
+        """
         row = self.four if len(list_fill_variables(count)) == FEW else self.fills
         return row[category % len(row)]
 
@@ -103,10 +108,10 @@ PALETTES = {palette.name: palette for palette in (LIGHT, DARK, BW)}
 
 @dataclass(frozen=True, slots=True)
 class CellStatus:
-    """What a check says of a cell, and how that is drawn.
+    """A result of a check, and how it is drawn.
 
-    words: a legend's. filled: as a wrong cell. strokes: the hatch, as (colour of the palette, which way it leans); none
-    is a plain cell. mark: (sign, colour).
+    words: text in a legend. filled: whether the cell has the fill of a wrong one. strokes: the hatch, as (palette
+    colour, direction); none for a plain cell. mark: (sign, colour).
     """
 
     name: str
@@ -130,7 +135,7 @@ RIGHT, WRONG, IDLE, READ, STORED, BOTH, MOVED, REORDERED = range(len(STATUSES))
 
 
 def list_theme_colours() -> list[tuple[str, str, str]]:
-    """Return the CSS variables whose colour depends on the theme, each with its light and its dark value."""
+    """Return the CSS variables whose colour depends on the theme, with their light and dark values."""
     colours = [(f"--fill-{n}", LIGHT.fills[n], DARK.fills[n]) for n in range(len(LIGHT.fills))]
     colours += [(f"--four-{n}", LIGHT.four[n], DARK.four[n]) for n in range(len(LIGHT.four))]
     colours += [(f"--{name}", getattr(LIGHT, name), getattr(DARK, name)) for name in ("ok", "bad", "accent", "wrong")]
@@ -138,9 +143,8 @@ def list_theme_colours() -> list[tuple[str, str, str]]:
 
 
 def render_css(fields: Iterable[str] = ()) -> str:
-    """Return both themes as CSS variables.
-
-    --fill-0 … --fill-7, --four-0 … --four-3, --cell-ink, --cell-line; then the colours of a word's fields.
+    """Return both themes as CSS variables: --fill-0 … --fill-7, --four-0 … --four-3, --cell-ink, --cell-line; then a
+    word's fields.
 
     The n-th field has fill n, as in a picture: its bits in the editor (.bit.name) and the edge of its input (.fields
     .name).

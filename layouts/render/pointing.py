@@ -1,4 +1,4 @@
-"""What a script needs to answer the pointer on a picture: where a panel's cells are, and what each of them is."""
+"""The data attributes from which a script answers the pointer: where a panel's cells are, and the text of each."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 from lanescope.render.view import FigurePanel
 
-MOST_CELLS = 4096  # larger panels answer nothing: their texts would outweigh the picture
+MOST_CELLS = 4096  # larger panels have no tooltips: their texts would outweigh the picture
 HELD = "{title}[{row}][{col}] is in {unit} {holder}, value {name}{value}"
 PLAIN = "row {row}, column {col}: {text}"
 
 
 def describe_cells(panel: FigurePanel) -> str:
-    """Return the attribute of a panel's group, "" for a panel without cells or with too many.
+    """Return the attribute of a panel's group; "" for a panel without cells or with too many.
 
-    said: a template of a cell's row, column and text; of an operand its text is T13:2 whatever its cells are labelled.
+    said: a template of a cell's row, column and text. In an operand the text is T13:2, whatever the cells are labelled.
     """
     if not panel.drawn or panel.rows * panel.cols > MOST_CELLS:
         return ""
@@ -58,9 +58,10 @@ def describe_grid(
     said: str = "{text}",
     groups: Sequence[Sequence[str]] = (),
 ) -> str:
-    """Return the attribute of a group of cells that is no panel.
+    """Return the attribute of a group of cells that is not a panel.
 
-    said: a template of a cell's row, column and text; groups: names of cells that light together, "" for none.
+    said: a template of a cell's row, column and text. groups: names of cells that are highlighted together, "" for
+    none.
     """
     facts: dict[str, Any] = {"x": corner[0], "y": corner[1], "w": cell[0], "h": cell[1], "row0": 0, "col0": 0}
     facts |= {"rows": len(texts), "cols": len(texts[0]), "said": said, "texts": texts}

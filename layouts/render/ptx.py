@@ -1,4 +1,4 @@
-"""PTX syntax with every operand spelled out."""
+"""PTX syntax of an instruction with every operand written out."""
 
 from __future__ import annotations
 

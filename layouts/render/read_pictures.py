@@ -32,8 +32,10 @@ Chunks = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class OperandChunks:
-    """An operand by chunks of the contiguous dimension: [line][chunk] of the first element's (row, k), and the byte
-    address each chunk is read from and stored at; `right`: all its elements are read from where they are stored.
+    """An operand by chunks of the contiguous dimension.
+
+    Arrays [line][chunk]: the first element's (row, k), the byte address each chunk is read from, the one it is stored
+    at. right: whether every element is read from where it is stored.
     """
 
     seen: View
@@ -51,7 +53,7 @@ class OperandChunks:
         return int(self.read.shape[1])
 
     def format_cell(self, line: int, chunk: int) -> str:
-        """Return the elements of a cell as A[row, k…]."""
+        """Return the label of a cell: A[row, k…]."""
         at = chunk * self.seen.per
         row, k = (str(line), f"{at}…") if self.seen.major == "K" else (f"{at}…", str(line))
         return f"{self.operand}[{row},{k}]"
@@ -72,9 +74,7 @@ def make_chunks(read: Addresses, expected: Addresses | None, seen: View, operand
 
 
 def find_chunk_states(made: OperandChunks) -> tuple[int, Chunks]:
-    """Return (first chunk, state of every chunk [line][8]), from the 128-byte row of the first one that is read or
-    stored.
-    """
+    """Return (first chunk, state codes [line][8]), starting at the first 128-byte row that is read or stored."""
     read = np.unique(made.read >> 4)
     stored = read if made.stored is None else np.unique(made.stored >> 4)
     low = min(int(read[0]), int(stored[0])) // 8 * 8
@@ -98,7 +98,7 @@ def find_chunk_states(made: OperandChunks) -> tuple[int, Chunks]:
 
 
 def render_operand(made: OperandChunks, title: str) -> str:
-    """Draw the operand: ✗ or ✓ in every cell, and the chunk it is read from."""
+    """Return the operand's SVG: ✗ or ✓ in every cell, and the chunk it is read from."""
     wide = max(int(520 / made.across), 74)
     width, height = _LEFT + wide * made.across + 1, 22 + _TALL * made.lines + 1
     judged = made.stored is not None
@@ -120,7 +120,10 @@ def render_operand(made: OperandChunks, title: str) -> str:
 
 
 def render_memory(made: OperandChunks, title: str) -> str:
-    """Draw shared memory, 128 bytes per row: the state of every chunk; a right or plain one names its element."""
+    """Return the SVG of shared memory, 128 bytes per row, with the state of every chunk.
+
+    Correct and plain chunks name their element.
+    """
     low, state = find_chunk_states(made)
     lines = len(state)
     width, height = _LEFT + 8 * _CELL + 1, 22 + lines * _TALL + 1
@@ -153,8 +156,9 @@ _HIGH = 18.0  # a cell of a standalone picture; the rest of its size follows fro
 
 
 def make_figure(made: OperandChunks, first: int = 0, last: int | None = None) -> PanelFigure:
-    """Return both pictures as panels for a document: the operand's lines `first` to `last` by chunks, right and wrong
-    ones marked, and beside it the memory that they are read from and stored at.
+    """Return both pictures as the panels of a document's figure.
+
+    They show the operand's lines `first` to `last`, and the memory they are read from and stored at.
     """
     lines = slice(first, made.lines if last is None else min(last + 1, made.lines))
     operand = _draw_operand(made, lines)
@@ -165,13 +169,13 @@ def make_figure(made: OperandChunks, first: int = 0, last: int | None = None) ->
 
 
 def _name_axes(made: OperandChunks) -> tuple[str, str]:
-    """Return the names of the axes down and across a picture of the operand: m, n or k."""
+    """Return the names (m, n or k) of the axes down and across a picture of the operand."""
     row = "m" if made.operand == "A" else "n"
     return (row, "k") if made.seen.major == "K" else ("k", row)
 
 
 def _draw_operand(made: OperandChunks, lines: slice) -> FigurePanel:
-    """Return the operand by chunks: the address each is read from, and whether it is the right one."""
+    """Return the operand's panel: the address each chunk is read from, and whether it is the correct one."""
     read, right = made.read[lines], made.right[lines]
     judged = made.stored is not None
     marks = np.where(right, "✓ ", "✗ ") if judged else np.full(read.shape, "")
@@ -200,7 +204,10 @@ def _draw_operand(made: OperandChunks, lines: slice) -> FigurePanel:
 
 
 def _draw_memory(made: OperandChunks, lines: slice, after: float) -> FigurePanel:
-    """Return the rows of shared memory that the operand's lines touch; after: where the panel to its left ends."""
+    """Return the panel of the memory rows that the operand's lines touch.
+
+    after: the right edge of the panel to its left.
+    """
     low, state = find_chunk_states(made)
     read = made.read[lines]
     touched = np.concatenate([read.ravel(), (read if made.stored is None else made.stored[lines]).ravel()])
@@ -233,7 +240,7 @@ def _draw_memory(made: OperandChunks, lines: slice, after: float) -> FigurePanel
 
 
 def _map_memory_chunks(made: OperandChunks) -> dict[int, str]:
-    """Return the first element of every chunk of memory that holds some of the operand."""
+    """Return memory chunk → first element, for chunks that hold part of the operand."""
     held = made.read if made.stored is None else made.stored
     names: dict[int, str] = {}
     for line in range(made.lines):
@@ -245,7 +252,7 @@ def _map_memory_chunks(made: OperandChunks) -> dict[int, str]:
 
 
 def render_hatches() -> str:
-    """Return the two hatches of memory's states and both together, in the page's status colours."""
+    """Return the two hatch patterns of memory states and their combination, in the page's status colours."""
     one = '<path d="M0 6L6 0M-1 1L1 -1M5 7L7 5" stroke="var(--bad)" stroke-width="1.5"/>'
     two = '<path d="M0 0L6 6M-1 5L1 7M5 -1L7 1" stroke="var(--accent)" stroke-width="1.2"/>'
     patterns = "".join(
@@ -257,7 +264,7 @@ def render_hatches() -> str:
 
 
 def list_legend(made: OperandChunks) -> list[tuple[str, str]]:
-    """Return (class, words) of the states that memory's picture shows."""
+    """Return (class, text) of the states that occur in the picture of memory."""
     present = set(find_chunk_states(made)[1].ravel().tolist())
     return [said for code, said in STATES.items() if code in present]
 

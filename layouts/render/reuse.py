@@ -1,4 +1,4 @@
-"""CUDA C++ that makes A's registers from an accumulator: CUDA's own conversions, packing, and shuffles where elements
+"""CUDA C++ that converts an accumulator to A's registers: conversion intrinsics, packing, and shuffles where elements
 change lanes.
 """
 
@@ -14,7 +14,7 @@ from lanescope.ptx.instruction import Operand
 from lanescope.ptx.pattern import IntArray
 from lanescope.tiles.reuse import AccumulatorReuse
 
-# How CUDA's conversion to a narrow float is told its type and its rounding.
+# The arguments of CUDA's conversion to a narrow float: type and rounding.
 _NARROW = {
     "e4m3": "__NV_SATFINITE, __NV_E4M3",
     "e5m2": "__NV_SATFINITE, __NV_E5M2",
@@ -28,10 +28,9 @@ _TO_INT = {"f32": "__float2int_rn({})", "f64": "__double2int_rn({})", "f16": "__
 
 @dataclass(frozen=True, slots=True)
 class TypeConversion:
-    """One source type to one target type: a C++ function of `values` elements that returns them packed from bit 0.
+    """The conversion of a source type to a target type: a C++ function of `values` elements, result packed from bit 0.
 
-    headers: what to include; body: its statements, arguments x (and y); note: how it rounds, or what CUDA does not
-    have.
+    headers: what to include. body: its statements, arguments x (and y). note: how it rounds, or what CUDA lacks.
     """
 
     name: str
@@ -46,9 +45,9 @@ class TypeConversion:
 
 
 def find_conversion(source: str, target: Operand) -> TypeConversion:
-    """Return how an accumulator's type is converted to A's, in A's container, with CUDA's intrinsics.
+    """Return the conversion of an accumulator's type to A's container, with CUDA's intrinsics.
 
-    cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, cuda_fp6.h, cuda_fp4.h.
+    From cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, cuda_fp6.h, cuda_fp4.h.
     """
     name = target.element.name
     half = ("cuda_fp16.h",) if source == "f16" else ()
@@ -75,7 +74,7 @@ def find_conversion(source: str, target: Operand) -> TypeConversion:
 
 
 def _convert_to_narrow(source: str, target: Operand, half: tuple[str, ...]) -> TypeConversion:
-    """Return the conversion of pairs to 8-, 6- and 4-bit floats."""
+    """Return the conversion of pairs to 8-, 6- or 4-bit floats."""
     name, padding = target.element.name, target.padding_below
     bits, how = target.element.bits, _NARROW[name]
     kind, pair = {
@@ -109,7 +108,7 @@ def _convert_to_tf32(source: str, half: tuple[str, ...]) -> TypeConversion:
 
 
 def _convert_to_16_bits(source: str, name: str, half: tuple[str, ...]) -> TypeConversion:
-    """Return the conversion to f16 and bf16, whose functions have similar names."""
+    """Return the conversion to f16 or bf16, whose intrinsics have similar names."""
     header, c_name = {"f16": ("cuda_fp16.h", "half"), "bf16": ("cuda_bf16.h", "bfloat16")}[name]
     made = {
         "f32": f"__float2{c_name}_rn(x)",
@@ -124,11 +123,10 @@ def _convert_to_16_bits(source: str, name: str, half: tuple[str, ...]) -> TypeCo
 
 
 def render_code(found: AccumulatorReuse) -> str:
-    """Return a function that makes A's registers of every K step from D's.
+    """Return a function that makes A's registers of every K step from D's registers.
 
-    Conversions and packing where nothing moves, else shuffles too.
-
-    d is what the mma wrote: an element an entry, for f16 a register of two.
+    It converts and packs where no element changes lanes, and uses shuffles elsewhere. Its argument d is the mma's
+    result: one element per entry, for f16 a register of two.
     """
     source, target = found.source, found.target
     made = find_conversion(source.element.name, target)
@@ -175,7 +173,7 @@ def _format_register(found: AccumulatorReuse, step: int, register: int) -> str:
 
 
 def _format_element(source: Operand, tile: int, value: int) -> str:
-    """Return one element of D as an expression of its type."""
+    """Return one element of D as a C++ expression of its type."""
     if source.element.bits >= 32:
         return f"d[{tile}][{value}]"
     register, upper = divmod(value, 2)
@@ -185,7 +183,7 @@ def _format_element(source: Operand, tile: int, value: int) -> str:
 
 
 def _render_packed(made: TypeConversion, elements: list[str], container: int) -> str:
-    """Return elements, converted, in one register from bit 0 on."""
+    """Return a register with converted elements, packed from bit 0."""
     parts = []
     for at in range(0, len(elements), made.values):
         part = f"{made.name}({', '.join(elements[at : at + made.values])})"
@@ -194,9 +192,9 @@ def _render_packed(made: TypeConversion, elements: list[str], container: int) ->
 
 
 def _render_packing(found: AccumulatorReuse, made: TypeConversion) -> list[str]:
-    """Return code in which every lane packs its own elements, the same ones in every lane.
+    """Return code in which every lane packs its own elements, from the same positions in all lanes.
 
-    A ready register of the same type is taken whole.
+    A register that already has the right contents is used as it is.
     """
     source, target = found.source, found.target
     tiles, _, values = found.taken
@@ -222,7 +220,7 @@ def _render_packing(found: AccumulatorReuse, made: TypeConversion) -> list[str]:
 def _render_shuffles(found: AccumulatorReuse, made: TypeConversion) -> list[str]:
     """Return code that fetches each element from the lane that holds it.
 
-    Lanes that want another entry of D's registers take it in another turn.
+    Lanes that need different entries of D's registers are served one entry at a time.
     """
     source, target = found.source, found.target
     per = target.values // target.registers
@@ -249,7 +247,7 @@ def _render_shuffles(found: AccumulatorReuse, made: TypeConversion) -> list[str]
 
 
 def _render_fetch(source: Operand, tile: IntArray, value: IntArray, name: str, lanes: str) -> list[str]:
-    """Return statements that leave in `name` the element each lane wants, entry by entry of D."""
+    """Return statements that assign to `name` the element each lane needs, one entry of D at a time."""
     out = []
     entries = sorted(set(zip(tile.tolist(), value.tolist(), strict=True)))
     for number, (t, v) in enumerate(entries):

@@ -1,5 +1,7 @@
-"""Code for scale factors: float32 factors → UE8M0 bytes → the order of atoms, in NumPy, PyTorch and CUDA C++; the
-copies and MMAs of a tile; the 32-bit register of mma.sync. And metadata in CUTLASS's order.
+"""Code for scale factors and metadata.
+
+Float32 factors → UE8M0 bytes → the order of atoms, in NumPy, PyTorch and CUDA C++; the copies and MMAs of a tile; the
+32-bit register of mma.sync; metadata in CUTLASS's order.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ def render_order() -> dict[str, str]:
 
 
 def render_issue(side: ScaleOperand, copies: list[AtomCopy], steps: list[ScaledMmaStep]) -> str:
-    """Return what one thread issues for the factors of a tile: the copies, then each MMA with its word and columns."""
+    """Return the code that one thread runs for a tile's factors: the copies, then each MMA with its descriptor and
+    columns.
+    """
     text = format_copy_ptx(side.mma)
     lines = ["// tmem: the allocation's address. smem: where the factors begin, encoded (bytes >> 4)."]
     for one in copies:
@@ -54,7 +58,7 @@ def render_register(blocks: int) -> str:
     """Return CUDA C++ for mma.sync: a lane's 32-bit scale-data register from row-major bytes, and the byte-id of a
     step.
 
-    blocks: factors a row and instruction, S of scale_vec::SX.
+    blocks: factors per row and instruction, the S of scale_vec::SX.
     """
     rows = {
         name: Pattern.parse(text, S=blocks).forward_formula(("row", "block"), FormulaWords("lane", "byte"))["row"]
@@ -70,13 +74,13 @@ def render_register(blocks: int) -> str:
     )
 
 
-def render_metadata(one: CompressedOrder) -> dict[str, str]:
-    """Return code from row-major indices of 4 bits to CUTLASS's order: {"numpy", "cuda"}."""
+def render_metadata(layout: CompressedOrder) -> dict[str, str]:
+    """Return code from row-major 4-bit indices to CUTLASS's order: {"numpy", "cuda"}."""
     words = FormulaWords("word", "index")
-    forward = one.atom.forward_formula(("row", "group"), words)
-    back = one.atom.inverse_formula(("r", "g"), words)
-    down, across = one.atom.extents
-    sizes = {"down": down, "across": across, "words": one.atom.thread_count}
+    forward = layout.atom.forward_formula(("row", "group"), words)
+    back = layout.atom.inverse_formula(("r", "g"), words)
+    down, across = layout.atom.extents
+    sizes = {"down": down, "across": across, "words": layout.atom.thread_count}
     return {
         "numpy": _PROGRAMS.fill("metadata_order.py.in", **sizes, row=forward["row"], group=forward["group"]),
         "cuda": _PROGRAMS.fill("metadata_order.cu", **sizes, word=back["word"], index=back["index"]),

@@ -1,6 +1,6 @@
-"""A tile as a sheet of cells: who holds each element, or where it lies, and the picture of it.
+"""A tile as a grid of cells: the holder of each element, or its offset in memory, and the picture of it.
 
-A sheet shows two axes of a tensor; of further axes it shows one index each. A tensor of one axis is folded into rows.
+A sheet shows two axes of a tensor, and one index of every further axis. A tensor of one axis is folded into rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LEFT = 34.0
 
 @dataclass(frozen=True, slots=True)
 class DrawingPlane:
-    """Which axes are drawn: down and across; fixed: the index of each other axis, by its number."""
+    """The axes that are drawn, down and across; fixed: axis number → the index at which each other axis is shown."""
 
     down: int | None
     across: int
@@ -36,7 +36,7 @@ class DrawingPlane:
     def make_plane(
         cls, sizes: Sequence[int], axes: Sequence[int] | None = None, at: Sequence[int] = ()
     ) -> DrawingPlane:
-        """Return the plane of the last two axes, or of those named (down, across).
+        """Return the plane of the axes (down, across), by default the last two.
 
         at: the index of each axis that is not drawn, in order.
         """
@@ -61,14 +61,14 @@ class DrawingPlane:
         return cls(down, across, fixed)
 
     def get_size(self, sizes: Sequence[int]) -> tuple[int, int]:
-        """Return the rows and columns of the drawing."""
+        """Return (rows, columns) of the drawing."""
         if self.down is None:
             across = min(sizes[0], FOLDED)
             return sizes[0] // across if sizes[0] % across == 0 else -(-sizes[0] // across), across
         return sizes[self.down], sizes[self.across]
 
     def locate_cells(self, coords: Sequence[Longs], sizes: Sequence[int]) -> tuple[Longs, Longs, Mask]:
-        """Return the row and column of each place, and whether the plane shows it."""
+        """Return the row and column of each position, and whether the plane shows it."""
         if self.down is None:
             cols = self.get_size(sizes)[1]
             return coords[0] // cols, coords[0] % cols, np.ones(coords[0].shape, dtype=bool)
@@ -80,11 +80,13 @@ class DrawingPlane:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TileSheet:
-    """Cells of a tile. thread, value: int64 [rows, cols] of the first holder, -1 where none holds the element; copies:
-    how many hold it. place: offset in memory, in elements, where the layout is one of memory. says: the texts of cells
-    that are not those of their holder or offset. cell: int64 [threads, values], the number of each one's cell, -1 for
-    one that is not shown. groups: what the cells of a table of indices are coloured by, and
-    grouped its name. byte: where each cell lies in shared memory, of a sheet of threads.
+    """The cells of a tile.
+
+    thread, value: int64 [rows, cols] of the first holder, -1 for an element nobody holds. copies: the number of
+    holders. place: offset in elements, of a layout of memory. says: texts of cells that replace those of holder or
+    offset. cell: int64 [threads, values], the number of each one's cell, -1 for one outside the plane. groups, grouped:
+    for a table of indices, the numbers that colour its cells, and their name. byte: position in shared memory, of a
+    sheet of threads.
     """
 
     rows: int
@@ -106,7 +108,7 @@ class TileSheet:
 
     @property
     def colours(self) -> dict[str, Longs]:
-        """What the cells can be coloured by → a number a cell, -1 for none."""
+        """Return colouring name → int array with a number per cell, -1 for none."""
         if self.groups is not None:
             return {self.grouped: self.groups}
         if self.place is not None:
@@ -123,7 +125,7 @@ class TileSheet:
         } | ({} if self.byte is None else {"bank": np.where(self.byte < 0, -1, self.byte // 4 % 32)})
 
     def format_cell(self, row: int, col: int, letter: str = "V") -> str:
-        """Return the text of a cell: T12:V3, `+` where others hold the element, too; or an offset in memory."""
+        """Return the text of a cell: T12:V3 (with `+` where others hold the element, too), or an offset in memory."""
         if self.says:
             return self.says[row][col]
         if self.place is not None:
@@ -137,8 +139,9 @@ class TileSheet:
 def make_threads_sheet(
     coords: Sequence[Longs], sizes: Sequence[int], plane: DrawingPlane, element_bits: int, lanes: int = 32
 ) -> TileSheet:
-    """Return the sheet of a layout of threads. coords: an int64 array [threads, values] for each axis; lanes: threads
-    of a warp.
+    """Return the sheet of a layout of threads.
+
+    coords: an int64 array [threads, values] for each axis; lanes: threads per warp.
     """
     rows, cols = plane.get_size(sizes)
     down, across, shown = plane.locate_cells(coords, sizes)
@@ -163,7 +166,10 @@ def make_threads_sheet(
 
 
 def make_memory_sheet(offset: Longs, plane: DrawingPlane, element_bits: int, memory: str = "shared") -> TileSheet:
-    """Return the sheet of a layout of memory. offset: in elements, an array axis an axis of the tensor."""
+    """Return the sheet of a layout of memory.
+
+    offset: in elements, an array with the tensor's axes.
+    """
     rows, cols = plane.get_size(offset.shape)
     if plane.down is None:
         flat = np.full(rows * cols, -1, dtype=np.int64)
@@ -183,7 +189,7 @@ def _list_row_names(plane: DrawingPlane, rows: int, cols: int) -> tuple[str, ...
 
 @dataclass(frozen=True, slots=True)
 class LegendSwatch:
-    """A category of a legend: its number among `of`, and the range it stands for."""
+    """A category of a legend: its index among `of` categories, and the range of numbers it stands for."""
 
     category: int
     of: int
@@ -191,7 +197,7 @@ class LegendSwatch:
 
 
 def sort_into_categories(number: Longs) -> tuple[Longs, list[LegendSwatch]]:
-    """Return numbers as at most eight categories of neighbours, and their legend."""
+    """Return each number's category, neighbouring numbers together, at most eight of them; and their legend."""
     most = int(number.max(initial=0)) + 1
     step = 1
     while -(-most // step) > MANY:
@@ -206,7 +212,10 @@ def sort_into_categories(number: Longs) -> tuple[Longs, list[LegendSwatch]]:
 
 @dataclass(frozen=True, slots=True)
 class SheetPicture:
-    """A picture of a sheet. panel: where its cells lie; rows, cols: how many of them are drawn."""
+    """A picture of a sheet.
+
+    panel: its cells' position; rows, cols: how many of them are drawn.
+    """
 
     svg: str
     legend: list[LegendSwatch]
@@ -216,7 +225,7 @@ class SheetPicture:
 
 
 def draw_cells(sheet: TileSheet, colour: str, title: str, *, room: float = _ROOM) -> SheetPicture:
-    """Draw a sheet, its columns in a number of pixels."""
+    """Return the picture of one sheet, scaled to a fixed total width of its columns."""
     panel, legend = _make_panel(sheet, colour, title, room=room)
     figure = PanelFigure(panel.x + max(panel.width, 7.6 * len(title)) + 8, TOP + panel.height + 8, (panel,))
     return SheetPicture(
@@ -238,7 +247,7 @@ def _make_panel(
     at: tuple[float, float] = (_LEFT, TOP),
     most: int = MOST_DRAWN,
 ) -> tuple[FigurePanel, list[LegendSwatch]]:
-    """Draw the cells of a sheet at a place of the paper; return them with the legend of their fills."""
+    """Return a sheet's cells as a panel, and the legend of its fills."""
     cols = min(sheet.cols, max(WIDEST, most // MOST_DRAWN * WIDEST))
     rows = min(sheet.rows, max(8, most // cols))
     number, legend = sort_into_categories(sheet.colours[colour])
@@ -268,7 +277,9 @@ def _make_panel(
 def draw_sheets(
     parts: Sequence[tuple[TileSheet, str, str]], title: str, palette: Palette | None = None, letter: str = "V"
 ) -> str:
-    """Draw several sheets as one picture: (sheet, colour, title) side by side, or stacked where they are wide."""
+    """Return several sheets, (sheet, colouring, title) each, as one picture: side by side, or stacked where they are
+    wide.
+    """
     figure = make_sheets_figure(parts, letter)
     return render_svg(figure, title=title, palette=palette, labels_up_to=MOST_DRAWN, pointed=palette is None)
 
@@ -276,7 +287,11 @@ def draw_sheets(
 def make_sheets_figure(
     parts: Sequence[tuple[TileSheet, str, str]], letter: str = "V", most: int = MOST_DRAWN
 ) -> PanelFigure:
-    """Place several sheets: (sheet, colour, title) side by side, or stacked where they are wide; most: cells of one."""
+    """Return several sheets, (sheet, colouring, title) each, as one figure: side by side, or stacked where they are
+    wide.
+
+    most: the greatest number of cells of one.
+    """
     panels: list[FigurePanel] = []
     x, y, wide = _LEFT, TOP, 0.0
     for sheet, colour, words in parts:

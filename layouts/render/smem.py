@@ -25,8 +25,9 @@ FENCE = f'  asm volatile("{_PROXY}" ::: "memory");  // wgmma reads through the a
 
 
 def render_xor(mode: Mode, offset: str, past: int = 0) -> str:
-    """Return the C expression of a swizzled byte offset; past: the distance of the offset's zero from a pattern
-    boundary.
+    """Return the C expression of a swizzled byte offset.
+
+    past: the distance in bytes from a pattern boundary to the offset's zero.
     """
     if mode.chunks == 1:
         return offset
@@ -36,7 +37,7 @@ def render_xor(mode: Mode, offset: str, past: int = 0) -> str:
 
 
 def render_offset(tile: Tile, name: str = "a") -> str:
-    """Return `{name}_offset(mn, k)`: an element's byte offset from the tile's start."""
+    """Return the C++ function `{name}_offset(mn, k)`: the byte offset of an element from the tile's start."""
     if tile.element_bits < 8:
         return f"// {tile.k} × b1 along K are {tile.k // 8} bytes: below, k counts bytes.\n" + render_offset(
             _tile_in_bytes(tile), name
@@ -74,11 +75,10 @@ def render_offset(tile: Tile, name: str = "a") -> str:
 
 
 def render_fill(tile: Tile, name: str = "a", rows: int = 0, first: int = 0, fenced: bool = True) -> str:
-    """Return `{name}_offset(mn, k)` and `fill_{name}`: global [mn][k] rows (K-major) or [k][mn] rows (MN-major) into
-    the tile.
+    """Return `{name}_offset(mn, k)` and `fill_{name}`, which copies a global matrix into the tile.
 
-    rows: how many of the tile's mn are filled, from `first` on; 0 for all. fenced: whether the function ends as wgmma
-    needs it.
+    The matrix has [mn][k] rows (K-major) or [k][mn] rows (MN-major). rows: number of mn indices filled, from `first`
+    on; 0 for all. fenced: whether the function ends with the proxy fence that wgmma requires.
     """
     head = render_offset(tile, name)
     tile, rows = _tile_in_bytes(tile), rows or tile.mn
@@ -101,12 +101,12 @@ def render_fill(tile: Tile, name: str = "a", rows: int = 0, first: int = 0, fenc
 def render_descriptor(
     tile: Tile, name: str = "a", reach: int = 0, word: Descriptor | None = None, first: int = 0
 ) -> str:
-    """Return `{name}_descriptor(tile, mn, k)`: the 64-bit word of a slice.
+    """Return `{name}_descriptor(tile, mn, k)`: the 64-bit descriptor of a slice.
 
     mn: a multiple of the atom; k: a multiple of the instruction's K.
 
-    reach: elements of K the instruction reads where that is not 32 bytes. word: fields to use instead of the tile's
-    own; its start counts from shared memory's first byte and belongs to the slice at (first, 0).
+    reach: elements of K the instruction reads where that is not 32 bytes. word: a descriptor whose fields replace those
+    of the tile; its start address counts from shared memory's first byte and belongs to the slice at (first, 0).
     """
     lbo, sbo = tile.get_lbo_sbo_bytes(reach)
     base_offset, mode, reserved, moved = tile.base_offset, tile.mode, 0, 0
@@ -141,5 +141,5 @@ def render_descriptor(
 
 
 def _tile_in_bytes(tile: Tile) -> Tile:
-    """Return a tile of b1 as the tile of its bytes; any other unchanged."""
+    """Return a b1 tile as a tile of bytes; any other tile unchanged."""
     return replace(tile, element_bits=8, k=tile.k // 8) if tile.element_bits < 8 else tile

@@ -1,6 +1,4 @@
-"""CUDA C++ for an operand in rows, panels or a CuTe layout: where an element lies, the fill, the descriptors of its
-steps.
-"""
+"""CUDA C++ for operands in rows, panels or a CuTe layout: element offsets, the fill, the descriptors of each step."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ MOST_SUMMANDS = 12
 def find_summands(offsets: list[int]) -> list[tuple[int, int, int]]:
     """Return [(unit, size, stride), …] with offset[x] = offset[0] + Σ (x div unit mod size) · stride, exactly.
 
-    LayoutError where there is no such sum.
+    LayoutError where no such sum exists.
 
     >>> find_summands([0, 2, 4, 6, 64, 66, 68, 70])
     [(1, 4, 2), (4, 2, 64)]
@@ -56,8 +54,9 @@ def _format_sum(name: str, offsets: list[int]) -> str:
 
 
 def render_offset(side: PlacedSide) -> str:
-    """Return `{name}_offset(mn, k)`: an element's byte offset from shared memory's first byte; for b1, k counts
-    bytes.
+    """Return `{name}_offset(mn, k)`: the byte offset of an element from shared memory's first byte.
+
+    For b1, k counts bytes.
     """
     placed, per = side.where.placed, side.per_unit
     assert placed is not None
@@ -82,7 +81,7 @@ def render_offset(side: PlacedSide) -> str:
 
 
 def render_fill(side: PlacedSide) -> str:
-    """Return the offset, and `fill_{name}` from global lines of the contiguous dimension."""
+    """Return `{name}_offset` and `fill_{name}`, which copies from global lines of the contiguous dimension."""
     kind = get_memory_type(side.element, side.container_bits)
     k, mn = side.units_k, side.mn
     order = f"mn = i / {k}, k = i % {k}" if side.major == "K" else f"k = i / {mn}, mn = i % {mn}"
@@ -92,6 +91,6 @@ def render_fill(side: PlacedSide) -> str:
 
 
 def render_descriptor(side: PlacedSide, steps: int) -> str:
-    """Return `{name}_descriptor(shared, step)`: the words, moved to where the block's shared memory begins."""
+    """Return `{name}_descriptor(shared, step)`: the descriptor of each step, relative to the block's shared memory."""
     words = ", ".join(f"{side.get_descriptor(step).word:#x}ull" for step in range(steps))
     return _PROGRAMS.fill("placed_descriptor.cu", name=side.letter, words=words, mask=f"0x{START.mask:X}")

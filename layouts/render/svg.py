@@ -39,8 +39,8 @@ def render_svg(
 ) -> str:
     """Return the figure as SVG.
 
-    palette: None writes CSS variables (--fill-0 …); threads: fades all other owners; extra: drawn on top; pointed:
-    with what static/kit/point.js says of the cell under the pointer.
+    palette: None writes CSS variables (--fill-0 …). threads: fades the cells of all other owners. extra: elements drawn
+    on top. pointed: whether panels carry tooltip data for static/kit/point.js.
     """
     ink, line, muted, shared = (
         ("var(--cell-ink)", "var(--cell-line)", "var(--muted)", "var(--shared)")
@@ -109,14 +109,14 @@ def render_hatches() -> list[str]:
 
 
 def get_paint(palette: Palette | None, name: str) -> str:
-    """Return a colour of the palette by its name (ok, bad, accent, wrong), or the page's variable for it."""
+    """Return a palette colour by name (ok, bad, accent, wrong); without a palette, the page's CSS variable."""
     return str(getattr(palette, name)) if palette else f"var(--{name})"
 
 
 def _get_status_fill(status: CellStatus, palette: Palette | None, key: str) -> str:
     """Return the fill of a status's cells; "" for plain ones.
 
-    `key` tells the hatches of two pictures on one page apart.
+    key: makes the hatch ids of two pictures on one page distinct.
     """
     if status.strokes or (status.filled and palette is BW):
         return f"url(#{status.name}-{key})"
@@ -145,7 +145,10 @@ def _render_status_hatches(figure: PanelFigure, palette: Palette | None, key: st
 
 
 def _render_statuses(panel: FigurePanel, statuses: IntArray, palette: Palette | None, key: str) -> list[str]:
-    """Return cells by what a check says of them: fill or hatch, and its sign where a cell has room and no own text."""
+    """Return the marked cells of each status.
+
+    A cell has the status's fill or hatch, and its sign where there is room and no label.
+    """
     out = []
     for n, status in enumerate(STATUSES):
         mask: Mask = statuses == n
@@ -164,7 +167,7 @@ def _render_statuses(panel: FigurePanel, statuses: IntArray, palette: Palette | 
 
 
 def _trace_runs(panel: FigurePanel, mask: Mask) -> str:
-    """Return the outline of every run of cells."""
+    """Return the SVG path of every horizontal run of masked cells."""
     w, h = panel.cell_width, panel.cell_height
     return "".join(
         (
@@ -176,7 +179,7 @@ def _trace_runs(panel: FigurePanel, mask: Mask) -> str:
 
 
 def _draw_signs(panel: FigurePanel, mask: Mask, sign: str, fill: str) -> str:
-    """Return a sign in the middle of every cell."""
+    """Return a sign in the middle of every masked cell."""
     w, h = panel.cell_width, panel.cell_height
     size = min(11.0, h - 2, w - 2)
     marks = "".join(
@@ -190,7 +193,7 @@ def _draw_signs(panel: FigurePanel, mask: Mask, sign: str, fill: str) -> str:
 
 
 def _trace_corners(panel: FigurePanel, mask: Mask) -> str:
-    """Return a triangle in the upper left corner of every cell."""
+    """Return the SVG path of a triangle in the upper left corner of every masked cell."""
     w, h = panel.cell_width, panel.cell_height
     return "".join(
         f"M{_format_number(panel.x + c * w + 1)} {_format_number(panel.y + r * h + 1)}h4l-4 4z"
@@ -201,10 +204,9 @@ def _trace_corners(panel: FigurePanel, mask: Mask) -> str:
 def render_swatches(
     statuses: IntArray, palette: Palette | None, words: dict[str, str] | None = None
 ) -> tuple[float, str, str]:
-    """Return the legend of a picture's statuses as one line of swatches, 17 high: (width, what it says, its SVG
-    elements).
+    """Return the legend of a picture's statuses as one line of swatches, 17 high: (width, texts, SVG elements).
 
-    words: replace a status's own, by its name.
+    words: text → its replacement, by status name.
     """
     used = [STATUSES[int(n)] for n in np.unique(statuses)]
     key = f"{zlib.crc32(' '.join(s.name for s in used).encode()):08x}l"
@@ -244,7 +246,7 @@ def render_swatches(
 
 
 def render_status_legend(statuses: IntArray, palette: Palette | None, words: dict[str, str] | None = None) -> str:
-    """Return the legend of a picture's statuses as a picture of its own, below a page's figure."""
+    """Return the legend of a picture's statuses as an SVG of its own, for below a page's figure."""
     x, said, drawn = render_swatches(statuses, palette, words)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="statuses" viewBox="0 0 {_format_number(x)} 17"'
@@ -265,13 +267,16 @@ def _render_rect(panel: FigurePanel, fill: str, line: str) -> str:
     )
 
 
-def choose_colour(grid: OperandGrid, wanted: str) -> str:
-    """Return the wanted name where this grid has it, else its first (B has no i, a one-register D has no j)."""
-    return wanted if wanted in grid.colour_names else grid.colour_names[0]
+def choose_colour(grid: OperandGrid, name: str) -> str:
+    """Return the requested colouring where this grid has it, else the grid's first.
+
+    B has no i, a one-register D has no j.
+    """
+    return name if name in grid.colour_names else grid.colour_names[0]
 
 
 def mask_shown(panel: FigurePanel, threads: frozenset[int] | None) -> Mask:
-    """Return which cells of a panel one of these threads holds: bool [rows, cols]; all for None."""
+    """Return bool [rows, cols]: which cells of a panel belong to one of these threads; all for None."""
     if threads is None or panel.grid is None:
         return np.ones((panel.rows, panel.cols), dtype=np.bool_)
     held: Mask = np.asarray(np.isin(panel.grid.thread, list(threads)).any(axis=2))
@@ -378,7 +383,7 @@ def _render_labels(
 
 
 def _draw_labels(panel: FigurePanel, texts: list[list[str]], shown: Mask, paint: str) -> list[str]:
-    """Return a text per row of one line, or per cell of two; nothing where labels would be unreadable."""
+    """Return the cell labels, grouped by row where they have one line; nothing where labels would be unreadable."""
     w, h = panel.cell_width, panel.cell_height
     fit = fit_labels([text for row in texts for text in row], w, h)
     if fit is None:
@@ -400,7 +405,7 @@ def _draw_labels(panel: FigurePanel, texts: list[list[str]], shown: Mask, paint:
 
 
 def _draw_pair(x: str, y: float, size: float, lines: tuple[str, ...]) -> str:
-    """Return a label of one or two lines, its middle at y."""
+    """Return a label of one or two lines, centered at y."""
     if len(lines) == 1:
         return f'<text x="{x}" y="{_format_number(y + size * 0.36)}">{lines[0]}</text>'
     below = f'<tspan x="{x}" y="{_format_number(y + size - 1)}">{lines[1]}</tspan>'

@@ -47,8 +47,9 @@ def render_markdown(panel: FigurePanel, label: str, threads: frozenset[int] | No
 
 
 def render_csv(operand: Operand, panel: FigurePanel | None = None, threads: frozenset[int] | None = None) -> str:
-    """Return all values of all threads as CSV: thread, value, register, bit, and the element; a panel's window narrows
-    it.
+    """Return CSV with a row per value of each thread: thread, value, register, bit, element.
+
+    A panel's window narrows it.
     """
     lines = [",".join(("thread", "value", "register", "bit", *operand.axes))]
     coords = [array.tolist() for array in operand.coords.values()]

@@ -1,4 +1,4 @@
-"""Programs kept in files, with slots for what differs: the folder `programs` of a package."""
+"""Program templates: files of a package's folder `programs` with slots for the parts that vary."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Templates:
     """The templates of one package.
 
     A slot is `$name` or `${name}`. Inside a line it takes text. Alone on a line it takes lines, as text or as a list,
-    which are indented as the slot is; without any the line goes.
+    indented as the slot is; an empty value removes the line.
 
     >>> fill_lines("for (;;) {\\n  $body\\n  $more\\n} // $why", {"body": "f();\\ng();", "more": [], "why": 1})
     ['for (;;) {', '  f();', '  g();', '} // 1']
@@ -54,12 +54,12 @@ def fill_lines(text: str, slots: dict[str, Slot]) -> list[str]:
 
 
 def indent_lines(lines: Sequence[str], indent: str) -> list[str]:
-    """Return lines moved right; empty ones stay empty."""
+    """Return lines with an indent in front; empty lines stay empty."""
     return [f"{indent}{line}" if line else "" for line in lines]
 
 
 def join_lines(lines: Sequence[str]) -> str:
-    """Return lines as text, each with its end."""
+    """Return lines as text, each with a newline."""
     return "".join(f"{line}\n" for line in lines)
 
 

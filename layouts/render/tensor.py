@@ -1,4 +1,4 @@
-"""Tensor memory as a sheet: 128 lanes down, 32-bit columns across, the elements of a layout of Triton in them."""
+"""Tensor memory as a grid: 128 lanes down, 32-bit columns across, with the elements of a Triton layout."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ COLUMN_BITS = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorSheet(TileSheet):
-    """A sheet of tensor memory.
+    """A grid of tensor memory.
 
-    down, across: row and column of the first element of each cell, -1 where it holds none.
+    down, across: row and column of the first element of each cell, -1 for an empty cell.
     """
 
     down: Longs | None = None
@@ -32,9 +32,7 @@ class TensorSheet(TileSheet):
 
 
 def make_tensor_sheet(made: LinearLayout, element_bits: int, block: int = 0) -> TensorSheet:
-    """Return the lanes and columns of one block of the cluster as a sheet; a cell is a 32-bit column with its
-    elements.
-    """
+    """Return the lanes and columns of one CTA of the cluster; each cell is a 32-bit column with its elements."""
     names = ("block", "row", "col")
     rows, cols = (
         made.list_coordinates(axis, names).reshape(-1, made.count_values("row"), made.count_values("col"))[block]
@@ -68,7 +66,7 @@ def make_tensor_sheet(made: LinearLayout, element_bits: int, block: int = 0) -> 
 
 
 def _format_elements(elements: list[tuple[int, int]]) -> str:
-    """Return the elements of a cell as text: 3,8–9, or each by itself."""
+    """Return the text of a cell's elements: 3,8–9 for a run, else each by itself."""
     held = [one for one in elements if one[0] >= 0]
     if not held:
         return ""

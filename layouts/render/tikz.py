@@ -1,5 +1,6 @@
-"""One of our SVG pictures as TikZ: every shape once, so a picture has one geometry. Compiles with pdflatex and no font
-of its own.
+"""An SVG picture of this package as TikZ: one path for one path, so both have the same geometry.
+
+Compiles with pdflatex and needs no font.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _ESCAPES = {
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
 }
-# The hatch of each black-and-white fill: TikZ's patterns library.
+# The hatch of each black-and-white fill, from TikZ's patterns library.
 _PATTERNS = (
     None,
     "north east lines",
@@ -48,7 +49,7 @@ _PATTERNS = (
     "crosshatch",
     "dots",
 )
-_RISING = "M-1 1"  # how a stroke that leans as / begins
+_RISING = "M-1 1"  # the first characters of the path of a stroke that leans as /
 Hatches = dict[str, list[tuple[str, str]]]
 _INHERITED = ("fill", "stroke", "stroke-width", "font-size", "font-weight", "text-anchor")
 
@@ -118,7 +119,7 @@ def _render_node(
 
 
 def _list_hatches(root: ElementTree.Element) -> Hatches:
-    """Return the strokes of every hatch of a status: id → (TikZ's pattern, colour) each."""
+    """Return id → [(TikZ's pattern, colour), …] of every hatch of a status."""
     out: Hatches = {}
     for pattern in root.iter(f"{_SPACE}pattern"):
         name = pattern.get("id", "")
@@ -152,7 +153,7 @@ def _render_path(
 
 
 def _format_path(text: str, shift: tuple[float, float]) -> str:
-    """Convert M, L, H, V, Z and their relative forms to TikZ coordinates."""
+    """Return an SVG path's M, L, H, V, Z and relative commands as TikZ coordinates."""
     x, y = 0.0, 0.0
     start = (0.0, 0.0)
     parts: list[str] = []
@@ -197,7 +198,7 @@ def _render_text(x: float, y: float, text: str, style: dict[str, str], colours: 
 
 
 def escape_latex(text: str) -> str:
-    """Escape text for LaTeX's typewriter font."""
+    """Return text escaped for LaTeX's typewriter font."""
     return "".join(_ESCAPES.get(letter, letter) for letter in text)
 
 

@@ -1,4 +1,4 @@
-"""CUDA C++ for an access to tensor memory, and for scale factors in the order that tcgen05.cp and tcgen05.mma want."""
+"""CUDA C++ for accesses to tensor memory, and for scale factors in the order of tcgen05.cp and tcgen05.mma."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCALE_SIZES = {  # of an atom, as the templates call them
 
 
 def render_statement(found: TensorAccess) -> str:
-    """Return a load or store by one warp, with its wait, or a copy or shift by one thread.
+    """Return a load or store by one warp, with its wait; or a copy or shift by one thread.
 
     taddr: lane << 16 | column.
     """
@@ -49,7 +49,7 @@ def render_statement(found: TensorAccess) -> str:
 def render_scale_order() -> dict[str, str]:
     """Return code from row-major scale factors [rows][factors] to atoms: {"numpy", "pytorch", "cuda"}.
 
-    Both sizes are padded to whole atoms: rows to 128, factors to 4.
+    Both extents are padded to whole atoms: rows to 128, factors to 4.
     """
     return {
         name: "\n".join(_PROGRAMS.lines(template, **SCALE_SIZES))

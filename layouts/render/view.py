@@ -1,6 +1,6 @@
-"""Grid: one operand seen as its matrix, every cell resolved to who holds it, under which names, and how it is spoken.
+"""OperandGrid: an operand as its matrix, with the holder, names and spoken text of every cell.
 
-Figure: the grids of an instruction placed as in a product, A to the left, B above, D in the corner, in one scale.
+PanelFigure: the grids of an instruction placed as in a product, A to the left, B above, D in the corner, in one scale.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import WARP, ExecutionScope, Instruction, Operand, OperandPlace
 from lanescope.ptx.pattern import IntArray
 
-# What a cell says, each a template of the cell's facts: Python fills them here, and a page's script gets them as data.
+# Labels of a cell, as templates of its facts: Python fills them in here, and a page's script gets them as data.
 LABEL_TEMPLATES = {
     "lane:value": "T{thread}:{values}",
     "register": "T{thread} R{registers}",
@@ -30,7 +30,7 @@ BETWEEN_OWNERS = "; and "
 
 
 def list_labels(scope: ExecutionScope) -> dict[str, str]:
-    """Return LABEL_TEMPLATES in a scope's words: T13 R1 for a thread, L13 C1 for a lane of tensor memory.
+    """Return LABEL_TEMPLATES in a scope's terms: T13 R1 for a thread, L13 C1 for a lane of tensor memory.
 
     >>> from lanescope.ptx.role import TENSOR
     >>> list_labels(TENSOR)["register"]
@@ -44,7 +44,7 @@ def list_labels(scope: ExecutionScope) -> dict[str, str]:
 
 
 def get_owner_template(scope: ExecutionScope) -> str:
-    """Return OWNER in a scope's words."""
+    """Return OWNER in a scope's terms."""
     return OWNER.replace("value {name}", f"{scope.value} {{name}}").replace("register {", f"{scope.register} {{")
 
 
@@ -54,13 +54,14 @@ def get_spoken_template(operand: Operand) -> str:
     return SPOKEN.replace("row {", f"{down} {{").replace("column {", f"{across} {{")
 
 
-ADDRESS = "address"  # the operand whose elements are rows that lanes point at
+ADDRESS = "address"  # the operand whose elements are the rows that lanes address
 
 
 @dataclass(frozen=True, slots=True)
 class CellCategory:
-    """A name that cells may be coloured by: `numbers` gives it for every thread, or for every value (`of` says
-    which).
+    """A name by which cells may be coloured.
+
+    numbers: its value for every thread, or for every value (`of` tells which).
     """
 
     of: str
@@ -73,7 +74,7 @@ class CellCategory:
 
 @dataclass(frozen=True)
 class OperandGrid:
-    """The matrix of one operand; `product` picks one of m8n8k4's four, or one of ldmatrix's matrices.
+    """The matrix of one operand; `product` selects one of m8n8k4's four products, or one of ldmatrix's matrices.
 
     thread, value: int arrays [rows, cols, copies], the owners of each element.
     """
@@ -112,7 +113,7 @@ class OperandGrid:
 
     @cached_property
     def categories(self) -> dict[str, CellCategory]:
-        """What cells may be coloured by: the pattern's names, those of the thread first, and the register."""
+        """The colourings there are: the pattern's names, those of the thread first, and the register."""
         pattern, op = self.operand.pattern, self.operand
         on_thread = {d.name for d in pattern.threads}
         digits = pattern.digit_values()
@@ -130,7 +131,9 @@ class OperandGrid:
         return tuple(self.categories)
 
     def number_cells(self, name: str) -> IntArray:
-        """Return the value of one name in every cell: int array [rows, cols]; LayoutError lists the names there are."""
+        """Return int [rows, cols, copies] with the value of one name in every cell; LayoutError lists the names there
+        are.
+        """
         if name not in self.categories:
             raise LayoutError(
                 "unknown_name",
@@ -142,7 +145,7 @@ class OperandGrid:
         return category.numbers[(self.thread if category.of == "thread" else self.value)[:, :, 0]]
 
     def format_labels(self, kind: str, rows: slice = slice(None), cols: slice = slice(None)) -> list[list[str]]:
-        """Return the text of every cell, or of those in some rows and columns, for one of LABELS."""
+        """Return the text of every cell, or of the cells in some rows and columns, for one of LABELS."""
         if kind not in LABEL_TEMPLATES:
             raise LayoutError("unknown_label", f"No label '{kind}'.", f"Allowed: {', '.join(LABELS)}.", "label")
         template = list_labels(self.operand.scope)[kind]
@@ -160,29 +163,29 @@ class OperandGrid:
 
     @property
     def unit(self) -> str:
-        """What owns elements: a lane of a warp, or a thread of a warpgroup."""
+        """The word for an owner of elements: lane (of a warp) or thread (of a warpgroup)."""
         return self.operand.scope.thread
 
     def format_holder(self, thread: int) -> str:
-        """Return the words for a thread: lane 13, or in a warpgroup warp 1, lane 28."""
+        """Return a thread in words: lane 13, or in a warpgroup warp 1, lane 28."""
         warp, lane = divmod(thread, WARP.threads)
         scope = self.operand.scope
         return f"warp {warp}, lane {lane}" if scope.several else f"{scope.thread} {thread}"
 
     def format_bits(self, value: int) -> str:
-        """Return the bits of its register that a value's container takes: [31:16]."""
+        """Return the register bits that a value's container takes: [31:16]."""
         _, bit = self.operand.register_of(value)
         return f"[{bit + self.operand.container_bits - 1}:{bit}]"
 
     def format_spoken_bits(self, value: int) -> str:
-        """Return the bits of its register that a value itself takes, without padding, as they are read out."""
+        """Return the register bits that a value itself takes, without padding, as screen readers speak them."""
         bits = self.operand.element.bits
         _, container = self.operand.register_of(value)
         first = container + self.operand.padding_below
         return f"bits {first} to {first + bits - 1}" if bits > 1 else f"bit {first}"
 
     def format_spoken(self, row: int, col: int, title: str = "") -> str:
-        """Return a cell as it is read out: matrix, place, and every owner with its register and bits."""
+        """Return a cell's text for screen readers: matrix, position, and every owner with its register and bits."""
         name = self.operand.name
         owners = [
             get_owner_template(self.operand.scope).format(
@@ -199,9 +202,7 @@ class OperandGrid:
         )
 
     def make_axis_templates(self) -> dict[str, str]:
-        """Return the formula of each coordinate with the facts of one cell left open, in braces: thread, value and
-        digits.
-        """
+        """Return each coordinate's formula as a template with a cell's facts in braces: thread, value and digits."""
         words = self.operand.words
         open_ = {words.thread: "thread", words.value: "value"} | {word: name for name, word, _ in words.digits}
         forward = self.operand.formula()["forward"]
@@ -220,13 +221,12 @@ def _drop_repeats(held: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FigurePanel:
-    """One matrix of a figure: its place and cell size in figure units; grid is None for an operand in shared memory.
+    """One matrix of a figure: its position and cell size in figure units; grid is None for an operand in shared memory.
 
-    status: what a check says of each cell (palette.STATUSES, -1 for nothing), drawn instead of a category.
-    category, texts: what cells are coloured by (-1: not at all) and say, where that is not a name of the pattern and a
-    label. row0, col0: the matrix's first row and column shown, where it is a window of it. row_names, col_names: what
-    stands beside rows and columns instead of their numbers. of: how many categories there are, where a panel need not
-    show all of them.
+    status: the result of a check for each cell (index into palette.STATUSES, -1 for none), drawn instead of a category.
+    category, texts: colours (-1: none) and labels of cells where they are not a name of the pattern and a label of
+    LABELS. row0, col0: first row and column of the matrix that the panel shows. row_names, col_names: texts beside rows
+    and columns instead of their numbers. of: number of categories, where a panel need not show all of them.
     """
 
     name: str
@@ -262,12 +262,12 @@ class FigurePanel:
 
     @property
     def window(self) -> tuple[slice, slice]:
-        """The part of the matrix that is shown."""
+        """(rows, columns) of the matrix that are shown."""
         return slice(self.row0, self.row0 + self.rows), slice(self.col0, self.col0 + self.cols)
 
     @property
     def warp_edges(self) -> list[int]:
-        """Rows before which another warp begins (warpgroup operands only)."""
+        """The rows before which another warp begins; () unless a warpgroup holds the operand."""
         if self.grid is None or self.grid.operand.scope.place is OperandPlace.TENSOR:
             return []
         warp: IntArray = self.grid.thread[self.window[0], 0, 0] // WARP.threads
@@ -276,7 +276,7 @@ class FigurePanel:
 
 @dataclass(frozen=True, slots=True)
 class PanelFigure:
-    """Panels and the size of the page they lie on."""
+    """Panels, and the size of the area they lie on."""
 
     width: float
     height: float
@@ -292,7 +292,10 @@ _WIDE, _TALL = 1080.0, 720.0
 
 
 def _choose_cell_sizes(space: float, side: int, depth: int, most: float, enough: float) -> tuple[float, float]:
-    """Return cell sizes along M or N and along K: equal while large enough, else K shrinks so that D stays legible."""
+    """Return the cell sizes along M or N and along K.
+
+    They are equal while large enough; else K shrinks so that D stays legible.
+    """
     equal = min(most, space / (side + depth))
     if equal >= enough:
         return equal, equal
@@ -305,13 +308,13 @@ Span = tuple[int, int] | None  # first and last row or column shown
 
 
 def _count_stored_k(instruction: Instruction) -> int:
-    """Return the columns of an A whose place in tensor memory is open."""
+    """Return the columns of an A whose position in tensor memory is undocumented."""
     issue = instruction.family.issue
     return instruction.sizes["k"] // (2 if issue and issue.sparse else 1)
 
 
 def make_product_figure(instruction: Instruction, product: int = 0, cell: Cell = None) -> PanelFigure:
-    """Return A, B and D (where C has D's map) placed so that a product reads across rows and down columns."""
+    """Return A, B and D (where C has D's map) arranged so that a product reads across rows and down columns."""
     n, k = (instruction.sizes[dim] for dim in "nk")
     grids = {name: OperandGrid(op, product) for name, op in instruction.operands.items()}
     m, a_cols = grids["d"].rows, grids["a"].cols if "a" in grids else _count_stored_k(instruction)
@@ -347,7 +350,8 @@ def make_product_figure(instruction: Instruction, product: int = 0, cell: Cell =
 
 
 def make_figure(instruction: Instruction, product: int = 0, cell: Cell = None) -> PanelFigure:
-    """Return the instruction's matrices together: a product, matrices with their address lanes, or what there is.
+    """Return all matrices of an instruction as one figure: a product, matrices with their address lanes, or single
+    operands.
 
     LayoutError `bad_instruction` for a tcgen05.mma without its instruction descriptor, which defines its matrices.
     """
@@ -372,7 +376,7 @@ def make_figure(instruction: Instruction, product: int = 0, cell: Cell = None) -
 
 
 def make_row_figure(grids: list[tuple[str, OperandGrid]], cell: Cell = None) -> PanelFigure:
-    """Return matrices side by side, in as many lines as they need, in one scale."""
+    """Return matrices side by side in one scale, on as many lines as they need."""
     widest = max(grid.cols for _, grid in grids)
     cell_width = min(46.0, (_WIDE - LEFT) / (widest * min(len(grids), 2)))
     cell_height = min(21.0, max(cell_width, _TALL / max(grid.rows for _, grid in grids)))
@@ -407,7 +411,7 @@ def make_row_figure(grids: list[tuple[str, OperandGrid]], cell: Cell = None) -> 
 def make_operand_figure(
     operand: Operand, product: int = 0, cell: Cell = None, rows: Span = None, cols: Span = None
 ) -> PanelFigure:
-    """Return one operand alone, or a window of it; LayoutError where the window is not inside."""
+    """Return the figure of one operand, or of a window of it; LayoutError where the window is outside."""
     grid = OperandGrid(operand, product)
     spans = []
     for name, span, count in (("rows", rows, grid.rows), ("cols", cols, grid.cols)):

@@ -16,8 +16,9 @@ Part = tuple[int, tuple[int, ...]]  # a word of the thread, and its fields from 
 
 
 def render_weights(layout: WeightLayout) -> dict[str, str]:
-    """Return code of a format and width for any whole tiles: {"numpy", "cuda", "fragments"}; the last is "" where no
-    fast conversion gives what is multiplied.
+    """Return code for a format and width, for matrices of whole tiles: {"numpy", "cuda", "fragments"}.
+
+    "fragments" is "" where no fast conversion gives the values that are multiplied.
     """
     fragments = render_fragments(layout)
     return {"numpy": render_numpy(layout), "cuda": render_pack(layout), "fragments": fragments}
@@ -72,8 +73,9 @@ def _list_slots(layout: WeightLayout) -> dict[str, str | int]:
 
 
 def render_fragments(layout: WeightLayout) -> str:
-    """Return CUDA C++ that converts a thread's words to its fragments, or one word to pairs of fp16; "" where the order
-    of the fields has no fast conversion.
+    """Return CUDA C++ that converts a thread's words to its fragments, or one word to pairs of fp16.
+
+    "" where the order of the fields has no fast conversion.
     """
     if layout.operand:
         registers = list_register_parts(layout)
@@ -108,7 +110,7 @@ def render_fragments(layout: WeightLayout) -> str:
 
 
 def list_register_parts(layout: WeightLayout) -> list[list[Part]]:
-    """List, for each instruction of a thread and each register of its operand, the word and fields that it is made of.
+    """Return (word, fields) of every register of the operand, for each instruction of a thread.
 
     LayoutError where a register has fields of two words.
     """
@@ -133,13 +135,16 @@ def _join_part(places: list[tuple[int, int]]) -> Part:
 
 
 def _list_word_pairs(layout: WeightLayout) -> list[Part]:
-    """List the fields of word 0 by twos, in the order of their elements."""
+    """Return the fields of word 0 in pairs, in the order of their elements."""
     ordered = sorted(range(layout.fields), key=lambda field: layout.tile.element_at(0, field))
     return [(0, (low, high)) for low, high in zip(ordered[::2], ordered[1::2], strict=True)]
 
 
 def _convert_part(layout: WeightLayout, wide: int, part: Part, word: str) -> str:
-    """Return the C++ expression of a register of `wide`-bit elements; LayoutError where no fast conversion gives it."""
+    """Return the C++ expression of a register of `wide`-bit elements.
+
+    LayoutError where no fast conversion gives it.
+    """
     fields = part[1]
     if wide == 16 and layout.bits == 8:  # two bytes of a word, in any order
         return f"byte_halves<0x5{fields[1]}5{fields[0]}>({word})"
@@ -180,7 +185,7 @@ _HALVES = {4: "weights_halves_4.cu", 8: "weights_halves_8.cu"}
 
 
 def _render_helpers(layout: WeightLayout, wide: int, lines: list[str]) -> str:
-    """Return the functions that the lines call."""
+    """Return the definitions of the helper functions that the lines call."""
     if wide == 16:
         return _PROGRAMS.fill(_HALVES[layout.bits]) + "\n"
     return _PROGRAMS.fill("weights_bytes.cu") + "\n" if any("spread_fields" in line for line in lines) else ""

@@ -1,7 +1,7 @@
-"""The order of instructions around a wgmma as PTX: patterns that are right, and those that leave one out.
+"""Instruction sequences around a wgmma as PTX: correct ones, and ones with an instruction missing.
 
-Every pattern is assembled in the tests. `diagnosed` is the number of the message that ptxas 13.5 gives it with -v, ""
-for none. Registers and descriptors have the names of `DECLARED`.
+The tests assemble each of them. `diagnosed`: the number of the message that ptxas 13.5 -v prints, "" for none.
+Registers and descriptors have the names of `DECLARED`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _format_wait(n: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OrderPattern:
-    """A sequence of lines, each with what it is there for."""
+    """A sequence of instructions, each with the reason for it."""
 
     name: str
     title: str

@@ -1,7 +1,7 @@
-"""What part of an instruction's matrices is shown: one range a dimension. Matrices that share a dimension follow the
-same range, so the rows of A and of D move together.
+"""The visible window of an instruction's matrices: one range per dimension.
 
-A dimension is m, n or k; s for the stored columns of a sparse A; r and c for matrices that belong to no product.
+Matrices that share a dimension follow the same range, so the rows of A and of D scroll together. A dimension is m, n or
+k; s for the stored columns of a sparse A; r and c for matrices outside a product.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OF_PRODUCT = {"a": ("m", "k"), "b": ("k", "n"), "d": ("m", "n")}
 
 
 def get_dimensions(found: Instruction, panel: FigurePanel) -> tuple[str, str]:
-    """Return which dimension a panel's rows follow, and which its columns.
+    """Return (dimension of the rows, dimension of the columns) of a panel.
 
     >>> from lanescope.ptx.catalog import find
     >>> found = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -35,7 +35,7 @@ def get_dimensions(found: Instruction, panel: FigurePanel) -> tuple[str, str]:
 
 
 def count_cells(found: Instruction, figure: PanelFigure | None = None) -> dict[str, int]:
-    """Return how many cells each dimension has."""
+    """Return dimension → number of cells."""
     out: dict[str, int] = {}
     for panel in (figure or make_figure(found)).panels:
         for dim, count in zip(get_dimensions(found, panel), (panel.rows, panel.cols), strict=True):
@@ -44,8 +44,9 @@ def count_cells(found: Instruction, figure: PanelFigure | None = None) -> dict[s
 
 
 def make_opening_window(found: Instruction, figure: PanelFigure | None = None) -> dict[str, Range]:
-    """Return the ranges a page opens on: warp 0's rows of a warpgroup, and no more rows or columns than can be
-    labelled.
+    """Return the ranges that a page shows first.
+
+    They are warp 0's rows of a warpgroup, and at most as many cells as labels stay readable for.
     """
     scope = found.family.scope
     most = dict.fromkeys("nksrc", MOST_OPEN) | {"m": 16 if scope.several else min(found.sizes.get("m", 0), MOST_OPEN)}
@@ -53,9 +54,9 @@ def make_opening_window(found: Instruction, figure: PanelFigure | None = None) -
 
 
 def parse_window(text: str, found: Instruction, figure: PanelFigure | None = None) -> dict[str, Range]:
-    """Parse the requested ranges: "" for the opening view, "all", or "m:0-16,n:32-64"; a missing dimension is whole.
+    """Return the ranges of a URL's window: "" for the opening view, "all", or "m:0-16,n:32-64".
 
-    LayoutError for any other text.
+    A missing dimension is shown completely. LayoutError for any other text.
 
     >>> from lanescope.ptx.catalog import find
     >>> parse_window("m:16-32", find("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"))
@@ -67,7 +68,7 @@ def parse_window(text: str, found: Instruction, figure: PanelFigure | None = Non
 
 
 def parse_ranges(text: str, counts: Mapping[str, int]) -> dict[str, Range]:
-    """Parse ranges of dimensions with these numbers of cells; "" and "all" are all of them.
+    """Return the ranges of dimensions with these cell counts; "" and "all" mean everything.
 
     >>> parse_ranges("m:16-32", {"m": 64, "n": 8})
     {'m': (16.0, 32.0), 'n': (0, 8)}
@@ -88,7 +89,7 @@ def _parse_range_parts(text: str, most: Mapping[str, float]) -> Iterator[tuple[s
 
 
 def format_ranges(ranges: Mapping[str, Range]) -> str:
-    """Return ranges as a text that `parse_window` parses: numbers with at most two decimals.
+    """Return ranges as text that `parse_window` accepts: numbers with at most two decimals.
 
     >>> format_ranges({"m": (16.0, 32), "n": (0.25, 9)})
     'm:16-32,n:0.25-9'

@@ -1,6 +1,4 @@
-"""CUDA C++ with nvcuda::wmma: a whole one-warp kernel for a wmma.mma, and the pieces of it that a page about one
-function shows.
-"""
+"""CUDA C++ with nvcuda::wmma: a one-warp kernel for a wmma.mma, and parts of it for the page of one function."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ HEAD = "#include <mma.h>\nusing namespace nvcuda;\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WmmaKernel:
-    """The lines of a kernel by purpose; `text` is the whole."""
+    """The lines of a kernel by purpose; `text` is the complete source."""
 
     name: str
     parameters: str
@@ -37,7 +35,7 @@ class WmmaKernel:
 
 
 def is_available(instruction: Instruction) -> bool:
-    """Return whether nvcuda::wmma has this wmma.mma: all but the f64 forms that name their rounding."""
+    """Return whether nvcuda::wmma offers this wmma.mma: all but the f64 forms with an explicit rounding mode."""
     return (
         instruction.family.multiplies
         and instruction.family.feed is OperandFeed.LOADS
@@ -46,7 +44,7 @@ def is_available(instruction: Instruction) -> bool:
 
 
 def render_kernel(instruction: Instruction) -> WmmaKernel:
-    """Return the kernel of a wmma.mma of the C++ API; compiled, it contains exactly this instruction."""
+    """Return a kernel in the C++ API that compiles to exactly this wmma.mma."""
     ops = instruction.operands
     layouts = dict(zip("ab", instruction.syntax.layouts, strict=True))
     strides = {name: wmma.get_default_stride(ops[name], layout) for name, layout in layouts.items()}

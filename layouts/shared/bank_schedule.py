@@ -1,7 +1,7 @@
-"""The wavefronts of one access in turn: which word each bank serves in each, and for which lanes.
+"""The wavefronts of one access in order: the word that each bank serves in each, and for which lanes.
 
-How many wavefronts a phase takes is measured; which of a bank's words goes first is not documented. Here the words of a
-bank come in the order of the lowest lane that asks for them.
+The number of wavefronts of a phase is measured. The order of a bank's words is not documented; here they come in the
+order of the lowest lane that requests them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lanescope.shared.banks import BANK_BYTES, BANKS, BankAccess, check_addresse
 
 @dataclass(frozen=True, slots=True)
 class ServedWord:
-    """A 32-bit word that a bank serves: its number from address 0, and the lanes that ask for it."""
+    """A 32-bit word that a bank serves: its number from address 0, and the lanes that request it."""
 
     word: int
     lanes: tuple[int, ...]
@@ -30,18 +30,18 @@ class ServedWord:
 
 @dataclass(frozen=True, slots=True)
 class Wavefront:
-    """One wavefront of a phase: at most one word of every bank, in the order of the banks."""
+    """One wavefront of a phase: at most one word per bank, in the order of the banks."""
 
     phase: int
     words: tuple[ServedWord, ...]
 
 
 def list_wavefronts(kind: BankAccess, address: object) -> list[Wavefront]:
-    """Return the wavefronts of one access in turn; address: a byte address per lane, None for an inactive one.
+    """Return the wavefronts of one access in order; address: a byte address per lane, None for an inactive one.
 
     >>> from lanescope.shared.banks import get_access
     >>> access = get_access("ld.shared.b32")
-    >>> [[word.lanes for word in one.words] for one in list_wavefronts(access, [0, 128] + 30 * [None])]
+    >>> [[word.lanes for word in wave.words] for wave in list_wavefronts(access, [0, 128] + 30 * [None])]
     [[(0,)], [(1,)]]
     """
     addresses = check_addresses(kind, address)
@@ -53,13 +53,13 @@ def list_wavefronts(kind: BankAccess, address: object) -> list[Wavefront]:
 
 
 def _list_words(kind: BankAccess, addresses: list[int | None], lanes: range) -> list[ServedWord]:
-    """List the different words of a phase, the lowest lane's first."""
-    askers: dict[int, list[int]] = {}
+    """Return the distinct words of a phase, in the order of the lowest lane that requests each."""
+    lanes_of: dict[int, list[int]] = {}
     for lane in lanes:
         if (start := addresses[lane]) is not None:
             for word in range(start // BANK_BYTES, (start + kind.bytes - 1) // BANK_BYTES + 1):
-                askers.setdefault(word, []).append(lane)
-    return [ServedWord(word, tuple(lanes)) for word, lanes in askers.items()]
+                lanes_of.setdefault(word, []).append(lane)
+    return [ServedWord(word, tuple(lanes)) for word, lanes in lanes_of.items()]
 
 
 def _schedule_phase(number: int, words: list[ServedWord]) -> Iterator[Wavefront]:

@@ -1,11 +1,12 @@
 """Shared-memory banks: how many wavefronts one warp-wide access takes.
 
-Shared memory has 32 banks of 4 bytes. An access is served in phases (lanes whose requests can share a wavefront); in a
-phase every bank serves one 4-byte word a wavefront, and lanes that want the same word share it. The phases were found
-by counting clocks, and with Nsight Compute's counters, on an H100 and an H200 (sm_90, 2026-11-26): ldmatrix and
-stmatrix one a matrix; 64 bits a lane half a warp, 128 bits a quarter, fewer bits the whole warp. Where every active
-lane l of a wide load asks for what lane l xor 1 asks for, or every one for what lane l xor 2 asks for, two phases join:
-the halves at 64 bits, the quarters of each half at 128 bits. `lanescope gpu verify` repeats the count.
+
+Shared memory has 32 banks of 4 bytes. An access is served in phases (lanes whose requests can share a wavefront); in
+each wavefront of a phase every bank serves one 4-byte word, and lanes that request the same word share it. The phases
+were measured with clocks and with Nsight Compute's counters on an H100 and an H200 (sm_90, 2026-11-26): one per matrix
+for ldmatrix and stmatrix; else half a warp for 64 bits per lane, a quarter for 128 bits, the whole warp for fewer. If
+every active lane l of a wide load requests the address of lane l xor 1, or every one that of lane l xor 2, two phases
+are merged: the halves at 64 bits, the quarters of each half at 128 bits. `lanescope gpu verify` repeats the count.
 """
 
 from __future__ import annotations
@@ -32,11 +33,10 @@ def compute_banks(address: NDArray[np.int64], size_bytes: int) -> tuple[NDArray[
 
 @dataclass(frozen=True, slots=True)
 class BankAccess:
-    """One kind of access: bytes a lane asks for, how many lanes give an address, lanes of a phase, whether it writes,
-    and its opcode. Phases of wide loads may be joined: list_phases.
+    """One kind of access.
 
-    registers: the 32-bit registers of a lane; matrices: whether lanes give rows of 8×8 matrices instead of their own
-    elements.
+    bytes: per lane; lanes: how many give an address; phase_lanes: lanes per phase before merging (list_phases);
+    registers: 32-bit registers per lane; matrices: whether each lane gives the address of a row of an 8×8 matrix.
     """
 
     name: str
@@ -50,11 +50,14 @@ class BankAccess:
 
     @property
     def phases(self) -> tuple[range, ...]:
-        """The lanes of each phase, where none are joined."""
+        """The lanes of each phase if none are merged."""
         return tuple(range(first, first + self.phase_lanes) for first in range(0, self.lanes, self.phase_lanes))
 
     def list_phases(self, address: Sequence[int | None]) -> tuple[range, ...]:
-        """List the lanes of each phase of one execution; address: a byte address per lane, None for an inactive one."""
+        """Return the lanes of each phase of one execution.
+
+        address: a byte address per lane, None for an inactive one.
+        """
         if self.stores or self.matrices or self.phase_lanes == LANES:
             return self.phases
         if not _load_alike(address):
@@ -64,17 +67,17 @@ class BankAccess:
 
 
 def _load_alike(address: Sequence[int | None]) -> bool:
-    """Return whether every active lane l loads what lane l xor 1 loads, or every one what lane l xor 2 loads."""
+    """Return whether every active lane l loads from the address of lane l xor 1, or every one from that of l xor 2."""
     pairs = ([(at, address[lane ^ mask]) for lane, at in enumerate(address)] for mask in (1, 2))
-    return any(all(None in pair or pair[0] == pair[1] for pair in given) for given in pairs)
+    return any(all(None in pair or pair[0] == pair[1] for pair in lane_pairs) for lane_pairs in pairs)
 
 
-# How many lanes of a wide access share a phase, by its bits; every narrower one of 32 lanes has one phase.
+# Bits of a wide access → lanes per phase; narrower accesses have a single phase.
 WIDE_PHASE_LANES = {64: 16, 128: 8}
 
 
 def _make_element_access(verb: str, bits: int) -> BankAccess:
-    """Return ld.shared or st.shared: each lane moves its own bits, in as many 32-bit registers as they fill."""
+    """Return the row of ld.shared or st.shared with so many bits per lane."""
     stores, registers = verb == "st", max(1, bits // 32)
     phase_lanes = WIDE_PHASE_LANES.get(bits, LANES)
     vector = f".v{registers}" if registers > 1 else ""
@@ -85,7 +88,7 @@ def _make_element_access(verb: str, bits: int) -> BankAccess:
 
 
 def _make_matrix_access(verb: str, count: int) -> BankAccess:
-    """Return ldmatrix or stmatrix: eight lanes of a matrix give a row of 16 bytes each, and share a phase."""
+    """Return the row of ldmatrix or stmatrix: each lane gives a row of 16 bytes, and a matrix's eight lanes a phase."""
     ptx = f"{verb}matrix.sync.aligned.m8n8.x{count}.shared.b16"
     return BankAccess(
         f"{verb}matrix.x{count}",
@@ -110,7 +113,7 @@ ACCESSES = {
 
 @dataclass(frozen=True, slots=True)
 class AccessPhase:
-    """One phase: its lanes, how many different words each bank must deliver, and the wavefronts that takes."""
+    """One phase: its active lanes, and the number of distinct words that each bank must deliver."""
 
     lanes: tuple[int, ...]
     words: tuple[int, ...]
@@ -121,20 +124,18 @@ class AccessPhase:
 
     @property
     def ideal(self) -> int:
-        """The fewest wavefronts that deliver these words."""
+        """The minimum number of wavefronts that deliver these words."""
         return -(-sum(self.words) // BANKS)
 
     @property
     def ways(self) -> int:
-        """The wavefronts as a multiple of the fewest: 1 is free of conflicts."""
+        """The wavefronts as a multiple of the minimum: 1 means no bank conflicts."""
         return -(-self.wavefronts // self.ideal) if self.ideal else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Cost(NotebookObject):
-    """What an access costs: the phases; `ideal` the wavefronts without any conflict; `ways` the worst phase's degree of
-    conflict.
-    """
+    """The cost of an access. ideal: the wavefronts without conflicts; ways: the conflict degree of the worst phase."""
 
     access: BankAccess
     phases: tuple[AccessPhase, ...]
@@ -153,13 +154,14 @@ class Cost(NotebookObject):
 
 
 def get_access(name: object) -> BankAccess:
-    """Return an access by name; LayoutError lists them."""
+    """Return an access by name; LayoutError lists the names."""
     return ACCESSES[parse_choice(name, "access", ACCESSES, "unknown_access")]
 
 
 def parse_addresses(text: str) -> list[int | None]:
-    """Parse addresses separated by commas or blanks, "-" for an inactive lane; LayoutError quotes one that is not an
-    address.
+    """Parse addresses separated by commas or blanks, "-" for an inactive lane.
+
+    LayoutError quotes one that is invalid.
     """
     if len(text) > LONGEST:
         raise LayoutError(
@@ -167,20 +169,20 @@ def parse_addresses(text: str) -> list[int | None]:
         )
     addresses: list[int | None] = []
     for lane, part in enumerate(text.replace(",", " ").split()):
-        read = None if part in ("-", "null") else parse_digits(part)
-        if read is None and part not in ("-", "null"):
+        number = None if part in ("-", "null") else parse_digits(part)
+        if number is None and part not in ("-", "null"):
             raise LayoutError(
                 "bad_address",
                 f"'{shorten_value(text)}' is not a list of numbers: lane {lane}'s is '{shorten_value(part)}'.",
                 "0, 16, 0x20, … with - for an inactive lane.",
                 "address",
             )
-        addresses.append(read[0] if read else None)
+        addresses.append(number[0] if number else None)
     return addresses
 
 
 def check_addresses(kind: BankAccess, address: object) -> list[int | None]:
-    """Return the byte address of every lane, None if the lane is inactive; LayoutError names a bad one."""
+    """Return the byte address of every lane, None for an inactive one; LayoutError names an invalid one."""
     if not isinstance(address, list):
         hint = "A list with one byte address per lane: [0, 16, …]; null for an inactive lane."
         raise _bad_address(f"address is {shorten_value(address)}.", hint)
@@ -230,13 +232,13 @@ def compute_cost(kind: BankAccess, address: object) -> Cost:
     phases = []
     for lanes in kind.list_phases(addresses):
         active = [lane for lane in lanes if addresses[lane] is not None]
-        given = [at for lane in lanes if (at := addresses[lane]) is not None]
-        phases.append(AccessPhase(tuple(active), count_words(kind, given)))
+        requested = [at for lane in lanes if (at := addresses[lane]) is not None]
+        phases.append(AccessPhase(tuple(active), count_words(kind, requested)))
     return Cost(kind, tuple(phases))
 
 
 def count_words(kind: BankAccess, address: Iterable[int]) -> tuple[int, ...]:
-    """Return how many different words each of the 32 banks must deliver to lanes at these byte addresses."""
+    """Return the number of distinct words that each of the 32 banks must deliver for these byte addresses."""
     words = {(at + byte) // BANK_BYTES for at in address for byte in range(0, kind.bytes, BANK_BYTES)}
     counts = [0] * BANKS
     for word in words:
@@ -245,15 +247,13 @@ def count_words(kind: BankAccess, address: Iterable[int]) -> tuple[int, ...]:
 
 
 def list_regular_addresses(kind: BankAccess) -> dict[str, list[int]]:
-    """List byte addresses by name that every lane of an access may give: strides, one address, and broadcasts within
-    and across the phases.
-    """
+    """Return named address patterns of an access for measurements: strides, one address, and various broadcasts."""
     lanes, size = range(kind.lanes), kind.bytes
     strides = {f"stride {step}": [step * lane for lane in lanes] for step in (size, 2 * size, 8 * size, 128)}
     return strides | {name: [locate(lane, size) for lane in lanes] for name, locate in _REGULAR.items()}
 
 
-_REGULAR: dict[str, Callable[[int, int], int]] = {  # the address of a lane that accesses so many bytes
+_REGULAR: dict[str, Callable[[int, int], int]] = {  # name → (lane, bytes per lane) → address
     "one address": lambda lane, size: 0,
     "pairs alike": lambda lane, size: lane // 2 * size,
     "every other alike": lambda lane, size: lane % 2 * size,
@@ -275,9 +275,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class WarpReach:
-    """Which bytes a warp asks for in rows of shared memory: in words, and (lane, bytes a lane) → (line,
-    byte along it).
-    """
+    """A pattern of lanes over rows of shared memory: a description, and (lane, bytes per lane) → (row, byte in it)."""
 
     text: str
     place: Callable[[Ints, int], tuple[Ints, Ints]]
@@ -303,15 +301,13 @@ REACHES = {
 
 
 def format_swizzle(xor: Swizzle) -> str:
-    """Return the swizzle as CuTe's C++ writes it."""
+    """Format a swizzle as in CuTe's C++."""
     return f"Swizzle<{xor.bits},{xor.base},{xor.shift}>"
 
 
 @dataclass(frozen=True, slots=True)
 class AccessUse:
-    """One access with each lane's byte address before any swizzle, None for an inactive lane; `text` names it in
-    sentences.
-    """
+    """One access with each lane's byte address before the swizzle, None for an inactive lane; text: its name."""
 
     access: BankAccess
     given: tuple[int | None, ...]
@@ -319,14 +315,15 @@ class AccessUse:
     reach: str = ""
 
     def address(self, xor: Swizzle) -> list[int | None]:
-        """Return the byte address of every lane under a swizzle of byte addresses; LayoutError if it splits a lane's
-        bytes.
+        """Return every lane's byte address after a swizzle of byte addresses.
+
+        LayoutError if it splits a lane's bytes.
         """
         if xor.bits and 1 << xor.base < self.access.bytes:
             raise LayoutError(
                 "bad_swizzle",
                 f"{format_swizzle(xor)} would split the {self.access.bytes} bytes of a lane of {self.access.name}.",
-                f"The base M is {self.finest} or more here: B,M,S count bits of byte addresses.",
+                f"The base M must be {self.finest} or more: B, M and S count bits of byte addresses.",
                 "swizzle",
             )
         return [at if at is None else xor(at) for at in self.given]
@@ -341,7 +338,7 @@ class AccessUse:
 
 
 def make_rows_use(kind: BankAccess, reach: str, pitch_bytes: int) -> AccessUse:
-    """Return one access to rows `pitch_bytes` apart, lanes placed by a pattern of REACHES."""
+    """Return an access to rows that are `pitch_bytes` apart, with a pattern of REACHES."""
     if reach not in REACHES:
         raise LayoutError("bad_pattern", f"No pattern '{reach[:40]}'.", f"Allowed: {', '.join(REACHES)}.", "pattern")
     if not 0 < pitch_bytes <= 1 << 16:
@@ -355,5 +352,5 @@ def make_rows_use(kind: BankAccess, reach: str, pitch_bytes: int) -> AccessUse:
 
 
 def make_address_use(kind: BankAccess, address: object) -> AccessUse:
-    """Return one access to the given byte addresses, one per lane."""
+    """Return an access to the given byte addresses, one per lane."""
     return AccessUse(kind, tuple(check_addresses(kind, address)), f"{kind.name} at the addresses given")

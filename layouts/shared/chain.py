@@ -1,10 +1,8 @@
-"""Does this load feed this operand? Shared memory → ldmatrix → mma registers, and accumulator → stmatrix → shared
-memory.
+"""Whether an ldmatrix fills an operand from a storage, or a stmatrix writes it there, and with which lane addresses.
 
-Both sides are asked byte by byte: at which bit of memory the storage holds what an operand's register wants, and which
-byte of which 16-byte row an ldmatrix (stmatrix) puts there. A row begins where both agree; where all 16 bytes of every
-row agree on an address that is a multiple of 16, those are the addresses to give. Nothing is asked about elements:
-pieces of 16 bits travel with whatever they hold.
+Both sides are compared byte by byte: the bit address at which the storage holds what each byte of a register needs, and
+the byte of a 16-byte row that the ldmatrix (stmatrix) moves there. The difference is the row's address. If all 16 bytes
+of every row give the same multiple of 16, those are the addresses of the lanes. Element types do not matter.
 """
 
 from __future__ import annotations
@@ -36,16 +34,16 @@ from lanescope.shared.pieces import (
 from lanescope.shared.storage import BitPlacement, Storage, storage
 from lanescope.shared.swizzle import Swizzle
 
-LINE = 1 << 16  # bytes between the lines of a storage that is only lines
+LINE = 1 << 16  # bytes from one line of make_line_storage to the next
 
 
 # storages -------------------------------------------------------------------------------------------------------------
 
 
 def make_line_storage(operand: Operand, major: str) -> Storage:
-    """Return the operand stored in plain lines: of K where that is contiguous, else of M or N.
+    """Return a storage in plain lines, contiguous along K (major "K") or along M or N (major "MN").
 
-    For c and d, "K" means rows of N.
+    For c and d, "K" means contiguous along N.
     """
     if major not in ("K", "MN"):
         raise LayoutError("bad_major", f"No major '{major}'.", "Allowed: K, MN.", "major")
@@ -60,11 +58,10 @@ def make_line_storage(operand: Operand, major: str) -> Storage:
 
 
 def make_operand_storage(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
-    """Return a storage of the contract that holds the operand; LayoutError if it is too small or exceeds shared
-    memory.
+    """Parse the storage of an operand; LayoutError if it is too small or exceeds shared memory.
 
-    Where elements share a byte, layouts that count bytes or chunks, and canonical tiles, hold bytes of neighbours along
-    K.
+    For elements narrower than a byte, layouts in bytes or chunks, and canonical tiles, hold bytes of elements adjacent
+    along K.
     """
     bits = operand.container_bits
     unit = _get_unit_bits(spec, bits)
@@ -77,20 +74,20 @@ def make_operand_storage(spec: dict[str, Any], operand: Operand, major: str) -> 
                 "storage.element_bits",
             )
         spec = {**spec, "element_bits": unit}
-    where = storage(spec, unit, major)
+    stored = storage(spec, unit, major)
     if unit != bits:
-        where = _split_bytes(where, bits)
+        stored = _split_bytes(stored, bits)
     mn, k = (operand.col_count, operand.row_count) if operand.name == "b" else (operand.row_count, operand.col_count)
-    for has, needs, name in ((where.mn, mn, "mn"), (where.k, k, "k")):
+    for has, needs, name in ((stored.mn, mn, "mn"), (stored.k, k, "k")):
         if has is not None and has < needs:
             field = "storage.layout" if spec.get("kind") == "cute" else f"storage.{name}"
             raise LayoutError(
                 "bad_storage",
-                f"The storage holds {where.mn}×{where.k} elements (mn×k), operand {operand.name} has {mn}×{k}.",
+                f"The storage holds {stored.mn}×{stored.k} elements (mn×k), operand {operand.name} has {mn}×{k}.",
                 f"Give {name} = {needs * bits // unit} or more.",
                 field,
             )
-    last = int(np.max(where.address(np.arange(mn)[:, None], np.arange(k)[None, :])))
+    last = int(np.max(stored.address(np.arange(mn)[:, None], np.arange(k)[None, :])))
     if last >= WINDOW_BYTES:
         raise LayoutError(
             "reads_outside",
@@ -98,11 +95,11 @@ def make_operand_storage(spec: dict[str, Any], operand: Operand, major: str) -> 
             f"Shared addresses end below {WINDOW_BYTES}.",
             "storage",
         )
-    return where
+    return stored
 
 
 def _get_unit_bits(spec: dict[str, Any], bits: int) -> int:
-    """Return the bits of the unit of a storage's coordinates: one element, or bytes of several."""
+    """Return the bits of one unit of a storage's coordinates: an element, or a byte of several elements."""
     if bits >= 8:
         return bits
     if spec.get("kind") == "canonical":
@@ -111,14 +108,14 @@ def _get_unit_bits(spec: dict[str, Any], bits: int) -> int:
         try:
             layout_bits = parse_layout(str(spec.get("layout", ""))).unit_bits
         except LayoutError:
-            return 8  # storage() says what is wrong
+            return 8  # storage() reports the error
         return bits if (layout_bits or (bits if spec.get("unit", "elements") == "elements" else 8)) == bits else 8
     return bits
 
 
-def _split_bytes(where: Storage, bits: int) -> Storage:
-    """Return a storage of bytes as one of the elements in them, neighbours along K in one byte."""
-    placed = where.placed
+def _split_bytes(stored: Storage, bits: int) -> Storage:
+    """Return a storage of bytes as a storage of the elements in them; elements adjacent along K share a byte."""
+    placed = stored.placed
     assert placed is not None
     inner, per = placed.before, 8 // bits
 
@@ -126,7 +123,7 @@ def _split_bytes(where: Storage, bits: int) -> Storage:
         return inner(mn, k // per, k % per * bits + bit)
 
     split = replace(placed, before=before)
-    return replace(where, address=split.address, placed=split, k=None if where.k is None else where.k * per)
+    return replace(stored, address=split.address, placed=split, k=None if stored.k is None else stored.k * per)
 
 
 # the chain ------------------------------------------------------------------------------------------------------------
@@ -134,9 +131,7 @@ def _split_bytes(where: Storage, bits: int) -> Storage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GranuleMismatch:
-    """A granule of a thread's register that begins an element, at `byte`: the byte address it needs, and the one it
-    gets.
-    """
+    """The first wrong granule of a register, at `byte`: the byte address read for it, and the one expected."""
 
     thread: int
     register: int
@@ -149,11 +144,11 @@ class GranuleMismatch:
 
 @dataclass(frozen=True)
 class Chain(NotebookObject):
-    """A load (store) of one operand over a storage, done `count` times, every lane giving the best possible address.
+    """`count` loads (stores) of one operand from (to) a storage, with the best possible address for every lane.
 
-    rows: byte address of every row of 16 bytes, [warp, turn, matrix, row]; starts: (mn, k, bit) of the element's bit at
-    its first, the same with a last axis of 3; uniform: whether all its bytes agree on one address; read, expected: bit
-    addresses, [warp, lane, register, granule].
+    rows: byte address of every row of 16 bytes, [warp, turn, matrix, row]; starts: (mn, k, bit) of the element at the
+    row's first bit, [warp, turn, matrix, row, 3]; uniform: whether all bytes of the row agree on its address; read,
+    expected: bit addresses, [warp, lane, register, granule].
     """
 
     load: MatrixMove
@@ -167,7 +162,7 @@ class Chain(NotebookObject):
 
     @property
     def count(self) -> int:
-        """How many loads fill the operand."""
+        """The number of loads that fill the operand."""
         return int(self.rows.shape[1])
 
     @property
@@ -176,14 +171,14 @@ class Chain(NotebookObject):
 
     @property
     def major(self) -> str:
-        """K where neighbours along K lie side by side, else MN."""
+        """ "K" if elements adjacent along K are adjacent in memory, else "MN"."""
         placed = self.where.placed
         assert placed is not None
         return "K" if placed.before(0, 1, 0) - placed.before(0, 0, 0) == self.want.operand.container_bits else "MN"
 
     @cached_property
     def elements(self) -> NDArray[np.bool_]:
-        """Whether all bits of an element are right: [warp, lane, register, element]."""
+        """Whether all bits of an element are correct: [warp, lane, register, element]."""
         good = self.read == self.expected
         size = max(1, self.want.operand.container_bits // 8)
         return np.asarray(good.reshape(*good.shape[:3], -1, size).all(axis=4))
@@ -202,14 +197,14 @@ class Chain(NotebookObject):
 
     @cached_property
     def lane_rows(self) -> tuple[Ints, Ints]:
-        """(matrix, row) whose address each lane gives, for the lanes that give one."""
+        """The (matrix, row) whose address each lane gives, for the lanes that give one."""
         address = self.load.instruction.address
         assert address is not None
         matrix, row = (np.asarray(address.coords[axis][:, 0], np.int64) for axis in ("matrix", "row"))
         return matrix, row
 
     def spread_over_lanes(self, values: Ints) -> Ints:
-        """Reorder [warp, turn, matrix, row, …] to [warp, turn, lane, …], −1 where a lane gives no address."""
+        """Reorder [warp, turn, matrix, row, …] to [warp, turn, lane, …]; −1 for lanes that give no address."""
         matrix, row = self.lane_rows
         lanes = np.full((*values.shape[:2], 32, *values.shape[4:]), -1, dtype=np.int64)
         lanes[:, :, : len(matrix)] = values[:, :, matrix, row]
@@ -217,20 +212,18 @@ class Chain(NotebookObject):
 
     @cached_property
     def lane_addresses(self) -> Ints:
-        """The address each lane gives, [warp, turn, lane]; −1 where it gives none."""
+        """The address that each lane gives, [warp, turn, lane]; −1 if it gives none."""
         return self.spread_over_lanes(self.rows)
 
     @property
     def lane_places(self) -> Ints:
-        """Over `make_line_storage`: (line, byte along it) of each lane's row, [warp, turn, lane, 2]; −1 where the
-        lane gives no address.
-        """
+        """For `make_line_storage`: (line, byte in it) of each lane's row, [warp, turn, lane, 2]; −1 without address."""
         at = self.lane_addresses
         return np.stack([np.where(at < 0, -1, at // LINE), np.where(at < 0, -1, at % LINE)], axis=-1)
 
     @property
     def costs(self) -> list[banks.Cost]:
-        """The bank cost of each turn of the first warp; empty if the best addresses are not right."""
+        """The bank cost of each turn of the first warp; empty if the chain does not match."""
         kind = banks.ACCESSES.get(f"{self.load.instruction.syntax.opcode}.x{len(self.lane_rows[0]) // 8}")
         if kind is None or not self.match:
             return []
@@ -238,7 +231,7 @@ class Chain(NotebookObject):
 
     @property
     def first_mismatch(self) -> GranuleMismatch | None:
-        """The first granule that comes from, or goes to, another place; None if all are right."""
+        """The first granule that is read from (written to) a wrong address; None if the chain matches."""
         if self.match:
             return None
         warp, lane, register, granule = at = tuple(int(n) for n in np.argwhere(self.read != self.expected)[0])
@@ -256,81 +249,80 @@ class Chain(NotebookObject):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Rows that are contiguous in memory but not aligned to 16 bytes."""
+        """A sentence about rows that are contiguous in memory but not aligned to 16 bytes, if there are any."""
         shifted = np.argwhere(self.uniform & (self.first_bytes % ROW_BYTES != 0))
         if not len(shifted):
             return ()
         lane = next(lane for lane, at in enumerate(zip(*self.lane_rows, strict=True)) if at == tuple(shifted[0][2:]))
-        begins = int(self.first_bytes[tuple(shifted[0])])
+        start = int(self.first_bytes[tuple(shifted[0])])
         return (
-            (
-                f"Lane {lane}'s row does not start on 16 bytes but at {begins}: the instruction faults. The base, and"
-                " every step from row to row, must be a multiple of 16 bytes."
-            ),
+            f"Lane {lane}'s row starts at {start}, which is not a multiple of 16: the instruction faults. The base, and"
+            " every step from row to row, must be a multiple of 16 bytes.",
         )
 
     @cached_property
     def first_bytes(self) -> Ints:
-        """The byte address of the element at each row's first byte."""
+        """The byte address of the element at each row's first byte, [warp, turn, matrix, row]."""
         placed = self.where.placed
         assert placed is not None
         return np.asarray(placed.locate_bits(placed.before(*np.moveaxis(self.starts, -1, 0))), np.int64) >> 3
 
 
-def make_chain(load: Instruction, operand: Operand, where: Storage | str) -> Chain:
-    """Give each lane the address under which most of its row's bytes are right; where: a storage, or the major of
-    `make_line_storage`.
+def make_chain(load: Instruction, operand: Operand, stored: Storage | str) -> Chain:
+    """Return the chain with the address for each lane under which most bytes of its row are correct.
+
+    stored: a storage, or the major of `make_line_storage`. LayoutError `no_chain` if the registers do not divide.
     """
-    gives, wants = make_matrix_move(load), make_operand_granules(operand)
-    where = make_line_storage(operand, where) if isinstance(where, str) else where
-    placed = where.placed
+    move, granules_of = make_matrix_move(load), make_operand_granules(operand)
+    stored = make_line_storage(operand, stored) if isinstance(stored, str) else stored
+    placed = stored.placed
     assert placed is not None
-    if operand.registers % gives.registers:
+    if operand.registers % move.registers:
         raise LayoutError(
             "no_chain",
-            f"{load.ptx} fills {gives.registers} registers, operand {operand.name} has {operand.registers}.",
+            f"{load.ptx} fills {move.registers} registers, operand {operand.name} has {operand.registers}.",
             f"Choose one of {', '.join(f'.x{n}' for n in (1, 2, 4) if operand.registers % n == 0)}.",
             "load",
         )
-    warps, turns, granules = operand.threads // 32, operand.registers // gives.registers, 32 // wants.granule_bits
-    byte, bit = np.divmod(np.arange(granules) * wants.granule_bits, 8)
-    inside = 8 * gives.byte[:, :, byte] + bit  # [lane, register, granule]: bit inside the row
-    row_of = (gives.matrix * gives.rows + gives.row)[:, :, byte]
+    warps, turns, granules = operand.threads // 32, operand.registers // move.registers, 32 // granules_of.granule_bits
+    byte, bit = np.divmod(np.arange(granules) * granules_of.granule_bits, 8)
+    inside = 8 * move.byte[:, :, byte] + bit  # [lane, register, granule]: bit inside the row
+    row_of = (move.matrix * move.rows + move.row)[:, :, byte]
     order = np.lexsort((inside.ravel(), row_of.ravel())).reshape(
-        gives.matrices * gives.rows, -1
-    )  # a line a row, from its first byte on
-    expected = np.asarray(placed.locate_bits(placed.before(wants.mn, wants.k, wants.shift)), np.int64)
+        move.matrices * move.rows, -1
+    )  # [row, place]: the granules of each row, from its first byte on
+    expected = np.asarray(placed.locate_bits(placed.before(granules_of.mn, granules_of.k, granules_of.shift)), np.int64)
 
     def by_row(array: Ints) -> Ints:
         """Reorder [warp, lane, register, granule] to [warp, turn, row, place in it]."""
-        split = array.reshape(warps, 32, turns, gives.registers, granules).swapaxes(1, 2)
-        return np.ascontiguousarray(split).reshape(warps, turns, -1)[..., order]
+        grouped = array.reshape(warps, 32, turns, move.registers, granules).swapaxes(1, 2)
+        return np.ascontiguousarray(grouped).reshape(warps, turns, -1)[..., order]
 
     starts = by_row(expected) - inside.ravel()[order]
     best = _choose_addresses(starts)
-    read = np.empty((warps, turns, 32 * gives.registers * granules), np.int64)
+    read = np.empty((warps, turns, 32 * move.registers * granules), np.int64)
     read[..., order] = best[..., None] + inside.ravel()[order]
-    shape = (warps, turns, gives.matrices, gives.rows)
+    shape = (warps, turns, move.matrices, move.rows)
     return Chain(
-        gives,
-        wants,
-        where,
+        move,
+        granules_of,
+        stored,
         rows=(best >> 3).reshape(shape),
         starts=np.stack(
             [
-                by_row(np.broadcast_to(a, wants.k.shape))[..., 0].reshape(shape)
-                for a in (wants.mn, wants.k, wants.shift)
+                by_row(np.broadcast_to(a, granules_of.k.shape))[..., 0].reshape(shape)
+                for a in (granules_of.mn, granules_of.k, granules_of.shift)
             ],
             axis=-1,
         ),
         uniform=(starts == starts[..., :1]).all(axis=-1).reshape(shape),
-        read=read.reshape(warps, turns, 32, gives.registers, granules).swapaxes(1, 2).reshape(expected.shape),
+        read=read.reshape(warps, turns, 32, move.registers, granules).swapaxes(1, 2).reshape(expected.shape),
         expected=expected,
     )
 
 
 def _choose_addresses(starts: Ints) -> Ints:
-    """Return the legal bit address that most bytes of each row need, the lowest of equals.
+    """Return the legal bit address that most bytes of each row need, the lowest if several do.
 
     [warp, turn, row, place] → [warp, turn, row].
     """
@@ -338,7 +330,7 @@ def _choose_addresses(starts: Ints) -> Ints:
     best = starts[..., 0].copy()
     legal = (starts >= 0) & (starts % line == 0)
     apart = ~((starts == starts[..., :1]) & legal).all(axis=-1)
-    row, fine = starts[apart], legal[apart]  # [rows that ask for several, place]
+    row, fine = starts[apart], legal[apart]  # [rows whose bytes need different addresses, place]
     votes = np.where(fine, (row[:, :, None] == row[:, None, :]).sum(axis=-1), 0)
     chosen = np.where(fine & (votes == votes.max(axis=-1, keepdims=True)), row, np.iinfo(row.dtype).max).min(axis=-1)
     best[apart] = np.where(fine.any(axis=-1), chosen, np.maximum(0, row[:, 0]) // line * line)
@@ -349,27 +341,25 @@ def _choose_addresses(starts: Ints) -> Ints:
 
 
 def list_candidates(operand: Operand, store: bool = False) -> list[Instruction]:
-    """Return every ldmatrix (stmatrix) whose registers fill the operand's, fewest turns first."""
-    fits = [i for i in _list_plain_moves(store) if operand.registers % i.operands["data"].registers == 0]
-    return sorted(fits, key=lambda i: (-i.operands["data"].registers, _is_byte_move(i), "trans" in i.modifiers))
+    """Return every ldmatrix (stmatrix) whose register count divides the operand's, fewest turns first."""
+    candidates = [i for i in _list_plain_moves(store) if operand.registers % i.operands["data"].registers == 0]
+    return sorted(candidates, key=lambda i: (-i.operands["data"].registers, _is_byte_move(i), "trans" in i.modifiers))
 
 
 @lru_cache(maxsize=2)
 def _list_plain_moves(store: bool) -> tuple[Instruction, ...]:
-    """Return every ldmatrix (stmatrix) that moves bytes unchanged."""
+    """Return every ldmatrix (stmatrix) that copies bytes without unpacking them."""
     rows = (i for i in catalog.instructions() if i.family.memory is OperandPlace.ROWS and i.family.stores == store)
     return tuple(i for i in rows if not i.family.unpacks)
 
 
 def _is_byte_move(load: Instruction) -> bool:
-    """Return whether an instruction moves bytes, which only newer targets can."""
+    """Return whether an instruction moves 8-bit elements, which only newer targets support."""
     return load.operands["data"].container_bits == 8
 
 
 def list_best_chains(operand: Operand, where: Storage | str, store: bool = False) -> list[Chain]:
-    """Return the loads that feed an operand from its storage, best first: those of every target before those of newer
-    ones.
-    """
+    """Return the matching chains of an operand, best first: those for all targets before those for newer ones."""
     make_operand_granules(operand)
     chains = []
     for load in list_candidates(operand, store):
@@ -384,29 +374,30 @@ def list_best_chains(operand: Operand, where: Storage | str, store: bool = False
 
 
 def make_lane_formula(chain: Chain) -> dict[str, str]:
-    """Return, over `make_line_storage`, C expressions of `lane` (and `warp`) for the line of a lane's row and the
-    byte along it, turn 0.
+    """Return C expressions of `lane` and `warp` for the line of a lane's row and the byte in it, in turn 0.
+
+    Only for a chain over `make_line_storage`.
     """
     places = chain.lane_places
     return {"line": _require_affine(places[:, 0, :, 0]), "byte": _require_affine(places[:, 0, :, 1])}
 
 
 def compute_turn_steps(chain: Chain) -> list[tuple[int, int]]:
-    """Return, over `make_line_storage`, how far (lines, bytes) each turn is from the first."""
+    """Return the distance (lines, bytes) of each turn from the first, for a chain over `make_line_storage`."""
     steps = chain.lane_places[0, :, 0] - chain.lane_places[0, 0, 0]
     return [(int(line), int(along)) for line, along in steps]
 
 
 def _require_affine(values: Ints) -> str:
     text = format_affine(values)
-    assert text is not None  # rows of lines are sums of the lanes' bits
+    assert text is not None  # places in plain lines are always affine
     return text
 
 
 def format_affine(values: Ints) -> str | None:
-    """Return [warp, lane] as an exact sum of bit fields of lane and warp, or None.
+    """Return a C expression for values [warp, lane] as a sum of bit fields of lane and warp; None if there is none.
 
-    −1 stands for lanes without a value.
+    −1 marks lanes without a value.
     """
     warps, used = values.shape[0], int((values[0] >= 0).sum())
     first = int(values[0, 0])
@@ -428,9 +419,7 @@ def format_affine(values: Ints) -> str | None:
 
 
 def format_bit_fields(name: str, weights: list[int], width: int) -> list[str]:
-    """Return C terms for the first bits of a variable `width` bits wide, by their weights; bits with doubling weights
-    together.
-    """
+    """Return C terms for the low bits of a variable of `width` bits, by their weights; doubling weights are merged."""
     terms = []
     bit = 0
     while bit < len(weights):

@@ -1,6 +1,4 @@
-"""Why no ldmatrix feeds an operand from a storage, and what would: the bytes that a 16-bit unit and a row of a matrix
-need side by side.
-"""
+"""Explain why no ldmatrix fills an operand from a storage, and suggest what would."""
 
 from __future__ import annotations
 
@@ -11,29 +9,30 @@ from lanescope.shared import chain
 from lanescope.shared.pieces import Ints, OperandGranules, make_operand_granules
 from lanescope.shared.storage import Storage
 
-UNIT_BITS = 16  # what ldmatrix and stmatrix move, .trans too
+UNIT_BITS = 16  # moved together by ldmatrix and stmatrix, also with .trans
 
 
-def explain_no_feed(operand: Operand, where: Storage | str, store: bool = False) -> str:
-    """Explain why no load fills an operand from a storage (or stores it there); where: a storage, or the major of
-    `chain.lines`.
+def explain_no_feed(operand: Operand, stored: Storage | str, store: bool = False) -> str:
+    """Explain why no ldmatrix fills an operand from a storage (no stmatrix writes it there).
+
+    stored: a storage, or the major of `chain.make_line_storage`.
     """
-    where = chain.make_line_storage(operand, where) if isinstance(where, str) else where
+    stored = chain.make_line_storage(operand, stored) if isinstance(stored, str) else stored
     want = make_operand_granules(operand)
-    placed = where.placed
-    assert placed is not None
-    at = np.asarray(placed.locate_bits(placed.before(want.mn, want.k, want.shift)), np.int64)
-    if broken := _describe_torn_unit(want, at, store):
-        return f"{broken} {_suggest_alternative(operand, store)}"
+    placement = stored.placed
+    assert placement is not None
+    at = np.asarray(placement.locate_bits(placement.before(want.mn, want.k, want.shift)), np.int64)
+    if reason := _describe_torn_unit(want, at, store):
+        return f"{reason} {_suggest_alternative(operand, store)}"
     for load in chain.list_candidates(operand, store):
-        candidate = chain.make_chain(load, operand, where)
+        candidate = chain.make_chain(load, operand, stored)
         if candidate.uniform.all() and candidate.notes:
             return candidate.notes[0]
     return f"{_describe_split_rows(want, at, store)} {_suggest_alternative(operand, store)}"
 
 
 def _describe_torn_unit(want: OperandGranules, at: Ints, store: bool) -> str:
-    """Say where a register's 16-bit unit is not 16 contiguous bits of memory; "" if all are."""
+    """Return a sentence if a register's 16-bit unit is not contiguous in memory; "" if all are."""
     per = UNIT_BITS // want.granule_bits
     units = at.reshape(*at.shape[:3], -1, per)
     wrong = np.argwhere(units != units[..., :1] + want.granule_bits * np.arange(per))
@@ -43,25 +42,19 @@ def _describe_torn_unit(want: OperandGranules, at: Ints, store: bool) -> str:
     first, other = (warp, lane, register, unit * per), (warp, lane, register, unit * per + inside)
     bits = want.operand.container_bits
     if want.get_element(*first) == want.get_element(*other):
-        return f"The swizzle splits {want.format_element(*first)}: its base M lies below the element."
-    kept = {8: "pairs of bytes stay together", 4: "four elements stay together", 1: "sixteen elements stay together"}[
-        bits
-    ]
+        return f"The swizzle splits {want.format_element(*first)}: its base M is smaller than the element."
+    unit_text = {8: "pairs of bytes", 4: "four elements", 1: "sixteen elements"}[bits]
     apart = int(at[other] - at[first])
     distance = f"{apart / 8:g} bytes" if apart % 8 == 0 else f"{apart} bits"
     return (
-        f"{'stmatrix' if store else 'ldmatrix'} moves 16-bit units, with .trans too: {kept}. Lane {warp * 32 + lane}"
-        f" {'holds' if store else 'wants'} {want.format_element(*first)} and {want.format_element(*other)} in"
-        f" one unit of register"
-        f" {register}, and here they lie {distance} apart."
+        f"{'stmatrix' if store else 'ldmatrix'} moves 16-bit units, also with .trans: {unit_text} stay together. Lane"
+        f" {warp * 32 + lane} {'holds' if store else 'needs'} {want.format_element(*first)} and"
+        f" {want.format_element(*other)} in one unit of register {register}, but in memory they are {distance} apart."
     )
 
 
 def _describe_split_rows(want: OperandGranules, at: Ints, store: bool) -> str:
-    """Say which bytes lanes 0 and 1 (.trans: 0 and 4) need side by side.
-
-    Here units are whole, but no 16 bytes of memory are a row of a matrix.
-    """
+    """Return a sentence that says which units should be adjacent, if no 16 bytes of memory are a row of a matrix."""
     name = "stmatrix" if store else "ldmatrix"
     per = UNIT_BITS // want.granule_bits
     straight, turned = (int(at[0, lane, 0, 0] - at[0, 0, 0, 0]) for lane in (1, 4))
@@ -86,8 +79,8 @@ def _format_bytes(bits: int) -> str:
 
 
 def _suggest_alternative(operand: Operand, store: bool) -> str:
-    """Say what to do: another storage, or other instructions."""
-    bits, other = operand.container_bits, "M" if operand.name == "a" else "N"
+    """Return a suggestion: another storage, or other instructions."""
+    bits, dim = operand.container_bits, "M" if operand.name == "a" else "N"
     if store:
         return "Store rows of N side by side, or columns of M with .trans."
     pieces = {8: "pairs k, k + 1", 4: "groups of four k", 1: "groups of sixteen k"}.get(bits)
@@ -99,6 +92,6 @@ def _suggest_alternative(operand: Operand, store: bool) -> str:
         else ""
     )
     return (
-        f"Store it K-major. Or keep {pieces} in one 16-bit unit and lay the units side by side along {other}: then"
+        f"Store it K-major. Or keep {pieces} in one 16-bit unit and lay the units side by side along {dim}: then"
         f" .trans feeds it.{byte}"
     )

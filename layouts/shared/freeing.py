@@ -1,6 +1,4 @@
-"""The swizzle that frees accesses of bank conflicts: every one that can change a bank is tried, the smallest first.
-Where none frees them, the reason.
-"""
+"""Find the smallest swizzle that avoids the bank conflicts of given accesses, or explain why none does."""
 
 from __future__ import annotations
 
@@ -16,9 +14,9 @@ from lanescope.shared.swizzle import MODES, Swizzle
 
 @dataclass(frozen=True, slots=True)
 class SwizzleSolution:
-    """A swizzle of byte addresses, its cost for each use, whether all are free of conflicts, and why (not).
+    """A swizzle of byte addresses, its cost for each use, whether all are free of conflicts, and the reason.
 
-    tried: how many swizzles there are to try: every one that can change a bank of these addresses.
+    tried: the number of swizzles that can change a bank of these addresses.
     """
 
     swizzle: Swizzle
@@ -33,11 +31,11 @@ TOP_BANK_BIT = 6  # byte address bits 2 to 6 choose the bank
 
 
 def list_swizzles(finest: int, highest: int) -> list[Swizzle]:
-    """Return every swizzle of byte addresses that can change a bank, smallest first, after the identity.
+    """Return the identity and every swizzle of byte addresses that can change a bank, smallest first.
 
-    Targets are bits `finest` to 6, sources a run of as many bits above them up to `highest`: others change no bank, or
-    those that a swizzle of fewer bits changes. Smallest: fewest bits; among equals TMA's modes, then the largest base,
-    then the smallest shift.
+    They change bits `finest` to 6 by a run of bits above, up to `highest`; any other swizzle changes no bank, or the
+    same ones as a swizzle of fewer bits. Smallest means: fewest bits; then TMA's modes, then the largest base, then the
+    smallest shift.
     """
     candidates = [PLAIN]
     modes = {mode.swizzle() for mode in MODES}
@@ -50,15 +48,14 @@ def list_swizzles(finest: int, highest: int) -> list[Swizzle]:
 
 def _find_highest_bit(uses: Sequence[AccessUse]) -> int:
     """Return the highest address bit in which lanes of one use differ."""
-    every = [[at for at in use.given if at is not None] for use in uses]
-    return max((at ^ some[0]).bit_length() - 1 for some in every for at in some)
+    addresses = [[at for at in use.given if at is not None] for use in uses]
+    return max((at ^ active[0]).bit_length() - 1 for active in addresses for at in active)
 
 
 def find_freeing_swizzle(uses: Sequence[AccessUse]) -> SwizzleSolution:
-    """Return the smallest Swizzle<B, M, S> under which every use is free of conflicts; all are tried, each judged by
-    `cost`.
+    """Return the smallest Swizzle<B, M, S> under which every use is free of conflicts; all are tried.
 
-    Where there is none: the one with the least conflicts, and why it is not enough.
+    If there is none, return the one with the fewest conflicts, and why it is not enough.
 
     >>> from lanescope.shared.banks import get_access, make_address_use
     >>> find_freeing_swizzle([make_address_use(get_access("ldmatrix.x4"), [512 * lane for lane in range(32)])]).swizzle
@@ -69,17 +66,17 @@ def find_freeing_swizzle(uses: Sequence[AccessUse]) -> SwizzleSolution:
     for xor in tried:
         check_deadline()
         use_costs = [use.compute_use_cost(xor) for use in uses]
-        badness = max(c.ways for c in use_costs), sum(c.wavefronts for c in use_costs)
-        if badness < least:
-            best, least = xor, badness
+        conflicts = max(c.ways for c in use_costs), sum(c.wavefronts for c in use_costs)
+        if conflicts < least:
+            best, least = xor, conflicts
         if least[0] == 1:
             break
     costs = tuple(use.compute_use_cost(best) for use in uses)
     if least[0] > 1:
         return SwizzleSolution(best, costs, False, _explain_no_swizzle(uses, tried, best, least[0]), len(tried))
-    many = f" for all {len(uses)} accesses" if len(uses) > 1 else ""
+    scope = f" for all {len(uses)} accesses" if len(uses) > 1 else ""
     why = (
-        f"{format_swizzle(best)} on byte addresses is the smallest swizzle without bank conflicts{many}."
+        f"{format_swizzle(best)} on byte addresses is the smallest swizzle without bank conflicts{scope}."
         if best.bits
         else "No swizzle is needed."
     )
@@ -87,7 +84,7 @@ def find_freeing_swizzle(uses: Sequence[AccessUse]) -> SwizzleSolution:
 
 
 def _explain_no_swizzle(uses: Sequence[AccessUse], tried: Sequence[Swizzle], best: Swizzle, ways: int) -> str:
-    """Explain why no swizzle frees all uses: what each would need, or why one alone cannot be freed."""
+    """Explain why no swizzle frees all uses: what each would need, or why a single one cannot be freed."""
     finest = max(use.finest for use in uses)
     head = f"No swizzle avoids all conflicts: all {len(tried)} that can change a bank were tried, and "
     head += (
@@ -129,7 +126,7 @@ def _format_swizzles(swizzles: set[Swizzle]) -> str:
 
 
 def _describe_stuck_use(use: AccessUse) -> str:
-    """Say which address bits separate the lanes that meet in a bank, and which of them a swizzle can use."""
+    """Return which address bits differ between lanes that conflict, and which bits a swizzle can XOR."""
     differ = 0
     for phase in use.access.list_phases(use.given):
         words = {
@@ -151,7 +148,7 @@ def _describe_stuck_use(use: AccessUse) -> str:
 
 
 def _format_bit_runs(bits: list[int]) -> str:
-    """Return 7 8 9 12 as "7 to 9 and 12"."""
+    """Format bit numbers: 7 8 9 12 as "7 to 9 and 12"."""
     runs: list[list[int]] = []
     for bit in bits:
         if runs and runs[-1][-1] == bit - 1:

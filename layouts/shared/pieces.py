@@ -1,6 +1,4 @@
-"""The two sides of a chain: what each register of an operand holds, and what one ldmatrix or stmatrix moves, byte by
-byte.
-"""
+"""The two sides of a chain, byte by byte: the registers of an operand, and the rows that ldmatrix or stmatrix moves."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ ROW_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class OperandGranules:
-    """What each register of an operand holds, granule by granule: a byte, or an element where several share a byte.
+    """The contents of each register of an operand by granules: bytes, or elements if several share a byte.
 
     mn, k: the element, int arrays [warp, lane, register, granule]; shift: the granule's first bit in its element,
     [granule].
@@ -44,9 +42,7 @@ class OperandGranules:
 
 
 def make_operand_granules(operand: Operand) -> OperandGranules:
-    """Return what an operand's registers need from memory; LayoutError if no 32-bit registers of one matrix hold
-    it.
-    """
+    """Return the granules of an operand; LayoutError if it is not one matrix in 32-bit registers."""
     if len(operand.axes) == 3:
         raise LayoutError(
             "no_chain",
@@ -72,23 +68,19 @@ def make_operand_granules(operand: Operand) -> OperandGranules:
 
 
 def pack_operand(operand: Operand, bits: int) -> Operand:
-    """Return an accumulator after conversion to a narrower type, packed in order: what stmatrix stores."""
+    """Return an accumulator after conversion to a narrower type, packed in order, as stmatrix stores it."""
     element = get_dtype({16: "f16", 8: "b8"}[bits])
     return replace(operand, element=element, container_bits=bits)
 
 
 def convert_for_memory(operand: Operand, bits: int = 16) -> Operand:
-    """Return an operand as memory holds it: an accumulator wider than the store's unit is converted, others are
-    unchanged.
-    """
+    """Return an operand as it is stored: an accumulator wider than `bits` is converted, others are not."""
     return pack_operand(operand, bits) if operand.name in "cd" and operand.container_bits > bits else operand
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixMove:
-    """One ldmatrix or stmatrix: byte of register → matrix, row (a lane's 16 bytes) and byte of the row, [lane,
-    register, byte].
-    """
+    """One ldmatrix or stmatrix: matrix, row (16 bytes at a lane's address) and byte in it, [lane, register, byte]."""
 
     instruction: Instruction
     matrix: Ints
@@ -110,7 +102,7 @@ class MatrixMove:
 
 
 def make_matrix_move(instruction: Instruction) -> MatrixMove:
-    """Return what a load or store moves; LayoutError for another instruction."""
+    """Return the move of an ldmatrix or stmatrix; LayoutError for another instruction, or one that unpacks."""
     if instruction.family.memory is not OperandPlace.ROWS:
         raise LayoutError(
             "no_chain",

@@ -1,7 +1,6 @@
-"""Where the slices of a tile begin that one wgmma after another reads: steps along K and along M or N, each with its
-reason.
+"""The slices of a tile that successive wgmmas read: steps along K and along M or N, with start and explanation.
 
-Every number of a reason is one of the tile's own strides; tests/test_slices.py compares them with its addresses.
+Every number in an explanation is a stride of the tile; tests/test_slices.py compares them with its addresses.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from lanescope.shared.tiling import Tile
 
 @dataclass(frozen=True, slots=True)
 class KStep:
-    """The slice at k of row 0, its offset from the tile's start before the XOR, and why it starts there."""
+    """The slice at k of row 0: its offset from the tile's start before the XOR, its descriptor, and the explanation."""
 
     k: int
     start_offset_bytes: int
@@ -24,8 +23,9 @@ class KStep:
 
 @dataclass(frozen=True, slots=True)
 class MnStep:
-    """The slice at row `mn` of k 0; without offset and descriptor where no instruction can start there, as `why`
-    says.
+    """The slice at row `mn` of k 0.
+
+    Without offset and descriptor if no instruction can start there, for the reason why.
     """
 
     mn: int
@@ -35,20 +35,20 @@ class MnStep:
 
 
 def list_k_steps(tile: Tile) -> list[KStep]:
-    """Return every K step that lies completely in the tile."""
+    """Return every K step that is completely inside the tile."""
     steps = []
-    before = 0
+    previous = 0
     for k in range(0, tile.k - tile.k % tile.step(), tile.step()):
         offset = int(tile.compute_offset_before(0, k))
-        steps.append(KStep(k, offset, tile.descriptor(0, k), _explain_k_step(tile, k, offset - before)))
-        before = offset
+        steps.append(KStep(k, offset, tile.descriptor(0, k), _explain_k_step(tile, k, offset - previous)))
+        previous = offset
     return steps
 
 
 def get_k_stride_field(tile: Tile) -> str:
-    """Return the descriptor field with the stride from atom to atom along K, "" if no instruction needs it.
+    """Return the descriptor field with the stride from atom to atom along K; "" if no instruction needs it.
 
-    Swizzled K-major layouts: a step never leaves the atom, so only the start moves.
+    In swizzled K-major layouts a step never leaves the atom, so that only the start moves.
     """
     if tile.mode.chunks == 1:
         return "LBO"
@@ -56,7 +56,7 @@ def get_k_stride_field(tile: Tile) -> str:
 
 
 def _explain_k_step(tile: Tile, k: int, moved: int) -> str:
-    """Explain why the step at k starts `moved` bytes after the one before."""
+    """Explain why the step at k starts `moved` bytes after the previous one."""
     if not k:
         return "the tile's start"
     across = tile.strides[1]
@@ -96,9 +96,7 @@ def _make_mn_step(tile: Tile, mn: int, rows: int) -> MnStep:
 
 
 def describe_strides(tile: Tile) -> dict[str, str]:
-    """Say where a step of LBO and of SBO leads for this mode and major; "" for an LBO that a dense instruction never
-    reads.
-    """
+    """Return what LBO and SBO step over, as {"lbo", "sbo"}; "" for an LBO that a dense instruction never reads."""
     wide, deep = tile.atom
     if tile.major == "K":
         leading = f"from one 16-byte chunk of K ({tile.per} elements) to the next" if tile.mode.chunks == 1 else ""

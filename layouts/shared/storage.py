@@ -1,6 +1,6 @@
-"""Where a program put element (mn, k) of an operand in shared memory: a canonical tile, panels, rows, or a CuTe layout.
+"""Where a program stores element (mn, k) of an operand in shared memory: a canonical tile, panels, rows, a CuTe layout.
 
-The keys of each kind, and what they take, are KEYS; the pages' forms are made from it.
+KEYS lists the keys of each kind; the pages' forms are derived from it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ KEYS: dict[str, tuple[str, ...]] = {
 HINT = "Give {" + " or ".join(f"'kind': '{kind}'" for kind in KEYS) + ", …}."
 CUTE_HINT = "e.g. Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))."
 UNITS = ("elements", "bytes", "chunks")
-MOST_BYTES = 1 << 30  # of a stride or an offset: far past shared memory, so that nothing below can overflow 64 bits
+MOST_BYTES = 1 << 30  # of a stride or an offset: far beyond shared memory, and sums of them fit in 64 bits
 
 
 @dataclass(frozen=True, slots=True)
 class BitPlacement:
-    """Map bit `bit` of element (mn, k) to its place, in bits.
+    """The bit address of bit `bit` of element (mn, k).
 
-    before: (mn, k, bit) → bit offset from the base before the XOR, broadcasts; xor: on bits, of the absolute address or
-    of the offset from the base (`by`: address or tile).
+    before: (mn, k, bit) → bit offset from the base before the XOR, broadcasts; xor: in bits, applied to the absolute
+    address or to the offset from the base (by: "address" or "tile").
     """
 
     before: Callable[[Any, Any, Any], Any]
@@ -51,13 +51,13 @@ class BitPlacement:
         return self.xor(8 * self.base + bits) if self.by == "address" else 8 * self.base + self.xor(bits)
 
     def address(self, mn: Any, k: Any) -> Any:
-        """Return the absolute byte address of element (mn, k), or of the byte that holds it where several share one."""
+        """Return the absolute byte address of element (mn, k), or of the byte that contains it."""
         return self.locate_bits(self.before(mn, k, 0)) >> 3
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where a program put element (mn, k): `address` broadcasts; sizes are None if the storage is unbounded."""
+    """Where a program stores element (mn, k): `address` broadcasts; mn and k are None if the storage is unbounded."""
 
     address: Any
     text: str
@@ -65,17 +65,17 @@ class Storage:
     k: int | None = None
     tile: Tile | None = None
     placed: BitPlacement | None = None
-    spec: Mapping[str, Any] = field(default_factory=dict)  # what was given, as `storage` reads it
+    spec: Mapping[str, Any] = field(default_factory=dict)  # the fields of the request, as `storage` takes them
     form: DescriptorFormat = WGMMA
 
     @property
     def base(self) -> int:
-        """First byte of the tile."""
+        """The address of the tile's first byte."""
         return self.tile.base if self.tile else _parse_bytes(self.spec, "base", 0)
 
     @property
     def mode(self) -> Mode:
-        """The swizzle mode of the stored data; mode none where a CuTe layout has another XOR."""
+        """The swizzle mode of the stored data; none for a CuTe layout with an XOR that is no mode's."""
         if self.tile:
             return self.tile.mode
         if self.spec.get("kind") != "cute":
@@ -85,7 +85,7 @@ class Storage:
 
     @property
     def swizzle_by(self) -> str:
-        """Whether the XOR is on the absolute address or on the offset from the tile's start."""
+        """ "address" if the XOR applies to the absolute address, "tile" if it applies to the offset from the base."""
         if self.tile:
             return self.tile.swizzle_by
         if self.spec.get("kind") == "cute":
@@ -93,23 +93,23 @@ class Storage:
         return _parse_swizzle_by(self.spec)
 
     def get_major(self, default: str) -> str:
-        """Return the contiguous dimension, K or MN; `default` where the storage leaves it open (a CuTe layout)."""
+        """Return the contiguous dimension, K or MN; `default` if the storage does not say (a CuTe layout)."""
         return self.tile.major if self.tile else str(self.spec.get("inner", default))
 
     def get_number(self, name: str) -> int:
-        """Return a number of the storage as it was given; 0 where it was left out."""
+        """Return a number of the request; 0 if it was left out."""
         return _parse_bytes(self.spec, name, 0)
 
     @property
     def pitch_bytes(self) -> int | None:
-        """Bytes from a row to the next of a storage made of rows."""
+        """The bytes from one row to the next; None for other kinds than rows."""
         return _parse_bytes(self.spec, "pitch_bytes") if self.spec.get("kind") == "rows" else None
 
 
 def storage(spec: Mapping[str, Any], element_bits: int, major: str, form: DescriptorFormat = WGMMA) -> Storage:
-    """Parse a storage of the contract: canonical, atoms, rows or cute, for readers of descriptors of this format.
+    """Parse a storage of kind canonical, atoms, rows or cute, for descriptors of a format.
 
-    LayoutError names the wrong field, `storage.…`.
+    LayoutError names the invalid field, `storage.…`.
     """
     try:
         kind = parse_choice(spec.get("kind"), "kind", KEYS, "bad_storage")
@@ -125,26 +125,26 @@ def storage(spec: Mapping[str, Any], element_bits: int, major: str, form: Descri
         raise error.move_to_field(f"storage.{error.field}".rstrip(".")) from None
 
 
-def parse_operand_storage(spec: Mapping[str, Any], seen: View) -> Storage:
-    """Parse the storage of an operand for its reader; LayoutError also if the elements have another size."""
-    stored = storage(spec, seen.bits, seen.major, seen.form)
-    require_element_size(stored, seen)
+def parse_operand_storage(spec: Mapping[str, Any], view: View) -> Storage:
+    """Parse the storage of an operand; LayoutError also if its elements have another size than the instruction's."""
+    stored = storage(spec, view.bits, view.major, view.form)
+    require_element_size(stored, view)
     return stored
 
 
-def require_element_size(stored: Storage, seen: View) -> None:
-    """LayoutError if a tile has elements of another size than its reader takes."""
-    if stored.tile and stored.tile.element_bits != seen.bits:
+def require_element_size(stored: Storage, view: View) -> None:
+    """Raise LayoutError if a tile has elements of another size than the instruction reads."""
+    if stored.tile and stored.tile.element_bits != view.bits:
         raise LayoutError(
             "bad_storage",
-            f"The tile has {stored.tile.element_bits}-bit elements, the instruction {seen.bits}.",
-            f"element_bits: {seen.bits}.",
+            f"The tile has {stored.tile.element_bits}-bit elements, the instruction {view.bits}.",
+            f"element_bits: {view.bits}.",
             "storage.element_bits",
         )
 
 
 def make_tile_spec(tile: Tile) -> dict[str, Any]:
-    """Return a tile as `storage` takes it."""
+    """Return the fields of a tile, as `storage` takes them."""
     return {
         "kind": "canonical",
         "element_bits": tile.element_bits,
@@ -159,7 +159,7 @@ def make_tile_spec(tile: Tile) -> dict[str, Any]:
 
 
 def make_tile_storage(tile: Tile) -> Storage:
-    """Return where the elements of a tile lie."""
+    """Return the storage of a tile."""
     return storage(make_tile_spec(tile), tile.element_bits, tile.major, tile.form)
 
 
@@ -240,20 +240,20 @@ def _parse_swizzle_by(spec: Mapping[str, Any]) -> str:
 
 
 def _make_cute_storage(spec: Mapping[str, Any], element_bits: int, major: str, form: DescriptorFormat) -> Storage:
-    """Parse a CuTe layout (mn, k).
+    """Parse a CuTe layout (mn, k). Its index counts `unit`s.
 
-    Its index counts `unit`s; with smem_ptr, elements of that width, and the XOR is on bytes.
+    With smem_ptr it counts elements, and the XOR is on bytes.
     """
     text = spec.get("layout", "")
     if not isinstance(text, str):
         raise LayoutError("bad_cute", f"layout is {quote_value(text)}.", CUTE_HINT, "layout")
-    read = parse_layout(text)
-    bits = _get_unit_bits(spec, read, element_bits)
-    if not isinstance(read.shape, tuple) or len(read.shape) != 2:
+    layout = parse_layout(text)
+    bits = _get_unit_bits(spec, layout, element_bits)
+    if not isinstance(layout.shape, tuple) or len(layout.shape) != 2:
         raise LayoutError(
             "bad_cute", f"'{shorten_value(text, 80)}' does not have two modes.", "Give (mn, k).", "layout"
         )
-    modes = [mode.digits for mode in read.modes]
+    modes = [mode.digits for mode in layout.modes]
     extents = [prod(size for size, _ in mode_) for mode_ in modes]
     if extents[0] * extents[1] * bits > form.block_bytes * 8:
         raise LayoutError(
@@ -264,9 +264,8 @@ def _make_cute_storage(spec: Mapping[str, Any], element_bits: int, major: str, f
             "layout",
         )
     base = _parse_bytes(spec, "base", 0)
-    flat = (
-        0 if bits == element_bits else _find_contiguous(modes, major)
-    )  # the dimension that counts units, where these are not elements
+    # The dimension that counts units, if these are not elements.
+    flat = 0 if bits == element_bits else _find_contiguous(modes, major)
     if extents[flat] * bits % element_bits:
         raise LayoutError(
             "bad_cute",
@@ -275,15 +274,17 @@ def _make_cute_storage(spec: Mapping[str, Any], element_bits: int, major: str, f
             "layout",
         )
     extents[flat] = extents[flat] * bits // element_bits
-    xor = read.swizzle or Swizzle(0, 0, 3)
-    on_address = read.unit_bits is not None
+    xor = layout.swizzle or Swizzle(0, 0, 3)
+    on_address = layout.unit_bits is not None
 
     def before(mn: Any, k: Any, bit: Any) -> Any:
         at = [mn, k]
         at[flat], inside = divmod(at[flat] * element_bits + bit, bits)
-        return (read.offset + cute.compute_index(at[0], modes[0]) + cute.compute_index(at[1], modes[1])) * bits + inside
+        return (
+            layout.offset + cute.compute_index(at[0], modes[0]) + cute.compute_index(at[1], modes[1])
+        ) * bits + inside
 
-    unit = 8 if on_address else bits  # what the XOR counts
+    unit = 8 if on_address else bits  # of the XOR
     placed = BitPlacement(
         before,
         Swizzle(xor.bits, xor.base + unit.bit_length() - 1, xor.shift),
@@ -293,35 +294,36 @@ def _make_cute_storage(spec: Mapping[str, Any], element_bits: int, major: str, f
     return Storage(placed.address, f"the CuTe layout {shorten_value(text, 200)}", extents[0], extents[1], placed=placed)
 
 
-def _get_unit_bits(spec: Mapping[str, Any], read: cute.CuteLayout, element_bits: int) -> int:
+def _get_unit_bits(spec: Mapping[str, Any], layout: cute.CuteLayout, element_bits: int) -> int:
     """Return the bits of the unit that the layout's index counts."""
-    known = {"elements": element_bits, "bytes": 8, "chunks": 128}
-    if read.unit_bits is None:
-        return known[parse_choice(spec.get("unit", "elements"), "unit", UNITS, "bad_storage")]
+    bits_of = {"elements": element_bits, "bytes": 8, "chunks": 128}
+    if layout.unit_bits is None:
+        return bits_of[parse_choice(spec.get("unit", "elements"), "unit", UNITS, "bad_storage")]
     unit = parse_choice(spec["unit"], "unit", UNITS, "bad_storage") if "unit" in spec else ""
-    if read.unit_bits not in (8, 16, 32, 128) and read.unit_bits != element_bits:
+    if layout.unit_bits not in (8, 16, 32, 128) and layout.unit_bits != element_bits:
         raise LayoutError(
             "bad_cute",
-            f"smem_ptr[{read.unit_bits}b] does not count whole bytes.",
+            f"smem_ptr[{layout.unit_bits}b] does not count whole bytes.",
             "Recast the layout to the element type.",
             "layout",
         )
-    if unit and unit != "elements" and known[unit] != read.unit_bits:
+    if unit and unit != "elements" and bits_of[unit] != layout.unit_bits:
         raise LayoutError(
             "bad_storage",
-            f"unit is '{unit}', but smem_ptr counts {read.unit_bits} bits.",
-            "Leave the unit out: the layout says it.",
+            f"unit is '{unit}', but smem_ptr counts {layout.unit_bits} bits.",
+            "Leave the unit out: smem_ptr determines it.",
             "unit",
         )
-    return read.unit_bits
+    return layout.unit_bits
 
 
 def _find_contiguous(modes: list[list[tuple[int, int]]], major: str) -> int:
-    """Return which of (mn, k) is contiguous in memory; where the text leaves a choice, the major decides.
+    """Return which dimension, 0 (mn) or 1 (k), is contiguous in memory.
 
-    The first digit of that way has stride 1; where both have (mode none in chunks), the one whose digit has one value.
+    It is the one whose first digit has stride 1; if both have (mode none in chunks), the one whose first digit has size
+    1; if that does not decide, the major does.
     """
-    first = [ways[0] for ways in modes]
-    single = [way for way, digit in enumerate(first) if digit == (1, 1)]
-    unit = single if len(single) == 1 else [way for way, digit in enumerate(first) if digit[1] == 1]
+    first = [digits[0] for digits in modes]
+    single = [dim for dim, digit in enumerate(first) if digit == (1, 1)]
+    unit = single if len(single) == 1 else [dim for dim, digit in enumerate(first) if digit[1] == 1]
     return unit[0] if len(unit) == 1 else int(major == "K")

@@ -1,8 +1,7 @@
-"""A tile drawn as a grid: which element each cell begins with, its number, and the place in memory it stands for; and
-where LBO and SBO lead.
+"""A tile as a grid of cells: each cell's first element, number and place in memory; and where LBO and SBO lead.
 
-A cell is a 16-byte chunk or one element. Rows run along M or N, or along K; cells are numbered as they are counted
-(along the contiguous dimension first) or as they lie in memory, in cells from the tile's start.
+A cell is a 16-byte chunk or one element. Rows of the grid are M or N, or K. Cells are numbered along the contiguous
+dimension first, or by their place in memory, in cells from the tile's start.
 """
 
 from __future__ import annotations
@@ -27,9 +26,10 @@ MOST_CELLS = 32768
 
 @dataclass(frozen=True)
 class TileMap:
-    """A tile as a grid of cells. down: the dimension that rows run along; "" for the one that is not contiguous.
+    """A tile as a grid of cells; all arrays are int64 [rows, cols].
 
-    All arrays are int64 [rows, cols]. LayoutError names an unknown option, or a grid of too many cells.
+    down: the dimension of the grid's rows; "" for the one that is not contiguous. LayoutError for an unknown option and
+    for a grid of too many cells.
     """
 
     tile: Tile
@@ -82,7 +82,7 @@ class TileMap:
 
     @property
     def steps(self) -> tuple[int, int]:
-        """Elements from a cell to the next below it, and to the next beside it."""
+        """The elements from one cell to the one below it, and to the one right of it."""
         steps = (1, self.span) if self.tile.major == "K" else (self.span, 1)
         return steps if self.rows_are_mn else (steps[1], steps[0])
 
@@ -109,11 +109,11 @@ class TileMap:
         chunk_index: Ints = across * (size // self.span) + along // self.span
         return chunk_index
 
-    def list_cell_offsets(self, plain: bool = False) -> Ints:
-        """Return where each cell lies, in cells from the tile's start; plain: before the XOR."""
+    def list_cell_offsets(self, before_xor: bool = False) -> Ints:
+        """Return each cell's place in memory, in cells from the tile's start; before_xor: without the XOR."""
         offset = (
             self.tile.compute_offset_before(self.mn, self.k)
-            if plain
+            if before_xor
             else self.tile.address(self.mn, self.k) - self.tile.base
         )
         units: Ints = offset * 8 // self.bits

@@ -1,6 +1,6 @@
-"""Tiles in shared memory as one line of text: `128x64 bf16 K 128B base=0x400`, or a CuTe layout.
+"""Parse a tile in shared memory from one line of text: `128x64 bf16 K 128B base=0x400`, or a CuTe layout.
 
-Size (M or N × K), element type and major are words; swizzle mode `none` where left out; base, order, swizzle_by and
+Size (M or N × K), element type and major are words; the swizzle mode is `none` by default; base, order, swizzle_by and
 element_bits are `name=value`.
 """
 
@@ -18,11 +18,11 @@ HINT = "Write size, type, major and swizzle: 128x64 bf16 K-major 128B base=0x400
 _SIZE = re.compile(r"(\d{1,6})[x×](\d{1,6})")
 _MAJORS = {"k": "K", "mn": "MN", "k-major": "K", "mn-major": "MN", "m-major": "MN", "n-major": "MN"}
 _MODES = {name.lower(): name for form in FORMATS for name in form.names}
-_PAIRS = {"base": True, "element_bits": True, "order": False, "swizzle_by": False, "swizzle": False}  # → a number
+_PAIRS = {"base": True, "element_bits": True, "order": False, "swizzle_by": False, "swizzle": False}  # is a number
 
 
 def parse_tile_text(text: str) -> dict[str, Any]:
-    """Return the storage (kind canonical or cute) that a line describes; LayoutError `bad_tile` names the wrong word.
+    """Parse a line as a storage of kind canonical or cute; LayoutError `bad_tile` names the invalid word.
 
     >>> parse_tile_text("128x64 bf16 K 128B base=0x400") == {"kind": "canonical", "mn": 128, "k": 64,
     ...     "element_bits": 16, "major": "K", "swizzle": "128B", "base": 1024}
@@ -41,13 +41,13 @@ def parse_tile_text(text: str) -> dict[str, Any]:
             spec[name] = value
     missing = [name for name in ("mn", "element_bits", "major") if name not in spec]
     if missing:
-        named = {"mn": "the size", "element_bits": "the element type", "major": "the major"}[missing[0]]
-        raise LayoutError("bad_tile", f"'{shorten_value(text)}' does not say {named}.", HINT, "tile")
+        label = {"mn": "the size", "element_bits": "the element type", "major": "the major"}[missing[0]]
+        raise LayoutError("bad_tile", f"'{shorten_value(text)}' does not say {label}.", HINT, "tile")
     return spec
 
 
 def _parse_word(word: str) -> dict[str, Any]:
-    """Return what one word of a tile says."""
+    """Return the fields that one word of a tile gives."""
     low = word.lower()
     if size := _SIZE.fullmatch(low):
         return {"mn": int(size[1]), "k": int(size[2])}
@@ -55,8 +55,8 @@ def _parse_word(word: str) -> dict[str, Any]:
         return {"major": _MAJORS[low]}
     if low in _MODES:
         return {"swizzle": _MODES[low]}
-    name, given, value = low.partition("=")
-    if given:
+    name, equals, value = low.partition("=")
+    if equals:
         if name not in _PAIRS:
             raise LayoutError(
                 "bad_tile", f"No option '{shorten_value(name)}'.", f"Allowed: {', '.join(_PAIRS)}.", "tile"
@@ -65,11 +65,11 @@ def _parse_word(word: str) -> dict[str, Any]:
     try:
         return {"element_bits": get_dtype(low).bits}
     except LayoutError:
-        raise LayoutError("bad_tile", f"'{shorten_value(word)}' is no part of a tile.", HINT, "tile") from None
+        raise LayoutError("bad_tile", f"'{shorten_value(word)}' is not part of a tile.", HINT, "tile") from None
 
 
 def _parse_number(name: str, text: str) -> int:
-    read = parse_digits(text)
-    if read is None:
+    number = parse_digits(text)
+    if number is None:
         raise LayoutError("bad_tile", f"{name} is '{shorten_value(text)}'.", "A number: 1024 or 0x400.", "tile")
-    return read[0]
+    return number[0]

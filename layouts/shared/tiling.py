@@ -1,4 +1,4 @@
-"""How an operand tile lies in shared memory: atoms, tilings, strides, CuTe strings, K steps.
+"""The canonical layouts of operand tiles in shared memory: atoms, strides, CuTe strings, K steps.
 
 PTX ISA 9.1, 9.7.15.5.1.2; CUTLASS include/cute/arch/mma_sm90_desc.hpp and mma_traits_sm90_gmma.hpp (canonical layouts).
 """
@@ -27,7 +27,7 @@ from lanescope.shared.swizzle import Mode
 
 Offsets = NDArray[np.int64]
 ELEMENT_BITS = WGMMA.element_bits
-# Which way the atoms are laid first unless a program says otherwise: what CUTLASS's sm90 collectives do, K-major
+# The dimension along which atoms are laid first by default, as CUTLASS's sm90 collectives do: K-major
 # Step<_1,_2,_3> (M or N first), MN-major Step<_2,_1,_3> (K first);
 # include/cutlass/gemm/collective/sm90_mma_tma_gmma_ss_warpspecialized.hpp.
 DEFAULT_ORDER = {"K": "mn", "MN": "k"}
@@ -36,10 +36,11 @@ SWIZZLED_BY = ("address", "tile")
 
 @dataclass(frozen=True, slots=True)
 class Tile(NotebookObject):
-    """mn × k elements stored as swizzle atoms; `order` is which way the atoms are laid first, `base` the first byte.
+    """mn × k elements stored as swizzle atoms.
 
-    An atom is 8 rows of one swizzle width (K-major) or its transpose (MN-major), 128 bytes a chunk of width. Order ""
-    is DEFAULT_ORDER's. swizzle_by: "address" XORs the absolute address, as TMA does; "tile" the offset from base.
+    An atom is 8 rows of one swizzle width (K-major) or its transpose (MN-major). order: the dimension along which atoms
+    are laid first, "" for DEFAULT_ORDER's; base: the address of the first byte; swizzle_by: "address" XORs the absolute
+    address, as TMA does, "tile" the offset from base.
     """
 
     element_bits: int
@@ -65,10 +66,10 @@ class Tile(NotebookObject):
         self._require_fit()
 
     def _require_readable(self) -> None:
-        """Raise LayoutError for elements, a major or a mode that no instruction of the format reads."""
+        """Raise LayoutError for an element size, a major or a mode that no instruction of the format reads."""
         if self.element_bits not in self.form.element_bits:
-            said = " (1 is b1, eight to a byte)" if 1 in self.form.element_bits else ""
-            hint = f"Allowed: {', '.join(map(str, self.form.element_bits))}{said}."
+            note = " (1 is b1, eight to a byte)" if 1 in self.form.element_bits else ""
+            hint = f"Allowed: {', '.join(map(str, self.form.element_bits))}{note}."
             raise LayoutError(
                 "bad_tile",
                 f"{self.form.reader} reads no {self.element_bits}-bit elements.",
@@ -106,9 +107,9 @@ class Tile(NotebookObject):
                 )
         most, window = self.form.block_bytes, self.form.window_bytes
         if self.bytes > most:
-            name, other, unit = ("mn", self.k, self.atom[0]) if self.mn > self.k else ("k", self.mn, self.atom[1])
-            room = most * 8 // self.element_bits // other // unit * unit
-            hint = f"With {other} in the other dimension, {name} is at most {room}." if room else "Make both smaller."
+            name, extent, unit = ("mn", self.k, self.atom[0]) if self.mn > self.k else ("k", self.mn, self.atom[1])
+            room = most * 8 // self.element_bits // extent // unit * unit
+            hint = f"With {extent} in the other dimension, {name} is at most {room}." if room else "Make both smaller."
             raise LayoutError(
                 "too_large",
                 f"{self.mn}×{self.k} elements of {self.element_bits} bits do not fit the {most} bytes of shared"
@@ -144,12 +145,12 @@ class Tile(NotebookObject):
 
     @property
     def atoms(self) -> tuple[int, int]:
-        """How many atoms along mn and k."""
+        """The number of atoms along mn and k."""
         return self.mn // self.atom[0], self.k // self.atom[1]
 
     @property
     def strides(self) -> tuple[int, int]:
-        """Bytes from an atom to the next along mn and along k."""
+        """The bytes from one atom to the next along mn and along k."""
         along_mn, along_k = self.atoms
         size = self.mode.count_atom_bytes(self.major)
         return (size, size * along_mn) if self.order == "mn" else (size * along_k, size)
@@ -168,7 +169,7 @@ class Tile(NotebookObject):
     def address(self, mn: Any, k: Any) -> Any:
         """Return the absolute byte address of element (mn, k).
 
-        The XOR is on address bits, as TMA and wgmma do it, unless `swizzle_by` is tile.
+        The XOR applies to the absolute address, as in TMA and wgmma, unless `swizzle_by` is "tile".
         """
         xor, before = self.mode.swizzle(), self.compute_offset_before(mn, k)
         return xor(self.base + before) if self.swizzle_by == "address" else self.base + xor(before)
@@ -182,9 +183,9 @@ class Tile(NotebookObject):
         return offsets
 
     def get_lbo_sbo_bytes(self, reach: int = 0) -> tuple[int, int]:
-        """Return (LBO, SBO) in bytes; an LBO that nothing reads is 16, as in CUTLASS.
+        """Return (LBO, SBO) in bytes; an LBO that is not read is 16, as in CUTLASS.
 
-        reach: elements of K one instruction reads.
+        reach: the elements of K that one instruction reads.
         """
         along_mn, along_k = self.strides
         if self.mode.chunks == 1:
@@ -195,18 +196,18 @@ class Tile(NotebookObject):
 
     def get_used_strides(self, rows: int) -> tuple[bool, bool]:
         """Return whether an instruction with `rows` rows reads LBO, and whether it reads SBO."""
-        left = find_unread_fields(self.mode, View(rows, self.step(), self.element_bits, self.major, self.form))
-        return "lbo" not in left, "sbo" not in left
+        unread = find_unread_fields(self.mode, View(rows, self.step(), self.element_bits, self.major, self.form))
+        return "lbo" not in unread, "sbo" not in unread
 
     def step(self) -> int:
-        """Return the elements of K that one wgmma takes: 32 bytes."""
+        """Return the elements of K in 32 bytes, which one dense wgmma reads."""
         return K_BYTES * 8 // self.element_bits
 
     def descriptor(self, mn: int = 0, k: int = 0, reach: int = 0, rows: int = 0) -> Descriptor:
-        """Return the descriptor of the slice that begins at (mn, k); LayoutError if no descriptor can begin there.
+        """Return the descriptor of the slice that begins at (mn, k); LayoutError if there is none.
 
-        reach: elements of K the instruction reads where that is not `step` (B of wgmma.sp: twice as many). rows: those
-        of the instruction; where they are given, a slice may begin inside an MN-major atom that holds all of them.
+        reach: the elements of K that the instruction reads, if not `step` (B of wgmma.sp: twice as many). rows: those
+        of the instruction; if given, a slice may begin inside an MN-major atom that contains all of them.
         """
         self.check_slice(mn, k, rows)
         lbo, sbo = self.get_lbo_sbo_bytes(reach)
@@ -221,10 +222,9 @@ class Tile(NotebookObject):
 
     @property
     def base_offset(self) -> int:
-        """128-byte rows from the pattern's boundary to a tile that was swizzled from its own start; 0 where the XOR is
-        on addresses.
+        """The 128-byte rows from the pattern's boundary to the base, if swizzle_by is "tile"; else 0.
 
-        LayoutError if no base offset expresses it: the rows of the pattern are 128 bytes.
+        LayoutError if the distance is not a multiple of 128 bytes.
         """
         past = self.base % self.mode.pattern_bytes if self.swizzle_by == "tile" and self.mode.chunks > 1 else 0
         if past % 128:
@@ -238,7 +238,7 @@ class Tile(NotebookObject):
         return past // 128
 
     def check_slice(self, mn: int, k: int, rows: int = 0) -> None:
-        """Raise LayoutError if no instruction (of `rows` rows, 0 for any number) can start at (mn, k)."""
+        """Raise LayoutError if no instruction (of `rows` rows; 0: any number) can start at (mn, k)."""
         inside = mn % self.atom[0]
         one_atom = self.major == "MN" and rows and not inside % self.per and inside + rows <= self.atom[0]
         if (inside and not one_atom) or not 0 <= mn < self.mn:
@@ -258,11 +258,7 @@ class Tile(NotebookObject):
             )
 
     def canonical(self) -> str:
-        """Return the layout that a descriptor of this mode and major describes, (mn, k) in 16-byte chunks, as in
-        CUTLASS.
-
-        See mma_sm90_desc.hpp.
-        """
+        """Return the canonical layout of this mode and major over (mn, k) in chunks (mma_sm90_desc.hpp)."""
         w = self.mode.chunks
         if self.major == "K":
             return "((8,n),2):((1,SBO),LBO)" if w == 1 else f"((8,n),2):(({w},SBO),1)"
@@ -270,23 +266,17 @@ class Tile(NotebookObject):
         return "((1,n),(8,k)):((X,SBO),(1,LBO))" if w == 1 else f"(({w},n),({deep},k)):((1,LBO),({w},SBO))"
 
     def cute(self) -> dict[str, str]:
-        """Return the layout as CuTe prints it, (mn, k), in 16-byte chunks, elements, bytes and bits.
-
-        The swizzle's base counts in that unit.
-        """
+        """Return the CuTe layout over (mn, k) in each unit: chunks of 16 bytes, elements, bytes and bits."""
         return {
             unit: self._format_cute_units(bits)
             for unit, bits in (("chunks", 128), ("elements", self.element_bits), ("bytes", 8), ("bits", 1))
         }
 
     def _format_cute_units(self, unit_bits: int) -> str:
-        """Return the layout in units of so many bits.
-
-        An atom is 8 lines of the swizzle's width: a K-major tile counts M or N across them, K along.
-        """
+        """Return the CuTe layout in units of so many bits; the swizzle's base counts the same units."""
         wide = self.mode.width_bytes * 8 // unit_bits
         lines = 8 if self.major == "K" else self.mode.deep
-        across, along = (lines, wide), (wide, 1)  # inside an atom: how many, and units from each to the next
+        across, along = (lines, wide), (wide, 1)  # inside an atom: (size, stride)
         inside = (across, along) if self.major == "K" else (along, across)
         between = [stride * 8 // unit_bits for stride in self.strides]
         shape = ",".join(f"({size},{atoms})" for (size, _), atoms in zip(inside, self.atoms, strict=True))

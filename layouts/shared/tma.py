@@ -1,7 +1,7 @@
-"""TMA boxes: where a box of a tensor map lies in shared memory, what the driver refuses, which boxes write a tile.
+"""TMA boxes: the storage of a box in shared memory, the rules of a tensor map, and the boxes that write a tile.
 
-Source: CUDA driver API 13.0, cuTensorMapEncodeTiled; the part "boxes" of the evidence files executed both, the storage
-byte for byte and the rules against the driver's answer.
+Source: CUDA driver API 13.0, cuTensorMapEncodeTiled; both were tested on hardware ("boxes" in the evidence files): the
+storage byte for byte, the rules against the driver's results.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from lanescope.shared.tiling import Tile
 MOST_BOX = 256  # elements of a box along one dimension
 MOST_RANK = 5
 MOST_STEP = 8  # element stride
-GRAIN = 16  # bytes: inner box, strides, and the place of the innermost coordinate are multiples of it
+GRAIN = 16  # bytes: the inner box, strides, and the innermost coordinate's offset are multiples of it
 MOST_BOX_BYTES = SM_BYTES  # of a whole box, rows without their padding
 ALIGNED = 128  # bytes: the box begins at a multiple of it in shared memory
 WIDTHS = {mode.name: mode.width_bytes for mode in MODES}
-Broken = tuple[str, str]  # code and sentence of a rule that a tensor map breaks
+BrokenRule = tuple[str, str]  # code and sentence of a rule that a tensor map breaks
 
 
 def get_pitch_bytes(inner_bytes: int, swizzle: str) -> int:
-    """Return the bytes from one row of a box to the next: the inner box, or with a swizzle its width if that is larger.
+    """Return the bytes from one row of a box to the next: the inner box, or the swizzle's width if that is larger.
 
     >>> get_pitch_bytes(64, "none"), get_pitch_bytes(64, "128B")
     (64, 128)
@@ -42,12 +42,11 @@ def make_box_storage(
     base: int | None = None,
     inner: str | None = None,
 ) -> dict[str, Any]:
-    """Return what a box leaves in shared memory, as a storage of the contract.
+    """Return the storage of a box in shared memory.
 
-    box: innermost first; strides: bytes, without the innermost.
-
-    Rows in the order of the box's outer dimensions, one `pitch_bytes` after the other. Where the third dimension
-    goes on along the innermost (its stride is the inner box), the box is panels side by side: kind "atoms".
+    box: innermost first; strides: bytes, without the innermost. Usually kind "rows", in the order of the box's outer
+    dimensions. If the third dimension continues the innermost one (its stride is the inner box), the box consists of
+    panels: kind "atoms".
     """
     width = box[0] * element_bits // 8
     pitch = get_pitch_bytes(width, swizzle)
@@ -66,7 +65,7 @@ def make_box_storage(
 def make_panel_storage(
     width: int, lines: int, swizzle: str | None, base: int | None = None, inner: str | None = None
 ) -> dict[str, Any]:
-    """Return panels of `lines` rows, `width` bytes wide, one after the other: a storage of kind "atoms"."""
+    """Return a storage of kind "atoms": consecutive panels of `lines` rows, each `width` bytes wide."""
     pitch = get_pitch_bytes(width, swizzle or "none")
     return {
         "kind": "atoms",
@@ -91,9 +90,9 @@ def find_refusals(
     swizzle: str | None = "none",
     interleave: int | None = 0,
 ) -> Iterator[tuple[str, str]]:
-    """Yield (code, sentence) for every rule that a tensor map breaks, so that the driver refuses it.
+    """Yield (code, sentence) for every rule of cuTensorMapEncodeTiled that a tensor map breaks.
 
-    dims, box and steps in elements, innermost first; strides in bytes, without the innermost. None is left open.
+    dims, box and steps in elements, innermost first; strides in bytes, without the innermost. None is unknown.
     """
     if len(box) > MOST_RANK:
         yield "tma_rank", f"A tensor map has 1 to {MOST_RANK} dimensions, not {len(box)}."
@@ -102,7 +101,7 @@ def find_refusals(
         width = box[0] * element_bits // 8
         if width % GRAIN:
             yield "tma_inner_box", f"The inner box is {width} bytes wide; it must be a multiple of {GRAIN}."
-        if not interleave:  # of slices, an H100’s driver takes any width
+        if not interleave:  # with interleave, the driver accepts any width (H100)
             yield from _check_swizzle_width(width, swizzle, element_bits)
         yield from _check_box_bytes(box, element_bits)
     yield from _check_strides(dims, strides)
@@ -110,15 +109,15 @@ def find_refusals(
     yield from _check_range(steps, MOST_STEP, "tma_element_stride", "elementStrides", f"{MOST_STEP}")
 
 
-def _check_range(values: Sequence[int | None], most: int, code: str, name: str, limit: str) -> Iterator[Broken]:
-    """Yield the values that are not from 1 to a limit."""
+def _check_range(values: Sequence[int | None], most: int, code: str, name: str, limit: str) -> Iterator[BrokenRule]:
+    """Yield a broken rule for each value that is not from 1 to a limit."""
     for n, value in enumerate(values):
         if value is not None and not 1 <= value <= most:
             yield code, f"{name}[{n}] is {value}; it must be 1 to {limit}."
 
 
-def _check_swizzle_width(width: int, swizzle: str | None, element_bits: int) -> Iterator[Broken]:
-    """Yield an inner box that is wider than its swizzle."""
+def _check_swizzle_width(width: int, swizzle: str | None, element_bits: int) -> Iterator[BrokenRule]:
+    """Yield a broken rule if the inner box is wider than the swizzle."""
     limit = WIDTHS.get(swizzle or "", 0) if swizzle != "none" else 0
     if limit and width > limit:
         yield (
@@ -128,16 +127,16 @@ def _check_swizzle_width(width: int, swizzle: str | None, element_bits: int) -> 
         )
 
 
-def _check_box_bytes(box: Sequence[int | None], element_bits: int) -> Iterator[Broken]:
-    """Yield a box that is larger than shared memory, where all its sizes are known."""
+def _check_box_bytes(box: Sequence[int | None], element_bits: int) -> Iterator[BrokenRule]:
+    """Yield a broken rule if all sizes of a box are known and it is larger than shared memory."""
     sizes = [size for size in box if size is not None]
     box_bytes = prod(sizes) * element_bits // 8
     if len(sizes) == len(box) and box_bytes > MOST_BOX_BYTES:
         yield "tma_box_bytes", f"The box is {box_bytes:,} bytes; it must be at most {MOST_BOX_BYTES:,}."
 
 
-def _check_strides(dims: Sequence[int | None], strides: Sequence[int | None]) -> Iterator[Broken]:
-    """Yield strides that are misaligned or too large; a stride of 0 over one element is not looked at."""
+def _check_strides(dims: Sequence[int | None], strides: Sequence[int | None]) -> Iterator[BrokenRule]:
+    """Yield a broken rule for each stride that is misaligned or too large; 0 over one element is allowed."""
     for n, stride in enumerate(strides):
         outer = dims[n + 1] if n + 1 < len(dims) else None
         if stride is None or (stride == 0 and outer in (0, 1)):
@@ -150,10 +149,10 @@ def _check_strides(dims: Sequence[int | None], strides: Sequence[int | None]) ->
 
 @dataclass(frozen=True, slots=True)
 class BoxSeries:
-    """`count` equal boxes, one after the other in shared memory, in the order of the tile's atoms.
+    """`count` equal boxes, consecutive in shared memory, in the order of the tile's atoms.
 
-    inner: the contiguous dimension, "K" or "MN". wide, tall: elements of a box along it and across it (b1: eight a
-    byte, so bytes). note: what a reader must know beside these numbers, or "".
+    inner: the contiguous dimension, "K" or "MN"; wide, tall: the box's elements along it and across it (for b1: bytes
+    of eight); note: a remark for the user, or "".
     """
 
     inner: str
@@ -164,9 +163,9 @@ class BoxSeries:
 
 
 def make_box_series(tile: Tile) -> BoxSeries:
-    """Return the boxes that write a tile: the inner box is one atom wide, one box per column of atoms.
+    """Return the boxes that write a tile: each is one atom wide.
 
-    A column that is taller than a box may be takes several.
+    A column of atoms taller than the limit takes several.
     """
     inner = 1 if tile.major == "K" else 0
     wide, lines, columns = tile.atom[inner], (tile.mn, tile.k)[1 - inner], tile.atoms[inner]

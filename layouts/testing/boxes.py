@@ -1,4 +1,4 @@
-"""Assertions about TMA: the driver takes the tensor map, its boxes fill a tile, and expect_tx counts their bytes.
+"""Assertions about TMA: the tensor map is legal, its boxes fill a tile, and expect_tx is their number of bytes.
 
 Source: CUDA driver API 13.0, cuTensorMapEncodeTiled; lanescope.shared.tma says what was measured.
 """
@@ -30,8 +30,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorMap:
-    """The arguments of cuTensorMapEncodeTiled. type: BFLOAT16, bf16 …; dims, box, element_strides in elements, strides
-    in bytes without the innermost (dense where left out); all innermost first.
+    """The arguments of cuTensorMapEncodeTiled.
+
+    type: BFLOAT16, bf16 …; dims, box, element_strides in elements, strides in bytes without the innermost (dense by
+    default); all innermost first.
     """
 
     type: str
@@ -55,11 +57,11 @@ def assert_box_fills(
     copies: Iterable[Copy] | None = None,
     axes: Sequence[str] | None = None,
 ) -> None:
-    """Assert that the driver takes a tensor map, and that its boxes put every element of a tile where it is stored.
+    """Assert that a tensor map is legal, and that its boxes write every element of a tile to its place.
 
-    copies: (mn, k, address) of each box; where left out, boxes of the map's size one after the other from the tile's
-    base, in the tile's order. axes: "mn" or "k" for each dimension of the map, innermost first, "" for one that the box
-    does not go along; where left out, the innermost is the tile's contiguous one.
+    copies: (mn, k, address) of each box, by default consecutive boxes from the tile's base in the tile's order. axes:
+    "mn" or "k" for each dimension of the map, innermost first, "" for one that the box does not extend along; by
+    default the innermost is the tile's contiguous dimension.
     """
     __tracebackhide__ = True
     spec = make_storage_spec(tile)
@@ -79,8 +81,9 @@ def assert_box_fills(
 
 
 def assert_expect_tx(expect_tx: int, boxes: Iterable[TensorMap]) -> None:
-    """Assert that an mbarrier's expect_tx is the bytes of the boxes that complete on it; elements outside the tensor
-    count too.
+    """Assert that expect_tx is the bytes of the boxes that complete on an mbarrier.
+
+    Elements outside the tensor count, too.
     """
     __tracebackhide__ = True
     expected = parse_integer(expect_tx, "expect_tx")
@@ -107,7 +110,7 @@ def _count_bytes(made: EncodedMap) -> int:
 
 
 def _encode_map(given: TensorMap) -> EncodedMap:
-    """Return the map as the driver makes it; a rule that it refuses by fails the assertion."""
+    """Return the tensor map; AssertionError if it breaks a rule of the driver."""
     __tracebackhide__ = True
     if not isinstance(given, TensorMap):
         raise TypeError(f"{type(given).__name__} is not a lanescope.testing.TensorMap")
@@ -151,7 +154,7 @@ def _parse_numbers(name: str, values: Sequence[int] | None) -> list[int]:
 
 
 def _parse_tile(spec: dict[str, object]) -> Storage:
-    """Return the tile as the first format has it whose instructions read such elements."""
+    """Return the tile in the first format whose instructions read such elements."""
     bits, major = parse_integer(spec.get("element_bits"), "element_bits"), str(spec.get("major", "K"))
     refused: list[LayoutError] = []
     for form in FORMATS:
@@ -164,7 +167,7 @@ def _parse_tile(spec: dict[str, object]) -> Storage:
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """A box in a tile's elements: (mn, k) and byte offset before the XOR of each, and its extent."""
+    """A box in a tile: (mn, k) and byte offset before the XOR of each element, and its extent."""
 
     mn: Ints
     k: Ints
@@ -174,7 +177,7 @@ class _Box:
 
 
 def _place_box(made: EncodedMap, stored: Storage, axes: Sequence[str] | None) -> _Box:
-    """Return the elements of a box: rows in the order of the outer dimensions, one pitch after the other."""
+    """Return the elements of a box: rows in the order of the outer dimensions, one pitch apart."""
     tile = stored.tile
     assert tile is not None
     inner = "k" if tile.major == "K" else "mn"
@@ -215,7 +218,7 @@ def _place_box(made: EncodedMap, stored: Storage, axes: Sequence[str] | None) ->
 
 
 def _name_axes(made: EncodedMap, inner: str, sizes: Sequence[int], axes: Sequence[str] | None) -> list[str]:
-    """Return which dimension of the tile each dimension of the map is."""
+    """Return the dimension of the tile that each dimension of the map is."""
     outer = "mn" if inner == "k" else "k"
     if axes is not None:
         if len(axes) != len(sizes):
@@ -261,7 +264,7 @@ def _stack_copies(order: str, size: tuple[int, int], placed: _Box, base: int) ->
 
 
 def _find_problem(made: EncodedMap, stored: Storage, placed: _Box, starts: Sequence[Copy]) -> str:
-    """Return the first thing that is wrong with the boxes, "" if they fill the tile."""
+    """Return the first problem of the boxes, "" if they fill the tile."""
     tile = stored.tile
     assert tile is not None
     filled = np.zeros((tile.mn, tile.k), np.int8)
@@ -292,7 +295,7 @@ def _find_problem(made: EncodedMap, stored: Storage, placed: _Box, starts: Seque
 
 
 def _suggest_boxes(made: EncodedMap, stored: Storage, placed: _Box, starts: Sequence[Copy]) -> list[str]:
-    """Return what would fill the tile: another swizzle, which tile these boxes fill, and the boxes that write it."""
+    """Return what would fill the tile: another swizzle, the tile that these boxes fill, and the boxes that write it."""
     tile = stored.tile
     assert tile is not None
     other = "k" if tile.order == "mn" else "mn"

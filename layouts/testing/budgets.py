@@ -14,11 +14,11 @@ from lanescope.testing.failures import fail
 def assert_shared_memory_fits(
     buffers: int | Mapping[str, int | Tile], target: str, *, stages: int = 1, extra: int = 0, static: bool = False
 ) -> None:
-    """Assert that a block of a target may have this much shared memory.
+    """Assert that a block on a target may have this much shared memory.
 
-    buffers: bytes, or name → bytes (or Tile) of one stage; stages: how many of them; extra: bytes beside them, such as
-    barriers and padding. static: arrays declared with a size, which have 48 KB unless the target ends in `a`.
-    LayoutError for an unknown target, and for one whose limit nobody documents.
+    buffers: bytes, or name → bytes (or Tile) of one stage; stages: their number; extra: further bytes, such as barriers
+    and padding; static: whether arrays are declared with a size, which are limited to 48 KB unless the target ends in
+    `a`. LayoutError for an unknown target, and if its limit is not documented.
     """
     __tracebackhide__ = True
     if not isinstance(target, str):

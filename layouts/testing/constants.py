@@ -1,4 +1,4 @@
-"""The assertion that the constants of a source are those of the Python code that launches or models it."""
+"""An assertion that constants of a source equal those of the Python code that launches or models it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def assert_constants(
 ) -> None:
     """Assert that constants of a C++ or CUDA source have these values.
 
-    source: the text, or a Path to read. expected: name → integer; a name may be qualified: cfg::BM, gemm::BM,
-    Traits<128>::STAGES. defines: macros as -D gives them. LayoutError for a name that is not there, and for one whose
-    value the source leaves open, also one that depends on __CUDA_ARCH__, if defines does not say which.
+    source: the text, or a Path; expected: name → integer, also qualified: cfg::BM, gemm::BM, Traits<128>::STAGES;
+    defines: macros, as for -D. LayoutError for a missing name, and if the source does not determine the value, also if
+    it depends on __CUDA_ARCH__ and defines does not have that.
     """
     __tracebackhide__ = True
     if not isinstance(expected, Mapping) or not expected:
@@ -40,7 +40,7 @@ def assert_constants(
 
 
 def _format_macros(defines: Mapping[str, object] | None) -> dict[str, str]:
-    """Return macros as -D gives them: True is 1."""
+    """Return macros in the form of -D: True is 1."""
     if not isinstance(defines, Mapping | None):
         raise TypeError("defines is not a mapping from names to values")
     if none := [name for name, value in (defines or {}).items() if value is None]:

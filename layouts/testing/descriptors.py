@@ -31,12 +31,11 @@ def assert_descriptor_reads(
     major: str = "",
     idesc: int | str | None = None,
 ) -> None:
-    """Assert that a descriptor reads the slice of a tile that begins at (mn, k), for an operand of an instruction.
+    """Assert that a descriptor reads the slice of a tile at (mn, k) for an operand of an instruction.
 
-    word: of wgmma's or tcgen05's format, as the instruction has it. major: K or MN, where a CuTe
-    layout leaves it open (K if left out). idesc: the instruction descriptor of a tcgen05.mma.
-
-    The message has the cause and the word that reads the tile. LayoutError for an argument that is wrong in itself.
+    word: in the instruction's format, wgmma's or tcgen05's; major: K or MN, for a CuTe layout (K by default); idesc:
+    the instruction descriptor of a tcgen05.mma. The message has the cause and the word that reads the tile. LayoutError
+    for an invalid argument.
     """
     __tracebackhide__ = True
     spec = make_storage_spec(tile)
@@ -47,7 +46,7 @@ def assert_descriptor_reads(
 
 
 def assert_view_reads(word: Word, seen: View, stored: Storage, mn: int = 0, k: int = 0, operand: str = "") -> None:
-    """Assert the same for a reader that is given as a view: rows, K, element bits, major and format."""
+    """Assert the same for a view: rows, K, element bits, major and format."""
     __tracebackhide__ = True
     given = parse_descriptor(word, seen.form)
     found = _verify_word(given, seen, stored, mn, k)
@@ -68,10 +67,10 @@ def assert_descriptors_read(
     major: str = "",
     idesc: int | str | None = None,
 ) -> None:
-    """Assert that descriptors read every K step of a tile, one word a step.
+    """Assert that descriptors read every K step of a tile, one word per step.
 
-    words: the words in order of K, or a function that returns the word of the step that begins at k. depth: the
-    elements of K, where the storage has no end of its own.
+    words: in order of K, or a function from the step's k to its word; depth: the elements of K, if the storage is
+    unbounded.
     """
     __tracebackhide__ = True
     spec = make_storage_spec(tile)
@@ -102,7 +101,7 @@ def assert_descriptors_read(
 
 
 def _verify_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int) -> Verdict:
-    """Return the verdict on a word; a word of which nobody states what it reads fails the assertion."""
+    """Return the verdict on a word; AssertionError if the bytes it reads are not documented."""
     __tracebackhide__ = True
     if given.has_absolute_lbo:
         fail(f"{given}: LBO is an absolute address; which bytes that reads is not documented", "repair: clear bit 52")
@@ -110,7 +109,7 @@ def _verify_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int
 
 
 def _list_steps(depth: int | None, step: int) -> list[int]:
-    """Return where each K step begins; LayoutError if they do not take the whole depth."""
+    """Return the k of each step; LayoutError if they do not cover the whole depth."""
     if depth is None:
         raise LayoutError("bad_tile", "The storage has no end along K.", "Give depth, the elements of K.", "depth")
     if depth % step:

@@ -1,4 +1,4 @@
-"""How a failed assertion reads: what is wrong, the cause, the repair; one line each."""
+"""Messages of failed assertions: what is wrong, the cause, the repair, one line each."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from lanescope.descriptor.verify import Verdict
 
 
 def fail(head: str, *lines: str) -> NoReturn:
-    """Raise AssertionError with a first line and what follows from it."""
+    """Raise AssertionError with a first line and further lines."""
     __tracebackhide__ = True
     raise AssertionError("\n".join([head, *(f"  {line}" for line in lines if line)]))
 
 
 def describe_verdict(found: Verdict) -> list[str]:
-    """Return the first wrong element, the causes and the repair of a mismatch."""
+    """Return lines with the first wrong element, the causes and the repair of a mismatch."""
     lines = [f"malformed: {found.malformed}"] if found.malformed else []
     if (first := found.first_mismatch) and found.defined:
         lines.append(f"first: [{first.row}, {first.k}] is read from {first.read:#x} and stored at {first.expected:#x}")

@@ -1,4 +1,4 @@
-"""Assertions about who holds what: a layout holds every element once, an accumulator is the next instruction's A."""
+"""Assertions about fragments: a layout holds every element once; an accumulator can be the next instruction's A."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def assert_bijection(
 ) -> None:
     """Assert that a layout holds every element of a shape exactly once.
 
-    layout: a fragment (an operand), an operand of a TiledMMA, a TV or Triton layout, coordinates as arrays
-    [thread][value] one an axis, a function (thread, value) → coordinates with `threads` and `values`; or a CuTe layout,
-    as an object or text, whose coordinates lead to 0 … size - 1. shape: that of the fragment where left out; of a CuTe
-    layout its size counts.
+    layout: a fragment (an operand), an operand of a TiledMMA, a TV or Triton layout, one array of coordinates
+    [thread][value] per axis, a function (thread, value) → coordinates with `threads` and `values`; or a CuTe layout,
+    object or text, whose indices are 0 … size - 1. shape: by default the fragment's; for a CuTe layout only its size
+    matters.
     """
     __tracebackhide__ = True
     if not callable(layout) and (threads, values) != (None, None):
@@ -97,7 +97,7 @@ def _format_holder(place: Sequence[int]) -> str:
 
 
 def _list_coordinates(layout: Any, threads: int | None, values: int | None) -> tuple[list[Ints], tuple[int, ...]]:
-    """Return a layout's coordinates, an array an axis, and its own shape (() if it has none)."""
+    """Return a layout's coordinates, one array per axis, and its own shape (() if it has none)."""
     if isinstance(layout, Operand):
         held = [np.asarray(layout.coords[axis], np.int64) for axis in layout.axes]
         return list(np.broadcast_arrays(*held)), tuple(layout.extents[axis] for axis in layout.axes)
@@ -113,7 +113,7 @@ def _list_coordinates(layout: Any, threads: int | None, values: int | None) -> t
 
 
 def _tabulate(layout: Callable[[int, int], Any], threads: int | None, values: int | None) -> list[Ints]:
-    """Return the coordinates that a function of thread and value gives, an array an axis."""
+    """Return the coordinates from a function of thread and value, one array per axis."""
     if threads is None or values is None:
         raise LayoutError("bad_layout", "threads and values are missing.", "A function needs both.", "threads")
     sizes = parse_integer(threads, "threads", 1, MOST_ELEMENTS), parse_integer(values, "values", 1, MOST_ELEMENTS)
@@ -126,7 +126,7 @@ def _tabulate(layout: Callable[[int, int], Any], threads: int | None, values: in
 
 
 def _list_integers(coordinates: object) -> list[int]:
-    """Return the coordinates that a function gives; no float is cut to an integer."""
+    """Return the coordinates from a function as integers; floats are rejected."""
     if not isinstance(coordinates, Sequence | np.ndarray) or not all(hasattr(n, "__index__") for n in coordinates):
         raise LayoutError(
             "bad_layout",
@@ -158,7 +158,7 @@ def _convert_array(axis: ArrayLike) -> Ints:
 
 
 def _assert_cute(layout: CuteLayout) -> None:
-    """Assert that the coordinates of a CuTe layout lead to 0 … size - 1, each once."""
+    """Assert that the indices of a CuTe layout are 0 … size - 1, each once."""
     __tracebackhide__ = True
     if layout.size > MOST_ELEMENTS:
         raise LayoutError(
@@ -178,9 +178,9 @@ def _assert_cute(layout: CuteLayout) -> None:
 
 
 def assert_reusable_as_a(first: Instruction | str, second: Instruction | str, *, reordered: bool = False) -> None:
-    """Assert that D of one instruction is A of the next without a move between lanes, its values converted to A's type.
+    """Assert that D of one instruction is A of the next without moves between lanes, after conversion to A's type.
 
-    reordered: whether it is enough that no value moves when the rows of B are taken in another order.
+    reordered: whether a reordering of K, with the rows of B likewise, is acceptable.
     """
     __tracebackhide__ = True
     source, target = (

@@ -9,7 +9,7 @@ HEADER = "lanescope_verify.hpp"
 
 
 def header_path() -> Path:
-    """Return the path of lanescope_verify.hpp; its folder is what a compiler takes as -I."""
+    """Return the path of lanescope_verify.hpp; its folder is an include directory."""
     with as_file(files(__package__) / "include" / HEADER) as path:
         return path
 

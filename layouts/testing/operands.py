@@ -1,4 +1,4 @@
-"""What a test names: an instruction's operand, a tile in shared memory, a word. Each is read once, and refused once."""
+"""Parse the arguments of assertions: an instruction's operand, a tile in shared memory, a descriptor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TileLike = Tile | Storage | Mapping[str, Any] | str
 
 
 def make_storage_spec(tile: TileLike) -> dict[str, Any]:
-    """Return a tile as a storage of the contract: a Tile, a Storage, a mapping, or a line of text."""
+    """Return the storage of a tile given as a Tile, a Storage, a mapping, or a line of text."""
     if isinstance(tile, Tile):
         return make_tile_spec(tile)
     if isinstance(tile, Storage):
@@ -39,9 +39,9 @@ def make_storage_spec(tile: TileLike) -> dict[str, Any]:
 def make_operand_view(
     instruction: Instruction | str, operand: str, spec: Mapping[str, Any], idesc: int | str | None, major: str = ""
 ) -> View:
-    """Return how the instruction reads the operand; major: that in which the tile is stored where "".
+    """Return how an instruction reads an operand; major: "" for that of the storage.
 
-    LayoutError for a tcgen05.mma without its instruction descriptor, and for any other with one.
+    LayoutError for a tcgen05.mma without its instruction descriptor, and for any other instruction with one.
     """
     operand = parse_choice(operand, "operand", ("a", "b"), "bad_operand")
     major = parse_choice(major, "major", ("", "K", "MN"), "bad_major")
@@ -62,7 +62,7 @@ def make_operand_view(
 
 
 def parse_descriptor(word: Word, form: DescriptorFormat) -> Descriptor:
-    """Return a descriptor from a number, any spelling of 64 bits, or a Descriptor."""
+    """Return a descriptor from a number, a 64-bit word in any spelling, or a Descriptor."""
     if isinstance(word, Descriptor):
         if word.format.name != form.name:
             raise LayoutError("bad_word", f"The word is one of {word.format.name}, not {form.name}.", "", "word")

@@ -1,4 +1,4 @@
-"""What the accesses of all warps to shared memory cost together."""
+"""The total cost of the accesses of all warps to shared memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from lanescope.shared.banks import Cost
 
 
 class TotalCost:
-    """costs: of each different access of a warp; repeats: how often it occurs."""
+    """A base class. costs: of each distinct access of a warp; repeats: the number of its occurrences."""
 
     __slots__ = ()
     costs: tuple[Cost, ...]
@@ -22,5 +22,5 @@ class TotalCost:
 
     @property
     def ways(self) -> int:
-        """The worst phase's degree of conflict; 1 is free of conflicts."""
+        """The degree of conflict of the worst phase; 1 means no conflicts."""
         return max(cost.ways for cost in self.costs)

@@ -1,4 +1,4 @@
-"""AtomLayoutMNK and PermutationMNK as make_tiled_mma is given them."""
+"""Parse AtomLayoutMNK and PermutationMNK of make_tiled_mma."""
 
 from __future__ import annotations
 
@@ -15,36 +15,37 @@ from lanescope.inputs import shorten_value
 def parse_atom_layout(spec: str | Sequence[int] | CuteLayout) -> CuteLayout:
     """Return AtomLayoutMNK with three modes; CuTe appends a 1 in K."""
     if isinstance(spec, CuteLayout):
-        read = spec
+        layout = spec
     else:
-        read = parse_cute_layout(spec if isinstance(spec, str) else algebra.format_tiler(tuple(spec)), "atom_layout")
-    if read.swizzle or read.offset or read.rank not in (2, 3) or isinstance(read.shape, int):
+        layout = parse_cute_layout(spec if isinstance(spec, str) else algebra.format_tiler(tuple(spec)), "atom_layout")
+    if layout.swizzle or layout.offset or layout.rank not in (2, 3) or isinstance(layout.shape, int):
         raise LayoutError(
             "bad_atom_layout",
-            f"atom_layout is '{shorten_value(str(read), 80)}': it does not have the three modes M, N and K.",
+            f"atom_layout is '{shorten_value(str(layout), 80)}': it does not have the three modes M, N and K.",
             "e.g. (2,2,1) or (2,2,1):(2,1,0).",
             "atom_layout",
         )
-    return algebra.concatenate(*read.modes, *[algebra.ONE] * (3 - read.rank))
+    return algebra.concatenate(*layout.modes, *[algebra.ONE] * (3 - layout.rank))
 
 
 def parse_permutation(
     spec: str | tuple[Tiler, ...] | None, atom_sizes: tuple[int, ...]
 ) -> tuple[tuple[Tiler, Tiler, Tiler], CuteLayout | None]:
-    """Return PermutationMNK, with the atoms' own size where it is left out, and the value layout of older CuTe, None
-    where that is not given: a layout of three modes instead of a Tile says how often the atoms are repeated.
+    """Return (PermutationMNK, value layout of older CuTe or None).
+
+    A missing mode is the atoms' size. In older CuTe a layout of three modes gave the repetitions of the atoms.
     """
-    read = parse_tiler(spec, "permutation") if isinstance(spec, str) else spec
-    if isinstance(read, CuteLayout) and read.rank == 3 and not read.swizzle:
-        m, n, k = (size * mode.size for size, mode in zip(atom_sizes, read.modes, strict=True))
-        return (m, n, k), read
-    full = _complete_tilers((None, None, None) if read is None else read)
+    permutation = parse_tiler(spec, "permutation") if isinstance(spec, str) else spec
+    if isinstance(permutation, CuteLayout) and permutation.rank == 3 and not permutation.swizzle:
+        m, n, k = (size * mode.size for size, mode in zip(atom_sizes, permutation.modes, strict=True))
+        return (m, n, k), permutation
+    full = _complete_tilers((None, None, None) if permutation is None else permutation)
     first, second, third = (size if tiler is None else tiler for tiler, size in zip(full, atom_sizes, strict=True))
     return (first, second, third), None
 
 
 def _complete_tilers(read: Tiler) -> tuple[Tiler, ...]:
-    """Return a mode each for M, N and K, None if one is left out; LayoutError for another tiler."""
+    """Return the modes for M, N and K, None for a missing one; LayoutError for another tiler."""
     if not isinstance(read, tuple) or len(read) > 3 or not read:
         raise LayoutError(
             "bad_permutation",
@@ -62,9 +63,7 @@ def _complete_tilers(read: Tiler) -> tuple[Tiler, ...]:
 
 
 def get_least_size(tiler: Tiler) -> int:
-    """Return the smallest size that a permutation of one dimension maps onto itself, with the gaps that its complement
-    fills.
-    """
+    """Return the number of elements that a permutation of one dimension spans, including its gaps."""
     if isinstance(tiler, int):
         return tiler
     if isinstance(tiler, tuple):

@@ -1,9 +1,9 @@
-"""MMA atoms of CuTe, made from the table's rows: an instruction as thread-value layouts over its own small tiles.
+"""MMA atoms of CuTe from the rows of the tables: an instruction as thread-value layouts over its operands.
 
     atom("SM80_16x8x16_F32F16F16F32_TN").layouts["a"]    ((4,8),(2,2,2)):((32,1),(16,8,128))
 
-A is (m, k), B is (n, k) as CuTe has it, C is (m, n); the first coordinate runs fastest. A wgmma operand in shared
-memory is read by a descriptor: every thread stands for the whole operand, with a stride of 0
+A is (m, k), B is (n, k) as in CuTe, C is (m, n); the first coordinate is fastest. A wgmma operand in shared memory is
+read by a descriptor: every thread has the complete operand, with a stride of 0
 (include/cute/atom/mma_traits_sm90_gmma.hpp).
 """
 
@@ -54,7 +54,7 @@ class MmaAtom:
         return names.get_atom_name(self.instruction)
 
     def get_extents(self, operand: str) -> tuple[int, int]:
-        """Return the rows and columns of an operand as CuTe has it: B is (n, k)."""
+        """Return the rows and columns of an operand as in CuTe: B is (n, k)."""
         rows, cols = (self.instruction.sizes[dim] for dim in DIMS[operand])
         return rows, cols
 
@@ -66,9 +66,7 @@ def make_mma_atom(text: str, field: str = "atom") -> MmaAtom:
 
 @lru_cache(maxsize=256)
 def _parse_atom_name(text: str, field: str) -> tuple[Instruction, bool]:
-    """Return (instruction, whether A comes from registers): A of a wgmma lies in shared memory unless the text says
-    _RS.
-    """
+    """Return (instruction, whether A comes from registers): for wgmma, whether the name has _RS."""
     if catalog.extract_opcode(text):
         return lookup.parse_instruction(text, field), False
     from lanescope.reader import cutlass  # the reader's parsers load when a name is read
@@ -88,7 +86,7 @@ def _parse_atom_name(text: str, field: str) -> tuple[Instruction, bool]:
     if len(maps) > 1:
         raise LayoutError(
             "bad_atom",
-            f"'{shorten_value(text, 80)}' leaves open which instruction it is.",
+            f"'{shorten_value(text, 80)}' may be several instructions.",
             f"Give one of {', '.join(i.ptx for i in several[:4])}.",
             field,
         )
@@ -118,9 +116,9 @@ def _atom_from_instruction(instruction: Instruction, from_registers: bool, field
 
 
 def _check_dense(instruction: Instruction, field: str) -> None:
-    """Reject an instruction that is not a dense product with stated fragments."""
+    """Raise LayoutError for an instruction that is not a dense product with specified fragments."""
     if not instruction.family.multiplies:
-        raise LayoutError("bad_atom", f"'{instruction.ptx}' multiplies no matrices.", HINT, field)
+        raise LayoutError("bad_atom", f"'{instruction.ptx}' does not multiply matrices.", HINT, field)
     if not instruction.family.specified:
         raise LayoutError(
             "bad_atom",
@@ -141,7 +139,7 @@ def _check_dense(instruction: Instruction, field: str) -> None:
 def _make_tv_layout(operand: Operand, turned: bool) -> tuple[CuteLayout, CuteLayout]:
     """Return (thread-value layout, thread layout) of an operand.
 
-    Of several products in one warp those of the first, whose threads are numbered without the others.
+    If the instruction computes several products, those of the first product, with its threads numbered consecutively.
     """
     pattern = operand.pattern
     at = dict(zip(operand.axes, pattern.coords, strict=True))

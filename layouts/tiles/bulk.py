@@ -1,12 +1,11 @@
-"""TMA atoms of a TiledCopy: which boxes bring a tile, where each lands in shared memory, and what each CTA of a cluster
-brings.
+"""TMA copies of a tile: the boxes, their places in shared memory, and the part of each CTA of a cluster.
 
     made = tma_copy("SM90_TMA_LOAD_MULTICAST", tile=(128, 64), where=storage(…), multicast=2)
     made.box, made.boxes, made.bytes_per_cta
 
-A box is as long as shared memory and the tile run alike: along the contiguous dimension, then line by line; of a
-multicast each CTA brings a part of it (construct_tma_gbasis and make_tma_copy_desc of
-include/cute/atom/copy_traits_sm90_tma.hpp, CUTLASS 4.7). Where a box lands is lanescope.shared.tma's.
+A box extends as far as the storage is contiguous like the tile, along the contiguous dimension, then over lines; in a
+multicast each CTA loads a part of it (construct_tma_gbasis and make_tma_copy_desc of
+include/cute/atom/copy_traits_sm90_tma.hpp, CUTLASS 4.7). lanescope.shared.tma has the storage of a box.
 """
 
 from __future__ import annotations
@@ -27,20 +26,20 @@ from lanescope.shared.storage import Storage
 from lanescope.tiles.mma import MOST_SIZE, MOST_VALUES
 
 Longs = NDArray[np.int64]
-ATOMS = {  # CUTLASS's name → whether it loads, whether the CTAs of a cluster share it
+ATOMS = {  # CUTLASS's name → (whether it loads, whether it is a multicast)
     "SM90_TMA_LOAD": (True, False),
     "SM90_TMA_LOAD_MULTICAST": (True, True),
     "SM90_TMA_STORE": (False, False),
     "SM90_TMA_REDUCE_ADD": (False, False),
 }
 ELEMENTS = (8, 16, 32, 64)
-MOST_CTAS = 16  # of a cluster, the non-portable size of sm_90
+MOST_CTAS = 16  # of a cluster: the non-portable limit of sm_90
 _TMA = re.compile(r"(?:cute::)?(SM\d+_TMA_\w+)(?:\s*\{\s*\})?")
 
 
 @dataclass(frozen=True, slots=True)
 class TmaRule:
-    """A rule that the copy breaks."""
+    """A rule of TMA or CuTe that the copy breaks."""
 
     code: str
     message: str
@@ -48,11 +47,11 @@ class TmaRule:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TmaCopy:
-    """A tile that TMA copies.
+    """A TMA copy of a tile.
 
-    box: of one instruction of one CTA, innermost first; boxes: instructions of one CTA; inner: the contiguous
-    dimension, "K" (columns) or "MN" (rows). number, cta: [row][col], the instruction and the CTA that bring an element;
-    address: where it is written; expected: where the storage has it.
+    box: of one instruction of one CTA, innermost first; boxes: instructions per CTA; inner: the contiguous dimension,
+    "K" (columns) or "MN" (rows); number, cta: [row][col], the instruction and the CTA that copy an element; address:
+    where it is written; expected: where the storage has it.
     """
 
     atom: str
@@ -72,12 +71,12 @@ class TmaCopy:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the whole tile, for which the barrier of each CTA waits."""
+        """The bytes of the tile, which the mbarrier of each CTA expects."""
         return self.tile[0] * self.tile[1] * self.element_bits // 8
 
     @property
     def bytes_per_cta(self) -> int:
-        """Bytes that each CTA loads from global memory."""
+        """The bytes that each CTA loads from global memory."""
         return self.bytes // self.multicast
 
     @property
@@ -86,13 +85,13 @@ class TmaCopy:
 
     @property
     def first(self) -> tuple[int, int] | None:
-        """The first element, by rows, that is written to a wrong place; None if all are right."""
+        """The first element, by rows, that is written to a wrong address; None if there is none."""
         wrong = np.argwhere(self.address != self.expected)
         return (int(wrong[0][0]), int(wrong[0][1])) if wrong.size else None
 
 
 def is_tma(text: str) -> bool:
-    """Return whether a text names an atom of TMA."""
+    """Return whether a text is the name of a TMA atom."""
     return bool(_TMA.fullmatch(text.strip()))
 
 
@@ -120,10 +119,10 @@ def tma_copy(
     multicast: int = 1,
     layout: CuteLayout | None = None,
 ) -> TmaCopy:
-    """Return the boxes of a tile (rows, columns) for a storage of (row, column); layout: of global memory, for its
-    rules.
+    """Return the TMA copy of a tile (rows, columns) to or from a storage of (row, column).
 
-    LayoutError names the wrong field; what the driver or CuTe would refuse is in `rules`.
+    layout: of global memory, for its rules. LayoutError names the invalid field; rules of the driver and of CuTe that
+    the copy breaks are in `rules`.
 
     >>> from lanescope.shared.storage import storage
     >>> made = tma_copy("SM90_TMA_LOAD", tile=(128, 128), where=storage(
@@ -200,7 +199,7 @@ def tma_copy(
 
 
 def _find_run(lines: Longs, bits: int, where: Storage) -> tuple[int, int, list[TmaRule]]:
-    """Return (elements per line, lines) that are contiguous from the tile's first element, and the broken rules."""
+    """Return (elements per line, lines, broken rules) of the region that one box can cover from the first element."""
     count, length = lines.shape
     rules: list[TmaRule] = []
     mode = where.mode
@@ -231,7 +230,7 @@ def _find_divisor(dividend: int, most: int) -> int:
 
 
 def _split_multicast(box: list[int], ctas: int) -> tuple[list[int], list[TmaRule]]:
-    """Return the part of a box that each CTA of a multicast brings, cut along the outermost dimension first."""
+    """Return the part of a box that each CTA of a multicast loads, split along the outermost dimension first."""
     part, left = list(box), ctas
     for at in (1, 0):
         if left > 1:
@@ -247,7 +246,7 @@ def _split_multicast(box: list[int], ctas: int) -> tuple[list[int], list[TmaRule
 
 
 def _compute_landing(lines: Longs, wide: int, tall: int, bits: int, where: Storage) -> tuple[Longs, Longs]:
-    """Return (the byte that TMA writes each element to, the byte where its box begins): [line][along]."""
+    """Return (the address that TMA writes each element to, the address of its box): [line][along]."""
     assert where.placed is not None
     line, along = np.indices(lines.shape, dtype=np.int64)
     first = lines[line // tall * tall, along // wide * wide] // 8 + where.placed.base
@@ -257,7 +256,7 @@ def _compute_landing(lines: Longs, wide: int, tall: int, bits: int, where: Stora
 
 
 def _map_pieces(shape: tuple[int, ...], box: tuple[int, int], part: Sequence[int]) -> tuple[Longs, Longs]:
-    """Return (the instruction, the CTA) that brings each element: [line][along]. Boxes go down the lines first."""
+    """Return (instruction, CTA) that copies each element: [line][along]; boxes are numbered along the lines first."""
     line, along = np.indices(shape, dtype=np.int64)
     down = -(-shape[0] // box[1])
     number_ = along // box[0] * down + line // box[1]
@@ -268,7 +267,7 @@ def _map_pieces(shape: tuple[int, ...], box: tuple[int, int], part: Sequence[int
 def _find_driver_refusals(
     bits: int, box: Sequence[int], swizzle: str, layout: CuteLayout | None, inner: str
 ) -> list[TmaRule]:
-    """Return what the driver refuses about the tensor map."""
+    """Return the rules of cuTensorMapEncodeTiled that the tensor map breaks."""
     dims: list[int] = []
     strides: list[int] = []
     refusals: list[TmaRule] = []

@@ -1,5 +1,4 @@
-"""The code of a TMA copy: the tensor map as the CUDA driver encodes it, the instructions of one CTA in libcu++'s words,
-and Lanescope's own Python.
+"""Generate code for a TMA copy: the tensor map, the instructions of one CTA with libcu++, and Lanescope's Python.
 
 Source: CUDA driver API 13.0, cuTensorMapEncodeTiled; CCCL's cuda::ptx::cp_async_bulk_tensor and its reduction.
 """
@@ -17,7 +16,7 @@ _TYPES = {8: "UINT8", 16: "FLOAT16", 32: "FLOAT32", 64: "FLOAT64"}
 
 
 def render_tensor_map(copy: TmaCopy, layout: CuteLayout | None) -> str:
-    """Return the host's call; layout: of global memory, (row, column) → element, None for the tile alone."""
+    """Return the host code; layout: of global memory, (row, column) → element, None for a tensor of the tile's size."""
     bits = copy.element_bits
     turned = copy.inner == "K"
     sizes, steps = list(copy.tile), [copy.tile[1], 1] if turned else [1, copy.tile[0]]
@@ -50,8 +49,9 @@ def list_box_starts(copy: TmaCopy) -> list[tuple[int, int, int]]:
 
 
 def render_instructions(copy: TmaCopy) -> str:
-    """Return the code that one thread of a CTA runs: x, y are the tile's coordinates in global memory, innermost
-    first.
+    """Return the code of one thread of a CTA.
+
+    In it x, y are the tile's coordinates in global memory, innermost first.
     """
     places = list_box_starts(copy)
     down, along = copy.box

@@ -1,5 +1,4 @@
-"""The code that makes a TiledMMA or a TiledCopy: CuTe in C++, its Python DSL where that has the operation, and
-Lanescope's own Python.
+"""Generate code for a TiledMMA or a TiledCopy: CuTe in C++, its Python DSL, and Lanescope's Python.
 
 CUTLASS 4.7: include/cute/arch (names of atoms), python/CuTeDSL/cutlass/cute/nvgpu/warp/mma.py and warpgroup/mma.py
 (operations and what they accept).
@@ -33,18 +32,18 @@ def is_permuted(tiled_mma: TiledMMA) -> bool:
 
 
 def format_compact(layout: CuteLayout) -> str:
-    """Return a layout as text, by its shape alone where its strides are compact."""
+    """Format a layout, without strides if they are compact."""
     return str(layout).partition(":")[0] if str(layout) == str(algebra.make_layout(layout.shape)) else str(layout)
 
 
 def _format_cxx_layout(layout: CuteLayout) -> str:
-    """Return a layout as a C++ type, without strides where they are compact."""
+    """Format a layout as a C++ type, without strides if they are compact."""
     text = format_cxx(layout)
     return text.partition(",Stride<")[0] + ">" if str(layout) == str(algebra.make_layout(layout.shape)) else text
 
 
 def _format_python_layout(layout: CuteLayout) -> str:
-    """Return a layout in the DSL, without strides where they are compact."""
+    """Format a layout in the DSL, without strides if they are compact."""
     text = format_python(layout)
     plain = str(layout) == str(algebra.make_layout(layout.shape))
     return text.partition(", stride=")[0] + ")" if plain else text
@@ -81,7 +80,7 @@ def render_cute_cpp(tiled_mma: TiledMMA) -> str:
 
 
 def _format_arguments(tiled_mma: TiledMMA, name: str) -> str:
-    """Return the template arguments of a wgmma's name: majors where the type has them, else none."""
+    """Return the template arguments of a wgmma's name: majors if the type has them, else ""."""
     if not tiled_mma.atom.instruction.family.by_descriptor or "_S32" in name:
         return ""
     return "<>" if "_TN" in name else "<GMMA::Major::K,GMMA::Major::K>"
@@ -135,7 +134,7 @@ def _format_operation(tiled_mma: TiledMMA) -> str:
 
 
 def render_lanescope_python(tiled_mma: TiledMMA, atom: str) -> str:
-    """Return code for the same maps as NumPy arrays; atom: as it was given."""
+    """Return Lanescope's Python code of the maps; atom: the text of the request."""
     parts = [repr(atom), repr(format_compact(tiled_mma.atom_layout))]
     if is_permuted(tiled_mma):
         parts.append(f"permutation={algebra.format_tiler(tiled_mma.permutation)!r}")
@@ -169,7 +168,7 @@ def render_copy_cpp(tiled_copy: TiledCopy, thr: CuteLayout | None, val: CuteLayo
 
 
 def get_copy_atom_name(tiled_copy: TiledCopy) -> str:
-    """Return the copy operation as CUTLASS spells it, else its PTX."""
+    """Return CUTLASS's name of the copy operation, else its PTX."""
     if tiled_copy.atom.name == "universal":
         return f"UniversalCopy<uint{tiled_copy.atom.bits}_t>"
     if tiled_copy.atom.name == "cp.async":

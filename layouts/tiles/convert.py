@@ -1,8 +1,7 @@
-"""From one layout of threads to another over the same tensor: what stays in its thread, what moves inside a warp, what
-goes through shared memory, and what that trip costs in banks.
+"""Conversions between layouts of threads: elements that stay, shuffles, and the cost of a trip through shared memory.
 
-Triton lowers ttg.convert_layout in these three ways: registers renamed, warp shuffles, or a store and a load with a
-barrier between (lib/Conversion/TritonGPUToLLVM/ConvertLayoutOpToLLVM.cpp, Triton 3.9).
+Triton lowers ttg.convert_layout in three ways: renamed registers, warp shuffles, or a store, a barrier and a load
+(lib/Conversion/TritonGPUToLLVM/ConvertLayoutOpToLLVM.cpp, Triton 3.9).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ LANES, WIDEST_BITS = 32, 128
 class BufferAccess(TotalCost):
     """The stores to or loads from a scratch buffer by all warps.
 
-    values: per access; costs, repeats: each different access of a warp, and how often it occurs.
+    values: per access; costs, repeats: of each distinct access of a warp.
     """
 
     name: str
@@ -45,9 +44,9 @@ class BufferAccess(TotalCost):
 
 @dataclass(frozen=True, slots=True)
 class BufferTrip:
-    """The way through a row-major scratch buffer without a swizzle.
+    """A trip through a row-major scratch buffer without a swizzle.
 
-    solution: the smallest swizzle of byte addresses without conflicts in both accesses, None if there are none.
+    solution: the smallest swizzle that frees both accesses of bank conflicts, None if there are no conflicts.
     """
 
     store: BufferAccess
@@ -58,10 +57,12 @@ class BufferTrip:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Conversion(NotebookObject):
-    """places: (thread, register) pairs of the destination. in_thread, in_warp, in_block: how many find their element in
-    the same thread, the same warp, the same block of the source; moved, leaves: bool [threads, registers] of the
-    destination: the element comes from another thread, from another warp.
-    order: the source's register of each of the destination's where every thread keeps its elements in one order.
+    """A conversion.
+
+    places: the number of (thread, register) pairs of the destination; in_thread, in_warp, in_block: how many of them
+    have their element in the same thread, warp or block of the source; moved, leaves: bool [threads, registers] of the
+    destination, whether the element comes from another thread, from another warp; order: the source register of each
+    destination register, if it is the same in every thread.
     """
 
     places: int
@@ -75,7 +76,7 @@ class Conversion(NotebookObject):
 
     @property
     def way(self) -> Way:
-        """What the conversion needs: nothing, other registers, shuffles, shared memory, or that of other blocks."""
+        """The conversion's kind: nothing moves, renamed registers, shuffles, shared memory, or other blocks' memory."""
         if self.in_thread == self.places:
             return "same" if self.order == tuple(range(self.moved.shape[1])) else "registers"
         if self.in_warp == self.places:
@@ -84,9 +85,9 @@ class Conversion(NotebookObject):
 
 
 def convert_layout(source: TritonLayout, target: TritonLayout, costs: bool = True) -> Conversion:
-    """Return what a conversion moves; costs: whether to compute the trip through shared memory.
+    """Return the conversion between two layouts; costs: whether to compute the trip through shared memory.
 
-    LayoutError if the two are not layouts of threads over one tensor in one kernel.
+    LayoutError if they are not layouts of threads over one tensor in one kernel.
     """
     for layout, field in ((source, "text"), (target, "to")):
         if not layout.of_threads:
@@ -131,50 +132,50 @@ def convert_layout(source: TritonLayout, target: TritonLayout, costs: bool = Tru
 
 
 def count_moves(have: Longs, want: Longs, size: int, units: tuple[int, int], element_bits: int) -> Conversion:
-    """Return what moves between two maps of `size` elements.
+    """Return the conversion between two maps of `size` elements.
 
-    have, want: int64 [threads, registers], the number of each place's element; units: threads of a warp and of a block;
-    element_bits: 0 or less than 8 for no trip through shared memory.
+    have, want: int64 [threads, registers], the element of each place; units: threads per warp and per block;
+    element_bits: less than 8 for no trip through shared memory.
     """
-    held = {}
+    is_local = {}
     threads = np.arange(max(len(have), len(want)))[:, None]
     for name, per in zip(("thread", "warp", "block"), (1, *units), strict=True):
         unit = threads // per
-        held[name] = _mask_held_units(unit[: len(have)], have, unit[: len(want)], want, size)
-    counts = {name: int(np.count_nonzero(mask)) for name, mask in held.items()}
+        is_local[name] = _mask_held_units(unit[: len(have)], have, unit[: len(want)], want, size)
+    counts = {name: int(np.count_nonzero(mask)) for name, mask in is_local.items()}
     trip = counts["warp"] < want.size and element_bits >= 8
     return Conversion(
         places=want.size,
         in_thread=counts["thread"],
         in_warp=counts["warp"],
         in_block=counts["block"],
-        moved=~held["thread"],
-        leaves=~held["warp"],
-        order=_find_register_order(have, want) if held["thread"].all() else None,
+        moved=~is_local["thread"],
+        leaves=~is_local["warp"],
+        order=_find_register_order(have, want) if is_local["thread"].all() else None,
         trip=_make_trip(have, want, size, element_bits) if trip else None,
     )
 
 
 def _mask_held_units(units: Longs, have: Longs, needed: Longs, want: Longs, size: int) -> Mask:
-    """Return whether the unit that wants an element has it: bool, shaped as `want`.
+    """Return whether the unit (thread, warp or block) that needs an element has it: bool, shaped like `want`.
 
-    units, needed: the unit of each row.
+    units, needed: the unit of each row of `have` and of `want`.
     """
     held = np.zeros(want.shape, dtype=np.bool_)
     unit, element = np.broadcast_to(units, have.shape).reshape(-1), have.reshape(-1)
-    for _ in range(4):  # a round finds one unit of each element
+    for _ in range(4):  # each round checks one unit that holds the element
         place = np.full(size, -1, dtype=np.int64)
         place[element] = unit
         held |= place[want] == needed
-        left = place[element] != unit
-        unit, element = unit[left], element[left]
+        remaining = place[element] != unit
+        unit, element = unit[remaining], element[remaining]
         if not element.size:
             return held
     return np.asarray(held | np.isin(needed * size + want, unit * size + element))
 
 
 def _number_elements(layout: TritonLayout) -> Longs:
-    """Return the number of each place's element, the last axis fastest: int64 [threads, registers]."""
+    """Return the element of each place, numbered with the last axis fastest: int64 [threads, registers]."""
     numbers = np.zeros_like(layout.coords[0])
     for axis, size in zip(layout.coords, layout.shape, strict=True):
         numbers = numbers * size + axis
@@ -182,7 +183,7 @@ def _number_elements(layout: TritonLayout) -> Longs:
 
 
 def _find_register_order(have: Longs, want: Longs) -> tuple[int, ...] | None:
-    """Return the source's register of each of the target's, where it is the same in every thread."""
+    """Return the source register of each target register, if it is the same in every thread; else None."""
     if len(have) != len(want):
         return None
     order = np.argmax(have[:1, None, :] == want[:1, :, None], axis=2)[0]
@@ -199,8 +200,7 @@ def _make_trip(have: Longs, want: Longs, size: int, bits: int) -> BufferTrip:
 def _make_scratch_access(verb: str, elements: Longs, bits: int) -> BufferAccess:
     """Return the stores or loads of all warps.
 
-    Each thread takes its elements in the order of memory, as many at once as are contiguous and aligned in every
-    thread.
+    Each thread accesses its elements in memory order, as many at once as are contiguous and aligned in every thread.
     """
     step = bits // 8
     rows = [np.unique(row) for row in elements]
@@ -208,17 +208,17 @@ def _make_scratch_access(verb: str, elements: Longs, bits: int) -> BufferAccess:
     while values * 2 * bits <= WIDEST_BITS and all(_has_aligned_runs(row, values * 2) for row in rows):
         values *= 2
     kind = banks.get_access(f"{verb}.shared.b{values * bits}")
-    seen: dict[tuple[int | None, ...], int] = {}
+    counts: dict[tuple[int | None, ...], int] = {}
     starts = np.stack([row[::values] for row in rows]) * step
     for first in range(0, len(rows), LANES):
         for column in starts[first : first + LANES].T.tolist():
             base = min(column) // 128 * 128
             key = tuple([at - base for at in column] + [None] * (LANES - len(column)))
-            seen[key] = seen.get(key, 0) + 1
-    uses = [banks.make_address_use(kind, list(key)) for key in seen]
+            counts[key] = counts.get(key, 0) + 1
+    uses = [banks.make_address_use(kind, list(key)) for key in counts]
     costs = [use.compute_use_cost(freeing.PLAIN) for use in uses]
     order: Sequence[int] = sorted(range(len(uses)), key=lambda at: -costs[at].ways)
-    repeats = list(seen.values())
+    repeats = list(counts.values())
     return BufferAccess(
         kind.name,
         values,

@@ -1,12 +1,11 @@
-"""TiledCopy: which thread moves which element of a tile, and in which order, at the source and at the destination.
+"""TiledCopy: the thread and value that move each element of a tile, at the source and at the destination.
 
     tiled_copy("universal", bits=128, element_bits=16, thr_layout="(32,4):(4,1)", val_layout="(1,8)", tile=(64, 64))
     tiled_copy("ldmatrix.m8n8.x4.shared.b16", tiled_mma={"atom": …}, operand="a", tile=(64, 32))
 
 The maps follow CuTe's definition (tile2thrfrg of include/cute/atom/copy_atom.hpp, CUTLASS 4.7): the layouts of threads
-and values are raked into a tile, or come from a TiledMMA's operand; each atom's values are taken from its reference
-layout to the source's or the destination's. Values stand in the order of partition_S and partition_D. The atoms' bit
-layouts come from the table's rows: a lane of ldmatrix gives the address of a row of 128 bits and receives fragments.
+and values are raked into a tile, or come from a TiledMMA's operand; each atom's values are mapped from its reference
+layout to the source's or the destination's. Values are in the order of partition_S and partition_D.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def make_copy_atom(text: str, bits: int | None, element_bits: int) -> CopyAtom:
 
 
 def get_vector_limit(text: str) -> int | None:
-    """Return the most bits that an AutoVectorizingCopy moves at once; None for any other atom.
+    """Return the maximum bits per access of an AutoVectorizingCopy; None for any other atom.
 
     >>> get_vector_limit("AutoVectorizingCopyWithAssumedAlignment<64>"), get_vector_limit("UniversalCopy<float>")
     (64, None)
@@ -76,25 +75,25 @@ def get_vector_limit(text: str) -> int | None:
 
 
 def _parse_copy_operation(text: str) -> CopyAtomMeaning | None:
-    """Return a copy operation of CUTLASS, alone or in a Copy_Atom, as the reader parses it; None for another text."""
+    """Parse a copy operation of CUTLASS, alone or in a Copy_Atom; None for other texts."""
     if not (match := _OPERATION.match(text)):
         return None
     from lanescope.reader import copy_atoms, terms  # the reader's parsers load when a name is read
 
     known = {name.lower(): name for name in _NAMES}
-    name = known.get(match["name"].lower(), match["name"])  # universalcopy, too
+    name = known.get(match["name"].lower(), match["name"])  # ignoring case
     home = terms.TermText(f"{name}{text[match.end() :]}")
     return copy_atoms.parse_copy_atom(home, home.parse_term(0))
 
 
 def _make_plain_atom(text: str, copied: CopyAtomMeaning, bits: int | None, element_bits: int) -> CopyAtom:
-    """Return universal or cp.async as CUTLASS spells it."""
+    """Return the atom universal or cp.async of a CUTLASS name; LayoutError if its width is unknown or illegal."""
     assert copied.atom
     width = bits if bits is not None or get_vector_limit(text) else copied.bits
     if width is None and "<" in text and not get_vector_limit(text):
         raise LayoutError(
             "bad_atom",
-            f"'{shorten_value(text, 80)}' leaves open how wide its type is.",
+            f"The width of the type in '{shorten_value(text, 80)}' is unknown.",
             (
                 f"Give bits, {join_words([str(n) for n in PLAIN[copied.atom]], 'or')}, or write the type: uint128_t,"
                 f" float."
@@ -158,7 +157,7 @@ class TiledCopy(NotebookObject):
     """A copy atom, its thread-value layout over a tiler, and the tile it copies.
 
     tv: (thread, value) → element of the tiler, first coordinate fastest (CuTe's TiledLayout_TV); tilers: the rows and
-    the columns of one TiledCopy, sizes or layouts (CuTe's Tiler_MN); tile: those of the whole tile.
+    columns of one TiledCopy, sizes or layouts (CuTe's Tiler_MN); tile: the rows and columns of the tile.
     """
 
     atom: CopyAtom
@@ -169,7 +168,7 @@ class TiledCopy(NotebookObject):
 
     @property
     def tiler(self) -> tuple[int, int]:
-        """Rows and columns that one TiledCopy covers."""
+        """The rows and columns of one TiledCopy."""
         return copy_layouts.get_tiler_sizes(self.tilers)
 
     @property
@@ -178,7 +177,7 @@ class TiledCopy(NotebookObject):
 
     @property
     def values(self) -> int:
-        """Values that a thread moves in one tiler."""
+        """The values per thread in one TiledCopy."""
         return self.tv.modes[1].size
 
     @cached_property
@@ -224,14 +223,13 @@ def tiled_copy(
     like: TiledCopy | None = None,
     side: str = "S",
 ) -> TiledCopy:
-    """Return a TiledCopy, made in one of CuTe's ways.
+    """Return a TiledCopy, by one of CuTe's functions.
 
     make_tiled_copy(atom, thr_layout, val_layout); make_tiled_copy_A, _B, _C and _C_atom of a TiledMMA's operand;
-    make_tiled_copy_S and _D (side) of another TiledCopy, `like`; or layout_tv over tiler_mn, as print shows them.
-
-    atom: a word, PTX, CUTLASS's name, or a whole TiledCopy by its text: what print(tiled_copy) shows in C++ or Python,
-    or an object of cutlass.cute. thr_layout, val_layout: coordinates → thread and value numbers; tile: rows and columns
-    (of B n and k, as CuTe has it), without them those of one TiledCopy. LayoutError names the field that does not fit.
+    make_tiled_copy_S and _D (side) of another TiledCopy, `like`; or layout_tv over tiler_mn, as printed.
+    atom: a word, PTX, CUTLASS's name, or the text of a TiledCopy as print(tiled_copy) shows it in C++ or Python, or an
+    object of cutlass.cute. thr_layout, val_layout: coordinates → thread and value numbers; tile: rows and columns (n
+    and k for B, as in CuTe), by default those of one TiledCopy. LayoutError names the field that does not fit.
 
     >>> made = tiled_copy("universal", bits=128, thr_layout="(32,4):(4,1)", val_layout="(1,8)", tile=(64, 32))
     >>> made.threads, made.tiler, made.source.values
@@ -275,7 +273,7 @@ def tiled_copy(
 
 
 def _read_tile(requested: Sequence[Any] | None, covers: Sequence[int]) -> tuple[int, int]:
-    """Return the tile's rows and columns, multiples of what one TiledCopy covers; that itself where none is given."""
+    """Return the tile's rows and columns, by default those of one TiledCopy; LayoutError if they are not multiples."""
     tile = covers if requested is None else requested
     if len(tile) != 2:
         raise LayoutError(
@@ -294,10 +292,7 @@ def _read_tile(requested: Sequence[Any] | None, covers: Sequence[int]) -> tuple[
 
 
 def _require_bounded(copy_atom: CopyAtom, tv: CuteLayout, tiler: tuple[int, int], tile: tuple[int, int]) -> None:
-    """Raise LayoutError if the threads of a side have more values than maps are made for.
-
-    Threads with copies of each element count, and lanes of ldmatrix that repeat addresses.
-    """
+    """Raise LayoutError if the threads of a side have too many values, including copies and repeated addresses."""
     each = tv.size * max(copy_atom.source.size, copy_atom.destination.size) // copy_atom.reference.size
     tiles = prod(size // step for size, step in zip(tile, tiler, strict=True))
     if each * tiles <= MOST_VALUES:
@@ -315,30 +310,30 @@ def _require_bounded(copy_atom: CopyAtom, tv: CuteLayout, tiler: tuple[int, int]
 
 
 def _require_fit(copy_atom: CopyAtom, width: int, tv: CuteLayout, wider: str) -> None:
-    """Raise LayoutError if the atom needs more, or other, threads or values than there are.
+    """Raise LayoutError if the threads or values are not a multiple of the atom's.
 
-    wider: the dimensions in which a TiledMMA gives its operand more values, "" if the layout comes from elsewhere.
+    wider: the dimensions in which a larger permutation of the TiledMMA gives more values, "" without TiledMMA.
     """
     try:
         reference = algebra.upcast(copy_atom.reference, width)
         algebra.upcast(copy_atom.source, width), algebra.upcast(copy_atom.destination, width)
     except LayoutError as error:
         raise error.move_to_field("element_bits", "bad_atom") from None
-    for what, mode, least in zip(("threads", "values"), tv.modes, reference.modes, strict=True):
+    for unit, mode, least in zip(("threads", "values"), tv.modes, reference.modes, strict=True):
         if not mode.size % least.size:
             continue
         few = mode.size < least.size
-        hint = f"Give {'at least ' if few else ''}a multiple of {least.size} {what}"
-        if what == "values" and wider:
+        hint = f"Give {'at least ' if few else ''}a multiple of {least.size} {unit}"
+        if unit == "values" and wider:
             times = least.size // gcd(mode.size, least.size)
             fits = gcd(mode.size, least.size)
             hint = f"Give an atom of {fits} values, or a permutation {times} times as large in {wider}"
-        elif what == "values" and not copy_atom.instruction:
+        elif unit == "values" and not copy_atom.instruction:
             hint += f", or an atom of {mode.size * width} bits"
         raise LayoutError(
             "bad_atom",
-            f"{copy_atom.name} works on {least.size} {what}; the TiledCopy has {mode.size} (CuTe: TiledCopy uses too"
-            f" few {'thrs' if what == 'threads' else 'vals'} for selected CopyAtom).",
+            f"{copy_atom.name} works on {least.size} {unit}; the TiledCopy has {mode.size} (CuTe: TiledCopy uses too"
+            f" few {'thrs' if unit == 'threads' else 'vals'} for selected CopyAtom).",
             f"{hint}.",
-            "atom" if wider else "thr_layout" if what == "threads" else "val_layout",
+            "atom" if wider else "thr_layout" if unit == "threads" else "val_layout",
         )

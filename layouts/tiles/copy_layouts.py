@@ -1,5 +1,6 @@
-"""What a TiledCopy is made of: its thread-value layout and the tiler that this layout is over, as make_tiled_copy and
-related functions find them (include/cute/atom/copy_atom.hpp, CUTLASS 4.7).
+"""The thread-value layout and tiler of a TiledCopy, like make_tiled_copy and related functions.
+
+CUTLASS 4.7, include/cute/atom/copy_atom.hpp.
 """
 
 from __future__ import annotations
@@ -13,26 +14,24 @@ from lanescope.inputs import quote_value, shorten_value
 from lanescope.tiles.arguments import get_least_size
 from lanescope.tiles.mma import MOST_THREADS, MOST_VALUES, TiledMMA
 
-Made = tuple[CuteLayout, tuple[Tiler, Tiler]]  # (thread, value) → element of the tiler, and a tiler a dimension
+CopyMap = tuple[CuteLayout, tuple[Tiler, Tiler]]  # (thread, value) → element of the tiler; the tiler per dimension
 OPERANDS = ("a", "b", "c", "c_atom")  # make_tiled_copy_A, _B, _C and _C_atom
 
 
-def copy_from_layouts(threads: str | CuteLayout | None, values: str | CuteLayout | None) -> Made:
+def copy_from_layouts(threads: str | CuteLayout | None, values: str | CuteLayout | None) -> CopyMap:
     """Return the map of make_tiled_copy(atom, thr_layout, val_layout): values raked inside threads."""
     return _rake_layouts(
         _parse_coordinate_layout(threads, "thr_layout"), _parse_coordinate_layout(values or "(1,1)", "val_layout")
     )
 
 
-def copy_from_map(layout_text: str | CuteLayout, tiler: object) -> Made:
-    """Return the map of make_tiled_copy_impl(atom, layout_tv, tiler), the DSL's make_tiled_copy, as print(tiled_copy)
-    shows it.
-    """
-    read = layout_text if isinstance(layout_text, CuteLayout) else parse_cute_layout(layout_text, "layout_tv")
-    if read.rank != 2 or isinstance(read.shape, int) or read.swizzle or read.offset:
+def copy_from_map(layout_text: str | CuteLayout, tiler: object) -> CopyMap:
+    """Return the map of make_tiled_copy_impl(atom, layout_tv, tiler), which is make_tiled_copy of the DSL."""
+    layout = layout_text if isinstance(layout_text, CuteLayout) else parse_cute_layout(layout_text, "layout_tv")
+    if layout.rank != 2 or isinstance(layout.shape, int) or layout.swizzle or layout.offset:
         raise LayoutError(
             "bad_layout",
-            f"layout_tv is '{shorten_value(str(read), 80)}': it does not have two modes, (thread, value).",
+            f"layout_tv is '{shorten_value(str(layout), 80)}': it does not have two modes, (thread, value).",
             "e.g. ((8,16),8):((128,1),16).",
             "layout_tv",
         )
@@ -48,28 +47,27 @@ def copy_from_map(layout_text: str | CuteLayout, tiler: object) -> Made:
             "A size or a layout for rows and one for columns: (32,16), or ((8,2,2):(1,16,8),16:1).",
             "tiler_mn",
         )
-    if read.modes[0].size > MOST_THREADS or read.size > MOST_VALUES:
+    if layout.modes[0].size > MOST_THREADS or layout.size > MOST_VALUES:
         raise LayoutError(
             "bad_layout",
-            f"layout_tv has {read.modes[0].size} threads and {read.size} values.",
+            f"layout_tv has {layout.modes[0].size} threads and {layout.size} values.",
             f"At most {MOST_THREADS} threads and {MOST_VALUES} values.",
             "layout_tv",
         )
     elements = get_tiler_sizes((tilers[0], tilers[1]))
-    if read.size and read.cosize > elements[0] * elements[1]:
+    if layout.size and layout.cosize > elements[0] * elements[1]:
         raise LayoutError(
             "bad_layout",
-            f"layout_tv {read} reaches element {read.cosize - 1}, outside the {elements[0]}×{elements[1]} of tiler_mn.",
-            f"Give a tiler of at least {read.cosize} elements.",
+            f"layout_tv {layout} reaches element {layout.cosize - 1}, outside the {elements[0]}×{elements[1]} of"
+            " tiler_mn.",
+            f"Give a tiler of at least {layout.cosize} elements.",
             "tiler_mn",
         )
-    return read, (tilers[0], tilers[1])
+    return layout, (tilers[0], tilers[1])
 
 
-def copy_from_operand(tiled_mma: TiledMMA, operand: str, values: int) -> Made:
-    """Return the map of make_tiled_copy_A, _B (over (n, k)), _C, or _C_atom, which has only the values of one copy
-    atom.
-    """
+def copy_from_operand(tiled_mma: TiledMMA, operand: str, values: int) -> CopyMap:
+    """Return the map of make_tiled_copy_A, _B (over (n, k)), _C, or _C_atom; values: of one copy atom, for _C_atom."""
     tiled_mma.require_registers("tiled_mma")
     op = tiled_mma.operand(operand.removesuffix("_atom"))
     if op.shared:
@@ -104,10 +102,8 @@ def copy_from_operand(tiled_mma: TiledMMA, operand: str, values: int) -> Made:
     return op.layout, (first, second)
 
 
-def _restrict_to_atom(tv: CuteLayout, tile: tuple[int, int], values: int) -> Made:
-    """Return the first `values` values of each thread, over the rows and columns they reach
-    (make_tiled_copy_C_atom).
-    """
+def _restrict_to_atom(tv: CuteLayout, tile: tuple[int, int], values: int) -> CopyMap:
+    """Return the map of each thread's first `values` values over the elements they reach (make_tiled_copy_C_atom)."""
     if values > tv.modes[1].size:
         raise LayoutError(
             "bad_atom",
@@ -124,33 +120,33 @@ def _restrict_to_atom(tv: CuteLayout, tile: tuple[int, int], values: int) -> Mad
 
 
 def get_tiler_sizes(tilers: tuple[Tiler, Tiler]) -> tuple[int, int]:
-    """Return the rows and columns that a tiler takes."""
+    """Return the number of rows and columns of a tiler, without gaps."""
     rows, cols = (tiler if isinstance(tiler, int) else tiler.size for tiler in tilers)
     return rows, cols
 
 
 def get_tiler_steps(tilers: tuple[Tiler, Tiler]) -> tuple[int, int]:
-    """Return the rows and columns that a tiler covers with its gaps: a tile is a multiple of them."""
+    """Return the rows and columns that a tiler spans including its gaps; a tile is a multiple of them."""
     rows, cols = (get_least_size(tiler) for tiler in tilers)
     return rows, cols
 
 
 def _parse_coordinate_layout(spec: str | CuteLayout | None, field: str) -> CuteLayout:
-    """Parse a layout of two modes, coordinates → numbers."""
+    """Parse a layout of coordinates (row, column) → number."""
     if spec is None:
         raise LayoutError(
             "bad_layout", f"{field} is missing.", "Give thr_layout and val_layout, or tiled_mma and operand.", field
         )
-    read = spec if isinstance(spec, CuteLayout) else parse_cute_layout(spec, field)
-    if read.rank > 2 or read.swizzle or read.offset:
+    layout = spec if isinstance(spec, CuteLayout) else parse_cute_layout(spec, field)
+    if layout.rank > 2 or layout.swizzle or layout.offset:
         raise LayoutError(
-            "bad_layout", f"'{shorten_value(str(read), 80)}' does not have two modes.", "e.g. (32,4):(4,1).", field
+            "bad_layout", f"'{shorten_value(str(layout), 80)}' does not have two modes.", "e.g. (32,4):(4,1).", field
         )
-    return algebra.concatenate(*read.modes, *[algebra.ONE] * (2 - read.rank))
+    return algebra.concatenate(*layout.modes, *[algebra.ONE] * (2 - layout.rank))
 
 
-def _rake_layouts(threads: CuteLayout, values: CuteLayout) -> Made:
-    """Return (thread-value layout, tiler) of raked layouts of threads and values."""
+def _rake_layouts(threads: CuteLayout, values: CuteLayout) -> CopyMap:
+    """Return the map of raked layouts of threads and values."""
     if threads.size > MOST_THREADS:
         raise LayoutError(
             "bad_layout", f"thr_layout has {threads.size} threads.", f"At most {MOST_THREADS}.", "thr_layout"

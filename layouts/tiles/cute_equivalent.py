@@ -1,7 +1,7 @@
-"""A layout of Triton as CuTe writes it, or why CuTe cannot.
+"""Convert a layout of Triton to CuTe, or explain why CuTe has no equivalent.
 
-A linear layout XORs its bases; CuTe adds strides. The two agree where no two bases move the same bit of a coordinate.
-In shared memory a swizzle in front says the XOR.
+A linear layout XORs its bases; CuTe adds strides. Both agree if no two bases change the same bit of a coordinate. In
+shared memory a swizzle can express the XOR.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PLAIN = Swizzle(0, 4, 3)
 
 @dataclass(frozen=True, slots=True)
 class CuteEquivalent:
-    """The layout as CuTe has it, None if CuTe has none, and why. maps: what it maps to what."""
+    """The CuTe layout, or None with the reason. maps: a description of its domain and range."""
 
     layout: CuteLayout | None
     maps: str
@@ -34,10 +34,10 @@ class CuteEquivalent:
 
 
 def find_cute_equivalent(layout: TritonLayout) -> CuteEquivalent:
-    """Return a layout of threads as (thread, value) → element, first axis fastest; of shared memory as coordinates →
-    offset.
+    """Return the CuTe layout of a layout of Triton.
 
-    Offsets are in elements.
+    Threads: (thread, value) → element, first axis fastest; shared memory: coordinates → offset in elements; tensor
+    memory: (lane, column) → element.
     """
     if layout.tensor_memory:
         reason = f"{describe_shared_bit(layout.linear)} Triton XORs them; CuTe adds strides."
@@ -65,32 +65,34 @@ def find_cute_equivalent(layout: TritonLayout) -> CuteEquivalent:
 
 
 def format_tile(shape: tuple[int, ...]) -> str:
-    """Return sizes as CuTe writes a tile: (64,32)."""
+    """Format sizes like a tile of CuTe: (64,32)."""
     return f"({','.join(map(str, shape))})"
 
 
 def describe_shared_bit(layout: LinearLayout) -> str:
-    """Say which two bases move the same bit of a coordinate; "" if there are none."""
-    seen: dict[tuple[int, int], str] = {}
+    """Return a sentence about two bases that change the same bit of a coordinate; "" if there are none."""
+    mover: dict[tuple[int, int], str] = {}
     for name, bases in layout.bases.items():
         for number, basis in enumerate(bases):
             place = f"{name} bit {number} ({','.join(map(str, basis))})"
             for axis, value in enumerate(basis):
                 for bit in range(value.bit_length()):
-                    if value >> bit & 1 and (before := seen.setdefault((axis, bit), place)) != place:
-                        return f"{before[0].upper()}{before[1:]} and {place} both move bit {bit} of axis {axis}."
+                    if value >> bit & 1 and (before := mover.setdefault((axis, bit), place)) != place:
+                        return f"{before[0].upper()}{before[1:]} and {place} both change bit {bit} of axis {axis}."
     return ""
 
 
 def _explain_missing_layout(layout: TritonLayout) -> str:
     if triton.list_paddings(layout.params):
-        return "Its padding falls inside a row, so that no strides say it."
+        return "Its padding is inside a row, which strides cannot express."
     return "No Swizzle<B,M,S> in front of strides gives these offsets."
 
 
 def layout_from_offsets(offset: Longs) -> CuteLayout | None:
-    """Return the CuTe layout of an array of offsets whose sizes are powers of two: strides, or strides behind the
-    smallest swizzle; None if there is none.
+    """Return the CuTe layout of an array of offsets: strides, or the smallest swizzle of strides; None if there is
+    none.
+
+    Only for sizes that are powers of two.
     """
     shape = offset.shape
     if any(size & (size - 1) for size in shape) or int(offset[(0,) * offset.ndim]):
@@ -118,30 +120,30 @@ def _list_bit_offsets(offset: Longs) -> list[tuple[int, int]]:
 
 
 def _list_swizzles(top: int) -> Iterator[Swizzle]:
-    """Yield the swizzles that move bits below `top` alone, the fewest bits first."""
+    """Yield the swizzles that change only bits below `top`, fewest bits first."""
     for bits, base, shift in product(range(1, 6), range(top), range(1, top)):
         if bits <= shift <= top - base - bits:
             yield Swizzle(bits, base, shift)
 
 
 def _is_one_bit_each(units: list[tuple[int, int]]) -> bool:
-    """Return whether every offset is 0 or a power of two, and no power comes twice."""
+    """Return whether every offset is 0 or a power of two, and no power occurs twice."""
     values = [value for _, value in units if value]
     return not any(value & (value - 1) for value in values) and len(set(values)) == len(values)
 
 
 def _sum_offsets(shape: tuple[int, ...], units: list[tuple[int, int]]) -> Longs:
     offsets = np.zeros(shape, dtype=np.int64)
-    seen = [0] * len(shape)
+    bits_done = [0] * len(shape)
     for axis, value in units:
-        digit = np.arange(shape[axis], dtype=np.int64) >> seen[axis] & 1
+        digit = np.arange(shape[axis], dtype=np.int64) >> bits_done[axis] & 1
         offsets = offsets + (digit * value).reshape([-1 if a == axis else 1 for a in range(len(shape))])
-        seen[axis] += 1
+        bits_done[axis] += 1
     return offsets
 
 
 def _merge_digits(shape: tuple[int, ...], units: list[tuple[int, int]]) -> tuple[object, object]:
-    """Return shape and stride with one mode per axis; digits that continue one another become one."""
+    """Return (shape, stride) with one mode per axis; contiguous digits are merged."""
     shapes, strides = [], []
     for axis in range(len(shape)):
         digits: list[list[int]] = []

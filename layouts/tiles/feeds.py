@@ -1,7 +1,7 @@
-"""Which operands of mma and wgmma a layout of threads already is: no element has to change its lane.
+"""Find the operands of mma and wgmma that a layout of threads matches, so that no element changes its lane.
 
-A fragment is the layout's own where its lanes, and its warps for a warpgroup's, move as the layout's do, and every
-value it has is a register of the layout. The order of registers may differ: they are renamed, not moved.
+A fragment matches if its lanes (and warps, for a warpgroup) have the layout's bases, and each of its values is a
+register of the layout. The order of registers may differ: they are renamed, not moved.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DIMS = {"a": "mk", "b": "nk", "d": "mn"}
 class FragmentMap:
     """One distinct map of an operand.
 
-    shape: its own sizes (m16k16 of A); lanes, warps: bases; values: coordinates of thread 0's values, in order.
+    shape: its sizes (m16k16 of A); lanes, warps: bases; values: coordinates of thread 0's values, in order.
     """
 
     family: str
@@ -37,10 +37,10 @@ class FragmentMap:
 
 @dataclass(frozen=True, slots=True)
 class MatchingOperand:
-    """An operand that a layout already is.
+    """An operand that a layout matches.
 
-    registers: of the layout, in the order of the fragment's values; times: how many fragments of it one warp (of wgmma,
-    one warpgroup) holds; ptx: the instructions.
+    registers: of the layout, in the order of the fragment's values; times: the number of fragments per warp (per
+    warpgroup for wgmma); ptx: the instructions.
     """
 
     fragment: FragmentMap
@@ -50,13 +50,13 @@ class MatchingOperand:
 
     @property
     def in_order(self) -> bool:
-        """Whether the values are registers 0, 1, 2 …"""
+        """Whether the fragment's values are registers 0, 1, 2 … of the layout."""
         return self.registers == tuple(range(len(self.registers)))
 
 
 @lru_cache(maxsize=1)
 def collect_fragment_maps() -> Mapping[FragmentMap, tuple[str, ...]]:
-    """Return every distinct map of a dense multiplication's A, B and D that registers hold → its instructions."""
+    """Map each distinct map of A, B and D in registers of dense products to its instructions."""
     maps: dict[FragmentMap, list[str]] = {}
     for instruction in catalog.instructions():
         family = instruction.family
@@ -70,7 +70,7 @@ def collect_fragment_maps() -> Mapping[FragmentMap, tuple[str, ...]]:
 
 
 def _make_fragment(instruction: Instruction, letter: str) -> FragmentMap | None:
-    """Return the map of an operand; None if its lanes are not 32, or registers do not hold it as a matrix."""
+    """Return the map of an operand; None if it is not one matrix in registers of 32-lane warps."""
     op = instruction.operands.get(letter)
     bases = op.pattern.linear_layout() if op and not op.sparsity else None
     if op is None or bases is None or len(bases["lane"]) != 5 or len(op.pattern.extents) != 2:
@@ -90,9 +90,9 @@ def _make_fragment(instruction: Instruction, letter: str) -> FragmentMap | None:
 
 
 def find_fed_operands(layout: LinearLayout, element_bits: int | None = None) -> list[MatchingOperand]:
-    """Return the operands that a layout of two or more axes already is, over its last two; larger fragments come first.
+    """Return the operands that the last two axes of a layout match, larger fragments first.
 
-    element_bits: only those of this width.
+    element_bits: only operands of this width.
     """
     if layout.rank < 2 or any(any(b[:-2]) for b in layout.bases["lane"]):
         return []
@@ -119,23 +119,21 @@ def find_fed_operands(layout: LinearLayout, element_bits: int | None = None) -> 
 
 
 def _find_registers(layout: LinearLayout) -> dict[Basis, int]:
-    """Return the first register at each coordinate of the last two axes, where all other coordinates are 0."""
+    """Map coordinates of the last two axes, with all others 0, to the first register that holds them."""
     at: dict[Basis, int] = {}
     registers = layout.bases["register"]
     for number in range(1 << len(registers)):
-        where = [0] * layout.rank
+        coord = [0] * layout.rank
         for bit, basis in enumerate(registers):
             if number >> bit & 1:
-                where = [a ^ b for a, b in zip(where, basis, strict=True)]
-        if not any(where[:-2]):
-            at.setdefault(tuple(where[-2:]), number)
+                coord = [a ^ b for a, b in zip(coord, basis, strict=True)]
+        if not any(coord[:-2]):
+            at.setdefault(tuple(coord[-2:]), number)
     return at
 
 
 def _count_fragments(fragment: FragmentMap, at: Mapping[Basis, int]) -> int:
-    """Return how many whole fragments the registers hold: origins, in steps of the fragment's size, with all its
-    values.
-    """
+    """Return the number of complete fragments in the registers, at multiples of the fragment's size."""
     rows = sorted({row // fragment.size[0] * fragment.size[0] for row, _ in at})
     cols = sorted({col // fragment.size[1] * fragment.size[1] for _, col in at})
     return sum(all((row + r, col + c) in at for r, c in fragment.values) for row, col in product(rows, cols))

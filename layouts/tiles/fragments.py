@@ -1,10 +1,9 @@
-"""What a thread of a TiledMMA holds of a tensor: CuTe's partition_A, _B and _C, the registers that
-partition_fragment_A, _B and _C make for it, and those registers in the values of a TiledCopy.
+"""A thread's part of a tensor and its registers: CuTe's partition_A, partition_fragment_A and retile (also _B, _C).
 
     made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(32,32,16)", (128, 128, 64))
     make_fragment(made, "a", parse_layout("(128,64):(64,1)")).registers     ((2,2,2),4,4):((1,2,4),32,8)
 
-Sources: CUTLASS 4.7 (7107b05), include/cute/atom/mma_atom.hpp and copy_atom.hpp; what its headers print stands in
+Sources: CUTLASS 4.7 (7107b05), include/cute/atom/mma_atom.hpp and copy_atom.hpp; the output of its headers is in
 tests/golden/fragments/.
 """
 
@@ -24,8 +23,9 @@ from lanescope.tiles.mma import LETTERS, SIDES, TiledMMA
 class Fragment:
     """A thread's part of a tensor, and its registers.
 
-    partition: (values, rest, rest) → index of thread 0; dynamic: nested as its strides, True where a swizzle makes the
-    sign of a stride depend on the thread, () for none; registers: (values, rest, rest) → register of one element each.
+    partition: (values, repeats, repeats) → index, for thread 0; dynamic: nested like its strides, True if the sign of
+    the stride depends on the thread because of a swizzle, () for none; registers: (values, repeats, repeats) →
+    register.
     """
 
     operand: str
@@ -36,10 +36,10 @@ class Fragment:
 
 
 def make_fragment(made: TiledMMA, operand: str, tensor: CuteLayout) -> Fragment:
-    """Return partition_A, _B or _C of a tensor for thread 0 and the fragment made for it.
+    """Return partition_A, _B or _C of a tensor for thread 0, and the fragment for it.
 
-    tensor: (m, k), (n, k) or (m, n) → index, of the whole tile or a multiple of it. C's registers are compact whatever
-    the tensor. LayoutError where the operand lies in shared memory or the tensor does not fit.
+    tensor: (m, k), (n, k) or (m, n) → index, of the tile or a multiple of it. The registers of C are always compact.
+    LayoutError if the operand is in shared memory or the tensor does not fit.
     """
     made.require_registers("tiled_mma")
     name = {"d": "c"}.get(operand.lower(), operand.lower())
@@ -53,12 +53,12 @@ def make_fragment(made: TiledMMA, operand: str, tensor: CuteLayout) -> Fragment:
             "operand",
         )
     _require_fit(made, name, tensor)
-    whole = made.divide_tensor(name, tensor)
-    value, rests = whole.modes[1].modes
-    own = algebra.concatenate(value, *(CuteLayout(mode.shape, mode.stride) for mode in rests.modes))
-    partition, dynamic = algebra.decay_swizzle(replace(own, swizzle=tensor.swizzle))
+    divided = made.divide_tensor(name, tensor)
+    value, rests = divided.modes[1].modes
+    thread_part = algebra.concatenate(value, *(CuteLayout(mode.shape, mode.stride) for mode in rests.modes))
+    partition, dynamic = algebra.decay_swizzle(replace(thread_part, swizzle=tensor.swizzle))
     registers = (
-        algebra.make_fragment_like(CuteLayout(own.shape, tuples.make_compact_strides(own.shape)))
+        algebra.make_fragment_like(CuteLayout(thread_part.shape, tuples.make_compact_strides(thread_part.shape)))
         if name == "c"
         else algebra.make_fragment_like(partition, dynamic)
     )
@@ -66,7 +66,7 @@ def make_fragment(made: TiledMMA, operand: str, tensor: CuteLayout) -> Fragment:
 
 
 def retile_fragment(made: TiledMMA, fragment: Fragment, values: int) -> CuteLayout:
-    """Return retile_D (of A and B) or retile_S (of C): the registers in the values of make_tiled_copy_A, _B or _C.
+    """Return retile_D (of A and B) or retile_S (of C): the registers in the modes of make_tiled_copy_A, _B or _C.
 
     values: of one copy atom, e.g. 8 for ldmatrix.x4 of 16-bit elements.
     """
@@ -81,11 +81,11 @@ def _require_fit(made: TiledMMA, name: str, tensor: CuteLayout) -> None:
             "bad_layout", f"{tensor} is not a tensor of two modes.", "e.g. (128,64):(64,1), with a swizzle.", "tensor"
         )
     for mode, side in zip(tensor.modes, SIDES[name], strict=True):
-        own = made.shape[side]
-        if mode.size % own:
+        step = made.shape[side]
+        if mode.size % step:
             raise LayoutError(
                 "bad_layout",
-                f"{LETTERS[side]} = {mode.size} of {tensor} is not a multiple of the TiledMMA's {own}.",
-                f"Multiples of {own}.",
+                f"{LETTERS[side]} = {mode.size} of {tensor} is not a multiple of the TiledMMA's {step}.",
+                f"Multiples of {step}.",
                 "tensor",
             )

@@ -1,9 +1,9 @@
-"""A whole main loop: a tile from global memory into shared memory by a TiledCopy, from there into registers by ldmatrix
-or plain loads, into a TiledMMA. Which elements arrive, and what each warp pays for them in each K iteration.
+"""Simulate a main loop: global memory → TiledCopy → shared memory → ldmatrix or plain loads → registers of a TiledMMA.
 
-The store puts element (row, k) where the storage says. A load is executed on those bytes: each lane's address is that
-of the first element of its access, the bytes behind it are what it reads, and the atom's layouts say which lane and
-value receives them (CuTe's SrcLayout and DstLayout). Wavefronts come from lanescope.shared.banks.
+The result says which elements arrive, and the wavefronts of each warp in each K iteration. The store places element
+(row, k) by the storage. A load is executed on those bytes: each lane's address is that of the first element of its
+access, and the atom's layouts (CuTe's SrcLayout and DstLayout) give the lane and value that receive the bytes from
+there on. Wavefronts: lanescope.shared.banks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ Longs = NDArray[np.int64]
 class MissedElement:
     """The first element that does not arrive.
 
-    `value` of `thread` should be (row, k); `reads` is what it gets, None for bytes that nothing was stored to.
+    `value` of `thread` should be (row, k); reads: the element that it gets instead, None for bytes that were not
+    stored.
     """
 
     thread: int
@@ -44,7 +45,7 @@ class MissedElement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadStep:
-    """What one warp loads for one K iteration: accesses, their wavefronts and the fewest possible, wrong elements."""
+    """The loads of one warp in one K iteration: accesses, wavefronts, minimum wavefronts, wrong elements."""
 
     warp: int
     step: int
@@ -57,13 +58,11 @@ class LoadStep:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LoopFeed:
-    """How one operand reaches the MMA.
+    """The path of one operand to the MMA.
 
-    Its store (None if only the load is tested), its load (None if a descriptor reads shared memory), the steps of
-    every warp, and the swizzle that frees store and load.
-
-    uncovered: elements of the tile that the store does not write. overlaps: that lie where another one lies. fault: why
-    the load is not executed at all, "" if it is.
+    store: None if only the load is tested; load: None if a descriptor reads shared memory; steps: of every warp;
+    uncovered: elements of the tile that the store does not write; overlaps: elements at the address of another one;
+    solution: the swizzle that frees store and load; fault: why the load faults, "" if it does not.
     """
 
     operand: Literal["a", "b"]
@@ -110,11 +109,10 @@ def feed(
     layout: Any = None,
     read: Storage | None = None,
 ) -> LoopFeed:
-    """Return how one operand (a or b) of a tile goes through a storage of (row, k), rows m or n.
+    """Simulate one operand (a or b) of a tile through a storage of (row, k), where rows are m or n.
 
-    load: the copy atom that fills the registers; layout: of global memory, for its sectors; read: the storage by which
-    the load's addresses are computed, where that is not the one that the store used. LayoutError names what does not
-    fit.
+    load: the copy atom that fills the registers; layout: of global memory, for its sectors; read: the storage from
+    which the load computes addresses, if it differs from the store's. LayoutError names what does not fit.
     """
     mma.require_registers("tiled_mma")
     op = mma.operand(operand)
@@ -185,12 +183,12 @@ def _read_letter(op: TileOperand) -> Literal["a", "b"]:
 def _describe_store(
     store: TiledCopy | None, where: Storage, layout: Any, size: tuple[int, int]
 ) -> tuple[SharedCopySide | None, SectorCount | None, int]:
-    """Return the store's shared side, its sectors of global memory, and how many elements it leaves out."""
+    """Return (the store's shared side, its sectors of global memory, the number of elements it does not write)."""
     if store is None:
         return None, None, 0
-    written = np.zeros(size, dtype=np.bool_)
-    written[store.destination.rows, store.destination.cols] = True
-    uncovered = int(written.size - np.count_nonzero(written))
+    is_written = np.zeros(size, dtype=np.bool_)
+    is_written[store.destination.rows, store.destination.cols] = True
+    uncovered = int(is_written.size - np.count_nonzero(is_written))
     stored = memory.make_shared_side(store, where, "destination")
     sectors = None if layout is None else memory.count_global_sectors(store, layout, "source")
     return stored, sectors, uncovered
@@ -199,9 +197,7 @@ def _describe_store(
 def _find_common_swizzle(
     sides: Sequence[SharedCopySide | tuple[str, Longs] | None], where: Storage
 ) -> SwizzleSolution | None:
-    """Return the smallest swizzle that frees store and load together; None if both are free or the storage has
-    one.
-    """
+    """Return the smallest swizzle that frees store and load; None without conflicts, or if the storage has one."""
     uses = []
     for side in sides:
         if side is None:
@@ -214,16 +210,16 @@ def _find_common_swizzle(
             uses += memory.collect_uses(side.access, side.address[:, ::step])
         else:
             uses += memory.collect_uses(*side)
-    plain = [use for use, _ in uses]
-    if where.mode.bits or not any(use.compute_use_cost(freeing.PLAIN).ways > 1 for use in plain):
+    unswizzled = [use for use, _ in uses]
+    if where.mode.bits or not any(use.compute_use_cost(freeing.PLAIN).ways > 1 for use in unswizzled):
         return None
-    worst = sorted(plain, key=lambda use: -use.compute_use_cost(freeing.PLAIN).ways)[:8]
-    kinds = {use.access.name: use for use in plain}
+    worst = sorted(unswizzled, key=lambda use: -use.compute_use_cost(freeing.PLAIN).ways)[:8]
+    kinds = {use.access.name: use for use in unswizzled}
     return freeing.find_freeing_swizzle(list(dict.fromkeys([*worst, *kinds.values()])))
 
 
 def _is_one_access(side: SharedCopySide, count: int, each: int) -> bool:
-    """Return whether `count` values of every thread lie in one access of `each` bytes."""
+    """Return whether `count` values of every thread are in one access of `each` bytes."""
     grouped = side.address.reshape(side.address.shape[0], -1, count)
     return bool((grouped[:, :, -1] - grouped[:, :, 0] < each).all() and count > 1)
 
@@ -231,7 +227,7 @@ def _is_one_access(side: SharedCopySide, count: int, each: int) -> bool:
 def _load_steps(
     op: TileOperand, loads: TiledCopy, where: Storage, address: Longs, size: tuple[int, int]
 ) -> tuple[tuple[LoadStep, ...], str, Longs, str]:
-    """Return (the steps, the access of a warp, the addresses of every lane and access, why it faults)."""
+    """Return (steps, access name, addresses of every lane and access, why it faults or "")."""
     atom, side = loads.atom, loads.source
     width, wide = op.element_bits // 8, atom.bits // 8
     at = np.asarray(where.address(side.rows.astype(np.int64), side.cols.astype(np.int64)), dtype=np.int64)
@@ -246,9 +242,9 @@ def _load_steps(
     fetched = (first[:, :, None] + width * np.arange(side.access)).reshape(at.shape)
     order = np.argsort(address, kind="stable")
     place = np.searchsorted(address[order], fetched)
-    known = np.clip(place, 0, address.size - 1)
-    there = (address[order][known] == fetched) & ~np.repeat(misplaced, side.access, axis=1)
-    elements = np.where(there, order[known], -1)
+    position = np.clip(place, 0, address.size - 1)
+    is_stored = (address[order][position] == fetched) & ~np.repeat(misplaced, side.access, axis=1)
+    elements = np.where(is_stored, order[position], -1)
     received = _map_received(loads, elements)
     destination = loads.destination
     expected = destination.rows.astype(np.int64) * size[1] + destination.cols
@@ -264,15 +260,15 @@ def _load_steps(
         paid = [(0, 0) if fault else memory.compute_wavefronts(kind, column, costs) for column in columns]
         of_warp = slice(low, low + LANES)
         for step in range(int(steps.max()) + 1):
-            mine = [paid[n] for n in range(first.shape[1]) if needed[low, n] == step]
+            costs_of_step = [paid[n] for n in range(first.shape[1]) if needed[low, n] == step]
             bad = wrong[of_warp] & (steps[of_warp] == step)
             load_steps.append(
                 LoadStep(
                     warp=low // LANES,
                     step=step,
-                    loads=len(mine),
-                    wavefronts=sum(a for a, _ in mine),
-                    ideal=sum(b for _, b in mine),
+                    loads=len(costs_of_step),
+                    wavefronts=sum(a for a, _ in costs_of_step),
+                    ideal=sum(b for _, b in costs_of_step),
                     wrong=int(np.count_nonzero(bad)),
                     first=_find_first_wrong(op, destination, bad, received, low, size),
                 )
@@ -281,24 +277,24 @@ def _load_steps(
 
 
 def _map_received(loads: TiledCopy, elements: Longs) -> Longs:
-    """Return [thread][value] of the destination: the element that arrives, from what every source value reads."""
+    """Return the element that arrives at each (thread, value) of the destination; elements: what the source reads."""
     bits = loads.element_bits
     source, destination = (algebra.upcast(layout, bits) for layout in (loads.atom.source, loads.atom.destination))
     lanes, per_lane = source.modes[0].size, destination.modes[0].size
     source_places = source.list_indices().reshape(-1, lanes).T  # [lane, value] → place in the atom
-    taken = destination.list_indices().reshape(-1, per_lane).T
-    where = np.zeros((int(source_places.max()) + 1, 2), dtype=np.int64)
-    for lane in range(lanes - 1, -1, -1):  # of lanes that repeat an address the first counts
+    destination_places = destination.list_indices().reshape(-1, per_lane).T
+    sender = np.zeros((int(source_places.max()) + 1, 2), dtype=np.int64)
+    for lane in range(lanes - 1, -1, -1):  # backwards: of lanes with the same address the first counts
         for value in range(source_places.shape[1]):
-            where[source_places[lane, value]] = lane, value
+            sender[source_places[lane, value]] = lane, value
     threads = elements.shape[0]
     blocks = elements.reshape(threads // lanes, lanes, -1, source_places.shape[1])
-    received = blocks[:, where[taken, 0], :, where[taken, 1]]  # [lane, value, warp, access]
+    received = blocks[:, sender[destination_places, 0], :, sender[destination_places, 1]]  # [lane, value, warp, access]
     return received.transpose(2, 0, 3, 1).reshape(threads, -1)
 
 
 def _map_k_steps(op: TileOperand) -> Longs:
-    """Return [k]: the K iteration that needs it."""
+    """Return the K iteration that needs each k: int64 [k]."""
     step = op.modes[0] * op.modes[1]
     k = op.cols if op.name == "a" else op.rows
     steps = np.zeros(int(k.max()) + 1, dtype=np.int64)
@@ -314,7 +310,7 @@ def _find_first_wrong(
         return None
     lane, at = (int(n) for n in places[0])
     thread = low + lane
-    row, k, got = int(destination.rows[thread, at]), int(destination.cols[thread, at]), int(received[thread, at])
+    row, k, element = int(destination.rows[thread, at]), int(destination.cols[thread, at]), int(received[thread, at])
     rows, cols = (op.rows, op.cols) if op.name == "a" else (op.cols, op.rows)
     value = int(np.argmax((rows[thread] == row) & (cols[thread] == k)))
-    return MissedElement(thread, value, row, k, divmod(got, size[1]) if got >= 0 else None)
+    return MissedElement(thread, value, row, k, divmod(element, size[1]) if element >= 0 else None)

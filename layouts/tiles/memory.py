@@ -1,6 +1,6 @@
-"""What a TiledCopy does to memory: vector width, bank conflicts of the shared side, sectors of the global side.
+"""The memory accesses of a TiledCopy: vector width, bank conflicts in shared memory, sectors of global memory.
 
-Shared memory: addresses come from a storage of the contract, wavefronts from lanescope.shared.banks. Global memory: a
+Shared memory: addresses come from a storage, wavefronts from lanescope.shared.banks. Global memory: a
 warp's access is served in sectors of 32 bytes (CUDA C++ Best Practices Guide, coalesced access to global memory).
 """
 
@@ -31,8 +31,8 @@ SIDES = ("source", "destination")
 class SharedCopySide(TotalCost):
     """The side of a TiledCopy in shared memory.
 
-    address: int64 [threads, values], absolute bytes; vector_bits: that one access moves, `why` it is not wider;
-    accesses: how many of what a warp issues for the tile, worst first; solution: the smallest swizzle that frees all
+    address: int64 [threads, values], absolute bytes; vector_bits: of one access, why: the reason it is not wider;
+    costs, repeats: of each distinct access of a warp, worst first; solution: the smallest swizzle that frees all
     accesses, None if there is no conflict.
     """
 
@@ -47,12 +47,12 @@ class SharedCopySide(TotalCost):
 
 
 def get_default_side(copy: TiledCopy) -> str:
-    """Return the side in shared memory: the source of ldmatrix, by default the destination of all others."""
+    """Return the side that is in shared memory: "source" for ldmatrix, else "destination"."""
     return "source" if copy.atom.loads else "destination"
 
 
 def make_shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedCopySide:
-    """Return addresses and cost of the shared side over a storage of (row, column), which is (mn, k)."""
+    """Return addresses and cost of the shared side for a storage of (row, column), its (mn, k)."""
     side = side or get_default_side(copy)
     if copy.atom.instruction and side != get_default_side(copy):
         raise LayoutError(
@@ -71,10 +71,10 @@ def make_shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedC
         name = f"{'ld' if side == 'source' else 'st'}.shared.b{max(8, bits)}"
         values = max(1, bits // copy.element_bits)
     uses = collect_uses(name, address[:, ::values])
-    plain = [use for use, _ in uses]
-    costs = [use.compute_use_cost(freeing.PLAIN) for use in plain]
+    unswizzled = [use for use, _ in uses]
+    costs = [use.compute_use_cost(freeing.PLAIN) for use in unswizzled]
     order = sorted(range(len(uses)), key=lambda at: (-costs[at].ways, -uses[at][1]))
-    worst = [plain[at] for at in order if costs[at].ways > 1][:8]
+    worst = [unswizzled[at] for at in order if costs[at].ways > 1][:8]
     solution = freeing.find_freeing_swizzle(worst) if worst and not where.mode.bits else None
     repeats = tuple(uses[at][1] for at in order)
     return SharedCopySide(
@@ -90,7 +90,7 @@ def make_shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedC
 
 
 def check_covers(where: Storage, tile: tuple[int, int]) -> None:
-    """Reject a storage that is smaller than a tile of (rows, k)."""
+    """Raise LayoutError for a storage that is smaller than a tile of (rows, k)."""
     for name, have, want in (("mn", where.mn, tile[0]), ("k", where.k, tile[1])):
         if have is not None and have < want:
             raise LayoutError(
@@ -115,25 +115,23 @@ def _choose_matrix_access(copy: TiledCopy, bits: int, why: str) -> str:
 
 
 def collect_uses(name: str, address: Longs) -> list[tuple[AccessUse, int]]:
-    """Return every different access of a warp, and how often it occurs.
+    """Return every distinct access of a warp, and the number of its occurrences.
 
-    Addresses that differ by a multiple of 128 bytes cost the same.
+    Accesses whose addresses differ by a multiple of 128 bytes have the same cost and count as one.
     """
     kind = banks.get_access(name)
-    seen: dict[tuple[int | None, ...], int] = {}
+    counts: dict[tuple[int | None, ...], int] = {}
     for first in range(0, address.shape[0], LANES):
         for column in address[first : first + LANES].T.tolist():
             key = _make_cost_key(column, kind.lanes)
-            seen[key] = seen.get(key, 0) + 1
-    return [(banks.make_address_use(kind, list(key)), times) for key, times in seen.items()]
+            counts[key] = counts.get(key, 0) + 1
+    return [(banks.make_address_use(kind, list(key)), times) for key, times in counts.items()]
 
 
 def compute_wavefronts(
     name: str, column: Longs, known: dict[tuple[int | None, ...], tuple[int, int]]
 ) -> tuple[int, int]:
-    """Return (wavefronts, the fewest possible) of one access of a warp at these addresses; `known` caches the
-    results.
-    """
+    """Return (wavefronts, minimum wavefronts) of one access of a warp; known: a cache of the results."""
     kind = banks.get_access(name)
     key = _make_cost_key(column.tolist(), kind.lanes)
     if key not in known:
@@ -143,16 +141,16 @@ def compute_wavefronts(
 
 
 def _make_cost_key(column: list[int], lanes: int) -> tuple[int | None, ...]:
-    """Return addresses relative to the 128 bytes that contain the lowest; missing lanes are inactive."""
+    """Return addresses relative to the 128-byte line of the lowest one; missing lanes are inactive (None)."""
     base = min(column) // 128 * 128
     offsets = tuple(at - base for at in column[:lanes])
     return (*offsets, *[None] * (lanes - len(offsets)))
 
 
 def find_vector_width(address: Longs, element_bits: int, access: int) -> tuple[int, str]:
-    """Return (bits that each access can move at once, why no more): values that are contiguous and aligned.
+    """Return (bits of the widest access whose values are contiguous and aligned, why it is not wider).
 
-    address: int64 [threads, values] bytes; access: values of one access of the atom.
+    address: int64 [threads, values] bytes; access: values per access of the atom.
     """
     step = element_bits // 8
     if not step:
@@ -170,9 +168,9 @@ def find_vector_width(address: Longs, element_bits: int, access: int) -> tuple[i
                 f"Thread {thread}'s value {group * count + value} lies at byte {at}, not next to value"
                 f" {group * count + value - 1} at {before}."
             )
-        odd = np.argwhere(grouped[:, :, 0] % (count * step))
-        if odd.size:
-            thread, group = (int(n) for n in odd[0])
+        misaligned = np.argwhere(grouped[:, :, 0] % (count * step))
+        if misaligned.size:
+            thread, group = (int(n) for n in misaligned[0])
             return best * element_bits, (
                 f"Thread {thread}'s value {group * count} lies at byte {int(grouped[thread, group, 0])}, not a multiple"
                 f" of {count * step}."
@@ -185,7 +183,7 @@ def find_vector_width(address: Longs, element_bits: int, access: int) -> tuple[i
 
 @dataclass(frozen=True, slots=True)
 class SectorCount:
-    """The sectors of 32 bytes that a warp's accesses to global memory touch, and the fewest that hold as many bytes."""
+    """The 32-byte sectors that accesses to global memory touch, and the minimum for as many bytes."""
 
     sectors: int
     ideal: int
@@ -194,7 +192,7 @@ class SectorCount:
 
 
 def count_global_sectors(copy: TiledCopy, layout: CuteLayout, side: str = "") -> SectorCount:
-    """Return the coalescing of one side over a global layout (row, column) → element, its base aligned to 256 bytes."""
+    """Return the sectors of one side for a global layout (row, column) → element, with a base aligned to 256 bytes."""
     side = side or next(other for other in SIDES if other != get_default_side(copy))
     if layout.rank != 2 or isinstance(layout.shape, int):
         raise LayoutError("bad_layout", f"'{layout}' does not have two modes.", "e.g. (128,4096):(4096,1).", "global")

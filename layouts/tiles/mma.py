@@ -1,12 +1,12 @@
-"""TiledMMA: which thread and value of a block hold which element of A, B and C of a whole tile.
+"""TiledMMA: the thread and value that hold each element of A, B and C of a tile.
 
     made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(32,32,16)", (64, 64, 32))
     made.c.rows[45, 0], made.c.cols[45, 0], made.c.owner(19, 2)
 
-The maps follow CuTe's definition step by step: the permutation divides the tile, the atom divides what is left, its
-thread-value layout is composed, and the atom layout's threads divide the rest (thrfrg_A, _B and _C of
-include/cute/atom/mma_atom.hpp, CUTLASS 4.7). Values stand in the order of partition_A, _B and _C: colexicographic in
-(value of the atom, rest of M or N, rest of K or N).
+The maps follow CuTe's definition step by step: the permutation divides the tile, the atom divides the result, its
+thread-value layout is composed, and the atom layout divides the remaining modes (thrfrg_A, _B and _C of
+include/cute/atom/mma_atom.hpp, CUTLASS 4.7). Values are in the order of partition_A, _B and _C: colexicographic in
+(value of the atom, repeat in M or N, repeat in K or N).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lanescope.tiles.arguments import get_least_size
 from lanescope.tiles.atoms import MmaAtom
 from lanescope.tiles.thread_map import Ints, ThreadMap
 
-MOST_REGISTERS = 255  # a thread, CUDA C++ Programming Guide, technical specifications per compute capability
+MOST_REGISTERS = 255  # per thread: CUDA C++ Programming Guide, technical specifications per compute capability
 MOST_THREADS = 1024
 MOST_SIZE = 4096  # of a tile in one dimension
 MOST_VALUES = 1 << 18  # of all threads of one operand
@@ -38,12 +38,12 @@ LETTERS = "MNK"
 
 @dataclass(frozen=True, eq=False)
 class TileOperand(ThreadMap):
-    """A, B or C of a whole tile: rows and cols are int32 [threads, values]; of B the row is k and the column n.
+    """A, B or C of a tile: rows and cols are int32 [threads, values]; the rows of B are k and its columns n.
 
-    thread_ids: int64 [threads], the thread of each row of the arrays; layout: the same map as a CuTe thread-value
-    layout of one TiledMMA's own tile, over (m, k), (n, k) or (m, n), None if none says it; modes: values of the
-    atom, of the rest of the first and of the second dimension; shared: read from shared memory by a descriptor, one row
-    a warpgroup.
+    thread_ids: int64 [threads], the thread of each row of the arrays; layout: the map as a CuTe thread-value layout of
+    one TiledMMA's own tile, over (m, k), (n, k) or (m, n), None if there is none; modes: values of the atom, and
+    repeats along the first and the second dimension; shared: read from shared memory by a descriptor, one row per
+    warpgroup.
     """
 
     name: str
@@ -56,7 +56,7 @@ class TileOperand(ThreadMap):
     element_bits: int
     registers: int
     shared: bool
-    own_layout: Callable[[], CuteLayout | None]  # called when `layout` is first asked for
+    own_layout: Callable[[], CuteLayout | None]  # computes `layout` on first use
 
     @cached_property
     def layout(self) -> CuteLayout | None:
@@ -64,12 +64,12 @@ class TileOperand(ThreadMap):
 
     @property
     def copies(self) -> int:
-        """How many threads hold each element."""
+        """The number of threads that hold each element."""
         return self.threads * self.values // (self.row_count * self.col_count)
 
     @cached_property
     def _order(self) -> NDArray[np.int64]:
-        """Places of the flattened arrays sorted by element, those of one element by thread and value."""
+        """The positions in the flattened arrays, sorted by element, then by thread and value."""
         return np.argsort((self.rows.astype(np.int64) * self.col_count + self.cols).reshape(-1), kind="stable")
 
     def owner(self, row: int, col: int) -> list[tuple[int, int]]:
@@ -92,7 +92,7 @@ class TileOperand(ThreadMap):
 
 @dataclass(frozen=True, eq=False)
 class TiledMMA:
-    """An atom, how it is repeated over threads and values, and a tile of M × N × K elements."""
+    """An atom, its repetition over threads and values, and a tile of M × N × K elements."""
 
     atom: MmaAtom
     atom_layout: CuteLayout
@@ -107,7 +107,7 @@ class TiledMMA:
 
     @cached_property
     def thread_ids(self) -> NDArray[np.int64]:
-        """int64 [threads]: the threads in use, ascending; 0, 1, … except for quad pairs and atom layouts with gaps."""
+        """The threads in use, ascending: int64 [threads]; 0, 1, … except for quad pairs and atom layouts with gaps."""
         return np.sort(self.thread_layout.list_indices())
 
     @property
@@ -117,12 +117,12 @@ class TiledMMA:
 
     @property
     def idle(self) -> int:
-        """Threads below the last one in use that do nothing."""
+        """The number of unused threads below the last one in use."""
         return int(self.thread_ids[-1]) + 1 - self.threads
 
     @cached_property
     def coordinates(self) -> NDArray[np.int64]:
-        """int64 [4, threads]: the thread in its atom, and the atom it belongs to in M, N and K."""
+        """(thread in its atom, atom in M, N and K) of each thread: int64 [4, threads]."""
         coordinates = []
         for mode in self.thread_layout.modes:
             at, weight = np.zeros_like(self.thread_ids), 1
@@ -135,19 +135,19 @@ class TiledMMA:
 
     @cached_property
     def shape(self) -> tuple[int, int, int]:
-        """M, N and K of one TiledMMA: the permutation's sizes, else atoms times the atom's shape."""
+        """(M, N, K) of one TiledMMA: the sizes of the permutation, by default the atoms times the atom's shape."""
         m, n, k = (tuples.size(algebra.get_tiler_size(tiler)) for tiler in self.permutation)
         return m, n, k
 
     @property
     def atoms(self) -> tuple[int, int, int]:
-        """How many atoms stand side by side in M, N and K."""
+        """The number of atoms along M, N and K."""
         m, n, k = (mode.size for mode in self.atom_layout.modes)
         return m, n, k
 
     @property
     def steps(self) -> tuple[int, int, int]:
-        """How often a warp (or warpgroup) repeats the atom in M, N and K."""
+        """How often a warp (or warpgroup) repeats the atom along M, N and K."""
         m, n, k = (
             size // (size_of_atom * times)
             for size, size_of_atom, times in zip(self.tile, self.atom.shape, self.atoms, strict=True)
@@ -156,12 +156,12 @@ class TiledMMA:
 
     @property
     def rests(self) -> tuple[int, int, int]:
-        """How many values of M, N and K a thread has besides its atom's: the sizes of partition_C's and _A's rests."""
+        """The repeats of a thread along M, N and K: the sizes of the outer modes of partition_C and partition_A."""
         return self.c.modes[1], self.c.modes[2], self.a.modes[2]
 
     @property
     def registers(self) -> int:
-        """32-bit registers a thread gives to A, B and C of the tile."""
+        """The 32-bit registers per thread for A, B and C of the tile."""
         return sum(op.registers for op in (self.a, self.b, self.c))
 
     @cached_property
@@ -186,7 +186,7 @@ class TiledMMA:
         return self.a if letter == "a" else self.b if letter == "b" else self.c
 
     def require_registers(self, field: str) -> None:
-        """Raise LayoutError, about a field, where no thread's registers hold its operands."""
+        """Raise LayoutError about a field if the operands are not in registers (overridden by TiledUmma)."""
 
     def _repr_html_(self) -> str:
         """Return A, B and C for a notebook."""
@@ -194,13 +194,11 @@ class TiledMMA:
         return f"<table><tr>{drawn}</tr></table>"
 
     def thrfrg(self, name: str, extents: tuple[int, int]) -> CuteLayout:
-        """Return thrfrg_A, _B or _C: ((thread in the atom, (atoms)), (value, (rests))) → element of a column-major
-        tile.
-        """
+        """Return thrfrg_A, _B or _C of a column-major tile: ((thread, (atoms)), (value, (repeats))) → element."""
         return self.divide_tensor(name, algebra.make_layout(extents))
 
     def divide_tensor(self, name: str, tensor: CuteLayout) -> CuteLayout:
-        """Return thrfrg_A, _B or _C of a tensor: ((thread in the atom, (atoms)), (value, (rests))) → its index."""
+        """Return thrfrg_A, _B or _C of a tensor: ((thread, (atoms)), (value, (repeats))) → index."""
         first, second = SIDES[name]
         atom_shape = self.atom.shape
         threads = self.thread_layout.modes
@@ -310,30 +308,35 @@ class TiledMMA:
 
 
 def get_closing_size(tiled_mma: TiledMMA) -> tuple[int, int, int]:
-    """Return M, N and K of the least tile that permutation and atoms cover whole. It is `shape` where the permutation
-    has no gaps and the atoms divide it.
+    """Return (M, N, K) of the smallest tile that permutation and atoms cover completely.
+
+    It equals `shape` if the permutation has no gaps and the atoms divide it.
     """
     modes = zip(tiled_mma.permutation, tiled_mma.atom.shape, tiled_mma.atoms, strict=True)
     m, n, k = (lcm(get_least_size(tiler), size * times) for tiler, size, times in modes)
     return m, n, k
 
 
-def list_closing_notes(made: TiledMMA) -> list[str]:
-    """Say what CuTe calls the tile of a TiledMMA, where its layouts close only after a larger one; [] elsewhere."""
-    closing = get_closing_size(made)
-    if made.shape == closing:
+def list_closing_notes(tiled: TiledMMA) -> list[str]:
+    """Return a note if the layouts of a TiledMMA cover more than CuTe's tile_shape; else an empty list."""
+    closing = get_closing_size(tiled)
+    if tiled.shape == closing:
         return []
     why = []
-    for letter, tiler, size, period, own, times in zip(
-        "MNK", made.permutation, made.shape, closing, made.atom.shape, made.atoms, strict=True
+    for letter, tiler, size, period, atom_size, times in zip(
+        "MNK", tiled.permutation, tiled.shape, closing, tiled.atom.shape, tiled.atoms, strict=True
     ):
         if period == size:
             continue
         covers = get_least_size(tiler)
         gaps = f"{algebra.format_tiler(tiler)} has gaps and covers {letter} after {covers}" if covers > size else ""
-        atoms = f"{times} atom{'s' * (times > 1)} of {own} take {own * times} of {letter}" if period > covers else ""
+        atoms = (
+            f"{times} atom{'s' * (times > 1)} of {atom_size} take {atom_size * times} of {letter}"
+            if period > covers
+            else ""
+        )
         why.append("; ".join(filter(None, (gaps, atoms))))
-    shape, period = (",".join(map(str, sizes)) for sizes in (made.shape, closing))
+    shape, period = (",".join(map(str, sizes)) for sizes in (tiled.shape, closing))
     return [
         f"CuTe's tile_shape is ({shape}), the sizes of the permutation. The layouts close after ({period}): "
         + "; ".join(why)

@@ -1,4 +1,4 @@
-"""The accumulator of one product as A of the next, in registers."""
+"""Check whether the accumulator of one TiledMMA can be A of the next in registers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from lanescope.tiles.mma import TiledMMA, TileOperand
 
 @dataclass(frozen=True, slots=True)
 class MmaChain:
-    """Whether C of one TiledMMA can serve as A of the next in registers.
+    """The relation between C of one TiledMMA and A of the next.
 
-    elements: of the whole tile; stay: that are already in the thread that needs them; in_warp: in its warp;
-    order: [values], the C value that becomes each A value, where it is the same for all threads. k_order: [k], the
-    column of C that takes the place of column k of A so that every element stays in its thread, where the columns can
-    be reordered so; the rows of B follow.
+    elements: of the tile; stay: those already in the thread that needs them; in_warp: those in its warp; order:
+    [values], the C value that becomes each A value, if it is the same for all threads; k_order: [k], the column of C to
+    use as column k of A so that every element stays in its thread, if there is one; the rows of B are reordered
+    likewise.
     """
 
     elements: int
@@ -33,14 +33,14 @@ class MmaChain:
 
     @property
     def identity(self) -> bool:
-        """Whether even the order of the values is the same."""
+        """Whether the order of the values is the same, too."""
         return self.order is not None and self.order == tuple(range(len(self.order)))
 
 
 def chain_mmas(first: TiledMMA, second: TiledMMA) -> MmaChain:
     """Compare C of `first` (m, n) with A of `second` (m, k), as for FlashAttention's P.
 
-    LayoutError if the tiles differ, and where C is in parts: atoms along K each hold a sum over their own part of K.
+    LayoutError if the tiles differ, or if C consists of partial sums because `first` has several atoms along K.
     """
     first.require_registers("first")
     second.require_registers("second")
@@ -84,7 +84,7 @@ def chain_mmas(first: TiledMMA, second: TiledMMA) -> MmaChain:
 
 
 def _find_k_order(places: NDArray[np.int64], a: TileOperand) -> tuple[int, ...] | None:
-    """Return for each column of A a column of C that the same threads hold, row by row; None if there is none.
+    """Return, for each column of A, a column of C held by the same threads row by row; None if there is none.
 
     places: [m, n], the thread of each element of C.
     """

@@ -1,6 +1,4 @@
-"""Tiles as pictures: each element with its thread and value, coloured by warp. Jupyter asks objects for them by
-`_repr_svg_`.
-"""
+"""Draw tiles: each element with its thread and value, coloured by warp."""
 
 from __future__ import annotations
 
@@ -27,10 +25,10 @@ def render_tile_svg(
     *,
     lanes: int = 32,
 ) -> str:
-    """Draw which thread and value hold each element of a tile; of copies the first, marked `+`.
+    """Return an SVG of the thread and value that hold each element of a tile; of copies the first, marked `+`.
 
-    rows, cols: [threads, values]; ids: the thread of each row of the arrays, where it is not its number; palette: None
-    takes the page's colours; lanes: threads of a warp.
+    rows, cols: [threads, values]; ids: the thread of each row of the arrays, by default its index; palette: None for
+    the page's colours; lanes: threads per warp.
     """
     width = min(size[1], 256)
     panel = make_tile_panel(rows, cols, size, title, ids, (max(8, MOST_DRAWN // width), width), lanes=lanes)
@@ -48,12 +46,12 @@ def make_tile_panel(
     *,
     lanes: int = 32,
 ) -> FigurePanel:
-    """Make the panel of a tile: `most` of its rows and columns, None for all; lanes: of a warp."""
+    """Return the panel of a tile. most: the rows and columns to draw, None for all; lanes: threads per warp."""
     height, width = (min(size[0], most[0]), min(size[1], most[1])) if most else size
     thread, value = np.indices(rows.shape)
     flat = rows.reshape(-1).astype(np.int64) * size[1] + cols.reshape(-1)
     owner = np.full(size[0] * size[1], -1, dtype=np.int64)
-    owner[flat[::-1]] = np.arange(flat.size)[::-1]  # the first holder stays
+    owner[flat[::-1]] = np.arange(flat.size)[::-1]  # so that the first of several copies is kept
     copies = np.bincount(flat, minlength=owner.size).reshape(size)[:height, :width]
     owner = owner.reshape(size)[:height, :width]
     numbers = thread.reshape(-1) if ids is None else np.asarray(ids)[thread.reshape(-1)]

@@ -1,8 +1,7 @@
-"""From one instruction's accumulator to the next one's A: what stays in its lane, what moves, and in which order of K
-nothing has to.
+"""Reuse an accumulator as A of the next instruction: which elements stay in their lane, and whether K can be reordered.
 
-D's columns are A's K: several D tiles side by side where A is wider, several K steps of A where D is (flash attention:
-S = Q·Kᵀ becomes the A of S·V).
+The columns of D are the K of A: several D tiles side by side if A is wider, several K steps of A if D is wider (flash
+attention: S = Q·Kᵀ becomes A of S·V).
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.pattern import IntArray
 
-MOST_COLUMNS = 1024  # followed at once: every N of wgmma meets every K but b1's 256 in as many
+MOST_COLUMNS = 1024  # at most: enough for every N of wgmma with every K but the 256 of b1
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccumulatorReuse:
-    """The source of every value of A, K step by K step.
+    """The source of every value of A, by K steps.
 
     tile, lane, value: int arrays [steps, threads, A values]: the D tile, the thread and the value that hold the
-    element. order: None, or for each column of all K steps the column of all D tiles that could stand in its place so
-    that nothing leaves its lane; B's rows must then be taken in the same order.
+    element; order: for each column of all K steps, the column of all D tiles to use instead so that no element leaves
+    its lane, None if there is none; the rows of B must be reordered likewise.
     """
 
     source: Operand
@@ -41,12 +40,12 @@ class AccumulatorReuse:
 
     @property
     def steps(self) -> int:
-        """How many A fragments the tiles of D make."""
+        """The number of A fragments (K steps) from the tiles of D."""
         return int(self.tile.shape[0])
 
     @property
     def stays(self) -> IntArray:
-        """1 where the element is already in its thread, else 0."""
+        """1 for elements that are already in their thread, else 0: [steps, threads, A values]."""
         stays: IntArray = (self.lane == np.arange(self.target.threads)[:, None]).astype(np.int32)
         return stays
 
@@ -59,7 +58,7 @@ class AccumulatorReuse:
 
     @property
     def period(self) -> int:
-        """The number of columns after which the order repeats, shifted by as many; 0 without an order."""
+        """The number of columns after which the order repeats, shifted; 0 without an order."""
         if self.order is None:
             return 0
         count, order = len(self.order), np.array(self.order)
@@ -67,9 +66,7 @@ class AccumulatorReuse:
 
     @cached_property
     def taken(self) -> tuple[IntArray, IntArray, IntArray]:
-        """(tile, lane, value), each [steps, threads, A values], of the D element that is actually packed: under `order`
-        if any.
-        """
+        """(tile, lane, value) of the D element that is packed, after reordering: [steps, threads, values] each."""
         if self.verdict != "reordered":
             return self.tile, self.lane, self.value
         step = np.arange(self.steps)[:, None, None] * self.target.col_count
@@ -77,7 +74,7 @@ class AccumulatorReuse:
 
 
 def match_accumulator(first: Instruction, second: Instruction) -> AccumulatorReuse:
-    """Match D of `first` with A of `second`; LayoutError says why they cannot meet."""
+    """Return the reuse of D of `first` as A of `second`; LayoutError says why it is impossible."""
     source, target = first.operand("d"), second.operand("a")
     for operand, instruction, field in ((source, first, "from"), (target, second, "to")):
         if operand.element.kind == "bits" and operand.element.bits > 1:
@@ -133,10 +130,7 @@ def match_accumulator(first: Instruction, second: Instruction) -> AccumulatorReu
 
 
 def _find_holders(source: Operand, target: Operand, cols: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return (tile, thread, value) of D that hold, for each value of A, the element of its row and the given column.
-
-    Each [steps, threads, values].
-    """
+    """Return (tile, thread, value) of D that hold the element of each A value's row and column `cols`."""
     tile, inside = np.divmod(cols, source.col_count)
     thread, value = source.pattern.inverse()
     at: Any = (target.rows, inside, *(target.coords[a] for a in target.axes[2:]), 0)
@@ -144,16 +138,15 @@ def _find_holders(source: Operand, target: Operand, cols: IntArray) -> tuple[Int
 
 
 def _find_column_order(source: Operand, target: Operand, columns: int) -> tuple[int, ...] | None:
-    """Return for each column of A's K steps a column of D that the same lanes hold, row by row; None if there is
-    none.
+    """Return, for each column of A's K steps, a column of D held by the same lanes row by row; None if there is none.
 
-    Exact: no element of D is held twice, so a column can stand only for columns with the same holders, and the columns
-    of each kind must be equally many. The order stays inside the shortest stretch of K steps for which that is true.
+    The search is exact: D has no copies, so a column can only replace columns with the same holders, and there must be
+    as many of each kind. Columns are reordered within the smallest number of K steps for which that holds.
     """
-    wants, has = _number_columns(target, source)
-    needed = [wants[at % len(wants)] for at in range(columns)]
-    available = [has[at % len(has)] for at in range(columns)]
-    for size in range(len(wants), columns + 1, len(wants)):
+    kinds_needed, kinds_available = _number_columns(target, source)
+    needed = [kinds_needed[at % len(kinds_needed)] for at in range(columns)]
+    available = [kinds_available[at % len(kinds_available)] for at in range(columns)]
+    for size in range(len(kinds_needed), columns + 1, len(kinds_needed)):
         if columns % size == 0 and all(
             sorted(needed[at : at + size]) == sorted(available[at : at + size]) for at in range(0, columns, size)
         ):
@@ -166,8 +159,8 @@ def _find_column_order(source: Operand, target: Operand, columns: int) -> tuple[
 
 
 def _number_columns(*operands: Operand) -> list[list[int]]:
-    """Return for each column of each operand a number: the same for columns that the same threads hold, row by row."""
-    known: dict[bytes, int] = {}
+    """Return a number for each column of each operand; columns held by the same threads row by row are equal."""
+    number_of: dict[bytes, int] = {}
     numbered = []
     for operand in operands:
         others = [operand.coords[axis] for axis in operand.axes if axis != "col"]
@@ -178,14 +171,14 @@ def _number_columns(*operands: Operand) -> list[list[int]]:
         keys = np.unique(operand.cols.astype(np.int64) << 44 | who)
         ends = np.searchsorted(keys >> 44, np.arange(1, operand.col_count))
         columns = np.split(keys & (1 << 44) - 1, ends)
-        numbered.append([known.setdefault(column.tobytes(), len(known)) for column in columns])
+        numbered.append([number_of.setdefault(column.tobytes(), len(number_of)) for column in columns])
     return numbered
 
 
 def _match_positions(needed: list[int], available: list[int]) -> list[int]:
-    """Return the positions in `available` of the wanted kinds, equal ones in their order."""
+    """Return the positions of the needed kinds in `available`, equal kinds in order."""
     free: dict[int, list[int]] = defaultdict(list)
     for at, kind in enumerate(available):
         free[kind].append(at)
-    rest = {kind: iter(places) for kind, places in free.items()}
-    return [next(rest[kind]) for kind in needed]
+    positions = {kind: iter(places) for kind, places in free.items()}
+    return [next(positions[kind]) for kind in needed]

@@ -1,6 +1,6 @@
-"""What the elements of a whole tile are coloured by: digits of the thread that holds one, or of its value there.
+"""The quantities by which elements of a tile are coloured: digits of the thread, or of the value, that holds one.
 
-A number is (id // step) % count of the thread's or the value's id; a step of 0 means that the operand has no number.
+A number is (id // step) % count of the thread's or the value's id; step 0 means that the operand has no such number.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class TileShade:
-    """How cells are coloured: by a digit of the thread or of the value.
+    """A digit of the thread or the value. of: "thread" or "value".
 
-    of: thread or value. step, count: its digit. numbers: [value] instead, where it is not a digit (registers).
+    numbers: [value], if it is not a digit (registers).
     """
 
     of: str
@@ -40,7 +40,7 @@ class TileShade:
     numbers: tuple[int, ...] | None = None
 
     def number_cells(self, threads: Longs, values: Longs) -> Longs:
-        """Return the number of each cell, -1 if it has none, from the thread and value of each."""
+        """Return the number of each cell from its thread and value; -1 if it has none."""
         if self.numbers is not None:
             return np.asarray(self.numbers, dtype=np.int64)[values]
         ids = threads if self.of == "thread" else values
@@ -51,14 +51,14 @@ NONE = TileShade("thread", 0, 0)
 
 
 def map_registers(tiled_mma: TiledMMA, op: TileOperand) -> tuple[int, ...]:
-    """Return [value]: the register that holds it, of those that the thread gives to this operand."""
+    """Return the index of the register that holds each value, among the thread's registers of this operand."""
     operand = tiled_mma.atom.instruction.operands.get(op.name) or tiled_mma.atom.instruction.operands["d"]
     each = [operand.register_of(value)[0] for value in range(op.modes[0])]
     return tuple(each[v % op.modes[0]] + v // op.modes[0] * operand.registers for v in range(op.values))
 
 
 def list_operand_shades(tiled_mma: TiledMMA, op: TileOperand) -> dict[str, TileShade]:
-    """Return every name that an operand's cells may be coloured by; the first is always there."""
+    """Return name → shade of an operand; "warp" is always included."""
     last = int(tiled_mma.thread_ids[-1]) + 1
     first, second = ("mnk"[side] for side in SIDES[op.name])
     shades = {"warp": NONE if op.shared else TileShade("thread", WARP, -(-last // WARP))}
@@ -80,7 +80,7 @@ def list_operand_shades(tiled_mma: TiledMMA, op: TileOperand) -> dict[str, TileS
 
 
 def list_shades(tiled_mma: TiledMMA) -> dict[str, str]:
-    """Return every name that distinguishes cells of A, B or C, with its words."""
+    """Return name → description of every shade that distinguishes cells of A, B or C."""
     every = [list_operand_shades(tiled_mma, op) for op in (tiled_mma.a, tiled_mma.b, tiled_mma.c)]
     most = {
         name: max(operand_shades[name].count for operand_shades in every if name in operand_shades)

@@ -1,6 +1,4 @@
-"""A TiledMMA or a TiledCopy given as a text: what print shows of it in C++ or in CuTe's Python, an object of
-cutlass.cute, or the call that makes it. The texts are lanescope.reader's.
-"""
+"""Arguments of a TiledMMA or TiledCopy from text: printed in C++ or CuTe's Python, or the call that creates it."""
 
 from __future__ import annotations
 
@@ -13,16 +11,16 @@ from lanescope.inputs import shorten_value
 
 _TEXT = re.compile(r"Layout\s*_?VMNK|Tiler\s*_?MN\b|Tiled\s?(?:MMA|Mma|Copy)\b|make_\w*tiled_(?:mma|copy)")
 _SCALAR = re.compile(r"UniversalFMA|SM\d+_DP[24]A|SM\d+_\w*FMA\w*")
-_FOLLOW = ("threads", "tile_mnk", "values_per_thread", "tiler_mn", "bits")  # what the arguments decide
+_FOLLOW = ("threads", "tile_mnk", "values_per_thread", "tiler_mn", "bits")  # follow from the arguments
 _FIELDS = ("atom_layout", "permutation", "thr_layout", "val_layout", "element_bits", "tiled_mma")
 
 
 def parse_text_arguments(
     kind: str, atom: object, more: Mapping[str, Any] | None = None, field: str = "atom"
 ) -> dict[str, Any] | None:
-    """Return the arguments in a text of `kind`, tiled_mma or tiled_copy, with `more` instead of its own.
+    """Return the arguments in a text of `kind`, "tiled_mma" or "tiled_copy", overridden by `more`.
 
-    None for a text that is an atom alone. With `more`, LayoutError if an argument is left open.
+    None for the text of an atom. If `more` is given, LayoutError for an argument that is not determined.
     """
     text = str(atom)
     if not _TEXT.search(text):
@@ -39,13 +37,13 @@ def parse_text_arguments(
             f"An atom, or the whole text that print shows of a {what}, with its layouts.",
             field,
         )
-    named = {name: value for name, value in (more or {}).items() if value is not None}
+    overrides = {name: value for name, value in (more or {}).items() if value is not None}
     body: dict[str, Any] = {
         name: value for name, value in meanings[0].facts["body"].items() if value is not None
-    } | named
+    } | overrides
     if more is None:
         return body
-    left = [name for name in meanings[0].undetermined if name not in (*body, *_FOLLOW)]
+    missing = [name for name in meanings[0].undetermined if name not in (*body, *_FOLLOW)]
     if not body.get("atom") and (scalar := _SCALAR.search(text)):
         raise LayoutError(
             "bad_atom",
@@ -53,11 +51,11 @@ def parse_text_arguments(
             "Give an mma or wgmma atom: its operands are spread over threads.",
             field,
         )
-    if left:
+    if missing:
         raise LayoutError(
             "bad_atom",
-            f"'{shorten_value(text, 60)}' leaves open: {', '.join(left[:6])}.",
-            "Write the values in the text, or give them beside it.",
-            left[0] if left[0] in _FIELDS else field,
+            f"'{shorten_value(text, 60)}' does not determine {', '.join(missing[:6])}.",
+            "Write the values in the text, or give them as arguments.",
+            missing[0] if missing[0] in _FIELDS else field,
         )
     return body

@@ -1,4 +1,4 @@
-"""Queries common to all maps of a tile by thread and value."""
+"""The base class of maps from (thread, value) to an element of a tile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""make_tiled_mma: a TiledMMA, or of an UMMA atom a TiledUmma, from its arguments or its text."""
+"""make_tiled_mma: create a TiledMMA, or a TiledUmma for an UMMA atom, from arguments or text."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def tiled_mma(
     permutation: str | tuple[Tiler, ...] | None = None,
     tile: Sequence[Any] | None = None,
 ) -> TiledMMA:
-    """Return a TiledMMA as make_tiled_mma makes it, over a tile (M, N, K); default: its own tile.
+    """Return the TiledMMA of make_tiled_mma over a tile (M, N, K); the default is its own tile.
 
-    atom_text: PTX, a CUTLASS name, or a whole TiledMMA by its text: what print(tiled_mma) shows in C++ or Python, an
-    object of cutlass.cute, or the call that makes it; what else is given stands instead of its own. An UMMA atom
-    (SM100_MMA_…, tcgen05.mma) makes a TiledUmma, of four K iterations where no tile is given. atom_layout:
-    AtomLayoutMNK, compact column-major where it has no strides; permutation: PermutationMNK, a Tile of sizes, layouts
-    and underscores. LayoutError names the field that is wrong.
+    atom_text: PTX, a CUTLASS name, or the text of a TiledMMA: as print(tiled_mma) shows it in C++ or Python, an object
+    of cutlass.cute, or the call that creates it; further arguments override those of the text. An UMMA atom
+    (SM100_MMA_…, tcgen05.mma) gives a TiledUmma, by default with four K iterations. atom_layout: AtomLayoutMNK, compact
+    column-major if it has no strides; permutation: PermutationMNK, a Tile of sizes, layouts and underscores.
+    LayoutError names the invalid field.
 
     >>> made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(32,32,16)", (64, 64, 32))
     >>> made.threads, made.a.modes, made.c.owner(19, 2)
@@ -59,12 +59,12 @@ def tiled_mma(
             "bad_tile", f"tile has {len(sizes)} number{'s' * (len(sizes) != 1)}.", "Three: M, N and K.", "tile"
         )
     for at, (size, step, atoms_) in enumerate(zip(sizes, least, atom_sizes, strict=True)):
-        for unit, what in ((step, "the permutation covers"), (atoms_, "the atoms of all threads cover")):
+        for unit, covered_by in ((step, "the permutation covers"), (atoms_, "the atoms of all threads cover")):
             if size % unit:
                 both = lcm(step, atoms_)
                 raise LayoutError(
                     "bad_tile",
-                    f"{LETTERS[at]} = {size} is not a multiple of the {unit} that {what}.",
+                    f"{LETTERS[at]} = {size} is not a multiple of the {unit} that {covered_by}.",
                     f"Multiples of {both}: {both}, {2 * both}, {4 * both}, …",
                     "tile",
                 )
@@ -83,7 +83,7 @@ def tiled_mma(
 
 
 def _require_thread_fit(tiled: TiledMMA) -> None:
-    """Raise LayoutError if atoms share threads, or where there are more threads than a block has."""
+    """Raise LayoutError if atoms share threads, or if there are more threads than in a block."""
     layout_text, threads = str(tiled.atom_layout), tiled.thread_layout
     if max(threads.size, threads.cosize) > MOST_THREADS:
         raise LayoutError(
@@ -93,11 +93,11 @@ def _require_thread_fit(tiled: TiledMMA) -> None:
             "atom_layout",
         )
     ids = tiled.thread_ids
-    again = sum(
+    renumbered = sum(
         tuples.compute_indices(at, mode.shape, mode.stride)
         for at, mode in zip(tiled.coordinates, tiled.thread_layout.modes, strict=True)
     )
-    if not np.array_equal(again, ids) or np.unique(ids).size != ids.size:
+    if not np.array_equal(renumbered, ids) or np.unique(ids).size != ids.size:
         raise LayoutError(
             "bad_atom_layout",
             f"The atom layout {shorten_value(layout_text, 80)} gives two atoms the same threads.",

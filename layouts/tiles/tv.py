@@ -1,4 +1,4 @@
-"""Any thread-value layout: (thread, value) → element of a tile of rows × columns, the row running fastest.
+"""Thread-value layouts: (thread, value) → element of a tile of rows × columns, rows fastest.
 
 tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16))
 """
@@ -28,7 +28,7 @@ Longs = NDArray[np.int64]
 class TV(ThreadMap):
     """A thread-value layout over a tile: rows and cols are int32 [threads, values].
 
-    copies: how many (thread, value) pairs hold the element that most do; covered: elements that some hold.
+    copies: the maximum number of (thread, value) pairs that hold an element; covered: the number of elements held.
     """
 
     layout: CuteLayout
@@ -74,27 +74,29 @@ def tv(text: object, tile: Sequence[Any]) -> TV:
     )
 
 
-def map_elements(read: CuteLayout, tile: Sequence[Any]) -> tuple[Longs, tuple[int, ...]]:
-    """Return the elements of a thread-value layout over a tile of any rank, its first axis fastest, and the tile's
-    sizes.
+def map_elements(layout: CuteLayout, tile: Sequence[Any]) -> tuple[Longs, tuple[int, ...]]:
+    """Return (element of every thread and value: int64 [threads, values], sizes of the tile as integers).
 
-    (element of every thread and value: int64 [threads, values], sizes as numbers). LayoutError if it is not such a
-    layout, or leaves the tile.
+    The tile may have any rank; its first axis is fastest. LayoutError if the layout does not have two modes or exceeds
+    the tile.
     """
-    if read.rank != 2 or isinstance(read.shape, int):
+    if layout.rank != 2 or isinstance(layout.shape, int):
         raise LayoutError(
             "bad_cute",
-            f"'{shorten_value(str(read), 80)}' has {read.rank} mode{'s' * (read.rank != 1)}.",
+            f"'{shorten_value(str(layout), 80)}' has {layout.rank} mode{'s' * (layout.rank != 1)}.",
             "Two: (thread, value), e.g. ((4,8),(2,2)):((32,1),(16,8)).",
             "cute",
         )
     sizes = tuple(parse_integer(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
-    if max(read.size, prod(sizes)) > MOST_VALUES:
+    if max(layout.size, prod(sizes)) > MOST_VALUES:
         raise LayoutError(
-            "too_large", f"'{shorten_value(str(read), 80)}' has {read.size} values.", f"At most {MOST_VALUES}.", "cute"
+            "too_large",
+            f"'{shorten_value(str(layout), 80)}' has {layout.size} values.",
+            f"At most {MOST_VALUES}.",
+            "cute",
         )
-    threads = read.modes[0].size
-    index = read.list_indices().reshape(-1, threads).T
+    threads = layout.modes[0].size
+    index = layout.list_indices().reshape(-1, threads).T
     last = int(index.max())
     if last >= prod(sizes):
         thread, value = (int(at[0]) for at in np.nonzero(index == last))

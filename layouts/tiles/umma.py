@@ -1,12 +1,11 @@
-"""A TiledMMA of an UMMA atom (tcgen05.mma): what each CTA holds of A, B and C, A and B in shared memory with a
-descriptor a step, D, A, scale factors and metadata in tensor memory.
+"""A TiledMMA of an UMMA atom (tcgen05.mma): each CTA's parts of A, B and C, descriptors, and tensor memory.
 
     made = tiled_mma("SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 256, 256, UMMA::Major::K, UMMA::Major::K>")
     made.threads, made.a.rows.shape, made.steps_of[1].b       2 CTAs, [CTA, value], the second K step's descriptor of B
 
 The thread of CuTe's layouts is the CTA of the pair (CUTLASS 4.7, cute/atom/mma_traits_sm100.hpp: ThrID, ALayout,
-BLayout, CLayout); what lies where in tensor memory follows the order of cute/atom/mma_traits_sm100_frag.hpp.
-Documented; nothing here has run on this hardware.
+BLayout, CLayout); places in tensor memory follow the order of cute/atom/mma_traits_sm100_frag.hpp. Documented; not
+executed on hardware.
 """
 
 from __future__ import annotations
@@ -38,17 +37,17 @@ from lanescope.tiles.mma import LETTERS, MOST_SIZE, TiledMMA
 from lanescope.tiles.text_arguments import parse_text_arguments
 from lanescope.tiles.umma_shared import SharedOperand, list_modes_by_width
 
-USUAL_STEPS = 4  # K iterations of a tile that names no K: 128 bytes, a row of the widest swizzle
+USUAL_STEPS = 4  # K iterations of the default tile: 128 bytes, a row of the widest swizzle
 MOST_STEPS = 512  # MMAs of one tile
 NAMES = {"d": "D", "a": "A", "b": "B", "metadata": "metadata", "scale_a": "scale A", "scale_b": "scale B"}
 
 
 @dataclass(frozen=True, slots=True)
 class UmmaTileStep:
-    """One MMA: its repeat in M, N and K, its descriptors and addresses.
+    """One MMA of the tile.
 
-    The descriptors of A (None if it lies in tensor memory) and B; the addresses in tensor memory, lane << 16 |
-    column, of D and of what else lies there; the instruction descriptor.
+    m, n, k: its position in repeats; a, b: matrix descriptors (a is None if A is in tensor memory); addresses: operand
+    → lane << 16 | column in tensor memory; word: the instruction descriptor.
     """
 
     m: int
@@ -61,7 +60,7 @@ class UmmaTileStep:
 
     @property
     def accumulate(self) -> bool:
-        """Whether it adds to D: all but the first of a tile that begins at zero."""
+        """Whether it adds to D: all K steps but the first."""
         return self.k > 0
 
 
@@ -69,8 +68,9 @@ class UmmaTileStep:
 class TiledUmma(TiledMMA):
     """A TiledMMA of an UMMA atom.
 
-    umma: the atom; swizzles: names of A's and B's modes, "" for the widest that fits; order: the direction in which the
-    atoms of a tile are laid first, "" as in CUTLASS's collectives; left: types that the atom's text leaves open.
+    umma: the atom; swizzles: names of A's and B's modes, "" for the widest that fits; order: the dimension along which
+    swizzle atoms are laid first, "" as in CUTLASS's collectives; left: the types that the atom's text does not
+    determine.
     """
 
     umma: UmmaAtom = field(kw_only=True)
@@ -100,7 +100,7 @@ class TiledUmma(TiledMMA):
 
     @cached_property
     def shared(self) -> dict[str, SharedOperand]:
-        """The operands in shared memory, of each CTA alike; none where their steps are open."""
+        """The operands in shared memory, the same in each CTA; empty if their K steps are not documented."""
         operands: dict[str, SharedOperand] = {}
         base = 0
         if self.umma.shape[2] == THIN_K:
@@ -117,9 +117,9 @@ class TiledUmma(TiledMMA):
         k = atom.stored_k if operand == "a" else atom.shape[2]
         reach = atom.shape[2] if operand == "b" and atom.word.sparse else 0
         field_ = f"swizzle_{operand}"
-        named = self.swizzles[side]
-        modes = (TCGEN05.get_mode_by_name(named),) if named else list_modes_by_width(bits, major)
-        refused: LayoutError | None = None
+        mode_name = self.swizzles[side]
+        modes = (TCGEN05.get_mode_by_name(mode_name),) if mode_name else list_modes_by_width(bits, major)
+        first_error: LayoutError | None = None
         for mode in modes:
             try:
                 tile = Tile(
@@ -137,30 +137,30 @@ class TiledUmma(TiledMMA):
                     shared.get_descriptor(at, 0), shared.get_descriptor(at, self.repeats[2] - 1)
                 return shared
             except LayoutError as error:
-                refused = refused or error
+                first_error = first_error or error
                 if error.code == "too_large":
                     break
-        assert refused is not None
-        about = f"{operand.upper()} of each CTA: {refused.message}"
-        where = field_ if named and refused.code != "too_large" else "tile"
-        raise LayoutError(refused.code, about, refused.hint, where)
+        assert first_error is not None
+        about = f"{operand.upper()} of each CTA: {first_error.message}"
+        field = field_ if mode_name and first_error.code != "too_large" else "tile"
+        raise LayoutError(first_error.code, about, first_error.hint, field)
 
     # tensor memory ----------------------------------------------------------------------------------------------------
 
     @cached_property
     def open(self) -> dict[str, str]:
-        """Operands whose place is open, and why."""
-        left = {name: message for name, message in self.umma.bound.open.items() if name != "a" or self.umma.tensor_a}
+        """Operand → why its place is not known."""
+        open_ = {name: message for name, message in self.umma.bound.open.items() if name != "a" or self.umma.tensor_a}
         if self.umma.shape[2] == THIN_K:
             message = f"K = {THIN_K} is 48 bytes: where its steps begin in a tile of shared memory is not documented."
-            left |= dict.fromkeys(("b",) if self.umma.tensor_a else ("a", "b"), message)
-        return left
+            open_ |= dict.fromkeys(("b",) if self.umma.tensor_a else ("a", "b"), message)
+        return open_
 
     @cached_property
     def places(self) -> dict[str, list[PlacedOperand]]:
         """Operand → its places in tensor memory, the same in each CTA, in the order of CUTLASS's fragments.
 
-        Repeats in M, then those in N or K. Operands follow one another from column 0.
+        Repeats along M first, then along N or K. Operands are placed one after another from column 0.
         """
         places: dict[str, list[PlacedOperand]] = {}
         column = 0
@@ -190,7 +190,7 @@ class TiledUmma(TiledMMA):
                 for at in range(times)
             ]
         count = m * n if operand == "d" else m * k
-        halves = operand == "d" and "half" in layout.axes and not self.umma.tensor_a  # two D share the columns
+        halves = operand == "d" and "half" in layout.axes and not self.umma.tensor_a  # two tiles of D share columns
         return [
             PlacedOperand(NAMES[operand], layout, 16 * (at % 2), column + at // 2 * layout.columns)
             if halves
@@ -205,7 +205,7 @@ class TiledUmma(TiledMMA):
 
     @property
     def sides(self) -> tuple[ScaleOperand, ScaleOperand] | None:
-        """Both operands' scale factors; None for kinds without, and where their places are open."""
+        """The scale operands of A and B; None without block scaling, or if their places are not known."""
         if "scale_b" not in self.places:
             return None
         a, b = (self._make_scale_side(name, self.places[name][0].column) for name in ("scale_a", "scale_b"))
@@ -213,12 +213,12 @@ class TiledUmma(TiledMMA):
 
     @property
     def columns(self) -> int:
-        """Columns of tensor memory that the tile takes."""
+        """The number of columns of tensor memory that the tile takes."""
         return max(operand.column + operand.layout.columns for every in self.places.values() for operand in every)
 
     @property
     def allocation(self) -> int:
-        """The fewest columns that tcgen05.alloc can allocate for the tile; 0 where the tile does not fit."""
+        """The smallest allocation of tcgen05.alloc for the tile, in columns; 0 if the tile does not fit."""
         least = tmem.LEAST_ALLOCATION
         while least < self.columns:
             least *= 2
@@ -226,7 +226,7 @@ class TiledUmma(TiledMMA):
 
     @property
     def faults(self) -> list[PlacementFault]:
-        """What is wrong with the tile in tensor memory."""
+        """The faults of the tile's placement in tensor memory."""
         if not self.allocation:
             message = f"The tile takes {self.columns} columns of tensor memory; there are {tmem.COLUMNS}."
             return [PlacementFault("out_of_physical_bounds", "tile", message)]
@@ -241,28 +241,28 @@ class TiledUmma(TiledMMA):
 
     @cached_property
     def mmas(self) -> list[UmmaTileStep]:
-        """Every MMA of the tile, K outermost, then N and M, as cute::gemm issues them."""
+        """Every MMA of the tile in the order of cute::gemm: K outermost, then N, then M."""
         m, n, k = self.repeats
         return [self._make_step(i, j, l) for l in range(k) for j in range(n) for i in range(m)]
 
     def _make_step(self, m: int, n: int, k: int) -> UmmaTileStep:
         times_m, _, _ = self.repeats
-        wish: dict[str, int] = {}
+        selectors: dict[str, int] = {}
         at: dict[str, int] = {}
         for operand, every in self.places.items():
             if operand in ("scale_a", "scale_b"):
-                number_ = self._get_factor_group(operand, k, wish)
+                number_ = self._get_factor_group(operand, k, selectors)
                 times = self.repeats[operand == "scale_b"]
                 operand_tile = every[number_ * times + (m if operand == "scale_a" else n)]
             else:
                 operand_tile = every[m + times_m * (n if operand == "d" else k)]
             column = operand_tile.column
             if operand == "metadata" and operand_tile.layout.columns == 1:  # two steps share an address
-                wish["sparsity_selector"] = column % 2
+                selectors["sparsity_selector"] = column % 2
                 column -= column % 2
             at[operand] = operand_tile.lane << 16 | column
         word = self.umma.word
-        for name, code in wish.items():
+        for name, code in selectors.items():
             word = IdescWord(word.kind.get_field(name).field.put(word.word, code), word.kind)
         a, b = (
             self.shared[name].get_descriptor(m if name == "a" else n, k) if name in self.shared else None
@@ -270,28 +270,30 @@ class TiledUmma(TiledMMA):
         )
         return UmmaTileStep(m, n, k, a=a, b=b, addresses=at, word=word)
 
-    def _get_factor_group(self, operand: str, k: int, wish: dict[str, int]) -> int:
-        """Return the group of four factors that a step reads; its id goes into the instruction descriptor."""
+    def _get_factor_group(self, operand: str, k: int, selectors: dict[str, int]) -> int:
+        """Return the group of four factors that a step reads, and add its id to `selectors`."""
         per = tmem.FACTORS[self.umma.factors]
         group, inside = divmod(k * per, 4)
-        wish["sfa_id" if operand == "scale_a" else "sfb_id"] = inside
+        selectors["sfa_id" if operand == "scale_a" else "sfb_id"] = inside
         return group
 
     @property
     def inferred(self) -> list[str]:
-        """What is drawn without a map of CUTLASS that shows it, one sentence each."""
+        """Sentences about what is inferred, because no map of CUTLASS shows it."""
         names = [name for name in self._list_tmem_operands() if not tmem.make_tmem_layout(self.umma.mma, name).maps]
         notes = [f"{NAMES[name]}'s place in tensor memory is {INFERRED}: no map of CUTLASS shows it." for name in names]
         m, n, _ = self.repeats
         if self.left:
             types = self.umma.word.types
-            message = f"{join_words(self.left)} {'is' if len(self.left) == 1 else 'are'} open: shown is {types['d']} +="
+            message = (
+                f"{join_words(self.left)} {'is' if len(self.left) == 1 else 'are'} not given: shown is {types['d']} +="
+            )
             notes.append(
                 f"{message} {types['a']} × {types['b']}. Other types of the kind change the descriptor's type bits."
             )
         if self.umma.factors and (m > 1 or n > 1):
             notes.append(
-                "CUTLASS's block-scaled collectives issue one MMA in M and in N: where the factors of more lie is"
+                "CUTLASS's block-scaled collectives issue one MMA along M and N: the places of further factors are"
                 f" {INFERRED}."
             )
         if narrow := describe_narrow(self.umma.word):
@@ -304,7 +306,7 @@ class TiledUmma(TiledMMA):
             )
         if self.umma.word.sparse and self.umma.mma.place.letter == "C":
             notes.append(
-                "Where D of a sparse pair with M = 128 lies is not documented consistently: PTX gives layout C,"
+                "The layout of D of a sparse pair with M = 128 is not documented consistently: PTX has layout C,"
                 " CUTLASS's fragment layout B."
             )
         return notes
@@ -322,10 +324,10 @@ def is_umma(text: str) -> bool:
 
 
 def parse_umma_atom(text: str, idesc: str = "", a_from: str = "") -> tuple[UmmaAtom, tuple[str, ...]]:
-    """Return the UMMA atom of a text, and the types that it leaves open.
+    """Return the UMMA atom of a text, and the types that the text does not determine.
 
-    idesc, a_from: what a PTX text leaves open, its instruction descriptor or a wish, and "tensor" for A in tensor
-    memory. LayoutError names the field.
+    idesc, a_from: for a PTX text, its instruction descriptor or its fields, and "tensor" for A in tensor memory.
+    LayoutError names the field.
     """
     if instruction := spelled.find_tcgen05_mma(text):
         if a_from not in ("", "shared", "tensor"):
@@ -342,8 +344,8 @@ def parse_umma_atom(text: str, idesc: str = "", a_from: str = "") -> tuple[UmmaA
         message = f"'{shorten_value(text, 80)}' names an UMMA atom without its arguments."
         raise LayoutError("bad_atom", message, f"Give types, M, N and majors: {spelled.EXAMPLE}.", "atom")
     if spelled_atom.atom is None:
-        message = f"'{spelled_atom.title}' leaves {', '.join(spelled_atom.open)} open."
-        raise LayoutError("bad_atom", message, f"Only types may be left open, e.g. {spelled.EXAMPLE}.", "atom")
+        message = f"'{spelled_atom.title}' does not give {', '.join(spelled_atom.open)}."
+        raise LayoutError("bad_atom", message, f"Only types may be left out, e.g. {spelled.EXAMPLE}.", "atom")
     return spelled_atom.atom, spelled_atom.open
 
 
@@ -360,7 +362,7 @@ def tiled_umma(
 ) -> TiledUmma:
     """Return make_tiled_mma of an UMMA atom over a tile (M, N, K) of all CTAs of the atom.
 
-    Default: the atom's M and N and four of its K. LayoutError names the wrong field.
+    The default tile is the atom's M and N and four times its K. LayoutError names the invalid field.
     """
     body = parse_text_arguments("tiled_mma", text) or {}
     atom, left = parse_umma_atom(str(body.get("atom", text)), idesc, a_from)
@@ -396,7 +398,7 @@ def _parse_tile(tile: Sequence[Any], atom_sizes: tuple[int, int, int]) -> tuple[
 
 
 def _make_cute_atom(umma: UmmaAtom) -> MmaAtom:
-    """Return CuTe's atom: ThrID is the CTAs; each holds its share of the rows of A and C, and of B's columns."""
+    """Return the MmaAtom: ThrID numbers the CTAs; each holds its part of the rows of A and C and of B's columns."""
     (m, n, k), ctas = umma.shape, umma.ctas
     sides = {"a": (m, k), "b": (n, k), "c": (m, n)}
     layouts = {}

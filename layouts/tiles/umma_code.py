@@ -1,4 +1,4 @@
-"""The code that makes a TiledMMA of an UMMA atom: CuTe in C++, its Python DSL, and Lanescope's own Python.
+"""Generate code for a TiledMMA of an UMMA atom: CuTe in C++, its Python DSL, and Lanescope's Python.
 
 CUTLASS 4.7: examples/cute/tutorial/blackwell, include/cute/atom/mma_traits_sm100.hpp (tile_to_mma_shape, with) and
 python/CuTeDSL/cutlass (nvgpu/tcgen05/mma.py, utils/blackwell_helpers.py). Written after them, not compiled here.
@@ -17,7 +17,7 @@ from lanescope.tiles.umma import TiledUmma
 from lanescope.tiles.umma_shared import SharedOperand
 
 _ATOMS = {"none": "INTER", "32B": "SW32", "64B": "SW64", "128B": "SW128", "128B_base32B": "SW128_32B"}
-_LOADED = 32  # columns of a tcgen05.ld of the epilogue
+_LOADED = 32  # maximum columns of a tcgen05.ld of the epilogue
 
 
 def get_atom_name(atom: UmmaAtom) -> str:
@@ -26,7 +26,7 @@ def get_atom_name(atom: UmmaAtom) -> str:
 
 
 def format_template(atom: UmmaAtom, spaces: str = " ") -> str:
-    """Return the atom as C++ spells it, with all arguments; "" if CUTLASS has none. spaces: what follows a comma."""
+    """Return the atom's C++ type with all arguments; "" if CUTLASS has none. spaces: the text after a comma."""
     if atom.named is None:
         return ""
     row, _ = atom.named
@@ -51,7 +51,7 @@ def format_template(atom: UmmaAtom, spaces: str = " ") -> str:
 
 
 def format_layout_atom(mode: Mode, major: str, element: str, sparse: bool = False) -> str:
-    """Return CUTLASS's name of an atom of shared memory: UMMA::Layout_K_SW128_Atom<half_t>; _SpAtom for a sparse A."""
+    """Return CUTLASS's shared-memory layout atom: UMMA::Layout_K_SW128_Atom<half_t>; _SpAtom for a sparse A."""
     return f"UMMA::Layout_{major}_{_ATOMS[mode.name]}_{'Sp' * sparse}Atom<{element}{', 2' * sparse}>"
 
 
@@ -99,7 +99,7 @@ def render_cute_cpp(tiled_mma: TiledUmma) -> str:
         lines.append(f"auto mma_shape_{letter} = partition_shape_{letter}(tiled_mma, {size});  // {shape}")
     for operand in tiled_mma.shared.values():
         lines += _format_shared_layout(tiled_mma, operand).split("\n")
-    lines += [] if tiled_mma.shared else ["// sA, sB: how steps of K = 96 lie in a tile is open"]
+    lines += [] if tiled_mma.shared else ["// sA, sB: the layout of steps of K = 96 is not documented"]
     who = "cluster rank % 2: the CTA of the pair" if tiled_mma.ctas > 1 else "0: one CTA"
     lines += ["", f"auto cta_mma = tiled_mma.get_slice(mma_v);  // {who}"]
     if atom.tensor_a:
@@ -140,14 +140,14 @@ def _format_with_call(tiled_mma: TiledUmma) -> str:
 
 
 def get_load_name(tiled_mma: TiledUmma) -> str:
-    """Return the copy operation that brings D to registers: CUTLASS's name of a tcgen05.ld."""
+    """Return CUTLASS's name of the tcgen05.ld that loads D to registers."""
     split = "half" in tmem.make_tmem_layout(tiled_mma.umma.mma, "d").axes
     shape = "16dp256b" if split else "32dp32b"
     return f"SM100_TMEM_LOAD_{shape}{_get_load_count(tiled_mma)}x"
 
 
 def _get_load_count(tiled_mma: TiledUmma) -> int:
-    """Return the largest count up to 32 columns that divides D's."""
+    """Return the largest repeat count of up to 32 columns that divides the columns of D."""
     layout = tmem.make_tmem_layout(tiled_mma.umma.mma, "d")
     each = 8 if "half" in layout.axes else 1
     count = 1
@@ -227,7 +227,7 @@ def render_cute_python(tiled_mma: TiledUmma) -> str:
 
 
 def render_lanescope_python(tiled_mma: TiledUmma, atom: str) -> str:
-    """Return the tile in Lanescope's Python; atom: as it was given."""
+    """Return Lanescope's Python code of the tile; atom: the text of the request."""
     options = {"swizzles": tiled_mma.swizzles} if any(tiled_mma.swizzles) else {}
     more = "".join(f", {key}={value!r}" for key, value in options.items())
     if tiled_mma.order:

@@ -1,4 +1,4 @@
-"""A or B of a tcgen05.mma's tile in the shared memory of one CTA: its descriptors, and CuTe's layout of it.
+"""A or B of a tcgen05.mma's tile in the shared memory of one CTA: descriptors and CuTe's layout.
 
 CUTLASS 4.7, cute/atom/mma_traits_sm100.hpp (tile_to_mma_shape).
 """
@@ -18,7 +18,7 @@ from lanescope.shared.tiling import Tile
 
 @dataclass(frozen=True, slots=True)
 class SharedOperand:
-    """A or B in the shared memory of one CTA: its tile, and rows and stored K of one instruction."""
+    """A or B in the shared memory of one CTA. rows, k: of one instruction, k as stored; reach: see Tile.descriptor."""
 
     operand: str
     tile: Tile
@@ -32,7 +32,7 @@ class SharedOperand:
 
     @property
     def layout(self) -> CuteLayout:
-        """CuTe's layout after tile_to_mma_shape, in elements, with swizzle: ((rows, K of one instruction), rests)."""
+        """CuTe's layout after tile_to_mma_shape, in elements, without the swizzle: ((rows, K), repeats along each)."""
         tile, bits = self.tile, self.tile.element_bits
         wide = tile.mode.width_bytes * 8 // bits
         deep = 8 if tile.major == "K" else tile.mode.deep
@@ -46,12 +46,12 @@ class SharedOperand:
 
     @property
     def cute(self) -> str:
-        """The layout in elements, the swizzle too, each mode as short as possible."""
+        """The coalesced layout with its swizzle, both in elements."""
         return f"{self.tile.mode.swizzle(self.tile.element_bits)} o {self._short}"
 
     @property
     def printed(self) -> str:
-        """The layout as CuTe prints it: the swizzle is on byte addresses."""
+        """The layout as CuTe prints it, with the swizzle on byte addresses."""
         short = re.sub(r"\d+", lambda number_: f"_{number_[0]}", str(self._short))
         return f"{self.tile.mode.swizzle()} o smem_ptr[{self.tile.element_bits}b](unset) o {short}"
 
@@ -64,7 +64,7 @@ class SharedOperand:
 
 
 def list_modes_by_width(bits: int, major: str) -> tuple[Mode, ...]:
-    """Return the modes that may hold such elements, the widest first: what CUTLASS's sm100_smem_selector tries."""
+    """Return the legal modes for an element size and major, widest first, like CUTLASS's sm100_smem_selector."""
     legal = [mode for mode in TCGEN05.codes if TCGEN05.allows_elements(bits, major, mode)]
     plain = [mode for mode in legal if mode.xor is None] or legal
     return tuple(sorted(plain, key=lambda mode: -mode.chunks))

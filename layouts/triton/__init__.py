@@ -1,9 +1,9 @@
-"""Triton's layouts as linear layouts: which register, lane and warp hold which element, and where shared memory has it.
+"""Triton's layouts as linear layouts: which register, lane and warp, or place in memory, holds each element.
 
     linear("nvidia_mma", {"versionMajor": 2, "warpsPerCTA": [2, 2], "instrShape": [16, 8]}, (32, 32))
 
-Kinds and parameters are MLIR's names; a parent is {"attribute": kind, "params": …}. Triton 3.9:
-lib/Dialect/TritonGPU/IR/LinearLayoutConversions.cpp, which the tests run.
+Kinds and parameters have MLIR's names; a parent is {"attribute": kind, "params": …}. Triton 3.9:
+lib/Dialect/TritonGPU/IR/LinearLayoutConversions.cpp, which the tests execute.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ KINDS = {**THREADS, **MEMORY, **TENSORS}
 
 
 def make_linear_layout(kind: str, params: Params, shape: Sequence[int], element_bits: int = 16) -> LinearLayout:
-    """Return the linear layout of a tensor of a shape.
+    """Return the linear layout of a kind over a tensor.
 
-    Its indices: register, lane, warp and block; of shared memory offset and block; of tensor memory row, col and block.
+    Indices: register, lane, warp and block; offset and block for shared memory; row, col and block for tensor memory.
     """
     return make_layout(KINDS, kind, params, shape, element_bits)

@@ -1,10 +1,10 @@
-"""Which instruction Triton 3.9 chooses for tl.dot and tl.dot_scaled, the layout of D, and the condition that decided.
+"""The instruction that Triton 3.9 chooses for tl.dot and tl.dot_scaled, the layout of D, and the reason.
 
     choose_instruction(TritonDot(128, 128, 64, "fp16", "fp16", "sm_90a"))
 
-One product of a tile whose operands are loaded by pointers in the type that is multiplied, or A computed from what
-was loaded; D feeds no other product. Triton 3.9.0: lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp, F32DotTC.cpp
-and DecomposeScaledBlocked.cpp, python/triton/language/semantic.py; held to its wheel (tests/test_triton_dot.py).
+For a single product whose operands are loaded by pointers in the multiplied type, or whose A is computed from loaded
+values. Triton 3.9.0: lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp, F32DotTC.cpp and
+DecomposeScaledBlocked.cpp, python/triton/language/semantic.py; compared with its wheel (tests/test_triton_dot.py).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ SCALED_TENSOR_MEMORY, SCALED_SYNC = "block-scaled tcgen05.mma", "block-scaled mm
 
 
 def choose_instruction(dot: TritonDot) -> DotChoice:
-    """Return what Triton chooses; LayoutError for a product that it refuses, or that is open here."""
+    """Return Triton's choice; LayoutError for a product that it rejects, or that was not compared with it."""
     check_dot(dot)
-    found = _choose_scaled(dot) if dot.scales else _choose_plain(dot)
-    return replace(found, notes=(*found.notes, NO_PTX)) if dot.capability == 88 else found
+    choice = _choose_scaled(dot) if dot.scales else _choose_plain(dot)
+    return replace(choice, notes=(*choice.notes, NO_PTX)) if dot.capability == 88 else choice
 
 
 def _choose_plain(dot: TritonDot) -> DotChoice:
@@ -76,12 +76,12 @@ def _choose_scaled(dot: TritonDot) -> DotChoice:
             "Only B has scales: Triton computes D' = B'·A' and turns D' back; A and B here are those of this product."
         )
     emulated = replace(product, a=TYPES[wide], b=TYPES[wide], computed=True)
-    found = _choose(emulated, tuple(notes))
-    return replace(found, attempts=(*tried, *found.attempts), transposed=turned)
+    choice = _choose(emulated, tuple(notes))
+    return replace(choice, attempts=(*tried, *choice.attempts), transposed=turned)
 
 
 def _choose(product: Product, notes: tuple[str, ...] = ()) -> DotChoice:
-    """Take the first instruction of the target whose conditions the product meets, else FMAs."""
+    """Return the first instruction of the target whose conditions the product meets, else FMAs."""
     capability = product.dot.capability
     candidates: list[tuple[str, tuple[rules.Rule, ...], Callable[[Product], DotChoice]]] = []
     if capability in TENSOR_MEMORY:
@@ -98,7 +98,7 @@ def _choose(product: Product, notes: tuple[str, ...] = ()) -> DotChoice:
         failed = rules.list_failures(conditions, product)
         attempts.append(Attempt(NAMES[name], failed))
         if not failed:
-            found = make(product)
-            return replace(found, attempts=tuple(attempts), notes=(*notes, *found.notes))
-    found = encodings.make_fma(product)
-    return replace(found, attempts=(*attempts, Attempt(NAMES["fma"], ())), notes=(*notes, *found.notes))
+            choice = make(product)
+            return replace(choice, attempts=tuple(attempts), notes=(*notes, *choice.notes))
+    choice = encodings.make_fma(product)
+    return replace(choice, attempts=(*attempts, Attempt(NAMES["fma"], ())), notes=(*notes, *choice.notes))

@@ -1,4 +1,4 @@
-"""What Triton 3.9 refuses before it chooses an instruction for tl.dot, and what is open here."""
+"""Errors of Triton 3.9 for tl.dot before it chooses an instruction, and products that were not compared with it."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 
 def check_dot(dot: TritonDot) -> None:
-    """Raise LayoutError for a product that Triton refuses, or whose choice is open here."""
+    """Raise LayoutError for a product that Triton rejects, or that was not compared with Triton."""
     if dot.target not in TARGETS:
         raise make_unknown_target_error(dot.target, "target")
-    for field, given, allowed in (
+    for field, value, allowed in (
         ("a", dot.a, TYPES),
         ("b", dot.b, TYPES),
         ("acc", dot.acc, ACCUMULATORS),
         ("precision", dot.precision, PRECISIONS),
         ("scales", dot.scales, ("", "a", "b", "ab")),
     ):
-        if given not in allowed:
-            raise _refuse(f"{field} is '{given}'.", f"Allowed: {', '.join(allowed)}.", field)
+        if value not in allowed:
+            raise _refuse(f"{field} is '{value}'.", f"Allowed: {', '.join(allowed)}.", field)
     _check_sizes(dot)
     if dot.scales:
         _check_scaled(dot)

@@ -1,4 +1,4 @@
-"""What each instruction gives a product: the layout of D, where A and B lie, and the PTX text.
+"""The choice for each instruction: the layout of D, the places of A and B, and the PTX text.
 
 Triton 3.9.0, as its wheel answers (tests/test_triton_dot.py): lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp,
 third_party/nvidia/lib/TritonNVIDIAGPUToLLVM/DotOpToLLVM/.
@@ -20,7 +20,7 @@ SHORT_ROWS = (
 
 
 def make_tensor_memory(product: Product) -> DotChoice:
-    """Return a product as tcgen05.mma: D in tensor memory, A there too where it is computed."""
+    """Return the choice of tcgen05.mma: D in tensor memory, A too if it is computed."""
     rows, cols = product.part
     kind = {16: "f16", 32: "tf32", 8: "i8" if product.a.integer else "f8f6f4"}[product.a.bits]
     stride = 2 if product.acc == "f16" else 1
@@ -37,7 +37,7 @@ def make_tensor_memory(product: Product) -> DotChoice:
 
 
 def make_warpgroup(product: Product) -> DotChoice:
-    """Return a product as wgmma: B in shared memory, A there too unless it is computed."""
+    """Return the choice of wgmma: B in shared memory, A too unless it is computed."""
     dot, k = product.dot, 256 // product.a.bits
     n = shapes.pick_wgmma_columns(product.part, dot.num_warps, product.a.integer)
     layout = _format_mma(3, shapes.split_over_warpgroups(product.part, dot.num_warps), (16, n, k), product.split)
@@ -56,7 +56,7 @@ def make_warpgroup(product: Product) -> DotChoice:
 
 
 def make_mma(product: Product) -> DotChoice:
-    """Return a product as mma.sync: both operands in registers, FP8 as fp16 where Triton has no mma.sync of it."""
+    """Return the choice of mma.sync: both operands in registers, FP8 as fp16 if Triton has no mma.sync of FP8."""
     notes: tuple[str, ...] = ()
     a, b = product.a, product.b
     if a.fp8 and product.dot.capability not in NATIVE_FP8_MMA:
@@ -72,11 +72,11 @@ def make_mma(product: Product) -> DotChoice:
 
 
 def make_fma(product: Product) -> DotChoice:
-    """Return a product as FMAs of threads, each with a patch of D; both operands in the type of D."""
+    """Return the choice of FMAs: every thread computes a patch of D; both operands in the type of D."""
     dot, turned = product.dot, product.dot.scales == "b"
     sizes = (1, 1) if dot.scales else shapes.size_patch((product.m, product.n), dot.num_warps)
     blocked = shapes.make_blocked(product.part[::-1] if turned else product.part, sizes, dot.num_warps)
-    size, lanes, warps = (list(reversed(one) if turned else one) for one in blocked)
+    size, lanes, warps = (list(reversed(sizes) if turned else sizes) for sizes in blocked)
     layout = (
         f"#ttg.blocked<{{sizePerThread = {size}, threadsPerWarp = {lanes}, warpsPerCTA = {warps},"
         f" order = {[0, 1] if turned else [1, 0]}{shapes.format_cluster(product.split)}}}>"
@@ -88,7 +88,7 @@ def make_fma(product: Product) -> DotChoice:
 
 
 def make_scaled_tensor_memory(product: Product) -> DotChoice:
-    """Return a block-scaled product as tcgen05.mma; LayoutError where K is shorter than one of FP4."""
+    """Return the choice of block-scaled tcgen05.mma; LayoutError if K is less than that of one FP4 instruction."""
     fp4 = product.a.name == product.b.name == "e2m1"
     _require_fp4_k(product, fp4)
     kind = ("mxf4nvf4" if product.dot.factor == 16 else "mxf4") if fp4 else "mxf8f6f4"
@@ -104,7 +104,7 @@ def make_scaled_tensor_memory(product: Product) -> DotChoice:
 
 
 def make_scaled_mma(product: Product) -> DotChoice:
-    """Return a block-scaled product as mma.sync of sm_120 and sm_121; LayoutError as for tcgen05.mma."""
+    """Return the choice of block-scaled mma.sync (sm_120, sm_121); LayoutError as for tcgen05.mma."""
     _require_fp4_k(product, product.a.name == "e2m1")
     layout = _format_mma(2, shapes.split_over_warps(product.part, product.dot.num_warps), (16, 8), (1, 1))
     a, b, scale = product.a, product.b, "ue8m0"
@@ -127,7 +127,7 @@ def _require_fp4_k(product: Product, fp4: bool) -> None:
 
 
 def _name_sum(product: Product) -> str:
-    """Return PTX's name of D's type."""
+    """Return PTX's name of the type of D."""
     return product.acc.replace("i32", "s32")
 
 

@@ -1,4 +1,4 @@
-"""tl.dot as it is asked, as Triton has it when it chooses, and what it becomes."""
+"""A tl.dot, the product that Triton chooses an instruction for, and the choice."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from lanescope.triton.dot_types import ACCUMULATORS, OperandType
 
 @dataclass(frozen=True, slots=True)
 class TritonDot:
-    """One tl.dot, or tl.dot_scaled where `scales` names operands: sizes of the tile, types by Triton's names.
+    """One tl.dot, or tl.dot_scaled if `scales` is not empty: sizes of the tile, types by Triton's names.
 
-    scales: "", "ab", "a" or "b"; factor: elements of K that share a scale; imprecise: max_num_imprecise_acc, None for
-    Triton's default; computed: A is computed in registers from what was loaded.
+    scales: the operands with scales, "", "ab", "a" or "b"; factor: elements of K that share a scale; imprecise:
+    max_num_imprecise_acc, None for Triton's default; computed: A is computed in registers from loaded values.
     """
 
     m: int
@@ -39,7 +39,7 @@ class TritonDot:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A product of the tile as Triton has it when it chooses: types after rewriting, D's part of one block."""
+    """A product when Triton chooses its instruction: types after rewriting, split: blocks along M and N."""
 
     dot: TritonDot
     m: int
@@ -62,7 +62,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An instruction that Triton considers: the conditions that it fails; none for the one it takes."""
+    """An instruction that Triton considers, and the conditions that the product fails; none for the chosen one."""
 
     instruction: str
     failed: tuple[str, ...]
@@ -70,9 +70,9 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class DotOperand:
-    """Where an operand lies when the instruction reads it: its type there, and its layout as Triton prints it.
+    """Where an operand is when the instruction reads it, its type there, and its layout as Triton prints it.
 
-    layout: "" where it depends on how the operand lies in global memory.
+    layout: "" if it depends on the layout in global memory.
     """
 
     place: str
@@ -82,10 +82,10 @@ class DotOperand:
 
 @dataclass(frozen=True, slots=True)
 class DotChoice:
-    """What a product becomes.
+    """The instruction and layouts that Triton chooses for a product.
 
-    layout: of D, as Triton prints it; before: that of the sums before the last of several products, where it differs;
-    transposed: whether D' = B'·A' is computed.
+    layout: of D, as Triton prints it; before: that of partial sums of several products, if it differs; transposed:
+    whether D' = B'·A' is computed.
     """
 
     product: Product
@@ -106,18 +106,20 @@ class DotChoice:
 
     @property
     def columns(self) -> int:
-        """Return the 32-bit columns of tensor memory that D takes in each block; 0 where it lies in registers."""
+        """The 32-bit columns of tensor memory that D takes in each block; 0 if D is in registers."""
         rows, cols = self.product.part
         return max(1, rows // 128) * cols if self.instruction == "tcgen05" else 0
 
     @property
     def reason(self) -> str:
-        """Return the conditions that decided: those that better instructions fail, or that the first one met."""
-        failed = [f"not {one.instruction}: {'; '.join(one.failed)}" for one in self.attempts if one.failed]
+        """The conditions that decided: those that the product fails for better instructions, or those that it meets."""
+        failed = [
+            f"not {attempt.instruction}: {'; '.join(attempt.failed)}" for attempt in self.attempts if attempt.failed
+        ]
         if failed:
             return ". ".join(failed)
-        dot, taken = self.product.dot, self.attempts[-1].instruction
+        dot, chosen = self.product.dot, self.attempts[-1].instruction
         name = strip_suffix(dot.target)
-        if taken == "mma.sync":
+        if chosen == "mma.sync":
             return f"{name} has neither wgmma nor tcgen05.mma: Triton uses mma.sync"
-        return f"{name}, M = {dot.m}, N = {dot.n}, K = {dot.k}, num_warps = {dot.num_warps}: {taken} takes them"
+        return f"{name}, M = {dot.m}, N = {dot.n}, K = {dot.k}, num_warps = {dot.num_warps}: {chosen} takes them"

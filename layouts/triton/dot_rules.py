@@ -1,4 +1,4 @@
-"""The conditions of each instruction, in plain words where a product fails one.
+"""The conditions of each instruction, with a sentence for a product that fails one.
 
 Triton 3.9.0, as its wheel answers (tests/test_triton_dot.py): lib/Analysis/Utility.cpp and
 lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
@@ -12,7 +12,7 @@ from lanescope.ptx.targets import strip_suffix
 from lanescope.triton.dot_product import Product
 from lanescope.triton.dot_types import F64_MMA
 
-Rule = Callable[[Product], str]  # why a product fails it; "" where it does not
+Rule = Callable[[Product], str]  # why the product fails the condition; "" if it does not
 
 
 def list_failures(rules: tuple[Rule, ...], product: Product) -> tuple[str, ...]:
@@ -61,10 +61,10 @@ def _fail_f64(product: Product, instruction: str) -> str:
 
 
 def _fail_imprecise(product: Product) -> str:
-    given = product.dot.imprecise
-    if not product.a.fp8 or product.dot.acc != "fp32" or given is None or given >= 32:
+    limit = product.dot.imprecise
+    if not product.a.fp8 or product.dot.acc != "fp32" or limit is None or limit >= 32:
         return ""
-    return f"max_num_imprecise_acc = {given} < 32: wgmma adds up FP8 with fewer bits"
+    return f"max_num_imprecise_acc = {limit} < 32: wgmma adds up FP8 with fewer bits"
 
 
 def _fail_f64_units(product: Product) -> str:
@@ -99,7 +99,7 @@ def _fail_one_scale(product: Product) -> str:
 
 
 def _fail_mixed(product: Product) -> str:
-    fp4 = [one.name == "e2m1" for one in (product.a, product.b)]
+    fp4 = [operand.name == "e2m1" for operand in (product.a, product.b)]
     return "e2m1 with FP8: Triton has no mixed block-scaled mma.sync" if fp4[0] != fp4[1] else ""
 
 

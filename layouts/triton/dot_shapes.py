@@ -1,4 +1,4 @@
-"""Shapes that Triton 3.9 gives to the product of a tile: its blocks, its warps and its instruction.
+"""How Triton 3.9 splits a product over blocks and warps, and the shape of its instruction.
 
 Triton 3.9.0, as its wheel answers (tests/test_triton_dot.py): lib/Dialect/TritonNvidiaGPU/Transforms/PlanCTA.cpp,
 lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp and Utility.cpp.
@@ -16,7 +16,7 @@ INTEGER_N = 128  # wgmma of 8-bit integers: the widest power of two that Triton 
 
 
 def split_over_blocks(m: int, n: int, num_ctas: int) -> Pair:
-    """Return into how many parts the blocks of a cluster split the rows and the columns of D.
+    """Return (parts along M, parts along N) into which the blocks of a cluster split D.
 
     >>> split_over_blocks(256, 128, 2), split_over_blocks(128, 128, 2), split_over_blocks(128, 64, 2)
     ((2, 1), (1, 2), (2, 1))
@@ -33,12 +33,12 @@ def split_over_blocks(m: int, n: int, num_ctas: int) -> Pair:
 
 
 def split_over_warps(shape: Pair, num_warps: int) -> Pair:
-    """Return how mma.sync's warps share a tile: the axis with more 16 × 8 fragments is halved first, M where equal.
+    """Return mma.sync's warps along (M, N): the axis with more 16 × 8 fragments is halved first, M if equal.
 
     >>> split_over_warps((128, 128), 4), split_over_warps((16, 16), 8)
     ((2, 2), (4, 2))
     """
-    rows, cols = (-(-size // one) for size, one in zip(shape, (16, 8), strict=True))
+    rows, cols = (-(-size // unit) for size, unit in zip(shape, (16, 8), strict=True))
     warps = [1, 1]
     while warps[0] * warps[1] < num_warps:
         if rows >= cols:
@@ -51,12 +51,12 @@ def split_over_warps(shape: Pair, num_warps: int) -> Pair:
 
 
 def chain_warps(shape: Pair, num_warps: int) -> Pair:
-    """Return how mma.sync's warps share a tile that feeds another product: all along the longer axis."""
+    """Return mma.sync's warps along (M, N) for a tile that feeds another product: all along the longer axis."""
     return (num_warps, 1) if shape[0] >= shape[1] else (1, num_warps)
 
 
 def pick_wgmma_columns(shape: Pair, num_warps: int, integers: bool) -> int:
-    """Return N of the wgmma: as wide as the columns that a warpgroup gets.
+    """Return N of the wgmma: the columns per warpgroup, up to the limit.
 
     >>> pick_wgmma_columns((128, 256), 4, False), pick_wgmma_columns((64, 256), 8, False)
     (256, 128)
@@ -67,7 +67,7 @@ def pick_wgmma_columns(shape: Pair, num_warps: int, integers: bool) -> int:
 
 
 def split_over_warpgroups(shape: Pair, num_warps: int) -> Pair:
-    """Return how wgmma's warps share a tile: whole warpgroups along M while it has rows for them, then along N.
+    """Return wgmma's warps along (M, N): warpgroups along M while there are rows for them, then along N.
 
     >>> split_over_warpgroups((128, 64), 8), split_over_warpgroups((64, 128), 8)
     ((8, 1), (4, 2))
@@ -82,7 +82,7 @@ def split_over_warpgroups(shape: Pair, num_warps: int) -> Pair:
 
 
 def size_patch(shape: Pair, num_warps: int) -> Pair:
-    """Return the rows and columns of D that one thread of FMAs holds together: 4, 2 or 1 each.
+    """Return the rows and columns of D per thread for FMAs: 4, 2 or 1 each.
 
     >>> size_patch((128, 128), 4), size_patch((16, 16), 4), size_patch((2, 512), 1)
     ((4, 4), (1, 1), (2, 4))
@@ -93,9 +93,9 @@ def size_patch(shape: Pair, num_warps: int) -> Pair:
 
 
 def make_blocked(part: Pair, sizes: Pair, num_warps: int) -> tuple[Pair, Pair, Pair]:
-    """Return sizePerThread, threadsPerWarp and warpsPerCTA of the blocked layout of FMAs, columns fastest.
+    """Return sizePerThread, threadsPerWarp and warpsPerCTA of the blocked layout for FMAs, columns fastest.
 
-    part: D of one block; sizes: of `size_patch`.
+    part: D of one block; sizes: the result of `size_patch`.
 
     >>> make_blocked((128, 128), (4, 4), 4)
     ((4, 4), (1, 32), (4, 1))
@@ -107,7 +107,7 @@ def make_blocked(part: Pair, sizes: Pair, num_warps: int) -> tuple[Pair, Pair, P
 
 
 def format_cluster(split: Sequence[int]) -> str:
-    """Return the attribute that says how blocks share a tile, columns first; "" for one block.
+    """Format the CGALayout attribute of a split over blocks, columns first; "" for one block.
 
     >>> format_cluster((2, 2)), format_cluster((1, 1))
     (', CGALayout = [[0, 1], [1, 0]]', '')

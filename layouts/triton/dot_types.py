@@ -1,4 +1,4 @@
-"""Element types of tl.dot and tl.dot_scaled, and the targets that Triton 3.9 treats alike."""
+"""Element types of tl.dot and tl.dot_scaled, and the groups of targets in Triton 3.9."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ RESULTS: dict[str, tuple[str, ...]] = {  # D of a type; fp16 and FP8 have two
     "bf16": ("fp32",),
 }
 SCALED_TYPES = ("fp8e4nv", "fp8e5", "e2m1", "bf16", "fp16")
-LEAST_K = {8: 32, 16: 16, 32: 8, 64: 4}  # by bits; smaller tiles are refused
+LEAST_K = {8: 32, 16: 16, 32: 8, 64: 4}  # by bits; Triton rejects smaller tiles
 
 PRECISIONS = ("tf32", "tf32x3", "bf16x3", "bf16x6", "ieee")
-PRODUCTS = {"tf32x3": 3, "bf16x3": 3, "bf16x6": 6}  # dots that one of fp32 becomes
+PRODUCTS = {"tf32x3": 3, "bf16x3": 3, "bf16x6": 6}  # products that replace one of fp32
 
 TENSOR_MEMORY = (100, 103, 107, 110)  # compute capabilities on which Triton uses tcgen05
 WARPGROUPS = (90,)
 SCALED_MMA = (120, 121)  # block-scaled mma.sync
-NATIVE_FP8_MMA = (89, *SCALED_MMA)  # where mma.sync takes FP8 as it is
+NATIVE_FP8_MMA = (89, *SCALED_MMA)  # mma.sync takes FP8 without conversion
 F64_MMA = (80, 90, *TENSOR_MEMORY)
 
 MOST_ELEMENTS = 1 << 20  # of a tensor
 MOST_WARPS, MOST_CLUSTER = 32, 16
-MOST_BLOCKS = 4  # of a cluster, as far as the rules were compared
+MOST_BLOCKS = 4  # of a cluster, up to which the rules were compared with Triton

@@ -1,9 +1,9 @@
-"""A layout of Triton or Gluon given as text, over a tensor: where threads, shared or tensor memory have every element.
+"""Layouts of Triton and Gluon from text, over a tensor: where threads, shared or tensor memory hold each element.
 
     made = triton_layout("gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", (64, 32))
     made.coords[0][37, 2], made.cute, made.owner(9, 6)
 
-The text is read by lanescope.reader.triton, the one parser of these texts; the maps are lanescope.triton's.
+lanescope.reader.triton parses the text; lanescope.triton has the maps.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ HINT = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TritonLayout:
-    """One layout over a tensor. kind and params are MLIR's; linear: the same as bases.
+    """One layout over a tensor.
 
-    buffers: how many of them a memdesc of one rank more holds, one after another; `linear` is that of one.
+    kind, params: MLIR's names; linear: the linear layout, of one buffer; buffers: how many a memdesc of one more rank
+    has.
     """
 
     text: str
@@ -68,17 +69,17 @@ class TritonLayout:
 
     @property
     def lanes(self) -> int:
-        """Threads of a warp: 32, or 64 of a wave of AMD's CDNA GPUs."""
+        """The threads of a warp: 32, or 64 for a wave of AMD's CDNA GPUs."""
         return self.linear.count_values("lane")
 
     @property
     def of_amd(self) -> bool:
-        """Whether it is a layout of AMD's GPUs: of their matrix instructions, or of 64 lanes."""
+        """Whether it is a layout of AMD's GPUs: of their matrix instructions, or with 64 lanes."""
         return self.of_threads and triton.is_amd(self.kind, self.params)
 
     @property
     def notice(self) -> str:
-        """What to know of a layout of AMD's GPUs; "" of another."""
+        """The remark on layouts of AMD's GPUs; "" for others."""
         return NOTICE if self.of_amd else ""
 
     @property
@@ -91,14 +92,12 @@ class TritonLayout:
 
     @property
     def registers(self) -> int:
-        """Elements that a thread holds, copies included."""
+        """The number of elements per thread, including copies."""
         return self.linear.count_values("register")
 
     @cached_property
     def coords(self) -> tuple[Longs, ...]:
-        """For a layout of threads, an int64 array [threads, registers] for each axis; threads of block, warp and
-        lane.
-        """
+        """The coordinates along each axis for a layout of threads: int64 [threads, registers]."""
         names = ("block", "warp", "lane", "register")
         return tuple(
             self.linear.list_coordinates(axis, names).reshape(self.threads, self.registers)
@@ -114,9 +113,9 @@ class TritonLayout:
         return self.coords[-1]
 
     def owner(self, *at: int) -> list[tuple[int, int]]:
-        """Return every (thread, register) that holds the element at coordinates, copies included.
+        """Return every (thread, register) that holds the element at coordinates, including copies.
 
-        For memory every (block, offset), for tensor memory every (lane, column of elements).
+        For shared memory every (block, offset), for tensor memory every (lane, column of elements).
         """
         if len(at) != len(self.shape) or any(not 0 <= n < size for n, size in zip(at, self.shape, strict=False)):
             raise LayoutError(
@@ -167,35 +166,35 @@ class TritonLayout:
 
     @cached_property
     def copies(self) -> int:
-        """How many (thread, register) pairs hold each element."""
+        """The number of (thread, register) pairs that hold each element."""
         return self.threads * self.registers // prod(self.shape)
 
     @cached_property
     def offset(self) -> Longs:
-        """For a layout of shared memory, the offset of each element, in elements: int64 of the tensor's shape.
+        """The offset of each element in shared memory, in elements: int64 of the tensor's shape.
 
-        With a cluster the offset inside the block that holds it, with several buffers from the first one on.
+        In a cluster, the offset inside the block that holds the element; with several buffers, from the first one.
         """
         count, rank = self.linear.count_values("offset"), self.linear.rank
         inner_shape = self.shape[len(self.shape) - rank :]
         places = [self.linear.list_coordinates(axis, ("block", "offset")).reshape(-1) for axis in range(rank)]
         offsets = np.zeros(inner_shape, dtype=np.int64)
-        order = np.arange(count * self.blocks)[::-1]  # of copies the first stays
+        order = np.arange(count * self.blocks)[::-1]  # so that the first of several copies is kept
         offsets[tuple(place[order] for place in places)] = order % count
         if rank < len(self.shape):
             offsets = np.arange(self.buffers).reshape(-1, *[1] * rank) * count + offsets
         return self._pad_offsets(offsets)
 
     def _pad_offsets(self, at: Longs) -> Longs:
-        """Add the padding of padded_shared to offsets."""
+        """Return offsets with the padding of padded_shared added."""
         return at + sum(at // interval * more for interval, more in triton.list_paddings(self.params))
 
     @cached_property
     def lane_and_column(self) -> tuple[Longs, Longs]:
-        """For a layout of tensor memory, the lane and the column of elements of each element: two int64 of one buffer's
+        """The lane and the column (in elements) of each element in tensor memory: two int64 arrays of one buffer's
         shape.
 
-        The first of several copies; with a cluster inside the block that holds it.
+        The first of several copies; in a cluster, inside the block that holds the element.
         """
         names = ("block", "row", "col")
         places = tuple(self.linear.list_coordinates(axis, names).reshape(-1) for axis in range(2))
@@ -207,12 +206,12 @@ class TritonLayout:
 
     @property
     def columns(self) -> int:
-        """The 32-bit columns of tensor memory that one block takes."""
+        """The number of 32-bit columns of tensor memory per block."""
         return -(-self.linear.count_values("col") * self.element_bits * self.buffers // 32)
 
     @cached_property
     def cute(self) -> CuteLayout | None:
-        """The layout as CuTe writes it, first axis fastest; None if bits are XORed.
+        """The CuTe layout, first axis fastest; None if bits are XORed.
 
         (thread, value) → element, offset → element, or (lane, column) → element.
         """
@@ -226,10 +225,10 @@ class TritonLayout:
 
 
 def triton_layout(text: object, shape: Sequence[Any] | None = None, element_bits: Any = None) -> TritonLayout:
-    """Return the layout that a text spells over a tensor of a shape.
+    """Parse a layout over a tensor of a shape.
 
-    Shape and element bits are those of the text where it has `tensor<128x64xf16, #blocked>` and none are given. A
-    layout object of Gluon is read by its text. LayoutError names what cannot be read.
+    Shape and element bits default to those of a text like `tensor<128x64xf16, #blocked>`. A layout object of Gluon is
+    parsed from its repr. LayoutError names what cannot be parsed.
 
     >>> made = triton_layout("gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", (32, 16))
     >>> made.threads, made.registers, made.owner(9, 6), str(made.cute)
@@ -276,7 +275,7 @@ def _read_shape(value: Any) -> tuple[int, ...]:
 
 
 def _get_default_bits(kind: str, params: Mapping[str, Any]) -> int:
-    """Return the default bits of an element: 16; in tensor memory those that fill a column, for scales 8."""
+    """Return the default bits of an element: 16; in tensor memory those that fill a column, or 8 for scales."""
     if kind not in triton.TENSOR:
         return 16
     stride = params.get("colStride")
@@ -284,7 +283,7 @@ def _get_default_bits(kind: str, params: Mapping[str, Any]) -> int:
 
 
 def _parse_text(text: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Return (kind, parameters with parents as objects, the body) of the first layout in a text."""
+    """Return (kind, parameters with parents as objects, body of the request) of the first layout in a text."""
     from lanescope.reader import triton as reader  # the parsers load when a text is read
 
     meanings = reader.recognise_triton_layouts(text)
@@ -316,15 +315,17 @@ def _parse_params(
                     "Paste the line that defines it, too.",
                     "text",
                 )
-            parent, its, _ = _parse_params(inner[0].facts, inner[0].notices, deep + 1)
-            params[name] = {"attribute": parent, "params": its}
+            parent, parent_params, _ = _parse_params(inner[0].facts, inner[0].notices, deep + 1)
+            params[name] = {"attribute": parent, "params": parent_params}
         elif name in _WORDS:
             continue
         elif symbol := _find_symbol(value):
-            said, hint = "symbol", "Write the number in its place."
-            if symbol[0].isdigit():  # a fraction, or of more digits than are read
-                said, hint = "number", f"Integers to {triton.MOST_SIZE}."
-            raise LayoutError("bad_triton", f"{kind}: {name} has the {said} '{shorten_value(symbol)}'.", hint, "text")
+            kind_of_value, hint = "symbol", "Write the number in its place."
+            if symbol[0].isdigit():  # a fraction, or too many digits
+                kind_of_value, hint = "number", f"Integers to {triton.MOST_SIZE}."
+            raise LayoutError(
+                "bad_triton", f"{kind}: {name} has the {kind_of_value} '{shorten_value(symbol)}'.", hint, "text"
+            )
     return kind, params, dict(facts["body"])
 
 
@@ -332,9 +333,7 @@ _WORDS = ("blockRepOrder", "ctaMode")  # parameters whose value is a word
 
 
 def _find_symbol(value: Any) -> str:
-    """Return the first name in a value that stands for a number, or a number that cannot be read; "" if there is
-    none.
-    """
+    """Return the first name or unreadable number in a value; "" if there is none."""
     if isinstance(value, list | Mapping):
         items = value.values() if isinstance(value, Mapping) else value
         return next((symbol for item in items if (symbol := _find_symbol(item))), "")

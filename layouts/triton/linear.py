@@ -1,8 +1,8 @@
-"""Linear layouts: every bit of an index has a basis, and a coordinate is the XOR of the bases of the bits that are set.
+"""Linear layouts: every bit of an index has a basis; a coordinate is the XOR of the bases of the set bits.
 
     register = [[0,1],[8,0]], lane = [[0,2],[0,4],[1,0],[2,0],[4,0]]        the C fragment of m16n8k16
 
-Triton gives every layout in this form (Zhou et al., arXiv 2505.23819; include/triton/Tools/LinearLayout.h, Triton 3.9).
+Triton converts every layout to this form (Zhou et al., arXiv 2505.23819; include/triton/Tools/LinearLayout.h).
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class LinearLayout:
         return len(self.sizes)
 
     def count_values(self, name: str) -> int:
-        """Return how many values an index takes."""
+        """Return the number of values of an index."""
         return 1 << len(self.bases.get(name, ()))
 
     def __mul__(self, other: LinearLayout) -> LinearLayout:
-        """Return other behind self: its bases are scaled by self's sizes."""
+        """Return the product: the bases of self, then those of `other` scaled by self's sizes."""
         bases = {name: list(vectors) for name, vectors in self.bases.items()}
         for name, vectors in other.bases.items():
             scaled = [tuple(v * s for v, s in zip(basis, self.sizes, strict=True)) for basis in vectors]
@@ -62,32 +62,32 @@ class LinearLayout:
         return LinearLayout({name: tuple(vectors) for name, vectors in bases.items()}, sizes, self.order)
 
     def grow_to(self, shape: Sequence[int]) -> LinearLayout:
-        """Grow to at least a shape: the first index goes on along every axis that is too short, fastest axis first."""
-        name, grown = next(iter(self.bases)), self
+        """Return a layout of at least a shape: the first index is extended along every short axis, fastest first."""
+        name, layout = next(iter(self.bases)), self
         for axis in self.order:
-            if grown.sizes[axis] < shape[axis]:
-                grown = grown * make_identity(name, shape[axis] // grown.sizes[axis], axis, self.rank, self.order)
-        return grown
+            if layout.sizes[axis] < shape[axis]:
+                layout = layout * make_identity(name, shape[axis] // layout.sizes[axis], axis, self.rank, self.order)
+        return layout
 
     def cut_to(self, shape: Sequence[int], drop: bool = False) -> LinearLayout:
-        """Cut to at most a shape: bits beyond it hold copies; drop: drop those of the first index instead."""
+        """Return a layout of at most a shape: bits beyond it become copies; drop: remove those of the first index."""
         name = next(iter(self.bases))
         bases = {key: [list(basis) for basis in vectors] for key, vectors in self.bases.items()}
-        gone: set[int] = set()
+        dropped: set[int] = set()
         for axis, size in enumerate(shape):
             for key, at in [
                 (key, at) for key, vectors in bases.items() for at, b in enumerate(vectors) if b[axis] >= size
             ]:
                 bases[key][at][axis] = 0
                 if key == name and not any(bases[key][at]):
-                    gone.add(at)
+                    dropped.add(at)
         sizes = tuple(map(min, self.sizes, shape))
         if drop:
-            bases[name] = [basis for at, basis in enumerate(bases[name]) if at not in gone]
+            bases[name] = [basis for at, basis in enumerate(bases[name]) if at not in dropped]
         return LinearLayout({k: tuple(tuple(b) for b in vectors) for k, vectors in bases.items()}, sizes, self.order)
 
     def drop_axis(self, axis: int) -> LinearLayout:
-        """Return the layout without one axis; bits of the first index that then hold copies are dropped."""
+        """Return the layout without one axis; bits of the first index that become copies are removed."""
         name = next(iter(self.bases))
         short = {k: tuple(b[:axis] + b[axis + 1 :] for b in vectors) for k, vectors in self.bases.items()}
         short[name] = tuple(basis for basis in short[name] if any(basis))
@@ -101,9 +101,7 @@ class LinearLayout:
         return LinearLayout(bases, tuple(self.sizes[a] for a in axes), tuple(place[a] for a in self.order))
 
     def list_coordinates(self, axis: int, names: Iterable[str]) -> Longs:
-        """Return the coordinates along one axis: int64, one array axis per index name, in the order given (slowest
-        first).
-        """
+        """Return the coordinates along one axis: int64, one array axis per index name, slowest first."""
         coordinates = np.zeros((), dtype=np.int64)
         for name in names:
             coordinates = np.asarray(coordinates[..., None] ^ self._walk_bases(axis, name))
@@ -116,13 +114,13 @@ class LinearLayout:
         return values
 
     def list_bases(self) -> dict[str, list[list[int]]]:
-        """Return the bases as JSON has them."""
+        """Return the bases as lists."""
         return {name: [list(basis) for basis in vectors] for name, vectors in self.bases.items()}
 
     def make_cute_layout(self, names: Sequence[Sequence[str]]) -> CuteLayout | None:
-        """Return the CuTe layout with a mode for each group of indices, over coordinates numbered first axis fastest.
+        """Return the CuTe layout with a mode per group of indices, over coordinates with the first axis fastest.
 
-        None if bases share bits (a swizzle), as CuTe adds where this XORs.
+        None if bases share bits (a swizzle): CuTe adds what a linear layout XORs.
         """
         steps = make_compact_strides(self.sizes)
         flat = {
@@ -139,20 +137,20 @@ class LinearLayout:
 
 
 def make_identity(name: str, count: int, axis: int, rank: int, order: Sequence[int]) -> LinearLayout:
-    """Return an index that runs along one axis."""
+    """Return the layout of an index along one axis."""
     bases = tuple(_make_unit_basis(axis, rank, 1 << bit) for bit in range(log2(count)))
     return LinearLayout({name: bases}, tuple(count if a == axis else 1 for a in range(rank)), tuple(order))
 
 
 def make_copies(name: str, count: int, rank: int, order: Sequence[int]) -> LinearLayout:
-    """Return an index all of whose values are the same place."""
+    """Return the layout of an index whose values are all copies."""
     return LinearLayout({name: ((0,) * rank,) * log2(count)}, (1,) * rank, tuple(order))
 
 
 def make_block(
     name: str, shape: Sequence[int], order: Sequence[int], grows: Sequence[int] | None = None
 ) -> LinearLayout:
-    """Return an index that fills a shape, axis order[0] first."""
+    """Return the layout of an index that fills a shape, axis order[0] fastest."""
     rank = len(shape)
     block = LinearLayout({name: ()}, (1,) * rank, tuple(grows or order))
     for axis in order:
@@ -163,14 +161,14 @@ def make_block(
 def combine_cluster(
     of_block: LinearLayout, of_cluster: LinearLayout, shape: tuple[int, ...], drop: bool = False
 ) -> LinearLayout:
-    """Return one block's layout, grown or cut to its part of the shape, times that of the cluster."""
+    """Return the product of one block's layout, fitted to its part of the shape, and that of the cluster."""
     cluster = of_cluster.cut_to(shape)
     part = [max(1, size // cluster_size) for size, cluster_size in zip(shape, cluster.sizes, strict=True)]
     return of_block.grow_to(part).cut_to(part, drop) * cluster
 
 
 def _merge_digits(values: Iterable[int]) -> list[tuple[int, int]]:
-    """Return (size, stride) modes of bits that move by these values, lowest first; bits that go on become one mode."""
+    """Return the (size, stride) modes of bits with these strides, lowest first; contiguous bits become one mode."""
     digits: list[tuple[int, int]] = []
     for value in values:
         if digits and digits[-1][0] * digits[-1][1] == value:  # also where both are 0
@@ -185,7 +183,7 @@ def _make_unit_basis(axis: int, rank: int, value: int) -> Basis:
 
 
 def linear_from_cute(layout: CuteLayout, tile: Sequence[int], warp: int = 32) -> LinearLayout:
-    """Return a thread-value layout over a tile as register, lane and warp bases; LayoutError says why it has none."""
+    """Return the linear layout of a thread-value layout over a tile; LayoutError if it is not linear."""
     if layout.swizzle or layout.offset or layout.rank != 2 or isinstance(layout.shape, int):
         raise LayoutError(
             "not_linear", f"'{layout}' is not a thread-value layout.", "Two modes without a swizzle.", "cute"
@@ -200,7 +198,7 @@ def linear_from_cute(layout: CuteLayout, tile: Sequence[int], warp: int = 32) ->
             raise LayoutError(
                 "not_linear",
                 f"The {'threads' if key == 'lane' else 'values'} of '{layout}' are {mode.size}, not a power of two.",
-                "A linear layout has a basis a bit.",
+                "A linear layout has one basis per bit.",
                 "cute",
             )
         for bit in range(bits):
@@ -214,15 +212,15 @@ def linear_from_cute(layout: CuteLayout, tile: Sequence[int], warp: int = 32) ->
         tuple(tile),
         tuple(range(len(tile))),
     )
-    want = layout.list_indices().reshape(-1, layout.modes[0].size)
-    have = sum(
-        linear.list_coordinates(axis, ("register", "warp", "lane")).reshape(want.shape) * step
+    expected = layout.list_indices().reshape(-1, layout.modes[0].size)
+    indices = sum(
+        linear.list_coordinates(axis, ("register", "warp", "lane")).reshape(expected.shape) * step
         for axis, step in enumerate(steps)
     )
-    if int(layout.list_indices().max()) >= prod(tile) or not np.array_equal(want, have):
+    if int(layout.list_indices().max()) >= prod(tile) or not np.array_equal(expected, indices):
         raise LayoutError(
             "not_linear",
-            f"'{layout}' adds where its indices carry: it is not the XOR of one basis a bit.",
+            f"'{layout}' is not linear: its sums carry, so that they are not the XOR of one basis per bit.",
             "Give strides that are powers of two and do not overlap, in a tile whose sizes are powers of two.",
             "cute",
         )

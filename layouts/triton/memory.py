@@ -19,11 +19,11 @@ from lanescope.triton.parameters import (
 )
 
 
-def _make_swizzled(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
+def _make_swizzled(parameters: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
     rank = len(shape)
-    order = read.read_order("order", rank)
-    vec, per, phases = (1 << log2(read.read_number(name, 1)) for name in ("vec", "perPhase", "maxPhase"))
-    cluster = read.make_cga_layout(rank).cut_to(shape)
+    order = parameters.read_order("order", rank)
+    vec, per, phases = (1 << log2(parameters.read_number(name, 1)) for name in ("vec", "perPhase", "maxPhase"))
+    cluster = parameters.make_cga_layout(rank).cut_to(shape)
     part = [max(1, size // cluster_size) for size, cluster_size in zip(shape, cluster.sizes, strict=True)]
     if rank == 1:
         return make_identity("offset", part[0], 0, 1, (0,)) * cluster
@@ -43,29 +43,29 @@ def _make_basis(rank: int, values: Mapping[int, int]) -> Basis:
     return tuple(values.get(axis, 0) for axis in range(rank))
 
 
-def _upgrade_shared(read: LayoutParameters, rank: int) -> LayoutParameters:
-    """Convert shared with hasLeadingOffset, as Triton had it before nvmma_shared."""
+def _upgrade_shared(parameters: LayoutParameters, rank: int) -> LayoutParameters:
+    """Return the parameters of nvmma_shared for `shared` with hasLeadingOffset, of older releases of Triton."""
     widths = {(4, 2): 32, (2, 4): 64, (1, 8): 128}
-    per, phases, vec = (read.read_number(name, 1) for name in ("perPhase", "maxPhase", "vec"))
+    per, phases, vec = (parameters.read_number(name, 1) for name in ("perPhase", "maxPhase", "vec"))
     if (per, phases) not in widths or 128 % vec:
         raise make_error(
             f"shared with hasLeadingOffset has perPhase {per}, maxPhase {phases} and vec {vec}.",
             "Allowed: (4, 2) for 32 bytes, (2, 4) for 64 and (1, 8) for 128, with 16 bytes as vec.",
         )
-    order = read.read_order("order", rank)
-    kept = {k: v for k, v in read.params.items() if k.startswith(("CTA", "CGA"))}
+    order = parameters.read_order("order", rank)
+    cluster_params = {k: v for k, v in parameters.params.items() if k.startswith(("CTA", "CGA"))}
     params = {"swizzlingByteWidth": widths[per, phases], "elementBitWidth": 128 // vec, "transposed": order[0] == 0}
-    return LayoutParameters(read.kind, params | kept)
+    return LayoutParameters(parameters.kind, params | cluster_params)
 
 
-def _make_nvmma(read: LayoutParameters, shape: tuple[int, ...], element_bits: int) -> LinearLayout:
-    """Return the box of one TMA copy, repeated along axes for which it is too short (nvmmaSharedToLinearLayout)."""
+def _make_nvmma(parameters: LayoutParameters, shape: tuple[int, ...], element_bits: int) -> LinearLayout:
+    """Return the box of one TMA copy, repeated to fill the shape (nvmmaSharedToLinearLayout)."""
     rank = len(shape)
-    if read.params.get("hasLeadingOffset"):
-        read = _upgrade_shared(read, rank)
-    width = read.read_number("swizzlingByteWidth", 0, 128)
-    bits = read.read_number("elementBitWidth", 4, 64, element_bits)
-    turned, padded = bool(read.params.get("transposed")), bool(read.params.get("fp4Padded"))
+    if parameters.params.get("hasLeadingOffset"):
+        parameters = _upgrade_shared(parameters, rank)
+    width = parameters.read_number("swizzlingByteWidth", 0, 128)
+    bits = parameters.read_number("elementBitWidth", 4, 64, element_bits)
+    turned, padded = bool(parameters.params.get("transposed")), bool(parameters.params.get("fp4Padded"))
     if width not in (0, 32, 64, 128):
         raise make_error(f"nvmma_shared: swizzlingByteWidth is {width}.", "Allowed: 0, 32, 64, 128.")
     if padded and (width, bits) != (128, 8):
@@ -73,7 +73,7 @@ def _make_nvmma(read: LayoutParameters, shape: tuple[int, ...], element_bits: in
             f"nvmma_shared: fp4Padded with swizzlingByteWidth {width} and elementBitWidth {bits}.",
             "fp4Padded needs swizzlingByteWidth = 128 and elementBitWidth = 8.",
         )
-    cluster = read.make_cga_layout(rank).cut_to(shape)
+    cluster = parameters.make_cga_layout(rank).cut_to(shape)
     part = [max(1, size // cluster_size) for size, cluster_size in zip(shape, cluster.sizes, strict=True)]
     inner = 0 if turned else rank - 1
     box = [min(size, 256) for size in part]
@@ -101,7 +101,7 @@ def _make_nvmma(read: LayoutParameters, shape: tuple[int, ...], element_bits: in
 def _make_plain_box(box: list[int], turned: bool) -> LinearLayout:
     """Return a box without a swizzle, its last axis fastest.
 
-    A transposed one of more than two axes has its axes one place further than a transpose would: so does Triton 3.9.
+    In a transposed box of more than two axes the axes are rotated by one instead of reversed, as in Triton 3.9.
     """
     rank = len(box)
     order = tuple(reversed(range(rank)))
@@ -128,40 +128,37 @@ def _make_swizzled_rows(width: int, bits: int, padded: bool) -> LinearLayout:
 
 
 def _unfold_tile(tile: LinearLayout, axes: list[int], box: list[int]) -> LinearLayout:
-    """Return rows × columns as a box of more axes, numbered with the last of `axes` fastest."""
+    """Return a tile of rows × columns as a box of more axes, the last of `axes` fastest."""
     cols = tile.sizes[1]
     bases = []
     for row, col in tile.bases["offset"]:
-        left, at = row * cols + col, [0] * len(box)
+        index, at = row * cols + col, [0] * len(box)
         for axis in reversed(axes):
-            at[axis], left = left % box[axis], left // box[axis]
+            at[axis], index = index % box[axis], index // box[axis]
         bases.append(tuple(at))
     return LinearLayout({"offset": tuple(bases)}, tuple(box), tuple(range(len(box))))
 
 
-def _make_shared_linear(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
+def _make_shared_linear(parameters: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
     rank = len(shape)
-    bases = {name: read.read_bases(name, rank) for name in ("offset", "block")}
-    return LinearLayout(bases, get_reached_sizes(bases, rank, read.kind), tuple(reversed(range(rank))))
+    bases = {name: parameters.read_bases(name, rank) for name in ("offset", "block")}
+    return LinearLayout(bases, get_reached_sizes(bases, rank, parameters.kind), tuple(reversed(range(rank))))
 
 
-def _make_padded(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
+def _make_padded(parameters: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
     rank = len(shape)
-    list_paddings(read.params)
-    if "offset" in read.params:
-        bases = {name: read.read_bases(name, rank) for name in ("offset", "block")}
-        return LinearLayout(bases, get_reached_sizes(bases, rank, read.kind), tuple(reversed(range(rank))))
-    order = read.read_order("order", rank, tuple(reversed(range(rank))))
-    cluster = read.make_cga_layout(rank).cut_to(shape)
+    list_paddings(parameters.params)
+    if "offset" in parameters.params:
+        bases = {name: parameters.read_bases(name, rank) for name in ("offset", "block")}
+        return LinearLayout(bases, get_reached_sizes(bases, rank, parameters.kind), tuple(reversed(range(rank))))
+    order = parameters.read_order("order", rank, tuple(reversed(range(rank))))
+    cluster = parameters.make_cga_layout(rank).cut_to(shape)
     part = [max(1, size // cluster_size) for size, cluster_size in zip(shape, cluster.sizes, strict=True)]
     return make_block("offset", part, order) * cluster
 
 
 def get_rank(kind: str, params: Params) -> int | None:
-    """Return the rank that a layout of memory states; a memdesc of one rank more has several buffers.
-
-    None for a layout that states none, or one of threads.
-    """
+    """Return the rank that a layout of memory determines, else None; a memdesc of one more rank has several buffers."""
     if kind in TENSOR:
         return 2
     if kind not in SHARED:
@@ -177,11 +174,11 @@ def get_rank(kind: str, params: Params) -> int | None:
 def list_paddings(params: Params) -> tuple[tuple[int, int], ...]:
     """Return (interval, padding) pairs of a padded_shared, in elements; () for another layout."""
     intervals = params.get("intervals", [])
-    right = isinstance(intervals, list) and all(
+    is_valid = isinstance(intervals, list) and all(
         isinstance(pair, list) and len(pair) == 2 and all(type(n) is int and 0 < n <= MOST_SIZE for n in pair)
         for pair in intervals
     )
-    if not right:
+    if not is_valid:
         raise make_error(f"padded_shared: its intervals are {shorten_value(str(intervals), 60)}.", "Pairs as [64:+8].")
     for interval, more in intervals:
         log2(interval), log2(more)

@@ -1,4 +1,4 @@
-"""The parameters of a layout, each checked when it is read."""
+"""Read and check the parameters of a layout."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def make_error(message: str, hint: str, field: str = "text") -> LayoutError:
 
 @dataclass(frozen=True, slots=True)
 class LayoutParameters:
-    """The parameters of one layout, each checked when it is read."""
+    """The parameters of one layout; every read_… method raises LayoutError for an invalid value."""
 
     kind: str
     params: Params
 
     def read_sizes(self, name: str, rank: int | None = None, default: Sequence[int] | None = None) -> tuple[int, ...]:
-        """Return a list of powers of two, or of axes where the name is an order."""
+        """Return a list of powers of two, or of axes if the name is an order."""
         value = self.params.get(name, default)
-        right = isinstance(value, list | tuple) and all(type(n) is int and 0 <= n <= MOST_SIZE for n in value)
-        if right and value is not None and rank is not None and len(value) != rank:
+        is_valid = isinstance(value, list | tuple) and all(type(n) is int and 0 <= n <= MOST_SIZE for n in value)
+        if is_valid and value is not None and rank is not None and len(value) != rank:
             raise make_error(
                 f"{self.kind}: {name} is {shorten_value(str(list(value)), 60)}, and the tensor's rank is {rank}.",
                 f"A list of {rank} number{'s' * (rank > 1)}, one for each axis"
@@ -47,9 +47,11 @@ class LayoutParameters:
                 )
                 + ".",
             )
-        if value is None or not right:
-            much = f"{rank} numbers" if rank else "numbers"
-            raise make_error(f"{self.kind}: {name} is {shorten_value(str(value), 60)}.", f"A list of {much}: [1, 4].")
+        if value is None or not is_valid:
+            expected = f"{rank} numbers" if rank else "numbers"
+            raise make_error(
+                f"{self.kind}: {name} is {shorten_value(str(value), 60)}.", f"A list of {expected}: [1, 4]."
+            )
         for n in value if "rder" not in name else ():
             log2(n)
         return tuple(value)
@@ -71,20 +73,20 @@ class LayoutParameters:
         return value
 
     def read_flag(self, name: str) -> bool:
-        """Return true or false; false if it is left out."""
+        """Return a boolean; false by default."""
         value = self.params.get(name, False)
         if type(value) is not bool:
             raise make_error(f"{self.kind}: {name} is {shorten_value(str(value), 40)}.", "true or false.")
         return value
 
     def read_bases(self, name: str, rank: int) -> tuple[Basis, ...]:
-        """Return a list of bases; [] if it is left out."""
+        """Return a list of bases; empty by default."""
         bases = self.params.get(name, [])
-        right = isinstance(bases, list) and all(
+        is_valid = isinstance(bases, list) and all(
             isinstance(b, list) and len(b) == rank and all(type(n) is int and 0 <= n < MOST_SIZE for n in b)
             for b in bases
         )
-        if not right or len(bases) > 24:
+        if not is_valid or len(bases) > 24:
             each = "1 coordinate" if rank == 1 else f"{rank} coordinates"
             raise make_error(f"{self.kind}: {name} is {shorten_value(str(bases), 60)}.", f"A list of bases of {each}.")
         return tuple(tuple(basis) for basis in bases)
@@ -116,7 +118,7 @@ Maker = Callable[[LayoutParameters, tuple[int, ...], int], LinearLayout]
 def make_layout(
     kinds: Mapping[str, Maker], kind: str, params: Params, shape: Sequence[int], element_bits: int
 ) -> LinearLayout:
-    """Return the linear layout of one of several kinds over a tensor, which it must cover."""
+    """Return the linear layout of a kind over a tensor; LayoutError if it does not cover the tensor."""
     if not 1 <= len(shape) <= MOST_RANK:
         raise make_error(f"shape has {len(shape)} sizes.", f"From 1 to {MOST_RANK}.", "shape")
     for size in shape:
@@ -139,7 +141,7 @@ def make_layout(
 
 
 def get_reached_sizes(bases: Mapping[str, Sequence[Basis]], rank: int, kind: str) -> tuple[int, ...]:
-    """Return the sizes that bases reach; LayoutError if some coordinate is never reached."""
+    """Return the size of each axis that bases span; LayoutError if some element is not reached."""
     every = [basis for group in bases.values() for basis in group]
     sizes = tuple(1 << max([v.bit_length() for v in (basis[axis] for basis in every)] or [0]) for axis in range(rank))
     vectors, pivots = [sum(v << (17 * axis) for axis, v in enumerate(basis)) for basis in every], 0

@@ -24,26 +24,26 @@ from lanescope.triton.parameters import (
 
 
 def _join_indices(*parts: LinearLayout) -> LinearLayout:
-    """Return a product with all indices, in Triton's order."""
-    joined = parts[0]
+    """Return the product of layouts, from left to right."""
+    layout = parts[0]
     for part in parts[1:]:
-        joined = joined * part
-    return joined
+        layout = layout * part
+    return layout
 
 
-def _make_blocked(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
+def _make_blocked(parameters: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
     rank = len(shape)
-    order = read.read_order("order", rank)
-    sizes = [read.read_sizes(name, rank) for name in ("sizePerThread", "threadsPerWarp", "warpsPerCTA")]
-    _require_warp_lanes(read, sizes[1])
+    order = parameters.read_order("order", rank)
+    sizes = [parameters.read_sizes(name, rank) for name in ("sizePerThread", "threadsPerWarp", "warpsPerCTA")]
+    _require_warp_lanes(parameters, sizes[1])
     layout = _join_indices(*(make_block(name, size, order) for name, size in zip(INDICES, sizes, strict=False)))
-    return combine_cluster(layout, read.make_cga_layout(rank), shape, True)
+    return combine_cluster(layout, parameters.make_cga_layout(rank), shape, True)
 
 
-def _require_warp_lanes(read: LayoutParameters, threads: Sequence[int]) -> None:
+def _require_warp_lanes(parameters: LayoutParameters, threads: Sequence[int]) -> None:
     if prod(threads) not in WARP_LANES:
         raise make_error(
-            f"{read.kind}: threadsPerWarp {list(threads)} has {prod(threads)} lanes.",
+            f"{parameters.kind}: threadsPerWarp {list(threads)} has {prod(threads)} lanes.",
             f"Their product is {LANES}, or {WAVE_LANES} for a wave of AMD's CDNA GPUs.",
         )
 
@@ -51,7 +51,8 @@ def _require_warp_lanes(read: LayoutParameters, threads: Sequence[int]) -> None:
 def _make_mma_tile(tile: Sequence[int], width: int, order: Sequence[int], grows: Sequence[int]) -> LinearLayout:
     """Return the fragment of one mma.
 
-    width registers, four lanes and repetitions along the fast axis, eight lanes and repetitions along the other.
+    Along the fast axis: `width` registers, four lanes, then repetitions; along the other: eight lanes, then
+    repetitions.
     """
     rank = len(order)
     inner, outer = order[0], order[1]
@@ -72,9 +73,9 @@ def _make_mma_tile(tile: Sequence[int], width: int, order: Sequence[int], grows:
     return layout
 
 
-def _get_mma_shape(read: LayoutParameters, rank: int) -> tuple[int, tuple[int, int]]:
-    """Return (version, rows and columns of one warp's instruction)."""
-    version = read.read_number("versionMajor", 1, 9)
+def _get_mma_shape(parameters: LayoutParameters, rank: int) -> tuple[int, tuple[int, int]]:
+    """Return (versionMajor, (rows, columns) of one warp's instruction)."""
+    version = parameters.read_number("versionMajor", 1, 9)
     if version not in (2, 3):
         raise LayoutError(
             "unsupported_layout",
@@ -82,7 +83,7 @@ def _get_mma_shape(read: LayoutParameters, rank: int) -> tuple[int, tuple[int, i
             "versionMajor 2 is mma.sync, 3 is wgmma.",
             "text",
         )
-    value = read.params.get("instrShape") or [1] * (rank - 2) + [16, 8]
+    value = parameters.params.get("instrShape") or [1] * (rank - 2) + [16, 8]
     shape = [1 if n == 0 else n for n in value] if isinstance(value, list | tuple) else []
     if not all(type(n) is int and 0 < n <= 256 for n in shape) or len(shape) < 2:
         raise make_error(
@@ -92,16 +93,16 @@ def _get_mma_shape(read: LayoutParameters, rank: int) -> tuple[int, tuple[int, i
     return version, (rows, cols)
 
 
-def _make_mma(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
+def _make_mma(parameters: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
     rank = len(shape)
     if rank < 2:
         raise make_error("nvidia_mma lays out matrices.", "Give a shape of two sizes or more.", "shape")
-    version, (rows, cols) = _get_mma_shape(read, rank)
+    version, (rows, cols) = _get_mma_shape(parameters, rank)
     order = tuple(reversed(range(rank)))
     tile = _make_mma_tile([1] * (rank - 2) + [rows, cols], 2, order, order)
-    warps = read.read_sizes("warpsPerCTA", rank)
+    warps = parameters.read_sizes("warpsPerCTA", rank)
     tile = tile * make_block("warp", warps, _get_warp_order(rank, version), order)
-    return combine_cluster(tile, read.make_cga_layout(rank), shape)
+    return combine_cluster(tile, parameters.make_cga_layout(rank), shape)
 
 
 def _get_warp_order(rank: int, version: int) -> tuple[int, ...]:
@@ -112,18 +113,18 @@ def _get_warp_order(rank: int, version: int) -> tuple[int, ...]:
     return tuple(order)
 
 
-def _get_parent(read: LayoutParameters) -> LayoutParameters:
-    parent = read.params.get("parent")
+def _get_parent(parameters: LayoutParameters) -> LayoutParameters:
+    parent = parameters.params.get("parent")
     if not isinstance(parent, Mapping) or "attribute" not in parent:
         raise make_error(
-            f"{read.kind}: parent is {shorten_value(str(parent), 60)}.", "Paste the line that defines it, too."
+            f"{parameters.kind}: parent is {shorten_value(str(parent), 60)}.", "Paste the line that defines it, too."
         )
     return LayoutParameters(str(parent["attribute"]), parent["params"])
 
 
-def _make_dot(read: LayoutParameters, shape: tuple[int, ...], element_bits: int) -> LinearLayout:
-    parent, rank = _get_parent(read), len(shape)
-    operand = read.read_number("opIdx", 0, 1)
+def _make_dot(parameters: LayoutParameters, shape: tuple[int, ...], element_bits: int) -> LinearLayout:
+    parent, rank = _get_parent(parameters), len(shape)
+    operand = parameters.read_number("opIdx", 0, 1)
     if rank < 2:
         raise make_error("dot_op lays out matrices.", "Give a shape of two sizes or more.", "shape")
     k = rank - 1 if operand == 0 else rank - 2
@@ -133,7 +134,7 @@ def _make_dot(read: LayoutParameters, shape: tuple[int, ...], element_bits: int)
     if parent.kind == "blocked":
         return _make_blocked_dot(parent, shape, k)
     if make_operand := MAKE_OPERANDS.get(parent.kind):
-        return make_operand(read, parent, shape)
+        return make_operand(parameters, parent, shape)
     if parent.kind != "nvidia_mma":
         raise LayoutError(
             "unsupported_layout",
@@ -144,7 +145,7 @@ def _make_dot(read: LayoutParameters, shape: tuple[int, ...], element_bits: int)
     version, _ = _get_mma_shape(parent, rank)
     if version == 3 and operand:
         raise make_error("dot_op: B of wgmma lies in shared memory.", "opIdx = 0, or a parent of versionMajor 2.")
-    width = log2(read.read_number("kWidth", 1, 32, max(1, 32 // element_bits)))
+    width = log2(parameters.read_number("kWidth", 1, 32, max(1, 32 // element_bits)))
     tile = [1] * (rank - 2) + ([16, 8 << width] if operand == 0 else [8 << width, 8])
     warps, warp_order = parent.read_sizes("warpsPerCTA", rank), _get_warp_order(rank, version)
     layout = _make_mma_tile(tile, 1 << width, order, order)
@@ -155,7 +156,7 @@ def _make_dot(read: LayoutParameters, shape: tuple[int, ...], element_bits: int)
 def _make_broadcast(
     name: str, sizes: Sequence[int], order: Sequence[int], k: int, grows: Sequence[int]
 ) -> LinearLayout:
-    """Return an index that fills a shape, and repeats along k."""
+    """Return the layout of an index over a shape, with copies along k."""
     rank = len(sizes)
     layout = LinearLayout({name: ()}, (1,) * rank, tuple(grows))
     for axis in order:
@@ -179,30 +180,30 @@ def _make_blocked_dot(parent: LayoutParameters, shape: tuple[int, ...], k: int) 
     return combine_cluster(block, drop_operand_axis(parent.make_cga_layout(rank), k), shape)
 
 
-def _make_slice(read: LayoutParameters, shape: tuple[int, ...], element_bits: int) -> LinearLayout:
-    axis = read.read_number("dim", 0, len(shape))
-    parent = _get_parent(read)
+def _make_slice(parameters: LayoutParameters, shape: tuple[int, ...], element_bits: int) -> LinearLayout:
+    axis = parameters.read_number("dim", 0, len(shape))
+    parent = _get_parent(parameters)
     if parent.kind not in DISTRIBUTED:
         raise make_error(f"slice: its parent is '{shorten_value(parent.kind)}'.", "A layout of threads.")
     parent_layout = make_layout(THREADS, parent.kind, parent.params, (*shape[:axis], 1, *shape[axis:]), element_bits)
     return parent_layout.drop_axis(axis)
 
 
-def _make_linear(read: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
+def _make_linear(parameters: LayoutParameters, shape: tuple[int, ...], _: int) -> LinearLayout:
     rank = len(shape)
-    bases = {name: read.read_bases(name, rank) for name in INDICES}
+    bases = {name: parameters.read_bases(name, rank) for name in INDICES}
     if 1 << len(bases["lane"]) not in WARP_LANES:
         raise make_error(
-            f"{read.kind}: lane has {len(bases['lane'])} bases.",
+            f"{parameters.kind}: lane has {len(bases['lane'])} bases.",
             f"Five: a warp has {LANES} lanes; six for a wave of AMD's CDNA GPUs.",
         )
-    for basis in (basis for vectors in bases.values() for basis in vectors if read.kind == "linear"):
+    for basis in (basis for vectors in bases.values() for basis in vectors if parameters.kind == "linear"):
         if sum(v > 0 for v in basis) > 1 or any(v & (v - 1) for v in basis):
             raise make_error(
                 f"linear: the basis {list(basis)} moves in more than one axis or bit.",
                 "Each basis is a power of two in one axis, or zeros.",
             )
-    sizes = get_reached_sizes(bases, rank, read.kind)
+    sizes = get_reached_sizes(bases, rank, parameters.kind)
     firsts = [next((axis for axis, v in enumerate(basis) if v), None) for basis in bases["register"]]
     order = tuple(dict.fromkeys([*(axis for axis in firsts if axis is not None), *reversed(range(rank))]))
     layout = LinearLayout(bases, sizes, order)

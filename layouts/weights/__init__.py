@@ -1,4 +1,4 @@
 """Prepacked weights: how Marlin, Machete, AWQ and GPTQ store matrices of 4- and 8-bit integers.
 
-formats.py has a row a format, layout.py packs, unpacks and locates, sparse.py adds 2:4 sparsity and its metadata.
+formats.py has one row per format, layout.py packs, unpacks and locates, sparse.py adds 2:4 sparsity and its metadata.
 """

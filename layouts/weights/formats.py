@@ -22,8 +22,8 @@ CODE = "csrc/quantization"
 class SideValues:
     """Scales or zero points of a format.
 
-    orders: by what they belong to, a pattern `(block) (place) -> (n)` over the columns that a block covers; where they
-    are packed, a place is a field of a word, by bits. plain: they lie row-major (group, n), unpermuted.
+    orders: by what they belong to, a pattern `(block) (place) -> (n)` over the columns of a block; if they are packed,
+    a place is a field of a word, by bits. plain: whether they are row-major (group, n), unpermuted.
     """
 
     about: str
@@ -35,9 +35,9 @@ class SideValues:
 class WeightFormat:
     """One format.
 
-    k_first: whether tiles follow along n before k. rows: an axis and how many of it a published row of words has, 0
-    for as many as a word has fields; "" for a flat array. unit: what the kernel takes; feeds: what the words feed;
-    open: what the code does not establish, in words. metadata: (word)(index) → (n)(group of k) of 2:4 sparsity.
+    k_first: whether tiles follow along n before k; rows: an axis and how many of it a published row of words has, 0 for
+    as many as a word has fields; "" for a flat array; unit: what the kernel takes; feeds: what the words feed; open:
+    what the code does not determine, in words; metadata: (word)(index) → (n)(group of k) of 2:4 sparsity.
     """
 
     name: str
@@ -60,7 +60,7 @@ class WeightFormat:
     metadata: str = ""
 
     def tile_of(self, bits: int) -> str:
-        """Return the text of a tile's pattern."""
+        """Return the text of the tile's pattern for a bit width."""
         return f"{self.left[bits]} -> {self.right}"
 
 

@@ -38,7 +38,10 @@ MOST = 1 << 20  # rows or columns
 
 @dataclass(frozen=True, slots=True)
 class FragmentPlace:
-    """An element in the operand of an instruction. instruction: its number in the tile; thread: of its own threads."""
+    """The place of an element in the operand of an instruction.
+
+    instruction: its number in the tile; thread: among the instruction's threads.
+    """
 
     instruction: int
     row: int
@@ -51,8 +54,10 @@ class FragmentPlace:
 
 @dataclass(frozen=True, slots=True)
 class WeightPlace:
-    """Where an element of W lies. word: in the whole array; tile: its number in memory; thread: who loads the word, -1
-    where the format does not say; value: in the thread's fragment, as `register` and `instruction`, -1 likewise.
+    """The place of an element of W.
+
+    word: in the whole array; tile: its number in memory; thread: the one that loads the word, -1 if the format does not
+    determine it; value: in the thread's fragment, as `register` and `instruction`, or -1.
     """
 
     k: int
@@ -75,7 +80,7 @@ class WeightPlace:
 
 @dataclass(frozen=True)
 class WeightLayout:
-    """W (k, n) of `bits`-bit integers in a format; sizes are whole tiles."""
+    """W (k, n) of `bits`-bit integers in a format; sizes are multiples of the tile."""
 
     format: WeightFormat
     bits: int
@@ -84,12 +89,12 @@ class WeightLayout:
 
     @cached_property
     def tile(self) -> Pattern:
-        """(thread)(word field) → (k)(n) of one tile."""
+        """The map (thread)(word field) → (k)(n) of one tile."""
         return Pattern.parse(self.format.tile_of(self.bits))
 
     @cached_property
     def fragment(self) -> Pattern | None:
-        """(thread)(word field) → (instruction)(row)(column) of its operand; None where nothing is established."""
+        """The map (thread)(word field) → (instruction)(row)(column) of its operand; None if it is not known."""
         text = self.format.fragment
         return Pattern.parse(f"{self.format.left[self.bits]} -> {text}") if text else None
 
@@ -102,17 +107,17 @@ class WeightLayout:
 
     @property
     def fields(self) -> int:
-        """Integers in a word."""
+        """The number of integers in a word."""
         return WORD_BITS // self.bits
 
     @property
     def threads(self) -> int:
-        """Threads that hold a tile; 0 where the format does not say who loads a word."""
+        """The number of threads that hold a tile; 0 if the format does not determine who loads a word."""
         return self.tile.thread_count if self.tile.threads else 0
 
     @property
     def warps(self) -> int:
-        """Warps that hold a tile; 0 where the format does not say who loads a word."""
+        """The number of warps that hold a tile; 0 if the format does not determine who loads a word."""
         return self.threads // WARP
 
     @property
@@ -125,7 +130,7 @@ class WeightLayout:
 
     @property
     def tiles(self) -> tuple[int, int]:
-        """Tiles along k and along n."""
+        """The number of tiles along k and along n."""
         down, across = self.tile.extents
         return self.k // down, self.n // across
 
@@ -135,7 +140,7 @@ class WeightLayout:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The array of words as it is published; flat where only its order means something."""
+        """The shape of the published array of words; flat if only the order matters."""
         axis, count = self.format.rows
         if not axis:
             return (self.word_count,)
@@ -158,7 +163,7 @@ class WeightLayout:
         return join_fields(tiles.reshape(-1, self.fields), self.bits).reshape(self.shape)
 
     def unpack(self, words: NDArray[Any]) -> NDArray[np.int64]:
-        """Unpack words, in any shape and of 32 bits, into W: int64 [k][n]."""
+        """Unpack 32-bit words of any shape into W: int64 [k][n]."""
         import numpy as np
 
         flat = np.asarray(words).reshape(-1)
@@ -176,7 +181,7 @@ class WeightLayout:
         return tiles.transpose(0, 2, 1, 3).reshape(self.k, self.n)
 
     def locate(self, k: int, n: int) -> WeightPlace:
-        """Return where element (k, n) lies; LayoutError names the axis and its limit."""
+        """Return the place of element (k, n); LayoutError names the axis and its limit."""
         for name, at, size in (("k", k, self.k), ("n", n, self.n)):
             if not 0 <= at < size:
                 raise LayoutError(
@@ -198,7 +203,7 @@ class WeightLayout:
         )
 
     def find_element(self, word: int, field: int) -> tuple[int, int]:
-        """Return (k, n) of a field of a word of the whole array, in memory order."""
+        """Return the (k, n) of a field of a word, counted in memory order."""
         check_coordinate(word, self.word_count, f"W has {self.word_count} words.")
         check_coordinate(field, self.fields, f"A word has {self.fields} fields.")
         tile, inside = divmod(word, self.words_of_tile)
@@ -209,7 +214,7 @@ class WeightLayout:
         return int(row * down + k), int(col * across + n)
 
     def number_elements(self, k: Longs, n: Longs) -> tuple[Longs, Longs, Longs]:
-        """Return (word, field, thread) of elements of W, each int64 shaped as k and n; thread 0 without threads."""
+        """Return (word, field, thread) of elements of W, int64 of the shape of k and n; thread 0 if it is not known."""
         import numpy as np
 
         thread, value = self._find_values(k, n)
@@ -244,7 +249,7 @@ class WeightLayout:
 
 
 def packed_weights(name: str, k: int | None = None, n: int | None = None, bits: int = 4) -> WeightLayout:
-    """Return the layout of a format (marlin, awq, gptq, machete …) for W (k, n), one tile where a size is left out.
+    """Return the layout of a format (marlin, awq, gptq, machete …) for W (k, n), by default one tile.
 
     LayoutError names formats, widths, and the multiples that k and n must be.
     """
@@ -284,7 +289,7 @@ def split_fields(words: NDArray[Any], bits: int) -> NDArray[np.int64]:
 
 
 def check_integers(values: NDArray[Any], bits: int, what: str) -> None:
-    """Raise LayoutError for what is not an array of integers from 0 to 2**bits − 1."""
+    """Raise LayoutError if the values are not an array of integers from 0 to 2**bits − 1."""
     most = (1 << bits) - 1
     if values.dtype.kind not in "iu":
         raise LayoutError("bad_weights", f"{what} have the type {values.dtype}.", f"Give integers from 0 to {most}.")
@@ -294,7 +299,7 @@ def check_integers(values: NDArray[Any], bits: int, what: str) -> None:
 
 
 def find_side_order(side: SideValues, key: str, what: str) -> Pattern:
-    """Return the order of scales or zero points; LayoutError where they have none of that name."""
+    """Return the order of scales or zero points; LayoutError if they have none of that name."""
     if key not in side.orders:
         known = f"Known: {', '.join(side.orders)}." if side.orders else f"They are {side.about}."
         raise LayoutError("no_order", f"{what} have no order '{key}' here.", known)
@@ -309,7 +314,7 @@ def evaluate_columns(order: Pattern) -> IntArray:
 
 
 def permute_scales(layout: WeightLayout, scales: NDArray[Any], by: str = "group") -> NDArray[Any]:
-    """Return scales [groups][n] in the order that the format stores. by: group, or channel (one scale a column)."""
+    """Return scales [groups][n] in the format's order. by: "group", or "channel" (one scale per column)."""
     import numpy as np
 
     values = np.asarray(scales)
@@ -323,8 +328,9 @@ def permute_scales(layout: WeightLayout, scales: NDArray[Any], by: str = "group"
 
 
 def pack_zeros(layout: WeightLayout, zeros: NDArray[Any]) -> Words:
-    """Pack zero points [groups][n] as the format stores them: uint32 [groups][words]. What a format adds or subtracts
-    (GPTQ) is not done here.
+    """Pack zero points [groups][n] like the format: uint32 [groups][words].
+
+    Offsets that a format adds or subtracts (GPTQ) are not applied.
     """
     import numpy as np
 

@@ -1,7 +1,7 @@
-"""2:4 sparse weights: what is kept of W (k, n) along k, and the metadata in the order of the format that stores them.
+"""2:4 sparse weights: the kept elements of W (k, n) along k, and the metadata in the order of the format.
 
-Sparse Marlin orders metadata for its own order of columns, so that ldmatrix.x2 gives each lane the word e of two
-instructions: word 32·y + lane of 64 columns and 32 k is that of register y, and instruction 2y + x takes selector x.
+Sparse Marlin orders metadata by its own order of columns, so that ldmatrix.x2 gives each lane the word e of two
+instructions: word 32·y + lane of 64 columns and 32 k is that of register y, and instruction 2y + x uses selector x.
 IST-DASLab/Sparse-Marlin, marlin/_semi_structured_conversions.py, marlin/common/mem.h and marlin_cuda_kernel_nm.cu.
 """
 
@@ -21,7 +21,7 @@ KEPT, GROUP, INDEX_BITS = 2, 4, 4
 
 
 def find_metadata_order(layout: WeightLayout) -> Pattern:
-    """Return (word)(index of 4 bits) → (n)(group of k) of one block of metadata."""
+    """Return the map (word)(index of 4 bits) → (n)(group of k) of one block of metadata."""
     if not layout.format.metadata:
         raise LayoutError("dense", f"{layout.format.title} stores dense weights.", "Choose sparse-marlin.", "format")
     return Pattern.parse(layout.format.metadata)
@@ -30,8 +30,8 @@ def find_metadata_order(layout: WeightLayout) -> Pattern:
 def compress_weights(layout: WeightLayout, weights: NDArray[Any], zero: int) -> tuple[NDArray[Any], Words]:
     """Return (kept weights [k][n], metadata words) of dense W [2k][n] whose pruned elements equal `zero`.
 
-    A group with fewer than two others keeps the positions that Sparse Marlin's code keeps. LayoutError names the first
-    group of four along k that has more than two.
+    A group with fewer than two other elements keeps the same positions as in Sparse Marlin's code. LayoutError names
+    the first group of four along k that has more than two.
     """
     import numpy as np
 
@@ -53,7 +53,7 @@ def compress_weights(layout: WeightLayout, weights: NDArray[Any], zero: int) -> 
 
 
 def _choose_positions(used: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the two positions that groups of four keep, ascending: those in use, and others where fewer are."""
+    """Return the two positions that groups of four keep, ascending: nonzero elements first."""
     import numpy as np
 
     first, second, _, last = np.moveaxis(used, -1, 0)
@@ -63,7 +63,7 @@ def _choose_positions(used: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArr
 
 
 def expand_weights(layout: WeightLayout, kept: NDArray[Any], words: NDArray[Any], zero: int) -> NDArray[np.int64]:
-    """Return dense W [2k][n] of kept weights [k][n] and their metadata; pruned elements are `zero`."""
+    """Return dense W [2k][n] from kept weights [k][n] and their metadata; pruned elements are `zero`."""
     import numpy as np
 
     indices = unpack_metadata(layout, words)
@@ -106,9 +106,7 @@ def unpack_metadata(layout: WeightLayout, words: NDArray[Any]) -> NDArray[np.int
 
 
 def locate_metadata(layout: WeightLayout, k: int, n: int) -> dict[str, int]:
-    """Return where the index of stored element (k, n) lies: word, bit, and the register, lane and selector of the
-    instruction that reads it.
-    """
+    """Return the place of the index of stored element (k, n): word, bit, register, lane and selector."""
     place = layout.locate(k, n)
     order = find_metadata_order(layout)
     across, deep = order.extents

@@ -253,8 +253,12 @@ class _FillFinder:
 def _has_panels(tensor_map: TensorMap) -> bool:
     """Return whether the third dimension of a map goes on along the innermost."""
     box, bits = tensor_map.box, tensor_map.element_bits
-    return bool(bits) and len(box) == 3 and len(tensor_map.strides) > 1 and box[0] is not None and bool(
-        tensor_map.strides[1] == box[0] * (bits or 0) // 8
+    return (
+        bool(bits)
+        and len(box) == 3
+        and len(tensor_map.strides) > 1
+        and box[0] is not None
+        and bool(tensor_map.strides[1] == box[0] * (bits or 0) // 8)
     )
 
 

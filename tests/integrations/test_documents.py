@@ -315,7 +315,7 @@ def test_figures(text: str, options: dict[str, str], title: str) -> None:
         ("mma.m16n8k16 f16 a", {"colour": "pink"}, "colour"),
         ("mma.m16n8k16 f16 a", {"show": "tile"}, "No option 'show' of this picture. Allowed: cell, colour"),
         ("mma.m16n8k16 f16 a", {"window": "all"}, "Rows, columns: 0-15,0-7."),
-        ("128x64 bf16 K 96B", {}, "'96B' is no part of a tile"),
+        ("128x64 bf16 K 96B", {}, "'96B' is not part of a tile"),
         ("64x64 bf16 K 128B swizzle_by=tile base=16", {}, "is not drawn"),
         ("0x08400490", {}, "kind"),
         ("tile_to_shape(GMMA::Layout_K_SW128_Atom<T>{}, Shape<_128,_64>{})", {}, "leaves the tile's element_bits open"),

@@ -120,7 +120,7 @@ def test_tiles_in_every_form() -> None:
         (1.5, A, WGMMA_TEXT, "word is float"),
         (1 << 64, A, WGMMA_TEXT, "more than 64"),
         (0, "64x64 bf16", WGMMA_TEXT, "does not say the major"),
-        (0, "64x64 bf16 K 96B", WGMMA_TEXT, "'96B' is no part of a tile"),
+        (0, "64x64 bf16 K 96B", WGMMA_TEXT, "'96B' is not part of a tile"),
         (0, "64x64 bf16 K K", WGMMA_TEXT, "a second time"),
         (0, "64x128 e4m3 K 128B", WGMMA_TEXT, "8-bit elements, the instruction 16"),
         (0, "60x64 bf16 K 128B", WGMMA_TEXT, "not a multiple of the atom's 8"),

@@ -1,8 +1,7 @@
-"""The instruction descriptor of tcgen05.mma: 32 bits that say types, M, N, majors and scale factors. A word is read
-with its kind, as the kind is part of the opcode and not of the word; a wish becomes a word.
+"""The instruction descriptor of tcgen05.mma: 32 bits with types, M, N, majors and scale factors.
 
-Documented (PTX ISA 9.1, 9.7.16.4.2) and equal to 304 of 304 words of CUTLASS; nothing here has run on this hardware.
-ptxas checks none of it: an immediate of 0xffffffff assembles.
+The meaning of a word depends on the kind, which is part of the opcode. Documented (PTX ISA 9.1, 9.7.16.4.2) and equal
+to 304 of 304 words of CUTLASS; not executed on hardware. ptxas does not check it: an immediate of 0xffffffff assembles.
 """
 
 from lanescope.blackwell.idesc.encoding import encode

@@ -1,4 +1,4 @@
-"""The instruction descriptor of a product: each field from a type, a number or a flag."""
+"""Encode an instruction descriptor from fields given as types, numbers or flags."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ from lanescope.inputs import check_keys, join_words, parse_choice, parse_integer
 _TRUE = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0, "k": 0, "mn": 1}
 
 
-def encode(row: MmaKind, wish: Mapping[str, object], form: str = "", target: str = "") -> IdescWord:
-    """Return the word of a wish: field name → type, number or flag.
+def encode(row: MmaKind, fields: Mapping[str, object], form: str = "", target: str = "") -> IdescWord:
+    """Return the descriptor with the given fields: name → type, number or flag.
 
-    m and n must be given. Defaults: the first type of the kind, K-major, dense, ids 0. LayoutError names a field that
-    the word cannot express, or that is illegal: in `form`, or in every form where none is given.
+    m and n are required. Defaults: the first type of the kind, K-major, dense, ids 0. LayoutError names a field that
+    does not fit or that is illegal: in `form`, or in every form if none is given.
     """
     row = fit_kind(row, target)
-    check_keys(wish, (part.name for part in row.parts), "", "unknown_field")
-    if row.has_field("k_high") and str(wish.get("k", "")) == K128:
-        wish = {**wish, "k": "", "k_high": 1}
+    check_keys(fields, (part.name for part in row.parts), "", "unknown_field")
+    if row.has_field("k_high") and str(fields.get("k", "")) == K128:
+        fields = {**fields, "k": "", "k_high": 1}
     word = 0
     for part in row.parts:
-        word = part.field.put(word, _encode_field(row, part, wish.get(part.name)))
+        word = part.field.put(word, _encode_field(row, part, fields.get(part.name)))
     encoded = IdescWord(word, row, target)
-    wrong = find_problems(encoded)
-    if wrong:
-        raise LayoutError(wrong[0].code, wrong[0].message, f"See {wrong[0].source}.", wrong[0].field)
-    if form and (why := find_form_problems(encoded, form)):
+    problems = find_problems(encoded)
+    if problems:
+        raise LayoutError(problems[0].code, problems[0].message, f"See {problems[0].source}.", problems[0].field)
+    if form and (form_problems := find_form_problems(encoded, form)):
         legal = join_words([CALLED[other] for other in find_legal_forms(encoded)], "or")
         hint = f"It is legal with {legal}." if legal else _format_sizes(encoded)
-        raise LayoutError(why[0].code, why[0].message, hint, why[0].field)
+        raise LayoutError(form_problems[0].code, form_problems[0].message, hint, form_problems[0].field)
     if not form and not find_legal_forms(encoded):
         raise _make_form_error(encoded)
     return encoded
 
 
 def _make_form_error(word: IdescWord) -> LayoutError:
-    """Return the error for a word that is legal in no form: about the wrong field of the form that comes nearest."""
+    """Return the error for a word that is illegal in every form, about the form with the fewest problems."""
     first = min(find_problems_by_form(word).values(), key=len)[0]
     sizes = {"m": f"M is {word.m}.", "n": f"N is {word.n}."}
-    said = sizes.get(first.field, first.message) if first.code != "shift_without_ws" else first.message
-    return LayoutError(first.code, said, _format_sizes(word), first.field)
+    message = sizes.get(first.field, first.message) if first.code != "shift_without_ws" else first.message
+    return LayoutError(first.code, message, _format_sizes(word), first.field)
 
 
 def _format_sizes(word: IdescWord) -> str:
-    """Return the legal M and N of every form."""
-    known = [(CALLED[name], row) for (name, sparse), row in word.kind.sizes.items() if sparse == word.sparse]
-    return " ".join(f"{name}: M {join_words([str(m) for m in row.m], 'or')}, N {row.n_words}." for name, row in known)
+    """Format the legal M and N of every form."""
+    rows = [(CALLED[name], row) for (name, sparse), row in word.kind.sizes.items() if sparse == word.sparse]
+    return " ".join(f"{name}: M {join_words([str(m) for m in row.m], 'or')}, N {row.n_words}." for name, row in rows)
 
 
 def _encode_field(row: MmaKind, part: KindField, value: object) -> int:
-    """Return the code of one field of a wish."""
+    """Return the code of one field; LayoutError if the value is missing or does not fit."""
     blank = value is None or value == ""
     if part.chosen:
         return (

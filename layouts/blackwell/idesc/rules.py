@@ -1,4 +1,4 @@
-"""Which instruction descriptors are legal: in every form, in one, on a target; and what to check in a legal one."""
+"""The rules of instruction descriptors: errors in every form, in one form and on a target, and warnings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _K96_TARGETS = ("sm_103a", "sm_107a")
 
 
 def find_problems(word: IdescWord) -> list[FieldNotice]:
-    """Return what is illegal in the word in whichever form it is issued, in the order of its bits."""
+    """Return what is illegal in a word regardless of its form."""
     return [notice for rule in _RULES for notice in rule(word)]
 
 
@@ -104,7 +104,7 @@ def _check_target(word: IdescWord) -> Iterator[FieldNotice]:
 
 
 def _check_rubin(word: IdescWord) -> Iterator[FieldNotice]:
-    """Yield what is wrong in the fields that sm_107 alone has. PTX ISA 9.4, Tables 48, 53 and 62."""
+    """Yield errors in the fields that only sm_107 has. PTX ISA 9.4, Tables 48, 53 and 62."""
     row = word.kind
     if not word.on_rubin:
         return
@@ -121,7 +121,7 @@ def _check_rubin(word: IdescWord) -> Iterator[FieldNotice]:
 
 
 def _check_wide_types(word: IdescWord) -> Iterator[FieldNotice]:
-    """Yield types of a dense product with K = 64 that are not of 8 bits where they must be."""
+    """Yield types narrower than 8 bits in a dense product with K = 64 that must have 8 bits."""
     for side in "ab":
         element = word.types[side]
         if element not in ("e3m2", "e2m3", "e2m1"):
@@ -147,19 +147,20 @@ _RULES: tuple[Callable[[IdescWord], Iterator[FieldNotice]], ...] = (
 
 
 def _describe_elsewhere(word: IdescWord) -> str:
-    """Say which fields of sm_107 have the reserved bits of a word; "" where a target is known, or where a bit has no
-    meaning there either.
+    """Return a sentence with the fields of sm_107 that contain a word's reserved bits.
+
+    "" if a target is given, or if some bit has no meaning there either.
     """
-    there = replace(word, target=RUBIN)
-    named = [part for part in there.kind.parts if word.reserved >> part.field.low & part.field.most]
-    if word.target or there.reserved or not all(part.is_legal(word.word) for part in named):
+    on_rubin = replace(word, target=RUBIN)
+    parts = [part for part in on_rubin.kind.parts if word.reserved >> part.field.low & part.field.most]
+    if word.target or on_rubin.reserved or not all(part.is_legal(word.word) for part in parts):
         return ""
-    fields = [f"{part.field.title} {part.format_code(word.word)}" for part in named]
-    return format_elsewhere(RUBIN, fields, there.kind.source)
+    fields = [f"{part.field.title} {part.format_code(word.word)}" for part in parts]
+    return format_elsewhere(RUBIN, fields, on_rubin.kind.source)
 
 
 def _is_disputed(word: IdescWord, part: KindField) -> bool:
-    """Return whether the code is one that PTX both allows and forbids: the ids of K = 96."""
+    """Return whether PTX contradicts itself about the code: the ids of K = 96."""
     return part.name in ("sfa_id", "sfb_id") and word.format_field("k") == K96
 
 
@@ -173,8 +174,8 @@ def _describe_illegal_code(word: IdescWord, part: KindField) -> tuple[str, str, 
         if other.name != row.name and other.has_field(part.name) and _has_code(other, part, code)
     ]
     elsewhere = f" kind::{also[0]} defines it." if also and part.chosen and part.name != "k" else ""
-    shown = title[:1].upper() + title[1:]
-    return "reserved_code", part.name, f"{shown} {code} is not defined for kind::{row.name}: {legal}.{elsewhere}"
+    label = title[:1].upper() + title[1:]
+    return "reserved_code", part.name, f"{label} {code} is not defined for kind::{row.name}: {legal}.{elsewhere}"
 
 
 def _format_code(name: str, value: int) -> str:
@@ -186,23 +187,23 @@ def _has_code(other: MmaKind, part: KindField, code: int) -> bool:
 
 
 def find_form_problems(word: IdescWord, form: str) -> list[FieldNotice]:
-    """Return what is illegal in the word when it is issued as `cta_group::1`, `cta_group::2` or `ws`."""
-    row, called = word.kind, CALLED[form]
+    """Return what is illegal in a word in one form: `cta_group::1`, `cta_group::2` or `ws`."""
+    row, form_text = word.kind, CALLED[form]
     sizes = row.sizes.get((form, word.sparse))
     if sizes is None:
         reason = "" if any(known == form for known, _ in row.sizes) else "block scaling has no such form"
-        return [FieldNotice("no_form", "form", f"kind::{row.name} has no {called}: {reason}.", SIZES)]
+        return [FieldNotice("no_form", "form", f"kind::{row.name} has no {form_text}: {reason}.", SIZES)]
     problems = []
     dense = "a sparse A" if word.sparse else "a dense A"
     if word.m not in sizes.m:
         allowed = join_words([str(m) for m in sizes.m], "or")
         pair = " It is the M of the pair, both CTAs together." if form == PAIR and word.m == 64 else ""
         problems.append(
-            FieldNotice("bad_m", "m", f"M is {word.m}. {called} with {dense} takes {allowed}.{pair}", SIZES)
+            FieldNotice("bad_m", "m", f"M is {word.m}. {form_text} with {dense} takes {allowed}.{pair}", SIZES)
         )
     if word.n not in sizes.n:
         problems.append(
-            FieldNotice("bad_n", "n", f"N is {word.n}. {called} with {dense} takes {sizes.n_words}.", SIZES)
+            FieldNotice("bad_n", "n", f"N is {word.n}. {form_text} with {dense} takes {sizes.n_words}.", SIZES)
         )
     else:
         problems += _check_turned_n(word, form)
@@ -222,10 +223,7 @@ def _check_turned_n(word: IdescWord, form: str) -> Iterator[FieldNotice]:
 
 
 def find_problems_by_form(word: IdescWord) -> dict[str, list[FieldNotice]]:
-    """Return every form → why the word is illegal in it; an empty list where it is legal.
-
-    What is wrong in every form is in `problems`.
-    """
+    """Return form → what is illegal in it, beyond what find_problems returns; an empty list if it is legal."""
     return {form: find_form_problems(word, form) for form in FORMS}
 
 
@@ -235,7 +233,7 @@ def find_legal_forms(word: IdescWord) -> tuple[str, ...]:
 
 
 def find_warnings(word: IdescWord) -> list[FieldNotice]:
-    """Return what is legal but should be checked, each with its reason."""
+    """Return warnings about a legal word, each with its reason."""
     row = word.kind
     warnings = list(_list_k96_warnings(word)) if word.format_field("k") == K96 else []
     if word.on_rubin:
@@ -263,7 +261,7 @@ def find_warnings(word: IdescWord) -> list[FieldNotice]:
 
 
 def _list_k96_warnings(word: IdescWord) -> Iterator[FieldNotice]:
-    """Yield what should be checked of a word with K = 96."""
+    """Yield warnings about a word with K = 96."""
     if word.m != 256:
         message = (
             "PTX's table lists K = 96 for M = 256 only; CUTLASS also runs it with M = 128, which is not documented."
@@ -286,7 +284,7 @@ _OPEN_SPARSE_K = {
 
 
 def _find_rubin_warnings(word: IdescWord) -> Iterator[FieldNotice]:
-    """Yield what PTX ISA 9.4 leaves open in a word of sm_107."""
+    """Yield warnings about what PTX ISA 9.4 does not specify in a word of sm_107."""
     row = word.kind
     wide = word.format_field("k") in (str(2 * row.k), K96)
     if wide and word.sparse and (message := _OPEN_SPARSE_K.get(row.name)):
@@ -315,7 +313,7 @@ def _find_narrow_mn_major(word: IdescWord) -> list[tuple[str, str]]:
 
 
 def describe_narrow(word: IdescWord) -> str:
-    """Say what is known of MN-major operands of 4 or 6 bits; "" if there are none."""
+    """Return what is known about MN-major operands of 4 or 6 bits; "" if there are none."""
     names = [f"{side.upper()} ({element})" for side, element in _find_narrow_mn_major(word)]
     if not names:
         return ""

@@ -1,7 +1,6 @@
-"""Tensor memory: 128 lanes × 512 columns of 32 bits a CTA. What one MMA keeps where, what an access touches, and what
-is wrong with a placement.
+"""Tensor memory, 128 lanes × 512 columns of 32 bits per CTA: layouts of operands, accesses, faults of a placement.
 
-PTX ISA 9.1, 9.7.16.1. Documented, and equal to CUTLASS's maps as each layout says; nothing here has run on hardware.
+PTX ISA 9.1, 9.7.16.1. Documented, and equal to CUTLASS's maps as each layout says; not executed on hardware.
 """
 
 from lanescope.blackwell.tmem.access import (

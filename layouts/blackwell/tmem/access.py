@@ -1,6 +1,6 @@
-"""What an access of tensor memory touches: a tcgen05.ld, .st, .cp or .shift by its text.
+"""Accesses of tensor memory (tcgen05.ld, .st, .cp, .shift) from PTX texts: maps, and the cells they touch.
 
-PTX ISA 9.1, 9.7.16.2.3, 9.7.16.8 and 9.7.16.9; the rows stand in layouts/ptx/table/tmem.py.
+PTX ISA 9.1, 9.7.16.2.3, 9.7.16.8 and 9.7.16.9; rows: layouts/ptx/table/tmem.py.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class TensorAccess:
-    """A tcgen05.ld, .st, .cp or .shift. pattern: its map, to `axes`; columns: that it touches, from its address on;
-    registers: of a thread, 0 for cp and shift. packed: with .pack::16b or .unpack::16b. split: columns from the first
-    half to the second, where its text says so. move: the row of a load or store. widened: bytes that 16 packed
-    elements take in shared memory, where a copy widens them to 16 bytes; else 0.
+    """A tcgen05.ld, .st, .cp or .shift.
+
+    pattern: its map to `axes`; columns: the number it spans from its address on; registers: per thread, 0 for cp and
+    shift; packed: with .pack::16b or .unpack::16b; split: the columns from the first half to the second, 0 if adjacent;
+    move: the row of a load or store; widened: the bytes of 16 packed elements that a copy widens to 16 bytes, else 0.
     """
 
     ptx: str
@@ -53,22 +54,22 @@ class TensorAccess:
 
     @property
     def by_warp(self) -> bool:
-        """Whether one warp executes it, which reaches its own quarter alone."""
+        """Whether a warp executes it, which can only access its own quarter."""
         return self.move is not None
 
     @property
     def shape(self) -> str:
-        """PTX's shape of a load or store, "" of a copy or shift."""
+        """PTX's shape of a load or store; "" for a copy or shift."""
         return self.move.shape if self.move else ""
 
     @property
     def halves(self) -> bool:
-        """Whether its second half begins at an offset of its own."""
+        """Whether its second half begins at an immediate offset."""
         return self.move is not None and self.move.halves
 
     @property
     def tall(self) -> int:
-        """Lanes of a quarter that a load or store reaches; for a copy or shift, all lanes it reaches."""
+        """The lanes of a quarter that a load or store accesses; for a copy or shift, all lanes it accesses."""
         return self.move.lanes if self.move else self.pattern.thread_count
 
     @property
@@ -98,9 +99,9 @@ def is_access(text: str) -> bool:
 
 
 def parse_access(text: str, split: int = 0, field: str = "access") -> TensorAccess:
-    """Parse an access from its PTX text.
+    """Parse an access from its PTX text; LayoutError `bad_access` if it has no legal shape.
 
-    split: the constant of 16x32bx2 between its halves; 0 for x, or 2x packed.
+    split: the immediate offset of 16x32bx2's second half; 0 if the halves are adjacent.
     """
     match = _ACCESS.search(text)
     if not match:
@@ -139,7 +140,7 @@ def _parse_move(text: str, verb: str, words: list[str], split: int, field: str) 
             "bad_access", f"'{shorten_value(text, 80)}' has no shape of {verb}.", f"Allowed: {shapes}.", field
         )
     times = next((word for word in words if re.fullmatch(r"x\d+", word)), "x1")
-    count = int(times[1:6])  # more digits are more than any shape has
+    count = int(times[1:6])  # five digits exceed the limit of every shape
     if count > row.most or count & (count - 1) or not count:
         raise LayoutError(
             "bad_access",
@@ -167,14 +168,14 @@ def _parse_move(text: str, verb: str, words: list[str], split: int, field: str) 
 
 
 def map_shifted_lanes() -> IntArray:
-    """Return, by lane, the lane whose row it holds after a tcgen05.shift; the last lane of a quarter keeps its own."""
+    """Return, for each lane, the lane whose row it holds after a tcgen05.shift; a quarter's last lane is unchanged."""
     quarter, inside = np.divmod(np.arange(LANES), QUARTER)
     lanes: IntArray = (quarter * QUARTER + np.minimum(inside + SHIFTED_BY, QUARTER - 1)).astype(np.int32)
     return lanes
 
 
 def place_columns(access: TensorAccess, columns: Any) -> Any:
-    """Return the columns of an access, with the second half moved by its own offset where it has one."""
+    """Return the columns of an access, with the second half at its offset if it has one."""
     if not access.split or not access.halves:
         return columns
     half = access.columns // 2
@@ -182,9 +183,7 @@ def place_columns(access: TensorAccess, columns: Any) -> Any:
 
 
 def mask_touched(access: TensorAccess, lane: int, column: int) -> Mask:
-    """Return the lanes and columns that an access at an address touches: bool [lanes][columns], cut off at the memory's
-    end.
-    """
+    """Return the cells that an access at an address touches, without those outside: bool [lanes][columns]."""
     mask = np.zeros((LANES, COLUMNS), bool)
     lanes: Any
     columns: Any

@@ -1,6 +1,6 @@
-"""What one MMA keeps where in tensor memory: D, A, metadata and scale factors, each as a pattern of lanes and units.
+"""The operands of an MMA in tensor memory: D, A, metadata and scale factors, as patterns of lanes and units.
 
-PTX ISA 9.1, 9.7.16.10. Documented, and equal to CUTLASS's maps as each layout says; nothing here has run on hardware.
+PTX ISA 9.1, 9.7.16.10. Documented, and equal to CUTLASS's maps as each layout says; not executed on hardware.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ FACTORS = {"1X": 1, "2X": 2, "4X": 4}
 
 @dataclass(frozen=True, slots=True)
 class TmemMma:
-    """One tcgen05.mma as tensor memory sees it. k: of one instruction; bits: of an element of A in its container."""
+    """The sizes of a tcgen05.mma that determine its operands in tensor memory.
+
+    k: of one instruction, 0 for the usual one; bits: of an element of A in its container, 0 for the kind's.
+    """
 
     kind: MmaKind
     form: str
@@ -58,7 +61,7 @@ class TmemMma:
         object.__setattr__(self, "bits", usual)
 
     def _check_sizes(self) -> None:
-        """Reject a form that the kind does not have, and M and N that the form does not take."""
+        """Raise LayoutError for a form that the kind does not have, and for an M or N that the form does not allow."""
         sizes = self.kind.sizes.get((self.form, self.sparse))
         if sizes is None:
             message = (
@@ -74,7 +77,7 @@ class TmemMma:
                 raise LayoutError(f"bad_{name}", message, "PTX ISA 9.1, Table 39.", name)
 
     def _read_vector(self) -> str:
-        """Return the scale vector, the kind's first where none is given; LayoutError if the kind lacks it."""
+        """Return the vector size of the scale factors, by default the kind's first; LayoutError if it is illegal."""
         legal = list(self.kind.scaled)
         vector = self.scale_vec or (legal[0] if legal else "")
         if vector and vector not in legal:
@@ -94,7 +97,7 @@ class TmemMma:
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The operands that may lie in tensor memory."""
+        """The operands that may be in tensor memory."""
         return (
             "d",
             "a",
@@ -120,12 +123,12 @@ class TmemOperandLayout:
 
     @property
     def columns(self) -> int:
-        """32-bit columns that it takes."""
+        """The number of 32-bit columns that it takes."""
         return -(-self.pattern.value_count * self.bits // 32)
 
     @property
     def evidence(self) -> str:
-        """What proves this map, in one line."""
+        """The evidence for this map, in one line."""
         agrees = f"agrees with CUTLASS ({self.maps} maps)" if self.maps else f"{INFERRED}: no map of CUTLASS shows it"
         return f"documented; {agrees}; not executed on hardware"
 
@@ -140,7 +143,7 @@ class TmemOperandLayout:
 
 
 def make_tmem_layout(mma: TmemMma, operand: str) -> TmemOperandLayout:
-    """Return where an operand of an MMA lies; LayoutError for one outside tensor memory, and for what is open."""
+    """Return the layout of an operand of an MMA; LayoutError if it is not in tensor memory or not documented."""
     if operand not in OPERANDS:
         raise LayoutError("bad_operand", f"No operand '{operand}'.", f"Allowed: {', '.join(OPERANDS)}.", "operand")
     if operand not in mma.operands:
@@ -179,10 +182,8 @@ def _make_metadata_layout(mma: TmemMma) -> TmemOperandLayout:
     axes = ("row", "group")
     if len(mma.place.aligned) > 1:  # layouts C and F: 64 rows in 16 lanes of each quarter
         if not wide:
-            message = (
-                f"Where the metadata of kind::{mma.kind.name} lies in layout {mma.place.letter} is not documented."
-            )
-            raise LayoutError("open_layout", message, "M = 128, or .ws, has a known layout.", "m")
+            message = f"Layout {mma.place.letter} of the metadata of kind::{mma.kind.name} is not documented."
+            raise LayoutError("open_layout", message, "M = 128, or .ws, has a documented layout.", "m")
         return _build_layout(mma, "metadata", Pattern.parse(METADATA_SPLIT), axes, 4, 0)
     rows = mma.place.rows
     text, maps = METADATA[rows, wide]
@@ -191,8 +192,8 @@ def _make_metadata_layout(mma: TmemMma) -> TmemOperandLayout:
 
 def _make_scale_layout(mma: TmemMma, operand: str) -> TmemOperandLayout:
     if mma.k == 96:
-        message = "Where the factors of K = 96 lie, 3 or 6 per row, is not documented."
-        raise LayoutError("open_layout", message, "k: 64 has a known layout.", "k")
+        message = "The layout of the scale factors of K = 96, 3 or 6 per row, is not documented."
+        raise LayoutError("open_layout", message, "k: 64 has a documented layout.", "k")
     factors = FACTORS[mma.scale_vec]
     split = mma.form == PAIR and mma.m == 128
     name = "row" if operand == "scale_a" else "col"
@@ -205,12 +206,10 @@ def _make_scale_layout(mma: TmemMma, operand: str) -> TmemOperandLayout:
 
 
 def count_columns(operand: Operand) -> int:
-    """Return the 32-bit columns of an operand: those it lies in, or those its registers are loaded from or stored
-    to.
-    """
+    """Return the number of 32-bit columns of an operand, or of those its registers are loaded from or stored to."""
     return operand.extents.get("column", operand.registers)
 
 
 def format_form(form: str) -> str:
-    """Return how a form is written: `.cta_group::2`, `.ws`."""
+    """Format a form: `.cta_group::2`, `.ws`."""
     return CALLED[form]

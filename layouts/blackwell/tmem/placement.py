@@ -1,4 +1,4 @@
-"""Operands and accesses at addresses of tensor memory, and what is wrong with them.
+"""Check operands and accesses at addresses of tensor memory.
 
 PTX ISA 9.1, 9.7.16.1. The names of the faults are those of the access checks that ptxas compiles in with
 -g-tmem-access-check.
@@ -20,7 +20,7 @@ from lanescope.ptx.targets import strip_suffix
 
 @dataclass(frozen=True, slots=True)
 class PlacedOperand:
-    """An operand at an address. name: its name in the picture."""
+    """An operand at an address of tensor memory. name: its label."""
 
     name: str
     layout: TmemOperandLayout
@@ -29,7 +29,7 @@ class PlacedOperand:
 
     @property
     def mask(self) -> Mask:
-        """The lanes and columns it takes: bool [lanes][columns]; for interleaved halves the one its lane selects."""
+        """The cells it takes: bool [lanes][columns]; of interleaved halves, the one that its lane selects."""
         mask = np.zeros((LANES, COLUMNS), bool)
         wide = slice(self.column, self.column + self.layout.columns)
         rows = np.ones(LANES, bool)
@@ -41,7 +41,7 @@ class PlacedOperand:
 
 @dataclass(frozen=True, slots=True)
 class PlacementFault:
-    """One error of a placement: ptxas's name of the check, the operand, and the reason."""
+    """An error of a placement: ptxas's name of the check, the operand, and a sentence."""
 
     code: str
     name: str
@@ -57,7 +57,7 @@ class Allocation:
 
 
 def find_allocation_faults(allocation: Allocation) -> list[PlacementFault]:
-    """Return what tcgen05.alloc refuses: sizes must be powers of two from 32 to 512, inside the memory."""
+    """Return why tcgen05.alloc rejects an allocation: it takes a power of two from 32 to 512 columns."""
     columns = allocation.columns
     faults = []
     if columns & (columns - 1) or not LEAST_ALLOCATION <= columns <= COLUMNS:
@@ -72,7 +72,7 @@ def find_allocation_faults(allocation: Allocation) -> list[PlacementFault]:
 
 
 def count_exclusive_columns(target: str = "") -> int:
-    """Return the most columns that tcgen05.alloc.exclusive takes on a target; on any if that is "".
+    """Return the maximum number of columns of tcgen05.alloc.exclusive on a target; "" for any.
 
     >>> count_exclusive_columns("sm_107a"), count_exclusive_columns("sm_100f"), count_exclusive_columns()
     (576, 512, 576)
@@ -82,7 +82,7 @@ def count_exclusive_columns(target: str = "") -> int:
 
 
 def explain_exclusive_allocation(columns: int, target: str = "") -> str:
-    """Return why tcgen05.alloc.exclusive refuses a number of columns, "" if it takes it. PTX ISA 9.4, 9.7.18.7.1."""
+    """Return why tcgen05.alloc.exclusive rejects a number of columns, "" if it does not. PTX ISA 9.4, 9.7.18.7.1."""
     most = count_exclusive_columns(target)
     if columns % LEAST_ALLOCATION == 0 and LEAST_ALLOCATION <= columns <= most:
         return ""
@@ -93,7 +93,7 @@ def explain_exclusive_allocation(columns: int, target: str = "") -> str:
 def find_placement_faults(
     allocation: Allocation, placed: list[PlacedOperand], mma_of: dict[str, TmemMma]
 ) -> list[PlacementFault]:
-    """Return what is wrong with operands in an allocation: bounds, alignment of lanes, overlaps, in that order."""
+    """Return the faults of operands in an allocation: bounds, lane alignment and overlaps, in that order."""
     faults = find_allocation_faults(allocation)
     for operand in placed:
         last = operand.column + operand.layout.columns - 1
@@ -108,40 +108,40 @@ def find_placement_faults(
     faults += _find_alignment_faults(placed, mma_of)
     for n, operand in enumerate(placed):
         for other in placed[n + 1 :]:
-            both = operand.mask & other.mask
-            if both.any():
-                columns = np.flatnonzero(both.any(axis=0))
+            shared = operand.mask & other.mask
+            if shared.any():
+                columns = np.flatnonzero(shared.any(axis=0))
                 message = f"{operand.name} and {other.name} share columns {columns[0]} to {columns[-1]}."
                 faults.append(PlacementFault("operands_overlap", other.name, message))
     return faults
 
 
 def find_idesc_faults(word: IdescWord, mma: TmemMma) -> list[PlacementFault]:
-    """Return where an MMA's instruction descriptor contradicts its PTX text and placement: sparsity, M and N."""
+    """Return contradictions between an instruction descriptor and the MMA: sparsity, M and N."""
     faults = []
     if word.sparse != mma.sparse:
-        said = "sparse" if word.sparse else "dense"
-        message = f"Bit 2 of {word} says {said}; the MMA has{'' if mma.sparse else ' no'} .sp."
+        density = "sparse" if word.sparse else "dense"
+        message = f"Bit 2 of {word} says {density}; the MMA has{'' if mma.sparse else ' no'} .sp."
         faults.append(PlacementFault("sparse_mismatch_between_idesc_mod", "idesc", message))
-    for name, size, meant in (("M", word.m, mma.m), ("N", word.n, mma.n)):
-        if size != meant:
+    for name, size, expected in (("M", word.m, mma.m), ("N", word.n, mma.n)):
+        if size != expected:
             faults.append(
                 PlacementFault(
-                    "idesc_size", "idesc", f"{word} says {name} {size}; the operands are placed for {meant}."
+                    "idesc_size", "idesc", f"{word} says {name} {size}; the operands are placed for {expected}."
                 )
             )
     return faults
 
 
 def _find_alignment_faults(placed: list[PlacedOperand], mma_of: dict[str, TmemMma]) -> list[PlacementFault]:
-    """Return operands of one MMA that begin at different lanes in layouts C and F (PTX ISA 9.1, 9.7.16.10.8.5)."""
+    """Return faults for operands of an MMA at different lanes in layouts C and F. PTX ISA 9.1, 9.7.16.10.8.5."""
     faults = []
     for n, operand in enumerate(placed):
-        split = [
+        earlier = [
             other for other in placed[:n] if mma_of[other.name] is mma_of[operand.name] and "half" in other.layout.axes
         ]
-        if "half" in operand.layout.axes and split and split[0].lane != operand.lane:
-            first = split[0]
+        if "half" in operand.layout.axes and earlier and earlier[0].lane != operand.lane:
+            first = earlier[0]
             message = (
                 f"{operand.name} begins at lane {operand.lane}, {first.name} of the same MMA at lane {first.lane}."
             )
@@ -163,9 +163,7 @@ def _find_bound_faults(name: str, first: int, last: int, allocation: Allocation)
 def find_access_faults(
     access: TensorAccess, lane: int, column: int, warp: int, allocation: Allocation
 ) -> list[PlacementFault]:
-    """Return what is wrong with an access at an address: bounds, the quarter that the warp owns, the lane's
-    alignment.
-    """
+    """Return the faults of an access at an address: bounds, the warp's quarter, lane alignment."""
     faults = _find_bound_faults(access.ptx, column, column + access.columns - 1, allocation)
     quarter = lane // QUARTER
     if lane >= LANES:

@@ -3,9 +3,9 @@
     composition((6,2):(8,2), (4,3):(3,1))         ((2,2),3):((24,2),8)
     logical_divide(32:1, 4:2)                     (4,(2,4)):(2,(1,8))
 
-A tiler is a layout, an int N (for N:1), None (for the underscore: the mode stays) or a tuple of tilers, one a mode. A
-swizzle stays in front of a result: CuTe's ComposedLayout. Where CuTe would not compile, or would give a layout that is
-not what the operation means, a LayoutError says which condition fails, for which mode, and what would do.
+A tiler is a layout, an int N (for N:1), None (for the underscore: the mode is kept) or a tuple of tilers, one per mode.
+A swizzle is kept in front of the result, as in CuTe's ComposedLayout. If CuTe does not compile an operation, or returns
+a layout that contradicts its definition, a LayoutError names the failed condition, the mode, and what is allowed.
 
 Source: CUTLASS 4.7 (7107b05), include/cute/layout.hpp, layout_composed.hpp and swizzle_layout.hpp.
 """

@@ -1,4 +1,4 @@
-"""The same layout in elements of another width, under another shape, or sliced."""
+"""Recast a layout to elements of another width, give it another shape, or slice it."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import Swizzle
 
 
-def _map_modes(one: CuteLayout, act: Callable[[int, int], tuple[int, int]]) -> CuteLayout:
-    """Apply a function to every (size, stride)."""
+def _map_modes(layout: CuteLayout, act: Callable[[int, int], tuple[int, int]]) -> CuteLayout:
+    """Return a layout with a function applied to every (size, stride)."""
 
     def walk(shape: Nested, stride: Nested) -> tuple[Nested, Nested]:
         if isinstance(shape, int):
             return act(shape, stride)
-        found = [walk(s, d) for s, d in zip(shape, stride, strict=True)]
-        return tuple(s for s, _ in found), tuple(d for _, d in found)
+        pairs = [walk(s, d) for s, d in zip(shape, stride, strict=True)]
+        return tuple(s for s, _ in pairs), tuple(d for _, d in pairs)
 
-    return CuteLayout(*walk(one.shape, one.stride))
+    return CuteLayout(*walk(layout.shape, layout.stride))
 
 
-def upcast(one: CuteLayout, count: int) -> CuteLayout:
+def upcast(layout: CuteLayout, count: int) -> CuteLayout:
     """Return the layout of elements `count` times as wide."""
 
     def cast(n: int, d: int) -> tuple[int, int]:
@@ -47,55 +47,57 @@ def upcast(one: CuteLayout, count: int) -> CuteLayout:
             return n, d
         if d % count and count % d:
             raise make_refusal(
-                f"upcast<{count}> of {one}: neither of {d} and {count} divides the other (CuTe:"
+                f"upcast<{count}> of {layout}: neither of {d} and {count} divides the other (CuTe:"
                 " Divisibility condition).",
                 f"Give strides that divide {count} or are multiples of it.",
             )
         return -(-n // -(-count // d)), -(-d // count)
 
-    made = _map_modes(strip_swizzle(one), cast)
-    if one.offset % count:
+    result = _map_modes(strip_swizzle(layout), cast)
+    if layout.offset % count:
         raise make_refusal(
-            f"upcast<{count}> of {one}: {count} does not divide the offset.", "Give a multiple as offset."
+            f"upcast<{count}> of {layout}: {count} does not divide the offset.", "Give a multiple as offset."
         )
-    return replace(made, swizzle=_rescale_swizzle(one.swizzle, count, -1), offset=one.offset // count)
+    return replace(result, swizzle=_rescale_swizzle(layout.swizzle, count, -1), offset=layout.offset // count)
 
 
-def downcast(one: CuteLayout, count: int) -> CuteLayout:
+def downcast(layout: CuteLayout, count: int) -> CuteLayout:
     """Return the layout of `count` times as many elements, each as much narrower."""
-    if 1 not in list_leaves(one.stride) and count > 1:
-        raise make_refusal(f"downcast<{count}> of {one}: no mode has stride 1.", "Downcast requires adjacent elements.")
-    made = _map_modes(strip_swizzle(one), lambda n, d: (n * count, d) if d == 1 else (n, d * count))
-    return replace(made, swizzle=_rescale_swizzle(one.swizzle, count, 1), offset=one.offset * count)
+    if 1 not in list_leaves(layout.stride) and count > 1:
+        raise make_refusal(
+            f"downcast<{count}> of {layout}: no mode has stride 1.", "Downcast requires adjacent elements."
+        )
+    result = _map_modes(strip_swizzle(layout), lambda n, d: (n * count, d) if d == 1 else (n, d * count))
+    return replace(result, swizzle=_rescale_swizzle(layout.swizzle, count, 1), offset=layout.offset * count)
 
 
-def _rescale_swizzle(swizzle: Swizzle | None, count: int, way: int) -> Swizzle | None:
-    """Return a swizzle for units `count` times as large (way −1) or small (1)."""
+def _rescale_swizzle(swizzle: Swizzle | None, count: int, direction: int) -> Swizzle | None:
+    """Return a swizzle for units `count` times as large (direction −1) or as small (1)."""
     if swizzle is None or count == 1:
         return swizzle
     if count & (count - 1):
         raise make_refusal(f"{swizzle} cannot count in units of {count}.", "A power of two.")
-    base = swizzle.base + way * (count.bit_length() - 1)
+    base = swizzle.base + direction * (count.bit_length() - 1)
     return Swizzle(max(swizzle.bits + min(base, 0), 0), max(base, 0), swizzle.shift)
 
 
-def recast(one: CuteLayout, old_bits: int, new_bits: int) -> CuteLayout:
+def recast(layout: CuteLayout, old_bits: int, new_bits: int) -> CuteLayout:
     """Return the layout of the same storage in elements of another width."""
     common = gcd(old_bits, new_bits)
     up, down = new_bits // common, old_bits // common
-    made = upcast(one, up) if up > 1 else one
-    return downcast(made, down) if down > 1 else made
+    result = upcast(layout, up) if up > 1 else layout
+    return downcast(result, down) if down > 1 else result
 
 
-def with_shape(one: CuteLayout, shape: Nested) -> CuteLayout:
-    """Return the same indices under another shape: one ∘ (shape)."""
-    return composition(one, make_layout(shape))
+def with_shape(layout: CuteLayout, shape: Nested) -> CuteLayout:
+    """Return the layout with the same indices and another shape: layout ∘ (shape)."""
+    return composition(layout, make_layout(shape))
 
 
-def slice_and_offset(one: CuteLayout, coord: Nested) -> tuple[CuteLayout, int]:
-    """Return (layout of the modes at underscores, index of the rest) for a coordinate with None at the underscores.
+def slice_and_offset(layout: CuteLayout, coord: Nested) -> tuple[CuteLayout, int]:
+    """Return (layout of the modes at underscores, index of the others); coord: None at the underscores.
 
-    Behind a swizzle the index stays the layout's offset, and the second is 0.
+    If the layout has a swizzle, the index becomes the result's offset, and 0 is returned.
     """
 
     def pick(c: Nested, nested: Nested) -> tuple[Nested, ...]:
@@ -105,26 +107,26 @@ def slice_and_offset(one: CuteLayout, coord: Nested) -> tuple[CuteLayout, int]:
             if rank(nested) != len(c) or isinstance(nested, int):
                 raise make_refusal(
                     (
-                        f"The coordinate {format_coordinate(coord)} does not fit {one}: {format_coordinate(c)}"
+                        f"The coordinate {format_coordinate(coord)} does not fit {layout}: {format_coordinate(c)}"
                         f" stands for {format_tuple(nested)}."
                     ),
-                    f"Give a coordinate nested as {format_tuple(one.shape)}, or an int for a whole mode.",
+                    f"Give a coordinate nested as {format_tuple(layout.shape)}, or an int for a whole mode.",
                 )
-            return tuple(kept for part, item in zip(c, nested, strict=True) for kept in pick(part, item))
+            return tuple(item_ for part, item in zip(c, nested, strict=True) for item_ in pick(part, item))
         return ()
 
-    shape, stride = pick(coord, one.shape), pick(coord, one.stride)
-    at = coordinate_to_index(_zero_underscores(coord), one.shape, one.stride)
+    shape, stride = pick(coord, layout.shape), pick(coord, layout.stride)
+    at = coordinate_to_index(_zero_underscores(coord), layout.shape, layout.stride)
     rest = CuteLayout(shape, stride) if shape else ONE
     if coord is None:
-        rest = strip_swizzle(one)
-    if one.swizzle:
-        return replace(rest, swizzle=one.swizzle, offset=one.offset + at, unit_bits=one.unit_bits), 0
-    return rest, one.offset + at
+        rest = strip_swizzle(layout)
+    if layout.swizzle:
+        return replace(rest, swizzle=layout.swizzle, offset=layout.offset + at, unit_bits=layout.unit_bits), 0
+    return rest, layout.offset + at
 
 
 def require_inside(coord: Nested, shape: Nested) -> None:
-    """Raise LayoutError for a coordinate outside the shape: CuTe itself would go on past the end."""
+    """Raise LayoutError for a coordinate outside the shape; CuTe does not check it."""
     if isinstance(coord, tuple):
         if isinstance(shape, int) or len(coord) != len(shape):
             raise LayoutError(
@@ -149,7 +151,7 @@ def _zero_underscores(coord: Nested) -> Nested:
 
 
 def format_coordinate(coord: Nested) -> str:
-    """Return a coordinate as CuTe prints it: `(3,_)`."""
+    """Format a coordinate like CuTe: `(3,_)`."""
     return (
         f"({','.join(map(format_coordinate, coord))})"
         if isinstance(coord, tuple)
@@ -159,8 +161,8 @@ def format_coordinate(coord: Nested) -> str:
     )
 
 
-def flatten(one: CuteLayout) -> CuteLayout:
+def flatten(layout: CuteLayout) -> CuteLayout:
     """Return the layout without nesting."""
-    if depth(one.shape) < 2:
-        return one
-    return replace(one, shape=tuple(list_leaves(one.shape)), stride=tuple(list_leaves(one.stride)))
+    if depth(layout.shape) < 2:
+        return layout
+    return replace(layout, shape=tuple(list_leaves(layout.shape)), stride=tuple(list_leaves(layout.stride)))

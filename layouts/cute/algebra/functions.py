@@ -1,4 +1,4 @@
-"""Layouts made and taken apart: coalesce, filter, composition, complement and inverses."""
+"""The basic operations: coalesce, filter, composition, complement and inverses."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from lanescope.errors import LayoutError
 
 Tiler = Any  # a CuteLayout, an int, None, or a tuple of Tilers
 ONE = CuteLayout(1, 0)
-MOST_CHECKED = 1 << 12  # indices of a layout whose inverse is tried out
+MOST_CHECKED = 1 << 12  # size up to which results are checked for every index
 
 
 def make_layout(shape: Nested, stride: Nested = None) -> CuteLayout:
-    """Return shape:stride; without a stride compact column-major, as make_layout(shape)."""
+    """Return shape:stride; without a stride, compact column-major like make_layout(shape)."""
     return CuteLayout(shape, make_compact_strides(shape) if stride is None else stride)
 
 
@@ -47,20 +47,20 @@ def concatenate(*parts: CuteLayout) -> CuteLayout:
     return CuteLayout(tuple(p.shape for p in parts), tuple(p.stride for p in parts))
 
 
-def strip_swizzle(one: CuteLayout) -> CuteLayout:
-    """Return the layout behind a swizzle and an offset."""
-    return CuteLayout(one.shape, one.stride)
+def strip_swizzle(layout: CuteLayout) -> CuteLayout:
+    """Return the layout without its swizzle and offset."""
+    return CuteLayout(layout.shape, layout.stride)
 
 
 def format_tiler(tiler: Tiler) -> str:
-    """Return a tiler as CuTe prints it: `(32:1,_,(4,2):(1,8))`."""
+    """Format a tiler like CuTe: `(32:1,_,(4,2):(1,8))`."""
     if isinstance(tiler, tuple):
         return f"({','.join(map(format_tiler, tiler))})"
     return "_" if tiler is None else str(tiler)
 
 
 def get_tiler_size(tiler: Tiler) -> Nested:
-    """Return the sizes of a tiler's modes; None where a mode is the underscore."""
+    """Return the sizes of a tiler's modes; None for an underscore."""
     if isinstance(tiler, tuple):
         return tuple(map(get_tiler_size, tiler))
     return tiler if tiler is None or isinstance(tiler, int) else tiler.size
@@ -70,41 +70,42 @@ def make_refusal(message: str, hint: str) -> LayoutError:
     return LayoutError("not_admissible", message, hint, "layout")
 
 
-def require_plain(one: CuteLayout, what: str) -> CuteLayout:
-    if one.swizzle or one.offset or one.unit_bits:
+def require_plain(layout: CuteLayout, what: str) -> CuteLayout:
+    if layout.swizzle or layout.offset or layout.unit_bits:
         raise make_refusal(
-            f"{what} of {one}: it is a ComposedLayout, not a layout.",
-            "Give the layout behind the swizzle and the offset; a swizzle may stand in front of the left operand only.",
+            f"{what} of {layout}: it is a ComposedLayout, not a layout.",
+            "Give the layout without swizzle and offset; only the left operand may have a swizzle.",
         )
-    return one
+    return layout
 
 
-def apply_behind_swizzle(one: CuteLayout, act: Callable[[CuteLayout], CuteLayout]) -> CuteLayout:
-    """Apply an operation to the layout behind a swizzle and an offset, which stay in front of the result."""
-    made = act(strip_swizzle(one))
-    return replace(made, swizzle=one.swizzle, offset=one.offset, unit_bits=one.unit_bits)
+def apply_behind_swizzle(layout: CuteLayout, act: Callable[[CuteLayout], CuteLayout]) -> CuteLayout:
+    """Return the result of an operation on the layout without swizzle and offset, with these in front again."""
+    result = act(strip_swizzle(layout))
+    return replace(result, swizzle=layout.swizzle, offset=layout.offset, unit_bits=layout.unit_bits)
 
 
 def apply_by_mode(
-    one: CuteLayout, tiler: tuple[Tiler, ...], act: Callable[[CuteLayout, Tiler], CuteLayout], what: str, rest: bool
+    layout: CuteLayout, tiler: tuple[Tiler, ...], act: Callable[[CuteLayout, Tiler], CuteLayout], what: str, rest: bool
 ) -> CuteLayout:
-    """Apply an operation to each mode with its part of the tiler; rest: whether the modes after them stay."""
-    if len(tiler) > one.rank:
+    """Return the results of an operation on each mode with its part of the tiler; rest: keep the further modes."""
+    if len(tiler) > layout.rank:
         raise make_refusal(
-            f"{what}: the tiler {format_tiler(tiler)} has {len(tiler)} modes, {one} has {one.rank}.",
+            f"{what}: the tiler {format_tiler(tiler)} has {len(tiler)} modes, {layout} has {layout.rank}.",
             "Give a tiler with at most as many modes as the layout.",
         )
-    parts = [act(mode, part) for mode, part in zip(one.modes, tiler, strict=False)]
-    return concatenate(*parts, *(one.modes[len(tiler) :] if rest else ()))
+    parts = [act(mode, part) for mode, part in zip(layout.modes, tiler, strict=False)]
+    return concatenate(*parts, *(layout.modes[len(tiler) :] if rest else ()))
 
 
 # coalesce and filter --------------------------------------------------------------------------------------------------
 
 
 def _merge_modes(pairs: list[tuple[int, int]], endless: bool = False) -> CuteLayout:
-    """Merge neighbours that continue one another, and drop modes of size 1.
+    """Return a layout whose adjacent modes are merged if contiguous, without modes of size 1.
 
-    endless: keep the function past the size, too (CuTe's coalesce_x): the last mode is kept even where its size is 1.
+    endless: preserve the function also beyond the size (CuTe's coalesce_x): the last mode is kept even if its size is
+    1.
     """
     out: list[tuple[int, int]] = []
     if endless and pairs and pairs[-1][0] == 1:
@@ -121,29 +122,26 @@ def _merge_modes(pairs: list[tuple[int, int]], endless: bool = False) -> CuteLay
     return CuteLayout(unwrap_single(n for n, _ in out), unwrap_single(d for _, d in out))
 
 
-def coalesce(one: CuteLayout, profile: Nested = None) -> CuteLayout:
-    """Return the fewest modes with the same index for every colexicographic coordinate.
+def coalesce(layout: CuteLayout, profile: Nested = None) -> CuteLayout:
+    """Return the layout with the fewest modes that gives the same index for every colexicographic coordinate.
 
-    profile: a tuple whose ints say which modes are coalesced separately.
+    profile: a tuple; each of its modes is coalesced separately.
     """
     if isinstance(profile, tuple):
-        return apply_behind_swizzle(one, lambda it: apply_by_mode(it, profile, coalesce, "coalesce", True))
-    return apply_behind_swizzle(one, lambda it: _merge_modes(it.digits))
+        return apply_behind_swizzle(layout, lambda it: apply_by_mode(it, profile, coalesce, "coalesce", True))
+    return apply_behind_swizzle(layout, lambda it: _merge_modes(it.digits))
 
 
-def filter_layout(one: CuteLayout) -> CuteLayout:
+def filter_layout(layout: CuteLayout) -> CuteLayout:
     """Return the layout without the modes of stride 0 and size 1 (CuTe's filter)."""
-    return apply_behind_swizzle(one, lambda it: _merge_modes([(n, d) for n, d in it.digits if d]))
+    return apply_behind_swizzle(layout, lambda it: _merge_modes([(n, d) for n, d in it.digits if d]))
 
 
 # composition ----------------------------------------------------------------------------------------------------------
 
 
 def composition(a: CuteLayout, b: Tiler) -> CuteLayout:
-    """Return A ∘ B: result(c) = A(B(c)), with B's profile.
-
-    A tuple of tilers composes by mode; further modes are dropped.
-    """
+    """Return A ∘ B, the layout with result(c) = A(B(c)) and B's profile; a tuple of tilers composes by mode."""
     if b is None:
         return a
     if isinstance(b, tuple):
@@ -154,47 +152,47 @@ def composition(a: CuteLayout, b: Tiler) -> CuteLayout:
 
 def _compose(a: CuteLayout, b: CuteLayout) -> CuteLayout:
     flat = _merge_modes(a.digits, endless=True)
-    left = list(zip(list_modes(flat.shape), list_modes(flat.stride), strict=True))
+    modes_of_a = list(zip(list_modes(flat.shape), list_modes(flat.stride), strict=True))
 
     def each(shape: Nested, stride: Nested) -> tuple[Nested, Nested]:
         if isinstance(shape, tuple):
-            found = [each(s, d) for s, d in zip(shape, stride, strict=True)]
-            return tuple(s for s, _ in found), tuple(d for _, d in found)
-        return _compose_mode(left, shape, stride, a, b)
+            pairs = [each(s, d) for s, d in zip(shape, stride, strict=True)]
+            return tuple(s for s, _ in pairs), tuple(d for _, d in pairs)
+        return _compose_mode(modes_of_a, shape, stride, a, b)
 
-    made = CuteLayout(*each(b.shape, b.stride))
-    if any(n % d for n, _ in left for d in list_leaves(b.stride) if d) and b.size <= MOST_CHECKED:
-        _check_carry(a, b, made)
-    return made
+    result = CuteLayout(*each(b.shape, b.stride))
+    if any(n % d for n, _ in modes_of_a for d in list_leaves(b.stride) if d) and b.size <= MOST_CHECKED:
+        _check_carry(a, b, result)
+    return result
 
 
-def _check_carry(a: CuteLayout, b: CuteLayout, made: CuteLayout) -> None:
-    """Reject modes of B that each compose with A, but carry into each other when added: CuTe does not check that."""
-    want = tuples.compute_indices(b.list_indices(), a.shape, a.stride)
-    for at in np.flatnonzero(want != made.list_indices())[:1].tolist():
+def _check_carry(a: CuteLayout, b: CuteLayout, result: CuteLayout) -> None:
+    """Raise LayoutError if modes of B compose with A one by one but carry when added, which CuTe does not check."""
+    expected = tuples.compute_indices(b.list_indices(), a.shape, a.stride)
+    for at in np.flatnonzero(expected != result.list_indices())[:1].tolist():
         coord = index_to_coordinate(at, b.shape)
         raise make_refusal(
-            f"{a} ∘ {b} is not admissible: CuTe gives {made}, which at {format_tuple(coord)} is {made(at)}, but"
+            f"{a} ∘ {b} is not admissible: CuTe gives {result}, which at {format_tuple(coord)} is {result(at)}, but"
             f" A(B(c)) ="
-            f" A({b(at)}) = {want[at]}. Modes of B that are admissible one by one carry into the next mode of A.",
+            f" A({b(at)}) = {expected[at]}. Modes of B that are admissible one by one carry into the next mode of A.",
             "Give B strides that divide the sizes of A's modes.",
         )
 
 
 def _compose_mode(
-    left: list[tuple[int, int]], count: int, step: int, a: CuteLayout, b: CuteLayout
+    modes_of_a: list[tuple[int, int]], count: int, step: int, a: CuteLayout, b: CuteLayout
 ) -> tuple[Nested, Nested]:
-    """Return the coalesced modes of A that one mode count:step of B walks through."""
+    """Return the modes of A that one mode count:step of B selects."""
     if step == 0:
         return count, 0
-    if len(left) == 1:
-        return count, step * left[0][1]
+    if len(modes_of_a) == 1:
+        return count, step * modes_of_a[0][1]
 
     def refuse(why: str, hint: str) -> LayoutError:
         return make_refusal(f"{a} ∘ {b} is not admissible: the mode {count}:{step} {why}.", hint)
 
     rest, stride, out = count, step, []
-    for size_, step_ in left[:-1]:
+    for size_, step_ in modes_of_a[:-1]:
         if stride >= size_ and stride % size_:
             raise refuse(
                 f"steps by {stride} over a mode of size {size_} ({size_}:{step_}), and {size_} does not divide {stride}"
@@ -219,33 +217,34 @@ def _compose_mode(
             rest //= taken
         stride = -(-stride // size_)
     if rest > 1 or not out:
-        out.append((rest, stride * left[-1][1]))
+        out.append((rest, stride * modes_of_a[-1][1]))
     return unwrap_single(n for n, _ in out), unwrap_single(d for _, d in out)
 
 
 # complement and inverses ----------------------------------------------------------------------------------------------
 
 
-def _sort_modes(one: CuteLayout) -> list[tuple[int, int, int]]:
+def _sort_modes(layout: CuteLayout) -> list[tuple[int, int, int]]:
     """Return (stride, size, first coordinate it steps over) of the coalesced modes, smallest stride first."""
-    pairs = _merge_modes(one.digits).digits
+    pairs = _merge_modes(layout.digits).digits
     below = [1, *accumulate((n for n, _ in pairs), lambda x, y: x * y)]
     return sorted((step, count, start) for (count, step), start in zip(pairs, below, strict=False))
 
 
-def complement(one: CuteLayout, target: Nested = None) -> CuteLayout:
-    """Return the layout of what `one` leaves out of `target` indices (default: its cosize), in ascending order."""
-    require_plain(one, "complement")
-    own = filter_layout(one)
+def complement(layout: CuteLayout, target: Nested = None) -> CuteLayout:
+    """Return the layout of the indices below `target` (default: the cosize) that the layout skips, ascending."""
+    require_plain(layout, "complement")
+    filtered = filter_layout(layout)
     if target is None:
-        target = own.cosize
-    if own.stride == 0:
+        target = filtered.cosize
+    if filtered.stride == 0:
         return _merge_modes([(size(target), 1)])
     out, reached = [], 1
-    for step, count, _ in _sort_modes(own):
+    for step, count, _ in _sort_modes(filtered):
         if step < reached:
             raise make_refusal(
-                f"complement of {one}: the mode {count}:{step} begins at {step}, inside the {reached} indices that the"
+                f"complement of {layout}: the mode {count}:{step} begins at {step}, inside the {reached} indices that"
+                " the"
                 " modes below it span (CuTe: Non-injective Layout detected in complement).",
                 "Give a layout in which every stride is at least the span of the modes below it.",
             )
@@ -255,20 +254,19 @@ def complement(one: CuteLayout, target: Nested = None) -> CuteLayout:
     return _merge_modes(out)
 
 
-def get_covered_size(one: CuteLayout) -> int:
-    """Return the smallest size that a layout and its complement map onto itself: what one tiler of a mode needs with
-    its gaps.
+def get_covered_size(layout: CuteLayout) -> int:
+    """Return the number of elements that a tiler of one mode spans, including its gaps.
 
-    CuTe's size of a tiler leaves its gaps out.
+    It is the smallest size that the layout and its complement cover. CuTe's size of a tiler excludes the gaps.
 
     >>> get_covered_size(CuteLayout((4, 2, 4), (1, 32, 8))), get_covered_size(CuteLayout((4, 4, 2), (1, 8, 4)))
     (64, 32)
     """
-    return int(one.size * complement(one, one.cosize).size)
+    return int(layout.size * complement(layout, layout.cosize).size)
 
 
 def _ceil_div(a: Nested, b: int) -> Nested:
-    """Return CuTe's ceil_div of a shape by a number, folded over the modes."""
+    """Return CuTe's ceil_div of a shape by a number, over the modes in turn."""
     if isinstance(a, int):
         return -(-a // b)
     out = []
@@ -278,87 +276,90 @@ def _ceil_div(a: Nested, b: int) -> Nested:
     return tuple(out)
 
 
-def right_inverse(one: CuteLayout) -> CuteLayout:
-    """Return R with one(R(i)) = i, for indices i that follow from 0 without a gap."""
-    require_plain(one, "right_inverse")
+def right_inverse(layout: CuteLayout) -> CuteLayout:
+    """Return R with layout(R(i)) = i for the indices i that are contiguous from 0."""
+    require_plain(layout, "right_inverse")
     out, reached = [(1, 0)], 1
-    for step, count, start in _sort_modes(one):
+    for step, count, start in _sort_modes(layout):
         if step == reached:
             out.append((count, start))
             reached = step * count
     return _merge_modes(out)
 
 
-def left_inverse(one: CuteLayout) -> CuteLayout:
-    """Return L with L(one(i)) = i for an injective layout; where indices repeat, one(L(one(i))) = one(i)."""
-    require_plain(one, "left_inverse")
-    found = [row for row in _sort_modes(one) if row[0]]
+def left_inverse(layout: CuteLayout) -> CuteLayout:
+    """Return L with L(layout(i)) = i for an injective layout, else with layout(L(layout(i))) = layout(i)."""
+    require_plain(layout, "left_inverse")
+    modes = [row for row in _sort_modes(layout) if row[0]]
     shapes: list[int] = []
-    for step, count, _ in found:
+    for step, count, _ in modes:
         if step % prod(shapes):
             raise make_refusal(
-                f"left_inverse of {one}: stride {step} of the mode {count}:{step} is not a multiple of {prod(shapes)}"
+                f"left_inverse of {layout}: stride {step} of the mode {count}:{step} is not a multiple of"
+                f" {prod(shapes)}"
                 " (CuTe's Left inverse divisibility condition).",
                 "Give a layout in which every stride is a multiple of the next smaller one.",
             )
         shapes.append(step // prod(shapes))
-    last = found[-1][1] if found else _sort_modes(one)[-1][1]
-    made = _merge_modes(list(zip([*shapes, last], [0, *(start for *_, start in found)], strict=True)))
-    if size(one.shape) <= MOST_CHECKED and not _inverts(one, made):
+    last = modes[-1][1] if modes else _sort_modes(layout)[-1][1]
+    inverse = _merge_modes(list(zip([*shapes, last], [0, *(start for *_, start in modes)], strict=True)))
+    if size(layout.shape) <= MOST_CHECKED and not _inverts(layout, inverse):
         raise make_refusal(
-            f"{one} has no left inverse: CuTe gives {made}, which does not lead back, as modes of {one} overlap.",
+            f"{layout} has no left inverse: CuTe gives {inverse}, which does not lead back, as modes of {layout}"
+            " overlap.",
             "Give an injective layout: every stride at least the span of the modes below it.",
         )
-    return made
+    return inverse
 
 
-def _inverts(one: CuteLayout, made: CuteLayout) -> bool:
-    """Return whether one(made(i)) = i for every index of `one`."""
-    held = one.list_indices()
+def _inverts(layout: CuteLayout, inverse: CuteLayout) -> bool:
+    """Return whether layout(inverse(i)) = i for every index i of the layout."""
+    indices = layout.list_indices()
     return np.array_equal(
-        tuples.compute_indices(tuples.compute_indices(held, made.shape, made.stride), one.shape, one.stride), held
+        tuples.compute_indices(
+            tuples.compute_indices(indices, inverse.shape, inverse.stride), layout.shape, layout.stride
+        ),
+        indices,
     )
 
 
-def count_distinct(one: CuteLayout) -> int:
-    """Return how many different indices a layout has.
+def count_distinct(layout: CuteLayout) -> int:
+    """Return the number of distinct indices of a layout.
 
     >>> count_distinct(CuteLayout((4, 8), (1, 2))), count_distinct(CuteLayout((4, 8), (8, 0)))
     (18, 4)
     """
-    own = filter_layout(strip_swizzle(one))  # a swizzle is one to one
+    filtered = filter_layout(strip_swizzle(layout))  # a swizzle is injective
     reached = 1
-    for step, count in sorted((d, n) for n, d in own.digits):
+    for step, count in sorted((d, n) for n, d in filtered.digits):
         if step < reached:
             break
         reached += (count - 1) * step
     else:
-        return own.size
-    index = own.list_indices()
-    if own.cosize > 16 * own.size:
+        return filtered.size
+    index = filtered.list_indices()
+    if filtered.cosize > 16 * filtered.size:
         return int(np.unique(index).size)
-    met = np.zeros(own.cosize, dtype=np.bool_)
-    met[index] = True
-    return int(np.count_nonzero(met))
+    is_used = np.zeros(filtered.cosize, dtype=np.bool_)
+    is_used[index] = True
+    return int(np.count_nonzero(is_used))
 
 
-def nullspace(one: CuteLayout) -> CuteLayout:
-    """Return the layout of the coordinates that all give index 0: the modes of stride 0."""
-    starts = make_compact_strides(tuple(list_leaves(one.shape)))
-    found = [(n, start) for (n, d), start in zip(one.digits, starts, strict=True) if d == 0]
-    return CuteLayout(unwrap_single(n for n, _ in found), unwrap_single(d for _, d in found)) if found else ONE
+def nullspace(layout: CuteLayout) -> CuteLayout:
+    """Return the layout of the coordinates with index 0: the modes of stride 0."""
+    starts = make_compact_strides(tuple(list_leaves(layout.shape)))
+    modes = [(n, start) for (n, d), start in zip(layout.digits, starts, strict=True) if d == 0]
+    return CuteLayout(unwrap_single(n for n, _ in modes), unwrap_single(d for _, d in modes)) if modes else ONE
 
 
 def max_common_layout(a: CuteLayout, b: CuteLayout) -> CuteLayout:
-    """Return the layout of the most elements that are contiguous from 0 in both layouts: R with a(R(i)) = b(R(i)) =
-    i.
-    """
+    """Return the largest R with a(R(i)) = b(R(i)) = i: the elements that are contiguous from 0 in both layouts."""
     inverse = right_inverse(b)
     common = coalesce(composition(a, inverse)).modes[0]
     return composition(inverse, common) if common.stride == 1 else ONE
 
 
 def max_common_vector(a: CuteLayout, b: CuteLayout) -> int:
-    """Return how many elements are contiguous from 0 in both layouts."""
+    """Return the number of elements that are contiguous from 0 in both layouts."""
     common = coalesce(composition(a, right_inverse(b))).modes[0]
     return common.size if common.stride == 1 else 1

@@ -1,4 +1,4 @@
-"""CuTe's algebra as people write it, step by step: `zipped_divide(composition(A, B), (4, _))`."""
+"""Evaluate expressions of CuTe's algebra step by step: `zipped_divide(composition(A, B), (4, _))`."""
 
 from lanescope.cute.calls.fits import FITTED, find_nearest_fits
 from lanescope.cute.calls.operations import OPS, AlgebraStep, apply_operation

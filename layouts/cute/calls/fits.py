@@ -1,4 +1,4 @@
-"""Admissible right operands near one that is not admissible."""
+"""Find admissible right operands near one that is not admissible."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from lanescope.errors import LayoutError
 FITTED = {"composition", "logical_divide", "zipped_divide", "tiled_divide", "flat_divide"}
 
 
-def add_nearest_fits(op: str, given: Sequence[Value], act: Callable[..., Value], error: LayoutError) -> LayoutError:
-    """Return the error of a refused composition or divide with the nearest right operands that are admissible."""
+def add_nearest_fits(op: str, operands: Sequence[Value], act: Callable[..., Value], error: LayoutError) -> LayoutError:
+    """Return the error of a composition or divide with the nearest admissible right operands in its hint."""
     if op not in FITTED or error.code != "not_admissible":
         return error
-    fits = find_nearest_fits(given[0], given[1], act)
+    fits = find_nearest_fits(operands[0], operands[1], act)
     if not fits:
         return error
-    told = f"{error.hint} With {given[0]} these would do: {', '.join(map(str, fits))}."
-    return LayoutError(error.code, error.message, told, "expression")
+    hint = f"{error.hint} Admissible with {operands[0]}: {', '.join(map(str, fits))}."
+    return LayoutError(error.code, error.message, hint, "expression")
 
 
 def find_nearest_fits(a: CuteLayout, b: Value, act: Callable[[CuteLayout, Value], Value]) -> list[CuteLayout]:
-    """Return at most three admissible right operands that differ from b in one size or stride, the nearest first."""
+    """Return up to three admissible right operands that differ from b in one size or stride, nearest first."""
     if (
         not isinstance(a, CuteLayout)
         or not isinstance(b, CuteLayout)
@@ -37,28 +37,30 @@ def find_nearest_fits(a: CuteLayout, b: Value, act: Callable[[CuteLayout, Value]
     sizes, strides = tuples.list_leaves(b.shape), tuples.list_leaves(b.stride)
     tried: list[tuple[int, CuteLayout]] = []
     for at in range(len(sizes)):
-        for which, numbers in ((0, sizes), (1, strides)):
+        for field, numbers in ((0, sizes), (1, strides)):
             for change in (*range(-min(numbers[at] - 1, 16), 0), *range(1, 17)):
                 new = [*numbers]
                 new[at] += change
-                made = (_nest_like(b.shape, new), b.stride) if which == 0 else (b.shape, _nest_like(b.stride, new))
-                tried.append((abs(change), CuteLayout(*made)))
-    out: list[CuteLayout] = []
-    for _, one in sorted(tried, key=lambda item: item[0]):
-        if one.cosize > a.size or one in out:
+                new_layout = (
+                    (_nest_like(b.shape, new), b.stride) if field == 0 else (b.shape, _nest_like(b.stride, new))
+                )
+                tried.append((abs(change), CuteLayout(*new_layout)))
+    fits: list[CuteLayout] = []
+    for _, candidate in sorted(tried, key=lambda item: item[0]):
+        if candidate.cosize > a.size or candidate in fits:
             continue
         try:
-            act(a, one)
+            act(a, candidate)
         except LayoutError:
             continue
-        out.append(one)
-        if len(out) == 3:
+        fits.append(candidate)
+        if len(fits) == 3:
             break
-    return out
+    return fits
 
 
 def _nest_like(nested: Any, flat: Sequence[int]) -> Any:
-    """Nest numbers as another tuple is nested."""
+    """Return numbers nested like another tuple."""
     left = list(flat)
 
     def walk(item: Any) -> Any:

@@ -1,4 +1,4 @@
-"""CuTe's operations as a table: the arguments of each, the function that computes it and the one that describes it."""
+"""The table of CuTe's operations: arguments, the function that computes the result, and the one that describes it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_shape(value: Value) -> bool:
 
 
 def _is_order(value: Value) -> bool:
-    """Return whether a value ranks modes: the lowest number is first, from 0 or from 1."""
+    """Return whether a value is an order of modes: a tuple of numbers, lowest first."""
     return isinstance(value, tuple) and all(isinstance(item, int) and item >= 0 for item in value)
 
 
@@ -40,7 +40,7 @@ def _is_coordinate(value: Value) -> bool:
 
 
 class ArgumentKind(NamedTuple):
-    """What an argument must be: its name in a sentence, and whether a value is one."""
+    """A kind of argument: its name in a sentence, and a predicate."""
 
     name: str
     fits: Callable[[Value], bool]
@@ -59,8 +59,10 @@ _COORDINATE = ArgumentKind("a coordinate", _is_coordinate)
 
 @dataclass(frozen=True, slots=True)
 class AlgebraStep:
-    """One operation. text: as it is called, arguments written out; result: None where it is refused, with error; parts:
-    the steps that CuTe makes of it; name: what it is assigned to.
+    """One evaluated operation.
+
+    text: the call with its arguments' values; result: None if it failed, with `error`; says: a sentence about the
+    result; parts: the operations that define it; name: the variable that it is assigned to, or "".
     """
 
     op: str
@@ -75,9 +77,11 @@ class AlgebraStep:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation: how many arguments it takes, the function that computes it, and the one that describes it in a
-    sentence. kinds: what its arguments must be, the last for all further ones; () where the tables below say it.
-    called: how many of them stand in the call's brackets, where the others are template arguments; 0 for all.
+    """An operation.
+
+    least, most: the number of arguments; act: computes the result; says: describes it in a sentence; kinds: the kinds
+    of its arguments, the last for all further ones, () if the tables below have them; called: how many arguments are in
+    parentheses, the others being template arguments; 0 for all.
     """
 
     least: int
@@ -109,15 +113,15 @@ def _list_product_parts(a: CuteLayout, tiler: Any) -> list[tuple[str, tuple[Valu
     return [("complement", (a, a.size * tile.cosize)), ("composition", (free, tile))]
 
 
-def _list_rowcol_parts(one: CuteLayout, _transposed: bool = False) -> list[tuple[str, tuple[Value, ...]]]:
-    return [("logical_divide", (one, (2,)))] if one.modes[0].shape == 4 else []
+def _list_rowcol_parts(layout: CuteLayout, _transposed: bool = False) -> list[tuple[str, tuple[Value, ...]]]:
+    return [("logical_divide", (layout, (2,)))] if layout.modes[0].shape == 4 else []
 
 
-def _list_aregs_parts(one: CuteLayout, bits: int = 16) -> list[tuple[str, tuple[Value, ...]]]:
-    if one.modes[0].rank == 3:
+def _list_aregs_parts(layout: CuteLayout, bits: int = 16) -> list[tuple[str, tuple[Value, ...]]]:
+    if layout.modes[0].rank == 3:
         tiler = 2 if bits == 16 else algebra.make_layout((2, 2))
-        return [("get", (one, 0, 2)), ("logical_divide", (one.modes[0].modes[2], tiler))]
-    return [("logical_divide", (one, (None, None, 2)))]
+        return [("get", (layout, 0, 2)), ("logical_divide", (layout.modes[0].modes[2], tiler))]
+    return [("logical_divide", (layout, (None, None, 2)))]
 
 
 def _make_single_part(name: str) -> Callable[..., Sequence[tuple[str, tuple[Value, ...]]]]:
@@ -272,40 +276,45 @@ ALIASES = {
     "retile_S": "retile",
     "retile_D": "retile",
 }
-NUMBERS = {"upcast", "downcast"}  # whose second argument is a number
-ORDERED = ("tile_to_shape", 2)  # the argument that orders modes, as Step<_0,_1> and Step<_2,_1> do
-SHAPES = {"complement", "coalesce", "with_shape", "tile_to_shape"}  # whose further arguments are sizes
-PAIRS = {"blocked_product", "raked_product", "max_common_layout", "max_common_vector"}  # of two layouts
+NUMBERS = {"upcast", "downcast"}  # the second argument is a number
+ORDERED = ("tile_to_shape", 2)  # the argument that is an order of modes: Step<_0,_1>, Step<_2,_1>
+SHAPES = {"complement", "coalesce", "with_shape", "tile_to_shape"}  # the further arguments are sizes
+PAIRS = {"blocked_product", "raked_product", "max_common_layout", "max_common_vector"}  # both arguments are layouts
 
 
-def apply_operation(op: str, given: Sequence[Value]) -> AlgebraStep:
-    """Run one operation on values; a refusal is a step with its error."""
+def apply_operation(op: str, arguments: Sequence[Value]) -> AlgebraStep:
+    """Return the step of one operation on values, with an error if it fails."""
     row = OPS[op]
-    text = _format_call(op, row, given)
+    text = _format_call(op, row, arguments)
     try:
-        values = _check_arguments(op, row, given)
-        made = row.act(*values)
+        values = _check_arguments(op, row, arguments)
+        result = row.act(*values)
     except LayoutError as error:
         return AlgebraStep(
-            op, text, tuple(given), None, "", add_nearest_fits(op, given, row.act, error.move_to_field("expression"))
+            op,
+            text,
+            tuple(arguments),
+            None,
+            "",
+            add_nearest_fits(op, arguments, row.act, error.move_to_field("expression")),
         )
     parts = tuple(apply_operation(name, args) for name, args in (row.parts(*values) if row.parts else ()))
-    return AlgebraStep(op, text, tuple(values), result=made, says=row.says(*values, made), error=None, parts=parts)
+    return AlgebraStep(op, text, tuple(values), result, row.says(*values, result), None, parts)
 
 
-def _format_call(op: str, row: Operation, given: Sequence[Value]) -> str:
-    """Return a call with its arguments written out, template arguments in angle brackets."""
-    called = row.called or len(given)
-    template = f"<{','.join(map(format_value, given[called:]))}>" if given[called:] else ""
-    return f"{op}{template}({', '.join(map(format_value, given[:called]))})"
+def _format_call(op: str, row: Operation, arguments: Sequence[Value]) -> str:
+    """Format a call with its arguments' values, template arguments in angle brackets."""
+    in_brackets = row.called or len(arguments)
+    template = f"<{','.join(map(format_value, arguments[in_brackets:]))}>" if arguments[in_brackets:] else ""
+    return f"{op}{template}({', '.join(map(format_value, arguments[:in_brackets]))})"
 
 
-def _check_arguments(op: str, row: Operation, given: Sequence[Value]) -> list[Value]:
-    """Return arguments of the right kinds and of a size that is worked out; a shape becomes a compact layout."""
+def _check_arguments(op: str, row: Operation, arguments: Sequence[Value]) -> list[Value]:
+    """Return the arguments, shapes as compact layouts; LayoutError for a wrong number, kind or size."""
     takes = f"{op}{row.signature}"
-    if not row.least <= len(given) <= row.most:
-        raise LayoutError("bad_cute", f"{op} has {len(given)} arguments.", f"{takes}.", "expression")
-    values = list(given)
+    if not row.least <= len(arguments) <= row.most:
+        raise LayoutError("bad_cute", f"{op} has {len(arguments)} arguments.", f"{takes}.", "expression")
+    values = list(arguments)
     for at, value in enumerate(values):
         kind = _find_kind(op, at)
         if kind is _LAYOUT and isinstance(value, int | tuple) and is_shape(value):
@@ -322,21 +331,21 @@ def _check_arguments(op: str, row: Operation, given: Sequence[Value]) -> list[Va
 
 
 def _check_size(value: Value) -> None:
-    """Reject a value with a layout that is too large to work out."""
-    for one in _collect_layouts(value):
-        if one.size > MOST_SIZE:
-            why = f"{shorten_value(str(one), 60)} has {one.size} elements."
+    """Raise LayoutError for a value with a layout that is too large to evaluate."""
+    for layout in _collect_layouts(value):
+        if layout.size > MOST_SIZE:
+            why = f"{shorten_value(str(layout), 60)} has {layout.size} elements."
             raise LayoutError("too_large", why, f"At most {MOST_SIZE}.", "expression")
 
 
 def _collect_layouts(value: Value) -> list[CuteLayout]:
     if isinstance(value, tuple):
-        return [one for item in value for one in _collect_layouts(item)]
+        return [layout for item in value for layout in _collect_layouts(item)]
     return [value] if isinstance(value, CuteLayout) else []
 
 
 def _find_kind(op: str, at: int) -> ArgumentKind:
-    """Return what the argument of an operation at a position must be."""
+    """Return the kind of an operation's argument at a position."""
     if kinds := OPS[op].kinds:
         return kinds[min(at, len(kinds) - 1)]
     if at == 0 or op in PAIRS:

@@ -13,7 +13,7 @@ Value = Any  # a CuteLayout, an int, a tuple, None
 
 
 def format_value(value: Value) -> str:
-    """Return a value as CuTe prints it; a layout of one int as 4:2."""
+    """Format a value like CuTe; a layout of one int as 4:2."""
     if isinstance(value, CuteLayout):
         return str(value)
     if isinstance(value, tuple):
@@ -27,7 +27,7 @@ def _format_size(a: CuteLayout) -> str:
     return f"{a.size} element{'s' * (a.size != 1)}"
 
 
-def describe_composition(a: CuteLayout, b: Any, made: CuteLayout) -> str:
+def describe_composition(a: CuteLayout, b: Any, result: CuteLayout) -> str:
     if isinstance(b, tuple):
         return f"Each mode of {a} is composed with its part of {format_value(b)}."
     right = algebra.make_layout(b) if isinstance(b, int) else b
@@ -36,20 +36,20 @@ def describe_composition(a: CuteLayout, b: Any, made: CuteLayout) -> str:
     at = min(1, right.size - 1)
     return (
         f"R(c) = A(B(c)), with the shape of B: it selects {_format_size(right)} of A."
-        f" R({at}) = A(B({at})) = A({right(at)}) = {made(at)}."
+        f" R({at}) = A(B({at})) = A({right(at)}) = {result(at)}."
     )
 
 
-def describe_complement(a: CuteLayout, target: Any, made: CuteLayout) -> str:
+def describe_complement(a: CuteLayout, target: Any, result: CuteLayout) -> str:
     whole = size(target) if target is not None else algebra.filter_layout(a).cosize
-    times = f"{made.size} repetition{'s' * (made.size != 1)} of A"
-    if algebra.filter_layout(a).size * made.size == whole:
+    times = f"{result.size} repetition{'s' * (result.size != 1)} of A"
+    if algebra.filter_layout(a).size * result.size == whole:
         return f"What A leaves out, in ascending order: (A, R) reaches each of the {whole} indices once, with {times}."
-    last = algebra.concatenate(algebra.strip_swizzle(a), made).cosize - 1
+    last = algebra.concatenate(algebra.strip_swizzle(a), result).cosize - 1
     return f"What A leaves out, in ascending order: (A, R) reaches up to index {last}, with {times}."
 
 
-def describe_divide(a: CuteLayout, tiler: Any, made: CuteLayout) -> str:
+def describe_divide(a: CuteLayout, tiler: Any, result: CuteLayout) -> str:
     return f"Mode 0 is the tile that {format_value(tiler)} selects, mode 1 the repetitions that reach the rest of A."
 
 
@@ -64,55 +64,55 @@ def make_regrouping_description(word: str, of: str) -> Callable[..., str]:
     return lambda *_: f"logical_{of} with its modes gathered as {_LAYOUT_OF[word]}"
 
 
-def describe_product(a: CuteLayout, tiler: Any, made: CuteLayout) -> str:
+def describe_product(a: CuteLayout, tiler: Any, result: CuteLayout) -> str:
     return f"Mode 0 is the block {a}, mode 1 the places of its copies: {format_value(tiler)} counted in whole blocks."
 
 
-def describe_blocked(a: CuteLayout, tiler: Any, made: CuteLayout) -> str:
+def describe_blocked(a: CuteLayout, tiler: Any, result: CuteLayout) -> str:
     return "Mode by mode (block, copies): each block stays together, the copies lie side by side."
 
 
-def describe_raked(a: CuteLayout, tiler: Any, made: CuteLayout) -> str:
+def describe_raked(a: CuteLayout, tiler: Any, result: CuteLayout) -> str:
     return "Mode by mode (copies, block): the copies are interleaved, neighbours belong to different blocks."
 
 
-def describe_right_inverse(a: CuteLayout, made: CuteLayout) -> str:
-    return f"A(R(i)) = i for the first {made.size} of {a.cosize} indices: as long as A leaves no gap from 0 on."
+def describe_right_inverse(a: CuteLayout, result: CuteLayout) -> str:
+    return f"A(R(i)) = i for the first {result.size} of {a.cosize} indices: as long as A leaves no gap from 0 on."
 
 
-def describe_left_inverse(a: CuteLayout, made: CuteLayout) -> str:
+def describe_left_inverse(a: CuteLayout, result: CuteLayout) -> str:
     if algebra.count_distinct(a) < a.size:
         return "Indices of A repeat: A(L(A(i))) = A(i)."
     return "L(A(i)) = i for every coordinate i of A."
 
 
-def describe_coalesce(a: CuteLayout, profile: Any, made: CuteLayout) -> str:
-    had, has = len(tuples.list_leaves(a.shape)), len(tuples.list_leaves(made.shape))
+def describe_coalesce(a: CuteLayout, profile: Any, result: CuteLayout) -> str:
+    had, has = len(tuples.list_leaves(a.shape)), len(tuples.list_leaves(result.shape))
     each = " in each mode of the profile" if profile is not None else ""
     if had == has:
         return f"No two neighbouring modes continue one another{each}: nothing changes but the nesting."
     return f"{had} modes become {has}{each}: sizes of 1 go, and a mode that continues the one before joins it."
 
 
-def describe_layout(one: CuteLayout) -> str:
-    if not one.size:
-        return f"{one.rank} mode{'s' * (one.rank != 1)} without an element."
-    count, last = algebra.count_distinct(one), int(one.list_indices().max())
-    repeats = "each index once" if count == one.size else f"{count} different indices"
+def describe_layout(layout: CuteLayout) -> str:
+    if not layout.size:
+        return f"{layout.rank} mode{'s' * (layout.rank != 1)} without an element."
+    count, last = algebra.count_distinct(layout), int(layout.list_indices().max())
+    repeats = "each index once" if count == layout.size else f"{count} different indices"
     gaps = "without gaps" if count == last + 1 else f"up to {last}"
-    return f"{one.rank} mode{'s' * (one.rank != 1)}, {_format_size(one)}: {repeats}, {gaps}."
+    return f"{layout.rank} mode{'s' * (layout.rank != 1)}, {_format_size(layout)}: {repeats}, {gaps}."
 
 
-def describe_fragment(a: CuteLayout, made: CuteLayout) -> str:
-    if made.rank < 2:
+def describe_fragment(a: CuteLayout, result: CuteLayout) -> str:
+    if result.rank < 2:
         return "One register after the other."
-    order = sorted(range(1, made.rank), key=lambda at: made.modes[at].list_indices().max())
-    modes = [f"mode {at}" for at in order if made.modes[at].size > 1]
+    order = sorted(range(1, result.rank), key=lambda at: result.modes[at].list_indices().max())
+    modes = [f"mode {at}" for at in order if result.modes[at].size > 1]
     after = f"; then {', '.join(modes)}, as the strides ascend" if modes else ""
-    return f"Mode 0 is compact in the first {made.modes[0].cosize} registers{after}. A swizzle is left out."
+    return f"Mode 0 is compact in the first {result.modes[0].cosize} registers{after}. A swizzle is left out."
 
 
-def describe_retile(fragment: CuteLayout, tv: CuteLayout, tiler: Any, values: int, made: CuteLayout) -> str:
+def describe_retile(fragment: CuteLayout, tv: CuteLayout, tiler: Any, values: int, result: CuteLayout) -> str:
     return (
         f"The same {_format_size(fragment)} in the values of the copy: mode 0 is what a thread copies of one tile,"
         f" {values} with each atom."

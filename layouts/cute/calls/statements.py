@@ -1,12 +1,12 @@
-"""CuTe's algebra as people write it, step by step: `zipped_divide(composition(A, B), (4, _))`.
+"""Evaluate statements of CuTe's algebra step by step: `zipped_divide(composition(A, B), (4, _))`.
 
     A = (6,2):(8,2)
     B = (4,3):(3,1)
     composition(A, B)                     ((2,2),3):((24,2),8)
 
-Statements stand on lines of their own or behind `;`; names stand for layouts; `A o B` is composition, `A(2,_)` a slice
-and `A(2,1)` an index. C++ (`cute::`, `auto A = …`), the Python DSL and pycute's names are read alike. What CuTe would
-not compile is the last step, with the reason and what would do.
+Statements are separated by line ends or `;`. Names denote layouts; `A o B` is composition, `A(2,_)` a slice and
+`A(2,1)` an index. C++ (`cute::`, `auto A = …`), the Python DSL and pycute's names are understood. If CuTe would not
+compile an operation, it is the last step, with the reason and what is allowed.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from lanescope.inputs import find_nearest_word, shorten_value
 
 HINT = "e.g. logical_divide((4,2,3):(2,1,8), 4:2), or (6,2):(8,2) o (4,3):(3,1)."
 MOST_STEPS = 64
-_OF_TYPES = {"make_fragment_like", "make_layout_like"}  # whose template argument is an element type
+_OF_TYPES = {"make_fragment_like", "make_layout_like"}  # take an element type as template argument
 _ASSIGNED = re.compile(r"\s*(?:(?:const|constexpr|auto|using|Layout)\s+)*([A-Za-z]\w*)\s*=(?!=)\s*", re.DOTALL)
 
 
 class _RefusedStepError(Exception):
-    """A step that was refused: nothing after it is computed."""
+    """A step failed: the following ones are not computed."""
 
 
 class _StatementReader(CuteReader):
-    """One statement; operations become steps as their brackets close."""
+    """Parses one statement; every operation is appended to the steps as soon as its arguments are parsed."""
 
     tuples = ("(", "[", "<")
 
@@ -43,10 +43,10 @@ class _StatementReader(CuteReader):
         super().__init__(text, "expression")
         self.names, self.steps = names, steps
 
-    def run_operation(self, op: str, given: Sequence[Value]) -> Value:
+    def run_operation(self, op: str, arguments: Sequence[Value]) -> Value:
         if len(self.steps) >= MOST_STEPS:
             raise LayoutError("too_large", f"There are more than {MOST_STEPS} steps.", "Write fewer.", "expression")
-        step = apply_operation(op, given)
+        step = apply_operation(op, arguments)
         self.steps.append(step)
         if step.error:
             raise _RefusedStepError
@@ -72,7 +72,7 @@ class _StatementReader(CuteReader):
         return super().parse_name(token)
 
     def parse_template(self, op: str) -> list[Value]:
-        """Parse template arguments; the element type of a fragment says nothing about its layout and is dropped."""
+        """Parse template arguments; the element type of a fragment does not affect its layout and is dropped."""
         close = self.tokens.index(">", self.at) if ">" in self.tokens[self.at :] else self.at
         inside = self.tokens[self.at + 1 : close]
         if inside in (["true"], ["false"]) or (op in _OF_TYPES and len(inside) == 1):
@@ -89,11 +89,11 @@ class _StatementReader(CuteReader):
         return [value for _, value in self.parse_items(closed)]
 
     def is_unknown_operation(self, name: str) -> bool:
-        """Return whether a called name is neither an operation nor something that the reader of layouts knows."""
+        """Return whether a called name is neither an operation nor a constructor of CuTe values."""
         return name not in OPS and name not in KNOWN and not name.startswith("make_")
 
     def is_swizzle_composition(self, name: str) -> bool:
-        """Return whether a call is composition(Swizzle<…>{}, …), a ComposedLayout that the reader of layouts parses."""
+        """Return whether a call is composition(Swizzle<…>{}, …), which CuteReader parses as a ComposedLayout."""
         ahead = self.tokens[self.at + 1 : self.at + 2]
         return (
             name == "composition"
@@ -104,39 +104,39 @@ class _StatementReader(CuteReader):
     def parse_pair(self) -> Value:
         return self.apply_brackets(super().parse_pair())
 
-    def parse_brackets(self, found: Value) -> Value:
-        return self.apply_brackets(found) if isinstance(found, CuteLayout) else super().parse_brackets(found)
+    def parse_brackets(self, value: Value) -> Value:
+        return self.apply_brackets(value) if isinstance(value, CuteLayout) else super().parse_brackets(value)
 
-    def apply_brackets(self, found: Value) -> Value:
-        """Apply brackets after a layout: an index, or a slice where they contain an underscore."""
-        while self.next == "(" and isinstance(found, CuteLayout):
+    def apply_brackets(self, value: Value) -> Value:
+        """Parse and apply brackets after a layout: an index, or a slice if they contain an underscore."""
+        while self.next == "(" and isinstance(value, CuteLayout):
             self.take_token("(")
-            given = [value for _, value in self.parse_items(")")]
-            if given:
-                found = self.slice_layout(found, given[0] if len(given) == 1 else tuple(given))
-        return found
+            coord = [value for _, value in self.parse_items(")")]
+            if coord:
+                value = self.slice_layout(value, coord[0] if len(coord) == 1 else tuple(coord))
+        return value
 
-    def slice_layout(self, one: Value, coord: Value) -> Value:
-        where = algebra.format_coordinate(coord) if isinstance(coord, tuple) else f"({format_value(coord)})"
-        text = f"{format_value(one)}{where}"
+    def slice_layout(self, layout: Value, coord: Value) -> Value:
+        coord_text = algebra.format_coordinate(coord) if isinstance(coord, tuple) else f"({format_value(coord)})"
+        text = f"{format_value(layout)}{coord_text}"
         try:
-            if not isinstance(one, CuteLayout) or not _is_coordinate(coord):
+            if not isinstance(layout, CuteLayout) or not _is_coordinate(coord):
                 raise LayoutError(
                     "bad_cute",
                     f"{shorten_value(text, 80)} is not a slice.",
                     "layout(coordinate): A(2,_).",
                     "expression",
                 )
-            step = _make_slice_step(text, one, coord)
+            step = _make_slice_step(text, layout, coord)
         except LayoutError as error:
-            step = AlgebraStep("slice", text, (one, coord), None, "", error.move_to_field("expression"))
+            step = AlgebraStep("slice", text, (layout, coord), None, "", error.move_to_field("expression"))
         self.steps.append(step)
         if step.error:
             raise _RefusedStepError
         return step.result
 
     def compose(self, parts: Sequence[Value]) -> CuteLayout:
-        """Return the composition of layouts, each with what stands in front of it."""
+        """Return the composition of layouts, each with its swizzle, pointer and offset."""
         for at in reversed(range(len(parts) - 1)):
             if isinstance(parts[at], CuteLayout):
                 right = super().compose(parts[at + 1 :])
@@ -150,23 +150,23 @@ def _is_coordinate(value: Value) -> bool:
     return value is None or isinstance(value, int)
 
 
-def _make_slice_step(text: str, one: CuteLayout, coord: Value) -> AlgebraStep:
-    algebra.require_inside(coord, one.shape)
+def _make_slice_step(text: str, layout: CuteLayout, coord: Value) -> AlgebraStep:
+    algebra.require_inside(coord, layout.shape)
     if not _has_underscore(coord):
-        index = one(*coord) if isinstance(coord, tuple) else one(coord)
+        index = layout(*coord) if isinstance(coord, tuple) else layout(coord)
         steps = " + ".join(
-            f"{c}·{d}" for c, d in zip(_list_digits(coord, one.shape), tuples.list_leaves(one.stride), strict=True)
+            f"{c}·{d}"
+            for c, d in zip(_list_digits(coord, layout.shape), tuples.list_leaves(layout.stride), strict=True)
         )
-        plain = (
-            f"{steps} ="
-            f" {algebra.strip_swizzle(one)(*coord) if isinstance(coord, tuple) else algebra.strip_swizzle(one)(coord)}"
-        )
+        unswizzled = algebra.strip_swizzle(layout)
+        unswizzled_index = unswizzled(*coord) if isinstance(coord, tuple) else unswizzled(coord)
+        plain = f"{steps} = {unswizzled_index}"
         return AlgebraStep(
-            "index", text, (one, coord), index, plain + (f", then {one.swizzle}." if one.swizzle else ".")
+            "index", text, (layout, coord), index, plain + (f", then {layout.swizzle}." if layout.swizzle else ".")
         )
-    rest, start = algebra.slice_and_offset(one, coord)
-    where = "" if one.swizzle else f", from index {start}"
-    return AlgebraStep("slice", text, (one, coord), rest, f"The modes at the underscores stay{where}.")
+    rest, start = algebra.slice_and_offset(layout, coord)
+    where = "" if layout.swizzle else f", from index {start}"
+    return AlgebraStep("slice", text, (layout, coord), rest, f"The modes at the underscores stay{where}.")
 
 
 def _list_digits(coord: Value, shape: Any) -> list[int]:
@@ -180,10 +180,10 @@ def _has_underscore(coord: Value) -> bool:
 
 
 def evaluate_statements(text: str) -> list[AlgebraStep]:
-    """Return the steps of statements, in the order in which they are computed.
+    """Return the steps of statements, in the order of evaluation.
 
-    The last has an error where one is refused; the last statement's value is a step of its own where it is a plain
-    layout. LayoutError for a text that cannot be read.
+    If a step fails, it is the last one and has an error. If the last statement is a plain layout, it is a step of its
+    own. LayoutError for a text that cannot be parsed.
     """
     if len(text) > LONGEST:
         raise _bad(f"The expression has {len(text)} characters.", f"At most {LONGEST}.")
@@ -210,14 +210,14 @@ def evaluate_statements(text: str) -> list[AlgebraStep]:
     return out
 
 
-def _make_plain_step(name: str, body: str, found: Value) -> list[AlgebraStep]:
-    """Return the step of a statement without an operation: a layout, or a shape that is shown as one."""
-    if not name and isinstance(found, tuple) and is_shape(found):
-        found = algebra.make_layout(found)
-    if isinstance(found, CuteLayout):
-        if found.size > MOST_SIZE:
-            raise _bad(f"{found} has {found.size} elements.", f"At most {MOST_SIZE}.", "too_large")
-        return [AlgebraStep("layout", str(found), (found,), found, describe_layout(found), name=name)]
+def _make_plain_step(name: str, body: str, value: Value) -> list[AlgebraStep]:
+    """Return the step of a statement without an operation: a layout, or a shape as a compact layout."""
+    if not name and isinstance(value, tuple) and is_shape(value):
+        value = algebra.make_layout(value)
+    if isinstance(value, CuteLayout):
+        if value.size > MOST_SIZE:
+            raise _bad(f"{value} has {value.size} elements.", f"At most {MOST_SIZE}.", "too_large")
+        return [AlgebraStep("layout", str(value), (value,), value, describe_layout(value), name=name)]
     if not name:
         raise _bad(f"'{shorten_value(body, 60)}' computes nothing.")
     return []
@@ -228,7 +228,7 @@ def _bad(why: str, hint: str = HINT, code: str = "bad_cute") -> LayoutError:
 
 
 def _split_statements(text: str) -> list[str]:
-    """Cut at `;` and at line ends outside all brackets; drop comments of C++ and Python."""
+    """Split at `;` and at line ends outside brackets; drop comments of C++ and Python."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*|#[^\n]*", " ", text, flags=re.DOTALL)
     out, start, deep = [], 0, 0
     for at, mark in enumerate(text):

@@ -1,4 +1,4 @@
-"""Every table, in the order of the catalogue's list. A new table is one name here."""
+"""All tables of families, in the order of the catalogue. To add a table, add its module here."""
 
 from lanescope.ptx.table import mma, mma_scaled, mma_sparse, movement, tcgen05, umma, wgmma, wmma
 

@@ -1,4 +1,4 @@
-"""Names of CUTLASS's atoms, CUTLASS 4: include/cute/arch. Where no atom exists the name is empty."""
+"""Names of the atoms of CUTLASS 4 (include/cute/arch) for instructions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PREFIXES = {
 
 
 def get_atom_name(instruction: Instruction) -> str:
-    """Return the atom's name as CUTLASS spells it, "" if it has none."""
+    """Return CUTLASS's name of an instruction's atom, "" if there is none."""
     spell = _SPELLED.get(instruction.family.opcode)
     return spell(instruction, set(instruction.modifiers)) if spell else ""
 

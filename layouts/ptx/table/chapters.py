@@ -9,13 +9,13 @@ from lanescope.ptx.role import OpcodeWords
 
 @dataclass(frozen=True, slots=True)
 class IsaChapter:
-    """A section of chapter 9.7 with all that is numbered below it."""
+    """A section of chapter 9.7 with its subsections."""
 
     section: str
     title: str
 
     def describes_opcode(self, opcode: OpcodeWords) -> bool:
-        """Return whether the syntax of an opcode is described in it."""
+        """Return whether the syntax of an opcode is described in this section."""
         return f"{opcode.source.section}.".startswith(f"{self.section}.")
 
 
@@ -28,5 +28,5 @@ OTHER = IsaChapter("", "Other instructions")
 
 
 def get_chapter(opcode: OpcodeWords) -> IsaChapter:
-    """Return the chapter that describes an opcode, OTHER where none does."""
+    """Return the chapter that describes an opcode, OTHER if none does."""
     return next((chapter for chapter in CHAPTERS if chapter.describes_opcode(opcode)), OTHER)

@@ -1,5 +1,6 @@
-"""How CUTLASS writes sparsity metadata to global memory, one row a form: (32-bit word)(index of 4 bits) → (row, group
-of K). A form's atom is one pattern; atoms follow along the rows first, then along K.
+"""Orders of CUTLASS's sparsity metadata in global memory, one row each: (32-bit word)(4-bit index) → (row, K group).
+
+The pattern describes one atom; atoms are repeated along the rows first, then along K.
 
 mma.sp: CUTLASS, cutlass/util/host_reorder.h (reorder_meta) with ColumnMajorInterleaved<2>. wgmma.sp and tcgen05:
 cutlass/gemm/collective/builders/sm90_sparse_config.inl and sm1xx_sparse_config.inl (TensorEAtom).
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 WIDE, NARROW = ("f16", "bf16", "tf32"), ("e4m3", "e5m2", "s8", "u8")
 FOUR = ("e2m1",)
-GROUP = {"tf32": 2, "e2m1": 8, "s4": 8, "u4": 8}  # elements of K that an index of 4 bits covers; 4 of the other types
+GROUP = {"tf32": 2, "e2m1": 8, "s4": 8, "u4": 8}  # elements along K per 4-bit index; 4 for other types
 HOPPER = "CUTLASS, cutlass/gemm/collective/builders/sm90_sparse_config.inl"
 BLACKWELL = "CUTLASS, cutlass/gemm/collective/builders/sm1xx_sparse_config.inl"
 AMPERE = "CUTLASS, cutlass/util/host_reorder.h and cutlass/gemm/kernel/default_gemm_sparse.h"
@@ -19,10 +20,7 @@ AMPERE = "CUTLASS, cutlass/util/host_reorder.h and cutlass/gemm/kernel/default_g
 
 @dataclass(frozen=True, slots=True)
 class MetadataOrderRow:
-    """One form. opcode: who reads it; types: of A; x: whether the atom has the tile's K, in steps of `step` groups.
-
-    read: how it reaches the instruction.
-    """
+    """One order. types: of A; read: how the metadata reaches the instruction; step: K groups per X of the atom."""
 
     opcode: str
     types: tuple[str, ...]

@@ -26,14 +26,14 @@ START = BitField(
     "bytes of the shared window, low 18 bits",
     title="start address",
     short="start",
-    said="the start",
+    phrase="the start",
     columns=9,
 )
 LBO = BitField(
-    "lbo", 16, 29, 16, "leading dimension byte offset", "lbo_bytes", title="LBO", short="LBO", said="LBO", columns=8
+    "lbo", 16, 29, 16, "leading dimension byte offset", "lbo_bytes", title="LBO", short="LBO", phrase="LBO", columns=8
 )
 SBO = BitField(
-    "sbo", 32, 45, 16, "stride dimension byte offset", "sbo_bytes", title="SBO", short="SBO", said="SBO", columns=8
+    "sbo", 32, 45, 16, "stride dimension byte offset", "sbo_bytes", title="SBO", short="SBO", phrase="SBO", columns=8
 )
 BASE_OFFSET = BitField(
     "base_offset",
@@ -42,9 +42,9 @@ BASE_OFFSET = BitField(
     meaning="128-byte rows past the pattern's boundary",
     title="base offset",
     short="base",
-    said="the base offset",
+    phrase="the base offset",
 )
-SWIZZLE = BitField("swizzle", 62, 63, meaning="0 none, 1 128B, 2 64B, 3 32B", short="swz", said="the swizzle mode")
+SWIZZLE = BitField("swizzle", 62, 63, meaning="0 none, 1 128B, 2 64B, 3 32B", short="swz", phrase="the swizzle mode")
 _MASK = f"mask %s with 0x{START.mask:X}"
 _LOW = ((14, 15, _MASK % "the address"), (30, 31, _MASK % "LBO"))  # an address or a stride above 18 bits runs into them
 
@@ -81,7 +81,12 @@ WGMMA = DescriptorFormat(
     ),
 )
 VERSION = BitField(
-    "version", 46, 48, meaning="1 in every descriptor of tcgen05; wgmma's has 0 there", said="the version", short="ver"
+    "version",
+    46,
+    48,
+    meaning="1 in every descriptor of tcgen05; wgmma's has 0 there",
+    phrase="the version",
+    short="ver",
 )
 LBO_MODE = BitField(
     "lbo_mode",
@@ -90,7 +95,7 @@ LBO_MODE = BitField(
     meaning="0 LBO is an offset, 1 an absolute address (K = 96 alone)",
     title="LBO mode",
     short="lbo_mode",
-    said="the mode of LBO",
+    phrase="the mode of LBO",
 )
 # the XOR moves 32-byte chunks, and an atom has 4 values of K: 32-bit elements, MN-major
 BASE32B = Mode("128B_base32B", 4, 8, Swizzle(2, 5, 2), 4)
@@ -135,7 +140,7 @@ K_SEGMENT = BitField(
     meaning="of .decompress::lut::b: 0 the first 24 of 48 bytes of B, 1 the second",
     title="K segment",
     short="k_seg",
-    said="the K segment",
+    phrase="the K segment",
 )
 _RUBIN_MASK = f"mask %s with 0x{RUBIN_START.mask:X}"
 TCGEN05_RUBIN = replace(
@@ -158,7 +163,7 @@ USUAL = next(row for row in FORMATS if row.usual)
 
 
 def get_format_of_word(word: int) -> DescriptorFormat:
-    """Return the format of a word without a name: the one whose constants it holds, else the usual one."""
+    """Return the format that a word belongs to: the one whose constants it has, else the usual one."""
     return next((get_format(row.name) for row in ROWS if row.constants and row.matches_word(word)), USUAL)
 
 
@@ -169,7 +174,7 @@ def is_clean_word(word: int) -> bool:
 
 @lru_cache
 def fit_format(form: DescriptorFormat, target: str) -> DescriptorFormat:
-    """Return a format as a target has it: that of any target where it is "", or where no target's differs."""
+    """Return the variant of a format on a target; the format itself if target is "" or has no variant."""
     row = get_format(form.name)
     if not target or not list_variants(row):
         return row
@@ -177,13 +182,14 @@ def fit_format(form: DescriptorFormat, target: str) -> DescriptorFormat:
 
 
 def list_variants(form: DescriptorFormat) -> dict[str, DescriptorFormat]:
-    """Return architecture → the format there, where it differs."""
+    """Map each architecture on which a format differs to its variant there."""
     return {on: row for (name, on), row in VARIANTS.items() if name == form.name}
 
 
 def find_variant_of_word(form: DescriptorFormat, word: int) -> tuple[str, DescriptorFormat] | None:
-    """Return the architecture, and the format there, on which bits that `form` reserves are fields' and none is
-    reserved; None where a target is known, and for a word without reserved bits.
+    """Return (architecture, variant) on which no set bit of a word is reserved, although `form` reserves some.
+
+    None if `form` is of a known target, if it reserves none of the word's bits, or if there is no such variant.
     """
     if form.target or not word & form.reserved_mask:
         return None
@@ -191,6 +197,6 @@ def find_variant_of_word(form: DescriptorFormat, word: int) -> tuple[str, Descri
 
 
 def get_format(name: object) -> DescriptorFormat:
-    """Return a format by its name; LayoutError lists them."""
-    known = {row.name: row for row in FORMATS}
-    return known[parse_choice(name, "format", tuple(known), "unknown_format")]
+    """Return a format by its name; LayoutError lists the names."""
+    formats = {row.name: row for row in FORMATS}
+    return formats[parse_choice(name, "format", tuple(formats), "unknown_format")]

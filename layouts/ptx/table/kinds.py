@@ -69,7 +69,7 @@ def _make_sign_fields(negate: dict[str, int] = NO_YES, majors: dict[str, int] = 
 def _make_plain_fields(
     d: dict[str, int], ab: dict[str, int], negate: dict[str, int], saturate: dict[str, int]
 ) -> tuple[KindField, ...]:
-    """Return the parts of Table 42."""
+    """Return the fields of Table 42."""
     return (
         SELECTOR,
         SPARSE,
@@ -86,7 +86,7 @@ def _make_plain_fields(
 def _make_scaled_fields(
     ab: dict[str, int], scale: dict[str, int], ids: dict[str, int], four: bool
 ) -> tuple[KindField, ...]:
-    """Return the parts of Tables 43 and 44; four: one of the 4-bit kinds, which are K-major and have a K field."""
+    """Return the fields of Tables 43 and 44; four: for the 4-bit kinds, which are K-major and have a K field."""
     return (
         SPARSE,
         KindField(SFB_ID, ids),
@@ -215,7 +215,7 @@ _K_TEXT = "K of a dense product; a sparse one has twice as much"
 
 
 def _list_rubin_parts(row: MmaKind) -> Iterator[KindField]:
-    """Yield the parts of a kind on sm_107: those of the others, wider, and the new ones."""
+    """Yield the fields of a kind on sm_107: the wider versions of the existing ones, and the new ones."""
     four = row.has_field("k")
     for part in row.parts:
         if part.name == "scale_type" and four:

@@ -1,4 +1,4 @@
-"""mma.sp and mma.sp::ordered_metadata: A stored at half its columns, metadata says which. PTX ISA 9.1, 9.7.14.6.
+"""mma.sp and mma.sp::ordered_metadata: half of A's columns are stored, metadata says which. PTX ISA 9.1, 9.7.14.6.
 
 A's registers hold the dense fragment of K/2 columns. In an index pattern s is the selector, q the group inside a
 register, and the right side names the lane that supplies the metadata and the index number in its 32-bit e. Reproduced

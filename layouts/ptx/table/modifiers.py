@@ -42,9 +42,9 @@ MODIFIERS = {
     "block32": "one scale factor for 32 elements along K",
     "ashift": "the rows of A move by one lane before they are read; A lies in tensor memory",
     **{
-        f"collector::{buffer}::{use}": says.format(buffer[0].upper(), buffer)
+        f"collector::{buffer}::{use}": meaning.format(buffer[0].upper(), buffer)
         for buffer in ("a", "b", "b0", "b1", "b2", "b3")
-        for use, says in {
+        for use, meaning in {
             "fill": "{0} is kept in collector buffer {1} for the next products",
             "use": "{0} may be read from collector buffer {1}, which an earlier product filled, and stays there",
             "lastuse": "{0} may be read from collector buffer {1} for the last time",
@@ -56,6 +56,5 @@ MODIFIERS = {
     "b4x16_p64": "in memory: 16 packed 4-bit elements and 64 bits of padding",
 }
 
-KINDS = tuple(
-    name for name in MODIFIERS if name.startswith(("kind::", "scale_vec::"))
-)  # which types, and how they are scaled
+# The modifiers that name the types of A and B, and how they are scaled.
+KINDS = tuple(name for name in MODIFIERS if name.startswith(("kind::", "scale_vec::")))

@@ -1,7 +1,7 @@
-"""Forms of newer PTX that ptxas 13.5 assembles and that have no map here: since when, where, what they do, and why not.
+"""Forms of newer PTX that ptxas 13.5 assembles and that have no map here: release, targets, semantics, and the reason.
 
-What they do follows PTX ISA 9.4; targets and releases are ptxas's own answers, of which targets.json has every form of
-tcgen05 under "unmapped" (`make targets`).
+Semantics: PTX ISA 9.4. Targets and releases: as ptxas reports them; targets.json lists the forms of tcgen05 under
+"unmapped" (`make targets`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ CUDA_OF_PTX = {f"9.{minor}": f"13.{minor}" for minor in range(6)}  # PTX ISA 9.4
 
 @dataclass(frozen=True, slots=True)
 class NewerForm:
-    """A modifier, the release that brought it, the targets that have it, what it does, and one line to assemble.
+    """A modifier, the PTX release that introduced it, its targets, what it does, and a sample line to assemble.
 
-    missing: what is not documented, or why no map shows it.
+    missing: what is not documented, or why there is no map.
     """
 
     pattern: re.Pattern[str]
@@ -30,18 +30,18 @@ class NewerForm:
 
     @property
     def since(self) -> str:
-        """Say since when and where it exists."""
+        """A sentence with the release and the targets."""
         release = format_release(self.ptx)
         return f"{self.name} is new in {release} and exists on {', '.join(self.targets)} only (ptxas 13.5)."
 
     @property
     def message(self) -> str:
-        """Say since when and where it exists, what it does, and what is open."""
+        """Sentences with the release, the targets, what it does, and what is missing."""
         return f"{self.since} {self.does} {self.missing}"
 
 
 def format_release(ptx: str) -> str:
-    """Return a release of PTX with the CUDA that brought it.
+    """Format a PTX release with the CUDA release that introduced it.
 
     >>> format_release("9.4"), format_release("8.6")
     ('PTX 9.4 (CUDA 13.4)', 'PTX 8.6')
@@ -262,5 +262,5 @@ def list_newer_forms(target: str) -> tuple[NewerForm, ...]:
 
 
 def find_newer_form(text: str) -> NewerForm | None:
-    """Find the first newer form that a text has."""
+    """Return the first newer form that occurs in a text, or None."""
     return next((row for row in NEWER_FORMS if row.pattern.search(text)), None)

@@ -1,5 +1,6 @@
-"""tcgen05.ld, .st, .ld.red, .cp, .shift: what moves between tensor memory, registers and shared memory, a row a shape.
-PTX ISA 9.1, 9.7.16.2.3, 9.7.16.8 and 9.7.16.9. The maps stand in layouts/ptx/table/tmem.py.
+"""tcgen05.ld, .st, .ld.red, .cp, .shift: moves between tensor memory, registers and shared memory, one row per shape.
+
+PTX ISA 9.1, 9.7.16.2.3, 9.7.16.8 and 9.7.16.9. The maps are in layouts/ptx/table/tmem.py.
 """
 
 from __future__ import annotations
@@ -51,12 +52,12 @@ _OPEN_RED = (
 )
 
 
-# What else begins with tcgen05: it allocates, orders and waits, and has no map. PTX ISA 9.1, 9.7.16.7, 8.5, 11, 12.
+# The other tcgen05 instructions, which have no map: they allocate, order and wait. PTX ISA 9.1, 9.7.16.7, 8.5, 11, 12.
 BESIDE = tuple(f"tcgen05.{word}" for word in ("alloc", "dealloc", "relinquish_alloc_permit", "wait", "fence", "commit"))
 
 
 def _list_counts(least: int, most: int) -> tuple[str, ...]:
-    """Return .x1, .x2, … up to the largest of a shape."""
+    """Return .x1, .x2, … from `least` to `most`."""
     return tuple(f".x{1 << n}" for n in range(8) if least <= 1 << n <= most)
 
 
@@ -66,7 +67,7 @@ def _format_notes(move: TmemMove, more: str = "") -> str:
 
 
 def _make_move_families(opcode: OpcodeWords) -> Iterator[Family]:
-    """Yield loads or stores: every shape, as it is and with two 16-bit elements a register."""
+    """Yield the loads or stores of every shape, plain and with two 16-bit elements per register."""
     for move in MOVES:
         for packing in ("", PACKED[opcode]):
             yield Family(

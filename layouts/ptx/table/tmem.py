@@ -1,7 +1,7 @@
-"""What lies where in tensor memory: patterns of D, A, metadata and scale factors (thread digits are the 128 lanes of a
-CTA, value digits units of `bits` along the columns), and of the moves between it, registers and shared memory.
+"""Patterns of tensor memory: D, A, metadata and scale factors, and the moves to registers and from shared memory.
 
-PTX ISA 9.1, 9.7.16.2.3, 9.7.16.8 to 10; each row says how many maps of CUTLASS it equals, or that it is inferred.
+Thread digits are the 128 lanes of a CTA, value digits units of `bits` along the columns. PTX ISA 9.1, 9.7.16.2.3,
+9.7.16.8 to 10; each row says how many maps of CUTLASS it equals, or that it is inferred.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ LEAST_ALLOCATION = 32  # columns: tcgen05.alloc gives a power of two from here o
 
 @dataclass(frozen=True, slots=True)
 class DataPathLayout:
-    """One data-path layout: PTX's letter, what it is for, and the pattern of each operand that lies in it.
+    """One data-path layout: PTX's letter, the products that use it, and the patterns of D and A.
 
-    rows: of one CTA. maps: operand → how many maps of CUTLASS equal its pattern; 0: inferred. aligned: the lanes that
-    the address may begin at.
+    rows: of one CTA; maps: how many maps of CUTLASS equal the patterns of D and A, 0 if inferred; aligned: the lanes at
+    which an address may begin.
     """
 
     letter: str
@@ -53,7 +53,7 @@ PLACES = (
     DataPathLayout("G", 32, WS, sparse=BOTH, rows=32, d=ACROSS, a=FOUR, maps=(8, 0)),
 )
 
-# Sparsity metadata, a unit an index of 4 bits: (whole layout or copies) of kinds with 2 and with 1 byte or less.
+# Sparsity metadata in 4-bit indices: (rows, whether A has 16 bits or more) → (pattern, number of CUTLASS's maps).
 METADATA = {
     (128, True): ("(m:M/16 k:2 g:8) (i:2 q:4) -> (m i g) (k q)", 4),
     (128, False): ("(l:M) (q:16) -> (l) (q)", 3),
@@ -64,7 +64,7 @@ METADATA = {
 }
 METADATA_SPLIT = "(w:4 h:2 k:2 g:8) (i:2 q:4) -> (w i g) (k q) (h)"  # M = 64 without .ws, kinds f16 and tf32: inferred
 
-# Scale factors, a unit a byte; S factors a row and step.
+# Scale factors, in units of bytes; S factors per row and step.
 SCALES = "(d:4 l:32) (c:R/32 y:4/S s:S) -> (c l) (s)"
 SCALES_PAIR_B = "(h:2 d:2 l:32) (c:R/64 y:4/S s:S) -> (h c l) (s)"  # of B, a pair with M = 128
 SCALE_MAPS, SCALE_PAIR_MAPS = 7, 2
@@ -72,9 +72,10 @@ SCALE_MAPS, SCALE_PAIR_MAPS = 7, 2
 
 @dataclass(frozen=True, slots=True)
 class TmemMove:
-    """A load or store of one warp: (thread) (register) → (lane) (column), counted from the address. packed: the same
-    with .pack::16b or .unpack::16b, where a register holds two columns. most: the largest x; columns, lanes: that x1
-    spans. halves: whether its second half begins at an immediate offset.
+    """A load or store of one warp: (thread) (register) → (lane) (column), counted from the address.
+
+    packed: the pattern with .pack::16b or .unpack::16b, where a register holds two columns; most: the largest x;
+    columns, lanes: the extents of x1; halves: whether the second half begins at an immediate offset.
     """
 
     shape: str
@@ -110,8 +111,8 @@ MOVES = (
 )
 MOVE_MAPS = 148  # of all shapes, counts and packings, each for ld and st
 
-# The register with a thread's minimum or maximum, of the shapes that reduce: (thread) → its axes. PTX ISA 9.1,
-# 9.7.16.8.3; of 16x32bx2 it is inferred that each half is reduced alone.
+# The register with a thread's minimum or maximum, for the shapes that reduce: (thread) → its axes. PTX ISA 9.1,
+# 9.7.16.8.3; that each half of 16x32bx2 is reduced separately is inferred.
 REDUCED = {
     "32x32b": ("(l:32) () -> (l) ()", ("lane", "column")),
     "16x32bx2": ("(s:2 l:16) () -> (l) (s)", ("lane", "half")),
@@ -130,7 +131,7 @@ COPY_MAPS = 6
 # Copies that widen 16 packed elements of 4 or 6 bits to 16 bytes: PTX ISA 9.1, 9.7.16.9.1; name → bytes of 16 elements.
 WIDENED = {"b8x16.b4x16_p64": 8, "b8x16.b6x16_p32": 12}
 
-# tcgen05.shift: the lanes and columns of 32 bits it works on; lane l of every quarter takes what lane l + SHIFTED_BY
-# held. PTX ISA 9.1, 9.7.16.9.3; that one issue moves all four quarters, and that lane 31 keeps its own, is as others
-# measured it on a B200 (cicuvc/nvidia-sass-document, notes/sm100/instr/utcshift.md).
+# tcgen05.shift: the lanes and 32-bit columns it covers; lane l of every quarter takes the value of lane l + SHIFTED_BY.
+# PTX ISA 9.1, 9.7.16.9.3; that one issue moves all four quarters, and that lane 31 keeps its value, was measured by
+# others on a B200 (cicuvc/nvidia-sass-document, notes/sm100/instr/utcshift.md).
 SHIFTED, SHIFTED_BY = "(l:128) (c:8) -> (l) (c)", 1

@@ -1,5 +1,6 @@
-"""tcgen05.mma, .sp, .ws and .ws.sp: a row a kind. PTX's text names neither M nor N nor the types: the instruction
-descriptor does, and layouts/blackwell/bound.py binds them. PTX ISA 9.1, 9.7.16.10.9.
+"""tcgen05.mma, .sp, .ws and .ws.sp, one row per kind. PTX ISA 9.1, 9.7.16.10.9.
+
+M, N and the types are not in the PTX text but in the instruction descriptor; layouts/blackwell/bound.py binds them.
 """
 
 from __future__ import annotations
@@ -29,17 +30,16 @@ USES = ("fill", "use", "lastuse", "discard")
 OF_A = ("", *(f".collector::a::{use}" for use in USES))
 KEPT_B = ("", *(f".collector::b::{use}" for use in USES))  # sm_107 alone; PTX ISA 9.4, 9.7.18.10.10.1
 OF_B = ("", *(f".collector::b{buffer}::{use}" for buffer in range(4) for use in USES))
-OF_SHIFTED = ("", ".collector::a::lastuse", ".collector::a::discard")  # a shifted A is neither filled in nor used again
+OF_SHIFTED = ("", ".collector::a::lastuse", ".collector::a::discard")  # .ashift excludes fill and use
 
-# How a text may say the block size, and which of the kind's vectors that is. PTX ISA 9.1, Tables 56 and 57.
+# Kind → qualifier for the block size → vector size of the scale factors. PTX ISA 9.1, Tables 56 and 57.
 VECTORS = {
     "mxf8f6f4": {"": "1X", ".scale_vec::1X": "1X", ".block32": "1X"},
     "mxf4": {"": "2X", ".scale_vec::2X": "2X", ".block32": "2X"},
     "mxf4nvf4": {".scale_vec::2X": "2X", ".scale_vec::4X": "4X", ".block32": "2X", ".block16": "4X"},
 }
-VECTOR_WORDS = frozenset(
-    word for named in VECTORS.values() for text in named for word in text.split(".") if word
-)  # of texts: scale_vec::1X, block32, …
+# scale_vec::1X, block32, …
+VECTOR_WORDS = frozenset(word for sizes in VECTORS.values() for text in sizes for word in text.split(".") if word)
 SCALED = "block_scale"
 EITHER, INSIDE = (OperandPlace.DESCRIPTOR, OperandPlace.TENSOR), (OperandPlace.TENSOR,)
 ELSEWHERE = {"b": "B always lies in shared memory: ask /api/v1/descriptors/reads, with its idesc, for the bytes."}

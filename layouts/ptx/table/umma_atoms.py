@@ -1,4 +1,4 @@
-"""CuTe's UMMA atoms by name, a row a family of them: which kind of tcgen05.mma each is, and what its arguments say.
+"""CuTe's UMMA atoms, one row per group of names: the kind of tcgen05.mma, and the meaning of the arguments.
 
 CUTLASS 4.7, cute/arch/mma_sm100_umma.hpp (structs and their static_asserts) and
 python/CuTeDSL/cutlass/cute/nvgpu/tcgen05/mma.py (operations). M, N, K and types stand in layouts/ptx/table/kinds.py.
@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-SHARED, TENSOR = "SS", "TS"  # where A comes from: shared memory by a descriptor, tensor memory
+SHARED, TENSOR = "SS", "TS"  # source of A: shared memory by a descriptor, or tensor memory
 PAIRED = "2x1SM"
 
 
 @dataclass(frozen=True, slots=True)
 class AtomRow:
-    """Atoms of one stem. kinds: the atom's VS → its kind, 0 where it has no VS; endings: what stands behind the stem
-    and the 2x1SM of a pair; k: of the instruction, 0 for the kind's own; signs: whether a_neg and b_neg are arguments
-    of an SS atom.
+    """Atoms whose names begin with the same stem.
+
+    kinds: the atom's VS (0 without) → its kind; endings: of the name, after the stem and a pair's 2x1SM; k: of the
+    instruction, 0 for the kind's default; signs: whether a_neg and b_neg are arguments of an SS atom.
     """
 
     stem: str
@@ -42,23 +43,25 @@ ROWS = (
     AtomRow("SM100_MMA_MXF4NVF4", {32: "mxf4nvf4", 64: "mxf4"}, ("SS_SPARSE",)),
     AtomRow("SM103_MXF4_ULTRA", {16: "mxf4nvf4", 32: "mxf4nvf4"}, ("SS_VS",), k=96),
 )
-# Atoms of complex numbers: one struct issues several instructions. No row says their tiles.
+# Atoms of complex numbers issue several instructions; they have no row.
 COMPLEX = "INTERLEAVED_C"
 
-# Where CUTLASS asks more than PTX: (kind, ending, pair, M or 0 for any) → the step of N; a kind "" is any kind.
+# CUTLASS's restrictions beyond PTX: (kind, ending, pair, M or 0 for any) → the step of N; kind "" is any kind.
 STEPS: Mapping[tuple[str, str, bool, int], int] = {
     ("", "TS", False, 128): 16,
     ("", "TS", True, 0): 32,
     ("f8f6f4", "SS_SPARSE", False, 128): 16,
     ("f8f6f4", "SS_SPARSE", True, 0): 32,
 }
-ONLY_M = {("mxf8f6f4", True): 256}  # (kind, pair) → the one M that CUTLASS has an atom of
+ONLY_M = {("mxf8f6f4", True): 256}  # (kind, pair) → the only M for which CUTLASS has an atom
 
 
 @dataclass(frozen=True, slots=True)
 class OperationRow:
-    """An operation of cute.nvgpu.tcgen05. types: its arguments before the shape, as fields of the instruction
-    descriptor ("ab" is both A and B); majors: whether it is told them; title: what printing it begins with.
+    """An operation of cute.nvgpu.tcgen05.
+
+    types: its arguments before the shape, as fields of the instruction descriptor ("ab" is both A and B); majors:
+    whether it has arguments for them; title: the first line when it is printed.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""wgmma.mma_async, warpgroup level: D, and A where it comes from registers. PTX ISA 9.1, section 9.7.15.5.1.1."""
+"""wgmma.mma_async, warpgroup level: D, and A if it comes from registers. PTX ISA 9.1, 9.7.15.5.1.1."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ DENSE = "wgmma.mma_async.sync.aligned.{shape}.{d}.{a}.{b}"
 
 
 def _make_warp_sparsity(row: SparseRow) -> SparseRow:
-    """Return mma.sp's metadata row for a warpgroup: the supplier is a lane of the same warp."""
+    """Return a metadata row of mma.sp for a warpgroup: a lane of the same warp supplies each index."""
     index = row.index.replace("(g:8", "(w:4 g:8").replace("-> (g", "-> (w g")
     return SparseRow(row.kept, row.group, index, row.selectors, row.index_bits)
 
 
 def list_shapes(k: int, ns: tuple[int, ...]) -> tuple[str, ...]:
-    """Return m64nNkK for every legal N."""
+    """Return the shapes m64nNkK for every N in ns."""
     return tuple(f"m64n{n}k{k}" for n in ns)
 
 

@@ -1,7 +1,6 @@
-"""What keeps a wgmma in order: four instructions, one row each. PTX ISA 9.1, 9.7.15.7, 9.7.15.4 and 9.7.13.4.
+"""The four instructions that order wgmma, one row each. PTX ISA 9.1, 9.7.15.7, 9.7.15.4 and 9.7.13.4.
 
-`diagnosed` is what ptxas 13.5 says (with -v) where the instruction is missing; the tests leave it out and read what
-ptxas says.
+`diagnosed` is the message of ptxas 13.5 (with -v) if the instruction is missing; the tests compare it with ptxas.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from lanescope.ptx.role import SourceReference
 
 @dataclass(frozen=True, slots=True)
 class OrderingRow:
-    """One instruction: its syntax, what it orders, where it must stand, and what happens without it."""
+    """One instruction: its syntax, what it orders, where it is required, and what happens without it."""
 
     name: str
     syntax: tuple[str, ...]

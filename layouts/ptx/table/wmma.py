@@ -1,4 +1,4 @@
-"""wmma.load, wmma.mma, wmma.store: maps PTX leaves open, as measured on an H100 (sm_90), 2026-11-21.
+"""wmma.load, wmma.mma, wmma.store: maps that PTX does not specify, as measured on an H100 (sm_90), 2026-11-21.
 
 The measured fragments are in tests/golden/hardware; other architectures are unknown until probed.
 """
@@ -28,7 +28,7 @@ SUB_BYTE = (
     " later .and, too. Prefer mma."
 )
 
-MENU = -1  # the oldest way to program tensor cores, which menus begin with
+MENU = -1  # before all other families in menus
 
 OPCODES = {
     "a": OpcodeWords("wmma.load.a", "load A's fragment from memory", cite_ptx("9.7.14.4.3")),

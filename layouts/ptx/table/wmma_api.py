@@ -1,6 +1,6 @@
 """The functions of nvcuda::wmma, one row each. CUDA C++ Programming Guide, warp matrix functions; mma.h of CUDA 13.0.
 
-What a row says of types, shapes and sizes is derived elsewhere from the wmma rows; here stand names and signatures.
+The rows have names and signatures; types, shapes and sizes are derived from the rows of wmma.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 class WmmaFunction:
     """One name of the API.
 
-    signatures as the header spells them, templates left open; becomes: the PTX opcode it is compiled to, "" if there
-    is none; modifier: the word that the PTX texts it becomes all have, and those of no other function; collective:
-    whether all lanes of the warp must call it; since: the first architecture that has any form of it.
+    signatures: as in the header, with template parameters; becomes: the PTX opcode it compiles to, or ""; modifier: the
+    qualifier that distinguishes its PTX from that of other functions; collective: whether all lanes of the warp must
+    call it; since: the first architecture that has any form of it.
     """
 
     name: str
@@ -33,9 +33,7 @@ class WmmaFunction:
 
 @dataclass(frozen=True, slots=True)
 class BitOperation:
-    """What bmma_sync does with two bits before it counts: the C++ constant, its value, and the modifier of the PTX
-    text.
-    """
+    """The operation of bmma_sync on two bits before counting: the C++ constant, its value, and the PTX modifier."""
 
     cpp: str
     value: int

@@ -419,7 +419,7 @@ def _name_variant(form: DescriptorFormat, bits: int) -> str:
     found = find_variant_of_word(form, bits)
     if found is None:
         return ""
-    names = join_words([field.said for field in found[1].fields if bits >> field.low & field.most])
+    names = join_words([field.phrase for field in found[1].fields if bits >> field.low & field.most])
     return f" On {found[0]} these bits belong to {names}: give the target."
 
 
